@@ -1,0 +1,2 @@
+//! Floor 6: runtime API, statistics.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Floor 0: units of time and size, ids, hashes, random numbers, slab.
+#![forbid(unsafe_code)]

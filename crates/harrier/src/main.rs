@@ -1,0 +1,4 @@
+//! The binary: arguments, signals, assembly.
+#![forbid(unsafe_code)]
+
+fn main() {}

@@ -1,0 +1,2 @@
+//! Floor 4: the immutable compiled configuration.
+#![forbid(unsafe_code)]
