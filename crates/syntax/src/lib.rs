@@ -1,2 +1,28 @@
 //! Floor 1: text of a configuration to a spanned tree, and diagnostics.
+//!
+//! [`read`] takes the bytes of files and gives sections, lines and words. It knows quotes, variables, conditional
+//! blocks and how sections inherit from `defaults`; it does not know what a keyword means, and the list of section
+//! words is the caller's.
 #![forbid(unsafe_code)]
+
+mod diagnostics;
+mod environment;
+mod facts;
+mod reader;
+mod settings;
+mod source;
+mod suggest;
+mod tokenize;
+mod tree;
+mod word;
+
+pub use diagnostics::{Diagnostic, Diagnostics, Level, Style};
+pub use environment::Environment;
+pub use facts::Facts;
+pub use reader::{Grammar, Reading, read};
+pub use settings::ENVIRONMENT_KEYWORDS;
+pub use source::{FileId, Source, Sources, Span};
+pub use suggest::nearest;
+pub use tokenize::{Cut, Fault, FaultKind, MAX_WORDS, cut};
+pub use tree::{Inherited, Role, SECTION_WORDS, Section, SectionWord, Tree};
+pub use word::{Args, Line, Modifier, Word};

@@ -1,0 +1,253 @@
+//! A line of bytes to words: quotes, escapes, variables, comments (manual, sections 2.2 and 2.3).
+//!
+//! One pass from left to right in one of three moods: outside quotes, within weak quotes, within strong quotes. A word
+//! exists as soon as anything of it was written, so `""` is an empty word and an unset variable within quotes is one
+//! too. Expansion could double a line's length with every line of a file, hence the limit on the whole.
+
+use crate::source::Span;
+use crate::word::Word;
+use std::borrow::Cow;
+
+/// The most words that a line may have.
+pub const MAX_WORDS: usize = 64;
+
+/// The most bytes that the words of one line may come to after expansion.
+pub const MAX_EXPANDED: usize = 1 << 20;
+
+/// What is wrong with a line, and at which byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What is wrong.
+    pub kind: FaultKind,
+    /// The byte of the line to point at.
+    pub at: usize,
+}
+
+/// What can be wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A quote is never closed.
+    Quote,
+    /// `${` is never closed.
+    Brace,
+    /// `\x` without two hexadecimal digits.
+    Hex,
+    /// `$` is not followed by a name.
+    Name,
+    /// `[` in a variable that is not `[*]`.
+    List,
+    /// More than [`MAX_WORDS`] words.
+    TooMany,
+    /// More than [`MAX_EXPANDED`] bytes.
+    TooLong,
+}
+
+/// The words of a line, and what is wrong with it. Words in front of the fault are there in any case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// The words.
+    pub words: Vec<Word>,
+    /// The first fault.
+    pub fault: Option<Fault>,
+}
+
+/// Cuts a line into words. `lookup` tells the values of variables; `place` gives file and line to the words' spans.
+pub fn cut<'v>(line: &[u8], place: Span, lookup: impl Fn(&[u8]) -> Option<Cow<'v, [u8]>>) -> Cut {
+    let mut cutter = Cutter { line, at: 0, place, words: Vec::new(), word: Vec::new(), start: None, size: 0 };
+    let fault = cutter.run(&lookup).err();
+    Cut { words: cutter.words, fault }
+}
+
+struct Cutter<'l> {
+    line: &'l [u8],
+    at: usize,
+    place: Span,
+    words: Vec<Word>,
+    word: Vec<u8>,
+    start: Option<usize>,
+    size: usize,
+}
+
+type Step = Result<(), Fault>;
+
+impl Cutter<'_> {
+    fn run<'v>(&mut self, lookup: &impl Fn(&[u8]) -> Option<Cow<'v, [u8]>>) -> Step {
+        while let Some(byte) = self.peek() {
+            match byte {
+                b' ' | b'\t' => {
+                    self.end_word(self.at)?;
+                    self.at += 1;
+                }
+                b'#' | b'\r' => break,
+                b'"' => self.weak(lookup)?,
+                b'\'' => self.strong()?,
+                b'\\' => self.escape(false)?,
+                _ => self.plain(byte)?,
+            }
+        }
+        self.end_word(self.at)
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.line.get(self.at).copied()
+    }
+
+    fn fault<T>(&self, kind: FaultKind, at: usize) -> Result<T, Fault> {
+        Err(Fault { kind, at })
+    }
+
+    fn begin(&mut self) {
+        self.start.get_or_insert(self.at);
+    }
+
+    fn plain(&mut self, byte: u8) -> Step {
+        self.begin();
+        self.word.push(byte);
+        self.at += 1;
+        Ok(())
+    }
+
+    fn end_word(&mut self, end: usize) -> Step {
+        let Some(start) = self.start.take() else { return Ok(()) };
+        if self.words.len() == MAX_WORDS {
+            return self.fault(FaultKind::TooMany, start);
+        }
+        self.size += self.word.len();
+        if self.size > MAX_EXPANDED {
+            return self.fault(FaultKind::TooLong, start);
+        }
+        let column = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let span = Span { start: column(start), end: column(end), ..self.place };
+        self.words.push(Word::new(&self.word, span));
+        self.word.clear();
+        Ok(())
+    }
+
+    fn strong(&mut self) -> Step {
+        self.begin();
+        let open = self.at;
+        let inside = self.line.get(open + 1..).unwrap_or_default();
+        let Some(length) = inside.iter().position(|b| *b == b'\'') else {
+            return self.fault(FaultKind::Quote, open);
+        };
+        self.word.extend_from_slice(inside.get(..length).unwrap_or_default());
+        self.at = open + length + 2;
+        Ok(())
+    }
+
+    fn weak<'v>(&mut self, lookup: &impl Fn(&[u8]) -> Option<Cow<'v, [u8]>>) -> Step {
+        self.begin();
+        let open = self.at;
+        self.at += 1;
+        loop {
+            match self.peek() {
+                None => return self.fault(FaultKind::Quote, open),
+                Some(b'"') => break self.at += 1,
+                Some(b'\\') => self.escape(true)?,
+                Some(b'$') => self.variable(lookup)?,
+                Some(byte) => self.plain(byte)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Resolves what stands behind a backslash. What is not known as an escape keeps its backslash.
+    fn escape(&mut self, weak: bool) -> Step {
+        self.begin();
+        let at = self.at;
+        let next = self.line.get(at + 1).copied();
+        let byte = match next {
+            Some(b'n') => b'\n',
+            Some(b'r') => b'\r',
+            Some(b't') => b'\t',
+            Some(b'x') => return self.hex(at),
+            Some(byte @ (b'\\' | b'"' | b'\'' | b'#' | b' ')) => byte,
+            Some(byte @ b'$') if weak => byte,
+            _ => return self.plain(b'\\'),
+        };
+        self.word.push(byte);
+        self.at += 2;
+        Ok(())
+    }
+
+    fn hex(&mut self, at: usize) -> Step {
+        let digit = |at: usize| (*self.line.get(at)? as char).to_digit(16);
+        let (Some(high), Some(low)) = (digit(at + 2), digit(at + 3)) else {
+            return self.fault(FaultKind::Hex, at);
+        };
+        self.word.push((high * 16 + low) as u8);
+        self.at += 4;
+        Ok(())
+    }
+
+    /// Expands `$NAME`, `${NAME}`, `${NAME-default}` and `${NAME[*]}`.
+    fn variable<'v>(&mut self, lookup: &impl Fn(&[u8]) -> Option<Cow<'v, [u8]>>) -> Step {
+        let dollar = self.at;
+        let braced = self.line.get(dollar + 1) == Some(&b'{');
+        let from = dollar + 1 + usize::from(braced);
+        let tail = self.line.get(from..).unwrap_or_default();
+        let length = name_length(tail);
+        if length == 0 {
+            return self.fault(FaultKind::Name, from);
+        }
+        let (name, tail) = tail.split_at(length);
+        let mut end = from + length;
+        let (mut listed, mut default) = (false, None);
+        if braced {
+            let Some(close) = tail.iter().position(|b| *b == b'}') else {
+                return self.fault(FaultKind::Brace, dollar + 1);
+            };
+            let mut inside = tail.get(..close).unwrap_or_default();
+            if inside.first() == Some(&b'[') {
+                let Some(rest) = inside.strip_prefix(b"[*]") else {
+                    return self.fault(FaultKind::List, end);
+                };
+                (listed, inside) = (true, rest);
+            }
+            match inside.strip_prefix(b"-") {
+                Some(rest) => default = Some(rest),
+                None if !inside.is_empty() => return self.fault(FaultKind::Brace, dollar + 1),
+                None => {}
+            }
+            end += close + 1;
+        }
+        let value = lookup(name);
+        let value = value.as_deref().or(default).unwrap_or_default();
+        self.at = end;
+        if listed { self.spread(value, end) } else { self.append(value) }
+    }
+
+    fn append(&mut self, value: &[u8]) -> Step {
+        if self.size + self.word.len() + value.len() > MAX_EXPANDED {
+            return self.fault(FaultKind::TooLong, self.at);
+        }
+        self.word.extend_from_slice(value);
+        Ok(())
+    }
+
+    /// Each run of spaces in a list's value starts another word.
+    fn spread(&mut self, value: &[u8], end: usize) -> Step {
+        let start = self.start;
+        let mut parts = value.split(|b| *b == b' ').filter(|part| !part.is_empty());
+        if let Some(first) = parts.next() {
+            self.append(first)?;
+        }
+        for part in parts {
+            self.end_word(end)?;
+            self.start = start;
+            self.append(part)?;
+        }
+        Ok(())
+    }
+}
+
+/// How many bytes of `text` are a variable's name; a leading dot makes a pseudo-variable.
+fn name_length(text: &[u8]) -> usize {
+    let dot = usize::from(text.first() == Some(&b'.'));
+    let name = text.get(dot..).unwrap_or_default();
+    if name.first().is_none_or(|b| b.is_ascii_digit()) {
+        return 0;
+    }
+    let length = name.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    if length == 0 { 0 } else { dot + length }
+}
