@@ -1,0 +1,400 @@
+//! All algorithms behind one face.
+//!
+//! A [`Balancer`] belongs to a backend. Its settings are fixed; its schedule follows the servers: whenever health,
+//! weight or administrative state changes, the caller hands the whole list to [`Balancer::rebuild`]. Readers load
+//! the schedule through `arc-swap`, whose readers mark what they use in a slot of their own thread, so that
+//! threads do not fight over a reference count.
+//!
+//! Two verbs: *pick* only names a server; *take* also counts a request on it, as does *acquire* for a server that
+//! was found otherwise (a cookie, a stick table). Each request so counted is given back by *release*. Loads are
+//! counted for every algorithm, because persistence, `hash-balance-factor` and statistics ask for them.
+
+use crate::leastconn::Tree;
+use crate::load::Loads;
+use crate::map::{self, Map};
+use crate::random::Draw;
+use crate::ring::{Member, Ring};
+use crate::rotation::Rotation;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::view::{ServerView, farm};
+use arc_swap::ArcSwap;
+use base::hash::{Function, avalanche};
+use std::sync::{Arc, Mutex};
+
+/// How hashes find servers: the `<method>` of `hash-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Method {
+    /// A slot per unit of weight.
+    #[default]
+    MapBased,
+    /// The nearest point on a ring.
+    Consistent,
+}
+
+/// The whole of `hash-type` (configuration manual, `hash-type`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct HashType {
+    /// How hashes find servers.
+    pub method: Method,
+    /// How keys become hashes.
+    pub function: Function,
+    /// Whether the hash is mixed once more.
+    pub avalanche: bool,
+}
+
+impl HashType {
+    /// `hash-type consistent` without a function: sdbm with avalanche.
+    pub const CONSISTENT: HashType =
+        HashType { method: Method::Consistent, function: Function::Sdbm, avalanche: true };
+
+    /// The hash of a key.
+    pub fn hash(self, key: &[u8]) -> u32 {
+        self.mix(self.function.hash(key))
+    }
+
+    /// The hash of a key that is a number already, such as a source address: only the modifier applies.
+    pub fn mix(self, number: u32) -> u32 {
+        if self.avalanche { avalanche(number) } else { number }
+    }
+}
+
+/// The algorithm of a backend (configuration manual, `balance`). Where keys come from is not its business:
+/// `source`, `uri`, `url_param`, `hdr`, `rdp-cookie` and `hash` are all [`Algorithm::Hash`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// In turn by effective weight.
+    RoundRobin,
+    /// In turn by configured weight.
+    StaticRr,
+    /// The least loaded.
+    LeastConn,
+    /// The first with room, by identifier.
+    First,
+    /// The least loaded of some draws.
+    Random {
+        /// The number of draws, from 1; 2 by default.
+        draws: u32,
+    },
+    /// By the hash of a key; in turn without one.
+    Hash(HashType),
+    /// The first of those that are up, in the order in which they came up.
+    Sticky,
+}
+
+/// What a backend says of its balancing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `balance`.
+    pub algorithm: Algorithm,
+    /// `option allbackups`.
+    pub allbackups: bool,
+    /// `hash-balance-factor` in percent, above 100; 0 for none.
+    pub balance_factor: u32,
+}
+
+impl Settings {
+    /// An algorithm with the defaults for everything else.
+    pub fn new(algorithm: Algorithm) -> Settings {
+        Settings { algorithm, allbackups: false, balance_factor: 0 }
+    }
+}
+
+/// The balancing state of one backend. See the head of the module.
+#[derive(Debug)]
+pub struct Balancer {
+    settings: Settings,
+    schedule: ArcSwap<Schedule>,
+    version: AtomicU64,
+    loads: Loads,
+    total: Total,
+    /// Serialises rebuilds; no reader touches it.
+    rebuilding: Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Total(AtomicU32);
+
+#[derive(Debug)]
+struct Schedule {
+    version: u64,
+    /// The servers that take part, in order of declaration.
+    farm: Vec<u32>,
+    plan: Plan,
+}
+
+#[derive(Debug)]
+enum Plan {
+    Rotation(Rotation),
+    Tree(Tree),
+    List(Vec<u32>),
+    Draw(Draw, Shares),
+    Map(Map, Rotation),
+    Ring(Ring, Rotation, Shares),
+}
+
+impl Balancer {
+    /// A balancer that knows no server yet.
+    pub fn new(settings: Settings) -> Balancer {
+        let loads = Loads::new();
+        let plan = plan(&settings, &[], &[], None, &loads);
+        Balancer {
+            settings,
+            schedule: ArcSwap::from_pointee(Schedule { version: 0, farm: Vec::new(), plan }),
+            version: AtomicU64::new(0),
+            loads,
+            total: Total::default(),
+            rebuilding: Mutex::new(()),
+        }
+    }
+
+    /// The settings it was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Publishes a new schedule for these servers. The index of a server must stay its own as long as requests
+    /// are counted on it; servers may be added at the end. May be called from any thread, at any time.
+    pub fn rebuild(&self, servers: &[ServerView]) {
+        let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.loads.grow(servers.len());
+        let old = self.schedule.load_full();
+        let farm = farm(servers, self.settings.allbackups);
+        let plan = plan(&self.settings, servers, &farm, Some(&old), &self.loads);
+        let new = Arc::new(Schedule { version: old.version + 1, farm, plan });
+        self.schedule.store(new.clone());
+        self.version.store(new.version, Ordering::SeqCst);
+        // Loads that changed between reading and publishing went to the old tree only.
+        if let Plan::Tree(tree) = &new.plan {
+            new.farm.iter().for_each(|&server| tree.refresh(server as usize, &self.loads));
+        }
+    }
+
+    /// The server for a request, which is not counted yet; none when there is none that `skip` doesn't refuse.
+    ///
+    /// `key` is the hash of the key for the hashing algorithms (none when the request has no key: then servers
+    /// take turns), a random number for `random`, and ignored by the others. `skip` says of a server that it is
+    /// full or was tried already.
+    pub fn pick(&self, key: Option<u32>, skip: impl Fn(usize) -> bool) -> Option<usize> {
+        let schedule = self.schedule.load();
+        match &schedule.plan {
+            Plan::Rotation(rotation) => rotation.pick(skip),
+            Plan::Tree(tree) => tree.pick(&self.loads, skip).map(|(server, _)| server),
+            Plan::List(list) => list.iter().map(|&server| server as usize).find(|&server| !skip(server)),
+            Plan::Draw(draw, shares) => {
+                let full = self.bound(shares);
+                let chance = u64::from(key.unwrap_or_default());
+                draw.pick(chance, self.draws(), &self.loads, |server| skip(server) || full(server))
+            }
+            Plan::Map(map, turns) => match key {
+                Some(hash) => map.pick(hash, skip),
+                None => turns.pick(skip),
+            },
+            Plan::Ring(ring, turns, shares) => match key {
+                Some(hash) => {
+                    let full = self.bound(shares);
+                    ring.pick(hash, |server| skip(server) || full(server))
+                }
+                None => turns.pick(skip),
+            },
+        }
+    }
+
+    /// Picks a server and counts the request on it, until [`Balancer::release`].
+    pub fn take(&self, key: Option<u32>, skip: impl Fn(usize) -> bool) -> Option<usize> {
+        let schedule = self.schedule.load();
+        let Plan::Tree(tree) = &schedule.plan else {
+            drop(schedule);
+            let server = self.pick(key, skip)?;
+            self.acquire(server);
+            return Some(server);
+        };
+        let server = tree.take(&self.loads, skip)?;
+        self.count_total(1);
+        if self.version.load(Ordering::SeqCst) != schedule.version {
+            self.refresh(server);
+        }
+        Some(server)
+    }
+
+    /// Counts a request on a server that was found otherwise, until [`Balancer::release`].
+    pub fn acquire(&self, server: usize) {
+        self.loads.add(server);
+        self.count_total(1);
+        self.refresh(server);
+    }
+
+    /// Ends a request that [`Balancer::take`] or [`Balancer::acquire`] counted.
+    pub fn release(&self, server: usize) {
+        self.loads.sub(server);
+        self.count_total(1_u32.wrapping_neg());
+        self.refresh(server);
+    }
+
+    /// The requests counted on a server now.
+    pub fn load(&self, server: usize) -> u32 {
+        self.loads.get(server)
+    }
+
+    /// Where a request goes that consistent hashing refused everywhere: the server of the last point before the
+    /// one its hash belongs to (`hash-preserve-affinity maxconn`). None for every other algorithm.
+    pub fn last_resort(&self, hash: u32) -> Option<usize> {
+        match &self.schedule.load().plan {
+            Plan::Ring(ring, ..) => ring.last(hash),
+            _ => None,
+        }
+    }
+
+    /// The number of servers that take part now.
+    pub fn usable(&self) -> usize {
+        self.schedule.load().farm.len()
+    }
+
+    /// Whether this server takes part now.
+    pub fn takes_part(&self, server: usize) -> bool {
+        let schedule = self.schedule.load();
+        u32::try_from(server).is_ok_and(|server| schedule.farm.binary_search(&server).is_ok())
+    }
+
+    fn refresh(&self, server: usize) {
+        if self.settings.algorithm == Algorithm::LeastConn
+            && let Plan::Tree(tree) = &self.schedule.load().plan
+        {
+            tree.refresh(server, &self.loads);
+        }
+    }
+
+    // Only the balance factor asks for the sum, and a sum is a line that all threads write.
+    fn count_total(&self, by: u32) {
+        if self.settings.balance_factor > 0 {
+            self.total.0.fetch_add(by, Ordering::Relaxed);
+        }
+    }
+
+    fn bound<'a>(&'a self, shares: &'a Shares) -> impl Fn(usize) -> bool + 'a {
+        let factor = self.settings.balance_factor;
+        let total = if factor > 0 { self.total.0.load(Ordering::Relaxed) } else { 0 };
+        let slots = shares.slots(total, factor);
+        move |server| factor > 0 && self.loads.get(server) >= shares.of(server, slots)
+    }
+
+    fn draws(&self) -> u32 {
+        match self.settings.algorithm {
+            Algorithm::Random { draws } => draws,
+            _ => 1,
+        }
+    }
+}
+
+/// How `hash-balance-factor` divides the requests of a backend among its servers.
+#[derive(Debug, Default)]
+pub struct Shares {
+    /// For each server its weight and the sum of those before it.
+    weights: Box<[(u32, u64)]>,
+    total: u64,
+}
+
+impl Shares {
+    /// Shares of `servers` servers, of which those in `farm` (index and effective weight) take part.
+    pub fn new(servers: usize, farm: &[(u32, u32)]) -> Shares {
+        let mut weights = vec![(0, 0); servers];
+        let mut total = 0;
+        for &(server, weight) in farm {
+            weights[server as usize] = (weight, total);
+            total += u64::from(weight);
+        }
+        Shares { weights: weights.into(), total }
+    }
+
+    /// The slots of the whole backend while it has `requests`: ceil((requests + 1) * factor / 100).
+    pub fn slots(&self, requests: u32, factor: u32) -> u64 {
+        ((u64::from(requests) + 1) * u64::from(factor)).div_ceil(100)
+    }
+
+    /// The slots of one server: its weight's part of them, at least 1.
+    pub fn of(&self, server: usize, slots: u64) -> u32 {
+        let Some(&(weight, before)) = self.weights.get(server) else { return 0 };
+        let (weight, total) = (u64::from(weight), self.total.max(1));
+        let (each, rest) = (slots / total, slots % total);
+        let part = (before + weight) * rest / total - before * rest / total;
+        (weight * each + part).clamp(1, u64::from(u32::MAX)) as u32
+    }
+}
+
+fn plan(
+    settings: &Settings,
+    servers: &[ServerView],
+    farm: &[u32],
+    old: Option<&Schedule>,
+    loads: &Loads,
+) -> Plan {
+    let weighted = |weight: fn(&ServerView) -> u32| -> Vec<(u32, u32)> {
+        farm.iter().map(|&server| (server, weight(&servers[server as usize]))).collect()
+    };
+    let old = old.map(|schedule| &schedule.plan);
+    match settings.algorithm {
+        Algorithm::RoundRobin => Plan::Rotation(rotation(Rotation::new(&weighted(|s| s.eweight)), old)),
+        Algorithm::StaticRr => {
+            let map = static_map(servers, &weighted(|s| s.weight));
+            Plan::Rotation(rotation(Rotation::from_order(map.slots().to_vec()), old))
+        }
+        Algorithm::LeastConn => {
+            let tree = Tree::new(servers.len(), &weighted(|s| s.eweight), loads);
+            if let Some(Plan::Tree(old)) = old {
+                tree.resume(old);
+            }
+            Plan::Tree(tree)
+        }
+        Algorithm::First => {
+            let mut list = farm.to_vec();
+            list.sort_by_key(|&server| servers[server as usize].id);
+            Plan::List(list)
+        }
+        Algorithm::Sticky => Plan::List(sticky(farm, old)),
+        Algorithm::Random { .. } => {
+            let farm = weighted(|s| s.eweight);
+            Plan::Draw(Draw::new(&farm), Shares::new(servers.len(), &farm))
+        }
+        Algorithm::Hash(HashType { method: Method::MapBased, .. }) => {
+            let map = static_map(servers, &weighted(|s| s.weight));
+            let turns = rotation(Rotation::from_order(map.slots().to_vec()), old);
+            Plan::Map(map, turns)
+        }
+        Algorithm::Hash(HashType { method: Method::Consistent, .. }) => {
+            let farm = weighted(|s| s.eweight);
+            let member = |&(server, points): &(u32, u32)| Member {
+                server,
+                points,
+                seed: servers[server as usize].seed,
+            };
+            let ring = Ring::new(&farm.iter().map(member).collect::<Vec<_>>());
+            Plan::Ring(ring, rotation(Rotation::new(&farm), old), Shares::new(servers.len(), &farm))
+        }
+    }
+}
+
+fn static_map(servers: &[ServerView], farm: &[(u32, u32)]) -> Map {
+    Map::new(farm, map::divisor(servers.iter().map(|s| s.weight)))
+}
+
+fn rotation(new: Rotation, old: Option<&Plan>) -> Rotation {
+    if let Some(Plan::Rotation(old) | Plan::Map(_, old) | Plan::Ring(_, old, _)) = old {
+        new.resume(old);
+    }
+    new
+}
+
+// Who was up stays in its place; who comes up goes to the end.
+fn sticky(farm: &[u32], old: Option<&Plan>) -> Vec<u32> {
+    let before: &[u32] = match old {
+        Some(Plan::List(list)) => list,
+        _ => &[],
+    };
+    let staying = before.iter().filter(|server| farm.contains(server));
+    let coming = farm.iter().filter(|server| !before.contains(server));
+    staying.chain(coming).copied().collect()
+}
+
+#[cfg(all(test, not(loom)))]
+#[path = "balancer_tests.rs"]
+mod tests;

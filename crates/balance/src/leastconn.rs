@@ -1,0 +1,276 @@
+//! `leastconn`: the server with the fewest requests for its weight, in turn among equals, without a lock.
+//!
+//! The loads change with every request of every thread, so a sorted structure would be a convoy. This is a wide
+//! tree of minima instead: a leaf is the key of a server (its load per weight), a node the least key of its
+//! [`FAN`] children. Ten servers are one node, a thousand are three levels. Nodes hold keys and not servers: with
+//! many servers at the same load, which is the usual case, a pick changes its leaf and hardly ever a node above.
+//! A pick walks down from the root along equal keys, from a place that moves on behind each pick; that is the
+//! round robin among equals.
+//!
+//! # Why it stays right
+//!
+//! A word is a key and a version. The key of a node may lag, but in one direction only: **when all threads are at
+//! rest no node is above the least key below it**. So nothing idle is ever hidden.
+//! - A falling key (a release) writes every node on its way up until one is no higher, and bumps the version of
+//!   that one too. Whoever was computing a minimum from the old key then fails to store it and looks again.
+//! - A rising key (a pick) recomputes the nodes that stood at the old key. If it gives up after a few collisions,
+//!   the node stays too low: a pick that is led to it finds no such child and mends it ([`Tree::pick`]).
+//!
+//! The truth is in [`Loads`], which outlive the tree. A leaf copies it under a version; whoever fails twice to
+//! write a leaf has been overtaken by somebody who read the load later.
+//! Every loop is bounded; what can't be settled in a few tries falls back to looking at all servers once.
+
+use crate::load::Loads;
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
+
+/// Children per node: two cache lines.
+pub const FAN: usize = 16;
+
+const UNUSABLE: u32 = u32::MAX;
+const VERSION: u64 = 1 << 32;
+const TRIES: usize = 8;
+
+/// The least loads of a farm.
+#[derive(Debug)]
+pub struct Tree {
+    /// From the leaves to the root, each padded with unusable ones to a multiple of [`FAN`].
+    levels: Vec<Box<[AtomicU64]>>,
+    weights: Box<[u32]>,
+    turn: Turn,
+}
+
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Turn(AtomicUsize);
+
+impl Tree {
+    /// A tree over `servers` servers, of which those in `farm` (index and effective weight) take part.
+    /// Call [`Tree::refresh`] for each of them once the tree is published.
+    pub fn new(servers: usize, farm: &[(u32, u32)], loads: &Loads) -> Tree {
+        let mut weights = vec![0; servers];
+        for &(server, weight) in farm {
+            weights[server as usize] = weight;
+        }
+        let key = |server: usize| weights.get(server).map_or(UNUSABLE, |&w| key(loads.get(server), w));
+        let mut keys: Vec<u32> = (0..servers.next_multiple_of(FAN).max(FAN)).map(key).collect();
+        let mut levels = Vec::new();
+        while keys.len() > 1 {
+            keys.resize(keys.len().next_multiple_of(FAN), UNUSABLE);
+            levels.push(keys.iter().map(|&key| AtomicU64::new(u64::from(key))).collect());
+            keys =
+                keys.chunks(FAN).map(|children| children.iter().copied().min().unwrap_or(UNUSABLE)).collect();
+        }
+        levels.push(keys.iter().map(|&key| AtomicU64::new(u64::from(key))).collect());
+        Tree { levels, weights: weights.into(), turn: Turn::default() }
+    }
+
+    /// Lets the next pick look first at the server after the one picked last in `old`.
+    pub fn resume(&self, old: &Tree) {
+        self.turn.0.store(old.turn.0.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// The least loaded server that `skip` doesn't refuse, and its key. Nothing is counted.
+    pub fn pick(&self, loads: &Loads, skip: impl Fn(usize) -> bool) -> Option<(usize, u32)> {
+        let turn = self.turn.0.load(Ordering::Relaxed);
+        for _ in 0..TRIES {
+            let least = key_of(self.root());
+            if least == UNUSABLE {
+                return None;
+            }
+            let top = self.levels.len() - 1;
+            match self.find(top, 0, least, turn).or_else(|| self.find(top, 0, least, 0)) {
+                Some(server) if !skip(server) => return Some(self.pass(server, least)),
+                Some(_) => break,
+                None => self.mend(least),
+            }
+        }
+        let (server, key) = self.scan(loads, turn, skip)?;
+        Some(self.pass(server, key))
+    }
+
+    /// The same, counting a request on it. Two threads that see the same least server don't both get it as
+    /// long as another is as little loaded.
+    pub fn take(&self, loads: &Loads, skip: impl Fn(usize) -> bool) -> Option<usize> {
+        for _ in 0..TRIES {
+            let (server, least) = self.pick(loads, &skip)?;
+            let load = loads.get(server);
+            if key(load, self.weight(server)) <= least && loads.add_if(server, load) {
+                self.refresh(server, loads);
+                return Some(server);
+            }
+            self.refresh(server, loads);
+        }
+        let (server, _) = self.pick(loads, skip)?;
+        loads.add(server);
+        self.refresh(server, loads);
+        Some(server)
+    }
+
+    /// Brings the tree up to date with the load of `server`. Must follow each change of that load.
+    pub fn refresh(&self, server: usize, loads: &Loads) {
+        let Some(leaf) = self.levels[0].get(server) else { return };
+        let weight = self.weight(server);
+        if weight == 0 {
+            return;
+        }
+        for _ in 0..2 {
+            let seen = leaf.load(Ordering::SeqCst);
+            let (old, new) = (key_of(seen), key(loads.get(server), weight));
+            if swap(leaf, seen, new) {
+                return match new.cmp(&old) {
+                    std::cmp::Ordering::Less => self.lower(server, new),
+                    std::cmp::Ordering::Greater => self.raise(server, old),
+                    std::cmp::Ordering::Equal => {}
+                };
+            }
+        }
+    }
+
+    // A key below `index` of the leaves fell to `key`.
+    fn lower(&self, mut index: usize, key: u32) {
+        for level in &self.levels[1..] {
+            index /= FAN;
+            let node = &level[index];
+            let mut seen = node.fetch_add(VERSION, Ordering::SeqCst).wrapping_add(VERSION);
+            loop {
+                if key_of(seen) <= key {
+                    return;
+                }
+                let fallen = (seen & !u64::from(u32::MAX)).wrapping_add(VERSION) | u64::from(key);
+                match node.compare_exchange(seen, fallen, Ordering::SeqCst, Ordering::SeqCst) {
+                    Ok(_) => break,
+                    Err(current) => seen = current,
+                }
+            }
+        }
+    }
+
+    // A key below `index` of the leaves rose from `old`.
+    fn raise(&self, mut index: usize, mut old: u32) {
+        for number in 1..self.levels.len() {
+            index /= FAN;
+            match self.recompute(number, index, old) {
+                Some(risen_from) => old = risen_from,
+                None => return,
+            }
+        }
+    }
+
+    // Stores the minimum of the children in a node if it stands at `old` or above and is too low.
+    // Gives the key that the node had when it was raised.
+    fn recompute(&self, number: usize, index: usize, old: u32) -> Option<u32> {
+        let node = &self.levels[number][index];
+        for _ in 0..TRIES {
+            let seen = node.load(Ordering::SeqCst);
+            let key = key_of(seen);
+            if key < old {
+                return None;
+            }
+            let least = self.least_child(number, index, key);
+            if least <= key {
+                return None;
+            }
+            if swap(node, seen, least) {
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    // The least key of a node's children; stops at one that is no higher than `enough`.
+    fn least_child(&self, number: usize, index: usize, enough: u32) -> u32 {
+        let mut least = UNUSABLE;
+        for child in &self.levels[number - 1][index * FAN..(index + 1) * FAN] {
+            least = least.min(key_of(child.load(Ordering::SeqCst)));
+            if least <= enough {
+                break;
+            }
+        }
+        least
+    }
+
+    // The first leaf from `from` on, below a node, along keys no higher than `key`.
+    fn find(&self, number: usize, index: usize, key: u32, from: usize) -> Option<usize> {
+        if number == 0 {
+            return Some(index);
+        }
+        let span = FAN.pow(number as u32 - 1); // leaves below one child
+        let first = (from / span).max(index * FAN);
+        let children = &self.levels[number - 1][..(index + 1) * FAN];
+        for (child, word) in children.iter().enumerate().skip(first) {
+            if key_of(word.load(Ordering::Relaxed)) <= key
+                && let Some(leaf) = self.find(number - 1, child, key, from)
+            {
+                return Some(leaf);
+            }
+        }
+        None
+    }
+
+    // Some node at `key` has no child at it: raises those from the lowest level up.
+    fn mend(&self, key: u32) {
+        let top = self.levels.len() - 1;
+        let mut path = vec![0];
+        for number in (1..top).rev() {
+            let parent = path[path.len() - 1];
+            let children = parent * FAN..(parent + 1) * FAN;
+            let low = |&child: &usize| key_of(self.levels[number][child].load(Ordering::SeqCst)) <= key;
+            match children.into_iter().find(low) {
+                Some(child) => path.push(child),
+                None => break,
+            }
+        }
+        let lowest = top + 1 - path.len();
+        for (number, &index) in (lowest..).zip(path.iter().rev()) {
+            self.recompute(number, index, 0);
+        }
+    }
+
+    // All servers, once, from `turn` on.
+    fn scan(&self, loads: &Loads, turn: usize, skip: impl Fn(usize) -> bool) -> Option<(usize, u32)> {
+        let count = self.weights.len();
+        let mut best: Option<(usize, u32)> = None;
+        for server in (0..count).map(|i| (turn + i) % count) {
+            let key = key(loads.get(server), self.weight(server));
+            if key < best.map_or(UNUSABLE, |b| b.1) && !skip(server) {
+                best = Some((server, key));
+            }
+        }
+        best
+    }
+
+    fn pass(&self, server: usize, key: u32) -> (usize, u32) {
+        let next = if server + 1 < self.weights.len() { server + 1 } else { 0 };
+        self.turn.0.store(next, Ordering::Relaxed);
+        (server, key)
+    }
+
+    fn root(&self) -> u64 {
+        self.levels[self.levels.len() - 1][0].load(Ordering::SeqCst)
+    }
+
+    fn weight(&self, server: usize) -> u32 {
+        self.weights.get(server).copied().unwrap_or(0)
+    }
+}
+
+// Load per weight, in 1/4096; weights count sixteenths.
+fn key(load: u32, weight: u32) -> u32 {
+    if weight == 0 {
+        return UNUSABLE;
+    }
+    (u64::from(load) * 4096 / u64::from(weight)).min(u64::from(UNUSABLE - 1)) as u32
+}
+
+fn key_of(word: u64) -> u32 {
+    word as u32
+}
+
+fn swap(word: &AtomicU64, seen: u64, key: u32) -> bool {
+    let new = (seen & !u64::from(u32::MAX)).wrapping_add(VERSION) | u64::from(key);
+    word.compare_exchange(seen, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+}
+
+#[cfg(test)]
+#[path = "leastconn_tests.rs"]
+mod tests;

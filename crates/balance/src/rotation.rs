@@ -1,0 +1,246 @@
+//! `roundrobin`: each server in turn, as often as its weight says, as evenly spread as can be.
+//!
+//! The order is computed once per change and then walked by one atomic cursor, instead of being found anew for
+//! each request under a lock. It is the order that HAProxy is observed to use: time advances by one per pick; a
+//! server that was picked is due again after (total / weight); whoever is due longest is next, the heavier one
+//! first in a tie; and as long as nobody is due, the servers that had no turn yet get theirs, heaviest first.
+//! After `total` picks this repeats, so a table of that length says it all.
+//!
+//! Weights move in sixteenths, so the table of a large farm in slow start could be long. Beyond [`SLOTS_MAX`]
+//! weights are rounded (each server keeps at least one slot); the error stays below a slot per server.
+
+use crate::sync::{AtomicUsize, Ordering};
+use crate::view::common_divisor;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The most slots of a schedule, unless there are more servers than a sixteenth of that.
+pub const SLOTS_MAX: u64 = 32_768;
+
+/// A published order and its cursor.
+#[derive(Debug)]
+pub struct Rotation {
+    order: Box<[u32]>,
+    members: Box<[u32]>,
+    cursor: Cursor,
+}
+
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Cursor(AtomicUsize);
+
+impl Rotation {
+    /// The order for servers given by index and weight (any unit), starting at its beginning.
+    pub fn new(servers: &[(u32, u32)]) -> Rotation {
+        Rotation::from_order(order(servers))
+    }
+
+    /// A rotation over a table made elsewhere.
+    pub fn from_order(order: Vec<u32>) -> Rotation {
+        let mut members = order.clone();
+        members.sort_unstable();
+        members.dedup();
+        Rotation { order: order.into(), members: members.into(), cursor: Cursor::default() }
+    }
+
+    /// Moves the cursor so that the server which was next in `old` is still next, if it takes part here.
+    pub fn resume(&self, old: &Rotation) {
+        let len = old.order.len();
+        let from = old.cursor.0.load(Ordering::Relaxed);
+        let upcoming = (0..len).map(|i| old.order[(from.wrapping_add(i)) % len]);
+        let next = upcoming.take(len).find(|server| self.members.binary_search(server).is_ok());
+        let position = next.and_then(|next| self.order.iter().position(|&server| server == next));
+        self.cursor.0.store(position.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// The next server that `skip` doesn't refuse; none when it refuses all.
+    ///
+    /// A refused turn is used up, so that the turns of a full server spread over the others instead of all going
+    /// to the one behind it.
+    pub fn pick(&self, skip: impl Fn(usize) -> bool) -> Option<usize> {
+        let len = self.order.len();
+        if len == 0 {
+            return None;
+        }
+        for _ in 0..(2 * self.members.len()).min(len) {
+            let server = self.order[self.cursor.0.fetch_add(1, Ordering::Relaxed) % len] as usize;
+            if !skip(server) {
+                return Some(server);
+            }
+        }
+        self.any(skip)
+    }
+
+    // Heavy servers that are full can hide a light one that isn't for a long way: ask each server once.
+    fn any(&self, skip: impl Fn(usize) -> bool) -> Option<usize> {
+        let from = self.cursor.0.fetch_add(1, Ordering::Relaxed) % self.members.len();
+        let (before, after) = self.members.split_at(from);
+        after.iter().chain(before).map(|&server| server as usize).find(|&server| !skip(server))
+    }
+
+    /// The table: one server per slot.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+}
+
+/// The weighted order described at the head of this module, of servers given by index and weight.
+pub fn order(servers: &[(u32, u32)]) -> Vec<u32> {
+    let weights = rounded(servers);
+    let total: u64 = weights.iter().map(|&w| u64::from(w)).sum();
+    let mut fresh = heaviest_last(&weights);
+    let mut due: BinaryHeap<Reverse<Due>> = BinaryHeap::new();
+    let mut order = Vec::with_capacity(total as usize);
+    for now in 0..total {
+        let ready = due.peek().is_some_and(|Reverse(first)| first.turn <= now);
+        let mut next = match fresh.pop() {
+            Some(index) if !ready => {
+                Due { turn: now, part: 0, weight: Reverse(weights[index]), index, rest: 0, turns: 0 }
+            }
+            unused => {
+                fresh.extend(unused);
+                let Some(Reverse(first)) = due.pop() else { break };
+                first
+            }
+        };
+        order.push(servers[next.index].0);
+        next.advance(total);
+        if next.turns < next.weight.0 {
+            due.push(Reverse(next));
+        }
+    }
+    order
+}
+
+// Ordered for taking from the end: the heaviest, and among equals the first declared, last.
+fn heaviest_last(weights: &[u32]) -> Vec<usize> {
+    let mut fresh: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 0).collect();
+    fresh.sort_by_key(|&i| (weights[i], Reverse(i)));
+    fresh
+}
+
+/// When a server's next turn is due. Compared by turn, by the part of a turn beyond it, then by weight.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    turn: u64,
+    /// The part beyond `turn`, in 1/2^32: equal fractions give equal parts.
+    part: u64,
+    weight: Reverse<u32>,
+    index: usize,
+    /// The same part as a numerator over the weight.
+    rest: u64,
+    /// Turns so far: no server gets more than its weight in one table.
+    turns: u32,
+}
+
+impl Due {
+    fn advance(&mut self, total: u64) {
+        let weight = u64::from(self.weight.0);
+        self.turns += 1;
+        self.rest += total % weight;
+        self.turn += total / weight + self.rest / weight;
+        self.rest %= weight;
+        self.part = (self.rest << 32) / weight;
+    }
+}
+
+// Weights divided by their common divisor and, when the table would grow beyond its limit, rounded.
+fn rounded(servers: &[(u32, u32)]) -> Vec<u32> {
+    let divisor = common_divisor(servers.iter().map(|s| s.1));
+    let total: u64 = servers.iter().map(|s| u64::from(s.1 / divisor)).sum();
+    let limit = SLOTS_MAX.max(16 * servers.len() as u64);
+    let round = |weight: u32| match u64::from(weight / divisor) {
+        0 => 0,
+        weight if total <= limit => weight as u32,
+        weight => (weight * limit / total).max(1) as u32,
+    };
+    servers.iter().map(|s| round(s.1)).collect()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shown(weights: &[u32], picks: usize) -> String {
+        let servers: Vec<_> = weights.iter().enumerate().map(|(i, &w)| (i as u32, w)).collect();
+        let rotation = Rotation::new(&servers);
+        (0..picks).map(|_| rotation.pick(|_| false).unwrap().to_string()).collect()
+    }
+
+    #[test]
+    fn the_order_is_the_one_observed_on_haproxy() {
+        let observed: &[(&[u32], &str)] = &[
+            (&[1, 1, 1, 1], "01230123"),
+            (&[2, 1], "001001"),
+            (&[3, 1], "00010001"),
+            (&[1, 3], "11101110"),
+            (&[1, 2, 3], "212021212021"),
+            (&[3, 2, 1], "010201010201"),
+            (&[5, 1, 1], "00010020001002"),
+            (&[4, 3, 2, 1], "01021030120102103012"),
+            (&[10, 1], "0000000000100000000001"),
+            (&[7, 3], "00010010010001001001"),
+            (&[1, 2, 3, 4], "32312303213231230321"),
+            (&[100, 50, 25], "0010201001020100102010010201001020100102"),
+            (&[2, 2, 1], "0101201012"),
+            (&[3, 5, 7], "212012210212210212012210212210"),
+        ];
+        for (weights, order) in observed {
+            assert_eq!(shown(weights, order.len()), *order, "weights {weights:?}");
+        }
+    }
+
+    #[test]
+    fn the_turns_of_a_full_server_spread_over_the_others() {
+        let rotation = Rotation::new(&[(0, 1), (1, 1), (2, 1)]);
+        let picks: Vec<_> = (0..6).map(|_| rotation.pick(|s| s == 1).unwrap()).collect();
+        assert_eq!(picks, [0, 2, 0, 2, 0, 2]);
+        assert_eq!(rotation.pick(|_| true), None);
+    }
+
+    #[test]
+    fn a_light_server_is_found_behind_heavy_full_ones() {
+        let rotation = Rotation::new(&[(0, 256), (1, 256), (2, 1)]);
+        assert_eq!(rotation.pick(|s| s < 2), Some(2));
+    }
+
+    #[test]
+    fn a_new_schedule_goes_on_where_the_old_one_stood() {
+        let old = Rotation::new(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
+        old.pick(|_| false);
+        old.pick(|_| false); // 2 is next
+        let new = Rotation::new(&[(1, 1), (2, 1), (3, 1)]);
+        new.resume(&old);
+        assert_eq!(new.pick(|_| false), Some(2));
+        let without = Rotation::new(&[(0, 1), (1, 1)]);
+        without.resume(&old);
+        assert_eq!(without.pick(|_| false), Some(0));
+    }
+
+    proptest! {
+        #[test]
+        fn weights_are_honoured(weights in proptest::collection::vec(0..300_u32, 1..40)) {
+            let servers: Vec<_> = weights.iter().enumerate().map(|(i, &w)| (i as u32, w)).collect();
+            let order = order(&servers);
+            let divisor = common_divisor(weights.iter().copied());
+            for &(index, weight) in &servers {
+                let turns = order.iter().filter(|&&s| s == index).count();
+                prop_assert_eq!(turns, (weight / divisor) as usize);
+            }
+        }
+
+        #[test]
+        fn huge_farms_keep_their_proportions(weights in proptest::collection::vec(1..4096_u32, 100..200)) {
+            let servers: Vec<_> = weights.iter().enumerate().map(|(i, &w)| (i as u32, w)).collect();
+            let order = order(&servers);
+            prop_assert!(order.len() as u64 <= SLOTS_MAX + 200);
+            let total: u32 = weights.iter().sum();
+            for &(index, weight) in &servers {
+                let turns = order.iter().filter(|&&s| s == index).count() as f64;
+                let fair = f64::from(weight) / f64::from(total) * order.len() as f64;
+                prop_assert!((turns - fair).abs() < 2.0, "{} turns, fair {}", turns, fair);
+            }
+        }
+    }
+}
