@@ -1,0 +1,399 @@
+//! One message head for every HTTP version, request or response.
+//!
+//! A head is one arena of bytes and a table of fields that point into it. The parser copies the received head into
+//! the arena in one go and notes where each name and value lies. An edit appends its bytes to the arena and
+//! repoints the table; nothing is put back together until the head is written out, and there every run of fields
+//! that nobody touched is one copy. [`Head::clear`] keeps the memory, so a recycled head allocates nothing.
+//!
+//! Names are kept in lower case whatever the peer wrote: HTTP/2 demands it, and the manual (`h1-case-adjust`)
+//! documents that HTTP/1 peers get them so too. Removed fields leave a hole in the table, so an index stays valid
+//! until something is prepended or the head is cleared.
+//!
+//! The limit ([`Head::set_limit`]) counts live bytes, that is what the head would take on an HTTP/1 wire, not what
+//! edits left behind in the arena; what lies there unused is swept out when it outgrows the rest.
+
+mod cookies;
+mod edit;
+mod known;
+mod values;
+
+pub use cookies::{Cookie, Cookies, SetCookies};
+pub use known::{Known, NAMES};
+pub use values::{Values, split_values};
+
+use crate::method::{Method, Version, default_reason};
+
+/// Whether a head opens a request or a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Kind {
+    #[default]
+    Request,
+    Response,
+}
+
+/// An edit was refused because the head would outgrow its limit; the head is as before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom;
+
+/// A range of the arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Span {
+    pub start: u32,
+    pub len: u32,
+}
+
+impl Span {
+    pub(crate) fn new(start: usize, end: usize) -> Span {
+        Span { start: start as u32, len: end.saturating_sub(start) as u32 }
+    }
+
+    pub(crate) fn start(self) -> usize {
+        self.start as usize
+    }
+
+    pub(crate) fn end(self) -> usize {
+        self.start as usize + self.len as usize
+    }
+
+    pub(crate) fn of(self, bytes: &[u8]) -> &[u8] {
+        bytes.get(self.start()..self.end()).unwrap_or_default()
+    }
+}
+
+/// One entry of the table. `plain` says that the arena holds exactly `name: value\r\n` around it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    pub name: Span,
+    pub value: Span,
+    pub known: Known,
+    pub plain: bool,
+    pub removed: bool,
+}
+
+impl Field {
+    /// Bytes on an HTTP/1 wire: name, colon, space, value, CR, LF.
+    pub(crate) fn wire_len(&self) -> usize {
+        self.name.len as usize + self.value.len as usize + 4
+    }
+}
+
+/// How far the HTTP/1 parser has come with a head of which only a part has arrived.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    /// A parse is under way: `offset` bytes of the input are done with.
+    pub under_way: bool,
+    pub offset: usize,
+    pub start_line: bool,
+    /// A name had an upper-case letter.
+    pub upper: bool,
+    /// A value went on over a line end (obs-fold).
+    pub folded: bool,
+}
+
+/// The head of a message: start line and fields. See the module for how it is kept.
+#[derive(Clone, Debug)]
+pub struct Head {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) fields: Vec<Field>,
+    pub(crate) kind: Kind,
+    pub(crate) version: Version,
+    pub(crate) status: u16,
+    pub(crate) method_id: Method,
+    pub(crate) method: Span,
+    pub(crate) target: Span,
+    pub(crate) reason: Span,
+    /// A bit for each known field that is or was present.
+    pub(crate) present: u64,
+    /// Sum of `wire_len` over the live fields.
+    pub(crate) field_bytes: usize,
+    pub(crate) limit: usize,
+    pub(crate) progress: Progress,
+    pub(crate) violation: Option<crate::http1::ParseError>,
+    /// The framing was doubtful: the connection has to close after this message.
+    pub(crate) distrusted: bool,
+}
+
+impl Default for Head {
+    fn default() -> Head {
+        Head::request()
+    }
+}
+
+impl Head {
+    /// An empty request: `GET` without a target.
+    pub fn request() -> Head {
+        Head::new(Kind::Request)
+    }
+
+    /// An empty response with status 200.
+    pub fn response() -> Head {
+        Head::new(Kind::Response)
+    }
+
+    fn new(kind: Kind) -> Head {
+        let mut head = Head {
+            bytes: Vec::new(),
+            fields: Vec::new(),
+            kind,
+            version: Version::HTTP_11,
+            status: 200,
+            method_id: Method::Get,
+            method: Span::default(),
+            target: Span::default(),
+            reason: Span::default(),
+            present: 0,
+            field_bytes: 0,
+            limit: usize::MAX,
+            progress: Progress::default(),
+            violation: None,
+            distrusted: false,
+        };
+        head.clear();
+        head
+    }
+
+    /// Makes the head empty again, keeping its kind, its memory and its limit.
+    pub fn clear(&mut self) {
+        self.clear_as(self.kind);
+    }
+
+    /// Makes the head an empty one of `kind`, keeping memory and limit.
+    pub fn clear_as(&mut self, kind: Kind) {
+        self.bytes.clear();
+        self.fields.clear();
+        self.kind = kind;
+        self.version = Version::HTTP_11;
+        self.status = if kind == Kind::Response { 200 } else { 0 };
+        self.method_id = if kind == Kind::Request { Method::Get } else { Method::Other };
+        (self.method, self.target, self.reason) = Default::default();
+        self.present = 0;
+        self.field_bytes = 0;
+        self.progress = Progress::default();
+        self.violation = None;
+        self.distrusted = false;
+    }
+
+    /// Live bytes that edits may bring the head to, as [`Head::wire_len`] counts them. What is there already stays.
+    pub fn set_limit(&mut self, bytes: usize) {
+        self.limit = bytes;
+    }
+
+    /// Gives back memory above `capacity` bytes, for a head that waits in a pool.
+    pub fn shrink_to(&mut self, capacity: usize) {
+        self.bytes.shrink_to(capacity);
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The method as received or set; `GET` in an empty request, nothing in a response.
+    pub fn method(&self) -> &[u8] {
+        if self.method.len == 0 { self.method_id.as_str().as_bytes() } else { self.method.of(&self.bytes) }
+    }
+
+    pub fn method_id(&self) -> Method {
+        self.method_id
+    }
+
+    /// The request target in whichever form it came (RFC 9112 section 3.2); see [`crate::uri`] for its parts.
+    pub fn target(&self) -> &[u8] {
+        self.target.of(&self.bytes)
+    }
+
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The status of a response, 0 in a request.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The reason phrase as received or set; it may be empty.
+    pub fn reason(&self) -> &[u8] {
+        self.reason.of(&self.bytes)
+    }
+
+    /// What the HTTP/1 parser let pass only because it was told to relax, for `show errors`.
+    pub fn violation(&self) -> Option<crate::http1::ParseError> {
+        self.violation
+    }
+
+    /// Bytes that the head takes on an HTTP/1 wire, the closing empty line included.
+    pub fn wire_len(&self) -> usize {
+        self.start_line_len() + self.field_bytes + 2
+    }
+
+    pub(crate) fn start_line_len(&self) -> usize {
+        match self.kind {
+            Kind::Request => self.method().len() + self.target.len as usize + 12,
+            Kind::Response => self.reason.len as usize + 15,
+        }
+    }
+
+    /// The fields in order, each with its index.
+    pub fn fields(&self) -> impl DoubleEndedIterator<Item = (usize, &[u8], &[u8])> + Clone {
+        let live = self.fields.iter().enumerate().filter(|(_, field)| !field.removed);
+        live.map(|(index, field)| (index, field.name.of(&self.bytes), field.value.of(&self.bytes)))
+    }
+
+    /// The number of fields, removed ones not counted.
+    pub fn len(&self) -> usize {
+        self.fields.iter().filter(|field| !field.removed).count()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The field at `index`, unless it is removed.
+    pub fn field(&self, index: usize) -> Option<(&[u8], &[u8])> {
+        let field = self.fields.get(index).filter(|field| !field.removed)?;
+        Some((field.name.of(&self.bytes), field.value.of(&self.bytes)))
+    }
+
+    /// The number of the field at `index`.
+    pub fn known(&self, index: usize) -> Known {
+        self.fields.get(index).map_or(Known::Other, |field| field.known)
+    }
+
+    /// Whether `name` (any case) is there.
+    pub fn has<'n>(&self, name: impl Into<Name<'n>>) -> bool {
+        self.all(name).next().is_some()
+    }
+
+    /// The value of the first field called `name` (any case).
+    pub fn first<'n>(&self, name: impl Into<Name<'n>>) -> Option<&[u8]> {
+        self.all(name).next().map(|(_, value)| value)
+    }
+
+    /// The value of the last field called `name`.
+    pub fn last<'n>(&self, name: impl Into<Name<'n>>) -> Option<&[u8]> {
+        self.all(name).next_back().map(|(_, value)| value)
+    }
+
+    /// The number of fields called `name`.
+    pub fn count<'n>(&self, name: impl Into<Name<'n>>) -> usize {
+        self.all(name).count()
+    }
+
+    /// Index and value of every field called `name`, in order.
+    pub fn all<'h, 'n>(&'h self, name: impl Into<Name<'n>>) -> All<'h, 'n> {
+        let name = name.into();
+        let absent = name.known != Known::Other && self.present & name.known.bit() == 0;
+        let fields = if absent { &[] } else { self.fields.as_slice() };
+        All { bytes: &self.bytes, fields: fields.iter().enumerate(), name }
+    }
+
+    /// The comma-separated values of every field called `name`, as the manual's `req.hdr` sees them.
+    pub fn values<'h, 'n>(&'h self, name: impl Into<Name<'n>>) -> Values<'h, 'n> {
+        Values::new(self.all(name))
+    }
+
+    /// Whether one of the comma-separated values of `name` is `token` in any case.
+    pub fn has_token<'n>(&self, name: impl Into<Name<'n>>, token: &[u8]) -> bool {
+        self.values(name).any(|value| value.eq_ignore_ascii_case(token))
+    }
+
+    /// The reason phrase that belongs to `status` when none is given.
+    pub fn reason_for(status: u16) -> &'static str {
+        default_reason(status)
+    }
+}
+
+/// The name of a field to look for: its text in any case, or its number, which is found faster.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'n> {
+    known: Known,
+    text: &'n [u8],
+}
+
+impl Name<'_> {
+    #[inline]
+    pub(crate) fn is(&self, field: &Field, bytes: &[u8]) -> bool {
+        match self.known {
+            Known::Other => {
+                field.known == Known::Other && field.name.of(bytes).eq_ignore_ascii_case(self.text)
+            }
+            known => field.known == known,
+        }
+    }
+}
+
+impl<'n> Name<'n> {
+    /// Looks the number up once, so that a name fixed at start-up is never hashed again.
+    pub fn new(text: &'n [u8]) -> Name<'n> {
+        Name { known: Known::of(text), text }
+    }
+
+    pub fn as_bytes(&self) -> &'n [u8] {
+        self.text
+    }
+}
+
+impl From<Known> for Name<'_> {
+    fn from(known: Known) -> Self {
+        Name { known, text: known.name().as_bytes() }
+    }
+}
+
+impl<'n> From<&'n [u8]> for Name<'n> {
+    fn from(text: &'n [u8]) -> Self {
+        Name::new(text)
+    }
+}
+
+impl<'n, const N: usize> From<&'n [u8; N]> for Name<'n> {
+    fn from(text: &'n [u8; N]) -> Self {
+        Name::new(text)
+    }
+}
+
+impl<'n> From<&'n str> for Name<'n> {
+    fn from(text: &'n str) -> Self {
+        Name::new(text.as_bytes())
+    }
+}
+
+/// Index and value of the fields of one name; see [`Head::all`].
+#[derive(Clone, Debug)]
+pub struct All<'h, 'n> {
+    bytes: &'h [u8],
+    fields: std::iter::Enumerate<std::slice::Iter<'h, Field>>,
+    name: Name<'n>,
+}
+
+impl All<'_, '_> {
+    fn wanted(&self, field: &Field) -> bool {
+        !field.removed && self.name.is(field, self.bytes)
+    }
+}
+
+impl<'h> Iterator for All<'h, '_> {
+    type Item = (usize, &'h [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (index, field) = self.fields.next()?;
+            if self.wanted(field) {
+                return Some((index, field.value.of(self.bytes)));
+            }
+        }
+    }
+}
+
+impl DoubleEndedIterator for All<'_, '_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        loop {
+            let (index, field) = self.fields.next_back()?;
+            if self.wanted(field) {
+                return Some((index, field.value.of(self.bytes)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! Heads of HTTP/1 messages.
+//!
+//! The parser works line by line and straight on the input: a head that has arrived whole is read once, and its
+//! bytes are copied once into the arena of the [`Head`]. When the input ends early, the head remembers which
+//! lines are done, so the next call goes on there and a peer that sends byte by byte costs one look at the current
+//! line each time. A fault is reported as soon as its byte is there, not when the head is complete.
+//!
+//! What is refused, and what `relax` lets pass, is in the manual's section of `option
+//! accept-unsafe-violations-in-http-request`; the checks that need the whole head are in `rules`.
+
+use super::error::{ErrorKind, ParseError, State};
+use super::line::{self, Line};
+use super::rules;
+use crate::head::{Field, Head, Kind, Known, Span};
+
+/// Limits of a received head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes from the first to the end of the empty line.
+    pub head: usize,
+    /// Lines, the start line counted in, as `tune.http.maxhdr` does.
+    pub fields: usize,
+}
+
+impl Default for Limits {
+    /// The manual's defaults: `tune.bufsize` 16384 less `tune.maxrewrite` 1024, `tune.http.maxhdr` 101.
+    fn default() -> Limits {
+        Limits { head: 15360, fields: 101 }
+    }
+}
+
+/// How far a parse came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// The head goes on; call again with the same bytes and more after them.
+    Partial,
+    /// The head is complete and took `consumed` bytes.
+    Complete { consumed: usize },
+}
+
+/// Reads the head of a request. `head` is cleared first, unless the last call for it answered
+/// [`Parsed::Partial`]: then `input` has to start with the bytes of that call.
+pub fn parse_request(
+    input: &[u8],
+    head: &mut Head,
+    limits: &Limits,
+    relax: bool,
+) -> Result<Parsed, ParseError> {
+    parse(input, head, limits, relax, Kind::Request)
+}
+
+/// Reads the head of a response, like [`parse_request`].
+pub fn parse_response(
+    input: &[u8],
+    head: &mut Head,
+    limits: &Limits,
+    relax: bool,
+) -> Result<Parsed, ParseError> {
+    parse(input, head, limits, relax, Kind::Response)
+}
+
+fn parse(
+    input: &[u8],
+    head: &mut Head,
+    limits: &Limits,
+    relax: bool,
+    kind: Kind,
+) -> Result<Parsed, ParseError> {
+    if !head.progress.under_way || head.kind != kind || head.progress.offset > input.len() {
+        head.clear_as(kind);
+        head.progress.under_way = true;
+    }
+    let parsed = lines(input, head, limits, relax);
+    if !matches!(parsed, Ok(Parsed::Partial)) {
+        head.progress.under_way = false;
+    }
+    parsed
+}
+
+/// Reads as many lines as there are.
+fn lines(input: &[u8], head: &mut Head, limits: &Limits, relax: bool) -> Result<Parsed, ParseError> {
+    if !head.progress.start_line && !start_line(input, head, relax)? {
+        return partial(input, limits);
+    }
+    loop {
+        let at = head.progress.offset;
+        if at > limits.head {
+            return Err(ParseError::new(ErrorKind::TooLarge, at, State::Head));
+        }
+        match line::field(input, at, relax)? {
+            Line::More => return partial(input, limits),
+            Line::End { next } if next > limits.head => {
+                return Err(ParseError::new(ErrorKind::TooLarge, at, State::Head));
+            }
+            Line::End { next } => {
+                complete(input, head, next);
+                rules::check(head, relax)?;
+                return Ok(Parsed::Complete { consumed: next });
+            }
+            Line::Fold { value, next } => fold(head, at, value, next)?,
+            Line::Drop { at: position, next } => {
+                let fault = ParseError::new(ErrorKind::BadFieldName, position, State::FieldName);
+                head.violation.get_or_insert(fault);
+                head.progress.offset = next;
+            }
+            Line::Field(field) => {
+                if head.fields.len() + 2 > limits.fields {
+                    return Err(ParseError::new(ErrorKind::TooManyFields, at, State::FieldName));
+                }
+                add(head, &field);
+            }
+        }
+    }
+}
+
+fn partial(input: &[u8], limits: &Limits) -> Result<Parsed, ParseError> {
+    if input.len() >= limits.head {
+        return Err(ParseError::new(ErrorKind::TooLarge, input.len(), State::Head));
+    }
+    Ok(Parsed::Partial)
+}
+
+/// Reads the start line; false when it isn't complete.
+fn start_line(input: &[u8], head: &mut Head, relax: bool) -> Result<bool, ParseError> {
+    let mut at = head.progress.offset;
+    // RFC 9112 section 2.2: empty lines before a request are ignored.
+    while head.kind == Kind::Request {
+        match (input.get(at), input.get(at + 1)) {
+            (Some(b'\r'), Some(b'\n')) => at += 2,
+            (Some(b'\n'), _) => at += 1,
+            _ => break,
+        }
+    }
+    head.progress.offset = at;
+    let next = match head.kind {
+        Kind::Request => line::request(input, at, head, relax)?,
+        Kind::Response => line::status(input, at, head, relax)?,
+    };
+    let Some(next) = next else { return Ok(false) };
+    head.progress.offset = next;
+    head.progress.start_line = true;
+    Ok(true)
+}
+
+#[inline]
+fn add(head: &mut Head, line: &line::FieldLine) {
+    let entry = Field {
+        name: Span::new(line.name.0, line.name.1),
+        value: Span::new(line.value.0, line.value.1),
+        known: line.known,
+        plain: line.plain,
+        removed: false,
+    };
+    head.present |= line.known.bit();
+    head.field_bytes += entry.wire_len();
+    head.progress.upper |= line.upper;
+    head.progress.offset = line.next;
+    if line.nul.is_some() {
+        head.violation = head.violation.or(line.nul);
+    }
+    head.fields.push(entry);
+}
+
+/// A line that starts with a blank goes on with the value before it (RFC 9112 section 5.2).
+fn fold(head: &mut Head, at: usize, value: (usize, usize), next: usize) -> Result<(), ParseError> {
+    let Some(last) = head.fields.last_mut() else {
+        return Err(ParseError::new(ErrorKind::BadFieldName, at, State::FieldName));
+    };
+    head.field_bytes -= last.wire_len();
+    let start = if last.value.len == 0 { value.0 } else { last.value.start() };
+    let end = if value.1 > value.0 { value.1 } else { last.value.end() };
+    last.value = Span::new(start, end.max(start));
+    last.plain = false;
+    head.field_bytes += last.wire_len();
+    head.progress.folded = true;
+    head.progress.offset = next;
+    Ok(())
+}
+
+/// Copies the head into the arena and puts names in lower case.
+fn complete(input: &[u8], head: &mut Head, end: usize) {
+    head.bytes.clear();
+    head.bytes.extend_from_slice(input.get(..end).unwrap_or_default());
+    if head.progress.upper {
+        for field in &head.fields {
+            if let Some(name) = head.bytes.get_mut(field.name.start()..field.name.end()) {
+                name.make_ascii_lowercase();
+            }
+        }
+    }
+    if head.progress.folded {
+        for field in head.fields.iter().filter(|field| !field.plain) {
+            if let Some(value) = head.bytes.get_mut(field.value.start()..field.value.end()) {
+                value.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n')).for_each(|byte| *byte = b' ');
+            }
+        }
+    }
+}
+
+/// Where the value of the first field `known` lies, for faults found once the head is complete.
+pub(super) fn position(head: &Head, known: Known) -> usize {
+    head.fields.iter().find(|field| field.known == known).map_or(0, |field| field.value.start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BROWSER: &[u8] = b"GET /a?b=c HTTP/1.1\r\nHost: example.org\r\nX-A:  1 \r\nX-B:\r\n\r\nrest";
+
+    #[test]
+    fn a_head_is_read_whole() {
+        let mut head = Head::request();
+        let parsed = parse_request(BROWSER, &mut head, &Limits::default(), false);
+        assert_eq!(parsed, Ok(Parsed::Complete { consumed: BROWSER.len() - 4 }));
+        assert_eq!((head.method(), head.target()), (&b"GET"[..], &b"/a?b=c"[..]));
+        let fields: Vec<_> = head.fields().map(|(_, name, value)| (name, value)).collect();
+        assert_eq!(fields, [(&b"host"[..], &b"example.org"[..]), (b"x-a", b"1"), (b"x-b", b"")]);
+    }
+
+    #[test]
+    fn byte_by_byte_gives_the_same() {
+        let mut head = Head::request();
+        for len in 0..BROWSER.len() - 4 {
+            let parsed = parse_request(&BROWSER[..len], &mut head, &Limits::default(), false);
+            assert_eq!(parsed, Ok(Parsed::Partial), "{len}");
+        }
+        let parsed = parse_request(BROWSER, &mut head, &Limits::default(), false);
+        assert_eq!(parsed, Ok(Parsed::Complete { consumed: BROWSER.len() - 4 }));
+        assert_eq!(head.count("x-a"), 1);
+    }
+}
