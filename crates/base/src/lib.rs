@@ -5,3 +5,4 @@ pub mod hash;
 pub mod rand;
 pub mod rate;
 pub mod slab;
+pub mod time;

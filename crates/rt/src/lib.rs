@@ -1,1 +1,46 @@
 //! Floor 1: the thread-per-core runtime. The one crate with system calls.
+//!
+//! One worker per thread, each with its own tasks ([`spawn`]), timers ([`Timer`]), sockets ([`Socket`], [`Acceptor`])
+//! and buffers ([`Buf`]). A connection lives and dies on one worker; what crosses threads does so through inboxes
+//! ([`send_to`], [`RemoteNotify`]) or as a detached value ([`Detached`]). I/O is tried first and awaited only when the
+//! socket is not ready; nothing on the way of a request takes a lock.
+//!
+//! Tasks are plain futures; their wakers are integers (see `waker`). The drivers, Linux and the simulated world, are
+//! described in `driver`.
+
+#![warn(missing_docs)]
+
+mod addr;
+mod buf;
+mod clock;
+mod driver;
+mod executor;
+mod inbox;
+mod listener;
+mod notify;
+mod recycle;
+mod runtime;
+mod socket;
+mod sockopt;
+mod source;
+pub mod sys;
+mod timer;
+mod waker;
+mod worker;
+
+pub use addr::Addr;
+pub use base::time::{Mono, Wall};
+pub use buf::{Buf, BufStats, DEFAULT_BUFSIZE, buf_stats, bufsize, set_bufsize, set_pool_limit, trim_bufs};
+pub use clock::{now, precise, random, wall};
+pub use inbox::Job;
+pub use listener::{Acceptor, ListenOptions, Listener};
+pub use notify::{Notify, Receiver, RemoteNotify, Sender, oneshot};
+pub use recycle::{RecycledBox, RecycledFuture, boxed};
+pub use runtime::{
+    Heartbeat, Peers, Runtime, WorkerSpec, WorkerStats, cancel, current_task, is_alive, peers, run, send_to,
+    spawn, start, stop_worker, worker_count, worker_index, worker_stats,
+};
+pub use socket::{Detached, Socket};
+pub use sockopt::{ConnectOptions, Keepalive};
+pub use timer::{Timer, sleep, sleep_until};
+pub use waker::TaskId;

@@ -1,0 +1,191 @@
+//! The contract between the runtime and what it runs on.
+//!
+//! Two drivers fulfil it: `epoll`, the Linux kernel, and `sim`, a simulated world. Everything above speaks in terms of
+//! this page. A driver has
+//!
+//! - *handles*: owned descriptors of streams, listeners, datagram sockets and pipes. A handle of the kernel is its file
+//!   descriptor; one of a simulated world is a number from [`SIM_BASE`] up, which no descriptor reaches. So which
+//!   driver an operation goes to is one comparison with a constant, always with the same outcome in a process that
+//!   serves traffic, and nothing above is generic over it;
+//! - *operations* on handles, which never block: they fail with `WouldBlock` where the kernel would say EAGAIN;
+//! - *registration*: a handle is made known once under a token, and from then on `poll` reports changes of readiness
+//!   for that token, edge-triggered (listeners: level-triggered, one waiting worker woken for each). A report may be
+//!   needless; a missing one is a bug. A read that returned less than was asked for, or a write that took less than
+//!   was offered, is followed by a report when there is more to read or room to write. At registration the state is
+//!   reported as if it had just come about;
+//! - `poll`, which returns reports, waiting for at most the given time when there are none. In a simulated world this
+//!   is where time passes.
+
+pub(crate) mod epoll;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use epoll::Epoll;
+
+use crate::addr::Addr;
+use crate::listener::{self, ListenOptions};
+use crate::sockopt::{self, ConnectOptions};
+
+/// Handles from here up belong to a simulated world. (The kernel's limit on descriptors, `fs.nr_open`, can't be set
+/// this high.)
+pub(crate) const SIM_BASE: RawFd = 0x7000_0000;
+
+/// An owned descriptor of either driver, closed on drop.
+#[derive(Debug)]
+pub(crate) struct Handle(RawFd);
+
+impl Handle {
+    /// The kernel descriptor; an error for one of a simulated world, where socket options do not exist.
+    #[inline]
+    pub(crate) fn os(&self) -> io::Result<BorrowedFd<'_>> {
+        self.kernel().ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
+    }
+
+    /// The kernel descriptor, if it is one.
+    #[inline]
+    pub(crate) fn kernel(&self) -> Option<BorrowedFd<'_>> {
+        // SAFETY: below SIM_BASE the number is an open descriptor that this handle owns, so it outlives the borrow.
+        (!self.is_sim()).then(|| unsafe { BorrowedFd::borrow_raw(self.0) })
+    }
+
+    #[inline]
+    pub(crate) fn is_sim(&self) -> bool {
+        self.0 >= SIM_BASE
+    }
+
+    pub(crate) fn number(&self) -> RawFd {
+        self.0
+    }
+
+    /// Gives up the kernel descriptor.
+    pub(crate) fn into_os(self) -> io::Result<OwnedFd> {
+        self.os()?;
+        let fd = self.0;
+        std::mem::forget(self);
+        // SAFETY: this handle owned the descriptor and has been forgotten.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+}
+
+impl From<OwnedFd> for Handle {
+    fn from(fd: OwnedFd) -> Handle {
+        debug_assert!(fd.as_raw_fd() < SIM_BASE);
+        Handle(fd.into_raw_fd())
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if !self.is_sim() {
+            // SAFETY: this handle owns the descriptor, and is being dropped.
+            drop(unsafe { OwnedFd::from_raw_fd(self.0) });
+        }
+    }
+}
+
+/// What a handle is registered for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interest {
+    /// Both directions and hang-ups, edge-triggered.
+    Stream,
+    /// Reading only, edge-triggered.
+    Read,
+    /// Writing only, edge-triggered (pipes to a log reader).
+    Write,
+    /// Incoming connections, level-triggered, possibly shared with other workers.
+    Listener,
+}
+
+/// A change of readiness: bits of [`crate::source::ready`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    pub(crate) token: u64,
+    pub(crate) ready: u8,
+}
+
+/// The driver of a worker.
+pub(crate) enum Driver {
+    Epoll(Epoll),
+}
+
+impl Driver {
+    pub(crate) fn register(&self, handle: &Handle, token: u64, interest: Interest) -> io::Result<()> {
+        match self {
+            Driver::Epoll(epoll) => epoll.register(handle.os()?.as_fd(), token, interest),
+        }
+    }
+
+    /// Ends the registration of a handle that stays open. Closing a handle ends it too.
+    pub(crate) fn deregister(&self, handle: &Handle) -> io::Result<()> {
+        match self {
+            Driver::Epoll(epoll) => epoll.deregister(handle.os()?),
+        }
+    }
+
+    /// Appends reports; waits for at most `wait` (`None`: as long as it takes) if there are none.
+    pub(crate) fn poll(&self, wait: Option<Duration>, reports: &mut Vec<Report>) {
+        match self {
+            Driver::Epoll(epoll) => epoll.poll(wait, reports),
+        }
+    }
+}
+
+#[inline]
+pub(crate) fn recv(handle: &Handle, buf: &mut [u8], peek: bool) -> io::Result<usize> {
+    epoll::recv(handle.os()?, buf, peek)
+}
+
+#[inline]
+pub(crate) fn send(handle: &Handle, data: &[u8], more: bool) -> io::Result<usize> {
+    epoll::send(handle.os()?, data, more)
+}
+
+#[inline]
+pub(crate) fn send_vectored(handle: &Handle, data: &[io::IoSlice<'_>], more: bool) -> io::Result<usize> {
+    epoll::send_vectored(handle.os()?, data, more)
+}
+
+/// Closes the sending direction.
+pub(crate) fn shutdown_write(handle: &Handle) -> io::Result<()> {
+    epoll::shutdown_write(handle.os()?)
+}
+
+/// The pending error of a socket, which is cleared.
+pub(crate) fn take_error(handle: &Handle) -> io::Result<Option<io::Error>> {
+    epoll::take_error(handle.os()?)
+}
+
+/// Begins a connection.
+pub(crate) fn connect(addr: &Addr, options: &ConnectOptions) -> io::Result<Handle> {
+    sockopt::connect(addr, options).map(Handle::from)
+}
+
+/// Takes a connection from a listener, with the peer's address if there is one.
+pub(crate) fn accept(handle: &Handle) -> io::Result<(Handle, Option<Addr>)> {
+    epoll::accept(handle.os()?)
+}
+
+pub(crate) fn local_addr(handle: &Handle) -> io::Result<Addr> {
+    sockopt::addr_of(Some(rustix::net::getsockname(handle.os()?)?))
+}
+
+pub(crate) fn peer_addr(handle: &Handle) -> io::Result<Addr> {
+    sockopt::addr_of(rustix::net::getpeername(handle.os()?)?)
+}
+
+/// Has the close send a reset.
+pub(crate) fn set_linger0(handle: &Handle) -> io::Result<()> {
+    sockopt::set_linger0(handle.os()?)
+}
+
+/// Binds and listens.
+pub(crate) fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<Handle> {
+    listener::listen(addr, options).map(Handle::from)
+}
+
+/// Stops listening for all who share the socket.
+pub(crate) fn shutdown_listener(handle: &Handle) -> io::Result<()> {
+    Ok(rustix::net::shutdown(handle.os()?, rustix::net::Shutdown::Both)?)
+}

@@ -1,0 +1,369 @@
+//! Listening sockets.
+//!
+//! A [`Listener`] is bound once, belongs to nobody and may be cloned to every worker; an [`Acceptor`] is one worker's
+//! registration of it. Several acceptors of one listener share its queue: the kernel wakes one of them for each
+//! connection, and the level-triggered registration brings a connection up again that this one did not take.
+//!
+//! An acceptor asks for a second connection only if lately there was one: under a trickle each connection costs one
+//! `accept`, not two; in a burst one report brings many.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rustix::net::{SocketFlags, SocketType};
+use socket2::SockRef;
+
+use crate::addr::Addr;
+use crate::driver::{self, Handle, Interest};
+use crate::socket::Socket;
+use crate::sockopt::{Keepalive, set_int, set_md5sig, set_transparent};
+use crate::source::{Side, ready as bit};
+use crate::worker;
+
+/// How to listen.
+#[derive(Clone, Debug)]
+pub struct ListenOptions {
+    /// Connections that may wait to be accepted.
+    pub backlog: u32,
+    /// Other sockets may listen on the same address, and share its connections (SO_REUSEPORT).
+    pub reuseport: bool,
+    /// The address need not be one of this machine (IP_TRANSPARENT).
+    pub transparent: bool,
+    /// Only connections through this interface.
+    pub interface: Option<String>,
+    /// On an IPv6 address: `Some(true)` refuses IPv4, `Some(false)` takes it too, `None` is the system's default.
+    pub v6only: Option<bool>,
+    /// The largest segment.
+    pub mss: Option<u16>,
+    /// Accept only once there is data, waiting so long for it (TCP_DEFER_ACCEPT).
+    pub defer_accept: Option<Duration>,
+    /// Length of the queue of data-in-SYN connections (TCP_FASTOPEN).
+    pub fastopen: Option<u32>,
+    /// How long sent data may stay unacknowledged on accepted connections.
+    pub user_timeout: Option<Duration>,
+    /// Keep-alive probes of accepted connections.
+    pub keepalive: Option<Keepalive>,
+    /// Accepted connections send small segments at once (inherited from the listener, so it costs nothing).
+    pub nodelay: bool,
+    /// The key of TCP MD5 signatures with any IPv4 and IPv6 peer.
+    pub md5sig: Option<Vec<u8>>,
+    /// The congestion control algorithm of accepted connections.
+    pub congestion: Option<String>,
+    /// Permissions of a Unix path.
+    pub mode: Option<u32>,
+    /// Owner of a Unix path.
+    pub uid: Option<u32>,
+    /// Group of a Unix path.
+    pub gid: Option<u32>,
+}
+
+impl Default for ListenOptions {
+    fn default() -> ListenOptions {
+        ListenOptions {
+            backlog: 1024,
+            reuseport: true,
+            transparent: false,
+            interface: None,
+            v6only: None,
+            mss: None,
+            defer_accept: None,
+            fastopen: None,
+            user_timeout: None,
+            keepalive: None,
+            nodelay: true,
+            md5sig: None,
+            congestion: None,
+            mode: None,
+            uid: None,
+            gid: None,
+        }
+    }
+}
+
+/// A bound, listening socket. Clones are the same socket; it is closed with the last of them and of its acceptors.
+#[derive(Clone, Debug)]
+pub struct Listener(Arc<Handle>);
+
+impl Listener {
+    /// Binds and listens. A Unix path appears under its final name only once it listens, replacing what was there.
+    ///
+    /// # Errors
+    /// EADDRINUSE, EADDRNOTAVAIL, EACCES, and what else the kernel says to an option.
+    pub fn bind(addr: &Addr, options: &ListenOptions) -> io::Result<Listener> {
+        driver::listen(addr, options).map(|h| Listener(Arc::new(h)))
+    }
+
+    /// Takes over a socket, and has it listen if it does not yet.
+    ///
+    /// # Errors
+    /// If the descriptor is no stream socket.
+    pub fn from_fd(fd: OwnedFd, backlog: u32) -> io::Result<Listener> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+        rustix::net::listen(&fd, backlog.min(i32::MAX as u32) as i32)?;
+        Ok(Listener(Arc::new(fd.into())))
+    }
+
+    /// Registers the listener with this worker.
+    ///
+    /// # Errors
+    /// If the kernel refuses to register it.
+    pub fn attach(&self) -> io::Result<Acceptor> {
+        let source = worker::with(|w| w.sources.borrow_mut().insert(0).0);
+        let acceptor = Acceptor {
+            handle: self.0.clone(),
+            source,
+            paused: Cell::new(true),
+            eager: Cell::new(false),
+            last_turn: Cell::new(0),
+            here: PhantomData,
+        };
+        acceptor.resume()?;
+        Ok(acceptor)
+    }
+
+    /// The address it is bound to (with the port that the kernel chose).
+    ///
+    /// # Errors
+    /// If the kernel can't say.
+    pub fn local_addr(&self) -> io::Result<Addr> {
+        driver::local_addr(&self.0)
+    }
+
+    /// The descriptor, to hand it to another process.
+    ///
+    /// # Errors
+    /// In a simulated world, `Unsupported`.
+    pub fn fd(&self) -> io::Result<BorrowedFd<'_>> {
+        self.0.os()
+    }
+
+    /// Stops listening for every holder of this socket, in this process and others.
+    ///
+    /// # Errors
+    /// If it listens no more.
+    pub fn shutdown(&self) -> io::Result<()> {
+        driver::shutdown_listener(&self.0)
+    }
+}
+
+/// A worker's share in a listener.
+#[derive(Debug)]
+pub struct Acceptor {
+    handle: Arc<Handle>,
+    source: u32,
+    paused: Cell<bool>,
+    /// Whether one report lately stood for several connections.
+    eager: Cell<bool>,
+    last_turn: Cell<u64>,
+    here: PhantomData<*const ()>,
+}
+
+impl Acceptor {
+    /// Takes a connection; the peer's address is `None` where it has none. A report brings this task back here until
+    /// it is pending, so keep polling, or pause.
+    ///
+    /// # Errors
+    /// EMFILE, ENFILE, ENOBUFS, ENOMEM: [`pause`](Acceptor::pause) and try again later.
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Socket, Option<Addr>)>> {
+        if worker::with(|w| w.sources.borrow().ready(self.source)) & bit::READ == 0 {
+            return self.wait(cx);
+        }
+        match driver::accept(&self.handle) {
+            Ok((handle, peer)) => {
+                self.accepted();
+                Poll::Ready(Socket::established(handle).map(|s| (s, peer)))
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.eager.set(false);
+                self.not_ready();
+                self.wait(cx)
+            }
+            Err(e) => {
+                self.not_ready();
+                Poll::Ready(Err(e))
+            }
+        }
+    }
+
+    /// Decides whether to ask at once for another connection.
+    fn accepted(&self) {
+        let turn = worker::with(|w| w.turns());
+        if turn <= self.last_turn.get() + 1 {
+            self.eager.set(true);
+        }
+        self.last_turn.set(turn);
+        if !self.eager.get() {
+            self.not_ready();
+        }
+    }
+
+    fn not_ready(&self) {
+        worker::with(|w| w.sources.borrow_mut().clear(self.source, bit::READ));
+    }
+
+    fn wait<T>(&self, cx: &Context<'_>) -> Poll<T> {
+        let task = worker::task_of(cx);
+        worker::with(|w| w.sources.borrow_mut().wait(self.source, Side::Reader, task));
+        Poll::Pending
+    }
+
+    /// Takes a connection. See [`Acceptor::poll_accept`].
+    ///
+    /// # Errors
+    /// As [`Acceptor::poll_accept`].
+    pub async fn accept(&self) -> io::Result<(Socket, Option<Addr>)> {
+        poll_fn(|cx| self.poll_accept(cx)).await
+    }
+
+    /// Leaves connections in the kernel's queue, for others that share the listener or for later.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn pause(&self) -> io::Result<()> {
+        if !self.paused.replace(true) {
+            worker::with(|w| w.driver.deregister(&self.handle))?;
+            self.not_ready();
+        }
+        Ok(())
+    }
+
+    /// Takes connections again.
+    ///
+    /// # Errors
+    /// If the kernel refuses to register the listener.
+    pub fn resume(&self) -> io::Result<()> {
+        if self.paused.get() {
+            worker::with(|w| {
+                let token = w.sources.borrow().token(self.source);
+                w.driver.register(&self.handle, token, Interest::Listener)
+            })?;
+            self.paused.set(false);
+        }
+        Ok(())
+    }
+
+    /// Whether it is paused.
+    pub fn is_paused(&self) -> bool {
+        self.paused.get()
+    }
+
+    /// The listener behind it.
+    pub fn listener(&self) -> Listener {
+        Listener(self.handle.clone())
+    }
+
+    /// The number of the descriptor.
+    pub fn number(&self) -> RawFd {
+        self.handle.number()
+    }
+}
+
+impl Drop for Acceptor {
+    fn drop(&mut self) {
+        // Other workers may hold the descriptor open, so closing it would not end the registration.
+        let _ = worker::try_with(|w| {
+            w.sources.borrow_mut().remove(self.source);
+            (!self.paused.get()).then(|| w.driver.deregister(&self.handle))
+        });
+    }
+}
+
+/// A listening socket of the kernel's.
+pub(crate) fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = rustix::net::socket_with(addr.family(), SocketType::STREAM, flags, None)?;
+    let backlog = options.backlog.min(i32::MAX as u32) as i32;
+    if let Addr::Unix(path) = addr {
+        return bind_path(fd, path, backlog, options);
+    }
+    if let Addr::Inet(inet) = addr {
+        prepare(fd.as_fd(), inet.is_ipv6(), options)?;
+    }
+    rustix::net::bind(&fd, &addr.to_os()?)?;
+    rustix::net::listen(&fd, backlog)?;
+    Ok(fd)
+}
+
+fn prepare(fd: BorrowedFd<'_>, v6: bool, options: &ListenOptions) -> io::Result<()> {
+    let socket = SockRef::from(&fd);
+    let seconds = |d: Duration| i32::try_from(d.as_secs().max(1)).unwrap_or(i32::MAX);
+    socket.set_reuse_address(true)?;
+    if options.reuseport {
+        socket.set_reuse_port(true)?;
+    }
+    if let (true, Some(only)) = (v6, options.v6only) {
+        socket.set_only_v6(only)?;
+    }
+    if options.transparent {
+        set_transparent(fd, v6)?;
+    }
+    if let Some(interface) = &options.interface {
+        socket.bind_device(Some(interface.as_bytes()))?;
+    }
+    if let Some(mss) = options.mss {
+        socket.set_tcp_mss(mss.into())?;
+    }
+    if let Some(wait) = options.defer_accept {
+        set_int(fd, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, seconds(wait))?;
+    }
+    if let Some(queue) = options.fastopen {
+        set_int(fd, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, queue.min(i32::MAX as u32) as i32)?;
+    }
+    if options.user_timeout.is_some() {
+        socket.set_tcp_user_timeout(options.user_timeout)?;
+    }
+    if let Some(keepalive) = options.keepalive {
+        keepalive.apply(&socket)?;
+    }
+    if options.nodelay {
+        socket.set_tcp_nodelay(true)?;
+    }
+    if let Some(key) = &options.md5sig {
+        accept_md5sig(fd, v6, key)?;
+    }
+    if let Some(algorithm) = &options.congestion {
+        socket.set_tcp_congestion(algorithm.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Binds to a temporary name beside the path, then renames: nobody finds a path that does not listen yet, and a
+/// failure leaves what was there untouched.
+fn bind_path(fd: OwnedFd, path: &[u8], backlog: i32, options: &ListenOptions) -> io::Result<OwnedFd> {
+    let mut temporary = path.to_vec();
+    temporary.extend_from_slice(format!(".{}.tmp", std::process::id()).as_bytes());
+    let as_path = |bytes: &[u8]| {
+        use std::os::unix::ffi::OsStrExt;
+        PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+    };
+    let (from, to) = (as_path(&temporary), as_path(path));
+    let _ = std::fs::remove_file(&from);
+    rustix::net::bind(&fd, &Addr::Unix(temporary).to_os()?)?;
+    let publish = || {
+        if let Some(mode) = options.mode {
+            rustix::fs::chmod(&from, rustix::fs::Mode::from_raw_mode(mode))?;
+        }
+        if options.uid.is_some() || options.gid.is_some() {
+            std::os::unix::fs::chown(&from, options.uid, options.gid)?;
+        }
+        rustix::net::listen(&fd, backlog)?;
+        std::fs::rename(&from, &to)
+    };
+    publish().inspect_err(|_| drop(std::fs::remove_file(&from)))?;
+    Ok(fd)
+}
+
+/// Signs with any peer (a prefix of length 0 in each family that the socket takes).
+fn accept_md5sig(fd: BorrowedFd<'_>, v6: bool, key: &[u8]) -> io::Result<()> {
+    let any = if v6 { "[::]:0" } else { "0.0.0.0:0" };
+    let any = any.parse().map(Addr::Inet).map_err(|_| io::ErrorKind::InvalidInput)?;
+    set_md5sig(fd, &any, key)
+}

@@ -1,0 +1,238 @@
+//! Starting and stopping the workers of a process, and talking to them.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::inbox::{Inbox, Job, Message};
+use crate::waker::TaskId;
+use crate::worker::{self, Entered, Pulse, Shared, Worker};
+
+/// What is asked of a worker's thread.
+#[derive(Clone, Debug, Default)]
+pub struct WorkerSpec {
+    /// The thread's name (the kernel keeps 15 bytes of it).
+    pub name: String,
+    /// The processors it may run on; `None` leaves that as it is.
+    pub affinity: Option<Vec<usize>>,
+}
+
+/// The running workers.
+pub struct Runtime {
+    peers: Peers,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// A way to reach the workers of a runtime from any thread.
+#[derive(Clone)]
+pub struct Peers(Arc<Shared>);
+
+/// A sign of life of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// Turns of the worker's loop so far.
+    pub turns: u64,
+    /// Whether it waits for events. If not, and `turns` stands still for long, it hangs in a task.
+    pub polling: bool,
+}
+
+/// Starts a thread for each worker; each calls `init` with its index (which spawns the first tasks) and runs until
+/// [`stop_worker`] is called on it.
+///
+/// # Errors
+/// What the kernel says when it has no more descriptors or threads, or refuses the affinity.
+pub fn start(workers: Vec<WorkerSpec>, init: impl Fn(usize) + Send + Sync + 'static) -> io::Result<Runtime> {
+    let shared = shared(workers.len())?;
+    let init: Arc<dyn Fn(usize) + Send + Sync> = Arc::new(init);
+    let mut threads = Vec::with_capacity(workers.len());
+    for (index, spec) in workers.into_iter().enumerate() {
+        threads.push(spawn_thread(index, spec, &shared, &init)?);
+    }
+    Ok(Runtime { peers: Peers(shared), threads })
+}
+
+/// As [`start`], but the first worker runs on the calling thread; returns when all have ended.
+///
+/// # Errors
+/// As [`start`].
+pub fn run(workers: Vec<WorkerSpec>, init: impl Fn(usize) + Send + Sync + 'static) -> io::Result<()> {
+    let shared = shared(workers.len())?;
+    let init: Arc<dyn Fn(usize) + Send + Sync> = Arc::new(init);
+    let mut specs = workers.into_iter().enumerate();
+    let Some((_, first)) = specs.next() else { return Ok(()) };
+    let mut threads = Vec::new();
+    for (index, spec) in specs {
+        threads.push(spawn_thread(index, spec, &shared, &init)?);
+    }
+    if let Some(cpus) = &first.affinity {
+        crate::sys::set_affinity(cpus)?;
+    }
+    run_worker(0, shared.clone(), &*init)?;
+    Runtime { peers: Peers(shared), threads }.join();
+    Ok(())
+}
+
+fn shared(count: usize) -> io::Result<Arc<Shared>> {
+    let inbox = |_| {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Arc::new(Inbox::new(Some(bell))))
+    };
+    let inboxes = (0..count).map(inbox).collect::<io::Result<Vec<_>>>()?;
+    let pulses = (0..count).map(|_| Pulse::default()).collect();
+    Ok(Arc::new(Shared { inboxes, pulses }))
+}
+
+fn spawn_thread(
+    index: usize,
+    spec: WorkerSpec,
+    shared: &Arc<Shared>,
+    init: &Arc<dyn Fn(usize) + Send + Sync>,
+) -> io::Result<JoinHandle<()>> {
+    let (shared, init) = (shared.clone(), init.clone());
+    let (said, outcome) = std::sync::mpsc::sync_channel(1);
+    let body = move || {
+        let ready = spec.affinity.as_deref().map_or(Ok(()), crate::sys::set_affinity);
+        let worker = ready.and_then(|()| Worker::on_kernel(index, shared));
+        let started = worker.as_ref().map(|_| ()).map_err(|e| io::Error::from(e.kind()));
+        let _ = said.send(started);
+        if let Ok(worker) = worker {
+            live(worker, index, &*init);
+        }
+    };
+    let thread = Builder::new().name(spec.name).spawn(body)?;
+    outcome.recv().map_err(|_| io::Error::from(io::ErrorKind::Other))??;
+    Ok(thread)
+}
+
+fn run_worker(index: usize, shared: Arc<Shared>, init: &dyn Fn(usize)) -> io::Result<()> {
+    live(Worker::on_kernel(index, shared)?, index, init);
+    Ok(())
+}
+
+fn live(worker: std::rc::Rc<Worker>, index: usize, init: &dyn Fn(usize)) {
+    let _entered = Entered::new(worker.clone());
+    init(index);
+    worker.run();
+}
+
+impl Runtime {
+    /// Waits for all workers to end. A worker that panicked makes this panic too.
+    pub fn join(self) {
+        for thread in self.threads {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+
+    /// A way to reach the workers.
+    pub fn peers(&self) -> Peers {
+        self.peers.clone()
+    }
+}
+
+impl Peers {
+    /// How many workers there are.
+    pub fn count(&self) -> usize {
+        self.0.inboxes.len()
+    }
+
+    /// Runs `job` on a worker, soon. False if there is no worker of that index; a job for a worker that has ended is
+    /// dropped with its runtime.
+    pub fn send_to(&self, worker: usize, job: Job) -> bool {
+        let inbox = self.0.inboxes.get(worker);
+        if let Some(inbox) = inbox {
+            inbox.post(Message::Run(job));
+        }
+        inbox.is_some()
+    }
+
+    /// Has every worker stop after its present turn.
+    pub fn stop_all(&self) {
+        for worker in 0..self.count() {
+            self.send_to(worker, Box::new(stop_worker));
+        }
+    }
+
+    /// A worker's sign of life, for a watchdog.
+    pub fn heartbeat(&self, worker: usize) -> Option<Heartbeat> {
+        let pulse = self.0.pulses.get(worker)?.read();
+        Some(Heartbeat { turns: pulse / 2, polling: pulse % 2 == 1 })
+    }
+}
+
+/// Starts a task on this worker. It is polled first in this turn or the next.
+pub fn spawn(future: impl Future<Output = ()> + 'static) -> TaskId {
+    worker::with(|w| w.spawn(future))
+}
+
+/// Drops a task of this worker, at once (if it is cancelling itself: when its poll returns). True if it was alive.
+pub fn cancel(task: TaskId) -> bool {
+    worker::try_with(|w| task.tag() == w.tag && w.executor.cancel(task)).unwrap_or(false)
+}
+
+/// Whether a task of this worker is alive.
+pub fn is_alive(task: TaskId) -> bool {
+    worker::try_with(|w| task.tag() == w.tag && w.executor.is_alive(task)).unwrap_or(false)
+}
+
+/// The task that is being polled. Panics outside of one.
+pub fn current_task() -> TaskId {
+    let task = worker::with(|w| w.executor.current());
+    assert!(task != TaskId::NONE, "outside of a task");
+    task
+}
+
+/// Ends this worker after the present turn; its tasks are dropped.
+pub fn stop_worker() {
+    worker::with(|w| w.stop());
+}
+
+/// Runs `job` on the worker of that index in this runtime. False if there is none.
+pub fn send_to(worker: usize, job: Job) -> bool {
+    worker::with(|w| w.post(worker, job))
+}
+
+/// The index of this worker; `None` outside of a worker.
+pub fn worker_index() -> Option<usize> {
+    worker::try_with(|w| w.index)
+}
+
+/// How many workers this runtime has; 0 outside of one.
+pub fn worker_count() -> usize {
+    worker::try_with(|w| w.shared.inboxes.len()).unwrap_or(0)
+}
+
+/// A way to reach the workers of this runtime from other threads.
+pub fn peers() -> Peers {
+    worker::with(|w| Peers(w.shared.clone()))
+}
+
+/// What a worker holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerStats {
+    /// Tasks alive.
+    pub tasks: usize,
+    /// Timers that exist.
+    pub timers: usize,
+    /// Descriptors registered.
+    pub sources: usize,
+    /// Polls of tasks so far.
+    pub polls: u64,
+    /// Turns of the loop so far.
+    pub turns: u64,
+}
+
+/// What this worker holds.
+pub fn worker_stats() -> WorkerStats {
+    worker::with(|w| WorkerStats {
+        tasks: w.executor.len(),
+        timers: w.timers.borrow().len(),
+        sources: w.sources.borrow().len(),
+        polls: w.executor.polls(),
+        turns: w.turns(),
+    })
+}

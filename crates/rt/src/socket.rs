@@ -1,0 +1,406 @@
+//! Stream sockets: TCP and Unix.
+//!
+//! An operation is tried only when its ready bit is set, and otherwise waits for the driver's report. The bits are
+//! kept exact enough to save the calls that would only say EAGAIN: a read that returns less than it could has emptied
+//! the socket, a write that takes less than it was offered has filled it, so the bit is cleared without asking again
+//! (unless the peer has closed, when the end of the stream is still to be read). After accept and connect the write
+//! bit is set: the first request is sent without waiting for a report. So a request costs one read and one write.
+
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::marker::PhantomData;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::task::{Context, Poll};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+use crate::addr::Addr;
+use crate::driver::{self, Handle, Interest};
+use crate::sockopt::ConnectOptions;
+use crate::source::{Side, ready as bit};
+use crate::worker;
+
+/// A stream socket that belongs to the worker on which it was made. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct Socket {
+    handle: Handle,
+    source: u32,
+    here: PhantomData<*const ()>,
+}
+
+/// A stream socket that belongs to no worker: what is left of an idle connection while it changes hands.
+#[derive(Debug)]
+pub struct Detached(Handle);
+
+impl Socket {
+    /// Begins to connect. Await the outcome with [`Socket::poll_connected`], or just send.
+    ///
+    /// # Errors
+    /// What the kernel says at once: no descriptors (EMFILE, ENFILE), no ports (EADDRNOTAVAIL), no route, a Unix
+    /// socket that nobody listens on (ECONNREFUSED), an option that is not permitted.
+    pub fn connect(addr: &Addr, options: &ConnectOptions) -> io::Result<Socket> {
+        let handle = driver::connect(addr, options)?;
+        Socket::register(handle, bit::WRITE)
+    }
+
+    /// A connected pair of Unix sockets.
+    ///
+    /// # Errors
+    /// When descriptors run out.
+    pub fn pair() -> io::Result<(Socket, Socket)> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (a, b) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        Ok((Socket::from_fd(a)?, Socket::from_fd(b)?))
+    }
+
+    /// Takes over a connected descriptor, which must be non-blocking.
+    ///
+    /// # Errors
+    /// When the kernel refuses to register it.
+    pub fn from_fd(fd: OwnedFd) -> io::Result<Socket> {
+        Socket::established(fd.into())
+    }
+
+    /// A connected handle becomes a socket of this worker.
+    pub(crate) fn established(handle: Handle) -> io::Result<Socket> {
+        Socket::register(handle, bit::WRITE | bit::CONNECTED)
+    }
+
+    fn register(handle: Handle, ready: u8) -> io::Result<Socket> {
+        worker::with(|w| {
+            let (source, token) = w.sources.borrow_mut().insert(ready);
+            let socket = Socket { handle, source, here: PhantomData };
+            w.driver.register(&socket.handle, token, Interest::Stream)?;
+            Ok(socket)
+        })
+    }
+
+    #[inline]
+    fn ready(&self) -> u8 {
+        worker::with(|w| w.sources.borrow().ready(self.source))
+    }
+
+    #[inline]
+    fn clear(&self, bits: u8) {
+        worker::with(|w| w.sources.borrow_mut().clear(self.source, bits));
+    }
+
+    #[inline]
+    fn wait<T>(&self, cx: &Context<'_>, side: Side) -> Poll<T> {
+        let task = worker::task_of(cx);
+        worker::with(|w| w.sources.borrow_mut().wait(self.source, side, task));
+        Poll::Pending
+    }
+
+    /// Reads if there may be something to read: `None` if that has to be awaited. 0 is the end of the stream.
+    #[inline]
+    pub fn try_recv(&self, buf: &mut [u8]) -> Option<io::Result<usize>> {
+        let ready = self.ready();
+        if ready & bit::READ == 0 {
+            return None;
+        }
+        match driver::recv(&self.handle, buf, false) {
+            Ok(n) => {
+                if n < buf.len() && ready & bit::CLOSED == 0 {
+                    self.clear(bit::READ);
+                }
+                Some(Ok(n))
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.clear(bit::READ);
+                None
+            }
+            Err(e) => Some(Err(e)),
+        }
+    }
+
+    /// Reads up to `buf.len()` bytes, which must not be 0. Ready with 0 at the end of the stream.
+    ///
+    /// # Errors
+    /// The connection's (ECONNRESET, ETIMEDOUT, ...); for a connection that could not be made, its reason.
+    #[inline]
+    pub fn poll_recv(&self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        match self.try_recv(buf) {
+            Some(result) => Poll::Ready(result),
+            None => self.wait(cx, Side::Reader),
+        }
+    }
+
+    /// Looks at what [`Socket::poll_recv`] would read, without taking it. Ready only with at least `at_least` bytes, or
+    /// all that is left at the end of the stream, or when `buf` is full.
+    ///
+    /// # Errors
+    /// As [`Socket::poll_recv`].
+    pub fn poll_peek(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut [u8],
+        at_least: usize,
+    ) -> Poll<io::Result<usize>> {
+        let ready = self.ready();
+        if ready & bit::READ == 0 {
+            return self.wait(cx, Side::Reader);
+        }
+        match driver::recv(&self.handle, buf, true) {
+            Ok(n) if n >= at_least.min(buf.len()) || ready & bit::CLOSED != 0 => Poll::Ready(Ok(n)),
+            // More bytes are reported as a change, and the bit must survive for the read of those that are here.
+            Ok(_) => self.wait(cx, Side::Reader),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.clear(bit::READ);
+                self.wait(cx, Side::Reader)
+            }
+            Err(e) => Poll::Ready(Err(e)),
+        }
+    }
+
+    /// Writes if there may be room: `None` if that has to be awaited. `more` says that more follows at once, so that
+    /// the kernel may wait for it to fill a segment (MSG_MORE).
+    #[inline]
+    pub fn try_send(&self, data: &[u8], more: bool) -> Option<io::Result<usize>> {
+        if self.ready() & bit::WRITE == 0 {
+            return None;
+        }
+        self.sent(driver::send(&self.handle, data, more), data.len())
+    }
+
+    /// As [`Socket::try_send`], for several pieces.
+    #[inline]
+    pub fn try_send_vectored(&self, data: &[IoSlice<'_>], more: bool) -> Option<io::Result<usize>> {
+        if self.ready() & bit::WRITE == 0 {
+            return None;
+        }
+        let length = data.iter().map(|s| s.len()).sum();
+        self.sent(driver::send_vectored(&self.handle, data, more), length)
+    }
+
+    #[inline]
+    fn sent(&self, result: io::Result<usize>, length: usize) -> Option<io::Result<usize>> {
+        match result {
+            Ok(n) => {
+                if n < length {
+                    self.clear(bit::WRITE);
+                }
+                Some(Ok(n))
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.clear(bit::WRITE);
+                None
+            }
+            Err(e) => Some(Err(e)),
+        }
+    }
+
+    /// Writes some of `data`; returns how many bytes. On a socket that is still connecting, waits for that.
+    ///
+    /// # Errors
+    /// The connection's (EPIPE, ECONNRESET, ...); for a connection that could not be made, its reason.
+    #[inline]
+    pub fn poll_send(&self, cx: &mut Context<'_>, data: &[u8], more: bool) -> Poll<io::Result<usize>> {
+        match self.try_send(data, more) {
+            Some(result) => Poll::Ready(result),
+            None => self.wait(cx, Side::Writer),
+        }
+    }
+
+    /// As [`Socket::poll_send`], for several pieces in one call.
+    ///
+    /// # Errors
+    /// As [`Socket::poll_send`].
+    #[inline]
+    pub fn poll_send_vectored(
+        &self,
+        cx: &mut Context<'_>,
+        data: &[IoSlice<'_>],
+        more: bool,
+    ) -> Poll<io::Result<usize>> {
+        match self.try_send_vectored(data, more) {
+            Some(result) => Poll::Ready(result),
+            None => self.wait(cx, Side::Writer),
+        }
+    }
+
+    /// Ready when the connection is established or has failed.
+    ///
+    /// # Errors
+    /// Why it failed (ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ...).
+    pub fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let ready = self.ready();
+        if ready & (bit::ERROR | bit::HANGUP) != 0 && ready & bit::CONNECTED == 0 {
+            let error = driver::take_error(&self.handle)?;
+            return Poll::Ready(Err(error.unwrap_or_else(|| io::ErrorKind::NotConnected.into())));
+        }
+        if ready & bit::CONNECTED != 0 { Poll::Ready(Ok(())) } else { self.wait(cx, Side::Writer) }
+    }
+
+    /// Ready when a read is worth trying: data, end of stream or error. Reads nothing.
+    pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_readable() { Poll::Ready(()) } else { self.wait(cx, Side::Reader) }
+    }
+
+    /// Ready when the peer has closed its side or the connection broke, whatever remains to be read. It takes the
+    /// reader's waiting place: don't await both this and a read from different tasks.
+    pub fn poll_hangup(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_hung_up() { Poll::Ready(()) } else { self.wait(cx, Side::Reader) }
+    }
+
+    /// Whether a read is worth trying, as of the last report.
+    #[inline]
+    pub fn is_readable(&self) -> bool {
+        self.ready() & bit::READ != 0
+    }
+
+    /// Whether a write is worth trying, as of the last report.
+    #[inline]
+    pub fn is_writable(&self) -> bool {
+        self.ready() & bit::WRITE != 0
+    }
+
+    /// Whether the peer has closed its side or the connection broke, as of the last report.
+    #[inline]
+    pub fn is_hung_up(&self) -> bool {
+        self.ready() & bit::CLOSED != 0
+    }
+
+    /// Says that a read should be tried without waiting for a report: after an accept that waited for data.
+    pub fn assume_readable(&self) {
+        worker::with(|w| w.sources.borrow_mut().add(self.source, bit::READ));
+    }
+
+    /// Closes the sending direction; the peer reads the end of the stream after what was sent.
+    ///
+    /// # Errors
+    /// ENOTCONN if the connection is gone.
+    pub fn shutdown_write(&self) -> io::Result<()> {
+        driver::shutdown_write(&self.handle)
+    }
+
+    /// The pending error of the connection, which is thereby cleared.
+    ///
+    /// # Errors
+    /// If the kernel can't say.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        driver::take_error(&self.handle)
+    }
+
+    /// Reads up to `buf.len()` bytes. See [`Socket::poll_recv`].
+    ///
+    /// # Errors
+    /// As [`Socket::poll_recv`].
+    pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
+        poll_fn(|cx| self.poll_recv(cx, buf)).await
+    }
+
+    /// Writes all of `data`.
+    ///
+    /// # Errors
+    /// As [`Socket::poll_send`]; WriteZero if the kernel takes nothing.
+    pub async fn send_all(&self, mut data: &[u8]) -> io::Result<()> {
+        while !data.is_empty() {
+            let n = poll_fn(|cx| self.poll_send(cx, data, false)).await?;
+            if n == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            data = &data[n..];
+        }
+        Ok(())
+    }
+
+    /// Waits until the connection is established.
+    ///
+    /// # Errors
+    /// As [`Socket::poll_connected`].
+    pub async fn connected(&self) -> io::Result<()> {
+        poll_fn(|cx| self.poll_connected(cx)).await
+    }
+
+    /// Ends the connection's life on this worker. It may be attached to any worker; unread data stays in the socket.
+    ///
+    /// # Errors
+    /// If the kernel refuses to end the registration; the connection is then closed.
+    pub fn detach(self) -> io::Result<Detached> {
+        worker::with(|w| w.driver.deregister(&self.handle))?;
+        worker::with(|w| w.sources.borrow_mut().remove(self.source));
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: `this` is never dropped nor used again, so the handle is moved out of it once.
+        Ok(Detached(unsafe { std::ptr::read(&this.handle) }))
+    }
+
+    /// The descriptor, for a call that this type lacks; an error in a simulated world.
+    ///
+    /// # Errors
+    /// In a simulated world, `Unsupported`.
+    pub fn fd(&self) -> io::Result<BorrowedFd<'_>> {
+        self.handle.os()
+    }
+
+    /// The number of the descriptor, for `show fd` and the like.
+    pub fn number(&self) -> RawFd {
+        self.handle.number()
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Awaits readiness and then tries, for operations that are neither a read nor a write (splice).
+    pub(crate) fn poll_io(
+        &self,
+        cx: &Context<'_>,
+        side: Side,
+        mut operation: impl FnMut(&Handle) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        let wanted = if side == Side::Reader { bit::READ } else { bit::WRITE };
+        if self.ready() & wanted == 0 {
+            return self.wait(cx, side);
+        }
+        match operation(&self.handle) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.clear(wanted);
+                self.wait(cx, side)
+            }
+            result => Poll::Ready(result),
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        worker::try_with(|w| w.sources.borrow_mut().remove(self.source));
+    }
+}
+
+impl Detached {
+    /// Makes the connection one of the calling worker's.
+    ///
+    /// # Errors
+    /// If the kernel refuses to register it; the connection is then closed.
+    pub fn attach(self) -> io::Result<Socket> {
+        Socket::established(self.0)
+    }
+
+    /// The number of the descriptor.
+    pub fn number(&self) -> RawFd {
+        self.0.number()
+    }
+
+    /// Gives up the descriptor, to hand it to another process.
+    ///
+    /// # Errors
+    /// In a simulated world, `Unsupported`.
+    pub fn into_fd(self) -> io::Result<OwnedFd> {
+        self.0.into_os()
+    }
+
+    /// Whether the peer has sent something or closed, as far as one look can tell. An idle connection for which this
+    /// is true isn't worth taking over.
+    pub fn is_disturbed(&self) -> bool {
+        let mut byte = [0u8];
+        !matches!(driver::recv(&self.0, &mut byte, true), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+    }
+}
+
+impl AsRawFd for Detached {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.number()
+    }
+}

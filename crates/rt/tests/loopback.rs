@@ -1,0 +1,224 @@
+//! The runtime on the kernel: real sockets on loopback, real threads.
+
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rt::{Addr, ConnectOptions, ListenOptions, Listener, Socket, WorkerSpec};
+
+/// Runs `main` on one worker, and fails if that takes more than 20 seconds.
+fn on_worker<F: Future<Output = ()> + 'static>(main: impl Fn() -> F + Send + Sync + 'static) {
+    on_workers(1, move |_| {
+        let main = main();
+        rt::spawn(async move {
+            main.await;
+            rt::stop_worker();
+        });
+    });
+}
+
+/// Runs `init` on several workers, and fails if they don't end in 20 seconds.
+fn on_workers(count: usize, init: impl Fn(usize) + Send + Sync + 'static) {
+    let (done, end) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let runtime = rt::start(vec![WorkerSpec::default(); count], init).unwrap();
+        runtime.join();
+        done.send(()).unwrap();
+    });
+    if let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = end.recv_timeout(Duration::from_secs(20)) {
+        panic!("the workers hang");
+    }
+    thread.join().unwrap();
+}
+
+fn listen() -> Listener {
+    Listener::bind(&Addr::Inet("127.0.0.1:0".parse().unwrap()), &ListenOptions::default()).unwrap()
+}
+
+async fn echo(socket: Socket) -> io::Result<()> {
+    let mut buf = vec![0; 4096];
+    loop {
+        match socket.recv(&mut buf).await? {
+            0 => return Ok(()),
+            n => socket.send_all(&buf[..n]).await?,
+        }
+    }
+}
+
+fn spawn_echo_server(listener: &Listener) {
+    let acceptor = listener.attach().unwrap();
+    rt::spawn(async move {
+        loop {
+            let (socket, _) = acceptor.accept().await.unwrap();
+            rt::spawn(async move { drop(echo(socket).await) });
+        }
+    });
+}
+
+async fn recv_exactly(socket: &Socket, n: usize) -> Vec<u8> {
+    let mut all = vec![0; n];
+    let mut at = 0;
+    while at < n {
+        match socket.recv(&mut all[at..]).await.unwrap() {
+            0 => panic!("the stream ended after {at} of {n} bytes"),
+            got => at += got,
+        }
+    }
+    all
+}
+
+#[test]
+fn a_megabyte_comes_back_unchanged() {
+    on_worker(|| async {
+        let listener = listen();
+        spawn_echo_server(&listener);
+        let socket = Socket::connect(&listener.local_addr().unwrap(), &ConnectOptions::default()).unwrap();
+        let socket = Rc::new(socket);
+        let data: Rc<Vec<u8>> = Rc::new((0..1 << 20).map(|i| (i * 7 + i / 251) as u8).collect());
+        let (writer, sent) = (socket.clone(), data.clone());
+        rt::spawn(async move { writer.send_all(&sent).await.unwrap() });
+        assert!(recv_exactly(&socket, data.len()).await == *data);
+        socket.shutdown_write().unwrap();
+        assert_eq!(socket.recv(&mut [0; 10]).await.unwrap(), 0);
+    });
+}
+
+#[test]
+fn a_refused_connection_says_so() {
+    on_worker(|| async {
+        let address = {
+            let listener = listen();
+            listener.local_addr().unwrap()
+        };
+        let socket = Socket::connect(&address, &ConnectOptions::default()).unwrap();
+        assert_eq!(socket.connected().await.unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+        let socket = Socket::connect(&address, &ConnectOptions::default()).unwrap();
+        let error = socket.send_all(b"x").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused, "sending straight away tells as well");
+    });
+}
+
+#[test]
+fn a_peer_that_leaves_an_idle_connection_is_noticed_without_reading() {
+    on_worker(|| async {
+        let (a, b) = Socket::pair().unwrap();
+        b.send_all(b"last words").await.unwrap();
+        rt::spawn(async move {
+            rt::sleep(Duration::from_millis(5)).await;
+            drop(b);
+        });
+        std::future::poll_fn(|cx| a.poll_hangup(cx)).await;
+        assert_eq!(recv_exactly(&a, 10).await, b"last words");
+        assert_eq!(a.recv(&mut [0; 4]).await.unwrap(), 0);
+    });
+}
+
+#[test]
+fn sleeps_last_as_long_as_asked_and_end_in_order() {
+    on_worker(|| async {
+        let ended = Rc::new(RefCell::new(Vec::new()));
+        for ms in [30u64, 5, 20, 10] {
+            let ended = ended.clone();
+            rt::spawn(async move {
+                let start = rt::now();
+                rt::sleep(Duration::from_millis(ms)).await;
+                assert!(rt::now().since(start) >= Duration::from_millis(ms));
+                ended.borrow_mut().push(ms);
+            });
+        }
+        rt::sleep(Duration::from_millis(40)).await;
+        assert_eq!(*ended.borrow(), [5, 10, 20, 30]);
+    });
+}
+
+#[test]
+fn a_connection_moves_between_workers_with_its_unread_bytes() {
+    on_workers(2, |index| {
+        if index != 0 {
+            return;
+        }
+        rt::spawn(async {
+            let (a, b) = Socket::pair().unwrap();
+            b.send_all(b"before").await.unwrap();
+            let detached = a.detach().unwrap();
+            rt::send_to(
+                1,
+                Box::new(move || {
+                    rt::spawn(async move {
+                        assert_eq!(rt::worker_index(), Some(1));
+                        let a = detached.attach().unwrap();
+                        assert_eq!(recv_exactly(&a, 6).await, b"before");
+                        assert_eq!(recv_exactly(&a, 5).await, b"after");
+                        a.send_all(b"thanks").await.unwrap();
+                        rt::stop_worker();
+                    });
+                }),
+            );
+            b.send_all(b"after").await.unwrap();
+            assert_eq!(recv_exactly(&b, 6).await, b"thanks");
+            assert_eq!(b.recv(&mut [0; 1]).await.unwrap(), 0, "dropped with its task");
+            rt::stop_worker();
+        });
+    });
+}
+
+#[test]
+fn two_workers_share_a_listener() {
+    let listener = Arc::new(listen());
+    let seen = Arc::new(AtomicUsize::new(0));
+    let total = seen.clone();
+    on_workers(2, move |index| {
+        let acceptor = listener.attach().unwrap();
+        let seen = seen.clone();
+        rt::spawn(async move {
+            loop {
+                let (socket, peer) = acceptor.accept().await.unwrap();
+                assert!(peer.is_some());
+                if seen.fetch_add(1, Ordering::SeqCst) + 1 == 100 {
+                    rt::peers().stop_all();
+                }
+                rt::spawn(async move { drop(echo(socket).await) });
+            }
+        });
+        if index == 0 {
+            let address = listener.local_addr().unwrap();
+            for _ in 0..100 {
+                let address = address.clone();
+                rt::spawn(async move {
+                    let socket = Socket::connect(&address, &ConnectOptions::default()).unwrap();
+                    socket.send_all(b"hi").await.unwrap();
+                    recv_exactly(&socket, 2).await;
+                });
+            }
+        }
+    });
+    assert_eq!(total.load(Ordering::SeqCst), 100);
+}
+
+#[test]
+fn no_wake_up_between_workers_is_lost() {
+    const ROUNDS: usize = 20_000;
+    let bells: Arc<[rt::RemoteNotify; 2]> = Arc::default();
+    let counts = Arc::new(Mutex::new([0usize; 2]));
+    let result = counts.clone();
+    on_workers(2, move |index| {
+        let (bells, counts) = (bells.clone(), counts.clone());
+        rt::spawn(async move {
+            for round in 0..ROUNDS {
+                if index == 0 {
+                    bells[1].notify();
+                }
+                bells[index].notified().await;
+                if index == 1 {
+                    bells[0].notify();
+                }
+                counts.lock().unwrap()[index] = round + 1;
+            }
+            rt::stop_worker();
+        });
+    });
+    assert_eq!(*result.lock().unwrap(), [ROUNDS; 2]);
+}
