@@ -1,0 +1,194 @@
+//! Comparing with one pattern after the other: the fastest way for a few of them, and the
+//! yardstick that the other indexes are tested against.
+
+use super::Found;
+use crate::Regex;
+use crate::entries::Entries;
+use crate::error::PatternError;
+use crate::kind::{Flags, Kind};
+use crate::net::{self, Net};
+use crate::number::{self, Range};
+use crate::value::{Scratch, Value};
+
+/// One pattern, read.
+#[derive(Debug)]
+pub(crate) enum Matcher {
+    Any,
+    Range(Range),
+    Net(Net),
+    Bytes(Vec<u8>),
+    Text,
+    Regex(Regex),
+}
+
+/// Patterns in order, each read by its kind.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    kind: Kind,
+    fold: bool,
+    matchers: Vec<Matcher>,
+}
+
+/// Reads one pattern, as a check or to keep it.
+pub(crate) fn read(kind: Kind, flags: Flags, pattern: &[u8]) -> Result<Matcher, PatternError> {
+    Ok(match kind {
+        Kind::Found | Kind::Bool => Matcher::Any,
+        Kind::Int | Kind::Len => Matcher::Range(number::parse(false, pattern)?),
+        Kind::Version => Matcher::Range(number::parse(true, pattern)?),
+        Kind::Ip => Matcher::Net(net::parse(pattern).ok_or_else(|| {
+            let shown = String::from_utf8_lossy(pattern);
+            PatternError::new(pattern, format!("'{shown}' is not a valid IPv4 or IPv6 address"))
+        })?),
+        Kind::Bin => Matcher::Bytes(hex(pattern)?),
+        Kind::Str | Kind::Beg | Kind::End | Kind::Sub | Kind::Dir | Kind::Dom => Matcher::Text,
+        Kind::Reg => Matcher::Regex(Regex::new(pattern, flags.ignore_case)?),
+    })
+}
+
+fn hex(pattern: &[u8]) -> Result<Vec<u8>, PatternError> {
+    let digit = |c: u8| char::from(c).to_digit(16);
+    if !pattern.len().is_multiple_of(2) {
+        return Err(PatternError::new(pattern, "an even number of hex digit is expected"));
+    }
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => Some((digit(*high)? << 4 | digit(*low)?) as u8),
+        _ => None,
+    };
+    let bytes: Option<Vec<u8>> = pattern.chunks(2).map(byte).collect();
+    bytes.ok_or_else(|| {
+        let odd = pattern.iter().find(|c| !c.is_ascii_hexdigit()).copied().unwrap_or(b'?');
+        let text = format!("an hex digit is expected (found '{}')", char::from(odd));
+        PatternError::new(pattern, text)
+    })
+}
+
+impl Scan {
+    pub(crate) fn build(kind: Kind, flags: Flags, entries: &Entries) -> Result<Scan, (u32, PatternError)> {
+        let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        let matchers: Result<Vec<_>, _> =
+            (0..count).map(|n| read(kind, flags, entries.pattern(n)).map_err(|e| (n, e))).collect();
+        Ok(Scan { kind, fold: flags.ignore_case, matchers: matchers? })
+    }
+
+    pub(crate) fn regex(&self, entry: u32) -> Option<&Regex> {
+        match self.matchers.get(entry as usize) {
+            Some(Matcher::Regex(r)) => Some(r),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn find(
+        &self,
+        entries: &Entries,
+        value: Value<'_>,
+        alive: &dyn Fn(u32) -> bool,
+    ) -> Option<Found> {
+        let mut scratch = Scratch::new();
+        let probe = Probe::of(self.kind, &value, &mut scratch)?;
+        let mut best: Option<Found> = None;
+        for (n, matcher) in (0u32..).zip(&self.matchers) {
+            let Some(weight) = self.weigh(matcher, entries, n, &probe) else { continue };
+            if best.is_some_and(|b| b.weight >= weight) || !alive(n) {
+                continue;
+            }
+            best = Some(Found { entry: n, weight });
+            if weight == 0 && !self.longest() {
+                break;
+            }
+        }
+        best
+    }
+
+    fn longest(&self) -> bool {
+        self.kind == Kind::Ip || (self.kind == Kind::Beg && !self.fold)
+    }
+
+    fn weigh(&self, matcher: &Matcher, entries: &Entries, n: u32, probe: &Probe<'_>) -> Option<u32> {
+        let (hit, weight) = match (matcher, probe) {
+            (Matcher::Any, _) => (true, 0),
+            (Matcher::Range(r), Probe::Int(i)) => (r.contains(*i), 0),
+            (Matcher::Net(net), Probe::Addr(a)) => (net.contains(*a), net.len()),
+            (Matcher::Bytes(b), Probe::Bytes(v)) => (b.as_slice() == *v, 0),
+            (Matcher::Regex(r), Probe::Bytes(v)) => (r.is_match(v), 0),
+            (Matcher::Text, Probe::Bytes(v)) => {
+                let pattern = entries.pattern(n);
+                let weight = if self.longest() { pattern.len() as u32 } else { 0 };
+                (text_matches(self.kind, self.fold, pattern, v), weight)
+            }
+            _ => (false, 0),
+        };
+        hit.then_some(weight)
+    }
+}
+
+/// The value in the form that a kind compares.
+pub(crate) enum Probe<'a> {
+    Present,
+    Int(i64),
+    Addr(std::net::IpAddr),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Probe<'a> {
+    pub(crate) fn of(kind: Kind, value: &Value<'a>, scratch: &'a mut Scratch) -> Option<Probe<'a>> {
+        Some(match kind {
+            Kind::Found => Probe::Present,
+            Kind::Bool => {
+                return value.as_bool().then_some(Probe::Present);
+            }
+            Kind::Int | Kind::Version => Probe::Int(value.as_int()?),
+            Kind::Len => Probe::Int(value.as_text(scratch).len() as i64),
+            Kind::Ip => Probe::Addr(value.as_addr()?),
+            Kind::Bin => Probe::Bytes(value.as_bytes()?),
+            _ => Probe::Bytes(value.as_text(scratch)),
+        })
+    }
+}
+
+/// Whether `value` matches the text `pattern`.
+pub(crate) fn text_matches(kind: Kind, fold: bool, pattern: &[u8], value: &[u8]) -> bool {
+    let same = |a: &[u8], b: &[u8]| if fold { a.eq_ignore_ascii_case(b) } else { a == b };
+    let n = pattern.len();
+    match kind {
+        Kind::Str => same(pattern, value),
+        Kind::Beg => value.get(..n).is_some_and(|v| same(pattern, v)),
+        Kind::End => value.len() >= n && same(pattern, &value[value.len() - n..]),
+        Kind::Sub => n == 0 || value.windows(n).any(|v| same(pattern, v)),
+        Kind::Dir => delimited(pattern, value, is_slash, &same),
+        Kind::Dom => delimited(pattern, value, is_url_delimiter, &same),
+        _ => false,
+    }
+}
+
+pub(crate) fn is_slash(c: u8) -> bool {
+    c == b'/'
+}
+
+pub(crate) fn is_url_delimiter(c: u8) -> bool {
+    matches!(c, b'/' | b'.' | b'?' | b':')
+}
+
+/// A pattern without the delimiters at its ends.
+pub(crate) fn strip(pattern: &[u8], delimiter: fn(u8) -> bool) -> &[u8] {
+    let start = pattern.iter().position(|c| !delimiter(*c)).unwrap_or(pattern.len());
+    let end = pattern.iter().rposition(|c| !delimiter(*c)).map_or(start, |e| e + 1);
+    &pattern[start..end]
+}
+
+fn delimited(
+    pattern: &[u8],
+    value: &[u8],
+    delimiter: fn(u8) -> bool,
+    same: &dyn Fn(&[u8], &[u8]) -> bool,
+) -> bool {
+    let pattern = strip(pattern, delimiter);
+    let n = pattern.len();
+    if n == 0 {
+        return true;
+    }
+    value.windows(n).enumerate().any(|(at, v)| {
+        (at == 0 || delimiter(value[at - 1]))
+            && value.get(at + n).is_none_or(|c| delimiter(*c))
+            && same(pattern, v)
+    })
+}

@@ -1,0 +1,100 @@
+//! A value to look up, and the conversions that matching implies (manual 7.1, the table of
+//! types and kinds): an integer is compared with strings as its decimal digits, an address as
+//! its text, a string with addresses as the address that it spells.
+
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The value of a sample, borrowed for one look-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// A boolean.
+    Bool(bool),
+    /// A signed integer.
+    Int(i64),
+    /// An IPv4 address.
+    Ipv4(Ipv4Addr),
+    /// An IPv6 address.
+    Ipv6(Ipv6Addr),
+    /// A string.
+    Str(&'a [u8]),
+    /// A block of bytes. As text it ends before its first NUL.
+    Bin(&'a [u8]),
+}
+
+/// Room for the text of a value that is not text.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    bytes: [u8; 48],
+    len: usize,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Scratch {
+        Scratch { bytes: [0; 48], len: 0 }
+    }
+
+    fn put(&mut self, text: std::fmt::Arguments<'_>) -> &[u8] {
+        let mut rest = &mut self.bytes[..];
+        let room = rest.len();
+        let _ = rest.write_fmt(text);
+        self.len = room - rest.len();
+        &self.bytes[..self.len]
+    }
+}
+
+impl<'a> From<IpAddr> for Value<'a> {
+    fn from(addr: IpAddr) -> Value<'a> {
+        match addr {
+            IpAddr::V4(a) => Value::Ipv4(a),
+            IpAddr::V6(a) => Value::Ipv6(a),
+        }
+    }
+}
+
+impl<'a> Value<'a> {
+    pub(crate) fn as_text<'s>(&self, scratch: &'s mut Scratch) -> &'s [u8]
+    where
+        'a: 's,
+    {
+        match *self {
+            Value::Bool(b) => scratch.put(format_args!("{}", u8::from(b))),
+            Value::Int(i) => scratch.put(format_args!("{i}")),
+            Value::Ipv4(a) => scratch.put(format_args!("{a}")),
+            Value::Ipv6(a) => scratch.put(format_args!("{a}")),
+            Value::Str(s) => s,
+            Value::Bin(b) => b.split(|c| *c == 0).next().unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn as_bytes(&self) -> Option<&'a [u8]> {
+        match *self {
+            Value::Str(b) | Value::Bin(b) => Some(b),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_int(&self) -> Option<i64> {
+        match *self {
+            Value::Bool(b) => Some(i64::from(b)),
+            Value::Int(i) => Some(i),
+            Value::Ipv4(a) => Some(i64::from(u32::from(a))),
+            Value::Ipv6(_) => None,
+            Value::Str(s) | Value::Bin(s) => std::str::from_utf8(s).ok()?.parse().ok(),
+        }
+    }
+
+    pub(crate) fn as_bool(&self) -> bool {
+        self.as_int().is_some_and(|i| i != 0)
+    }
+
+    pub(crate) fn as_addr(&self) -> Option<IpAddr> {
+        match *self {
+            Value::Bool(_) => None,
+            Value::Int(i) => Some(IpAddr::V4(Ipv4Addr::from(u32::try_from(i).ok()?))),
+            Value::Ipv4(a) => Some(IpAddr::V4(a)),
+            Value::Ipv6(a) => Some(IpAddr::V6(a)),
+            Value::Str(s) | Value::Bin(s) => crate::net::parse_value(s),
+        }
+    }
+}
