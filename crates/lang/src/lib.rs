@@ -1,2 +1,46 @@
-//! Floor 3: the rule language: samples, fetches, converters, conditions, actions, log-format.
+//! Floor 3: the rule language.
+//!
+//! A *sample* is a typed value. A *fetch* takes one from the traffic, *converters* change it, an
+//! *expression* ([`Expr`]) is a fetch with its converters, an *ACL* compares an expression with
+//! patterns, a *condition* joins ACLs, an *action* does something, a *rule* is an action with a
+//! condition. All of it is parsed and type-checked when the configuration is read, so that running a
+//! rule follows function pointers and indices and never looks up a name.
+//!
+//! The crate knows no sockets and no clocks: what an expression may ask of the outside comes through
+//! [`env::Live`], which the engine implements; what an action needs done comes back as
+//! [`action::Need`]. So every rule can be tested without a network.
+//!
+//! Where things are: `sample` (values and casts), `env` (what evaluation may look at), `arg`
+//! (arguments and their signatures), `registry` (the tables), `words` and `names` (parsing and name
+//! resolution), `expr`, `cond`, `logfmt`, `action`, `rules`; then the entries by family in
+//! `fetch/`, `conv/`, `act/`, `tag/`.
 #![forbid(unsafe_code)]
+
+pub mod act;
+pub mod action;
+pub mod arg;
+pub mod cond;
+pub mod conv;
+pub mod env;
+pub mod expr;
+pub mod fetch;
+pub mod logfmt;
+pub mod names;
+pub mod places;
+pub mod registry;
+pub mod rules;
+pub mod sample;
+pub mod tag;
+pub mod words;
+
+pub use action::{Action, Flow, Need, Reply};
+pub use arg::Arg;
+pub use cond::{Acl, Condition};
+pub use env::{Env, Live};
+pub use expr::Expr;
+pub use logfmt::LogFormat;
+pub use names::Names;
+pub use registry::Registry;
+pub use rules::{Rule, RuleSet};
+pub use sample::{Found, Miss, Type, Value};
+pub use words::{Fault, Words};

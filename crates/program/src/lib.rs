@@ -1,2 +1,60 @@
 //! Floor 4: the immutable compiled configuration.
+//!
+//! `compile` builds one [`Program`] from the text, the engine runs it. It is plain data behind an
+//! `Arc`: names are resolved to indices and `Arc`s of live state, times and sizes to numbers, rules
+//! to [`lang::RuleSet`]s. It says neither how it was written nor how it is run.
+//!
+//! An index (of a proxy, of a server in its backend) is meaningful in one `Program` only; what
+//! survives a change of configuration is in `model`.
 #![forbid(unsafe_code)]
+
+pub mod address;
+pub mod check;
+pub mod global;
+pub mod listener;
+pub mod log;
+pub mod options;
+pub mod persist;
+pub mod proxy;
+pub mod server;
+pub mod stats;
+pub mod timeouts;
+
+use std::sync::Arc;
+
+use model::World;
+
+pub use global::Global;
+pub use listener::Bind;
+pub use proxy::{Mode, Proxy};
+pub use server::Server;
+
+/// A whole configuration.
+pub struct Program {
+    /// The `global` section.
+    pub global: Global,
+    /// All proxies in the order of the configuration.
+    pub proxies: Vec<Proxy>,
+    /// Live state it works on.
+    pub world: Arc<World>,
+    /// Where each rule stands: an index of `files` and a line, by rule number.
+    pub rule_places: Vec<(u16, u32)>,
+    /// Names of the files it was read from.
+    pub files: Vec<Box<str>>,
+    /// Named rings.
+    pub rings: Vec<log::Ring>,
+}
+
+impl Program {
+    /// The proxy of this name that can be a backend.
+    pub fn backend(&self, name: &str) -> Option<u32> {
+        let at = self.proxies.iter().position(|p| p.is_backend && &*p.name == name)?;
+        u32::try_from(at).ok()
+    }
+
+    /// A proxy by index. Indices come from this very program.
+    #[inline]
+    pub fn proxy(&self, index: u32) -> &Proxy {
+        &self.proxies[index as usize]
+    }
+}

@@ -1,0 +1,166 @@
+//! Actions: what rules do.
+//!
+//! An action does no I/O. It edits the transaction, or says what is to happen ([`Flow`]); what takes
+//! time is a [`Need`] that the engine fulfils before it runs the same action again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bumpalo::Bump;
+use model::{Conn, Txn};
+
+use crate::env::{Env, Live, Side};
+use crate::logfmt::LogFormat;
+
+/// What an action may touch.
+pub struct Exec<'x> {
+    /// The client connection.
+    pub conn: &'x Conn,
+    /// The transaction.
+    pub txn: &'x mut Txn,
+    /// The outside.
+    pub live: &'x dyn Live,
+    /// Memory for what is computed.
+    pub arena: &'x Bump,
+    /// The direction whose rules run.
+    pub side: Side,
+    /// Waiting is over: no more data will come, or the inspection delay has passed. An action that
+    /// could wait for more must decide now.
+    pub last: bool,
+    /// This is the run after the engine fulfilled a [`Need`] of this very action.
+    pub resumed: Option<Fulfilled>,
+}
+
+impl Exec<'_> {
+    /// What expressions of this action look at.
+    pub fn env(&self) -> Env<'_> {
+        Env { conn: self.conn, txn: self.txn, live: self.live, arena: self.arena, side: self.side }
+    }
+
+    /// The head that the rule set edits.
+    pub fn head(&mut self) -> &mut wire::head::Head {
+        match self.side {
+            Side::Request => &mut self.txn.req,
+            Side::Response => &mut self.txn.res,
+        }
+    }
+}
+
+/// How a need ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fulfilled {
+    /// It is there.
+    Done,
+    /// The time allowed for it passed.
+    TimedOut,
+    /// It can't be had.
+    Failed,
+}
+
+/// What happens after an action.
+pub enum Flow {
+    /// The next rule.
+    Next,
+    /// The rule set ends; traffic goes on (`accept`, `allow`).
+    Accept,
+    /// Refuse: status from `deny_status`, counted as denied.
+    Deny(Reply),
+    /// Answer locally (`return`, `redirect`, `auth`).
+    Reply(Reply),
+    /// Close the connection (`reject`, `close`).
+    Reject,
+    /// Vanish without a packet (`silent-drop`).
+    SilentDrop {
+        /// `rst-ttl`: send a reset that dies on the way, with this TTL.
+        rst_ttl: Option<u8>,
+    },
+    /// Hold the client for `timeout tarpit`, then answer.
+    Tarpit(Reply),
+    /// Hand over to a service (statistics, Lua), by name.
+    Service(Arc<str>),
+    /// Something must happen first; then run this action again.
+    Yield(Need),
+    /// An internal error: 500.
+    Error,
+}
+
+/// What an action waits for.
+#[derive(Clone, Debug)]
+pub enum Need {
+    /// More bytes of the direction at hand, until the inspection delay passes.
+    Data,
+    /// At least so many bytes of the body (or all of it), at most so long.
+    Body {
+        /// How long.
+        time: Duration,
+        /// Enough when so many bytes are there; `None`: all that fits.
+        at_least: Option<u64>,
+    },
+    /// Let time pass (`pause`).
+    Delay(Duration),
+    /// Send this informational response first (`early-hint`).
+    Interim(Arc<[u8]>),
+    /// Whatever an extension offers, by name.
+    Extension(Arc<str>),
+}
+
+/// A local answer.
+#[derive(Clone)]
+pub struct Reply {
+    /// Status; what an errorfile says takes precedence.
+    pub status: u16,
+    /// Fields to add, in order.
+    pub headers: Arc<[(Box<[u8]>, LogFormat)]>,
+    /// Extra fields computed by the action (`Location`, `WWW-Authenticate`, `Set-Cookie`).
+    pub computed: Vec<(&'static str, Vec<u8>)>,
+    /// `Content-Type` of the payload.
+    pub content_type: Option<Arc<str>>,
+    /// What follows the head.
+    pub payload: Payload,
+    /// Keep the client connection open if the request allows it.
+    pub keep_alive: bool,
+}
+
+/// Body of a local answer.
+#[derive(Clone)]
+pub enum Payload {
+    /// The proxy's error message for this status (`errorfile`, or the built-in one).
+    ErrorFile,
+    /// None.
+    Empty,
+    /// These bytes.
+    Bytes(Arc<[u8]>),
+    /// Made when it is sent (`lf-string`, `lf-file`).
+    Format(Arc<LogFormat>),
+    /// A complete message, head included (`errorfile`, `errorfiles`).
+    Message(Arc<[u8]>),
+}
+
+impl Reply {
+    /// A bare answer with the proxy's error message.
+    pub fn error(status: u16) -> Reply {
+        Reply {
+            status,
+            headers: Arc::new([]),
+            computed: Vec::new(),
+            content_type: None,
+            payload: Payload::ErrorFile,
+            keep_alive: false,
+        }
+    }
+}
+
+/// A compiled action.
+pub trait Action: Send + Sync {
+    /// Does it.
+    fn run(&self, exec: &mut Exec<'_>) -> Flow;
+
+    /// The keyword and a few words on its arguments, for `explain`.
+    fn describe(&self) -> String;
+
+    /// Whether it ends the rule set whenever it runs (`deny`, `return`): later rules without
+    /// a condition are then never reached, which deserves a warning.
+    fn is_final(&self) -> bool {
+        false
+    }
+}

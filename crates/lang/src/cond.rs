@@ -1,0 +1,135 @@
+//! ACLs and the conditions made of them (manual, chapter 7).
+
+use std::sync::Arc;
+
+use pattern::{Kind, View};
+
+use crate::env::Env;
+use crate::expr::Expr;
+use crate::sample::Miss;
+
+/// What an ACL or a condition says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It holds.
+    Yes,
+    /// It does not.
+    No,
+    /// It can't be told before more data came.
+    Later,
+}
+
+/// One `acl` line: an expression and the patterns it is compared with.
+pub struct Test {
+    /// What is compared.
+    pub expr: Expr,
+    /// How.
+    pub kind: Kind,
+    /// With what: one set for the inline patterns, one for each file. Empty: the value's truth or
+    /// existence decides.
+    pub patterns: Box<[View]>,
+}
+
+/// An ACL: one name, any of its lines.
+pub struct Acl {
+    /// Name; anonymous ones show their text.
+    pub name: Box<str>,
+    /// The lines of that name.
+    pub tests: Box<[Test]>,
+}
+
+/// One factor of a condition.
+pub struct Term {
+    /// `!`.
+    pub negated: bool,
+    /// What is asked.
+    pub acl: Arc<Acl>,
+}
+
+/// `if` or `unless`, and alternatives of factors.
+pub struct Condition {
+    /// `unless`.
+    pub unless: bool,
+    /// Any of these, each of which needs all its factors.
+    pub any: Box<[Box<[Term]>]>,
+    /// As written.
+    pub text: Box<str>,
+}
+
+impl Outcome {
+    fn not(self) -> Outcome {
+        match self {
+            Outcome::Yes => Outcome::No,
+            Outcome::No => Outcome::Yes,
+            Outcome::Later => Outcome::Later,
+        }
+    }
+}
+
+impl From<bool> for Outcome {
+    fn from(b: bool) -> Outcome {
+        if b { Outcome::Yes } else { Outcome::No }
+    }
+}
+
+impl Test {
+    /// Compares.
+    pub fn holds(&self, env: &Env<'_>) -> Outcome {
+        let hit = self.expr.any(env, |value| match self.kind {
+            Kind::Found => true,
+            Kind::Bool => value.truth().unwrap_or(false),
+            _ => self.patterns.iter().any(|p| p.contains(value.for_pattern())),
+        });
+        match hit {
+            Ok(b) => b.into(),
+            Err(Miss::Later) => Outcome::Later,
+            Err(Miss::None) => Outcome::No,
+        }
+    }
+}
+
+impl Acl {
+    /// Whether any line of the name holds.
+    pub fn holds(&self, env: &Env<'_>) -> Outcome {
+        let mut out = Outcome::No;
+        for test in &self.tests {
+            match test.holds(env) {
+                Outcome::Yes => return Outcome::Yes,
+                Outcome::Later => out = Outcome::Later,
+                Outcome::No => {}
+            }
+        }
+        out
+    }
+}
+
+impl Condition {
+    /// Whether the rule applies.
+    pub fn holds(&self, env: &Env<'_>) -> Outcome {
+        let mut out = Outcome::No;
+        for alternative in &self.any {
+            match all(alternative, env) {
+                Outcome::Yes => {
+                    out = Outcome::Yes;
+                    break;
+                }
+                Outcome::Later => out = Outcome::Later,
+                Outcome::No => {}
+            }
+        }
+        if self.unless { out.not() } else { out }
+    }
+}
+
+fn all(terms: &[Term], env: &Env<'_>) -> Outcome {
+    let mut out = Outcome::Yes;
+    for term in terms {
+        let one = term.acl.holds(env);
+        match if term.negated { one.not() } else { one } {
+            Outcome::No => return Outcome::No,
+            Outcome::Later => out = Outcome::Later,
+            Outcome::Yes => {}
+        }
+    }
+    out
+}

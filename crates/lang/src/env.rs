@@ -1,0 +1,115 @@
+//! What the evaluation of an expression may look at.
+
+use base::time::{Mono, Wall};
+use bumpalo::Bump;
+use model::proxy::{Listener, Proxy};
+use model::{Conn, Server, Txn, World};
+
+/// A direction of traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Client to server.
+    Request,
+    /// Server to client.
+    Response,
+}
+
+/// Bytes that were received and not yet forwarded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Payload<'a> {
+    /// What is there.
+    pub data: &'a [u8],
+    /// No more will come: the sender closed, the message is complete, or the buffer is full.
+    pub complete: bool,
+}
+
+/// State of a TCP connection as the kernel reports it (`fc_rtt` and its family).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TcpInfo {
+    /// Smoothed round-trip time, microseconds.
+    pub rtt_us: u32,
+    /// Its variance, microseconds.
+    pub rttvar_us: u32,
+    /// Segments sent and not acknowledged.
+    pub unacked: u32,
+    /// Segments selectively acknowledged.
+    pub sacked: u32,
+    /// Segments lost.
+    pub lost: u32,
+    /// Segments retransmitted.
+    pub retrans: u32,
+    /// Forward acknowledged segments.
+    pub fackets: u32,
+    /// Reordering metric.
+    pub reordering: u32,
+}
+
+/// The outside world, as far as expressions may ask for it. The engine implements it; tests use a
+/// plain struct.
+pub trait Live {
+    /// Monotonic time of this turn of the loop.
+    fn now(&self) -> Mono;
+    /// Date of this turn of the loop.
+    fn date(&self) -> Wall;
+    /// A random number.
+    fn random(&self) -> u64;
+    /// This worker's index, for sharded counters.
+    fn worker(&self) -> usize;
+    /// Live state of the process.
+    fn world(&self) -> &World;
+    /// The frontend (or, where there is none, the proxy at hand).
+    fn frontend(&self) -> &Proxy;
+    /// The backend, once chosen.
+    fn backend(&self) -> Option<&Proxy>;
+    /// The server, once chosen.
+    fn server(&self) -> Option<&Server>;
+    /// The listener.
+    fn listener(&self) -> Option<&Listener>;
+    /// Name of the frontend's default backend.
+    fn default_backend(&self) -> Option<&str>;
+    /// Bytes received and not forwarded: the body in HTTP mode.
+    fn payload(&self, side: Side) -> Payload<'_>;
+    /// State of the client's or the server's TCP connection.
+    fn tcp_info(&self, side: Side) -> Option<TcpInfo>;
+    /// The unique id of the transaction, made on first use.
+    fn unique_id(&self) -> Option<&[u8]>;
+    /// Where the rule with this number stands: file and line.
+    fn rule_place(&self, rule: u32) -> Option<(&str, u32)>;
+    /// Host name of the machine or node (`node`), and process id.
+    fn node(&self) -> (&str, u32);
+}
+
+/// Everything an expression sees.
+#[derive(Clone, Copy)]
+pub struct Env<'a> {
+    /// The client connection.
+    pub conn: &'a Conn,
+    /// The transaction.
+    pub txn: &'a Txn,
+    /// The outside.
+    pub live: &'a dyn Live,
+    /// Memory for what is computed; emptied after each rule set.
+    pub arena: &'a Bump,
+    /// Which direction is being processed: what `hdr()` and `body` mean.
+    pub side: Side,
+}
+
+impl<'a> Env<'a> {
+    /// The head of one side, if it is there.
+    pub fn head(&self, side: Side) -> Option<&'a wire::head::Head> {
+        match side {
+            Side::Request => self.txn.has_req.then_some(&self.txn.req),
+            Side::Response => self.txn.has_res.then_some(&self.txn.res),
+        }
+    }
+
+    /// The client's address as rules see it.
+    pub fn src(&self) -> model::Peer {
+        self.txn.decisions.src.unwrap_or_else(|| self.conn.src.get())
+    }
+
+    /// The destination as rules see it.
+    pub fn dst(&self) -> model::Peer {
+        self.txn.decisions.dst.unwrap_or_else(|| self.conn.dst.get())
+    }
+}

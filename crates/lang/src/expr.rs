@@ -1,0 +1,108 @@
+//! Sample expressions: a fetch and the converters behind it, resolved and typed.
+
+use model::vars::Owned;
+
+use crate::arg::Arg;
+use crate::env::Env;
+use crate::registry::{ConvDef, FetchDef};
+use crate::sample::{Found, Miss, Type, Value};
+
+/// A fetch with its arguments.
+pub struct Fetch {
+    /// The entry.
+    pub def: &'static FetchDef,
+    /// Its arguments.
+    pub args: Box<[Arg]>,
+}
+
+/// A converter with its arguments.
+pub struct Conv {
+    /// The entry.
+    pub def: &'static ConvDef,
+    /// Its arguments.
+    pub args: Box<[Arg]>,
+}
+
+/// A sample expression.
+pub struct Expr {
+    /// Where the sample comes from.
+    pub fetch: Fetch,
+    /// What is done to it, in order.
+    pub convs: Box<[Conv]>,
+    /// As written, for dumps, logs and `explain`.
+    pub text: Box<str>,
+}
+
+impl Expr {
+    /// Type of the result.
+    pub fn out(&self) -> Type {
+        match self.convs.last() {
+            // A converter from any to any keeps the type of its input.
+            Some(c) => c.def.out,
+            None => self.fetch.def.out,
+        }
+    }
+
+    /// Whether two evaluations may differ though nothing changed in between.
+    pub fn is_volatile(&self) -> bool {
+        self.fetch.def.volatile || self.convs.iter().any(|c| c.def.volatile)
+    }
+
+    /// Takes the sample and converts it.
+    ///
+    /// # Errors
+    /// There is no value, or none yet.
+    #[inline]
+    pub fn eval<'a>(&'a self, env: &Env<'a>) -> Found<'a> {
+        let value = (self.fetch.def.eval)(env, &self.fetch.args)?;
+        self.convert(env, value)
+    }
+
+    /// Runs the converters on a value.
+    ///
+    /// # Errors
+    /// A converter had no result, or its input could not be cast.
+    pub fn convert<'a>(&'a self, env: &Env<'a>, mut value: Value<'a>) -> Found<'a> {
+        for conv in &self.convs {
+            value = value.cast(conv.def.from, env.arena).ok_or(Miss::None)?;
+            value = (conv.def.eval)(env, value, &conv.args)?;
+        }
+        Ok(value)
+    }
+
+    /// Takes every sample that the fetch has (all values of a header) until `visit` returns `true`.
+    /// `Ok(true)`: it did; `Err(Later)`: it did not, but more data may change that.
+    ///
+    /// # Errors
+    /// There was no value at all, or none yet.
+    pub fn any<'a>(&'a self, env: &Env<'a>, mut visit: impl FnMut(Value<'a>) -> bool) -> Result<bool, Miss> {
+        let Some(each) = self.fetch.def.each else {
+            return Ok(visit(self.eval(env)?));
+        };
+        let (mut seen, mut hit) = (false, false);
+        let end = each(env, &self.fetch.args, &mut |value| {
+            if let Ok(v) = self.convert(env, value) {
+                seen = true;
+                hit = visit(v);
+            }
+            hit
+        });
+        match end {
+            _ if hit => Ok(true),
+            Err(Miss::Later) => Err(Miss::Later),
+            _ if seen => Ok(false),
+            _ => Err(Miss::None),
+        }
+    }
+
+    /// The result as text in a buffer of the caller; nothing is appended when there is none.
+    pub fn append_text(&self, env: &Env<'_>, out: &mut Vec<u8>) -> Option<()> {
+        self.eval(env).ok()?.append_text(out);
+        Some(())
+    }
+
+    /// The result as a value that can be kept.
+    pub fn eval_owned(&self, env: &Env<'_>) -> Option<Owned> {
+        Some(self.eval(env).ok()?.to_owned_value())
+    }
+}

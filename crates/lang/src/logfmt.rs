@@ -1,0 +1,87 @@
+//! Log-format strings (manual, section 8.2.6): text, `%[expressions]` and `%tags`.
+//!
+//! They make log lines, but also header values, redirect locations, names of backends and more.
+
+use crate::env::Env;
+use crate::expr::Expr;
+use crate::registry::TagDef;
+
+/// How one item is written (`%{+Q}x`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// `+Q`: in double quotes.
+    pub quote: bool,
+    /// `+X`: as hexadecimal digits (addresses, ports, counters).
+    pub hex: bool,
+    /// `+E`: `"`, `\` and `]` escaped with a backslash.
+    pub escape: bool,
+    /// `+M` (mandatory): `-` where there is no value.
+    pub mandatory: bool,
+    /// `+bin`: bytes as they are.
+    pub bin: bool,
+    /// `+json`, `+cbor`: the whole line in that encoding.
+    pub encoding: Encoding,
+    /// `(name)`, the key under which JSON and CBOR put the item.
+    pub name: Option<Box<str>>,
+    /// `(name:type)`, the type the item is turned into.
+    pub cast: Option<crate::sample::Type>,
+}
+
+/// Encoding of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    /// Plain text.
+    #[default]
+    Text,
+    /// One JSON object.
+    Json,
+    /// One CBOR map.
+    Cbor,
+}
+
+/// One piece of a format.
+pub enum Item {
+    /// As it is.
+    Text(Box<[u8]>),
+    /// `%[expr]`.
+    Expr(Expr, Options),
+    /// `%tag`.
+    Tag(&'static TagDef, Options),
+}
+
+/// A compiled format.
+pub struct LogFormat {
+    /// In order.
+    pub items: Box<[Item]>,
+    /// Encoding of the whole (`%{+json}o`).
+    pub encoding: Encoding,
+    /// As written.
+    pub text: Box<str>,
+}
+
+impl LogFormat {
+    /// The text, if the format is nothing but text.
+    pub fn constant(&self) -> Option<&[u8]> {
+        match &*self.items {
+            [] => Some(b""),
+            [Item::Text(t)] => Some(t),
+            _ => None,
+        }
+    }
+}
+
+/// How the result is used, which decides how odd bytes are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// A log line: control characters as `#XX`, missing values as `-`.
+    Log,
+    /// A header value, a name, a payload: bytes as they are, missing values as nothing.
+    Value,
+}
+
+impl LogFormat {
+    /// Appends the line to `out`.
+    pub fn append(&self, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
+        crate::tag::write_line(self, env, how, out);
+    }
+}

@@ -1,0 +1,105 @@
+//! Names in rules, resolved by whoever knows the whole configuration.
+
+use std::sync::Arc;
+
+use model::vars::VarRef;
+use model::{Proxy, Server};
+
+use crate::cond::Acl;
+use crate::words::Fault;
+
+/// The resolver of names: `compile` implements it with the configuration at hand.
+///
+/// Proxies, servers and tables may be declared after the rule that names them, so `compile` declares
+/// all sections before it parses any rule.
+pub trait Names {
+    /// A proxy with the role of a frontend; `None`: the current one.
+    ///
+    /// # Errors
+    /// No such frontend.
+    fn frontend(&self, name: Option<&str>) -> Result<Arc<Proxy>, Fault>;
+
+    /// A proxy with the role of a backend; `None`: the current one.
+    ///
+    /// # Errors
+    /// No such backend.
+    fn backend(&self, name: Option<&str>) -> Result<Arc<Proxy>, Fault>;
+
+    /// A server, `backend/server` or `server` of the current proxy.
+    ///
+    /// # Errors
+    /// No such server.
+    fn server(&self, name: &str) -> Result<(Arc<Proxy>, Arc<Server>), Fault>;
+
+    /// The slot of a variable, given one on first mention.
+    ///
+    /// # Errors
+    /// A name without a scope, or with characters that names may not have.
+    fn variable(&mut self, name: &str) -> Result<VarRef, Fault>;
+
+    /// A named ACL of the current proxy (or a predefined one).
+    ///
+    /// # Errors
+    /// No such ACL.
+    fn acl(&mut self, name: &str) -> Result<Arc<Acl>, Fault>;
+
+    /// A map or ACL file, loaded once however often it is named, as this kind of match sees it.
+    ///
+    /// # Errors
+    /// What is wrong with the reference, the file, or a line of it.
+    fn patterns(
+        &mut self,
+        reference: &str,
+        kind: pattern::Kind,
+        flags: pattern::Flags,
+        map: bool,
+    ) -> Result<Arc<pattern::View>, Fault>;
+
+    /// A user list or a stick table, by kind and name, for the entries that use them.
+    ///
+    /// # Errors
+    /// None of that name.
+    fn object(&self, kind: crate::arg::Kind, name: Option<&str>) -> Result<Arc<dyn std::any::Any + Send + Sync>, Fault>;
+
+    /// The number under which the engine finds a backend that is chosen statically (`use_backend`).
+    ///
+    /// # Errors
+    /// No such backend.
+    fn backend_index(&self, name: &str) -> Result<u32, Fault>;
+
+    /// The complete answer of an `http-errors` section or an `errorfile`, by status.
+    ///
+    /// # Errors
+    /// No such section, or none for that status.
+    fn error_file(&mut self, section: Option<&str>, status: u16) -> Result<Arc<[u8]>, Fault>;
+
+    /// Contents of a file named in a rule (`file`, `lf-file`).
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read_file(&mut self, path: &str) -> Result<Vec<u8>, Fault>;
+
+    /// The slot of a declared capture (`declare capture`), or a new anonymous one of this length.
+    ///
+    /// # Errors
+    /// No such slot on this side.
+    fn capture(&mut self, response: bool, slot: CaptureSlot) -> Result<u16, Fault>;
+
+    /// The log-format text of an `environment`-like alias (`HAPROXY_HTTP_LOG_FMT` and its kin).
+    fn environment(&self, name: &str) -> Option<Vec<u8>>;
+
+    /// Whether the current proxy is in HTTP mode.
+    fn is_http(&self) -> bool;
+
+    /// A warning about the line at hand.
+    fn warn(&mut self, text: String);
+}
+
+/// Which capture is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CaptureSlot {
+    /// A declared one.
+    Id(u16),
+    /// A new one of this length.
+    Length(u32),
+}

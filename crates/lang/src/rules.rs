@@ -1,0 +1,86 @@
+//! Rule sets: ordered lists of actions with conditions.
+
+use std::sync::Arc;
+
+use crate::action::{Action, Exec, Flow};
+use crate::cond::{Condition, Outcome};
+
+/// One rule.
+pub struct Rule {
+    /// What it does.
+    pub action: Box<dyn Action>,
+    /// When; `None`: always.
+    pub condition: Option<Condition>,
+    /// Its number in the program: place in the configuration, for logs and `explain`.
+    pub number: u32,
+}
+
+/// Rules in order.
+#[derive(Clone, Default)]
+pub struct RuleSet {
+    rules: Arc<[Rule]>,
+}
+
+/// Where a rule set stopped, so that it can go on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position(pub usize);
+
+/// How a run of a rule set ended.
+pub enum Run {
+    /// All rules are done, or one accepted.
+    Done,
+    /// A rule decided; its number says which.
+    Decided(Flow, u32),
+    /// A rule or a condition waits: fulfil it, then run again from this position.
+    Waits(Flow, Position),
+}
+
+impl RuleSet {
+    /// From rules in order.
+    pub fn new(rules: Vec<Rule>) -> RuleSet {
+        RuleSet { rules: rules.into() }
+    }
+
+    /// Whether there is nothing to run.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The rules, for `explain` and checks.
+    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter()
+    }
+
+    /// Runs from a position. After [`Run::Waits`], call again with the position and, for a need of an
+    /// action, `exec.resumed` set.
+    pub fn run(&self, exec: &mut Exec<'_>, from: Position) -> Run {
+        for (i, rule) in self.rules.iter().enumerate().skip(from.0) {
+            // A resumed action has passed its condition already.
+            if exec.resumed.is_none()
+                && let Some(condition) = &rule.condition
+            {
+                match condition.holds(&exec.env()) {
+                    Outcome::Yes => {}
+                    Outcome::No => continue,
+                    Outcome::Later if exec.last => continue,
+                    Outcome::Later => return Run::Waits(Flow::Yield(crate::action::Need::Data), Position(i)),
+                }
+            }
+            let flow = rule.action.run(exec);
+            exec.resumed = None;
+            match flow {
+                Flow::Next => {}
+                Flow::Yield(need) => return Run::Waits(Flow::Yield(need), Position(i)),
+                Flow::Accept => {
+                    exec.txn.last_rule.set(Some(rule.number));
+                    return Run::Done;
+                }
+                decided => {
+                    exec.txn.last_rule.set(Some(rule.number));
+                    return Run::Decided(decided, rule.number);
+                }
+            }
+        }
+        Run::Done
+    }
+}

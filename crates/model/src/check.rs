@@ -1,0 +1,99 @@
+//! Results of health checks, as statistics and logs name them (manual of the CSV, `check_status`).
+
+/// The outcome of the last check of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum CheckStatus {
+    /// No check has been run yet (`UNK`).
+    #[default]
+    Unknown,
+    /// `INI`: initialising.
+    Init,
+    /// `SOCKERR`: a local socket error.
+    SockErr,
+    /// `L4OK`: the connection was established.
+    L4Ok,
+    /// `L4TOUT`: layer 1-4 timeout.
+    L4Timeout,
+    /// `L4CON`: layer 1-4 connection problem, such as "Connection refused".
+    L4Con,
+    /// `L6OK`: TLS established.
+    L6Ok,
+    /// `L6TOUT`: timeout in TLS.
+    L6Timeout,
+    /// `L6RSP`: invalid TLS answer.
+    L6Rsp,
+    /// `L7OK`: the protocol's check passed.
+    L7Ok,
+    /// `L7OKC`: conditionally passed (404 with `disable-on-404`).
+    L7OkCond,
+    /// `L7TOUT`: timeout waiting for the protocol's answer.
+    L7Timeout,
+    /// `L7RSP`: an answer that is no answer of the protocol.
+    L7Rsp,
+    /// `L7STS`: a well-formed answer that says failure.
+    L7Sts,
+    /// `PROCERR`, `PROCTOUT`, `PROCOK`: external checks.
+    ProcErr,
+    /// External check ran too long.
+    ProcTimeout,
+    /// External check passed.
+    ProcOk,
+    /// Health was raised or lowered by an operator or an agent, not by a check.
+    Forced,
+}
+
+impl CheckStatus {
+    /// Short name, as in the `check_status` column.
+    pub fn code(self) -> &'static str {
+        self.texts().0
+    }
+
+    /// Description, as in log lines ("Layer4 check passed").
+    pub fn text(self) -> &'static str {
+        self.texts().1
+    }
+
+    /// Whether a server that answers like this is up.
+    pub fn passed(self) -> bool {
+        use CheckStatus::*;
+        matches!(self, L4Ok | L6Ok | L7Ok | L7OkCond | ProcOk)
+    }
+
+    fn texts(self) -> (&'static str, &'static str) {
+        use CheckStatus::*;
+        match self {
+            Unknown => ("UNK", "Unknown"),
+            Init => ("INI", "Initializing"),
+            SockErr => ("SOCKERR", "Socket error"),
+            L4Ok => ("L4OK", "Layer4 check passed"),
+            L4Timeout => ("L4TOUT", "Layer4 timeout"),
+            L4Con => ("L4CON", "Layer4 connection problem"),
+            L6Ok => ("L6OK", "Layer6 check passed"),
+            L6Timeout => ("L6TOUT", "Layer6 timeout"),
+            L6Rsp => ("L6RSP", "Layer6 invalid response"),
+            L7Ok => ("L7OK", "Layer7 check passed"),
+            L7OkCond => ("L7OKC", "Layer7 check conditionally passed"),
+            L7Timeout => ("L7TOUT", "Layer7 timeout"),
+            L7Rsp => ("L7RSP", "Layer7 invalid response"),
+            L7Sts => ("L7STS", "Layer7 wrong status"),
+            ProcErr => ("PROCERR", "External check error"),
+            ProcTimeout => ("PROCTOUT", "External check timeout"),
+            ProcOk => ("PROCOK", "External check passed"),
+            Forced => ("CHECKED", "Health forced"),
+        }
+    }
+}
+
+/// What one check found.
+#[derive(Clone, Debug, Default)]
+pub struct CheckResult {
+    /// Class of the outcome.
+    pub status: CheckStatus,
+    /// Status code of the protocol (HTTP status), 0 when there is none.
+    pub code: u16,
+    /// How long it took, milliseconds.
+    pub duration_ms: u32,
+    /// What the peer or the system said, for `last_chk` and the log.
+    pub detail: String,
+}

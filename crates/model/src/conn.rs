@@ -1,0 +1,97 @@
+//! The facts of one client connection.
+//!
+//! It lives as long as the connection, is shared by its streams, and stays small: an idle keep-alive
+//! connection owns this and little else.
+
+use std::cell::{Cell, RefCell};
+
+use base::time::{Mono, Wall};
+
+use crate::peer::Peer;
+use crate::vars::Vars;
+
+/// What the PROXY protocol header said (fetches `fc_pp_*`).
+#[derive(Clone, Debug, Default)]
+pub struct ProxyHeader {
+    /// TLV `PP2_TYPE_AUTHORITY`.
+    pub authority: Option<Box<[u8]>>,
+    /// TLV `PP2_TYPE_UNIQUE_ID`.
+    pub unique_id: Option<Box<[u8]>>,
+    /// All TLVs in order: type and value.
+    pub tlvs: Vec<(u8, Box<[u8]>)>,
+}
+
+/// The error of a connection (`fc_err`, `bc_err`): the number and text of the manual's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ConnError(pub u8);
+
+/// One client connection.
+#[derive(Debug)]
+pub struct Conn {
+    /// Unique in the process.
+    pub serial: u64,
+    /// Frontend, as an index of the program.
+    pub frontend: u32,
+    /// Listener, as an index in the frontend.
+    pub listener: u32,
+    /// Client address: as accepted, or from the PROXY header, or from `set-src`.
+    pub src: Cell<Peer>,
+    /// Destination address: as accepted, or from the PROXY header, or from `set-dst`.
+    pub dst: Cell<Peer>,
+    /// Client address before any rule changed it (`fc_src`).
+    pub fc_src: Cell<Peer>,
+    /// Destination before any rule changed it (`fc_dst`).
+    pub fc_dst: Cell<Peer>,
+    /// When it was accepted.
+    pub accepted: Mono,
+    /// When it was accepted, as a date.
+    pub accept_date: Wall,
+    /// When handshakes (PROXY, TLS) were done.
+    pub handshake_done: Cell<Mono>,
+    /// What the PROXY header said, if there was one.
+    pub proxy_header: RefCell<Option<Box<ProxyHeader>>>,
+    /// HTTP version of the client side: 0 in TCP mode, 1, 2 or 3.
+    pub http_major: Cell<u8>,
+    /// Requests so far on this connection.
+    pub requests: Cell<u32>,
+    /// Variables of scope `sess`.
+    pub vars: RefCell<Vars>,
+    /// Error of the connection.
+    pub error: Cell<ConnError>,
+}
+
+impl Conn {
+    /// A connection just accepted.
+    pub fn new(serial: u64, frontend: u32, listener: u32, accepted: Mono, date: Wall) -> Conn {
+        Conn {
+            serial,
+            frontend,
+            listener,
+            src: Cell::default(),
+            dst: Cell::default(),
+            fc_src: Cell::default(),
+            fc_dst: Cell::default(),
+            accepted,
+            accept_date: date,
+            handshake_done: Cell::new(accepted),
+            proxy_header: RefCell::new(None),
+            http_major: Cell::new(0),
+            requests: Cell::new(0),
+            vars: RefCell::default(),
+            error: Cell::default(),
+        }
+    }
+
+    /// Whether the addresses came from a PROXY header (`fc_rcvd_proxy`).
+    pub fn received_proxy(&self) -> bool {
+        self.proxy_header.borrow().is_some()
+    }
+
+    /// Sets source and destination as the network or a PROXY header gave them.
+    pub fn set_addresses(&self, src: Peer, dst: Peer) {
+        self.src.set(src);
+        self.fc_src.set(src);
+        self.dst.set(dst);
+        self.fc_dst.set(dst);
+    }
+}

@@ -1,0 +1,308 @@
+//! The live state of a proxy, in two halves: what it does as a frontend and as a backend.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use base::rate::Rate;
+use parking_lot::RwLock;
+
+use crate::counter::{Counter, Sharded};
+use crate::server::{Averages, Server};
+
+/// Figures of a frontend, one copy a worker.
+#[derive(Debug, Default)]
+pub struct FrontCounters {
+    /// Connections accepted (`conn_tot`).
+    pub connections: Counter,
+    /// Sessions (`stot`).
+    pub sessions: Counter,
+    /// Bytes received from clients (`bin`).
+    pub bytes_in: Counter,
+    /// Bytes sent to clients (`bout`).
+    pub bytes_out: Counter,
+    /// Requests denied (`dreq`).
+    pub denied_req: Counter,
+    /// Responses denied (`dresp`).
+    pub denied_resp: Counter,
+    /// Request errors (`ereq`).
+    pub req_errors: Counter,
+    /// Connections denied by `tcp-request connection` (`dcon`).
+    pub denied_conn: Counter,
+    /// Sessions denied by `tcp-request session` (`dses`).
+    pub denied_sess: Counter,
+    /// HTTP requests (`req_tot`).
+    pub requests: Counter,
+    /// Requests intercepted: statistics, redirects, monitor (`intercepted`).
+    pub intercepted: Counter,
+    /// Failed header rewrites (`wrew`).
+    pub failed_rewrites: Counter,
+    /// Internal errors (`eint`).
+    pub internal_errors: Counter,
+    /// Responses by class: 1xx to 5xx, then others.
+    pub responses: [Counter; 6],
+}
+
+/// Figures of a backend, one copy a worker.
+#[derive(Debug, Default)]
+pub struct BackCounters {
+    /// Sessions (`stot`).
+    pub sessions: Counter,
+    /// Times a server was chosen (`lbtot`).
+    pub chosen: Counter,
+    /// Bytes from clients (`bin`).
+    pub bytes_in: Counter,
+    /// Bytes to clients (`bout`).
+    pub bytes_out: Counter,
+    /// Requests denied (`dreq`).
+    pub denied_req: Counter,
+    /// Responses denied (`dresp`).
+    pub denied_resp: Counter,
+    /// Failed connects (`econ`).
+    pub conn_errors: Counter,
+    /// Response errors (`eresp`).
+    pub resp_errors: Counter,
+    /// Retried connects (`wretr`).
+    pub retries: Counter,
+    /// Redispatches (`wredis`).
+    pub redispatches: Counter,
+    /// Transfers aborted by the client (`cli_abrt`).
+    pub client_aborts: Counter,
+    /// Transfers aborted by the server (`srv_abrt`).
+    pub server_aborts: Counter,
+    /// Connections established (`connect`).
+    pub connects: Counter,
+    /// Requests on a reused connection (`reuse`).
+    pub reuses: Counter,
+    /// HTTP requests (`req_tot`).
+    pub requests: Counter,
+    /// Failed header rewrites (`wrew`).
+    pub failed_rewrites: Counter,
+    /// Internal errors (`eint`).
+    pub internal_errors: Counter,
+    /// Responses by class: 1xx to 5xx, then others.
+    pub responses: [Counter; 6],
+    /// Greatest times seen, ms: queue, connect, response, total.
+    pub max_times: [Counter; 4],
+}
+
+/// Figures of one listener, one copy a worker (shown with `option socket-stats`).
+#[derive(Debug, Default)]
+pub struct ListenerCounters {
+    /// Sessions.
+    pub sessions: Counter,
+    /// Bytes from clients.
+    pub bytes_in: Counter,
+    /// Bytes to clients.
+    pub bytes_out: Counter,
+    /// Request errors.
+    pub req_errors: Counter,
+    /// Requests denied.
+    pub denied_req: Counter,
+    /// Responses denied.
+    pub denied_resp: Counter,
+    /// Connections denied.
+    pub denied_conn: Counter,
+    /// Sessions denied.
+    pub denied_sess: Counter,
+}
+
+/// A listener's live state.
+#[derive(Debug)]
+pub struct Listener {
+    /// Name (`name` on the `bind` line), or empty.
+    pub name: Box<str>,
+    /// Id (`id`, or given by position).
+    pub id: u32,
+    /// Connections now.
+    pub current: AtomicU32,
+    /// Greatest number of connections so far.
+    pub current_max: AtomicU32,
+    /// Figures.
+    pub counters: Sharded<ListenerCounters>,
+}
+
+/// State of a frontend (`OPEN`, `FULL`, `STOP`, `PAUSED`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FrontState {
+    /// Accepting.
+    Open,
+    /// Not accepting until it is enabled again.
+    Paused,
+    /// Ended for good: its sockets are closed.
+    Stopped,
+}
+
+/// The frontend half.
+#[derive(Debug)]
+pub struct Front {
+    state: AtomicU32,
+    /// Connections now (`scur`).
+    pub current: AtomicU32,
+    /// Greatest number so far (`smax`).
+    pub current_max: AtomicU32,
+    /// Limit (`slim`).
+    pub maxconn: AtomicU32,
+    /// Sessions in the last second, and their greatest.
+    pub session_rate: Rate,
+    /// Greatest session rate.
+    pub session_rate_max: AtomicU32,
+    /// Connections in the last second, and their greatest.
+    pub conn_rate: Rate,
+    /// Greatest connection rate.
+    pub conn_rate_max: AtomicU32,
+    /// Requests in the last second, and their greatest.
+    pub request_rate: Rate,
+    /// Greatest request rate.
+    pub request_rate_max: AtomicU32,
+    /// Lines logged so far (`%lc`).
+    pub log_count: AtomicU64,
+    /// Figures.
+    pub counters: Sharded<FrontCounters>,
+    /// The listeners in the order of their `bind` lines.
+    pub listeners: RwLock<Vec<Arc<Listener>>>,
+}
+
+/// The backend half.
+#[derive(Debug)]
+pub struct Back {
+    /// Requests being served (`scur`).
+    pub current: AtomicU32,
+    /// Greatest number so far (`smax`).
+    pub current_max: AtomicU32,
+    /// Requests waiting for any server (`qcur` without those of servers).
+    pub queued: AtomicU32,
+    /// Greatest number waiting (`qmax`).
+    pub queued_max: AtomicU32,
+    /// Sessions in the last second.
+    pub session_rate: Rate,
+    /// Greatest session rate.
+    pub session_rate_max: AtomicU32,
+    /// Seconds since the epoch of the last session, 0: never.
+    pub last_session: AtomicU64,
+    /// When it went up or down last, ms of the monotonic clock.
+    pub last_change: AtomicU64,
+    /// Time spent without a server, ms, until `last_change`.
+    pub down_ms: AtomicU64,
+    /// Transitions to down.
+    pub went_down: AtomicU64,
+    /// Whether a server was usable when last looked at.
+    pub up: AtomicBool,
+    /// Sliding averages of times.
+    pub times: Averages,
+    /// Figures.
+    pub counters: Sharded<BackCounters>,
+    /// The servers in the order of the configuration; grows and shrinks at run time.
+    pub servers: RwLock<Vec<Arc<Server>>>,
+}
+
+/// A proxy's live state.
+#[derive(Debug)]
+pub struct Proxy {
+    /// Name.
+    pub name: Box<str>,
+    /// Numeric id (`id`, or given by position).
+    pub id: u32,
+    /// Globally unique name, if one was given.
+    pub guid: Option<Box<str>>,
+    /// Not disabled at run time or by configuration.
+    pub enabled: AtomicBool,
+    /// What it does towards clients.
+    pub front: Front,
+    /// What it does towards servers.
+    pub back: Back,
+}
+
+impl Front {
+    fn new(workers: usize) -> Front {
+        Front {
+            state: AtomicU32::new(0),
+            current: AtomicU32::new(0),
+            current_max: AtomicU32::new(0),
+            maxconn: AtomicU32::new(0),
+            session_rate: Rate::default(),
+            session_rate_max: AtomicU32::new(0),
+            conn_rate: Rate::default(),
+            conn_rate_max: AtomicU32::new(0),
+            request_rate: Rate::default(),
+            request_rate_max: AtomicU32::new(0),
+            log_count: AtomicU64::new(0),
+            counters: Sharded::new(workers),
+            listeners: RwLock::default(),
+        }
+    }
+
+    /// Whether it accepts.
+    pub fn state(&self) -> FrontState {
+        match self.state.load(Relaxed) {
+            0 => FrontState::Open,
+            1 => FrontState::Paused,
+            _ => FrontState::Stopped,
+        }
+    }
+
+    /// Changes the state.
+    pub fn set_state(&self, s: FrontState) {
+        self.state.store(s as u32, Relaxed);
+    }
+}
+
+impl Back {
+    fn new(workers: usize) -> Back {
+        Back {
+            current: AtomicU32::new(0),
+            current_max: AtomicU32::new(0),
+            queued: AtomicU32::new(0),
+            queued_max: AtomicU32::new(0),
+            session_rate: Rate::default(),
+            session_rate_max: AtomicU32::new(0),
+            last_session: AtomicU64::new(0),
+            last_change: AtomicU64::new(0),
+            down_ms: AtomicU64::new(0),
+            went_down: AtomicU64::new(0),
+            up: AtomicBool::new(true),
+            times: Averages::default(),
+            counters: Sharded::new(workers),
+            servers: RwLock::default(),
+        }
+    }
+}
+
+impl Proxy {
+    /// A new proxy without listeners or servers.
+    pub fn new(name: &str, id: u32, guid: Option<&str>, workers: usize) -> Proxy {
+        Proxy {
+            name: name.into(),
+            id,
+            guid: guid.map(Into::into),
+            enabled: AtomicBool::new(true),
+            front: Front::new(workers),
+            back: Back::new(workers),
+        }
+    }
+}
+
+/// Counts one more in `current`, keeps the maximum, returns the new number.
+#[inline]
+pub fn enter(current: &AtomicU32, max: &AtomicU32) -> u32 {
+    let n = current.fetch_add(1, Relaxed) + 1;
+    if n > max.load(Relaxed) {
+        max.fetch_max(n, Relaxed);
+    }
+    n
+}
+
+/// Counts one less.
+#[inline]
+pub fn leave(current: &AtomicU32) {
+    current.fetch_sub(1, Relaxed);
+}
+
+/// The index of a status code in `responses`: 1xx to 5xx are 0 to 4, all others 5.
+#[inline]
+pub fn status_class(status: u16) -> usize {
+    match status / 100 {
+        c @ 1..=5 => usize::from(c) - 1,
+        _ => 5,
+    }
+}

@@ -1,0 +1,413 @@
+//! The live state of a server: what changes while the process runs, and outlives a configuration.
+//!
+//! Everything read on the path of a request is an atomic. State changes (health, administrative
+//! state, weight) go through the methods here; the engine then rebuilds the backend's schedule.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use arc_swap::ArcSwap;
+use base::time::{Mono, Wall};
+use parking_lot::Mutex;
+
+use crate::check::CheckResult;
+use crate::counter::{Counter, Sharded};
+use crate::peer::Peer;
+
+/// Operational state (manual, `show servers state`: `srv_op_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Op {
+    /// 0: down.
+    Stopped = 0,
+    /// 1: coming up, throttled by `slowstart`.
+    Starting = 1,
+    /// 2: up.
+    #[default]
+    Running = 2,
+    /// 3: up but stopping (404 with `disable-on-404`): persistent sessions only.
+    Stopping = 3,
+}
+
+/// Administrative state bits (`srv_admin_state`).
+pub mod admin {
+    /// Forced to maintenance by an operator.
+    pub const FMAINT: u32 = 0x01;
+    /// Maintenance inherited from a tracked server.
+    pub const IMAINT: u32 = 0x02;
+    /// Maintenance because the configuration says `disabled`.
+    pub const CMAINT: u32 = 0x04;
+    /// Forced to drain by an operator.
+    pub const FDRAIN: u32 = 0x08;
+    /// Drain inherited from a tracked server.
+    pub const IDRAIN: u32 = 0x10;
+    /// Maintenance because the name no longer resolves.
+    pub const RMAINT: u32 = 0x20;
+    /// Maintenance because the host name was changed at run time.
+    pub const HMAINT: u32 = 0x40;
+    /// Any reason for maintenance.
+    pub const MAINT: u32 = FMAINT | IMAINT | CMAINT | RMAINT | HMAINT;
+    /// Any reason for drain.
+    pub const DRAIN: u32 = FDRAIN | IDRAIN;
+}
+
+/// Figures of one server written on the path of requests, one copy a worker.
+#[derive(Debug, Default)]
+pub struct ServerCounters {
+    /// Sessions that were sent here (`stot`).
+    pub sessions: Counter,
+    /// Times the balancing chose it (`lbtot`).
+    pub chosen: Counter,
+    /// Bytes from client to server (`bin`).
+    pub bytes_in: Counter,
+    /// Bytes from server to client (`bout`).
+    pub bytes_out: Counter,
+    /// Responses denied by rules (`dresp`).
+    pub denied_resp: Counter,
+    /// Failed connects (`econ`).
+    pub conn_errors: Counter,
+    /// Response errors (`eresp`).
+    pub resp_errors: Counter,
+    /// Retried connects (`wretr`).
+    pub retries: Counter,
+    /// Redispatches away from it (`wredis`).
+    pub redispatches: Counter,
+    /// Transfers aborted by the client (`cli_abrt`).
+    pub client_aborts: Counter,
+    /// Transfers aborted by the server (`srv_abrt`).
+    pub server_aborts: Counter,
+    /// Connections established (`connect`).
+    pub connects: Counter,
+    /// Requests on a reused connection (`reuse`).
+    pub reuses: Counter,
+    /// Failed header rewrites (`wrew`).
+    pub failed_rewrites: Counter,
+    /// Internal errors (`eint`).
+    pub internal_errors: Counter,
+    /// HTTP requests (`req_tot`).
+    pub requests: Counter,
+    /// Responses by class: 1xx to 5xx, then others.
+    pub responses: [Counter; 6],
+    /// Requests that redispatched or failed on health observation (`hanafail`).
+    pub observe_failures: Counter,
+    /// Greatest times seen, ms: queue, connect, response, total.
+    pub max_times: [Counter; 4],
+}
+
+/// Where a server is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Target {
+    /// No address is known (unresolved name).
+    #[default]
+    None,
+    /// IP and port.
+    Inet(std::net::SocketAddr),
+    /// Path of a Unix socket, or an abstract name without its leading NUL byte.
+    Unix {
+        /// Path or name.
+        path: Box<[u8]>,
+        /// How the name is passed to the kernel.
+        kind: UnixKind,
+    },
+}
+
+/// Name spaces of Unix sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnixKind {
+    /// In the file system.
+    Path,
+    /// `abns@`: abstract, padded with NUL bytes.
+    Abns,
+    /// `abnsz@`: abstract, exact length.
+    Abnsz,
+}
+
+impl Target {
+    /// The address as logs and rules show it.
+    pub fn peer(&self) -> Peer {
+        match self {
+            Target::None => Peer::Unknown,
+            Target::Inet(a) => Peer::Inet(*a),
+            Target::Unix { .. } => Peer::Unix,
+        }
+    }
+}
+
+/// What health checks know of a server.
+#[derive(Debug, Default)]
+pub struct Health {
+    /// Result of the last check.
+    pub last: CheckResult,
+    /// Result of the last agent check.
+    pub agent: CheckResult,
+    /// Why the server is in its state, as the statistics show it.
+    pub reason: String,
+}
+
+/// The live state of one server.
+#[derive(Debug)]
+pub struct Server {
+    /// Name, unique in its backend.
+    pub name: Box<str>,
+    /// Name of its backend.
+    pub proxy: Box<str>,
+    /// Numeric id (`id`, or given by position).
+    pub id: u32,
+    /// Globally unique name, if one was given.
+    pub guid: Option<Box<str>>,
+    /// Where it is reached now.
+    pub target: ArcSwap<Target>,
+    /// Host name behind the address (`fqdn`), if it was given as a name.
+    pub fqdn: Mutex<Option<String>>,
+    admin: AtomicU32,
+    op: AtomicU32,
+    /// Weight as set (0-256), before slow start.
+    pub weight: AtomicU32,
+    /// Weight in the configuration.
+    pub initial_weight: AtomicU32,
+    /// Maximum of concurrent requests, 0: no limit.
+    pub maxconn: AtomicU32,
+    /// Requests being served (`scur`).
+    pub served: AtomicU32,
+    /// Greatest `served` so far (`smax`).
+    pub served_max: AtomicU32,
+    /// Requests waiting for this server (`qcur`).
+    pub queued: AtomicU32,
+    /// Greatest `queued` so far (`qmax`).
+    pub queued_max: AtomicU32,
+    /// Idle connections in pools.
+    pub idle: AtomicU32,
+    /// Connections in use by requests.
+    pub used_conns: AtomicU32,
+    /// Consecutive health: 0..rise-1 is down, rise..rise+fall-1 is up.
+    pub health: AtomicI64,
+    /// Failed checks in all (`chkfail`).
+    pub failed_checks: AtomicU64,
+    /// Transitions to down (`chkdown`).
+    pub went_down: AtomicU64,
+    /// When the state changed last.
+    pub last_change: AtomicU64,
+    /// Total time spent down, ms, until `last_change`.
+    pub down_ms: AtomicU64,
+    /// When a session was last assigned, seconds since the epoch, 0: never.
+    pub last_session: AtomicU64,
+    /// Sessions in the last second.
+    pub rate: base::rate::Rate,
+    /// Greatest session rate seen.
+    pub rate_max: AtomicU32,
+    /// Whether health checks run (`enable health` and its contrary).
+    pub check_enabled: AtomicBool,
+    /// Whether the agent check runs.
+    pub agent_enabled: AtomicBool,
+    /// Results of checks. Off the path of requests.
+    pub status: Mutex<Health>,
+    /// Sliding averages of queue, connect, response and total time, ms.
+    pub times: Averages,
+    /// Figures of the path of requests.
+    pub counters: Sharded<ServerCounters>,
+    /// Raised at each change that the balancing must see.
+    pub generation: AtomicU64,
+}
+
+/// Averages over about the last 1024 requests (`qtime`, `ctime`, `rtime`, `ttime`).
+#[derive(Debug, Default)]
+pub struct Averages {
+    /// Queue, connect, response, total: sums of a sliding window.
+    sums: [AtomicU64; 4],
+}
+
+impl Averages {
+    /// Requests over which figures are averaged.
+    pub const WINDOW: u64 = 1024;
+
+    /// Takes one request's times (ms) in. Losing a sample to a race is harmless.
+    pub fn add(&self, ms: [u32; 4]) {
+        for (sum, v) in self.sums.iter().zip(ms) {
+            let s = sum.load(Relaxed);
+            sum.store(s - s.div_ceil(Self::WINDOW).min(s) + u64::from(v), Relaxed);
+        }
+    }
+
+    /// The four averages in ms.
+    pub fn get(&self) -> [u32; 4] {
+        std::array::from_fn(|i| u32::try_from(self.sums[i].load(Relaxed).div_ceil(Self::WINDOW)).unwrap_or(u32::MAX))
+    }
+}
+
+impl Server {
+    /// A new server, up, without an address.
+    pub fn new(proxy: &str, name: &str, id: u32, workers: usize) -> Server {
+        Server {
+            name: name.into(),
+            proxy: proxy.into(),
+            id,
+            guid: None,
+            target: ArcSwap::from_pointee(Target::None),
+            fqdn: Mutex::new(None),
+            admin: AtomicU32::new(0),
+            op: AtomicU32::new(Op::Running as u32),
+            weight: AtomicU32::new(1),
+            initial_weight: AtomicU32::new(1),
+            maxconn: AtomicU32::new(0),
+            served: AtomicU32::new(0),
+            served_max: AtomicU32::new(0),
+            queued: AtomicU32::new(0),
+            queued_max: AtomicU32::new(0),
+            idle: AtomicU32::new(0),
+            used_conns: AtomicU32::new(0),
+            health: AtomicI64::new(0),
+            failed_checks: AtomicU64::new(0),
+            went_down: AtomicU64::new(0),
+            last_change: AtomicU64::new(0),
+            down_ms: AtomicU64::new(0),
+            last_session: AtomicU64::new(0),
+            rate: base::rate::Rate::default(),
+            rate_max: AtomicU32::new(0),
+            check_enabled: AtomicBool::new(false),
+            agent_enabled: AtomicBool::new(false),
+            status: Mutex::default(),
+            times: Averages::default(),
+            counters: Sharded::new(workers),
+            generation: AtomicU64::new(0),
+        }
+    }
+
+    /// Operational state.
+    pub fn op(&self) -> Op {
+        match self.op.load(Relaxed) {
+            0 => Op::Stopped,
+            1 => Op::Starting,
+            3 => Op::Stopping,
+            _ => Op::Running,
+        }
+    }
+
+    /// Sets the operational state; `now` starts the time in this state.
+    pub fn set_op(&self, op: Op, now: Mono) {
+        let old = self.op.swap(op as u32, Relaxed);
+        if old == op as u32 {
+            return;
+        }
+        self.note_change(now, old == Op::Stopped as u32);
+        if op == Op::Stopped {
+            self.went_down.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Administrative state bits, see [`admin`].
+    pub fn admin(&self) -> u32 {
+        self.admin.load(Relaxed)
+    }
+
+    /// Sets and clears administrative bits; returns the bits before.
+    pub fn change_admin(&self, set: u32, clear: u32, now: Mono) -> u32 {
+        let was_down = !self.is_up();
+        let old = self.admin.load(Relaxed);
+        let new = (old & !clear) | set;
+        self.admin.store(new, Relaxed);
+        if (old & admin::MAINT == 0) != (new & admin::MAINT == 0) {
+            self.note_change(now, was_down);
+        }
+        self.generation.fetch_add(1, Relaxed);
+        old
+    }
+
+    fn note_change(&self, now: Mono, was_down: bool) {
+        let since = self.last_change.swap(now.as_millis(), Relaxed);
+        if was_down {
+            self.down_ms.fetch_add(now.as_millis().saturating_sub(since), Relaxed);
+        }
+        self.generation.fetch_add(1, Relaxed);
+    }
+
+    /// Up, and not in maintenance: requests bound to it by a cookie may use it.
+    pub fn is_up(&self) -> bool {
+        self.admin() & admin::MAINT == 0 && self.op() != Op::Stopped
+    }
+
+    /// New requests without persistence may be sent here.
+    pub fn is_usable(&self) -> bool {
+        self.is_up()
+            && self.admin() & admin::DRAIN == 0
+            && self.op() != Op::Stopping
+            && self.weight.load(Relaxed) > 0
+    }
+
+    /// In drain: forced, inherited or by a weight of zero.
+    pub fn is_draining(&self) -> bool {
+        self.is_up()
+            && (self.admin() & admin::DRAIN != 0 || self.op() == Op::Stopping || self.weight.load(Relaxed) == 0)
+    }
+
+    /// Counts one more request being served; returns how many there are now.
+    #[inline]
+    pub fn enter(&self) -> u32 {
+        let n = self.served.fetch_add(1, Relaxed) + 1;
+        if n > self.served_max.load(Relaxed) {
+            self.served_max.fetch_max(n, Relaxed);
+        }
+        n
+    }
+
+    /// Counts one request less.
+    #[inline]
+    pub fn leave(&self) {
+        self.served.fetch_sub(1, Relaxed);
+    }
+
+    /// Time spent down until now, ms.
+    pub fn downtime_ms(&self, now: Mono) -> u64 {
+        let past = self.down_ms.load(Relaxed);
+        if self.is_up() { past } else { past + now.as_millis().saturating_sub(self.last_change.load(Relaxed)) }
+    }
+
+    /// Notes the time of the last session (`lastsess`).
+    #[inline]
+    pub fn touch(&self, wall: Wall) {
+        self.last_session.store(wall.as_secs(), Relaxed);
+    }
+
+    /// Moves the server to another address.
+    pub fn set_target(&self, target: Target) {
+        self.target.store(Arc::new(target));
+        self.generation.fetch_add(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Mono {
+        Mono::from_millis(ms)
+    }
+
+    #[test]
+    fn downtime_counts_only_the_time_down() {
+        let s = Server::new("b", "s", 1, 1);
+        s.set_op(Op::Stopped, at(1000));
+        s.set_op(Op::Running, at(4000));
+        assert_eq!(s.downtime_ms(at(9000)), 3000);
+        s.change_admin(admin::FMAINT, 0, at(10_000));
+        assert_eq!(s.downtime_ms(at(11_000)), 4000);
+        assert_eq!(s.went_down.load(Relaxed), 1);
+    }
+
+    #[test]
+    fn a_weight_of_zero_drains() {
+        let s = Server::new("b", "s", 1, 1);
+        s.weight.store(0, Relaxed);
+        assert!(s.is_up() && s.is_draining() && !s.is_usable());
+    }
+
+    #[test]
+    fn averages_settle_on_a_steady_figure() {
+        let a = Averages::default();
+        for _ in 0..20_000 {
+            a.add([0, 5, 10, 20]);
+        }
+        let got = a.get();
+        assert_eq!(got[0], 0);
+        assert!((4..=6).contains(&got[1]) && (19..=21).contains(&got[3]), "{got:?}");
+    }
+}

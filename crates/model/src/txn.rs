@@ -1,0 +1,285 @@
+//! The facts of one transaction: a request and its response, or one TCP session.
+//!
+//! It is recycled: [`Txn::reset`] forgets the values and keeps the memory. The engine fills it along
+//! the way of the request, rules read and edit it, the log line is written from it at the end.
+
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+use base::time::{Mono, Wall};
+use wire::head::Head;
+
+use crate::peer::Peer;
+use crate::term::Term;
+use crate::vars::Vars;
+
+/// When things happened. A time that was not reached stays `None` and is logged as -1.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// When the previous request ended or, for the first one, when handshakes were done: idle time starts.
+    pub idle_from: Option<Mono>,
+    /// First byte of the request.
+    pub first_byte: Option<Mono>,
+    /// Date of the first byte (`request_date`, `%tr`).
+    pub request_date: Option<Wall>,
+    /// The whole request head was there.
+    pub request: Option<Mono>,
+    /// A server (or a slot in it) was assigned: the queue was left.
+    pub queued: Option<Mono>,
+    /// The connection to the server stood.
+    pub connected: Option<Mono>,
+    /// The response head was there.
+    pub response: Option<Mono>,
+    /// It ended.
+    pub ended: Option<Mono>,
+}
+
+/// Timeouts that rules may change for one transaction (`set-timeout`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Overrides {
+    /// `set-timeout server`.
+    pub server: Option<Duration>,
+    /// `set-timeout tunnel`.
+    pub tunnel: Option<Duration>,
+    /// `set-timeout client`.
+    pub client: Option<Duration>,
+    /// `set-timeout connect`.
+    pub connect: Option<Duration>,
+    /// `set-timeout queue`.
+    pub queue: Option<Duration>,
+    /// `set-timeout tarpit`.
+    pub tarpit: Option<Duration>,
+    /// `set-retries`.
+    pub retries: Option<u32>,
+}
+
+/// Facts of the connection to the server (fetches `bc_*`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ServerConn {
+    /// Local address.
+    pub src: Peer,
+    /// Address connected to.
+    pub dst: Peer,
+    /// The connection had served a request before.
+    pub reused: bool,
+    /// HTTP version: 0 in TCP mode, 1, 2 or 3.
+    pub http_major: u8,
+    /// Error of the connection.
+    pub error: crate::conn::ConnError,
+    /// Requests before this one in the server's queue.
+    pub server_queue: u32,
+    /// Requests before this one in the backend's queue.
+    pub backend_queue: u32,
+}
+
+/// What the engine does to the way the response ends or the request is forwarded, as rules decided.
+#[derive(Clone, Debug, Default)]
+pub struct Decisions {
+    /// `set-log-level`: 0 to 7, or `Some(8)` for silent.
+    pub log_level: Option<u8>,
+    /// `set-priority-class`.
+    pub priority_class: i16,
+    /// `set-priority-offset`, ms.
+    pub priority_offset: i32,
+    /// `set-nice`.
+    pub nice: i16,
+    /// `disable-l7-retry`.
+    pub no_l7_retry: bool,
+    /// `force-persist` applied.
+    pub force_persist: bool,
+    /// `ignore-persist` applied.
+    pub ignore_persist: bool,
+    /// `strict-mode off` in the request, the response rules.
+    pub lenient_rewrites: bool,
+    /// `set-bc-mark`.
+    pub bc_mark: Option<u32>,
+    /// `set-bc-tos`.
+    pub bc_tos: Option<u8>,
+    /// Destination set by `set-dst`/`set-dst-port` on this transaction.
+    pub dst: Option<Peer>,
+    /// Source set by `set-src`/`set-src-port` on this transaction.
+    pub src: Option<Peer>,
+}
+
+/// Bytes of one direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traffic {
+    /// Received from the sender, heads included.
+    pub received: u64,
+    /// Passed on to the other side, heads included.
+    pub sent: u64,
+}
+
+/// One transaction.
+#[derive(Debug)]
+pub struct Txn {
+    /// Unique in the process.
+    pub serial: u64,
+    /// The request; empty in TCP mode.
+    pub req: Head,
+    /// The response; empty until it came.
+    pub res: Head,
+    /// A request head has been received.
+    pub has_req: bool,
+    /// A response head has been received or made.
+    pub has_res: bool,
+    /// Method, target and version as received, before rules: `%r`, `capture.req.*`.
+    pub line: RequestLine,
+    /// Backend, as an index of the program.
+    pub backend: Option<u32>,
+    /// Server, as an index in the backend.
+    pub server: Option<u32>,
+    /// The first request of its connection.
+    pub first_request: bool,
+    /// When things happened.
+    pub times: Times,
+    /// How it ended.
+    pub term: Term,
+    /// Connect attempts beyond the first.
+    pub retries: u32,
+    /// It was sent to another server than the first chosen (`+` before the retries in logs).
+    pub redispatched: bool,
+    /// Bytes from the client.
+    pub up: Traffic,
+    /// Bytes from the server.
+    pub down: Traffic,
+    /// Status sent to the client, 0 if none.
+    pub status: u16,
+    /// Facts of the server side.
+    pub server_conn: ServerConn,
+    /// What rules decided.
+    pub decisions: Decisions,
+    /// Timeouts that rules changed.
+    pub overrides: Overrides,
+    /// `unique-id-format` of this transaction, once made.
+    pub unique_id: RefCell<Option<Box<[u8]>>>,
+    /// `capture request header` and `declare capture request`, by slot.
+    pub req_captures: Vec<Option<Box<[u8]>>>,
+    /// `capture response header` and `declare capture response`, by slot.
+    pub res_captures: Vec<Option<Box<[u8]>>>,
+    /// `capture cookie` of the request (`%CC`).
+    pub req_cookie: Option<Box<[u8]>>,
+    /// `capture cookie` of the response (`%CS`).
+    pub res_cookie: Option<Box<[u8]>>,
+    /// Variables of scope `txn`.
+    pub txn_vars: RefCell<Vars>,
+    /// Variables of scope `req`.
+    pub req_vars: RefCell<Vars>,
+    /// Variables of scope `res`.
+    pub res_vars: RefCell<Vars>,
+    /// Name and line of the last rule with a final verdict (`last_rule_file`, `last_rule_line`).
+    pub last_rule: Cell<Option<u32>>,
+    /// Queue positions when it was queued, summed over all servers and the backend (`%sq`, `%bq`).
+    pub queue_positions: (u32, u32),
+}
+
+/// The request line as received.
+#[derive(Clone, Debug, Default)]
+pub struct RequestLine {
+    /// Method, target and version in one buffer, separated by single spaces; cut at `tune.http.logurilen`.
+    pub bytes: Vec<u8>,
+    /// Length of the method.
+    pub method: usize,
+    /// Length of the target.
+    pub target: usize,
+}
+
+impl RequestLine {
+    /// Records a request line, keeping at most `max` bytes in all.
+    pub fn set(&mut self, method: &[u8], target: &[u8], version: &[u8], max: usize) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(method);
+        self.bytes.push(b' ');
+        self.bytes.extend_from_slice(target);
+        self.bytes.push(b' ');
+        self.bytes.extend_from_slice(version);
+        self.bytes.truncate(max);
+        self.method = method.len();
+        self.target = target.len();
+    }
+
+    /// The method.
+    pub fn method(&self) -> &[u8] {
+        self.bytes.get(..self.method).unwrap_or(&self.bytes)
+    }
+
+    /// The target.
+    pub fn target(&self) -> &[u8] {
+        let from = (self.method + 1).min(self.bytes.len());
+        let to = (from + self.target).min(self.bytes.len());
+        &self.bytes[from..to]
+    }
+
+    /// The version.
+    pub fn version(&self) -> &[u8] {
+        self.bytes.get(self.method + self.target + 2..).unwrap_or_default()
+    }
+}
+
+impl Default for Txn {
+    fn default() -> Txn {
+        Txn {
+            serial: 0,
+            req: Head::request(),
+            res: Head::response(),
+            has_req: false,
+            has_res: false,
+            line: RequestLine::default(),
+            backend: None,
+            server: None,
+            first_request: false,
+            times: Times::default(),
+            term: Term::default(),
+            retries: 0,
+            redispatched: false,
+            up: Traffic::default(),
+            down: Traffic::default(),
+            status: 0,
+            server_conn: ServerConn::default(),
+            decisions: Decisions::default(),
+            overrides: Overrides::default(),
+            unique_id: RefCell::new(None),
+            req_captures: Vec::new(),
+            res_captures: Vec::new(),
+            req_cookie: None,
+            res_cookie: None,
+            txn_vars: RefCell::default(),
+            req_vars: RefCell::default(),
+            res_vars: RefCell::default(),
+            last_rule: Cell::new(None),
+            queue_positions: (0, 0),
+        }
+    }
+}
+
+impl Txn {
+    /// Forgets everything, keeps the memory of heads, captures and variables.
+    pub fn reset(&mut self) {
+        let mut req = std::mem::replace(&mut self.req, Head::request());
+        let mut res = std::mem::replace(&mut self.res, Head::response());
+        let mut line = std::mem::take(&mut self.line);
+        let mut req_captures = std::mem::take(&mut self.req_captures);
+        let mut res_captures = std::mem::take(&mut self.res_captures);
+        let (mut txn_vars, mut req_vars, mut res_vars) = (self.txn_vars.take(), self.req_vars.take(), self.res_vars.take());
+        req.clear();
+        res.clear();
+        line.bytes.clear();
+        (line.method, line.target) = (0, 0);
+        req_captures.clear();
+        res_captures.clear();
+        for vars in [&mut txn_vars, &mut req_vars, &mut res_vars] {
+            vars.clear();
+        }
+        *self = Txn {
+            req,
+            res,
+            line,
+            req_captures,
+            res_captures,
+            txn_vars: RefCell::new(txn_vars),
+            req_vars: RefCell::new(req_vars),
+            res_vars: RefCell::new(res_vars),
+            ..Txn::default()
+        };
+    }
+}

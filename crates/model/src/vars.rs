@@ -1,0 +1,149 @@
+//! Variables (manual, section 2.8): values that rules keep for later.
+//!
+//! Names are turned into slots when the configuration is read, so reading a variable is an array
+//! access. A scope that was never written owns no memory.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+/// How long a variable lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// The whole process, shared by all threads.
+    Proc,
+    /// The client connection.
+    Sess,
+    /// The transaction: request and response.
+    Txn,
+    /// While the request is processed.
+    Req,
+    /// While the response is processed.
+    Res,
+    /// A health check.
+    Check,
+}
+
+impl Scope {
+    /// The scope of a name's prefix (`txn` of `txn.x`).
+    pub fn from_prefix(prefix: &str) -> Option<Scope> {
+        Some(match prefix {
+            "proc" => Scope::Proc,
+            "sess" => Scope::Sess,
+            "txn" => Scope::Txn,
+            "req" => Scope::Req,
+            "res" => Scope::Res,
+            "check" => Scope::Check,
+            _ => return None,
+        })
+    }
+}
+
+/// Where a variable is kept: its scope and its slot in that scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VarRef {
+    /// Lifetime.
+    pub scope: Scope,
+    /// Index into the scope's slots.
+    pub slot: u16,
+}
+
+/// A value that outlives the evaluation it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Owned {
+    /// Boolean.
+    Bool(bool),
+    /// Signed 64-bit integer.
+    Int(i64),
+    /// IPv4 address.
+    Ipv4(Ipv4Addr),
+    /// IPv6 address.
+    Ipv6(Ipv6Addr),
+    /// Text.
+    Str(Box<[u8]>),
+    /// Bytes.
+    Bin(Box<[u8]>),
+    /// HTTP method, by name.
+    Method(Box<[u8]>),
+}
+
+impl Owned {
+    /// Bytes counted against `tune.vars.*-max-size`.
+    pub fn size(&self) -> usize {
+        match self {
+            Owned::Str(b) | Owned::Bin(b) | Owned::Method(b) => b.len(),
+            Owned::Ipv4(_) => 4,
+            Owned::Ipv6(_) => 16,
+            Owned::Bool(_) | Owned::Int(_) => 8,
+        }
+    }
+}
+
+/// The variables of one scope.
+#[derive(Debug, Default)]
+pub struct Vars {
+    slots: Vec<Option<Owned>>,
+}
+
+impl Vars {
+    /// The value in a slot.
+    #[inline]
+    pub fn get(&self, slot: u16) -> Option<&Owned> {
+        self.slots.get(usize::from(slot))?.as_ref()
+    }
+
+    /// Sets a slot, or empties it with `None`; returns what was there.
+    pub fn set(&mut self, slot: u16, value: Option<Owned>) -> Option<Owned> {
+        let i = usize::from(slot);
+        if i >= self.slots.len() {
+            value.as_ref()?;
+            self.slots.resize_with(i + 1, || None);
+        }
+        std::mem::replace(&mut self.slots[i], value)
+    }
+
+    /// Forgets all values, keeps the memory.
+    pub fn clear(&mut self) {
+        self.slots.clear();
+    }
+}
+
+/// Variables of the process: one lock a slot, taken only by rules that use `proc.`.
+#[derive(Debug, Default)]
+pub struct ProcVars {
+    slots: RwLock<Vec<Option<Arc<Owned>>>>,
+}
+
+impl ProcVars {
+    /// The value in a slot.
+    pub fn get(&self, slot: u16) -> Option<Arc<Owned>> {
+        self.slots.read().get(usize::from(slot))?.clone()
+    }
+
+    /// Sets or empties a slot.
+    pub fn set(&self, slot: u16, value: Option<Owned>) {
+        let mut s = self.slots.write();
+        let i = usize::from(slot);
+        if i >= s.len() {
+            s.resize_with(i + 1, || None);
+        }
+        s[i] = value.map(Arc::new);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_keeps_its_last_value_and_unset_needs_no_room() {
+        let mut v = Vars::default();
+        assert_eq!(v.set(9, None), None);
+        assert!(v.slots.is_empty());
+        v.set(2, Some(Owned::Int(1)));
+        assert_eq!(v.set(2, Some(Owned::Bool(true))), Some(Owned::Int(1)));
+        assert_eq!(v.get(2), Some(&Owned::Bool(true)));
+        assert_eq!(v.get(3), None);
+    }
+}

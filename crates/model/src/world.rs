@@ -1,0 +1,123 @@
+//! Live state by identity.
+//!
+//! A configuration that takes over from another finds its proxies and servers here by name and
+//! goes on counting where the old one stopped. It is consulted when a configuration is assembled
+//! and by the runtime API, never on the path of a request.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use parking_lot::RwLock;
+
+use crate::counter::{Counter, Sharded};
+use crate::proxy::Proxy;
+use crate::server::Server;
+use crate::vars::ProcVars;
+
+/// Figures of the process, one copy a worker (`show info`).
+#[derive(Debug, Default)]
+pub struct ProcessCounters {
+    /// Connections accepted (`CumConns`).
+    pub connections: Counter,
+    /// Requests (`CumReq`).
+    pub requests: Counter,
+    /// Bytes sent to clients (`TotalBytesOut`).
+    pub bytes_out: Counter,
+    /// Of these, by splicing (`TotalSplicedBytesOut`).
+    pub spliced_bytes_out: Counter,
+    /// Log lines that could not be delivered (`DroppedLogs`).
+    pub dropped_logs: Counter,
+    /// Failed resolutions (`FailedResolutions`).
+    pub failed_resolutions: Counter,
+}
+
+/// What the whole process counts.
+#[derive(Debug)]
+pub struct Process {
+    /// Connections now (`CurrConns`).
+    pub connections: AtomicU32,
+    /// Limit (`Maxconn`).
+    pub maxconn: AtomicU32,
+    /// Greatest connection rate (`MaxConnRate`).
+    pub conn_rate_max: AtomicU32,
+    /// Greatest session rate (`MaxSessRate`).
+    pub sess_rate_max: AtomicU32,
+    /// Connections in the last second.
+    pub conn_rate: base::rate::Rate,
+    /// Sessions in the last second.
+    pub sess_rate: base::rate::Rate,
+    /// Global `maxconnrate`, 0: none.
+    pub conn_rate_limit: AtomicU32,
+    /// Global `maxsessrate`, 0: none.
+    pub sess_rate_limit: AtomicU32,
+    /// Numbers of connections and transactions.
+    pub serial: AtomicU64,
+    /// Not accepting any more (soft stop).
+    pub stopping: std::sync::atomic::AtomicBool,
+    /// Figures of the path of requests.
+    pub counters: Sharded<ProcessCounters>,
+}
+
+/// All live state of the process.
+#[derive(Debug)]
+pub struct World {
+    /// Number of workers: how many copies sharded counters have.
+    pub workers: usize,
+    /// The process itself.
+    pub process: Process,
+    /// Variables of scope `proc`.
+    pub vars: ProcVars,
+    proxies: RwLock<HashMap<Box<str>, Arc<Proxy>>>,
+}
+
+impl World {
+    /// An empty world for `workers` threads.
+    pub fn new(workers: usize) -> World {
+        World {
+            workers,
+            process: Process {
+                connections: AtomicU32::new(0),
+                maxconn: AtomicU32::new(0),
+                conn_rate_max: AtomicU32::new(0),
+                sess_rate_max: AtomicU32::new(0),
+                conn_rate: Default::default(),
+                sess_rate: Default::default(),
+                conn_rate_limit: AtomicU32::new(0),
+                sess_rate_limit: AtomicU32::new(0),
+                serial: AtomicU64::new(0),
+                stopping: Default::default(),
+                counters: Sharded::new(workers),
+            },
+            vars: ProcVars::default(),
+            proxies: RwLock::default(),
+        }
+    }
+
+    /// The proxy of this name, made by `make` when it is new.
+    pub fn proxy(&self, name: &str, make: impl FnOnce() -> Proxy) -> Arc<Proxy> {
+        let mut map = self.proxies.write();
+        map.entry(name.into()).or_insert_with(|| Arc::new(make())).clone()
+    }
+
+    /// The proxy of this name, if it exists.
+    pub fn find_proxy(&self, name: &str) -> Option<Arc<Proxy>> {
+        self.proxies.read().get(name).cloned()
+    }
+
+    /// A server of a proxy, made by `make` and appended when it is new.
+    pub fn server(proxy: &Proxy, name: &str, make: impl FnOnce() -> Server) -> Arc<Server> {
+        let mut list = proxy.back.servers.write();
+        if let Some(s) = list.iter().find(|s| &*s.name == name) {
+            return s.clone();
+        }
+        let s = Arc::new(make());
+        list.push(s.clone());
+        s
+    }
+
+    /// A number that no other connection or transaction of the process has.
+    pub fn next_serial(&self) -> u64 {
+        self.process.serial.fetch_add(1, Relaxed)
+    }
+}

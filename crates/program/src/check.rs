@@ -1,0 +1,183 @@
+//! Health checks.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lang::{Expr, LogFormat};
+
+/// How and when one server is checked.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// `inter`.
+    pub inter: Duration,
+    /// `fastinter`: while the state is changing.
+    pub fastinter: Option<Duration>,
+    /// `downinter`: while it is down.
+    pub downinter: Option<Duration>,
+    /// `rise`.
+    pub rise: u32,
+    /// `fall`.
+    pub fall: u32,
+    /// `addr`: checked instead of the server's address.
+    pub addr: Option<SocketAddr>,
+    /// `port`.
+    pub port: Option<u16>,
+    /// `check-send-proxy`.
+    pub send_proxy: bool,
+    /// `check-via-socks4` and others are refused until they are built.
+    pub ruleset: Arc<Ruleset>,
+}
+
+/// `agent-check`.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    /// `agent-inter`.
+    pub inter: Duration,
+    /// `agent-addr`.
+    pub addr: Option<SocketAddr>,
+    /// `agent-port`.
+    pub port: u16,
+    /// `agent-send`.
+    pub send: Box<[u8]>,
+}
+
+/// The steps of a check; a bare TCP connect has none.
+#[derive(Debug, Default)]
+pub struct Ruleset {
+    /// In order.
+    pub steps: Vec<Step>,
+    /// `http-check disable-on-404`.
+    pub disable_on_404: bool,
+    /// `http-check send-state`.
+    pub send_state: bool,
+    /// It is an HTTP check: outcomes are named after layer 7 and carry a status.
+    pub http: bool,
+}
+
+/// One step.
+pub enum Step {
+    /// `connect`.
+    Connect {
+        /// `port`; `None`: the check's.
+        port: Option<u16>,
+        /// `addr`.
+        addr: Option<SocketAddr>,
+        /// `send-proxy`.
+        send_proxy: bool,
+        /// `linger`: close normally instead of with a reset.
+        linger: bool,
+        /// `comment`.
+        comment: Option<Box<str>>,
+    },
+    /// `http-check send`.
+    SendHttp {
+        /// Method.
+        method: Box<[u8]>,
+        /// URI.
+        uri: Arc<LogFormat>,
+        /// Version.
+        version: Box<[u8]>,
+        /// Fields.
+        headers: Vec<(Box<[u8]>, LogFormat)>,
+        /// Body.
+        body: Option<Arc<LogFormat>>,
+        /// `comment`.
+        comment: Option<Box<str>>,
+    },
+    /// `tcp-check send`, `send-binary`, and their log-format forms.
+    Send {
+        /// What.
+        data: Arc<LogFormat>,
+        /// The format gives hexadecimal digits.
+        hex: bool,
+        /// `comment`.
+        comment: Option<Box<str>>,
+    },
+    /// `expect`.
+    Expect(Expect),
+    /// `set-var`.
+    SetVar(model::vars::VarRef, Expr),
+    /// `unset-var`.
+    UnsetVar(model::vars::VarRef),
+}
+
+impl std::fmt::Debug for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Step::Connect { .. } => "Connect",
+            Step::SendHttp { .. } => "SendHttp",
+            Step::Send { .. } => "Send",
+            Step::Expect(_) => "Expect",
+            Step::SetVar(..) => "SetVar",
+            Step::UnsetVar(_) => "UnsetVar",
+        })
+    }
+}
+
+/// `expect`: what must come back.
+pub struct Expect {
+    /// `!`.
+    pub negated: bool,
+    /// `min-recv`.
+    pub min_recv: Option<u32>,
+    /// What is looked for.
+    pub what: Pattern,
+    /// `ok-status`.
+    pub ok_status: Option<model::check::CheckStatus>,
+    /// `error-status`.
+    pub error_status: Option<model::check::CheckStatus>,
+    /// `tout-status`.
+    pub timeout_status: Option<model::check::CheckStatus>,
+    /// `on-success`.
+    pub on_success: Option<Arc<LogFormat>>,
+    /// `on-error`.
+    pub on_error: Option<Arc<LogFormat>>,
+    /// `status-code`.
+    pub status_code: Option<Expr>,
+    /// `comment`.
+    pub comment: Option<Box<str>>,
+}
+
+/// What is looked for in an answer.
+pub enum Pattern {
+    /// `status`: ranges of codes.
+    Status(Vec<(u16, u16)>),
+    /// `rstatus`.
+    StatusRegex(pattern::Regex),
+    /// `string`: in the body of HTTP, anywhere in TCP.
+    Text(Box<[u8]>),
+    /// `rstring`.
+    Regex(pattern::Regex),
+    /// `string-lf`.
+    Format(Arc<LogFormat>),
+    /// `binary`.
+    Binary(Box<[u8]>),
+    /// `rbinary`: on hexadecimal digits.
+    BinaryRegex(pattern::Regex),
+    /// `binary-lf`.
+    BinaryFormat(Arc<LogFormat>),
+    /// `hdr name ... value ...`.
+    Header {
+        /// Name.
+        name: HeaderPattern,
+        /// Value; `None`: presence is enough.
+        value: Option<HeaderPattern>,
+        /// `full`: the whole value, not each part between commas.
+        full: bool,
+    },
+}
+
+/// How a header's name or value is compared.
+pub enum HeaderPattern {
+    /// `-m str`.
+    Str(Arc<LogFormat>),
+    /// `-m beg`.
+    Beg(Arc<LogFormat>),
+    /// `-m end`.
+    End(Arc<LogFormat>),
+    /// `-m sub`.
+    Sub(Arc<LogFormat>),
+    /// `-m reg`.
+    Reg(pattern::Regex),
+}

@@ -1,0 +1,224 @@
+//! The `global` section.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::listener::Bind;
+use crate::log::Target;
+
+/// Settings of the whole process.
+pub struct Global {
+    /// `maxconn`, computed when not given.
+    pub maxconn: u32,
+    /// It was computed.
+    pub maxconn_computed: bool,
+    /// `ulimit-n`, computed when not given.
+    pub ulimit_n: u64,
+    /// `fd-hard-limit`.
+    pub fd_hard_limit: Option<u64>,
+    /// `nbthread`.
+    pub threads: u32,
+    /// `cpu-map`: for each worker its processors; empty: free.
+    pub affinity: Vec<Vec<usize>>,
+    /// `maxconnrate`, 0: none.
+    pub maxconnrate: u32,
+    /// `maxsessrate`, 0: none.
+    pub maxsessrate: u32,
+    /// `maxpipes`.
+    pub maxpipes: u32,
+    /// `daemon`.
+    pub daemon: bool,
+    /// `master-worker`.
+    pub master_worker: bool,
+    /// `pidfile`.
+    pub pidfile: Option<PathBuf>,
+    /// `chroot`.
+    pub chroot: Option<PathBuf>,
+    /// `user`, `uid`.
+    pub uid: Option<u32>,
+    /// `group`, `gid`.
+    pub gid: Option<u32>,
+    /// `log` targets.
+    pub log: Arc<[Target]>,
+    /// `log-tag`.
+    pub log_tag: Box<str>,
+    /// `log-send-hostname`: the name in lines that carry one.
+    pub log_hostname: Option<Box<str>>,
+    /// `stats socket`: where the runtime API listens.
+    pub cli: Vec<Bind>,
+    /// `stats timeout`.
+    pub cli_timeout: Option<Duration>,
+    /// `stats maxconn`.
+    pub cli_maxconn: u32,
+    /// `node`.
+    pub node: Box<str>,
+    /// `description`.
+    pub description: Option<Box<str>>,
+    /// `localpeer`.
+    pub localpeer: Box<str>,
+    /// `grace`.
+    pub grace: Option<Duration>,
+    /// `hard-stop-after`.
+    pub hard_stop_after: Option<Duration>,
+    /// `close-spread-time`.
+    pub close_spread_time: Option<Duration>,
+    /// `spread-checks`, percent.
+    pub spread_checks: u32,
+    /// `max-spread-checks`.
+    pub max_spread_checks: Option<Duration>,
+    /// `h1-case-adjust`: lower-case name to what is sent.
+    pub case_adjust: Arc<[(Box<[u8]>, Box<[u8]>)]>,
+    /// `noreuseport` and its kin switch parts off.
+    pub disabled: Switches,
+    /// `busy-polling`.
+    pub busy_polling: bool,
+    /// `set-dumpable`.
+    pub set_dumpable: bool,
+    /// `server-state-base`, `server-state-file`.
+    pub server_state_base: Option<PathBuf>,
+    /// `server-state-file`.
+    pub server_state_file: Option<PathBuf>,
+    /// `external-check`.
+    pub external_check: bool,
+    /// `insecure-fork-wanted`.
+    pub insecure_fork_wanted: bool,
+    /// `strict-limits`.
+    pub strict_limits: bool,
+    /// `warn-blocked-traffic-after`.
+    pub warn_blocked_after: Duration,
+    /// `h1-accept-payload-with-any-method`.
+    pub h1_any_payload: bool,
+    /// `h1-do-not-close-on-insecure-transfer-encoding`.
+    pub h1_keep_insecure_te: bool,
+    /// `http-err-codes`, `http-fail-codes`: which statuses count as errors and failures in stick tables.
+    pub err_codes: StatusSet,
+    /// See `err_codes`.
+    pub fail_codes: StatusSet,
+    /// `tune.*`.
+    pub tune: Tune,
+}
+
+/// Parts that were switched off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switches {
+    /// `noepoll` (there is no other poller: refused).
+    pub epoll: bool,
+    /// `nosplice`.
+    pub splice: bool,
+    /// `noreuseport`.
+    pub reuseport: bool,
+    /// `nogetaddrinfo`.
+    pub getaddrinfo: bool,
+}
+
+/// A set of status codes 100 to 599.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusSet(pub Box<[u64; 8]>);
+
+impl StatusSet {
+    /// No status.
+    pub fn empty() -> StatusSet {
+        StatusSet(Box::new([0; 8]))
+    }
+
+    /// Whether a status is in the set.
+    pub fn has(&self, status: u16) -> bool {
+        let Some(bit) = status.checked_sub(100).filter(|b| *b < 500) else { return false };
+        self.0[usize::from(bit / 64)] & (1 << (bit % 64)) != 0
+    }
+
+    /// Adds or removes a range.
+    pub fn change(&mut self, from: u16, to: u16, present: bool) {
+        for bit in from.max(100)..=to.min(599) {
+            let bit = bit - 100;
+            let word = &mut self.0[usize::from(bit / 64)];
+            let mask = 1 << (bit % 64);
+            if present { *word |= mask } else { *word &= !mask }
+        }
+    }
+}
+
+/// `tune.*`: the limits that exist so far.
+#[derive(Clone, Debug)]
+pub struct Tune {
+    /// `tune.bufsize`.
+    pub bufsize: usize,
+    /// `tune.maxrewrite`.
+    pub maxrewrite: usize,
+    /// `tune.maxaccept`.
+    pub maxaccept: u32,
+    /// `tune.maxpollevents`.
+    pub maxpollevents: u32,
+    /// `tune.http.maxhdr`.
+    pub maxhdr: usize,
+    /// `tune.http.logurilen`.
+    pub logurilen: usize,
+    /// `tune.http.cookielen`.
+    pub cookielen: usize,
+    /// `tune.idle-pool.shared`.
+    pub shared_pool: bool,
+    /// `tune.pool-low-fd-ratio`, percent.
+    pub pool_low_fd: u32,
+    /// `tune.pool-high-fd-ratio`, percent.
+    pub pool_high_fd: u32,
+    /// `tune.rcvbuf.client`, `tune.rcvbuf.frontend`.
+    pub rcvbuf_client: Option<u32>,
+    /// `tune.rcvbuf.server`, `tune.rcvbuf.backend`.
+    pub rcvbuf_server: Option<u32>,
+    /// `tune.sndbuf.client`, `tune.sndbuf.frontend`.
+    pub sndbuf_client: Option<u32>,
+    /// `tune.sndbuf.server`, `tune.sndbuf.backend`.
+    pub sndbuf_server: Option<u32>,
+    /// `tune.pipesize`.
+    pub pipesize: Option<usize>,
+    /// `tune.idletimer`.
+    pub idletimer: Duration,
+    /// `tune.runqueue-depth`.
+    pub runqueue_depth: u32,
+    /// `tune.vars.*-max-size`: global, proc, sess, txn, reqres, check; 0: none.
+    pub vars_max: [usize; 6],
+    /// `tune.stick-counters`.
+    pub stick_counters: u32,
+    /// `tune.listener.multi-queue`: `fair`, `on`, `off`.
+    pub multi_queue: bool,
+    /// `tune.max-checks-per-thread`.
+    pub max_checks: u32,
+    /// `tune.pattern.cache-size`.
+    pub pattern_cache: u32,
+    /// `tune.max-rules-at-once`.
+    pub max_rules: u32,
+    /// `tune.takeover-other-tg-connections` and others have no effect here.
+    pub ignored: u32,
+}
+
+impl Default for Tune {
+    fn default() -> Tune {
+        Tune {
+            bufsize: 16384,
+            maxrewrite: 1024,
+            maxaccept: 4,
+            maxpollevents: 200,
+            maxhdr: 101,
+            logurilen: 1024,
+            cookielen: 63,
+            shared_pool: true,
+            pool_low_fd: 20,
+            pool_high_fd: 25,
+            rcvbuf_client: None,
+            rcvbuf_server: None,
+            sndbuf_client: None,
+            sndbuf_server: None,
+            pipesize: None,
+            idletimer: Duration::from_secs(1),
+            runqueue_depth: 0,
+            vars_max: [0; 6],
+            stick_counters: 3,
+            multi_queue: true,
+            max_checks: 0,
+            pattern_cache: 10_000,
+            max_rules: 50,
+            ignored: 0,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `bind` lines.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::address::Listen;
+
+/// Level of a runtime API connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Read-only, without anything sensitive.
+    User,
+    /// Read-only and harmless changes (the default).
+    #[default]
+    Operator,
+    /// Everything.
+    Admin,
+}
+
+/// One listening address of a `bind` line (a line with a range or several addresses gives several).
+#[derive(Clone, Debug)]
+pub struct Bind {
+    /// Where.
+    pub address: Listen,
+    /// Live state: name, id, counters.
+    pub state: Arc<model::proxy::Listener>,
+    /// File and line, for messages.
+    pub place: (Box<str>, u32),
+    /// `accept-proxy`.
+    pub accept_proxy: bool,
+    /// `accept-netscaler-cip`: the magic number.
+    pub accept_cip: Option<u32>,
+    /// `backlog`.
+    pub backlog: Option<u32>,
+    /// `maxconn`, 0: none.
+    pub maxconn: u32,
+    /// `defer-accept`.
+    pub defer_accept: bool,
+    /// `interface`.
+    pub interface: Option<Box<str>>,
+    /// `transparent`.
+    pub transparent: bool,
+    /// `v6only`, `v4v6`: `Some(true)`, `Some(false)`.
+    pub v6only: Option<bool>,
+    /// `mss`: negative ones are relative to the advertised one.
+    pub mss: Option<i32>,
+    /// `tcp-ut`.
+    pub tcp_ut: Option<Duration>,
+    /// `tfo`.
+    pub tfo: bool,
+    /// `tcp-md5sig`.
+    pub md5sig: Option<Box<str>>,
+    /// `cc`: congestion control.
+    pub congestion: Option<Box<str>>,
+    /// `mode`, `uid`/`user`, `gid`/`group` of a Unix socket.
+    pub unix: UnixRights,
+    /// `level` of a runtime API socket.
+    pub level: Level,
+    /// `expose-fd listeners`.
+    pub expose_fd: bool,
+    /// `severity-output`: `none`, `number`, `string`.
+    pub severity: Severity,
+    /// `thread`: the workers that accept here, as a bit mask; 0: all.
+    pub threads: u64,
+    /// `shards`: number of sockets; 0: `by-thread`.
+    pub shards: u32,
+    /// `nice`.
+    pub nice: i16,
+    /// `namespace`.
+    pub namespace: Option<Box<str>>,
+    /// `nbconn` (reverse connections are not supported; kept for the count).
+    pub nbconn: u32,
+    /// `idle-ping`.
+    pub idle_ping: Option<Duration>,
+    /// `label`.
+    pub label: Option<Box<str>>,
+}
+
+/// Rights of a Unix socket's file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnixRights {
+    /// Permission bits.
+    pub mode: Option<u32>,
+    /// Owner.
+    pub uid: Option<u32>,
+    /// Group.
+    pub gid: Option<u32>,
+}
+
+/// How the runtime API marks the severity of its answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Severity {
+    /// Not at all.
+    #[default]
+    None,
+    /// `[3]:`.
+    Number,
+    /// `[err]:`.
+    String,
+}
+
+impl Bind {
+    /// A plain listener on an address.
+    pub fn new(address: Listen, state: Arc<model::proxy::Listener>) -> Bind {
+        Bind {
+            address,
+            state,
+            place: ("".into(), 0),
+            accept_proxy: false,
+            accept_cip: None,
+            backlog: None,
+            maxconn: 0,
+            defer_accept: false,
+            interface: None,
+            transparent: false,
+            v6only: None,
+            mss: None,
+            tcp_ut: None,
+            tfo: false,
+            md5sig: None,
+            congestion: None,
+            unix: UnixRights::default(),
+            level: Level::default(),
+            expose_fd: false,
+            severity: Severity::default(),
+            threads: 0,
+            shards: 1,
+            nice: 0,
+            namespace: None,
+            nbconn: 0,
+            idle_ping: None,
+            label: None,
+        }
+    }
+}

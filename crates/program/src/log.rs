@@ -1,0 +1,121 @@
+//! Where log lines go, and what they look like.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use lang::LogFormat;
+
+/// Syslog framing of a target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// `rfc3164` (the default of network targets).
+    #[default]
+    Rfc3164,
+    /// `rfc5424`.
+    Rfc5424,
+    /// `local`: rfc3164 without the host name.
+    Local,
+    /// `short`: priority and message (the default of descriptors).
+    Short,
+    /// `priority`.
+    Priority,
+    /// `timed`.
+    Timed,
+    /// `iso`.
+    Iso,
+    /// `raw`: nothing but the message.
+    Raw,
+}
+
+/// Where a target's datagrams go.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Sink {
+    /// UDP.
+    Udp(SocketAddr),
+    /// A Unix datagram socket.
+    Unix(Box<[u8]>),
+    /// An abstract Unix datagram socket.
+    Abstract(Box<[u8]>),
+    /// An open descriptor: 1 and 2 for `stdout` and `stderr`.
+    Fd(i32),
+    /// A ring, by index of the program.
+    Ring(u32),
+}
+
+/// One `log` line.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Where.
+    pub sink: Sink,
+    /// `format`.
+    pub format: Format,
+    /// `len`: longest line.
+    pub len: usize,
+    /// Facility, 0 to 23.
+    pub facility: u8,
+    /// Greatest level logged (0 emerg to 7 debug).
+    pub max_level: u8,
+    /// Levels below this are raised to it.
+    pub min_level: u8,
+    /// `sample ranges:size`: which of so many lines go here; empty: all.
+    pub sample: Option<Arc<Sampling>>,
+}
+
+/// `sample`: a share of the lines.
+#[derive(Debug, Default)]
+pub struct Sampling {
+    /// Inclusive ranges of positions, from 1.
+    pub ranges: Vec<(u32, u32)>,
+    /// Number of positions.
+    pub size: u32,
+    /// Lines so far.
+    pub seen: std::sync::atomic::AtomicU32,
+}
+
+/// A named ring (`ring` section).
+#[derive(Clone, Debug)]
+pub struct Ring {
+    /// Name.
+    pub name: Box<str>,
+    /// `description`.
+    pub description: Box<str>,
+    /// `format`.
+    pub format: Format,
+    /// `maxlen`.
+    pub maxlen: usize,
+    /// `size`.
+    pub size: usize,
+}
+
+/// Which default format a proxy logs with, for its warnings and its statistics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    /// No `option *log` and no `log-format`: the short line of `mode tcp` connections.
+    #[default]
+    Default,
+    /// `option tcplog`.
+    Tcp,
+    /// `option httplog`.
+    Http,
+    /// `option httplog clf`.
+    Clf,
+    /// `log-format`.
+    Custom,
+}
+
+/// All about the logs of one proxy.
+#[derive(Clone, Default)]
+pub struct Logging {
+    /// Targets, those of `global` already put in place of `log global`.
+    pub targets: Arc<[Target]>,
+    /// Line of a normal end.
+    pub format: Option<Arc<LogFormat>>,
+    /// `log-format-sd`: structured data of rfc5424.
+    pub structured: Option<Arc<LogFormat>>,
+    /// `error-log-format`: line of a connection that failed early.
+    pub error_format: Option<Arc<LogFormat>>,
+    /// Which default it came from.
+    pub style: Style,
+    /// `log-tag`, if not the global one.
+    pub tag: Option<Box<str>>,
+}

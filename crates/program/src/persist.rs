@@ -1,0 +1,45 @@
+//! Persistence: the `cookie` keyword.
+
+use std::time::Duration;
+
+/// What is done with the cookie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CookieMode {
+    /// `rewrite`: the server sets it, its value is replaced.
+    Rewrite,
+    /// `insert`.
+    Insert,
+    /// `prefix`: the server's cookie gets the server's name in front.
+    Prefix,
+}
+
+/// `cookie` of a backend.
+#[derive(Clone, Debug)]
+pub struct Cookie {
+    /// Name.
+    pub name: Box<[u8]>,
+    /// Mode.
+    pub mode: CookieMode,
+    /// `indirect`.
+    pub indirect: bool,
+    /// `nocache`.
+    pub nocache: bool,
+    /// `postonly`.
+    pub postonly: bool,
+    /// `preserve`.
+    pub preserve: bool,
+    /// `httponly`.
+    pub httponly: bool,
+    /// `secure`.
+    pub secure: bool,
+    /// `domain`, in order.
+    pub domains: Vec<Box<str>>,
+    /// `maxidle`.
+    pub maxidle: Option<Duration>,
+    /// `maxlife`.
+    pub maxlife: Option<Duration>,
+    /// `dynamic`: values are computed from the server's address with this key.
+    pub dynamic_key: Option<Box<[u8]>>,
+    /// `attr`, in order.
+    pub attrs: Vec<Box<str>>,
+}

@@ -1,0 +1,370 @@
+//! `frontend`, `backend`, `listen`.
+
+use std::sync::Arc;
+
+use lang::{Condition, Expr, LogFormat, RuleSet};
+
+use crate::address::Source;
+use crate::check::Ruleset;
+use crate::listener::Bind;
+use crate::log::Logging;
+use crate::options::{AddressHeader, Forwarded, Options};
+use crate::persist::Cookie;
+use crate::server::Server;
+use crate::stats::Page;
+use crate::timeouts::Timeouts;
+
+/// `mode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// `tcp`.
+    #[default]
+    Tcp,
+    /// `http`.
+    Http,
+}
+
+/// A proxy.
+pub struct Proxy {
+    /// Name.
+    pub name: Box<str>,
+    /// Live state: id, counters.
+    pub state: Arc<model::Proxy>,
+    /// It accepts connections.
+    pub is_frontend: bool,
+    /// It has servers.
+    pub is_backend: bool,
+    /// `mode`.
+    pub mode: Mode,
+    /// `disabled`.
+    pub disabled: bool,
+    /// `description`.
+    pub description: Option<Box<str>>,
+    /// Timeouts.
+    pub timeouts: Timeouts,
+    /// Flags.
+    pub options: Options,
+    /// Rule sets.
+    pub rules: Rules,
+    /// `bind`.
+    pub binds: Vec<Bind>,
+    /// `maxconn`.
+    pub maxconn: u32,
+    /// `backlog`.
+    pub backlog: Option<u32>,
+    /// `rate-limit sessions`, 0: none.
+    pub rate_limit: u32,
+    /// `use_backend`, in order.
+    pub switching: Vec<Switch>,
+    /// `default_backend` (a `listen` is its own).
+    pub default_backend: Option<u32>,
+    /// `monitor-uri`.
+    pub monitor_uri: Option<Box<[u8]>>,
+    /// `monitor fail`.
+    pub monitor_fail: Vec<Condition>,
+    /// Logs.
+    pub log: Logging,
+    /// `capture request header`: name and length; and `declare capture request` (no name).
+    pub req_captures: Vec<Capture>,
+    /// `capture response header`, `declare capture response`.
+    pub res_captures: Vec<Capture>,
+    /// `capture cookie`: name (or prefix of it) and length.
+    pub capture_cookie: Option<CaptureCookie>,
+    /// `unique-id-format`.
+    pub unique_id_format: Option<Arc<LogFormat>>,
+    /// `unique-id-header`.
+    pub unique_id_header: Option<Box<[u8]>>,
+    /// `option forwardfor` (frontend's, or backend's).
+    pub forwardfor: Option<AddressHeader>,
+    /// `option originalto`.
+    pub originalto: Option<AddressHeader>,
+    /// `option forwarded`.
+    pub forwarded: Option<Forwarded>,
+    /// Answers by status: `errorfile`, `errorloc`, `errorfiles`, `http-error`.
+    pub errors: Errors,
+    /// `stats ...`.
+    pub stats: Option<Arc<Page>>,
+
+    /// `server`, in order.
+    pub servers: Vec<Server>,
+    /// `balance`.
+    pub balance: Balance,
+    /// `hash-type`.
+    pub hash: HashType,
+    /// `hash-balance-factor`, 0: none.
+    pub hash_balance_factor: u32,
+    /// `hash-preserve-affinity`.
+    pub preserve_affinity: Affinity,
+    /// `cookie`.
+    pub cookie: Option<Cookie>,
+    /// `persist rdp-cookie(name)`.
+    pub rdp_cookie: Option<Box<[u8]>>,
+    /// `use-server`, in order.
+    pub use_server: Vec<UseServer>,
+    /// `force-persist`.
+    pub force_persist: Vec<Condition>,
+    /// `ignore-persist`.
+    pub ignore_persist: Vec<Condition>,
+    /// `retries`.
+    pub retries: u32,
+    /// `retry-on`.
+    pub retry_on: RetryOn,
+    /// `http-reuse`.
+    pub reuse: Reuse,
+    /// `fullconn`, computed when not given.
+    pub fullconn: u32,
+    /// `source`.
+    pub source: Option<Source>,
+    /// `dispatch`.
+    pub dispatch: Option<std::net::SocketAddr>,
+    /// `http-send-name-header`.
+    pub send_name_header: Option<Box<[u8]>>,
+    /// `max-keep-alive-queue`: -1 no limit.
+    pub max_keep_alive_queue: i32,
+    /// The check that servers without one of their own run.
+    pub check: Arc<Ruleset>,
+    /// `load-server-state-from-file`.
+    pub load_state: LoadState,
+    /// `server-state-file-name`.
+    pub state_file: Option<Box<str>>,
+    /// `email-alert` is parsed and refused; `id` was given.
+    pub forced_id: bool,
+}
+
+/// The rule sets of a proxy. Those of `defaults` come first in each.
+#[derive(Default)]
+pub struct Rules {
+    /// `tcp-request connection`.
+    pub tcp_connection: RuleSet,
+    /// `tcp-request session`.
+    pub tcp_session: RuleSet,
+    /// `tcp-request content`.
+    pub tcp_content: RuleSet,
+    /// `tcp-response content`.
+    pub tcp_response: RuleSet,
+    /// `http-request` (with `redirect` lines).
+    pub http_request: RuleSet,
+    /// `http-response`.
+    pub http_response: RuleSet,
+    /// `http-after-response`.
+    pub http_after_response: RuleSet,
+}
+
+/// `use_backend`.
+pub struct Switch {
+    /// Which backend.
+    pub to: SwitchTo,
+    /// When.
+    pub condition: Option<Condition>,
+}
+
+/// Target of `use_backend`.
+pub enum SwitchTo {
+    /// Known now: index of a proxy.
+    Backend(u32),
+    /// Named at run time.
+    Format(Arc<LogFormat>),
+}
+
+/// `use-server`.
+pub struct UseServer {
+    /// Which server.
+    pub to: UseServerTo,
+    /// When.
+    pub condition: Option<Condition>,
+}
+
+/// Target of `use-server`.
+pub enum UseServerTo {
+    /// Known now: index in this backend.
+    Server(u32),
+    /// Named at run time.
+    Format(Arc<LogFormat>),
+}
+
+/// A declared capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// Name of the header; `None` for a slot that rules fill.
+    pub header: Option<Box<[u8]>>,
+    /// Longest value kept.
+    pub len: usize,
+}
+
+/// `capture cookie`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureCookie {
+    /// Name, or its prefix.
+    pub name: Box<[u8]>,
+    /// The name ended in `=`: it is the whole name.
+    pub exact: bool,
+    /// Longest text kept, name included.
+    pub len: usize,
+}
+
+/// Answers of a proxy to its clients when something is wrong, by status.
+#[derive(Clone, Default)]
+pub struct Errors {
+    /// Complete messages, and answers made of parts (`http-error`).
+    pub by_status: std::collections::BTreeMap<u16, ErrorAnswer>,
+}
+
+/// One answer.
+#[derive(Clone)]
+pub enum ErrorAnswer {
+    /// As read from a file, head included; empty: close without a word.
+    Message(Arc<[u8]>),
+    /// `http-error status ...`: an answer made of parts.
+    Reply(Arc<lang::Reply>),
+}
+
+/// `balance`.
+#[derive(Default)]
+pub enum Balance {
+    /// `roundrobin` (the default).
+    #[default]
+    RoundRobin,
+    /// `static-rr`.
+    StaticRr,
+    /// `leastconn`.
+    LeastConn,
+    /// `first`.
+    First,
+    /// `random(n)`.
+    Random(u32),
+    /// `source`.
+    Source,
+    /// `uri`.
+    Uri {
+        /// `len`: only so many bytes count; 0: all.
+        len: usize,
+        /// `depth`: only so many directories count; 0: all.
+        depth: usize,
+        /// `whole`: the query too.
+        whole: bool,
+        /// `path-only`: not the scheme and authority of an absolute target.
+        path_only: bool,
+    },
+    /// `url_param`.
+    UrlParam {
+        /// Name.
+        name: Box<[u8]>,
+        /// `check_post`: look into a POST body.
+        check_post: bool,
+    },
+    /// `hdr(name)`.
+    Header {
+        /// Name.
+        name: Box<[u8]>,
+        /// `use_domain_only`.
+        domain_only: bool,
+    },
+    /// `rdp-cookie(name)`.
+    RdpCookie(Box<[u8]>),
+    /// `hash expr`.
+    Hash(Arc<Expr>),
+    /// `sticky`.
+    Sticky,
+}
+
+/// `hash-type`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HashType {
+    /// `consistent` instead of `map-based`.
+    pub consistent: bool,
+    /// Function.
+    pub function: HashFunction,
+    /// `avalanche`.
+    pub avalanche: bool,
+}
+
+/// Function of `hash-type`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HashFunction {
+    /// `sdbm`.
+    #[default]
+    Sdbm,
+    /// `djb2`.
+    Djb2,
+    /// `wt6`.
+    Wt6,
+    /// `crc32`.
+    Crc32,
+    /// `none`.
+    None,
+}
+
+/// `hash-preserve-affinity`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Affinity {
+    /// `always`: wait for the server of the hash.
+    #[default]
+    Always,
+    /// `maxconn`: not when it is full.
+    MaxConn,
+    /// `maxqueue`: not when its queue is full.
+    MaxQueue,
+}
+
+/// `http-reuse`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reuse {
+    /// `never`.
+    Never,
+    /// `safe` (the default).
+    #[default]
+    Safe,
+    /// `aggressive`.
+    Aggressive,
+    /// `always`.
+    Always,
+}
+
+/// `retry-on`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryOn {
+    /// `conn-failure`.
+    pub conn_failure: bool,
+    /// `empty-response`.
+    pub empty_response: bool,
+    /// `junk-response`.
+    pub junk_response: bool,
+    /// `response-timeout`.
+    pub response_timeout: bool,
+    /// `0rtt-rejected`.
+    pub early_rejected: bool,
+    /// Statuses.
+    pub statuses: Vec<u16>,
+}
+
+impl Default for RetryOn {
+    fn default() -> RetryOn {
+        RetryOn {
+            conn_failure: true,
+            empty_response: false,
+            junk_response: false,
+            response_timeout: false,
+            early_rejected: false,
+            statuses: Vec::new(),
+        }
+    }
+}
+
+impl RetryOn {
+    /// Whether anything beyond failed connects is retried: the request must then be kept.
+    pub fn needs_request(&self) -> bool {
+        self.empty_response || self.junk_response || self.response_timeout || !self.statuses.is_empty()
+    }
+}
+
+/// `load-server-state-from-file`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoadState {
+    /// `none`.
+    #[default]
+    None,
+    /// `global`.
+    Global,
+    /// `local`.
+    Local,
+}

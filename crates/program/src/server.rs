@@ -1,0 +1,163 @@
+//! `server` lines.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::address::Source;
+use crate::check::{Agent, Check};
+
+/// What `send-proxy` and its variants send.
+#[derive(Clone, Debug, Default)]
+pub struct SendProxy {
+    /// Version 1 or 2.
+    pub version: u8,
+    /// `proxy-v2-options`.
+    pub options: ProxyV2Options,
+    /// `set-proxy-v2-tlv-fmt`: type and value.
+    pub tlvs: Vec<(u8, Arc<lang::LogFormat>)>,
+}
+
+impl std::fmt::Debug for ProxyV2Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "crc32c={} unique-id={} authority={}", self.crc32c, self.unique_id, self.authority)
+    }
+}
+
+/// `proxy-v2-options`.
+#[derive(Clone, Copy, Default)]
+pub struct ProxyV2Options {
+    /// `crc32c`.
+    pub crc32c: bool,
+    /// `unique-id`.
+    pub unique_id: bool,
+    /// `authority`.
+    pub authority: bool,
+    /// `ssl`, `cert-*`: parts of the TLS TLV.
+    pub ssl: bool,
+}
+
+/// `on-error`: what `observe` does when the error limit is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// `fastinter`.
+    FastInter,
+    /// `fail-check` (the default).
+    #[default]
+    FailCheck,
+    /// `sudden-death`.
+    SuddenDeath,
+    /// `mark-down`.
+    MarkDown,
+}
+
+/// `observe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observe {
+    /// `layer4`.
+    Layer4,
+    /// `layer7`.
+    Layer7,
+}
+
+/// Where the port of a connection to a server comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PortMap {
+    /// The server's own.
+    #[default]
+    Fixed,
+    /// The client's destination port plus this offset.
+    Relative(i32),
+}
+
+/// One server.
+#[derive(Clone)]
+pub struct Server {
+    /// Name.
+    pub name: Box<str>,
+    /// Live state: id, address, weight, health, counters.
+    pub state: Arc<model::Server>,
+    /// Where its port comes from.
+    pub port: PortMap,
+    /// The address part is `0.0.0.0`, `::` or `*`: the client's destination address is used.
+    pub transparent: bool,
+    /// `backup`.
+    pub backup: bool,
+    /// `cookie`.
+    pub cookie: Option<Box<[u8]>>,
+    /// `maxconn`, 0: none.
+    pub maxconn: u32,
+    /// `minconn`, 0: none.
+    pub minconn: u32,
+    /// `maxqueue`, 0: no limit.
+    pub maxqueue: u32,
+    /// `slowstart`.
+    pub slowstart: Option<Duration>,
+    /// `check`.
+    pub check: Option<Check>,
+    /// `agent-check`.
+    pub agent: Option<Agent>,
+    /// `track`: proxy and server, as indices of the program.
+    pub track: Option<(u32, u32)>,
+    /// `observe`.
+    pub observe: Option<Observe>,
+    /// `error-limit`.
+    pub error_limit: u32,
+    /// `on-error`.
+    pub on_error: OnError,
+    /// `on-marked-down shutdown-sessions`.
+    pub down_kills: bool,
+    /// `on-marked-up shutdown-backup-sessions`.
+    pub up_kills_backups: bool,
+    /// `source`.
+    pub source: Option<Source>,
+    /// `send-proxy`.
+    pub send_proxy: Option<SendProxy>,
+    /// `redir`: prefix of a 302 answer instead of a connection.
+    pub redir: Option<Box<[u8]>>,
+    /// `non-stick`.
+    pub non_stick: bool,
+    /// `tcp-ut`.
+    pub tcp_ut: Option<Duration>,
+    /// `tcp-md5sig`.
+    pub md5sig: Option<Box<str>>,
+    /// `tfo`.
+    pub tfo: bool,
+    /// `cc`.
+    pub congestion: Option<Box<str>>,
+    /// `namespace`.
+    pub namespace: Option<Box<str>>,
+    /// `pool-max-conn`: -1 no limit.
+    pub pool_max_conn: i32,
+    /// `pool-low-conn`.
+    pub pool_low_conn: u32,
+    /// `pool-purge-delay`.
+    pub pool_purge_delay: Duration,
+    /// `pool-conn-name`: part of an idle connection's identity.
+    pub pool_conn_name: Option<Arc<lang::Expr>>,
+    /// `max-reuse`: -1 no limit.
+    pub max_reuse: i32,
+    /// `strict-maxconn`.
+    pub strict_maxconn: bool,
+    /// `hash-key`.
+    pub hash_key: HashKey,
+    /// `init-addr` decided; the host name behind it, if any.
+    pub fqdn: Option<Box<str>>,
+    /// `id` was given in the configuration.
+    pub forced_id: bool,
+}
+
+/// `hash-key`: what a server's place in consistent hashing comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HashKey {
+    /// Its id.
+    #[default]
+    Id,
+    /// Its id, mixed.
+    Id32,
+    /// Its address.
+    Addr,
+    /// Its address and port.
+    AddrPort,
+    /// Its guid.
+    Guid,
+}
