@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use base::rate::Rate;
+use base::rate::PeakRate;
 use parking_lot::RwLock;
 
 use crate::counter::{Counter, Sharded};
@@ -143,18 +143,12 @@ pub struct Front {
     pub current_max: AtomicU32,
     /// Limit (`slim`).
     pub maxconn: AtomicU32,
-    /// Sessions in the last second, and their greatest.
-    pub session_rate: Rate,
-    /// Greatest session rate.
-    pub session_rate_max: AtomicU32,
-    /// Connections in the last second, and their greatest.
-    pub conn_rate: Rate,
-    /// Greatest connection rate.
-    pub conn_rate_max: AtomicU32,
-    /// Requests in the last second, and their greatest.
-    pub request_rate: Rate,
-    /// Greatest request rate.
-    pub request_rate_max: AtomicU32,
+    /// Sessions in the last second, and the most there ever were.
+    pub session_rate: PeakRate,
+    /// Connections in the last second, and the most there ever were.
+    pub conn_rate: PeakRate,
+    /// Requests in the last second, and the most there ever were.
+    pub request_rate: PeakRate,
     /// Lines logged so far (`%lc`).
     pub log_count: AtomicU64,
     /// Figures.
@@ -175,9 +169,7 @@ pub struct Back {
     /// Greatest number waiting (`qmax`).
     pub queued_max: AtomicU32,
     /// Sessions in the last second.
-    pub session_rate: Rate,
-    /// Greatest session rate.
-    pub session_rate_max: AtomicU32,
+    pub session_rate: PeakRate,
     /// Seconds since the epoch of the last session, 0: never.
     pub last_session: AtomicU64,
     /// When it went up or down last, ms of the monotonic clock.
@@ -220,12 +212,9 @@ impl Front {
             current: AtomicU32::new(0),
             current_max: AtomicU32::new(0),
             maxconn: AtomicU32::new(0),
-            session_rate: Rate::default(),
-            session_rate_max: AtomicU32::new(0),
-            conn_rate: Rate::default(),
-            conn_rate_max: AtomicU32::new(0),
-            request_rate: Rate::default(),
-            request_rate_max: AtomicU32::new(0),
+            session_rate: PeakRate::new(),
+            conn_rate: PeakRate::new(),
+            request_rate: PeakRate::new(),
             log_count: AtomicU64::new(0),
             counters: Sharded::new(workers),
             listeners: RwLock::default(),
@@ -254,8 +243,7 @@ impl Back {
             current_max: AtomicU32::new(0),
             queued: AtomicU32::new(0),
             queued_max: AtomicU32::new(0),
-            session_rate: Rate::default(),
-            session_rate_max: AtomicU32::new(0),
+            session_rate: PeakRate::new(),
             last_session: AtomicU64::new(0),
             last_change: AtomicU64::new(0),
             down_ms: AtomicU64::new(0),

@@ -192,9 +192,7 @@ pub struct Server {
     /// When a session was last assigned, seconds since the epoch, 0: never.
     pub last_session: AtomicU64,
     /// Sessions in the last second.
-    pub rate: base::rate::Rate,
-    /// Greatest session rate seen.
-    pub rate_max: AtomicU32,
+    pub rate: base::rate::PeakRate,
     /// Whether health checks run (`enable health` and its contrary).
     pub check_enabled: AtomicBool,
     /// Whether the agent check runs.
@@ -261,8 +259,7 @@ impl Server {
             last_change: AtomicU64::new(0),
             down_ms: AtomicU64::new(0),
             last_session: AtomicU64::new(0),
-            rate: base::rate::Rate::default(),
-            rate_max: AtomicU32::new(0),
+            rate: base::rate::PeakRate::new(),
             check_enabled: AtomicBool::new(false),
             agent_enabled: AtomicBool::new(false),
             status: Mutex::default(),

@@ -39,14 +39,10 @@ pub struct Process {
     pub connections: AtomicU32,
     /// Limit (`Maxconn`).
     pub maxconn: AtomicU32,
-    /// Greatest connection rate (`MaxConnRate`).
-    pub conn_rate_max: AtomicU32,
-    /// Greatest session rate (`MaxSessRate`).
-    pub sess_rate_max: AtomicU32,
     /// Connections in the last second.
-    pub conn_rate: base::rate::Rate,
+    pub conn_rate: base::rate::PeakRate,
     /// Sessions in the last second.
-    pub sess_rate: base::rate::Rate,
+    pub sess_rate: base::rate::PeakRate,
     /// Global `maxconnrate`, 0: none.
     pub conn_rate_limit: AtomicU32,
     /// Global `maxsessrate`, 0: none.
@@ -79,8 +75,6 @@ impl World {
             process: Process {
                 connections: AtomicU32::new(0),
                 maxconn: AtomicU32::new(0),
-                conn_rate_max: AtomicU32::new(0),
-                sess_rate_max: AtomicU32::new(0),
                 conn_rate: Default::default(),
                 sess_rate: Default::default(),
                 conn_rate_limit: AtomicU32::new(0),

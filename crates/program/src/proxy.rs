@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use balance::HashType;
+use balance::key::UriParams;
 use lang::{Condition, Expr, LogFormat, RuleSet};
 
 use crate::address::Source;
@@ -235,16 +237,7 @@ pub enum Balance {
     /// `source`.
     Source,
     /// `uri`.
-    Uri {
-        /// `len`: only so many bytes count; 0: all.
-        len: usize,
-        /// `depth`: only so many directories count; 0: all.
-        depth: usize,
-        /// `whole`: the query too.
-        whole: bool,
-        /// `path-only`: not the scheme and authority of an absolute target.
-        path_only: bool,
-    },
+    Uri(UriParams),
     /// `url_param`.
     UrlParam {
         /// Name.
@@ -265,33 +258,6 @@ pub enum Balance {
     Hash(Arc<Expr>),
     /// `sticky`.
     Sticky,
-}
-
-/// `hash-type`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HashType {
-    /// `consistent` instead of `map-based`.
-    pub consistent: bool,
-    /// Function.
-    pub function: HashFunction,
-    /// `avalanche`.
-    pub avalanche: bool,
-}
-
-/// Function of `hash-type`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HashFunction {
-    /// `sdbm`.
-    #[default]
-    Sdbm,
-    /// `djb2`.
-    Djb2,
-    /// `wt6`.
-    Wt6,
-    /// `crc32`.
-    Crc32,
-    /// `none`.
-    None,
 }
 
 /// `hash-preserve-affinity`.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use balance::HashKey;
+
 use crate::address::Source;
 use crate::check::{Agent, Check};
 
@@ -144,20 +146,4 @@ pub struct Server {
     pub fqdn: Option<Box<str>>,
     /// `id` was given in the configuration.
     pub forced_id: bool,
-}
-
-/// `hash-key`: what a server's place in consistent hashing comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HashKey {
-    /// Its id.
-    #[default]
-    Id,
-    /// Its id, mixed.
-    Id32,
-    /// Its address.
-    Addr,
-    /// Its address and port.
-    AddrPort,
-    /// Its guid.
-    Guid,
 }
