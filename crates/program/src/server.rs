@@ -9,7 +9,7 @@ use crate::address::Source;
 use crate::check::{Agent, Check};
 
 /// What `send-proxy` and its variants send.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct SendProxy {
     /// Version 1 or 2.
     pub version: u8,
@@ -19,14 +19,8 @@ pub struct SendProxy {
     pub tlvs: Vec<(u8, Arc<lang::LogFormat>)>,
 }
 
-impl std::fmt::Debug for ProxyV2Options {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "crc32c={} unique-id={} authority={}", self.crc32c, self.unique_id, self.authority)
-    }
-}
-
 /// `proxy-v2-options`.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ProxyV2Options {
     /// `crc32c`.
     pub crc32c: bool,
