@@ -376,7 +376,7 @@ mod tests {
     use super::*;
 
     fn at(ms: u64) -> Mono {
-        Mono::from_millis(ms)
+        Mono::from_nanos(ms * 1_000_000)
     }
 
     #[test]
