@@ -31,15 +31,14 @@ pub fn uri(uri: &[u8], params: UriParams) -> &[u8] {
     &uri[..end]
 }
 
-/// The request target from its path on: what follows the authority of an absolute URI.
+/// The request target from its path on: what follows the authority of an absolute URI; empty for `*`.
 fn path(uri: &[u8]) -> &[u8] {
     if uri.first() == Some(&b'/') {
         return uri;
     }
-    let Some(colon) = uri.windows(3).position(|w| w == b"://") else { return uri };
-    let authority = colon + 3;
-    let slash = uri[authority..].iter().position(|&c| c == b'/');
-    slash.map_or(&[], |at| &uri[authority + at..])
+    let Some(colon) = uri.windows(3).position(|w| w == b"://") else { return &[] };
+    let rest = &uri[colon + 3..];
+    rest.iter().position(|&c| c == b'/' || c == b'?').map_or(&[], |end| &rest[end..])
 }
 
 /// The key of `balance url_param`: the value of the parameter `name` in the query of `uri`.
@@ -49,24 +48,34 @@ pub fn url_param<'a>(uri: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// The value of the parameter `name` in a query or in the body of a POST (`check_post`); none when it is missing
-/// or has no `=`.
+/// or has no `=`. White space and control characters end a value.
 pub fn form_param<'a>(form: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let value = |pair: &'a [u8]| pair.strip_prefix(name)?.strip_prefix(b"=");
-    form.split(|&c| c == b'&').find_map(value)
+    let value = form.split(|&c| c == b'&').find_map(value)?;
+    value.split(|&c| c <= b' ' || c == 0x7f).next()
 }
 
-/// The key of `balance hdr(<name>)`: the value, without the white space around it; none when nothing is left.
-pub fn header(value: &[u8]) -> Option<&[u8]> {
-    let value = value.trim_ascii();
+/// The key of `balance hdr(<name>)`: of the first field line, the first value (commas inside quotes separate
+/// nothing), without the white space around it; none when nothing is left.
+pub fn header(line: &[u8]) -> Option<&[u8]> {
+    let (mut quoted, mut escaped) = (false, false);
+    let separates = |&byte: &u8| {
+        let literal = escaped;
+        escaped = quoted && !literal && byte == b'\\';
+        quoted ^= byte == b'"' && !literal;
+        byte == b',' && !quoted
+    };
+    let end = line.iter().position(separates).unwrap_or(line.len());
+    let value = line[..end].trim_ascii();
     (!value.is_empty()).then_some(value)
 }
 
-/// The key of `balance hdr(<name>) use_domain_only`: of `haproxy.1wt.eu` only `1wt`.
+/// The key of `balance hdr(<name>) use_domain_only`: of `haproxy.1wt.eu` only `1wt`, what stands between the last
+/// dot and the one before it. A dot at the very start, and one right before the last, separate nothing.
 pub fn main_domain(value: &[u8]) -> &[u8] {
-    let host = value.split(|&c| c == b':').next().unwrap_or(value);
-    let Some(last) = host.iter().rposition(|&c| c == b'.') else { return host };
-    let before = &host[..last];
-    before.iter().rposition(|&c| c == b'.').map_or(before, |dot| &before[dot + 1..])
+    let Some(last) = value.iter().rposition(|&c| c == b'.').filter(|&at| at > 0) else { return value };
+    let start = value[..last - 1].iter().rposition(|&c| c == b'.');
+    &value[start.map_or(0, |dot| dot + 1)..last]
 }
 
 #[cfg(test)]
@@ -83,6 +92,9 @@ mod tests {
         assert_eq!(uri(b"http://h:8/a?b", UriParams { path_only: true, ..all }), b"/a");
         assert_eq!(uri(b"http://h:8/a?b", all), b"http://h:8/a");
         assert_eq!(uri(b"", all), b"");
+        let path = UriParams { path_only: true, ..all };
+        assert_eq!([uri(b"*", path), uri(b"http://h?x", path)], [b"", b""]);
+        assert_eq!(uri(b"http://h?x", UriParams { whole: true, ..path }), b"?x");
     }
 
     #[test]
@@ -94,15 +106,43 @@ mod tests {
     }
 
     #[test]
-    fn a_blank_header_is_no_key() {
-        assert_eq!(header(b"  x y "), Some(&b"x y"[..]));
-        assert_eq!(header(b"  "), None);
+    fn a_value_in_a_body_ends_at_white_space() {
+        for body in ["id=77\r\n", "a b&id=77 x", "id=77\0&id=1"] {
+            assert_eq!(form_param(body.as_bytes(), b"id"), Some(&b"77"[..]), "{body:?}");
+        }
+        assert_eq!(form_param(b"a\r\nid=77", b"id"), None);
+    }
+
+    #[test]
+    fn the_first_value_of_a_header_counts() {
+        for (line, key) in [(" a b , c", "a b"), ("\"a,b\",c", "\"a,b\""), ("\"a\\\",b\",c", "\"a\\\",b\"")] {
+            assert_eq!(header(line.as_bytes()), Some(key.as_bytes()), "{line}");
+        }
+        for nothing in ["", "  ", ",b"] {
+            assert_eq!(header(nothing.as_bytes()), None);
+        }
     }
 
     #[test]
     fn the_main_domain_stands_before_the_last_dot() {
-        for (host, domain) in [("haproxy.1wt.eu", "1wt"), ("1wt.eu:80", "1wt"), ("localhost", "localhost")] {
-            assert_eq!(main_domain(host.as_bytes()), domain.as_bytes());
+        let observed = [
+            ("haproxy.1wt.eu", "1wt"),
+            ("1wt.eu:80", "1wt"),
+            ("www.haproxy.1wt.eu:8080", "1wt"),
+            ("localhost", "localhost"),
+            ("10.1.2.3", "2"),
+            (".eu", ".eu"),
+            ("a.", "a"),
+            ("x.y.", "y"),
+            ("...", "."),
+            ("a..b", "a."),
+            ("a.b:c.d", "b:c"),
+            ("foo.com/a.b", "com/a"),
+            ("[::1]:80", "[::1]:80"),
+            ("", ""),
+        ];
+        for (host, domain) in observed {
+            assert_eq!(main_domain(host.as_bytes()), domain.as_bytes(), "{host}");
         }
     }
 }

@@ -92,7 +92,8 @@ impl Ring {
         after.iter().chain(before).map(|point| point.server as usize)
     }
 
-    // The index of the nearest point, the lower one on a tie; both directions wrap.
+    // The index of the nearest point, the lower one on a tie; both directions wrap. Where servers share a place
+    // (the same address twice, under `hash-key addr`), that of the first is met from below, of the last from above.
     fn nearest(&self, hash: u32) -> usize {
         let len = self.points.len();
         if len == 0 {
@@ -102,7 +103,7 @@ impl Ring {
         let (above, below) = (above % len, (above + len - 1) % len);
         let up = self.points[above].place.wrapping_sub(hash);
         let down = hash.wrapping_sub(self.points[below].place);
-        if down <= up { self.first_at(below) } else { above }
+        if down <= up { below } else { above }
     }
 
     // The first point at or above `hash`, or the number of points.
@@ -110,13 +111,6 @@ impl Ring {
         let start = self.starts[(hash >> self.shift) as usize] as usize;
         let beyond = self.points[start..].iter().position(|point| point.place >= hash);
         beyond.map_or(self.points.len(), |offset| start + offset)
-    }
-
-    // Among points at one place, the first.
-    fn first_at(&self, index: usize) -> usize {
-        let place = self.points[index].place;
-        let same = self.points[..index].iter().rev().take_while(|point| point.place == place);
-        index - same.count()
     }
 }
 
@@ -179,7 +173,7 @@ mod tests {
                 let (up, down) = (place.wrapping_sub(hash), hash.wrapping_sub(place));
                 if down <= up { (down, 0) } else { (up, 1) }
             };
-            let best = ring.points.iter().min_by_key(|point| distance(point.place)).unwrap();
+            let best = ring.points.iter().rev().min_by_key(|point| distance(point.place)).unwrap();
             prop_assert_eq!(ring.pick(hash, |_| false), Some(best.server as usize));
         }
     }

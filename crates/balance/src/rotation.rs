@@ -219,6 +219,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
         #[test]
         fn weights_are_honoured(weights in proptest::collection::vec(0..300_u32, 1..40)) {
             let servers: Vec<_> = weights.iter().enumerate().map(|(i, &w)| (i as u32, w)).collect();

@@ -94,23 +94,19 @@ impl HashKey {
     /// identifier.
     pub fn seed(self, id: u32, addr: Option<IpAddr>, port: u16, guid: Option<&[u8]>) -> u32 {
         match (self, addr, guid) {
-            (HashKey::Id32, ..) => hash::avalanche(id.to_be()),
-            (HashKey::Addr, Some(addr), _) => address_seed(addr),
-            (HashKey::AddrPort, Some(IpAddr::V4(v4)), _) => hash::avalanche(u32::from_ne_bytes(v4.octets()))
-                .wrapping_add(hash::avalanche(u32::from(port))),
-            (HashKey::AddrPort, Some(IpAddr::V6(v6)), _) => {
-                hash::xxh32(&v6.octets(), hash::avalanche(u32::from(port)))
-            }
+            (HashKey::Id32, ..) => hash::avalanche(id.swap_bytes()),
+            (HashKey::Addr, Some(addr), _) => address_seed(addr, 0),
+            (HashKey::AddrPort, Some(addr), _) => address_seed(addr, hash::avalanche(u32::from(port))),
             (HashKey::Guid, _, Some(guid)) => hash::xxh32(guid, 0),
             _ => id.wrapping_mul(4096),
         }
     }
 }
 
-fn address_seed(addr: IpAddr) -> u32 {
+fn address_seed(addr: IpAddr, port: u32) -> u32 {
     match addr {
-        IpAddr::V4(v4) => hash::avalanche(u32::from_ne_bytes(v4.octets())),
-        IpAddr::V6(v6) => hash::xxh32(&v6.octets(), 0),
+        IpAddr::V4(v4) => hash::avalanche(u32::from_le_bytes(v4.octets()).wrapping_add(port)),
+        IpAddr::V6(v6) => hash::xxh32(&v6.octets(), port),
     }
 }
 
