@@ -20,6 +20,7 @@ mod listener;
 mod notify;
 mod recycle;
 mod runtime;
+pub mod sim;
 mod socket;
 mod sockopt;
 mod source;
@@ -38,7 +39,7 @@ pub use notify::{Notify, Receiver, RemoteNotify, Sender, oneshot};
 pub use recycle::{RecycledBox, RecycledFuture, boxed};
 pub use runtime::{
     Heartbeat, Peers, Runtime, WorkerSpec, WorkerStats, cancel, current_task, is_alive, peers, run, send_to,
-    spawn, start, stop_worker, worker_count, worker_index, worker_stats,
+    spawn, start, stop_worker, worker_count, worker_index, worker_stats, yield_now,
 };
 pub use socket::{Detached, Socket};
 pub use sockopt::{ConnectOptions, Keepalive};

@@ -229,7 +229,10 @@ impl Acceptor {
     /// If the kernel refuses.
     pub fn pause(&self) -> io::Result<()> {
         if !self.paused.replace(true) {
-            worker::with(|w| w.driver.deregister(&self.handle))?;
+            worker::with(|w| {
+                let token = w.sources.borrow().token(self.source);
+                w.driver.deregister(&self.handle, token)
+            })?;
             self.not_ready();
         }
         Ok(())
@@ -270,8 +273,9 @@ impl Drop for Acceptor {
     fn drop(&mut self) {
         // Other workers may hold the descriptor open, so closing it would not end the registration.
         let _ = worker::try_with(|w| {
+            let token = w.sources.borrow().token(self.source);
             w.sources.borrow_mut().remove(self.source);
-            (!self.paused.get()).then(|| w.driver.deregister(&self.handle))
+            (!self.paused.get()).then(|| w.driver.deregister(&self.handle, token))
         });
     }
 }

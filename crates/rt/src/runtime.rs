@@ -236,3 +236,16 @@ pub fn worker_stats() -> WorkerStats {
         turns: w.turns(),
     })
 }
+
+/// Lets the other tasks that are due go first.
+pub async fn yield_now() {
+    let mut yielded = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut yielded, true) {
+            return std::task::Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        std::task::Poll::Pending
+    })
+    .await;
+}

@@ -12,8 +12,6 @@ use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::task::{Context, Poll};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
-
 use crate::addr::Addr;
 use crate::driver::{self, Handle, Interest};
 use crate::sockopt::ConnectOptions;
@@ -48,9 +46,8 @@ impl Socket {
     /// # Errors
     /// When descriptors run out.
     pub fn pair() -> io::Result<(Socket, Socket)> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let (a, b) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        Ok((Socket::from_fd(a)?, Socket::from_fd(b)?))
+        let (a, b) = driver::pair()?;
+        Ok((Socket::established(a)?, Socket::established(b)?))
     }
 
     /// Takes over a connected descriptor, which must be non-blocking.
@@ -318,8 +315,12 @@ impl Socket {
     /// # Errors
     /// If the kernel refuses to end the registration; the connection is then closed.
     pub fn detach(self) -> io::Result<Detached> {
-        worker::with(|w| w.driver.deregister(&self.handle))?;
-        worker::with(|w| w.sources.borrow_mut().remove(self.source));
+        worker::with(|w| {
+            let token = w.sources.borrow().token(self.source);
+            w.driver.deregister(&self.handle, token)?;
+            w.sources.borrow_mut().remove(self.source);
+            io::Result::Ok(())
+        })?;
         let this = std::mem::ManuallyDrop::new(self);
         // SAFETY: `this` is never dropped nor used again, so the handle is moved out of it once.
         Ok(Detached(unsafe { std::ptr::read(&this.handle) }))

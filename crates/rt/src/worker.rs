@@ -191,7 +191,7 @@ impl Worker {
     }
 
     /// Polls the driver, waiting only if there is nothing to do.
-    fn poll(&self, room: &mut Room) {
+    pub(crate) fn poll(&self, room: &mut Room) {
         let busy = !self.executor.is_idle() || self.stopping.get() || !self.inbox.fall_asleep();
         let wait = if busy { Some(Duration::ZERO) } else { self.time_to_next() };
         let pulse = &self.shared.pulses[self.index].0;

@@ -10,7 +10,9 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, SocketType,
+};
 use rustix::time::Timespec;
 
 use crate::addr::Addr;
@@ -118,6 +120,12 @@ pub(crate) fn shutdown_write(fd: BorrowedFd<'_>) -> io::Result<()> {
 
 pub(crate) fn take_error(fd: BorrowedFd<'_>) -> io::Result<Option<io::Error>> {
     socket2::SockRef::from(&fd).take_error()
+}
+
+pub(crate) fn pair() -> io::Result<(Handle, Handle)> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (a, b) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    Ok((a.into(), b.into()))
 }
 
 pub(crate) fn accept(fd: BorrowedFd<'_>) -> io::Result<(Handle, Option<Addr>)> {

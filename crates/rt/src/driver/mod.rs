@@ -26,6 +26,7 @@ use epoll::Epoll;
 
 use crate::addr::Addr;
 use crate::listener::{self, ListenOptions};
+use crate::sim::{self, ops};
 use crate::sockopt::{self, ConnectOptions};
 
 /// Handles from here up belong to a simulated world. (The kernel's limit on descriptors, `fs.nr_open`, can't be set
@@ -78,7 +79,9 @@ impl From<OwnedFd> for Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if !self.is_sim() {
+        if self.is_sim() {
+            ops::close(self.0);
+        } else {
             // SAFETY: this handle owns the descriptor, and is being dropped.
             drop(unsafe { OwnedFd::from_raw_fd(self.0) });
         }
@@ -108,19 +111,26 @@ pub(crate) struct Report {
 /// The driver of a worker.
 pub(crate) enum Driver {
     Epoll(Epoll),
+    /// The simulated network of the thread.
+    Sim,
 }
 
 impl Driver {
     pub(crate) fn register(&self, handle: &Handle, token: u64, interest: Interest) -> io::Result<()> {
         match self {
             Driver::Epoll(epoll) => epoll.register(handle.os()?.as_fd(), token, interest),
+            Driver::Sim => ops::register(handle.0, token, interest),
         }
     }
 
     /// Ends the registration of a handle that stays open. Closing a handle ends it too.
-    pub(crate) fn deregister(&self, handle: &Handle) -> io::Result<()> {
+    pub(crate) fn deregister(&self, handle: &Handle, token: u64) -> io::Result<()> {
         match self {
             Driver::Epoll(epoll) => epoll.deregister(handle.os()?),
+            Driver::Sim => {
+                ops::deregister(handle.0, Some(token));
+                Ok(())
+            }
         }
     }
 
@@ -128,64 +138,115 @@ impl Driver {
     pub(crate) fn poll(&self, wait: Option<Duration>, reports: &mut Vec<Report>) {
         match self {
             Driver::Epoll(epoll) => epoll.poll(wait, reports),
+            Driver::Sim => ops::poll(wait, reports),
         }
     }
 }
 
 #[inline]
 pub(crate) fn recv(handle: &Handle, buf: &mut [u8], peek: bool) -> io::Result<usize> {
+    if handle.is_sim() {
+        return ops::recv(handle.0, buf, peek);
+    }
     epoll::recv(handle.os()?, buf, peek)
 }
 
 #[inline]
 pub(crate) fn send(handle: &Handle, data: &[u8], more: bool) -> io::Result<usize> {
+    if handle.is_sim() {
+        return ops::send(handle.0, data);
+    }
     epoll::send(handle.os()?, data, more)
 }
 
 #[inline]
 pub(crate) fn send_vectored(handle: &Handle, data: &[io::IoSlice<'_>], more: bool) -> io::Result<usize> {
+    if handle.is_sim() {
+        return send_pieces(handle, data);
+    }
     epoll::send_vectored(handle.os()?, data, more)
+}
+
+/// Sends several pieces as one write.
+fn send_pieces(handle: &Handle, data: &[io::IoSlice<'_>]) -> io::Result<usize> {
+    let whole: Vec<u8> = data.iter().flat_map(|piece| piece.iter().copied()).collect();
+    ops::send(handle.0, &whole)
+}
+
+/// Two sockets connected to each other.
+pub(crate) fn pair() -> io::Result<(Handle, Handle)> {
+    if sim::is_active() {
+        return ops::pair().map(|(a, b)| (Handle(a), Handle(b)));
+    }
+    epoll::pair()
 }
 
 /// Closes the sending direction.
 pub(crate) fn shutdown_write(handle: &Handle) -> io::Result<()> {
+    if handle.is_sim() {
+        return ops::shutdown_write(handle.0);
+    }
     epoll::shutdown_write(handle.os()?)
 }
 
 /// The pending error of a socket, which is cleared.
 pub(crate) fn take_error(handle: &Handle) -> io::Result<Option<io::Error>> {
+    if handle.is_sim() {
+        return ops::take_error(handle.0);
+    }
     epoll::take_error(handle.os()?)
 }
 
 /// Begins a connection.
 pub(crate) fn connect(addr: &Addr, options: &ConnectOptions) -> io::Result<Handle> {
+    if sim::is_active() {
+        return ops::connect(addr, options.source.as_ref()).map(Handle);
+    }
     sockopt::connect(addr, options).map(Handle::from)
 }
 
 /// Takes a connection from a listener, with the peer's address if there is one.
 pub(crate) fn accept(handle: &Handle) -> io::Result<(Handle, Option<Addr>)> {
+    if handle.is_sim() {
+        return ops::accept(handle.0).map(|(number, addr)| (Handle(number), Some(addr)));
+    }
     epoll::accept(handle.os()?)
 }
 
 pub(crate) fn local_addr(handle: &Handle) -> io::Result<Addr> {
+    if handle.is_sim() {
+        return ops::local_addr(handle.0);
+    }
     sockopt::addr_of(Some(rustix::net::getsockname(handle.os()?)?))
 }
 
 pub(crate) fn peer_addr(handle: &Handle) -> io::Result<Addr> {
+    if handle.is_sim() {
+        return ops::peer_addr(handle.0);
+    }
     sockopt::addr_of(rustix::net::getpeername(handle.os()?)?)
 }
 
 /// Has the close send a reset.
 pub(crate) fn set_linger0(handle: &Handle) -> io::Result<()> {
+    if handle.is_sim() {
+        return ops::set_linger0(handle.0);
+    }
     sockopt::set_linger0(handle.os()?)
 }
 
 /// Binds and listens.
 pub(crate) fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<Handle> {
+    if sim::is_active() {
+        return ops::listen(addr, options.backlog, options.reuseport).map(Handle);
+    }
     listener::listen(addr, options).map(Handle::from)
 }
 
 /// Stops listening for all who share the socket.
 pub(crate) fn shutdown_listener(handle: &Handle) -> io::Result<()> {
+    if handle.is_sim() {
+        return ops::stop_listening(handle.0);
+    }
     Ok(rustix::net::shutdown(handle.os()?, rustix::net::Shutdown::Both)?)
 }
