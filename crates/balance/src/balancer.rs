@@ -1,9 +1,8 @@
 //! All algorithms behind one face.
 //!
 //! A [`Balancer`] belongs to a backend. Its settings are fixed; its schedule follows the servers: whenever health,
-//! weight or administrative state changes, the caller hands the whole list to [`Balancer::rebuild`]. Readers load
-//! the schedule through `arc-swap`, whose readers mark what they use in a slot of their own thread, so that
-//! threads do not fight over a reference count.
+//! weight or administrative state changes, the caller hands the whole list to [`Balancer::rebuild`]. How readers
+//! reach the schedule is told in [`crate::published`].
 //!
 //! Two verbs: *pick* only names a server; *take* also counts a request on it, as does *acquire* for a server that
 //! was found otherwise (a cookie, a stick table). Each request so counted is given back by *release*. Loads are
@@ -12,14 +11,14 @@
 use crate::leastconn::Tree;
 use crate::load::Loads;
 use crate::map::{self, Map};
+use crate::published::Published;
 use crate::random::Draw;
 use crate::ring::{Member, Ring};
 use crate::rotation::Rotation;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, Ordering};
 use crate::view::{ServerView, farm};
-use arc_swap::ArcSwap;
 use base::hash::{Function, avalanche};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 /// How hashes find servers: the `<method>` of `hash-type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -103,8 +102,7 @@ impl Settings {
 #[derive(Debug)]
 pub struct Balancer {
     settings: Settings,
-    schedule: ArcSwap<Schedule>,
-    version: AtomicU64,
+    schedule: Published,
     loads: Loads,
     total: Total,
     /// Serialises rebuilds; no reader touches it.
@@ -115,9 +113,9 @@ pub struct Balancer {
 #[repr(align(64))]
 struct Total(AtomicU32);
 
+/// What a rebuild makes of the servers.
 #[derive(Debug)]
-struct Schedule {
-    version: u64,
+pub(crate) struct Schedule {
     /// The servers that take part, in order of declaration.
     farm: Vec<u32>,
     plan: Plan,
@@ -140,8 +138,7 @@ impl Balancer {
         let plan = plan(&settings, &[], &[], None, &loads);
         Balancer {
             settings,
-            schedule: ArcSwap::from_pointee(Schedule { version: 0, farm: Vec::new(), plan }),
-            version: AtomicU64::new(0),
+            schedule: Published::new(Schedule { farm: Vec::new(), plan }),
             loads,
             total: Total::default(),
             rebuilding: Mutex::new(()),
@@ -158,16 +155,15 @@ impl Balancer {
     pub fn rebuild(&self, servers: &[ServerView]) {
         let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.loads.grow(servers.len());
-        let old = self.schedule.load_full();
         let farm = farm(servers, self.settings.allbackups);
-        let plan = plan(&self.settings, servers, &farm, Some(&old), &self.loads);
-        let new = Arc::new(Schedule { version: old.version + 1, farm, plan });
-        self.schedule.store(new.clone());
-        self.version.store(new.version, Ordering::SeqCst);
+        let plan = self.schedule.read(|_, old| plan(&self.settings, servers, &farm, Some(old), &self.loads));
+        self.schedule.publish(Schedule { farm, plan });
         // Loads that changed between reading and publishing went to the old tree only.
-        if let Plan::Tree(tree) = &new.plan {
-            new.farm.iter().for_each(|&server| tree.refresh(server as usize, &self.loads));
-        }
+        self.schedule.read(|_, new| {
+            if let Plan::Tree(tree) = &new.plan {
+                new.farm.iter().for_each(|&server| tree.refresh(server as usize, &self.loads));
+            }
+        });
     }
 
     /// The server for a request, which is not counted yet; none when there is none that `skip` doesn't refuse.
@@ -176,7 +172,15 @@ impl Balancer {
     /// take turns), a random number for `random`, and ignored by the others. `skip` says of a server that it is
     /// full or was tried already.
     pub fn pick(&self, key: Option<u32>, skip: impl Fn(usize) -> bool) -> Option<usize> {
-        let schedule = self.schedule.load();
+        self.schedule.read(|_, schedule| self.pick_from(schedule, key, skip))
+    }
+
+    fn pick_from(
+        &self,
+        schedule: &Schedule,
+        key: Option<u32>,
+        skip: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
         match &schedule.plan {
             Plan::Rotation(rotation) => rotation.pick(skip),
             Plan::Tree(tree) => tree.pick(&self.loads, skip).map(|(server, _)| server),
@@ -202,16 +206,19 @@ impl Balancer {
 
     /// Picks a server and counts the request on it, until [`Balancer::release`].
     pub fn take(&self, key: Option<u32>, skip: impl Fn(usize) -> bool) -> Option<usize> {
-        let schedule = self.schedule.load();
-        let Plan::Tree(tree) = &schedule.plan else {
-            drop(schedule);
-            let server = self.pick(key, skip)?;
-            self.acquire(server);
-            return Some(server);
-        };
-        let server = tree.take(&self.loads, skip)?;
+        let (server, stale) = self.schedule.read(|version, schedule| match &schedule.plan {
+            Plan::Tree(tree) => {
+                let server = tree.take(&self.loads, skip)?;
+                Some((server, !self.schedule.is_current(version)))
+            }
+            _ => {
+                let server = self.pick_from(schedule, key, skip)?;
+                self.loads.add(server);
+                Some((server, false))
+            }
+        })?;
         self.count_total(1);
-        if self.version.load(Ordering::SeqCst) != schedule.version {
+        if stale {
             self.refresh(server);
         }
         Some(server)
@@ -239,28 +246,30 @@ impl Balancer {
     /// Where a request goes that consistent hashing refused everywhere: the server of the last point before the
     /// one its hash belongs to (`hash-preserve-affinity maxconn`). None for every other algorithm.
     pub fn last_resort(&self, hash: u32) -> Option<usize> {
-        match &self.schedule.load().plan {
+        self.schedule.read(|_, schedule| match &schedule.plan {
             Plan::Ring(ring, ..) => ring.last(hash),
             _ => None,
-        }
+        })
     }
 
     /// The number of servers that take part now.
     pub fn usable(&self) -> usize {
-        self.schedule.load().farm.len()
+        self.schedule.read(|_, schedule| schedule.farm.len())
     }
 
     /// Whether this server takes part now.
     pub fn takes_part(&self, server: usize) -> bool {
-        let schedule = self.schedule.load();
-        u32::try_from(server).is_ok_and(|server| schedule.farm.binary_search(&server).is_ok())
+        let found = |server| self.schedule.read(|_, schedule| schedule.farm.binary_search(&server).is_ok());
+        u32::try_from(server).is_ok_and(found)
     }
 
     fn refresh(&self, server: usize) {
-        if self.settings.algorithm == Algorithm::LeastConn
-            && let Plan::Tree(tree) = &self.schedule.load().plan
-        {
-            tree.refresh(server, &self.loads);
+        if self.settings.algorithm == Algorithm::LeastConn {
+            self.schedule.read(|_, schedule| {
+                if let Plan::Tree(tree) = &schedule.plan {
+                    tree.refresh(server, &self.loads);
+                }
+            });
         }
     }
 

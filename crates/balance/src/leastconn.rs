@@ -5,7 +5,8 @@
 //! [`FAN`] children. Ten servers are one node, a thousand are three levels. Nodes hold keys and not servers: with
 //! many servers at the same load, which is the usual case, a pick changes its leaf and hardly ever a node above.
 //! A pick walks down from the root along equal keys, from a place that moves on behind each pick; that is the
-//! round robin among equals.
+//! round robin among equals. Every worker has its own such place, so that several of them work on different cache
+//! lines and not side by side on the same ones.
 //!
 //! # Why it stays right
 //!
@@ -29,6 +30,7 @@ pub const FAN: usize = 16;
 const UNUSABLE: u32 = u32::MAX;
 const VERSION: u64 = 1 << 32;
 const TRIES: usize = 8;
+const TURNS: usize = 16;
 
 /// The least loads of a farm.
 #[derive(Debug)]
@@ -36,7 +38,8 @@ pub struct Tree {
     /// From the leaves to the root, each padded with unusable ones to a multiple of [`FAN`].
     levels: Vec<Box<[AtomicU64]>>,
     weights: Box<[u32]>,
-    turn: Turn,
+    /// Where each worker looks first.
+    turns: [Turn; TURNS],
 }
 
 #[derive(Debug, Default)]
@@ -61,17 +64,19 @@ impl Tree {
                 keys.chunks(FAN).map(|children| children.iter().copied().min().unwrap_or(UNUSABLE)).collect();
         }
         levels.push(keys.iter().map(|&key| AtomicU64::new(u64::from(key))).collect());
-        Tree { levels, weights: weights.into(), turn: Turn::default() }
+        Tree { levels, weights: weights.into(), turns: Default::default() }
     }
 
-    /// Lets the next pick look first at the server after the one picked last in `old`.
+    /// Lets each worker look first at the server after the one it picked last in `old`.
     pub fn resume(&self, old: &Tree) {
-        self.turn.0.store(old.turn.0.load(Ordering::Relaxed), Ordering::Relaxed);
+        for (new, old) in self.turns.iter().zip(&old.turns) {
+            new.0.store(old.0.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
     }
 
     /// The least loaded server that `skip` doesn't refuse, and its key. Nothing is counted.
     pub fn pick(&self, loads: &Loads, skip: impl Fn(usize) -> bool) -> Option<(usize, u32)> {
-        let turn = self.turn.0.load(Ordering::Relaxed);
+        let turn = self.turn().load(Ordering::Relaxed);
         for _ in 0..TRIES {
             let least = key_of(self.root());
             if least == UNUSABLE {
@@ -99,6 +104,7 @@ impl Tree {
                 return Some(server);
             }
             self.refresh(server, loads);
+            self.move_away();
         }
         let (server, _) = self.pick(loads, skip)?;
         loads.add(server);
@@ -241,8 +247,18 @@ impl Tree {
 
     fn pass(&self, server: usize, key: u32) -> (usize, u32) {
         let next = if server + 1 < self.weights.len() { server + 1 } else { 0 };
-        self.turn.0.store(next, Ordering::Relaxed);
+        self.turn().store(next, Ordering::Relaxed);
         (server, key)
+    }
+
+    fn turn(&self) -> &AtomicUsize {
+        &self.turns[base::worker::number() % TURNS].0
+    }
+
+    // Two workers at the same place write the same cache lines: who loses a race goes a good part further.
+    fn move_away(&self) {
+        let turn = self.turn().load(Ordering::Relaxed) + self.weights.len() * 5 / 13;
+        self.turn().store(turn % self.weights.len().max(1), Ordering::Relaxed);
     }
 
     fn root(&self) -> u64 {

@@ -31,6 +31,7 @@ pub mod leastconn;
 pub mod limit;
 pub mod load;
 pub mod map;
+mod published;
 pub mod queue;
 pub mod random;
 pub mod ring;

@@ -6,3 +6,4 @@ pub mod rand;
 pub mod rate;
 pub mod slab;
 pub mod time;
+pub mod worker;

@@ -126,6 +126,9 @@ mod tests {
     #[test]
     fn a_date_splits_into_seconds_and_fractions() {
         let date = Wall::from_micros(1_700_000_000_123_456);
-        assert_eq!((date.as_secs(), date.subsec_millis(), date.subsec_micros()), (1_700_000_000, 123, 123_456));
+        assert_eq!(
+            (date.as_secs(), date.subsec_millis(), date.subsec_micros()),
+            (1_700_000_000, 123, 123_456)
+        );
     }
 }

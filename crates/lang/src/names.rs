@@ -59,7 +59,11 @@ pub trait Names {
     ///
     /// # Errors
     /// None of that name.
-    fn object(&self, kind: crate::arg::Kind, name: Option<&str>) -> Result<Arc<dyn std::any::Any + Send + Sync>, Fault>;
+    fn object(
+        &self,
+        kind: crate::arg::Kind,
+        name: Option<&str>,
+    ) -> Result<Arc<dyn std::any::Any + Send + Sync>, Fault>;
 
     /// The number under which the engine finds a backend that is chosen statically (`use_backend`).
     ///

@@ -215,7 +215,8 @@ impl Registry {
     /// As [`Registry::standard`].
     pub fn add_fetches(&mut self, table: &'static [FetchDef]) {
         for def in table {
-            let sig = Signature::parse(def.args).unwrap_or_else(|w| panic!("fetch {}: argument {w}", def.name));
+            let sig =
+                Signature::parse(def.args).unwrap_or_else(|w| panic!("fetch {}: argument {w}", def.name));
             assert!(self.fetches.insert(def.name, (def, sig)).is_none(), "fetch {} twice", def.name);
         }
     }
@@ -226,7 +227,8 @@ impl Registry {
     /// As [`Registry::standard`].
     pub fn add_converters(&mut self, table: &'static [ConvDef]) {
         for def in table {
-            let sig = Signature::parse(def.args).unwrap_or_else(|w| panic!("converter {}: argument {w}", def.name));
+            let sig =
+                Signature::parse(def.args).unwrap_or_else(|w| panic!("converter {}: argument {w}", def.name));
             assert!(self.convs.insert(def.name, (def, sig)).is_none(), "converter {} twice", def.name);
         }
     }
@@ -266,9 +268,10 @@ impl Registry {
         let named = |d: &&ActionDef| d.sets.has(set);
         let exact = self.actions.iter().copied().find(|d| d.name == word && named(d));
         exact.or_else(|| {
-            self.actions.iter().copied().find(|d| {
-                d.name.strip_suffix('*').is_some_and(|p| word.starts_with(p)) && named(d)
-            })
+            self.actions
+                .iter()
+                .copied()
+                .find(|d| d.name.strip_suffix('*').is_some_and(|p| word.starts_with(p)) && named(d))
         })
     }
 

@@ -271,7 +271,8 @@ pub fn parse_int(s: &[u8]) -> Option<i64> {
     if n == 0 {
         return None;
     }
-    let value = digits[..n].iter().fold(0i64, |v, c| v.saturating_mul(10).saturating_add(i64::from(c - b'0')));
+    let value =
+        digits[..n].iter().fold(0i64, |v, c| v.saturating_mul(10).saturating_add(i64::from(c - b'0')));
     Some(if negative { -value } else { value })
 }
 

@@ -228,7 +228,9 @@ impl Averages {
 
     /// The four averages in ms.
     pub fn get(&self) -> [u32; 4] {
-        std::array::from_fn(|i| u32::try_from(self.sums[i].load(Relaxed).div_ceil(Self::WINDOW)).unwrap_or(u32::MAX))
+        std::array::from_fn(|i| {
+            u32::try_from(self.sums[i].load(Relaxed).div_ceil(Self::WINDOW)).unwrap_or(u32::MAX)
+        })
     }
 }
 
@@ -333,7 +335,9 @@ impl Server {
     /// In drain: forced, inherited or by a weight of zero.
     pub fn is_draining(&self) -> bool {
         self.is_up()
-            && (self.admin() & admin::DRAIN != 0 || self.op() == Op::Stopping || self.weight.load(Relaxed) == 0)
+            && (self.admin() & admin::DRAIN != 0
+                || self.op() == Op::Stopping
+                || self.weight.load(Relaxed) == 0)
     }
 
     /// Counts one more request being served; returns how many there are now.
@@ -355,7 +359,11 @@ impl Server {
     /// Time spent down until now, ms.
     pub fn downtime_ms(&self, now: Mono) -> u64 {
         let past = self.down_ms.load(Relaxed);
-        if self.is_up() { past } else { past + now.as_millis().saturating_sub(self.last_change.load(Relaxed)) }
+        if self.is_up() {
+            past
+        } else {
+            past + now.as_millis().saturating_sub(self.last_change.load(Relaxed))
+        }
     }
 
     /// Notes the time of the last session (`lastsess`).

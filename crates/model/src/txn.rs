@@ -260,7 +260,8 @@ impl Txn {
         let mut line = std::mem::take(&mut self.line);
         let mut req_captures = std::mem::take(&mut self.req_captures);
         let mut res_captures = std::mem::take(&mut self.res_captures);
-        let (mut txn_vars, mut req_vars, mut res_vars) = (self.txn_vars.take(), self.req_vars.take(), self.res_vars.take());
+        let (mut txn_vars, mut req_vars, mut res_vars) =
+            (self.txn_vars.take(), self.req_vars.take(), self.res_vars.take());
         req.clear();
         res.clear();
         line.bytes.clear();
