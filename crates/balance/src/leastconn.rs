@@ -35,7 +35,8 @@ const TURNS: usize = 16;
 /// The least loads of a farm.
 #[derive(Debug)]
 pub struct Tree {
-    /// From the leaves to the root, each padded with unusable ones to a multiple of [`FAN`].
+    /// From the leaves up to a level of [`FAN`] nodes, each padded with unusable ones to a multiple of that. The
+    /// root above the last is not stored: every thread would write it, and it is quickly computed.
     levels: Vec<Box<[AtomicU64]>>,
     weights: Box<[u32]>,
     /// Where each worker looks first.
@@ -56,14 +57,13 @@ impl Tree {
         }
         let key = |server: usize| weights.get(server).map_or(UNUSABLE, |&w| key(loads.get(server), w));
         let mut keys: Vec<u32> = (0..servers.next_multiple_of(FAN).max(FAN)).map(key).collect();
-        let mut levels = Vec::new();
-        while keys.len() > 1 {
+        let mut levels = vec![level(&keys)];
+        while keys.len() > FAN {
+            let least = |children: &[u32]| children.iter().copied().min().unwrap_or(UNUSABLE);
+            keys = keys.chunks(FAN).map(least).collect();
             keys.resize(keys.len().next_multiple_of(FAN), UNUSABLE);
-            levels.push(keys.iter().map(|&key| AtomicU64::new(u64::from(key))).collect());
-            keys =
-                keys.chunks(FAN).map(|children| children.iter().copied().min().unwrap_or(UNUSABLE)).collect();
+            levels.push(level(&keys));
         }
-        levels.push(keys.iter().map(|&key| AtomicU64::new(u64::from(key))).collect());
         Tree { levels, weights: weights.into(), turns: Default::default() }
     }
 
@@ -78,11 +78,11 @@ impl Tree {
     pub fn pick(&self, loads: &Loads, skip: impl Fn(usize) -> bool) -> Option<(usize, u32)> {
         let turn = self.turn().load(Ordering::Relaxed);
         for _ in 0..TRIES {
-            let least = key_of(self.root());
+            let top = self.levels.len();
+            let least = self.least_child(top, 0, 0);
             if least == UNUSABLE {
                 return None;
             }
-            let top = self.levels.len() - 1;
             match self.find(top, 0, least, turn).or_else(|| self.find(top, 0, least, 0)) {
                 Some(server) if !skip(server) => return Some(self.pass(server, least)),
                 Some(_) => break,
@@ -213,21 +213,18 @@ impl Tree {
         None
     }
 
-    // Some node at `key` has no child at it: raises those from the lowest level up.
+    // Some node at `key` has no child at it: raises the lowest such node and those above.
     fn mend(&self, key: u32) {
-        let top = self.levels.len() - 1;
-        let mut path = vec![0];
-        for number in (1..top).rev() {
-            let parent = path[path.len() - 1];
-            let children = parent * FAN..(parent + 1) * FAN;
+        let mut path = vec![];
+        let mut parent = 0;
+        for number in (1..self.levels.len()).rev() {
+            let mut children = parent * FAN..(parent + 1) * FAN;
             let low = |&child: &usize| key_of(self.levels[number][child].load(Ordering::SeqCst)) <= key;
-            match children.into_iter().find(low) {
-                Some(child) => path.push(child),
-                None => break,
-            }
+            let Some(child) = children.find(low) else { break };
+            path.push((number, child));
+            parent = child;
         }
-        let lowest = top + 1 - path.len();
-        for (number, &index) in (lowest..).zip(path.iter().rev()) {
+        for (number, index) in path.into_iter().rev() {
             self.recompute(number, index, 0);
         }
     }
@@ -261,10 +258,6 @@ impl Tree {
         self.turn().store(turn % self.weights.len().max(1), Ordering::Relaxed);
     }
 
-    fn root(&self) -> u64 {
-        self.levels[self.levels.len() - 1][0].load(Ordering::SeqCst)
-    }
-
     fn weight(&self, server: usize) -> u32 {
         self.weights.get(server).copied().unwrap_or(0)
     }
@@ -275,7 +268,15 @@ fn key(load: u32, weight: u32) -> u32 {
     if weight == 0 {
         return UNUSABLE;
     }
-    (u64::from(load) * 4096 / u64::from(weight)).min(u64::from(UNUSABLE - 1)) as u32
+    let key = match weight {
+        16 => u64::from(load) * 256, // the weight that most servers have needs no division
+        _ => u64::from(load) * 4096 / u64::from(weight),
+    };
+    key.min(u64::from(UNUSABLE - 1)) as u32
+}
+
+fn level(keys: &[u32]) -> Box<[AtomicU64]> {
+    keys.iter().map(|&key| AtomicU64::new(u64::from(key))).collect()
 }
 
 fn key_of(word: u64) -> u32 {

@@ -11,14 +11,19 @@
 use crate::load::Loads;
 use crate::sync::{AtomicU32, Ordering};
 use base::rand::{scale, split_mix};
+use std::sync::OnceLock;
 
 /// The most draws that have a use; beyond, leastconn is better and cheaper.
 pub const DRAWS_MAX: u32 = 64;
+
+const COUNTS: usize = 16;
 
 /// Weighted draws over a farm.
 #[derive(Debug)]
 pub struct Draw {
     columns: Box<[Column]>,
+    /// How often each worker took each column. A worker that is even by itself is even with the others.
+    picks: [OnceLock<Box<[AtomicU32]>>; COUNTS],
 }
 
 #[derive(Debug)]
@@ -28,7 +33,6 @@ struct Column {
     /// Chance, in 1/2^32, that this column stands for its own server and not for `other`.
     own: u64,
     other: u32,
-    picks: AtomicU32,
 }
 
 impl Draw {
@@ -56,9 +60,8 @@ impl Draw {
             weight,
             own: if others[i] as usize == i { 1 << 32 } else { ((shares[i] << 32) / total) as u64 },
             other: others[i],
-            picks: AtomicU32::new(0),
         };
-        Draw { columns: members.iter().enumerate().map(column).collect() }
+        Draw { columns: members.iter().enumerate().map(column).collect(), picks: Default::default() }
     }
 
     /// The least loaded of `draws` servers, none of them refused by `skip`. A refused draw goes on to the next
@@ -70,34 +73,38 @@ impl Draw {
         loads: &Loads,
         skip: impl Fn(usize) -> bool,
     ) -> Option<usize> {
+        let picks = self.picks();
+        let busyness = |column: usize| {
+            let Column { server, weight, .. } = self.columns[column];
+            // Per weight, in 1/4096: requests now, then requests so far.
+            let per_weight = |count: u32| u64::from(count) * 4096 / u64::from(weight);
+            (per_weight(loads.get(server as usize)), per_weight(picks[column].load(Ordering::Relaxed)))
+        };
         let mut state = chance;
         let mut best = self.draw(split_mix(&mut state), &skip)?;
         for _ in 1..draws.min(DRAWS_MAX) {
             let Some(next) = self.draw(split_mix(&mut state), &skip) else { break };
-            if next.busyness(loads) < best.busyness(loads) {
+            if next != best && busyness(next) < busyness(best) {
                 best = next;
             }
         }
-        best.picks.fetch_add(1, Ordering::Relaxed);
-        Some(best.server as usize)
+        picks[best].store(picks[best].load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        Some(self.columns[best].server as usize)
     }
 
-    fn draw(&self, chance: u64, skip: impl Fn(usize) -> bool) -> Option<&Column> {
+    fn draw(&self, chance: u64, skip: impl Fn(usize) -> bool) -> Option<usize> {
         let count = self.columns.len();
         let column = scale(chance, count as u64) as usize;
         let drawn = self.columns.get(column)?;
         let side = u64::from(chance as u32); // the column took the high bits
         let from = if side < drawn.own { column } else { drawn.other as usize };
-        let (before, after) = self.columns.split_at(from);
-        after.iter().chain(before).find(|column| !skip(column.server as usize))
+        let fits = |&column: &usize| !skip(self.columns[column].server as usize);
+        (from..count).chain(0..from).find(fits)
     }
-}
 
-impl Column {
-    // Per weight, in 1/4096: requests now, then requests so far.
-    fn busyness(&self, loads: &Loads) -> (u64, u64) {
-        let per_weight = |count: u32| u64::from(count) * 4096 / u64::from(self.weight);
-        (per_weight(loads.get(self.server as usize)), per_weight(self.picks.load(Ordering::Relaxed)))
+    fn picks(&self) -> &[AtomicU32] {
+        let mine = &self.picks[base::worker::number() % COUNTS];
+        mine.get_or_init(|| self.columns.iter().map(|_| AtomicU32::new(0)).collect())
     }
 }
 
