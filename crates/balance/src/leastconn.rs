@@ -2,7 +2,7 @@
 //!
 //! The loads change with every request of every thread, so a sorted structure would be a convoy. This is a wide
 //! tree of minima instead: a leaf is the key of a server (its load per weight), a node the least key of its
-//! [`FAN`] children. Ten servers are one node, a thousand are three levels. Nodes hold keys and not servers: with
+//! [`FAN`] children. Ten servers need no node, a thousand two levels. Nodes hold keys and not servers: with
 //! many servers at the same load, which is the usual case, a pick changes its leaf and hardly ever a node above.
 //! A pick walks down from the root along equal keys, from a place that moves on behind each pick; that is the
 //! round robin among equals. Every worker has its own such place, so that several of them work on different cache
@@ -10,27 +10,31 @@
 //!
 //! # Why it stays right
 //!
-//! A word is a key and a version. The key of a node may lag, but in one direction only: **when all threads are at
-//! rest no node is above the least key below it**. So nothing idle is ever hidden.
-//! - A falling key (a release) writes every node on its way up until one is no higher, and bumps the version of
-//!   that one too. Whoever was computing a minimum from the old key then fails to store it and looks again.
-//! - A rising key (a pick) recomputes the nodes that stood at the old key. If it gives up after a few collisions,
-//!   the node stays too low: a pick that is led to it finds no such child and mends it ([`Tree::pick`]).
+//! A word is a key, a version, and a mark. The key of a node may lag, but in one direction only: **when all threads
+//! are at rest no node is above the least key below it**. So nothing idle is ever hidden.
+//! - A rising key (a pick) recomputes the nodes that stood at the old key. To raise a node one marks it, looks at
+//!   its children, and stores the result if the word is still as one left it.
+//! - A falling key (a release) lowers the nodes above it until one is no higher. If that one is marked it takes the
+//!   mark away, so that whoever computed from the old key fails to store and looks again; if it isn't, whoever
+//!   marks it later will see the new key. So in the usual case neither picks nor releases write a node at all.
+//! - Who gives up raising after a few collisions leaves a node too low: a pick that is led to it finds no such
+//!   child and mends it.
 //!
 //! The truth is in [`Loads`], which outlive the tree. A leaf copies it under a version; whoever fails twice to
 //! write a leaf has been overtaken by somebody who read the load later.
 //! Every loop is bounded; what can't be settled in a few tries falls back to looking at all servers once.
 
 use crate::load::Loads;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering, after_write};
 
-/// Children per node: two cache lines.
-pub const FAN: usize = 16;
+/// Children per node: two cache lines. (loom could not explore so many.)
+pub const FAN: usize = if cfg!(loom) { 2 } else { 16 };
 
 const UNUSABLE: u32 = u32::MAX;
-const VERSION: u64 = 1 << 32;
+const MARK: u64 = 1 << 32;
+const VERSION: u64 = 1 << 33;
 const TRIES: usize = 8;
-const TURNS: usize = 16;
+const TURNS: usize = if cfg!(loom) { 1 } else { 16 };
 
 /// The least loads of a farm.
 #[derive(Debug)]
@@ -40,7 +44,7 @@ pub struct Tree {
     levels: Vec<Box<[AtomicU64]>>,
     weights: Box<[u32]>,
     /// Where each worker looks first.
-    turns: [Turn; TURNS],
+    turns: Box<[Turn]>,
 }
 
 #[derive(Debug, Default)]
@@ -64,12 +68,12 @@ impl Tree {
             keys.resize(keys.len().next_multiple_of(FAN), UNUSABLE);
             levels.push(level(&keys));
         }
-        Tree { levels, weights: weights.into(), turns: Default::default() }
+        Tree { levels, weights: weights.into(), turns: (0..TURNS).map(|_| Turn::default()).collect() }
     }
 
     /// Lets each worker look first at the server after the one it picked last in `old`.
     pub fn resume(&self, old: &Tree) {
-        for (new, old) in self.turns.iter().zip(&old.turns) {
+        for (new, old) in self.turns.iter().zip(&*old.turns) {
             new.0.store(old.0.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
@@ -137,15 +141,18 @@ impl Tree {
         for level in &self.levels[1..] {
             index /= FAN;
             let node = &level[index];
-            let mut seen = node.fetch_add(VERSION, Ordering::SeqCst).wrapping_add(VERSION);
+            after_write();
             loop {
-                if key_of(seen) <= key {
+                let seen = node.load(Ordering::SeqCst);
+                let falls = key_of(seen) > key;
+                if !falls && seen & MARK == 0 {
                     return;
                 }
-                let fallen = (seen & !u64::from(u32::MAX)).wrapping_add(VERSION) | u64::from(key);
-                match node.compare_exchange(seen, fallen, Ordering::SeqCst, Ordering::SeqCst) {
-                    Ok(_) => break,
-                    Err(current) => seen = current,
+                if swap(node, seen, key.min(key_of(seen))) {
+                    if falls {
+                        break;
+                    }
+                    return;
                 }
             }
         }
@@ -162,21 +169,19 @@ impl Tree {
         }
     }
 
-    // Stores the minimum of the children in a node if it stands at `old` or above and is too low.
-    // Gives the key that the node had when it was raised.
+    // Raises a node that stands at `old` or above and below all of its children; gives the key that it had.
     fn recompute(&self, number: usize, index: usize, old: u32) -> Option<u32> {
         let node = &self.levels[number][index];
         for _ in 0..TRIES {
-            let seen = node.load(Ordering::SeqCst);
-            let key = key_of(seen);
-            if key < old {
+            let key = key_of(node.load(Ordering::SeqCst));
+            if key < old || self.least_child(number, index, key) <= key {
                 return None;
             }
-            let least = self.least_child(number, index, key);
-            if least <= key {
-                return None;
-            }
-            if swap(node, seen, least) {
+            let marked = node.fetch_or(MARK, Ordering::SeqCst) | MARK;
+            after_write();
+            let key = key_of(marked);
+            let least = self.least_child(number, index, key).max(key);
+            if swap(node, marked, least) && least > key {
                 return Some(key);
             }
         }
@@ -283,8 +288,10 @@ fn key_of(word: u64) -> u32 {
     word as u32
 }
 
+// Stores a key under a new version, without a mark.
 fn swap(word: &AtomicU64, seen: u64, key: u32) -> bool {
-    let new = (seen & !u64::from(u32::MAX)).wrapping_add(VERSION) | u64::from(key);
+    let version = (seen | (VERSION - 1)).wrapping_add(1);
+    let new = version | u64::from(key);
     word.compare_exchange(seen, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 

@@ -1,5 +1,21 @@
 use super::*;
 
+// At rest: no node above the least key below it, and every leaf true.
+fn check(tree: &Tree, loads: &Loads) {
+    for (server, &weight) in tree.weights.iter().enumerate() {
+        let leaf = key_of(tree.levels[0][server].load(Ordering::SeqCst));
+        assert_eq!(leaf, key(loads.get(server), weight), "leaf {server}");
+    }
+    for number in 1..tree.levels.len() {
+        for (index, node) in tree.levels[number].iter().enumerate() {
+            if index * FAN < tree.levels[number - 1].len() {
+                let least = tree.least_child(number, index, 0);
+                assert!(key_of(node.load(Ordering::SeqCst)) <= least, "node {number}/{index}");
+            }
+        }
+    }
+}
+
 #[cfg(not(loom))]
 mod ordinary {
     use super::*;
@@ -73,22 +89,6 @@ mod ordinary {
         assert_eq!(tree.take(&loads, |_| true), None);
     }
 
-    // At rest: no node above the least key below it, and every leaf true.
-    pub(super) fn check(tree: &Tree, loads: &Loads) {
-        for (server, &weight) in tree.weights.iter().enumerate() {
-            let leaf = key_of(tree.levels[0][server].load(Ordering::SeqCst));
-            assert_eq!(leaf, key(loads.get(server), weight), "leaf {server}");
-        }
-        for number in 1..tree.levels.len() {
-            for (index, node) in tree.levels[number].iter().enumerate() {
-                if index * FAN < tree.levels[number - 1].len() {
-                    let least = tree.least_child(number, index, 0);
-                    assert!(key_of(node.load(Ordering::SeqCst)) <= least, "node {number}/{index}");
-                }
-            }
-        }
-    }
-
     #[test]
     fn threads_balance_and_leave_nothing_behind() {
         let (tree, loads) = tree(&vec![1; 300]);
@@ -139,5 +139,69 @@ mod ordinary {
             }
             prop_assert_eq!(held.len() as u32, (0..weights.len()).map(|s| loads.get(s)).sum::<u32>());
         }
+    }
+}
+
+/// Run with `RUSTFLAGS="--cfg loom" cargo test -p balance --lib interleavings`.
+#[cfg(loom)]
+mod interleavings {
+    use super::*;
+    use loom::sync::Arc;
+
+    // Four servers in two nodes, of which `busy` have a request; two threads act; then all must be true again.
+    fn explore(busy: &'static [usize], acts: [fn(&Tree, &Loads); 2]) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let loads = Loads::new();
+            loads.grow(4);
+            busy.iter().for_each(|&server| drop(loads.add(server)));
+            let tree = Tree::new(4, &[(0, 16), (1, 16), (2, 16), (3, 16)], &loads);
+            let world = Arc::new((tree, loads));
+            let other = world.clone();
+            let thread = loom::thread::spawn(move || acts[1](&other.0, &other.1));
+            acts[0](&world.0, &world.1);
+            thread.join().unwrap();
+            check(&world.0, &world.1);
+        });
+    }
+
+    fn add(tree: &Tree, loads: &Loads, server: usize) {
+        loads.add(server);
+        tree.refresh(server, loads);
+    }
+
+    fn sub(tree: &Tree, loads: &Loads, server: usize) {
+        loads.sub(server);
+        tree.refresh(server, loads);
+    }
+
+    #[test]
+    fn a_rise_does_not_hide_a_fall_beside_it() {
+        explore(&[1], [|t, l| add(t, l, 0), |t, l| sub(t, l, 1)]);
+    }
+
+    #[test]
+    fn one_server_rises_and_falls_at_once() {
+        explore(&[0, 1], [|t, l| add(t, l, 0), |t, l| sub(t, l, 0)]);
+    }
+
+    #[test]
+    fn two_rises_in_one_node() {
+        explore(&[], [|t, l| add(t, l, 0), |t, l| add(t, l, 1)]);
+    }
+
+    #[test]
+    fn a_visit_beside_a_fall() {
+        explore(
+            &[1, 2, 3],
+            [
+                |t, l| {
+                    add(t, l, 0);
+                    sub(t, l, 0);
+                },
+                |t, l| sub(t, l, 1),
+            ],
+        );
     }
 }

@@ -15,9 +15,8 @@
 //! [`Gate::next`]; one that ends first leaves, *then* calls [`Gate::next`]. Whichever comes second sees the other,
 //! so a free place and a waiting request never miss each other.
 
-use crate::sync::{AtomicU32, AtomicUsize, Ordering};
+use crate::sync::{AtomicU32, AtomicUsize, Mutex, MutexGuard, Ordering};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
 
 /// The bounds of a priority class.
 pub const CLASS_MAX: i32 = 2047;
@@ -225,6 +224,6 @@ impl Gate {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 #[path = "queue_tests.rs"]
 mod tests;
