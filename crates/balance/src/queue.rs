@@ -15,7 +15,7 @@
 //! [`Gate::next`]; one that ends first leaves, *then* calls [`Gate::next`]. Whichever comes second sees the other,
 //! so a free place and a waiting request never miss each other.
 
-use crate::sync::{AtomicU32, AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU32, AtomicUsize, Mutex, MutexGuard, Ordering, after_write};
 use std::collections::BTreeMap;
 
 /// The bounds of a priority class.
@@ -141,6 +141,7 @@ impl<T> Queue<T> {
 
     fn publish(&self, waiting: &Waiting<T>) {
         self.length.store(waiting.tickets.len(), Ordering::SeqCst);
+        after_write();
     }
 }
 
@@ -199,6 +200,7 @@ impl Gate {
     pub fn leave(&self) {
         let before = self.served.fetch_sub(1, Ordering::SeqCst);
         debug_assert!(before > 0, "a place was given back twice");
+        after_write();
     }
 
     /// The next waiting request, with a place taken for it; none when there is no place or nobody waits.

@@ -23,7 +23,7 @@ const COUNTS: usize = 16;
 pub struct Draw {
     columns: Box<[Column]>,
     /// How often each worker took each column. A worker that is even by itself is even with the others.
-    picks: [OnceLock<Box<[AtomicU32]>>; COUNTS],
+    picks: Box<[OnceLock<Box<[AtomicU32]>>]>,
 }
 
 #[derive(Debug)]
@@ -61,7 +61,10 @@ impl Draw {
             own: if others[i] as usize == i { 1 << 32 } else { ((shares[i] << 32) / total) as u64 },
             other: others[i],
         };
-        Draw { columns: members.iter().enumerate().map(column).collect(), picks: Default::default() }
+        Draw {
+            columns: members.iter().enumerate().map(column).collect(),
+            picks: (0..COUNTS).map(|_| OnceLock::new()).collect(),
+        }
     }
 
     /// The least loaded of `draws` servers, none of them refused by `skip`. A refused draw goes on to the next
