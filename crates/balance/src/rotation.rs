@@ -2,8 +2,9 @@
 //!
 //! The order is computed once per change and then walked by one atomic cursor, instead of being found anew for
 //! each request under a lock. It is the order that HAProxy is observed to use: time advances by one per pick; a
-//! server that was picked is due again after (total / weight); whoever is due longest is next, the heavier one
-//! first in a tie; and as long as nobody is due, the servers that had no turn yet get theirs, heaviest first.
+//! server that was picked is due again after (total / weight) turns, what doesn't divide is carried over; whoever
+//! is due longest is next; at the same turn, whoever has the least left over less its weight, then who waited
+//! longer; and when nobody is due, the servers that had no turn yet get theirs, heaviest first.
 //! After `total` picks this repeats, so a table of that length says it all.
 //!
 //! Weights move in sixteenths, so the table of a large farm in slow start could be long. Beyond [`SLOTS_MAX`]
@@ -94,9 +95,7 @@ pub fn order(servers: &[(u32, u32)]) -> Vec<u32> {
     for now in 0..total {
         let ready = due.peek().is_some_and(|Reverse(first)| first.turn <= now);
         let mut next = match fresh.pop() {
-            Some(index) if !ready => {
-                Due { turn: now, part: 0, weight: Reverse(weights[index]), index, rest: 0, turns: 0 }
-            }
+            Some(index) if !ready => Due::new(index, weights[index], now),
             unused => {
                 fresh.extend(unused);
                 let Some(Reverse(first)) = due.pop() else { break };
@@ -104,8 +103,8 @@ pub fn order(servers: &[(u32, u32)]) -> Vec<u32> {
             }
         };
         order.push(servers[next.index].0);
-        next.advance(total);
-        if next.turns < next.weight.0 {
+        next.advance(now, total);
+        if next.turns < next.weight {
             due.push(Reverse(next));
         }
     }
@@ -119,28 +118,34 @@ fn heaviest_last(weights: &[u32]) -> Vec<usize> {
     fresh
 }
 
-/// When a server's next turn is due. Compared by turn, by the part of a turn beyond it, then by weight.
+/// When a server's next turn is due. Compared field by field from the first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     turn: u64,
-    /// The part beyond `turn`, in 1/2^32: equal fractions give equal parts.
-    part: u64,
-    weight: Reverse<u32>,
+    /// Among those due at one turn: what is left over of it, less the weight.
+    rank: i64,
+    /// When it had its last turn.
+    last: u64,
     index: usize,
-    /// The same part as a numerator over the weight.
+    weight: u64,
+    /// What is left over beyond `turn`, as a numerator over the weight.
     rest: u64,
     /// Turns so far: no server gets more than its weight in one table.
-    turns: u32,
+    turns: u64,
 }
 
 impl Due {
-    fn advance(&mut self, total: u64) {
-        let weight = u64::from(self.weight.0);
+    fn new(index: usize, weight: u32, turn: u64) -> Due {
+        Due { turn, rank: 0, last: 0, index, weight: weight.into(), rest: 0, turns: 0 }
+    }
+
+    fn advance(&mut self, now: u64, total: u64) {
         self.turns += 1;
-        self.rest += total % weight;
-        self.turn += total / weight + self.rest / weight;
-        self.rest %= weight;
-        self.part = (self.rest << 32) / weight;
+        self.last = now;
+        self.rest += total % self.weight;
+        self.turn += total / self.weight + self.rest / self.weight;
+        self.rest %= self.weight;
+        self.rank = self.rest as i64 - self.weight as i64;
     }
 }
 

@@ -159,3 +159,37 @@ fn a_balance_factor_spreads_one_key_alike() {
         assert_eq!(taken, observed, "{record:?}");
     }
 }
+
+#[test]
+fn round_robin_takes_the_same_turns() {
+    for record in records(include_str!("observed/roundrobin.txt")) {
+        let [weights, observed] = record[..] else { panic!("{record:?}") };
+        let balancer = Balancer::new(Settings::new(Algorithm::RoundRobin));
+        let views = numbers(weights).into_iter().zip(1..);
+        balancer.rebuild(&views.map(|(w, id)| ServerView::new(id).with_weight(w)).collect::<Vec<_>>());
+        let turns = observed.len();
+        let taken: String = (0..turns).map(|_| balancer.pick(None, anyone).unwrap().to_string()).collect();
+        let agree = taken.bytes().zip(observed.bytes()).take_while(|(a, b)| a == b).count();
+        assert_eq!(agree, turns, "weights {weights}\nours     {taken}\nobserved {observed}");
+    }
+}
+
+#[test]
+fn a_dead_server_hands_its_keys_to_the_same_others() {
+    // Five servers on a consistent ring; in each row the server of that number refuses connections.
+    let rows = [
+        "4111442122414121411123111411414412114412",
+        "0430402322034023423023044403430402304440",
+        "0110403103014011411113111411410400104410",
+        "0110402122014021411124111411410402104410",
+        "0110302122011021211123111211310002100010",
+    ];
+    let hash_type = HashType::CONSISTENT;
+    let balancer = Balancer::new(Settings::new(Algorithm::Hash(hash_type)));
+    balancer.rebuild(&even(5));
+    for (dead, observed) in rows.into_iter().enumerate() {
+        let pick = |i: u32| balancer.pick(Some(hash_type.hash(format!("key-{i}").as_bytes())), |s| s == dead);
+        let picked: String = (0..40).map(|i| pick(i).unwrap().to_string()).collect();
+        assert_eq!(picked, observed, "server {dead} dead");
+    }
+}
