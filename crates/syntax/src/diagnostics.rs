@@ -28,6 +28,8 @@ pub enum Style {
     Parsing,
     /// `config : parsing [file:line]: text`, of the reader of lines.
     Reading,
+    /// `config : Parsing [file:line]: text`, about sections as a whole.
+    Titled,
     /// `config : [file:line] : text`
     Bracket,
     /// `config : text`, also for what has no place in a file.
@@ -157,8 +159,9 @@ impl Diagnostics {
     /// Puts what has a place into the order of the files, as if reading and compiling had been one pass; what has
     /// none, or is said of the whole, comes after it.
     pub fn sort(&mut self) {
-        let late =
-            |item: &Diagnostic| !matches!(item.style, Style::Parsing | Style::Reading) || item.span.is_none();
+        let late = |item: &Diagnostic| {
+            !matches!(item.style, Style::Parsing | Style::Reading | Style::Titled) || item.span.is_none()
+        };
         self.items.sort_by_key(|item| match item.span {
             Some(span) if !late(item) => (false, span.file, span.line),
             _ => (true, Default::default(), 0),

@@ -5,21 +5,30 @@
 //! words is the caller's.
 #![forbid(unsafe_code)]
 
+mod condition;
 mod diagnostics;
+mod directive;
 mod environment;
 mod facts;
+mod inherit;
+mod predicates;
 mod reader;
+mod render;
 mod settings;
 mod source;
 mod suggest;
 mod tokenize;
 mod tree;
+mod version;
 mod word;
 
+pub use condition::{ConditionError, evaluate};
 pub use diagnostics::{Diagnostic, Diagnostics, Level, Style};
 pub use environment::Environment;
 pub use facts::Facts;
+pub use inherit::invalid_character;
 pub use reader::{Grammar, Reading, read};
+pub use render::{Render, Verdict};
 pub use settings::ENVIRONMENT_KEYWORDS;
 pub use source::{FileId, Source, Sources, Span};
 pub use suggest::nearest;

@@ -8,14 +8,22 @@
 //! environment keyword occurs anywhere.
 
 use crate::diagnostics::{Diagnostic, Diagnostics, Level, Style};
+use crate::directive::{Blocks, Surroundings};
 use crate::environment::Environment;
 use crate::facts::Facts;
+use crate::inherit::Headers;
 use crate::settings;
 use crate::source::{FileId, Source, Sources, Span};
-use crate::tokenize::{Fault, FaultKind, cut};
-use crate::tree::{Inherited, Role, Section, SectionWord, Tree};
-use crate::word::Line;
+use crate::tokenize::{Fault, FaultKind, MAX_WORDS, cut};
+use crate::tree::{Role, SectionWord, Tree};
+use crate::word::{Line, Word};
 use std::borrow::Cow;
+
+/// The most bytes that may come out of variables on one line.
+const MAX_EXPANDED_LINE: usize = 16 << 20;
+
+/// The most bytes that may come out of variables in all files together.
+const MAX_EXPANDED: usize = 64 << 20;
 
 /// What the caller knows and the grammar does not.
 #[derive(Clone, Copy)]
@@ -45,10 +53,18 @@ pub fn read(files: Vec<Source>, environment: Environment, grammar: Grammar<'_>) 
     for file in files {
         sources.add(file);
     }
-    let mut reader = Reader::new(grammar, &sources, environment);
-    reader.read_all();
+    let environment = match sources.iter().any(changes_environment) {
+        true => Reader::new(grammar, &sources, environment).finish().environment,
+        false => environment,
+    };
+    let reader = Reader::new(grammar, &sources, environment).finish();
     let Reader { tree, environment, diagnostics, .. } = reader;
     Reading { tree, sources, environment, diagnostics }
+}
+
+/// Whether an environment keyword may occur in a file; all of them end alike.
+fn changes_environment(source: &Source) -> bool {
+    source.bytes().windows(6).any(|window| window == b"setenv")
 }
 
 struct Reader<'r> {
@@ -56,7 +72,11 @@ struct Reader<'r> {
     sources: &'r Sources,
     environment: Environment,
     tree: Tree,
+    headers: Headers,
+    blocks: Blocks,
     diagnostics: Diagnostics,
+    /// How many bytes may still come out of variables.
+    budget: usize,
     /// Whether the file at hand has opened a section yet.
     open: bool,
 }
@@ -68,17 +88,33 @@ impl<'r> Reader<'r> {
             sources,
             environment,
             tree: Tree::default(),
+            headers: Headers::default(),
+            blocks: Blocks::default(),
             diagnostics: Diagnostics::new(),
+            budget: MAX_EXPANDED,
             open: false,
         }
     }
 
-    fn read_all(&mut self) {
+    fn finish(mut self) -> Self {
         let sources = self.sources;
         for (number, source) in sources.iter().enumerate() {
             self.open = false;
             let file = FileId(u32::try_from(number).unwrap_or(u32::MAX));
             self.read_file(file, source);
+            self.end_blocks(file, source);
+        }
+        self
+    }
+
+    fn end_blocks(&mut self, file: FileId, source: &Source) {
+        if std::mem::take(&mut self.blocks).is_open() {
+            let line = u32::try_from(source.lines()).unwrap_or(u32::MAX);
+            self.complain(
+                Span { file, line, ..Span::default() },
+                0,
+                "non-terminated '.if' block.".to_owned(),
+            );
         }
     }
 
@@ -110,14 +146,40 @@ impl<'r> Reader<'r> {
     }
 
     fn read_line(&mut self, line: &[u8], place: Span) {
-        let cut = cut(line, place, |name| self.look_up(name, place));
+        let cut = cut(line, place, self.budget.min(MAX_EXPANDED_LINE), |name| self.look_up(name, place));
+        self.budget = self.budget.saturating_sub(cut.expanded);
         if let Some(fault) = cut.fault {
-            self.complain(place, fault.at, fault_text(fault));
+            self.complain(place, fault.at, fault_text(fault, &cut.words));
             return;
         }
-        if let Some(line) = Line::new(cut.words) {
-            self.statement(line);
+        match cut.words.first() {
+            Some(first) if first.bytes().starts_with(b".") => self.directive(&cut.words),
+            Some(first) if self.blocks.is_live() && !first.is_empty() => self.line(cut.words, line),
+            _ => {}
         }
+    }
+
+    fn directive(&mut self, words: &[Word]) {
+        let Reader { environment, grammar, diagnostics, blocks, .. } = self;
+        blocks.obey(words, &mut Surroundings { environment, facts: grammar.facts, diagnostics });
+    }
+
+    fn line(&mut self, words: Vec<Word>, written: &[u8]) {
+        if let Some(number) = words.iter().position(Word::is_empty) {
+            let span = words.get(number).map_or(Span::default(), Word::span);
+            let at = empty_position(written, span);
+            let text = format!(
+                "argument number {number} at position {at} is empty and marks the end of the argument list:"
+            );
+            let help = "an unset variable within quotes is an empty word; \"${NAME[*]}\" vanishes instead";
+            return self.diagnostics.push(Diagnostic::alert(span, text).styled(Style::Reading).help(help));
+        }
+        let Some(line) = Line::new(words) else { return };
+        if !settings::may_be_modified(&line) {
+            let complaint = Diagnostic::alert(line.keyword().span(), settings::NOT_MODIFIABLE);
+            return self.diagnostics.push(complaint.styled(Style::Reading));
+        }
+        self.statement(line);
     }
 
     fn look_up(&self, name: &[u8], place: Span) -> Option<Cow<'_, [u8]>> {
@@ -158,13 +220,18 @@ impl<'r> Reader<'r> {
 
     fn open_section(&mut self, role: Role, header: Line) {
         self.open = true;
-        let name = header.args().first().filter(|_| role != Role::Global).cloned();
-        let inherits = Inherited::Nothing;
-        self.tree.sections.push(Section { header, role, name, inherits, lines: Vec::new() });
+        self.headers.open(role, header, &mut self.tree, self.sources, &mut self.diagnostics);
     }
 }
 
-fn fault_text(fault: Fault) -> String {
+/// The place of an empty word as HAProxy counts it: behind the quote, or the beginning of the variable's name.
+fn empty_position(line: &[u8], span: Span) -> usize {
+    let word = line.get(span.start as usize..).unwrap_or_default();
+    let lead = word.get(1..).unwrap_or_default().iter().take_while(|b| matches!(b, b'$' | b'{')).count();
+    span.start as usize + 2 + lead
+}
+
+fn fault_text(fault: Fault, words: &[Word]) -> String {
     let at = fault.at + 1;
     match fault.kind {
         FaultKind::Quote => format!("unmatched quote at position {at}:"),
@@ -172,10 +239,14 @@ fn fault_text(fault: Fault) -> String {
         FaultKind::Hex => format!("truncated or invalid hexadecimal sequence at position {at}:"),
         FaultKind::Name => format!("forbidden first char in environment variable name at position {at}:"),
         FaultKind::List => format!("truncated or invalid word expansion sequence at position {at}:"),
-        FaultKind::TooMany => format!("too many words at position {at}:"),
-        FaultKind::TooLong => format!("line too long at position {at}:"),
+        FaultKind::TooMany => {
+            let last = words.last().map_or("", Word::text);
+            let ahead = words.iter().rev().skip(1).map(|word| word.bytes().len() + 1).sum::<usize>();
+            format!("too many words, truncating after word {MAX_WORDS}, position {}: <{last}>.", ahead + 1)
+        }
+        FaultKind::TooLong => format!("variables expand to more than can be handled at position {at}:"),
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

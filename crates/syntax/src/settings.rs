@@ -1,11 +1,34 @@
-//! The keywords of the global section that act while reading: they change what `"$VAR"` means on the lines below.
+//! The few keywords that reading itself knows: those that change what `"$VAR"` means on the lines below, and those that
+//! may stand behind `no` and `default`.
 
 use crate::diagnostics::Diagnostics;
 use crate::environment::Environment;
-use crate::word::{Line, Word};
+use crate::word::{Line, Modifier, Word};
 
 /// The keywords that [`obey`] obeys.
 pub const ENVIRONMENT_KEYWORDS: &[&str] = &["setenv", "presetenv", "unsetenv", "resetenv"];
+
+/// What HAProxy says of a keyword that may not stand behind `no` or `default`.
+pub(crate) const NOT_MODIFIABLE: &str = "negation/default currently supported only for options, log, busy-polling, \
+     set-dumpable, strict-limits, insecure-fork-wanted and numa-cpu-mapping.";
+
+/// Whether a line has no modifier, or its keyword may have one.
+pub(crate) fn may_be_modified(line: &Line) -> bool {
+    let keyword = line.keyword().text();
+    match line.modifier() {
+        Modifier::Set => !matches!(keyword, "no" | "default"),
+        Modifier::No | Modifier::Default => matches!(
+            keyword,
+            "option"
+                | "log"
+                | "busy-polling"
+                | "set-dumpable"
+                | "strict-limits"
+                | "insecure-fork-wanted"
+                | "numa-cpu-mapping"
+        ),
+    }
+}
 
 /// Does what an environment keyword asks; any other line does nothing here.
 pub(crate) fn obey(line: &Line, environment: &mut Environment, diagnostics: &mut Diagnostics) {

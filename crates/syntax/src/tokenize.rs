@@ -2,7 +2,8 @@
 //!
 //! One pass from left to right in one of three moods: outside quotes, within weak quotes, within strong quotes. A word
 //! exists as soon as anything of it was written, so `""` is an empty word and an unset variable within quotes is one
-//! too. Expansion could double a line's length with every line of a file, hence the limit on the whole.
+//! too. Expansion could double a
+//! line's length with every line of a file, hence the budget.
 
 use crate::source::Span;
 use crate::word::Word;
@@ -10,9 +11,6 @@ use std::borrow::Cow;
 
 /// The most words that a line may have.
 pub const MAX_WORDS: usize = 64;
-
-/// The most bytes that the words of one line may come to after expansion.
-pub const MAX_EXPANDED: usize = 1 << 20;
 
 /// What is wrong with a line, and at which byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +36,7 @@ pub enum FaultKind {
     List,
     /// More than [`MAX_WORDS`] words.
     TooMany,
-    /// More than [`MAX_EXPANDED`] bytes.
+    /// More bytes out of variables than the budget allows.
     TooLong,
 }
 
@@ -47,15 +45,33 @@ pub enum FaultKind {
 pub struct Cut {
     /// The words.
     pub words: Vec<Word>,
+    /// How many bytes of them came out of variables.
+    pub expanded: usize,
     /// The first fault.
     pub fault: Option<Fault>,
 }
 
-/// Cuts a line into words. `lookup` tells the values of variables; `place` gives file and line to the words' spans.
-pub fn cut<'v>(line: &[u8], place: Span, lookup: impl Fn(&[u8]) -> Option<Cow<'v, [u8]>>) -> Cut {
-    let mut cutter = Cutter { line, at: 0, place, words: Vec::new(), word: Vec::new(), start: None, size: 0 };
+/// Cuts a line into words. `lookup` tells the values of variables; `place` gives file and line to the words' spans; no more than
+/// `budget` bytes may come out of variables.
+pub fn cut<'v>(
+    line: &[u8],
+    place: Span,
+    budget: usize,
+    lookup: impl Fn(&[u8]) -> Option<Cow<'v, [u8]>>,
+) -> Cut {
+    let mut cutter = Cutter {
+        line,
+        at: 0,
+        place,
+        words: Vec::new(),
+        word: Vec::new(),
+        start: None,
+        budget,
+        expanded: 0,
+        vanished: false,
+    };
     let fault = cutter.run(&lookup).err();
-    Cut { words: cutter.words, fault }
+    Cut { words: cutter.words, expanded: cutter.expanded, fault }
 }
 
 struct Cutter<'l> {
@@ -65,7 +81,10 @@ struct Cutter<'l> {
     words: Vec<Word>,
     word: Vec<u8>,
     start: Option<usize>,
-    size: usize,
+    budget: usize,
+    expanded: usize,
+    /// Whether a list without elements stood in the word: if nothing else does, there is no word.
+    vanished: bool,
 }
 
 type Step = Result<(), Fault>;
@@ -109,16 +128,16 @@ impl Cutter<'_> {
 
     fn end_word(&mut self, end: usize) -> Step {
         let Some(start) = self.start.take() else { return Ok(()) };
+        if std::mem::take(&mut self.vanished) && self.word.is_empty() {
+            return Ok(());
+        }
         if self.words.len() == MAX_WORDS {
             return self.fault(FaultKind::TooMany, start);
         }
-        self.size += self.word.len();
-        if self.size > MAX_EXPANDED {
-            return self.fault(FaultKind::TooLong, start);
-        }
         let column = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let span = Span { start: column(start), end: column(end), ..self.place };
-        self.words.push(Word::new(&self.word, span));
+        let length = self.word.iter().position(|b| *b == 0).unwrap_or(self.word.len());
+        self.words.push(Word::new(self.word.get(..length).unwrap_or_default(), span));
         self.word.clear();
         Ok(())
     }
@@ -218,25 +237,25 @@ impl Cutter<'_> {
     }
 
     fn append(&mut self, value: &[u8]) -> Step {
-        if self.size + self.word.len() + value.len() > MAX_EXPANDED {
+        self.expanded = self.expanded.saturating_add(value.len());
+        if self.expanded > self.budget {
             return self.fault(FaultKind::TooLong, self.at);
         }
         self.word.extend_from_slice(value);
         Ok(())
     }
 
-    /// Each run of spaces in a list's value starts another word.
+    /// Spaces in a list's value delimit words as they do outside quotes.
     fn spread(&mut self, value: &[u8], end: usize) -> Step {
         let start = self.start;
-        let mut parts = value.split(|b| *b == b' ').filter(|part| !part.is_empty());
-        if let Some(first) = parts.next() {
-            self.append(first)?;
-        }
-        for part in parts {
-            self.end_word(end)?;
-            self.start = start;
+        for (number, part) in value.split(|b| *b == b' ').enumerate() {
+            if number > 0 && !self.word.is_empty() {
+                self.end_word(end)?;
+                self.start = start;
+            }
             self.append(part)?;
         }
+        self.vanished |= self.word.is_empty();
         Ok(())
     }
 }
@@ -249,5 +268,6 @@ fn name_length(text: &[u8]) -> usize {
         return 0;
     }
     let length = name.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-    if length == 0 { 0 } else { dot + length }
+    let known = dot == 0 || matches!(name.get(..length), Some(b"FILE" | b"LINE" | b"SECTION"));
+    if length == 0 || !known { 0 } else { dot + length }
 }
