@@ -13,15 +13,18 @@
 mod addr;
 mod buf;
 mod clock;
+mod datagram;
 mod driver;
 mod executor;
 mod inbox;
 mod listener;
 mod notify;
+mod pipe;
 mod recycle;
 mod runtime;
 pub mod sim;
 mod socket;
+mod sockinfo;
 mod sockopt;
 mod source;
 pub mod sys;
@@ -33,15 +36,18 @@ pub use addr::Addr;
 pub use base::time::{Mono, Wall};
 pub use buf::{Buf, BufStats, DEFAULT_BUFSIZE, buf_stats, bufsize, set_bufsize, set_pool_limit, trim_bufs};
 pub use clock::{now, precise, random, wall};
+pub use datagram::{Datagram, FdWriter};
 pub use inbox::Job;
 pub use listener::{Acceptor, ListenOptions, Listener};
 pub use notify::{Notify, Receiver, RemoteNotify, Sender, oneshot};
+pub use pipe::{Pipe, set_pipe_size};
 pub use recycle::{RecycledBox, RecycledFuture, boxed};
 pub use runtime::{
     Heartbeat, Peers, Runtime, WorkerSpec, WorkerStats, cancel, current_task, is_alive, peers, run, send_to,
     spawn, start, stop_worker, worker_count, worker_index, worker_stats, yield_now,
 };
 pub use socket::{Detached, Socket};
+pub use sockinfo::{PeerCredentials, TcpInfo};
 pub use sockopt::{ConnectOptions, Keepalive};
 pub use timer::{Timer, sleep, sleep_until};
 pub use waker::TaskId;

@@ -37,7 +37,6 @@ impl Epoll {
         let flags = match interest {
             Interest::Stream => EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET,
             Interest::Read => EventFlags::IN | EventFlags::ET,
-            Interest::Write => EventFlags::OUT | EventFlags::ET,
             Interest::Listener => EventFlags::IN | EventFlags::EXCLUSIVE,
         };
         Ok(epoll::add(&self.fd, fd, EventData::new_u64(token), flags)?)

@@ -25,6 +25,7 @@ use std::time::Duration;
 use epoll::Epoll;
 
 use crate::addr::Addr;
+use crate::datagram;
 use crate::listener::{self, ListenOptions};
 use crate::sim::{self, ops};
 use crate::sockopt::{self, ConnectOptions};
@@ -95,8 +96,6 @@ pub(crate) enum Interest {
     Stream,
     /// Reading only, edge-triggered.
     Read,
-    /// Writing only, edge-triggered (pipes to a log reader).
-    Write,
     /// Incoming connections, level-triggered, possibly shared with other workers.
     Listener,
 }
@@ -249,4 +248,34 @@ pub(crate) fn shutdown_listener(handle: &Handle) -> io::Result<()> {
         return ops::stop_listening(handle.0);
     }
     Ok(rustix::net::shutdown(handle.os()?, rustix::net::Shutdown::Both)?)
+}
+
+/// A datagram socket, bound to `addr` or only of its family.
+pub(crate) fn datagram(addr: &Addr, bind: bool) -> io::Result<Handle> {
+    if sim::is_active() {
+        let unbound = Addr::Inet(([127, 0, 0, 1], 0).into());
+        return ops::datagram_socket(if bind { addr } else { &unbound }).map(Handle);
+    }
+    datagram::open(addr, bind).map(Handle::from)
+}
+
+pub(crate) fn connect_datagram(handle: &Handle, peer: &Addr) -> io::Result<()> {
+    if handle.is_sim() {
+        return ops::connect_datagram(handle.0, peer);
+    }
+    Ok(rustix::net::connect(handle.os()?, &peer.to_os()?)?)
+}
+
+pub(crate) fn send_datagram(handle: &Handle, data: &[u8], to: Option<&Addr>) -> io::Result<usize> {
+    if handle.is_sim() {
+        return ops::send_datagram(handle.0, data, to);
+    }
+    datagram::send(handle.os()?, data, to)
+}
+
+pub(crate) fn recv_datagram(handle: &Handle, buf: &mut [u8]) -> io::Result<(usize, Option<Addr>)> {
+    if handle.is_sim() {
+        return ops::recv_datagram(handle.0, buf).map(|(n, from)| (n, Some(from)));
+    }
+    datagram::recv(handle.os()?, buf)
 }

@@ -1,0 +1,81 @@
+//! What the kernel knows of a connection: its TCP state and who is at the other end.
+
+use std::io;
+use std::time::Duration;
+
+use crate::socket::Socket;
+use crate::sockopt::get_raw;
+
+/// The kernel's figures of a TCP connection (`struct tcp_info` of Linux).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Smoothed round-trip time.
+    pub rtt: Duration,
+    /// Its variation.
+    pub rttvar: Duration,
+    /// Segments sent and not acknowledged.
+    pub unacked: u32,
+    /// Segments acknowledged selectively.
+    pub sacked: u32,
+    /// Segments held for lost.
+    pub lost: u32,
+    /// Segments sent again and not acknowledged.
+    pub retrans: u32,
+    /// Segments known to have left the network, forward acknowledged.
+    pub fackets: u32,
+    /// How far segments are seen out of order.
+    pub reordering: u32,
+    /// The largest segment sent, in bytes.
+    pub snd_mss: u32,
+}
+
+/// Who is at the other end of a Unix socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerCredentials {
+    /// The user.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+    /// The process.
+    pub pid: i32,
+}
+
+impl Socket {
+    /// The kernel's figures of this TCP connection.
+    ///
+    /// # Errors
+    /// If it is no TCP connection, or simulated.
+    pub fn tcp_info(&self) -> io::Result<TcpInfo> {
+        let mut raw = [0u8; 104];
+        let n = get_raw(self.fd()?, libc::IPPROTO_TCP, libc::TCP_INFO, &mut raw)?;
+        // The structure only grows at its end; what an old kernel lacks is 0.
+        let field = |offset: usize| match raw.get(offset..offset + 4).filter(|_| offset + 4 <= n) {
+            Some(bytes) => u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            None => 0,
+        };
+        let micros = |offset| Duration::from_micros(field(offset).into());
+        Ok(TcpInfo {
+            rtt: micros(68),
+            rttvar: micros(72),
+            unacked: field(24),
+            sacked: field(28),
+            lost: field(32),
+            retrans: field(36),
+            fackets: field(40),
+            reordering: field(88),
+            snd_mss: field(16),
+        })
+    }
+
+    /// Who is at the other end of this Unix socket.
+    ///
+    /// # Errors
+    /// If it is no Unix socket, or simulated.
+    pub fn peer_credentials(&self) -> io::Result<PeerCredentials> {
+        let mut raw = [0u8; 12];
+        get_raw(self.fd()?, libc::SOL_SOCKET, libc::SO_PEERCRED, &mut raw)?;
+        let [pid, uid, gid] =
+            [0, 4, 8].map(|o| u32::from_ne_bytes([raw[o], raw[o + 1], raw[o + 2], raw[o + 3]]));
+        Ok(PeerCredentials { uid, gid, pid: pid as i32 })
+    }
+}
