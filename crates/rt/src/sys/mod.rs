@@ -1,5 +1,25 @@
 //! What a process asks of its system: processors, users, limits, signals, inherited descriptors.
+//!
+//! Nothing here is on the way of a request, and little of it exists in a simulated world.
 
 mod cpu;
+mod fds;
+mod limits;
+mod process;
+mod resolve;
+mod signal;
+#[cfg(test)]
+mod tests;
+mod user;
 
 pub use cpu::{allowed_cpus, set_affinity};
+pub use fds::{MAX_FDS, inherited, listen_fds, recv_fds, send_fds, set_inheritable, socket_pair};
+pub use limits::Limit;
+pub use process::{
+    Ended, Fork, chroot, cpu_time, detach_from_terminal, end_with_parent, exec, fork, hostname, is_terminal,
+    kill, reap, resident_memory, set_dumpable, silence_standard_streams, stdout_is_terminal, wait,
+    write_pidfile,
+};
+pub use resolve::resolve;
+pub use signal::{Signal, Signals, block_signals, unblock_signals};
+pub use user::{clear_groups, effective_group, effective_user, group_id, set_group, set_user, user_id};
