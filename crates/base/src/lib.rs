@@ -6,4 +6,5 @@ pub mod rand;
 pub mod rate;
 pub mod slab;
 pub mod time;
+pub mod units;
 pub mod worker;

@@ -5,6 +5,7 @@
 //! words is the caller's.
 #![forbid(unsafe_code)]
 
+pub mod addr;
 mod condition;
 mod diagnostics;
 mod directive;
