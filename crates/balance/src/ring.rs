@@ -64,7 +64,9 @@ impl Ring {
     }
 
     /// The server of the last point before the one that `hash` belongs to: where the walk of [`Ring::pick`] ends
-    /// after it was refused everywhere (`hash-preserve-affinity maxconn` queues the request there).
+    /// after it was refused everywhere. So says the manual of `hash-preserve-affinity maxconn`, which queues the
+    /// request there; HAProxy 3.5-dev5 was seen to queue them all on the server of the highest point instead,
+    /// which makes one server the bottleneck of a saturated farm and isn't followed.
     pub fn last(&self, hash: u32) -> Option<usize> {
         let len = self.points.len();
         let before = (self.nearest(hash) + len).checked_sub(1)?.checked_rem(len)?;

@@ -193,3 +193,18 @@ fn a_dead_server_hands_its_keys_to_the_same_others() {
         assert_eq!(picked, observed, "server {dead} dead");
     }
 }
+
+#[test]
+fn saturated_servers_are_passed_over_in_the_same_order() {
+    // Four servers of `maxconn 1` under `hash-preserve-affinity maxconn`.
+    let hash_type = HashType::CONSISTENT;
+    for (key, observed) in [("abc", [0, 3, 1, 2]), ("k7", [1, 0, 2, 3])] {
+        let balancer = Balancer::new(Settings::new(Algorithm::Hash(hash_type)));
+        balancer.rebuild(&even(4));
+        let hash = hash_type.hash(key.as_bytes());
+        let full = |server| balancer.load(server) > 0;
+        let taken = [(); 4].map(|()| balancer.take(Some(hash), full).unwrap());
+        assert_eq!(taken, observed, "{key}");
+        assert_eq!(balancer.take(Some(hash), full), None);
+    }
+}
