@@ -52,6 +52,8 @@ pub struct Conn {
     pub proxy_header: RefCell<Option<Box<ProxyHeader>>>,
     /// HTTP version of the client side: 0 in TCP mode, 1, 2 or 3.
     pub http_major: Cell<u8>,
+    /// When the last response ended: idle time of the next request starts.
+    pub idle_since: Cell<Mono>,
     /// Requests so far on this connection.
     pub requests: Cell<u32>,
     /// Variables of scope `sess`.
@@ -76,6 +78,7 @@ impl Conn {
             handshake_done: Cell::new(accepted),
             proxy_header: RefCell::new(None),
             http_major: Cell::new(0),
+            idle_since: Cell::new(accepted),
             requests: Cell::new(0),
             vars: RefCell::default(),
             error: Cell::default(),

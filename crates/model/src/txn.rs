@@ -129,6 +129,10 @@ pub struct Txn {
     pub backend: Option<u32>,
     /// Server, as an index in the backend.
     pub server: Option<u32>,
+    /// Not worth a log line: a connection that ended between requests.
+    pub silent: bool,
+    /// No data was ever received (`option dontlognull`).
+    pub null: bool,
     /// The first request of its connection.
     pub first_request: bool,
     /// When things happened.
@@ -227,6 +231,8 @@ impl Default for Txn {
             line: RequestLine::default(),
             backend: None,
             server: None,
+            silent: false,
+            null: false,
             first_request: false,
             times: Times::default(),
             term: Term::default(),

@@ -1,0 +1,224 @@
+//! Which backend, then which server.
+
+use base::hash;
+use lang::env::Side;
+use lang::logfmt::Use;
+use model::Peer;
+use model::term::{Cause, Phase};
+use program::proxy::{Balance, Proxy, SwitchTo, UseServerTo};
+use wire::head::Known;
+
+use balance::key;
+use balance::queue::Priority;
+
+use crate::queue::{self, Place, Refused, Wait};
+use crate::stream::Stream;
+
+/// Applies `use_backend` and `default_backend`; `None` when no backend is to be had.
+pub fn backend(stream: &mut Stream<'_>) -> Option<u32> {
+    let worker = stream.worker.clone();
+    let program = &worker.shared.program;
+    let index = stream.client.session.conn.frontend;
+    let frontend = program.proxy(index);
+    for switch in &frontend.switching {
+        if !stream.holds(switch.condition.as_ref()) {
+            continue;
+        }
+        match &switch.to {
+            SwitchTo::Backend(b) => return Some(*b),
+            // A name that is no backend's falls through to the default one.
+            SwitchTo::Format(format) => {
+                let found = worker.with_scratch(|name| {
+                    stream.evaluate(Side::Request, |env| format.append(env, Use::Value, name));
+                    program.backend(std::str::from_utf8(name).ok()?)
+                });
+                if found.is_some() {
+                    return found;
+                }
+                break;
+            }
+        }
+    }
+    frontend.default_backend.or(frontend.is_backend.then_some(index))
+}
+
+/// Why no server could be assigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoServer {
+    /// None is usable.
+    None,
+    /// Waiting for one ended.
+    Refused(Refused),
+}
+
+/// What a request brings to the choice.
+#[derive(Default)]
+pub struct Wish {
+    /// Server that persistence or `use-server` names.
+    pub fixed: Option<u32>,
+    /// Servers tried in vain.
+    pub tried: Vec<u32>,
+}
+
+/// The server that rules or persistence bind the request to.
+pub fn bound(stream: &mut Stream<'_>) -> Option<u32> {
+    let worker = stream.worker.clone();
+    let program = &worker.shared.program;
+    let proxy = program.proxy(stream.txn.backend?);
+    if proxy.force_persist.iter().any(|c| stream.holds(Some(c))) {
+        stream.txn.decisions.force_persist = true;
+    }
+    if proxy.ignore_persist.iter().any(|c| stream.holds(Some(c))) {
+        stream.txn.decisions.ignore_persist = true;
+    }
+    use_server(stream, proxy).or_else(|| crate::persist::wanted(stream, proxy))
+}
+
+fn use_server(stream: &Stream<'_>, proxy: &Proxy) -> Option<u32> {
+    let force = stream.txn.decisions.force_persist || proxy.options.persist;
+    for rule in &proxy.use_server {
+        if !stream.holds(rule.condition.as_ref()) {
+            continue;
+        }
+        let index = match &rule.to {
+            UseServerTo::Server(i) => Some(*i),
+            UseServerTo::Format(format) => stream.worker.with_scratch(|name| {
+                stream.evaluate(Side::Request, |env| format.append(env, Use::Value, name));
+                let at = proxy.servers.iter().position(|s| s.name.as_bytes() == name.as_slice())?;
+                u32::try_from(at).ok()
+            }),
+        };
+        if let Some(i) = index.filter(|i| force || proxy.servers[*i as usize].state.is_up()) {
+            return Some(i);
+        }
+    }
+    None
+}
+
+/// The hash that the balancing algorithm looks up, or its random number.
+pub fn key(stream: &Stream<'_>, proxy: &Proxy) -> Option<u32> {
+    let hash = |bytes: &[u8]| proxy.hash.hash(bytes);
+    let req = stream.txn.has_req.then_some(&stream.txn.req);
+    match &proxy.balance {
+        Balance::Random(_) => Some(rt::random() as u32),
+        Balance::Source => {
+            let src = stream.txn.decisions.src.unwrap_or_else(|| stream.client.conn().src.get());
+            match src {
+                Peer::Inet(a) => Some(proxy.hash.mix(hash::address(a.ip()))),
+                _ => None,
+            }
+        }
+        Balance::Uri(params) => Some(hash(key::uri(req?.target(), *params))),
+        Balance::UrlParam { name, check_post } => {
+            let req = req?;
+            key::url_param(req.target(), name)
+                .map(hash)
+                .or_else(|| if *check_post { key::form_param(body(stream), name).map(hash) } else { None })
+        }
+        Balance::Header { name, domain_only } => {
+            let value = key::header(req?.first(name)?)?;
+            let domain = *domain_only && Known::of(name) == Known::Host;
+            Some(hash(if domain { key::main_domain(value) } else { value }))
+        }
+        Balance::RdpCookie(name) => {
+            stream.client.buf.as_ref().and_then(|b| crate::persist::rdp_cookie(b.filled(), name)).map(hash)
+        }
+        Balance::Hash(expr) => {
+            stream.evaluate(Side::Request, |env| Some(hash(expr.eval(env).ok()?.binary(env.arena))))
+        }
+        _ => None,
+    }
+}
+
+fn body<'s>(stream: &'s Stream<'_>) -> &'s [u8] {
+    stream.client.buf.as_ref().map(rt::Buf::filled).unwrap_or_default()
+}
+
+/// Finds a server with a place for the request, waiting for one if need be.
+///
+/// # Errors
+/// Why there is none.
+pub async fn server(stream: &mut Stream<'_>, wish: &Wish) -> Result<Place, NoServer> {
+    let worker = stream.worker.clone();
+    let index = stream.txn.backend.ok_or(NoServer::None)?;
+    let proxy = worker.shared.program.proxy(index);
+    let backend = &worker.shared.backends[index as usize];
+    let hashed = !matches!(
+        proxy.balance,
+        Balance::RoundRobin | Balance::StaticRr | Balance::LeastConn | Balance::First | Balance::Random(_)
+    );
+    let key = if wish.fixed.is_some() { None } else { key(stream, proxy) };
+    loop {
+        if let Some(fixed) = wish.fixed {
+            if let Some(place) = queue::try_enter(&worker, index, fixed) {
+                return Ok(place);
+            }
+            match wait(stream, index, Some(fixed)).await {
+                Err(Refused::Redistributed) => return Err(NoServer::None),
+                other => return other.map_err(NoServer::Refused),
+            }
+        }
+        let tried = |s: usize| wish.tried.iter().any(|t| *t as usize == s);
+        // A key keeps its server though it is full: it waits there.
+        let keeps = hashed && key.is_some();
+        let skip = |s: usize| tried(s) || (!keeps && queue::is_full(&worker, index, s));
+        let picked = backend.balancer.pick(key, skip).and_then(|s| u32::try_from(s).ok());
+        match picked {
+            Some(server) => {
+                if let Some(place) = queue::try_enter(&worker, index, server) {
+                    let state = &proxy.servers[server as usize].state;
+                    state.counters.of(worker.index).chosen.inc();
+                    proxy.state.back.counters.of(worker.index).chosen.inc();
+                    return Ok(place);
+                }
+                if keeps {
+                    match wait(stream, index, Some(server)).await {
+                        Err(Refused::Redistributed) => continue,
+                        other => return other.map_err(NoServer::Refused),
+                    }
+                }
+            }
+            None if backend.balancer.usable() == 0 => return Err(NoServer::None),
+            // All were tried: the last retry may go anywhere again.
+            None if !wish.tried.is_empty() && backend.balancer.pick(key, |s| queue::is_full(&worker, index, s)).is_some() => {
+                let any = backend.balancer.pick(key, |s| queue::is_full(&worker, index, s));
+                let place = any.and_then(|s| queue::try_enter(&worker, index, u32::try_from(s).ok()?));
+                if let Some(place) = place {
+                    return Ok(place);
+                }
+            }
+            None => match wait(stream, index, None).await {
+                Err(Refused::Redistributed) => {}
+                other => return other.map_err(NoServer::Refused),
+            },
+        }
+    }
+}
+
+async fn wait(stream: &mut Stream<'_>, backend: u32, server: Option<u32>) -> Result<Place, Refused> {
+    let worker = stream.worker.clone();
+    let proxy = worker.shared.program.proxy(backend);
+    let timeout = stream.txn.overrides.queue.or(proxy.timeouts.queue).or(proxy.timeouts.connect);
+    let d = &stream.txn.decisions;
+    let priority = Priority { class: d.priority_class.into(), offset: d.priority_offset };
+    let abort = proxy.options.abortonclose;
+    let (session, socket) = (stream.client.session.clone(), &stream.client.socket);
+    let gone = |cx: &mut std::task::Context<'_>| {
+        session.kill.get().is_some() || (abort && socket.poll_hangup(cx).is_ready())
+    };
+    let (place, before) = queue::wait(&worker, backend, Wait { priority, timeout, server }, gone).await?;
+    stream.txn.queue_positions.0 += before.0;
+    stream.txn.queue_positions.1 += before.1;
+    Ok(place)
+}
+
+/// What is logged and answered when no server could be assigned: cause, phase and status.
+pub fn explain(why: NoServer) -> (Cause, Phase, u16) {
+    match why {
+        NoServer::None | NoServer::Refused(Refused::Redistributed | Refused::Full) => {
+            (Cause::ServerAbort, Phase::Connect, 503)
+        }
+        NoServer::Refused(Refused::TimedOut) => (Cause::ServerTimeout, Phase::Queue, 503),
+        NoServer::Refused(Refused::Aborted) => (Cause::ClientAbort, Phase::Queue, 400),
+    }
+}

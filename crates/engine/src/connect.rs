@@ -1,0 +1,439 @@
+//! Reaching a server: an idle connection, or a new one with retries and redispatch.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::task::Poll;
+use std::time::Duration;
+
+use model::Peer;
+use model::server::Target;
+use model::term::{Cause, Phase};
+use program::address::{Source, UseSource};
+use program::proxy::{Proxy, Reuse};
+use program::server::{PortMap, Server};
+use rt::{Addr, ConnectOptions, Socket, Timer};
+
+use crate::choose::{self, NoServer, Wish};
+use crate::pool::{Idle, Identity};
+use crate::stream::{Stream, Upstream};
+
+/// Time before the same server is tried again.
+const TURN_AROUND: Duration = Duration::from_secs(1);
+
+/// Why a server was not reached.
+#[derive(Debug)]
+pub enum Failed {
+    /// No server could be assigned.
+    NoServer(NoServer),
+    /// All attempts failed; how the last one did.
+    Connect(Attempt),
+    /// `redir`: the client is to be sent elsewhere.
+    Redirect(u32),
+}
+
+/// How one attempt failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// Refused, unreachable, reset.
+    Refused,
+    /// `timeout connect`.
+    TimedOut,
+    /// Out of descriptors, ports or memory.
+    Resource,
+    /// The client went away.
+    Aborted,
+}
+
+impl Failed {
+    /// What is logged and answered: cause, phase, status.
+    pub fn explain(&self) -> (Cause, Phase, u16) {
+        match self {
+            Failed::NoServer(why) => choose::explain(*why),
+            Failed::Connect(Attempt::Refused) => (Cause::ServerAbort, Phase::Connect, 503),
+            Failed::Connect(Attempt::TimedOut) => (Cause::ServerTimeout, Phase::Connect, 503),
+            Failed::Connect(Attempt::Resource) => (Cause::Resource, Phase::Connect, 503),
+            Failed::Connect(Attempt::Aborted) => (Cause::ClientAbort, Phase::Connect, 400),
+            Failed::Redirect(_) => (Cause::Local, Phase::Request, 302),
+        }
+    }
+}
+
+/// Chooses a server and connects to it; on success the stream has its place and its upstream.
+///
+/// # Errors
+/// Why no server was reached.
+pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> {
+    let worker = stream.worker.clone();
+    let index = stream.backend_index();
+    let proxy = worker.shared.program.proxy(index);
+    let retries = stream.txn.overrides.retries.unwrap_or(proxy.retries);
+    if proxy.dispatch.is_some() || (proxy.options.transparent && proxy.servers.is_empty()) {
+        return without_server(stream, proxy, retries).await;
+    }
+    loop {
+        if stream.place.is_none() {
+            assign(stream, wish).await?;
+        }
+        let server = stream.place.as_ref().map_or(0, |p| p.server);
+        if proxy.servers[server as usize].redir.is_some() {
+            return Err(Failed::Redirect(server));
+        }
+        let outcome = attempt(stream, proxy, server).await;
+        let failure = match outcome {
+            Ok(()) => return Ok(()),
+            Err(f) => f,
+        };
+        count_failure(stream, proxy, server);
+        if failure == Attempt::Aborted || failure == Attempt::Resource || stream.txn.retries >= retries {
+            return Err(Failed::Connect(failure));
+        }
+        retry(stream, proxy, server, retries, wish).await;
+    }
+}
+
+async fn assign(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> {
+    let place = choose::server(stream, wish).await.map_err(Failed::NoServer)?;
+    let server = place.server;
+    let state = &place.config().state;
+    let now = rt::now();
+    state.rate.add(now.as_millis());
+    state.touch(rt::wall());
+    state.counters.of(stream.worker.index).sessions.inc();
+    stream.txn.server = Some(server);
+    stream.client.session.server.set(Some(server));
+    stream.txn.times.queued = Some(now);
+    stream.place = Some(place);
+    Ok(())
+}
+
+/// Counts a retry and decides where it goes.
+async fn retry(stream: &mut Stream<'_>, proxy: &Proxy, server: u32, retries: u32, wish: &mut Wish) {
+    let worker = stream.worker.index;
+    stream.txn.retries += 1;
+    proxy.state.back.counters.of(worker).retries.inc();
+    proxy.servers[server as usize].state.counters.of(worker).retries.inc();
+    let left = retries - stream.txn.retries;
+    if redispatches(proxy.options.redispatch, stream.txn.retries, left) && others_exist(stream, server) {
+        stream.txn.redispatched = true;
+        proxy.state.back.counters.of(worker).redispatches.inc();
+        proxy.servers[server as usize].state.counters.of(worker).redispatches.inc();
+        wish.fixed = None;
+        wish.tried.push(server);
+        stream.place = None;
+        return;
+    }
+    let pause = proxy.timeouts.connect.map_or(TURN_AROUND, |t| t.min(TURN_AROUND));
+    rt::sleep(pause).await;
+}
+
+/// Counts a retry for `retry-on` and lets the next attempt choose again.
+pub fn count_l7_retry(stream: &mut Stream<'_>, server: Option<u32>, wish: &mut Wish) {
+    let worker = stream.worker.clone();
+    let proxy = worker.shared.program.proxy(stream.backend_index());
+    let Some(server) = server else { return };
+    let retries = stream.txn.overrides.retries.unwrap_or(proxy.retries);
+    stream.txn.retries += 1;
+    proxy.state.back.counters.of(worker.index).retries.inc();
+    proxy.servers[server as usize].state.counters.of(worker.index).retries.inc();
+    let left = retries.saturating_sub(stream.txn.retries);
+    if redispatches(proxy.options.redispatch, stream.txn.retries, left) && others_exist(stream, server) {
+        stream.txn.redispatched = true;
+        proxy.state.back.counters.of(worker.index).redispatches.inc();
+        proxy.servers[server as usize].state.counters.of(worker.index).redispatches.inc();
+        wish.fixed = None;
+        wish.tried.push(server);
+        stream.place = None;
+    }
+}
+
+fn others_exist(stream: &Stream<'_>, server: u32) -> bool {
+    let backend = &stream.worker.shared.backends[stream.backend_index() as usize];
+    backend.balancer.pick(None, |s| s == server as usize).is_some()
+}
+
+/// Whether the n-th retry, after which `left` remain, leaves its server (`option redispatch <interval>`).
+fn redispatches(interval: i32, retry: u32, left: u32) -> bool {
+    let n = interval.unsigned_abs();
+    match interval {
+        0 => false,
+        i if i > 0 => retry.is_multiple_of(n),
+        _ => left + 1 == n,
+    }
+}
+
+fn count_failure(stream: &Stream<'_>, proxy: &Proxy, server: u32) {
+    let worker = stream.worker.index;
+    proxy.state.back.counters.of(worker).conn_errors.inc();
+    proxy.servers[server as usize].state.counters.of(worker).conn_errors.inc();
+}
+
+async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<(), Attempt> {
+    let worker = stream.worker.clone();
+    let config = &proxy.servers[server as usize];
+    let addr = address(stream, config).ok_or(Attempt::Refused)?;
+    let identity = identity(stream, proxy, config, &addr);
+    if let Some(id) = identity
+        && let Some(idle) = take_idle(stream, proxy, server, id)
+    {
+        stream.txn.server_conn.reused = true;
+        reused(stream, &idle);
+        stream.upstream = Some(Upstream {
+            socket: idle.socket,
+            buf: None,
+            reused: true,
+            requests: idle.requests,
+            identity: id,
+            safe: true,
+        });
+        stream.txn.times.connected = Some(rt::now());
+        config.state.counters.of(worker.index).reuses.inc();
+        proxy.state.back.counters.of(worker.index).reuses.inc();
+        return Ok(());
+    }
+    let source = config.source.as_ref().or(proxy.source.as_ref());
+    let options = options(stream, proxy, config, source);
+    let socket = open(stream, proxy, &addr, &options).await?;
+    config.state.counters.of(worker.index).connects.inc();
+    proxy.state.back.counters.of(worker.index).connects.inc();
+    install(stream, socket, identity.unwrap_or_default(), &addr);
+    if let Some(send) = &config.send_proxy {
+        crate::proxy_header::stage(stream, send);
+    }
+    Ok(())
+}
+
+fn install(stream: &mut Stream<'_>, socket: Socket, identity: Identity, addr: &Addr) {
+    let http = stream.txn.has_req;
+    let facts = &mut stream.txn.server_conn;
+    facts.reused = false;
+    facts.dst = crate::net::peer(Some(addr));
+    facts.http_major = u8::from(http);
+    stream.txn.times.connected = Some(rt::now());
+    stream.upstream = Some(Upstream { socket, buf: None, reused: false, requests: 0, identity, safe: false });
+}
+
+fn reused(stream: &mut Stream<'_>, idle: &Idle) {
+    let dst = idle.socket.peer_addr().ok();
+    stream.txn.server_conn.dst = crate::net::peer(dst.as_ref());
+    stream.txn.server_conn.http_major = 1;
+}
+
+fn take_idle(stream: &Stream<'_>, proxy: &Proxy, server: u32, identity: Identity) -> Option<Idle> {
+    // A request whose loss the client could not tell from a failed connect may only go where `http-reuse` lets it.
+    let first = stream.txn.first_request;
+    let (allowed, safe_only) = match proxy.reuse {
+        Reuse::Never => (false, false),
+        Reuse::Safe => (!first, false),
+        Reuse::Aggressive => (true, first),
+        Reuse::Always => (true, false),
+    };
+    if !allowed {
+        return None;
+    }
+    let state = &proxy.servers[server as usize].state;
+    stream.worker.pools.take(stream.backend_index(), server, identity, safe_only, state)
+}
+
+/// Connects, at most for `timeout connect`.
+async fn open(
+    stream: &mut Stream<'_>,
+    proxy: &Proxy,
+    addr: &Addr,
+    options: &ConnectOptions,
+) -> Result<Socket, Attempt> {
+    let socket = Socket::connect(addr, options).map_err(|e| classify(&e))?;
+    let mut timer = Timer::new();
+    timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
+    let session = stream.client.session.clone();
+    let client = &stream.client.socket;
+    let abort = proxy.options.abortonclose;
+    let connected = poll_fn(|cx| {
+        if let Poll::Ready(r) = socket.poll_connected(cx) {
+            return Poll::Ready(r.map_err(|e| classify(&e)));
+        }
+        if session.kill.get().is_some() || (abort && client.poll_hangup(cx).is_ready()) {
+            return Poll::Ready(Err(Attempt::Aborted));
+        }
+        timer.poll_expired(cx).map(|()| Err(Attempt::TimedOut))
+    });
+    connected.await?;
+    Ok(socket)
+}
+
+fn classify(e: &io::Error) -> Attempt {
+    match e.raw_os_error() {
+        // EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL, EAGAIN (local ports)
+        Some(24 | 23 | 105 | 12 | 99 | 11) => Attempt::Resource,
+        // ETIMEDOUT
+        Some(110) => Attempt::TimedOut,
+        _ => Attempt::Refused,
+    }
+}
+
+/// Where to connect to: the server's address, or for transparent parts of it the client's destination.
+fn address(stream: &Stream<'_>, server: &Server) -> Option<Addr> {
+    let dst = || stream.txn.decisions.dst.unwrap_or_else(|| stream.client.conn().dst.get());
+    let target = server.state.target.load();
+    let Target::Inet(configured) = &**target else { return crate::net::target(&target) };
+    let mut addr = *configured;
+    if server.transparent {
+        addr.set_ip(dst().ip()?);
+    }
+    match server.port {
+        PortMap::Fixed if server.transparent && addr.port() == 0 => addr.set_port(dst().port()?),
+        PortMap::Fixed => {}
+        PortMap::Relative(offset) => {
+            let port = i64::from(dst().port()?) + i64::from(offset);
+            addr.set_port(u16::try_from(port).ok()?);
+        }
+    }
+    Some(Addr::Inet(addr))
+}
+
+fn options(stream: &Stream<'_>, proxy: &Proxy, server: &Server, source: Option<&Source>) -> ConnectOptions {
+    let tune = &stream.worker.shared.program.global.tune;
+    let mut options = ConnectOptions {
+        keepalive: proxy.options.server_keepalive.map(crate::net::keepalive),
+        user_timeout: server.tcp_ut,
+        mark: stream.txn.decisions.bc_mark,
+        tos: stream.txn.decisions.bc_tos,
+        fastopen: server.tfo,
+        md5sig: server.md5sig.as_deref().map(|k| k.as_bytes().to_vec()),
+        congestion: server.congestion.as_deref().map(str::to_owned),
+        recv_buffer: tune.rcvbuf_server.map(|b| b as usize),
+        send_buffer: tune.sndbuf_server.map(|b| b as usize),
+        delay_ack: proxy.options.tcp_smart_connect,
+        ..ConnectOptions::default()
+    };
+    if let Some(source) = source {
+        options.interface = source.interface.as_deref().map(str::to_owned);
+        let (addr, transparent) = source_address(stream, source);
+        options.source = addr.map(Addr::Inet);
+        options.transparent = transparent;
+    }
+    options
+}
+
+/// The address to connect from, and whether it is a foreign one.
+fn source_address(stream: &Stream<'_>, source: &Source) -> (Option<SocketAddr>, bool) {
+    let client = || match stream.txn.decisions.src.unwrap_or_else(|| stream.client.conn().src.get()) {
+        Peer::Inet(a) => Some(a),
+        _ => None,
+    };
+    match &source.usesrc {
+        None => (source.addr.map(|a| with_port(a, source.ports)), false),
+        Some(UseSource::Addr(a)) => (Some(*a), true),
+        Some(UseSource::Client) => (client(), true),
+        Some(UseSource::ClientIp) => (client().map(|a| SocketAddr::new(a.ip(), 0)), true),
+        Some(UseSource::Header(name, occurrence)) => {
+            let text = if *occurrence < 0 { stream.txn.req.last(&**name) } else { stream.txn.req.first(&**name) };
+            let ip = text.and_then(|t| std::str::from_utf8(t).ok()?.trim().parse().ok());
+            (ip.map(|ip| SocketAddr::new(ip, 0)), true)
+        }
+    }
+}
+
+fn with_port(mut addr: SocketAddr, ports: Option<(u16, u16)>) -> SocketAddr {
+    if let Some((low, high)) = ports {
+        let span = u64::from(high.saturating_sub(low)) + 1;
+        addr.set_port(low.saturating_add((rt::random() % span) as u16));
+    }
+    addr
+}
+
+/// What makes a connection of this request interchangeable with others; `None`: it is nobody else's.
+fn identity(stream: &Stream<'_>, proxy: &Proxy, server: &Server, addr: &Addr) -> Option<Identity> {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    if !stream.txn.has_req || server.send_proxy.is_some() {
+        return None;
+    }
+    let plain = !server.transparent
+        && server.port == PortMap::Fixed
+        && server.source.is_none()
+        && proxy.source.is_none()
+        && server.pool_conn_name.is_none()
+        && stream.txn.decisions.bc_mark.is_none()
+        && stream.txn.decisions.bc_tos.is_none();
+    if plain {
+        return Some(0);
+    }
+    let mut h = DefaultHasher::new();
+    addr.hash(&mut h);
+    if let Some(source) = server.source.as_ref().or(proxy.source.as_ref()) {
+        source_address(stream, source).hash(&mut h);
+    }
+    (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos).hash(&mut h);
+    if let Some(name) = &server.pool_conn_name {
+        stream.evaluate(lang::env::Side::Request, |env| {
+            if let Ok(v) = name.eval(env) {
+                v.binary(env.arena).hash(&mut h);
+            }
+        });
+    }
+    Some(h.finish().max(1))
+}
+
+/// `dispatch` and `option transparent`: one address, no server.
+async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) -> Result<(), Failed> {
+    let addr = match proxy.dispatch {
+        Some(a) => a,
+        None => match stream.txn.decisions.dst.unwrap_or_else(|| stream.client.conn().dst.get()) {
+            Peer::Inet(a) => a,
+            _ => return Err(Failed::Connect(Attempt::Refused)),
+        },
+    };
+    stream.txn.times.queued = Some(rt::now());
+    let options = ConnectOptions {
+        keepalive: proxy.options.server_keepalive.map(crate::net::keepalive),
+        ..ConnectOptions::default()
+    };
+    let addr = Addr::Inet(addr);
+    loop {
+        match open(stream, proxy, &addr, &options).await {
+            Ok(socket) => {
+                install(stream, socket, 0, &addr);
+                return Ok(());
+            }
+            Err(f) => {
+                proxy.state.back.counters.of(stream.worker.index).conn_errors.inc();
+                if f == Attempt::Aborted || f == Attempt::Resource || stream.txn.retries >= retries {
+                    return Err(Failed::Connect(f));
+                }
+                stream.txn.retries += 1;
+                proxy.state.back.counters.of(stream.worker.index).retries.inc();
+                rt::sleep(proxy.timeouts.connect.map_or(TURN_AROUND, |t| t.min(TURN_AROUND))).await;
+            }
+        }
+    }
+}
+
+/// Puts a connection to rest after its response, if it may serve others.
+pub fn park(stream: &mut Stream<'_>) {
+    let Some(up) = stream.upstream.take() else { return };
+    let worker = stream.worker.clone();
+    let Some(place) = &stream.place else { return };
+    let (backend, server) = (place.backend, place.server);
+    let proxy = worker.shared.program.proxy(backend);
+    let config = &proxy.servers[server as usize];
+    let requests = up.requests + 1;
+    let worn = u32::try_from(config.max_reuse).is_ok_and(|m| requests > m);
+    if worn || config.send_proxy.is_some() || config.pool_max_conn == 0 || !config.state.is_up() {
+        return;
+    }
+    let idle = Idle::new(up.socket, up.identity, requests, up.safe || up.reused);
+    worker.pools.give(backend, server, idle, config.pool_max_conn, &config.state);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::redispatches;
+
+    #[test]
+    fn the_default_interval_leaves_the_server_on_the_last_retry_only() {
+        assert_eq!([1, 2, 3].map(|n| redispatches(-1, n, 3 - n)), [false, false, true]);
+        assert_eq!([1, 2, 3].map(|n| redispatches(-2, n, 3 - n)), [false, true, false]);
+        assert_eq!([1, 2, 3].map(|n| redispatches(1, n, 3 - n)), [true, true, true]);
+        assert_eq!([1, 2, 3].map(|n| redispatches(0, n, 3 - n)), [false, false, false]);
+    }
+}

@@ -1,0 +1,91 @@
+//! The end of a stream: counters and the log line.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use model::Txn;
+use model::proxy::status_class;
+use rt::Mono;
+
+use crate::stream::Stream;
+
+/// Counts what the stream did and logs it.
+pub fn run(stream: &mut Stream<'_>) {
+    let now = rt::now();
+    stream.txn.times.ended = Some(now);
+    // The upload's own figures, whatever part of it was made.
+    stream.txn.up.received += stream.upload.received;
+    stream.txn.up.sent += stream.upload.sent;
+    stream.client.conn().idle_since.set(now);
+    if !stream.txn.silent {
+        count(stream);
+    }
+    if crate::log::wanted(stream) {
+        crate::log::write(stream);
+    }
+}
+
+fn count(stream: &Stream<'_>) {
+    let worker = stream.worker.index;
+    let txn = &*stream.txn;
+    let front = stream.frontend();
+    let f = front.state.front.counters.of(worker);
+    let (up, down) = (txn.up.received, txn.down.sent);
+    f.bytes_in.add(up);
+    f.bytes_out.add(down);
+    let listener = front.binds[stream.client.conn().listener as usize].state.counters.of(worker);
+    listener.bytes_in.add(up);
+    listener.bytes_out.add(down);
+    stream.worker.shared.program.world.process.counters.of(worker).bytes_out.add(down);
+    let class = (txn.status > 0).then(|| status_class(txn.status));
+    if let Some(c) = class {
+        f.responses[c].inc();
+    }
+    if txn.backend.is_none() {
+        return;
+    }
+    let back = stream.backend();
+    let b = back.state.back.counters.of(worker);
+    b.bytes_in.add(up);
+    b.bytes_out.add(down);
+    if txn.has_req {
+        b.requests.inc();
+    }
+    if let Some(c) = class {
+        b.responses[c].inc();
+    }
+    let Some(place) = &stream.place else { return };
+    let state = &place.config().state;
+    let s = state.counters.of(worker);
+    s.bytes_in.add(up);
+    s.bytes_out.add(down);
+    if txn.has_req {
+        s.requests.inc();
+    }
+    if let Some(c) = class.filter(|_| txn.has_res) {
+        s.responses[c].inc();
+    }
+    let times = durations(txn);
+    state.times.add(times);
+    back.state.back.times.add(times);
+    for (i, t) in times.iter().enumerate() {
+        s.max_times[i].max(u64::from(*t));
+        b.max_times[i].max(u64::from(*t));
+    }
+    state.last_session.store(rt::wall().as_secs(), Relaxed);
+}
+
+/// Queue, connect, response and total time in ms.
+fn durations(txn: &Txn) -> [u32; 4] {
+    let t = &txn.times;
+    let between = |from: Option<Mono>, to: Option<Mono>| match (from, to) {
+        (Some(a), Some(b)) => u32::try_from(b.millis_since(a)).unwrap_or(u32::MAX),
+        _ => 0,
+    };
+    let start = t.request.or(t.idle_from);
+    [
+        between(start, t.queued),
+        between(t.queued, t.connected),
+        between(t.connected, t.response),
+        between(t.first_byte.or(t.idle_from), t.ended),
+    ]
+}

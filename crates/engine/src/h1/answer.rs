@@ -1,0 +1,306 @@
+//! Answers made here: errors, `return`, `redirect`, services.
+
+use lang::Reply;
+use lang::action::Payload;
+use lang::cond::Outcome;
+use lang::env::{Env, Side};
+use lang::logfmt::Use;
+use model::term::{Cause, Phase};
+use program::Proxy;
+use program::proxy::ErrorAnswer;
+use wire::http1::{Limits, Parsed, parse_response};
+use wire::method::{Method, Version};
+
+use super::{Next, headers, rules};
+use crate::errors;
+use crate::stream::Stream;
+
+/// Answers with the proxy's error message for a status and closes.
+pub async fn refuse(stream: &mut Stream<'_>, status: u16) -> Next {
+    send(stream, Reply::error(status)).await
+}
+
+/// `monitor-uri`: answers for the health of this very proxy.
+pub async fn monitor(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<Next> {
+    let uri = proxy.monitor_uri.as_deref()?;
+    if stream.txn.req.target() != uri {
+        return None;
+    }
+    let fails = proxy.monitor_fail.iter().any(|c| {
+        stream.evaluate(Side::Request, |env| c.holds(env)) == Outcome::Yes
+    });
+    stream.end(Cause::Local, Phase::Request);
+    proxy.state.front.counters.of(stream.worker.index).intercepted.inc();
+    Some(refuse(stream, if fails { 503 } else { 200 }).await)
+}
+
+/// Holds the client for `timeout tarpit`, then answers.
+pub async fn tarpit(stream: &mut Stream<'_>, reply: Reply) -> Next {
+    let t = &stream.backend().timeouts;
+    let limit = stream.txn.overrides.tarpit.or(t.tarpit).or(t.connect);
+    let mut timer = rt::Timer::new();
+    timer.set_after(limit);
+    let socket = &stream.client.socket;
+    let session = &stream.client.session;
+    std::future::poll_fn(|cx| {
+        if socket.poll_hangup(cx).is_ready() || session.kill.get().is_some() {
+            return std::task::Poll::Ready(());
+        }
+        timer.poll_expired(cx)
+    })
+    .await;
+    send(stream, reply).await
+}
+
+/// `redir` of a server: the client is sent there.
+pub async fn server_redirect(stream: &mut Stream<'_>, server: u32) -> Next {
+    let mut location = stream.backend().servers[server as usize].redir.as_deref().unwrap_or_default().to_vec();
+    location.extend_from_slice(wire::uri::path_and_query(stream.txn.req.target()));
+    let get = matches!(stream.txn.req.method_id(), Method::Get | Method::Head);
+    if !get {
+        return refuse(stream, 503).await;
+    }
+    let mut reply = Reply::error(302);
+    reply.payload = Payload::Empty;
+    reply.computed.push(("location", location));
+    stream.end(Cause::Local, Phase::Request);
+    send(stream, reply).await
+}
+
+/// Sends an interim response.
+pub async fn interim(stream: &mut Stream<'_>, bytes: &[u8]) {
+    if stream.txn.req.version() >= Version::HTTP_11 {
+        let _ = stream.client.socket.send_all(bytes).await;
+    }
+}
+
+/// Lets a service answer.
+pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
+    let worker = stream.worker.clone();
+    let Some(service) = worker.shared.service(name) else {
+        stream.end(Cause::Internal, Phase::Request);
+        return refuse(stream, 503).await;
+    };
+    if service.wants_body(&stream.txn) {
+        let config = worker.shared.program.proxy(proxy);
+        if !super::forward::buffer_body(stream, config).await {
+            return refuse(stream, 408).await;
+        }
+    }
+    stream.end(Cause::Local, Phase::Request);
+    stream.frontend().state.front.counters.of(worker.index).intercepted.inc();
+    let answer = {
+        let body = stream.client.buf.as_ref().map(rt::Buf::filled).unwrap_or_default();
+        let request = crate::service::Request {
+            txn: &stream.txn,
+            conn: stream.client.conn(),
+            body,
+            proxy,
+            worker: &worker,
+        };
+        service.answer(&request)
+    };
+    let res = &mut stream.txn.res;
+    res.clear();
+    let _ = res.set_status(answer.status, None);
+    for (name, value) in &answer.headers {
+        let _ = res.append(name.as_bytes(), value);
+    }
+    finish(stream, answer.body, true).await
+}
+
+/// Sends an answer made of a [`Reply`].
+pub async fn send(stream: &mut Stream<'_>, reply: Reply) -> Next {
+    stream.txn.res.clear();
+    let mut body = Vec::new();
+    let keep = reply.keep_alive;
+    match body_of(stream, &reply, &mut body) {
+        Made::Message => {}
+        Made::Silence => {
+            stream.txn.status = reply.status;
+            return Next::Close;
+        }
+        Made::Parts => head_of(stream, &reply, &body),
+    }
+    finish(stream, body, keep).await
+}
+
+enum Made {
+    /// Head and body stand already.
+    Message,
+    /// The body stands, the head is to be made.
+    Parts,
+    /// An empty error file: close without a word.
+    Silence,
+}
+
+/// Fills the body; for complete messages the head, too.
+fn body_of(stream: &mut Stream<'_>, reply: &Reply, body: &mut Vec<u8>) -> Made {
+    match &reply.payload {
+        Payload::Empty => Made::Parts,
+        Payload::Bytes(b) => {
+            body.extend_from_slice(b);
+            Made::Parts
+        }
+        Payload::Format(f) => {
+            stream.evaluate(side(stream), |env| f.append(env, Use::Value, body));
+            Made::Parts
+        }
+        Payload::Message(m) => message(stream, m, body),
+        Payload::ErrorFile => match configured(stream, reply.status) {
+            Some(ErrorAnswer::Message(m)) => message(stream, &m, body),
+            Some(ErrorAnswer::Reply(r)) if !matches!(r.payload, Payload::ErrorFile) => {
+                let made = body_of(stream, &r, body);
+                if matches!(made, Made::Parts) {
+                    head_of(stream, &r, body);
+                    return Made::Message;
+                }
+                made
+            }
+            _ => {
+                body.extend_from_slice(errors::page(reply.status).as_bytes());
+                let _ = stream.txn.res.append(b"cache-control", b"no-cache");
+                let _ = stream.txn.res.append(b"content-type", b"text/html");
+                Made::Parts
+            }
+        },
+    }
+}
+
+/// The answer that the backend, else the frontend, has for a status.
+fn configured(stream: &Stream<'_>, status: u16) -> Option<ErrorAnswer> {
+    let of = |p: &Proxy| p.errors.by_status.get(&status).cloned();
+    of(stream.backend()).or_else(|| of(stream.frontend()))
+}
+
+fn side(stream: &Stream<'_>) -> Side {
+    if stream.txn.has_res { Side::Response } else { Side::Request }
+}
+
+/// A complete message as read from a file.
+fn message(stream: &mut Stream<'_>, message: &[u8], body: &mut Vec<u8>) -> Made {
+    if message.is_empty() {
+        return Made::Silence;
+    }
+    let limits = Limits { head: message.len(), fields: usize::MAX };
+    match parse_response(message, &mut stream.txn.res, &limits, true) {
+        Ok(Parsed::Complete { consumed }) => body.extend_from_slice(&message[consumed..]),
+        // Files are checked when they are loaded; without an end of its head, all of it is head.
+        _ => stream.txn.res.clear(),
+    }
+    Made::Message
+}
+
+fn head_of(stream: &mut Stream<'_>, reply: &Reply, body: &[u8]) {
+    let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    stream.evaluate(side(stream), |env: &Env<'_>| {
+        for (name, value) in reply.headers.iter() {
+            let mut v = Vec::new();
+            value.append(env, Use::Value, &mut v);
+            fields.push((name.to_vec(), v));
+        }
+    });
+    let res = &mut stream.txn.res;
+    let _ = res.set_status(reply.status, None);
+    if let Some(t) = &reply.content_type
+        && !body.is_empty()
+    {
+        res.remove_all("content-type");
+        let _ = res.append(b"content-type", t.as_bytes());
+    }
+    for (name, value) in &reply.computed {
+        let _ = res.append(name.as_bytes(), value);
+    }
+    for (name, value) in &fields {
+        let _ = res.append(name, value);
+    }
+}
+
+/// Frames the answer, applies the last rules, sends it.
+async fn finish(stream: &mut Stream<'_>, body: Vec<u8>, keep: bool) -> Next {
+    let worker = stream.worker.clone();
+    stream.txn.has_res = true;
+    let status = stream.txn.res.status();
+    let bodiless = status < 200 || status == 204 || status == 304;
+    stream.txn.res.remove_all("content-length");
+    stream.txn.res.remove_all("transfer-encoding");
+    stream.txn.res.remove_all("connection");
+    if !bodiless {
+        let mut n = Vec::new();
+        lang::sample::append_int(&mut n, i64::try_from(body.len()).unwrap_or(i64::MAX));
+        let _ = stream.txn.res.append(b"content-length", &n);
+    }
+    let program = &worker.shared.program;
+    after_response(stream, program.proxy(stream.backend_index()));
+    if stream.txn.backend.is_some_and(|b| b != stream.client.conn().frontend) {
+        after_response(stream, program.proxy(stream.client.conn().frontend));
+    }
+    let next = if keep && headers::may_keep_client(stream) && headers::request_is_over(stream) {
+        Next::KeepAlive
+    } else {
+        Next::Close
+    };
+    headers::client_connection(stream, next);
+    stream.txn.status = stream.txn.res.status();
+    stream.txn.times.response.get_or_insert_with(rt::now);
+    let head_only = bodiless || (stream.txn.has_req && stream.txn.req.method_id() == Method::Head);
+    let mut out = Vec::with_capacity(stream.txn.res.wire_len() + body.len() + 64);
+    headers::write_response(stream, &mut out);
+    if !head_only {
+        out.extend_from_slice(&body);
+    }
+    stream.txn.down.sent += out.len() as u64;
+    match deliver(stream, &out).await {
+        Ok(()) => next,
+        Err(()) => Next::Close,
+    }
+}
+
+/// Sends all of an answer, at most for the client timeout between two steps.
+async fn deliver(stream: &mut Stream<'_>, out: &[u8]) -> Result<(), ()> {
+    let limit = stream.frontend().timeouts.client;
+    let client = &mut *stream.client;
+    client.timer.set_after(limit);
+    let mut sent = 0;
+    while sent < out.len() {
+        let (socket, timer) = (&client.socket, &mut client.timer);
+        let step = std::future::poll_fn(|cx| match socket.poll_send(cx, &out[sent..], false) {
+            std::task::Poll::Ready(r) => std::task::Poll::Ready(r.map_err(|_| Cause::ClientAbort)),
+            std::task::Poll::Pending => timer.poll_expired(cx).map(|()| Err(Cause::ClientTimeout)),
+        })
+        .await;
+        match step {
+            Ok(n) => {
+                sent += n;
+                client.timer.set_after(limit);
+            }
+            Err(cause) => {
+                stream.end(cause, Phase::Data);
+                return Err(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn after_response(stream: &mut Stream<'_>, proxy: &Proxy) {
+    let set = &proxy.rules.http_after_response;
+    if !set.is_empty() {
+        let _ = stream.run_rules(set, Side::Response, lang::rules::Position(0), true);
+    }
+}
+
+/// `http-after-response` of both proxies, for responses of servers.
+pub fn after_response_rules(stream: &mut Stream<'_>) {
+    let worker = stream.worker.clone();
+    let program = &worker.shared.program;
+    after_response(stream, program.proxy(stream.backend_index()));
+    if stream.txn.backend.is_some_and(|b| b != stream.client.conn().frontend) {
+        after_response(stream, program.proxy(stream.client.conn().frontend));
+    }
+}
+
+/// See [`rules::run`].
+pub async fn run_rules(stream: &mut Stream<'_>, set: &lang::RuleSet) -> super::exchange::Step {
+    rules::run(stream, set, Side::Response, None).await
+}

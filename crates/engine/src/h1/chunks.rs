@@ -1,0 +1,159 @@
+//! Finding the end of a chunked body (RFC 9112 section 7.1) without touching its bytes: what is sound
+//! is passed on as it came.
+
+/// Longest chunk line with its extensions.
+const LINE_MAX: u32 = 4096;
+/// Longest trailer section.
+const TRAILER_MAX: u32 = 16384;
+
+/// The bytes are no chunked body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// In the digits of a size; whether there was one.
+    Size(bool),
+    /// Behind the digits, before the line's CR.
+    Extension,
+    /// After the CR of a size line.
+    SizeLf,
+    /// In a chunk.
+    Data,
+    /// After a chunk.
+    DataCr,
+    /// After a chunk's CR.
+    DataLf,
+    /// At the start of a trailer line.
+    LineStart,
+    /// In a trailer line.
+    Line,
+    /// After the CR of a trailer line.
+    LineLf,
+    /// After the CR of the last, empty line.
+    EndLf,
+}
+
+/// Follows a chunked body through its pieces.
+#[derive(Clone, Copy, Debug)]
+pub struct Scanner {
+    state: State,
+    left: u64,
+    line: u32,
+}
+
+impl Default for Scanner {
+    fn default() -> Scanner {
+        Scanner { state: State::Size(false), left: 0, line: 0 }
+    }
+}
+
+impl Scanner {
+    /// How many of the bytes belong to the body, and whether it ends with them.
+    ///
+    /// # Errors
+    /// They are no chunked body.
+    pub fn scan(&mut self, bytes: &[u8]) -> Result<(usize, bool), Malformed> {
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            if self.state == State::Data {
+                let rest = (bytes.len() - at) as u64;
+                let n = self.left.min(rest);
+                self.left -= n;
+                at += n as usize;
+                if self.left == 0 {
+                    self.state = State::DataCr;
+                }
+                continue;
+            }
+            at += 1;
+            self.state = self.step(byte)?;
+            if self.state == State::Size(true) && self.line == u32::MAX {
+                return Ok((at, true));
+            }
+        }
+        Ok((at, false))
+    }
+
+    fn step(&mut self, byte: u8) -> Result<State, Malformed> {
+        Ok(match (self.state, byte) {
+            (State::Size(seen), b) if b.is_ascii_hexdigit() => {
+                let digit = u64::from((b as char).to_digit(16).ok_or(Malformed)?);
+                if self.left >> 59 != 0 {
+                    return Err(Malformed);
+                }
+                self.left = self.left << 4 | digit;
+                let _ = seen;
+                State::Size(true)
+            }
+            (State::Size(true), b'\r') | (State::Extension, b'\r') => State::SizeLf,
+            (State::Size(true), b';' | b' ' | b'\t') => State::Extension,
+            (State::Extension, b) if b != b'\n' && b != 0 => {
+                self.count(LINE_MAX)?;
+                State::Extension
+            }
+            (State::SizeLf, b'\n') => {
+                self.line = 0;
+                if self.left == 0 { State::LineStart } else { State::Data }
+            }
+            (State::DataCr, b'\r') => State::DataLf,
+            (State::DataLf, b'\n') => State::Size(false),
+            (State::LineStart, b'\r') => State::EndLf,
+            (State::LineStart | State::Line, b) if b != b'\n' && b != b'\r' && b != 0 => {
+                self.count(TRAILER_MAX)?;
+                State::Line
+            }
+            (State::Line, b'\r') => State::LineLf,
+            (State::LineLf, b'\n') => State::LineStart,
+            (State::EndLf, b'\n') => {
+                // The mark of the end; nothing is scanned after it.
+                self.line = u32::MAX;
+                State::Size(true)
+            }
+            _ => return Err(Malformed),
+        })
+    }
+
+    fn count(&mut self, max: u32) -> Result<(), Malformed> {
+        self.line += 1;
+        if self.line > max { Err(Malformed) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(bytes: &[u8]) -> Result<(usize, bool), Malformed> {
+        Scanner::default().scan(bytes)
+    }
+
+    #[test]
+    fn the_end_is_found_wherever_the_pieces_are_cut() {
+        let body = b"4\r\nWiki\r\n5;a=b\r\npedia\r\n0\r\nX: y\r\n\r\nGET /";
+        let end = body.len() - 5;
+        assert_eq!(whole(body), Ok((end, true)));
+        for cut in 1..end {
+            let mut s = Scanner::default();
+            assert_eq!(s.scan(&body[..cut]), Ok((cut, false)), "cut at {cut}");
+            assert_eq!(s.scan(&body[cut..]), Ok((end - cut, true)), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_strict_is_refused() {
+        for bad in [
+            &b"x\r\n"[..],
+            b"\r\n",
+            b"4\nWiki\r\n",
+            b"4\r\nWikiX",
+            b"4\r\nWiki\rX",
+            b"fffffffffffffffff\r\n",
+            b"0\r\nX: y\n",
+            b"-1\r\n",
+            b"4;\n",
+        ] {
+            assert_eq!(whole(bad), Err(Malformed), "{:?}", String::from_utf8_lossy(bad));
+        }
+    }
+}

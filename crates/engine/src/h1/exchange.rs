@@ -1,0 +1,110 @@
+//! One request and its response, from top to bottom.
+
+use model::term::{Cause, Phase};
+use wire::method::Method;
+
+use super::{Next, answer, forward, headers, request, response, rules};
+use crate::choose::{self, Wish};
+use crate::connect::{self, Failed};
+use crate::session::Client;
+use crate::stream::Stream;
+
+/// How a step ended that did not end the request.
+pub enum Step {
+    /// Go on.
+    Go,
+    /// The request is answered or given up; this becomes of the connection.
+    Done(Next),
+}
+
+/// Serves one request.
+pub async fn run(client: &mut Client) -> Next {
+    let mut stream = Stream::new(client);
+    let next = steps(&mut stream).await;
+    crate::finish::run(&mut stream);
+    next
+}
+
+async fn steps(stream: &mut Stream<'_>) -> Next {
+    match request::read(stream).await {
+        request::Read::Request => {}
+        request::Read::Nothing => return Next::Close,
+        request::Read::Bad(status) => return answer::refuse(stream, status).await,
+    }
+    match rules::frontend(stream).await {
+        Step::Go => {}
+        Step::Done(next) => return next,
+    }
+    let Some(backend) = choose::backend(stream) else {
+        stream.end(Cause::ServerAbort, Phase::Connect);
+        return answer::refuse(stream, 503).await;
+    };
+    stream.set_backend(backend);
+    match rules::backend(stream).await {
+        Step::Go => {}
+        Step::Done(next) => return next,
+    }
+    let mut wish = Wish { fixed: choose::bound(stream), tried: Vec::new() };
+    loop {
+        match once(stream, &mut wish).await {
+            Attempt::Over(next) => return next,
+            Attempt::Again => {}
+        }
+    }
+}
+
+enum Attempt {
+    Over(Next),
+    Again,
+}
+
+/// One attempt at a server: connect, send, receive.
+async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
+    if let Err(failed) = connect::reach(stream, wish).await {
+        return Attempt::Over(unreachable(stream, &failed).await);
+    }
+    if headers::send_request(stream).is_err() {
+        stream.end(Cause::Internal, Phase::Headers);
+        return Attempt::Over(answer::refuse(stream, 500).await);
+    }
+    match forward::until_response(stream).await {
+        forward::Wait::Response => {}
+        forward::Wait::Retry => {
+            if forward::prepare_retry(stream, wish).await {
+                return Attempt::Again;
+            }
+            return Attempt::Over(answer::refuse(stream, 502).await);
+        }
+        forward::Wait::Failed(status) => {
+            return Attempt::Over(match status {
+                Some(s) => answer::refuse(stream, s).await,
+                None => Next::Close,
+            });
+        }
+    }
+    if stream.txn.res.status() == 101 || is_tunnel(stream) {
+        return Attempt::Over(forward::tunnel(stream).await);
+    }
+    match response::process(stream).await {
+        Step::Go => Attempt::Over(forward::body(stream).await),
+        Step::Done(next) => Attempt::Over(next),
+    }
+}
+
+fn is_tunnel(stream: &Stream<'_>) -> bool {
+    stream.txn.req.method_id() == Method::Connect && (200..300).contains(&stream.txn.res.status())
+}
+
+async fn unreachable(stream: &mut Stream<'_>, failed: &Failed) -> Next {
+    let (cause, phase, status) = failed.explain();
+    if let Failed::Redirect(server) = failed {
+        return answer::server_redirect(stream, *server).await;
+    }
+    stream.end(cause, phase);
+    let worker = stream.worker.index;
+    if cause == Cause::ClientAbort {
+        stream.backend().state.back.counters.of(worker).client_aborts.inc();
+        return Next::Close;
+    }
+    answer::refuse(stream, status).await
+}

@@ -1,0 +1,585 @@
+//! From the staged request head to the end of the response: the request's body up, the response down.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use lang::action::Fulfilled;
+use lang::env::Side;
+use model::term::{Cause, Phase};
+use program::Proxy;
+use rt::{Buf, Mono};
+use wire::head::Known;
+use wire::http1::{Limits, ParseError, Parsed, parse_response};
+
+use super::framing::Body;
+use super::{Next, headers, response};
+use crate::captured::{self, Captured};
+use crate::choose::Wish;
+use crate::connect;
+use crate::pump::{Break, End, Framing, Half};
+use crate::stream::Stream;
+
+/// How waiting for a response ended.
+pub enum Wait {
+    /// Its head is there.
+    Response,
+    /// The attempt failed in a way that `retry-on` names.
+    Retry,
+    /// It failed: answer with this status, or close without a word.
+    Failed(Option<u16>),
+}
+
+/// What happened while the head was awaited.
+enum Event {
+    Head,
+    Interim,
+    Bad(ParseError),
+    ServerClosed,
+    ServerTimeout,
+    ClientBroke(Cause),
+    BadBody,
+    Killed(Cause),
+}
+
+/// Sends the request and waits for the head of the final response.
+pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
+    stream.txn.res.clear();
+    stream.txn.res.set_limit(stream.worker.shared.program.global.tune.bufsize);
+    let worker = stream.worker.clone();
+    let back = worker.shared.program.proxy(stream.backend_index());
+    let server_limit = stream.txn.overrides.server.or(back.timeouts.server);
+    let client_limit = stream.txn.overrides.client.or(stream.frontend().timeouts.client);
+    stream.server_timer.set_after(server_limit);
+    stream.client.timer.set_after(client_limit);
+    let mut write_failed = false;
+    let mut told = false;
+    loop {
+        let event = poll_fn(|cx| {
+            if let Some(event) = upload(stream, cx, &mut write_failed, client_limit, server_limit) {
+                return Poll::Ready(event);
+            }
+            if let Poll::Ready(event) = download_head(stream, cx, back, server_limit) {
+                return Poll::Ready(event);
+            }
+            watch_client(stream, cx, back, &mut told);
+            expired(stream, cx)
+        })
+        .await;
+        match event {
+            Event::Head => {
+                response::note(stream);
+                return on_head(stream, back);
+            }
+            Event::Interim => {
+                if !pass_interim(stream).await {
+                    return Wait::Failed(None);
+                }
+            }
+            other => return failed(stream, back, other),
+        }
+    }
+}
+
+/// Moves the request's body; an event only if the request can't go on.
+fn upload(
+    stream: &mut Stream<'_>,
+    cx: &mut Context<'_>,
+    write_failed: &mut bool,
+    client_limit: Option<Duration>,
+    server_limit: Option<Duration>,
+) -> Option<Event> {
+    if let Some(cause) = stream.client.session.kill.get() {
+        return Some(Event::Killed(cause));
+    }
+    let up = stream.upstream.as_ref()?;
+    if *write_failed || (stream.to_server.is_none() && stream.upload.is_received() && stream.http.body_received) {
+        return None;
+    }
+    let client = &mut *stream.client;
+    let half = &mut stream.upload;
+    let moved = half.poll(cx, &client.socket, &mut client.buf, &mut stream.to_server, &up.socket);
+    if half.moved {
+        half.moved = false;
+        stream.http.body_used = half.sent > 0;
+        client.timer.set_after(client_limit);
+        stream.server_timer.set_after(server_limit);
+    }
+    match moved {
+        Poll::Pending => None,
+        Poll::Ready(Ok(_)) => {
+            stream.http.body_received = true;
+            None
+        }
+        // The server stopped reading; it may still have an answer.
+        Poll::Ready(Err(Break::Write(_))) => {
+            *write_failed = true;
+            stream.http.server_keeps = false;
+            None
+        }
+        Poll::Ready(Err(Break::Read(_) | Break::Truncated)) => Some(Event::ClientBroke(Cause::ClientAbort)),
+        Poll::Ready(Err(Break::Malformed)) => Some(Event::BadBody),
+    }
+}
+
+fn download_head(
+    stream: &mut Stream<'_>,
+    cx: &mut Context<'_>,
+    back: &Proxy,
+    server_limit: Option<Duration>,
+) -> Poll<Event> {
+    let Some(up) = stream.upstream.as_mut() else { return Poll::Ready(Event::ServerClosed) };
+    let tune = &stream.worker.shared.program.global.tune;
+    let limits = Limits { head: tune.bufsize.saturating_sub(tune.maxrewrite), fields: tune.maxhdr };
+    loop {
+        if let Some(buf) = up.buf.as_mut().filter(|b| !b.is_empty()) {
+            match parse_response(buf.filled(), &mut stream.txn.res, &limits, back.options.unsafe_response) {
+                Ok(Parsed::Complete { consumed }) => {
+                    buf.consume(consumed);
+                    stream.txn.down.received += consumed as u64;
+                    let status = stream.txn.res.status();
+                    let interim = status < 200 && status != 101;
+                    return Poll::Ready(if interim { Event::Interim } else { Event::Head });
+                }
+                Ok(Parsed::Partial) => {}
+                Err(e) => return Poll::Ready(Event::Bad(e)),
+            }
+        }
+        if up.socket.poll_readable(cx).is_pending() {
+            return Poll::Pending;
+        }
+        let buf = up.buf.get_or_insert_default();
+        if buf.spare() == 0 {
+            buf.compact();
+        }
+        match up.socket.poll_recv(cx, buf.spare_mut()) {
+            Poll::Pending => {
+                if buf.is_empty() {
+                    up.buf = None;
+                }
+                return Poll::Pending;
+            }
+            Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Event::ServerClosed),
+            Poll::Ready(Ok(n)) => {
+                buf.advance(n);
+                stream.server_timer.set_after(server_limit);
+            }
+        }
+    }
+}
+
+/// A client that closes its sending side while it waits tells the server so, if the options have it.
+fn watch_client(stream: &mut Stream<'_>, cx: &mut Context<'_>, back: &Proxy, told: &mut bool) {
+    if *told || !back.options.abortonclose || !stream.http.body_received {
+        return;
+    }
+    if stream.client.socket.poll_hangup(cx).is_ready() {
+        *told = true;
+        stream.http.client_keeps = false;
+        if let Some(up) = &stream.upstream {
+            let _ = up.socket.shutdown_write();
+        }
+    }
+}
+
+fn expired(stream: &mut Stream<'_>, cx: &mut Context<'_>) -> Poll<Event> {
+    // While the client has not sent everything its clock runs, afterwards the server's.
+    if !stream.http.body_received
+        && !stream.upload.blocked
+        && stream.client.timer.poll_expired(cx).is_ready()
+    {
+        return Poll::Ready(Event::ClientBroke(Cause::ClientTimeout));
+    }
+    stream.server_timer.poll_expired(cx).map(|()| Event::ServerTimeout)
+}
+
+/// Passes a 1xx response on.
+async fn pass_interim(stream: &mut Stream<'_>) -> bool {
+    let wanted = stream.txn.req.version() >= wire::method::Version::HTTP_11;
+    if wanted {
+        let worker = stream.worker.clone();
+        let mut out = Vec::new();
+        headers::write_response(stream, &mut out);
+        drop(worker);
+        if stream.client.socket.send_all(&out).await.is_err() {
+            stream.end(Cause::ClientAbort, Phase::Headers);
+            return false;
+        }
+        stream.txn.down.sent += out.len() as u64;
+    }
+    stream.txn.res.clear();
+    true
+}
+
+fn on_head(stream: &mut Stream<'_>, back: &Proxy) -> Wait {
+    let status = stream.txn.res.status();
+    if back.retry_on.statuses.contains(&status) && may_retry(stream, back) {
+        return Wait::Retry;
+    }
+    stream.txn.has_res = true;
+    stream.txn.times.response = Some(rt::now());
+    Wait::Response
+}
+
+fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
+    let worker = stream.worker.index;
+    let retry = &back.retry_on;
+    let received = stream.upstream.as_ref().is_some_and(|u| u.buf.as_ref().is_some_and(|b| !b.is_empty()));
+    match event {
+        Event::Head | Event::Interim => Wait::Response,
+        Event::ServerClosed => {
+            let wanted = if received { retry.junk_response } else { retry.empty_response };
+            if wanted && may_retry(stream, back) {
+                return Wait::Retry;
+            }
+            let reused = stream.upstream.as_ref().is_some_and(|u| u.reused);
+            if reused && !received && !stream.txn.first_request {
+                // The client sent this on a kept connection: it retries what was lost on one.
+                stream.txn.silent = true;
+                return Wait::Failed(None);
+            }
+            count_response_error(stream, back, worker);
+            stream.end(Cause::ServerAbort, Phase::Headers);
+            Wait::Failed(Some(502))
+        }
+        Event::Bad(e) => {
+            capture(stream, &e);
+            if retry.junk_response && may_retry(stream, back) {
+                return Wait::Retry;
+            }
+            count_response_error(stream, back, worker);
+            stream.end(Cause::Proxy, Phase::Headers);
+            Wait::Failed(Some(502))
+        }
+        Event::ServerTimeout => {
+            if retry.response_timeout && may_retry(stream, back) {
+                return Wait::Retry;
+            }
+            count_response_error(stream, back, worker);
+            stream.end(Cause::ServerTimeout, if stream.http.body_received { Phase::Headers } else { Phase::Data });
+            Wait::Failed(Some(504))
+        }
+        Event::ClientBroke(cause) => {
+            client_abort(stream, back);
+            stream.end(cause, Phase::Data);
+            Wait::Failed(Some(if cause == Cause::ClientTimeout { 408 } else { 400 }))
+        }
+        Event::BadBody => {
+            stream.frontend().state.front.counters.of(worker).req_errors.inc();
+            stream.end(Cause::Proxy, Phase::Data);
+            Wait::Failed(Some(400))
+        }
+        Event::Killed(cause) => {
+            stream.end(cause, Phase::Headers);
+            Wait::Failed(Some(503))
+        }
+    }
+}
+
+fn count_response_error(stream: &Stream<'_>, back: &Proxy, worker: usize) {
+    back.state.back.counters.of(worker).resp_errors.inc();
+    if let Some(p) = &stream.place {
+        p.config().state.counters.of(worker).resp_errors.inc();
+    }
+}
+
+fn client_abort(stream: &Stream<'_>, back: &Proxy) {
+    let worker = stream.worker.index;
+    back.state.back.counters.of(worker).client_aborts.inc();
+    if let Some(p) = &stream.place {
+        p.config().state.counters.of(worker).client_aborts.inc();
+    }
+}
+
+fn capture(stream: &Stream<'_>, e: &ParseError) {
+    let conn = stream.client.conn();
+    let bytes = stream.upstream.as_ref().and_then(|u| u.buf.as_ref()).map(Buf::filled).unwrap_or_default();
+    let captured = Captured {
+        response: true,
+        date: rt::wall(),
+        frontend: conn.frontend,
+        backend: stream.txn.backend,
+        server: stream.txn.server,
+        src: conn.src.get(),
+        session: conn.serial,
+        position: e.position,
+        state: e.state.as_str(),
+        text: e.kind.as_str(),
+        bytes: bytes[..bytes.len().min(captured::KEPT)].into(),
+    };
+    captured::keep(&stream.worker, captured);
+}
+
+/// Whether the request can be sent once more.
+fn may_retry(stream: &Stream<'_>, back: &Proxy) -> bool {
+    let retries = stream.txn.overrides.retries.unwrap_or(back.retries);
+    let whole = matches!(stream.http.request_body, Body::None) || !stream.http.body_used;
+    whole && stream.txn.retries < retries && !stream.txn.decisions.no_l7_retry
+}
+
+/// Gets ready for another attempt after `retry-on` applied.
+pub async fn prepare_retry(stream: &mut Stream<'_>, wish: &mut Wish) -> bool {
+    let server = stream.txn.server;
+    stream.upstream = None;
+    stream.to_server = None;
+    stream.txn.res.clear();
+    stream.txn.has_res = false;
+    connect::count_l7_retry(stream, server, wish);
+    true
+}
+
+/// Sends the staged response head and the body behind it, and what remains of the request's body.
+pub async fn body(stream: &mut Stream<'_>) -> Next {
+    let worker = stream.worker.clone();
+    let back = worker.shared.program.proxy(stream.backend_index());
+    let front = worker.shared.program.proxy(stream.client.conn().frontend);
+    let framing = stream.http.response_body.framing();
+    let mut down = Half::new(framing);
+    let outcome = exchange(stream, &mut down, front, back, false).await;
+    stream.txn.down.received += down.received;
+    stream.txn.down.sent += down.sent;
+    finish_body(stream, &down, outcome)
+}
+
+/// How the exchange of bodies ended.
+enum Outcome {
+    Done,
+    Client(Cause),
+    Server(Cause),
+    Malformed,
+    Killed(Cause),
+}
+
+fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
+    let worker = stream.worker.clone();
+    let back = worker.shared.program.proxy(stream.backend_index());
+    match outcome {
+        Outcome::Done => {
+            let clean = stream.upstream.as_ref().is_some_and(|u| u.buf.as_ref().is_none_or(Buf::is_empty));
+            if stream.http.server_keeps && stream.http.body_received && clean && !down.eof {
+                connect::park(stream);
+            }
+            stream.upstream = None;
+            if stream.http.next_keeps && stream.http.body_received { Next::KeepAlive } else { Next::Close }
+        }
+        Outcome::Client(cause) => {
+            client_abort(stream, back);
+            stream.end(cause, Phase::Data);
+            Next::Close
+        }
+        Outcome::Server(cause) => {
+            back.state.back.counters.of(worker.index).server_aborts.inc();
+            if let Some(p) = &stream.place {
+                p.config().state.counters.of(worker.index).server_aborts.inc();
+            }
+            stream.end(cause, Phase::Data);
+            Next::Close
+        }
+        Outcome::Malformed => {
+            count_response_error(stream, back, worker.index);
+            stream.end(Cause::Proxy, Phase::Data);
+            Next::Close
+        }
+        Outcome::Killed(cause) => {
+            stream.end(cause, Phase::Data);
+            Next::Close
+        }
+    }
+}
+
+/// Moves both directions until the response is through.
+async fn exchange(stream: &mut Stream<'_>, down: &mut Half, front: &Proxy, back: &Proxy, tunnel: bool) -> Outcome {
+    let tunnel_limit = stream.txn.overrides.tunnel.or(back.timeouts.tunnel).filter(|_| tunnel);
+    let client_limit = tunnel_limit.or(stream.txn.overrides.client.or(front.timeouts.client));
+    let server_limit = tunnel_limit.or(stream.txn.overrides.server.or(back.timeouts.server));
+    stream.client.timer.set_after(client_limit);
+    stream.server_timer.set_after(server_limit);
+    let mut up_done = !tunnel && stream.http.body_received && stream.to_server.is_none();
+    let mut down_done = false;
+    poll_fn(|cx| {
+        if let Some(cause) = stream.client.session.kill.get() {
+            return Poll::Ready(Outcome::Killed(cause));
+        }
+        let Some(up) = stream.upstream.as_mut() else { return Poll::Ready(Outcome::Done) };
+        let client = &mut *stream.client;
+        if !down_done {
+            let r = down.poll(cx, &up.socket, &mut up.buf, &mut stream.to_client, &client.socket);
+            match r {
+                Poll::Ready(Ok(_)) if !tunnel => return Poll::Ready(Outcome::Done),
+                Poll::Ready(Ok(End::Closed | End::Complete)) => {
+                    down_done = true;
+                    let _ = client.socket.shutdown_write();
+                    let fin = front.timeouts.client_fin.or(client_limit);
+                    client.timer.set_after(fin);
+                }
+                Poll::Ready(Err(Break::Write(_))) => return Poll::Ready(Outcome::Client(Cause::ClientAbort)),
+                Poll::Ready(Err(Break::Read(_) | Break::Truncated)) => {
+                    return Poll::Ready(Outcome::Server(Cause::ServerAbort));
+                }
+                Poll::Ready(Err(Break::Malformed)) => return Poll::Ready(Outcome::Malformed),
+                Poll::Pending => {}
+            }
+        }
+        if !up_done {
+            let half = &mut stream.upload;
+            match half.poll(cx, &client.socket, &mut client.buf, &mut stream.to_server, &up.socket) {
+                Poll::Ready(Ok(End::Complete)) => {
+                    up_done = true;
+                    stream.http.body_received = true;
+                }
+                Poll::Ready(Ok(End::Closed)) => {
+                    up_done = true;
+                    stream.http.body_received = true;
+                    let _ = up.socket.shutdown_write();
+                    stream.server_timer.set_after(back.timeouts.server_fin.or(server_limit));
+                }
+                // The server takes no more; its response may still be on its way.
+                Poll::Ready(Err(Break::Write(_))) => {
+                    up_done = true;
+                    stream.http.server_keeps = false;
+                    stream.http.next_keeps = false;
+                }
+                Poll::Ready(Err(_)) => return Poll::Ready(Outcome::Client(Cause::ClientAbort)),
+                Poll::Pending => {}
+            }
+        }
+        if tunnel && up_done && down_done {
+            return Poll::Ready(Outcome::Done);
+        }
+        if std::mem::take(&mut down.moved) | std::mem::take(&mut stream.upload.moved) {
+            client.timer.set_after(client_limit);
+            stream.server_timer.set_after(server_limit);
+        }
+        // The clock of the side that is being waited for.
+        let waits_client = down.blocked || tunnel || !up_done && !stream.upload.blocked;
+        if waits_client && client.timer.poll_expired(cx).is_ready() {
+            return Poll::Ready(Outcome::Client(Cause::ClientTimeout));
+        }
+        let waits_server = !down.blocked || tunnel;
+        if waits_server && stream.server_timer.poll_expired(cx).is_ready() {
+            return Poll::Ready(Outcome::Server(Cause::ServerTimeout));
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// After 101 or a 2xx to CONNECT: bytes both ways until both sides are done.
+pub async fn tunnel(stream: &mut Stream<'_>) -> Next {
+    let worker = stream.worker.clone();
+    let back = worker.shared.program.proxy(stream.backend_index());
+    let front = worker.shared.program.proxy(stream.client.conn().frontend);
+    stream.http.server_keeps = false;
+    if let super::exchange::Step::Done(next) = response::tunnel(stream).await {
+        return next;
+    }
+    let mut down = Half::new(Framing::Close);
+    let sent_before = stream.upload.sent;
+    stream.upload = Half::new(Framing::Close);
+    stream.upload.sent = sent_before;
+    let outcome = exchange(stream, &mut down, front, back, true).await;
+    stream.txn.down.received += down.received;
+    stream.txn.down.sent += down.sent;
+    finish_body(stream, &down, outcome);
+    Next::Close
+}
+
+/// Waits for more bytes of the request until the deadline; whether more came.
+pub async fn more_data(stream: &mut Stream<'_>, deadline: Option<Mono>) -> bool {
+    if stream.client.buf.as_ref().is_some_and(Buf::is_full) {
+        return false;
+    }
+    stream.client.timer.set(deadline);
+    matches!(stream.client.receive().await, Ok(n) if n > 0)
+}
+
+/// Waits until enough of a body is there.
+pub async fn wait_body(stream: &mut Stream<'_>, side: Side, time: Duration, at_least: Option<u64>) -> Fulfilled {
+    if side == Side::Response {
+        return wait_response_body(stream, time, at_least).await;
+    }
+    let deadline = rt::now() + time;
+    if !stream.http.body_received {
+        invite(stream).await;
+    }
+    loop {
+        let there = stream.client.buf.as_ref().map_or(0, Buf::len) as u64;
+        if is_whole(stream) || at_least.is_some_and(|n| there >= n) {
+            return Fulfilled::Done;
+        }
+        if stream.client.buf.as_ref().is_some_and(Buf::is_full) {
+            return Fulfilled::Done;
+        }
+        stream.client.timer.set(Some(deadline));
+        match stream.client.receive().await {
+            Ok(n) if n > 0 => {}
+            Err(e) if e.kind() == std::io::ErrorKind::TimedOut => return Fulfilled::TimedOut,
+            Err(e) if e.kind() == std::io::ErrorKind::OutOfMemory => return Fulfilled::Done,
+            _ => return Fulfilled::Failed,
+        }
+    }
+}
+
+/// A client that asked leave to send its body gets it, for here it is waited for (RFC 9110 section 10.1.1).
+async fn invite(stream: &mut Stream<'_>) {
+    if stream.txn.req.has(Known::Expect) && !stream.client.has_input() {
+        let _ = stream.client.socket.send_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
+        stream.txn.req.remove_all(Known::Expect);
+    }
+}
+
+/// Whether the request's body is whole in the buffer.
+fn is_whole(stream: &Stream<'_>) -> bool {
+    let data = stream.client.buf.as_ref().map(Buf::filled).unwrap_or_default();
+    match stream.http.request_body {
+        Body::None => true,
+        Body::Length(n) => data.len() as u64 >= n,
+        Body::Chunked => super::chunks::Scanner::default().scan(data).is_ok_and(|(_, end)| end),
+        Body::Close => false,
+    }
+}
+
+async fn wait_response_body(stream: &mut Stream<'_>, time: Duration, at_least: Option<u64>) -> Fulfilled {
+    let mut timer = rt::Timer::at(rt::now() + time);
+    let Some(up) = stream.upstream.as_mut() else { return Fulfilled::Failed };
+    let want = match stream.http.response_body {
+        Body::None => return Fulfilled::Done,
+        Body::Length(n) => n,
+        Body::Chunked | Body::Close => u64::MAX,
+    };
+    let want = want.min(at_least.unwrap_or(u64::MAX));
+    poll_fn(|cx| {
+        loop {
+            let buf = up.buf.get_or_insert_default();
+            buf.compact();
+            let chunked_end = matches!(stream.http.response_body, Body::Chunked)
+                && super::chunks::Scanner::default().scan(buf.filled()).is_ok_and(|(_, end)| end);
+            if buf.len() as u64 >= want || chunked_end || buf.is_full() {
+                return Poll::Ready(Fulfilled::Done);
+            }
+            match up.socket.poll_recv(cx, buf.spare_mut()) {
+                Poll::Ready(Ok(n)) if n > 0 => buf.advance(n),
+                Poll::Ready(_) => return Poll::Ready(Fulfilled::Done),
+                Poll::Pending => return timer.poll_expired(cx).map(|()| Fulfilled::TimedOut),
+            }
+        }
+    })
+    .await
+}
+
+/// `option http-buffer-request`: waits for the body, or as much of it as fits; whether it came in time.
+pub async fn buffer_body(stream: &mut Stream<'_>, proxy: &Proxy) -> bool {
+    let limit = proxy.timeouts.http_request.or(stream.frontend().timeouts.client);
+    let time = limit.unwrap_or(Duration::from_secs(86_400));
+    match wait_body(stream, Side::Request, time, None).await {
+        Fulfilled::Done => true,
+        Fulfilled::TimedOut => {
+            stream.end(Cause::ClientTimeout, Phase::Data);
+            false
+        }
+        Fulfilled::Failed => {
+            stream.end(Cause::ClientAbort, Phase::Data);
+            false
+        }
+    }
+}

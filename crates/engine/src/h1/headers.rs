@@ -1,0 +1,238 @@
+//! Heads on their way: what is removed and added before a request goes to a server, and before a
+//! response goes to a client.
+
+use std::io::Write;
+
+use model::Peer;
+use program::Proxy;
+use program::options::{AddressHeader, Connection};
+use rt::Buf;
+use wire::head::{Head, Known};
+use wire::method::{Method, Version};
+
+use super::Next;
+use super::framing::{self, Body};
+use crate::stream::Stream;
+
+/// The head does not fit a buffer.
+#[derive(Debug)]
+pub struct TooLarge;
+
+/// Prepares the request head for the server and stages its bytes.
+///
+/// # Errors
+/// The head became too large.
+pub fn send_request(stream: &mut Stream<'_>) -> Result<(), TooLarge> {
+    let worker = stream.worker.clone();
+    let program = &worker.shared.program;
+    if !stream.http.edited {
+        stream.http.edited = true;
+        edit_request(stream);
+    }
+    let proxy = program.proxy(stream.backend_index());
+    crate::persist::name_header(stream, proxy);
+    let adjust = proxy.options.case_adjust_server.then_some(&*program.global.case_adjust);
+    let done = worker.with_scratch(|out| {
+        write_head(&stream.txn.req, adjust, out);
+        stage(&mut stream.to_server, out)
+    });
+    done.then_some(()).ok_or(TooLarge)
+}
+
+/// Appends bytes to what is to be sent; whether they fit.
+fn stage(staged: &mut Option<Buf>, bytes: &[u8]) -> bool {
+    let buf = staged.get_or_insert_default();
+    if buf.spare() < bytes.len() {
+        buf.compact();
+    }
+    buf.push(bytes) == bytes.len()
+}
+
+fn edit_request(stream: &mut Stream<'_>) {
+    let worker = stream.worker.clone();
+    let program = &worker.shared.program;
+    let (front, back) = (program.proxy(stream.client.conn().frontend), program.proxy(stream.backend_index()));
+    crate::persist::clean_request(stream, back);
+    let upgrade = framing::upgrade(&stream.txn.req);
+    let keep_server = keeps_server(front, back);
+    let (src, dst) = (stream.src(), stream.dst());
+    let req = &mut stream.txn.req;
+    hop_by_hop(req);
+    let for_ = back.forwardfor.as_ref().or(front.forwardfor.as_ref());
+    // The frontend's settings count where the backend has none; both may forbid by `if-none`.
+    address_header(req, for_, src);
+    address_header(req, back.originalto.as_ref().or(front.originalto.as_ref()), dst);
+    if upgrade {
+        let _ = req.append(b"connection", b"Upgrade");
+    } else if !keep_server {
+        let _ = req.append(b"connection", b"close");
+    } else if req.version() < Version::HTTP_11 {
+        let _ = req.append(b"connection", b"keep-alive");
+    }
+    if front.unique_id_header.is_some() || front.forwarded.is_some() || back.forwarded.is_some() {
+        super::forwarded::add(stream, front, back);
+    }
+}
+
+/// Fields that concern one connection only.
+fn hop_by_hop(head: &mut Head) {
+    if head.has(Known::Connection) {
+        head.remove_all(Known::Connection);
+    }
+    if head.has(Known::KeepAlive) {
+        head.remove_all(Known::KeepAlive);
+    }
+    if head.has(Known::ProxyConnection) {
+        head.remove_all(Known::ProxyConnection);
+    }
+}
+
+fn address_header(req: &mut Head, setting: Option<&AddressHeader>, peer: Peer) {
+    let Some(setting) = setting else { return };
+    let Some(ip) = peer.ip() else { return };
+    if setting.if_none && req.has(&*setting.name) {
+        return;
+    }
+    if setting.except.is_some_and(|(net, bits)| covers(net, bits, ip)) {
+        return;
+    }
+    let mut text = [0u8; 48];
+    let mut rest = &mut text[..];
+    let room = rest.len();
+    if write!(rest, "{ip}").is_ok() {
+        let n = room - rest.len();
+        let _ = req.append(&setting.name, &text[..n]);
+    }
+}
+
+fn covers(net: std::net::IpAddr, bits: u8, ip: std::net::IpAddr) -> bool {
+    use std::net::IpAddr::{V4, V6};
+    match (net, ip) {
+        (V4(n), V4(i)) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);
+            u32::from(n) & mask == u32::from(i) & mask
+        }
+        (V6(n), V6(i)) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(bits.min(128))).unwrap_or(0);
+            u128::from(n) & mask == u128::from(i) & mask
+        }
+        _ => false,
+    }
+}
+
+/// Whether the connection to the server may be kept after the response.
+pub fn keeps_server(front: &Proxy, back: &Proxy) -> bool {
+    front.options.connection.max(back.options.connection) == Connection::KeepAlive
+}
+
+/// Whether the client's connection may be kept, as far as the request and the options say.
+pub fn may_keep_client(stream: &Stream<'_>) -> bool {
+    let front = stream.frontend();
+    let close = front.options.connection.max(stream.backend().options.connection) == Connection::Close;
+    let stopping = stream.worker.shared.program.world.process.stopping.load(std::sync::atomic::Ordering::Relaxed);
+    stream.txn.has_req && stream.http.client_keeps && !close && !stopping && !stream.client.socket.is_hung_up()
+}
+
+/// Whether nothing of the request remains to be received.
+pub fn request_is_over(stream: &Stream<'_>) -> bool {
+    stream.http.body_received
+}
+
+/// Sets `Connection` of a response for what is to become of the client connection.
+pub fn client_connection(stream: &mut Stream<'_>, next: Next) {
+    let old = stream.txn.has_req && stream.txn.req.version() < Version::HTTP_11;
+    let res = &mut stream.txn.res;
+    match next {
+        Next::Close => {
+            let _ = res.append(b"connection", b"close");
+        }
+        Next::KeepAlive if old => {
+            let _ = res.append(b"connection", b"keep-alive");
+        }
+        Next::KeepAlive => {}
+    }
+}
+
+/// Prepares a server's response head for the client and stages its bytes.
+///
+/// # Errors
+/// The head became too large.
+pub fn send_response(stream: &mut Stream<'_>, next: Next) -> Result<(), TooLarge> {
+    hop_by_hop(&mut stream.txn.res);
+    client_connection(stream, next);
+    let worker = stream.worker.clone();
+    let done = worker.with_scratch(|out| {
+        write_response(stream, out);
+        stage(&mut stream.to_client, out)
+    });
+    done.then_some(()).ok_or(TooLarge)
+}
+
+/// Stages the head of a response that opens a tunnel.
+///
+/// # Errors
+/// The head became too large.
+pub fn send_tunnel(stream: &mut Stream<'_>, upgrade: bool) -> Result<(), TooLarge> {
+    hop_by_hop(&mut stream.txn.res);
+    if upgrade {
+        let _ = stream.txn.res.append(b"connection", b"Upgrade");
+    }
+    let worker = stream.worker.clone();
+    let done = worker.with_scratch(|out| {
+        write_response(stream, out);
+        stage(&mut stream.to_client, out)
+    });
+    done.then_some(()).ok_or(TooLarge)
+}
+
+/// Appends the response head as the client is to see it.
+pub fn write_response(stream: &mut Stream<'_>, out: &mut Vec<u8>) {
+    let worker = stream.worker.clone();
+    let program = &worker.shared.program;
+    let front = program.proxy(stream.client.conn().frontend);
+    let adjust = front.options.case_adjust_client.then_some(&*program.global.case_adjust);
+    // We speak HTTP/1.1 whatever the server or the client speaks (RFC 9110 section 6.2).
+    stream.txn.res.set_version(Version::HTTP_11);
+    write_head(&stream.txn.res, adjust, out);
+}
+
+/// Appends a head in HTTP/1 form, names as `adjust` has them.
+pub fn write_head(head: &Head, adjust: Option<&[(Box<[u8]>, Box<[u8]>)]>, out: &mut Vec<u8>) {
+    if head.is_request() {
+        out.extend_from_slice(head.method());
+        out.push(b' ');
+        out.extend_from_slice(head.target());
+        out.push(b' ');
+        // A request of an older version is passed on as HTTP/1.1 unless it is 1.0.
+        out.extend_from_slice(head.version().as_str().as_bytes());
+    } else {
+        out.extend_from_slice(head.version().as_str().as_bytes());
+        out.push(b' ');
+        lang::sample::append_int(out, head.status().into());
+        out.push(b' ');
+        out.extend_from_slice(head.reason());
+    }
+    out.extend_from_slice(b"\r\n");
+    for (_, name, value) in head.fields() {
+        let name = adjust.map_or(name, |map| adjusted(map, name));
+        out.extend_from_slice(name);
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn adjusted<'a>(map: &'a [(Box<[u8]>, Box<[u8]>)], name: &'a [u8]) -> &'a [u8] {
+    map.iter().find(|(lower, _)| lower.eq_ignore_ascii_case(name)).map_or(name, |(_, to)| to)
+}
+
+/// Notes what the request head says of framing and connection, before rules change it.
+pub fn note_request(stream: &mut Stream<'_>) {
+    let body = framing::of_request(&stream.txn.req);
+    let tunnel = stream.txn.req.method_id() == Method::Connect;
+    stream.http.client_keeps = framing::keeps(&stream.txn.req) && !tunnel;
+    stream.http.body_received = matches!(body, Body::None);
+    stream.http.request_body = body;
+    stream.upload = crate::pump::Half::new(body.framing());
+}

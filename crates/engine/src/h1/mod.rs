@@ -1,0 +1,96 @@
+//! HTTP/1 towards the client: one request after the other on a connection.
+//!
+//! The task of a connection is small while it waits for a request: everything a request needs lives in
+//! a future in recycled memory that is made when the first byte has come.
+
+mod answer;
+mod exchange;
+mod forward;
+mod forwarded;
+pub mod chunks;
+pub mod framing;
+mod headers;
+mod request;
+mod response;
+mod rules;
+
+use std::future::poll_fn;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+
+use crate::session::Client;
+
+/// What becomes of the client connection after a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Another request may follow.
+    KeepAlive,
+    /// It is closed.
+    Close,
+}
+
+/// Serves the requests of a connection until it ends.
+pub async fn serve(mut client: Client) {
+    client.conn().http_major.set(1);
+    loop {
+        if !client.has_input() && !idle(&mut client).await {
+            return;
+        }
+        if rt::boxed(exchange::run(&mut client)).await == Next::Close {
+            close(&client).await;
+            return;
+        }
+        if client.buf.as_ref().is_some_and(rt::Buf::is_empty) {
+            client.buf = None;
+        }
+    }
+}
+
+/// Waits for the first byte of a request; whether there is one to read.
+async fn idle(client: &mut Client) -> bool {
+    let first = client.conn().requests.get() == 0;
+    let timeouts = &client.frontend().timeouts;
+    let limit = if first {
+        timeouts.http_request.or(timeouts.client)
+    } else {
+        timeouts.http_keep_alive.or(timeouts.http_request).or(timeouts.client)
+    };
+    client.timer.set_after(limit);
+    // A connection that never said a word is a failed request when its time is over; the request itself says so.
+    client.session.idle.set(!first);
+    let (socket, timer, session) = (&client.socket, &mut client.timer, &client.session);
+    let stopping = &client.worker.shared.program.world.process.stopping;
+    let readable = poll_fn(|cx| {
+        if session.kill.get().is_some() || (!first && stopping.load(Relaxed)) {
+            return Poll::Ready(false);
+        }
+        if socket.poll_readable(cx).is_ready() {
+            return Poll::Ready(true);
+        }
+        timer.poll_expired(cx).map(|()| first)
+    });
+    readable.await
+}
+
+/// Closes so that the client can still read what was sent: unread input would turn the close into a reset.
+async fn close(client: &Client) {
+    if client.socket.is_hung_up() || !client.has_input() && !client.socket.is_readable() {
+        return;
+    }
+    if client.socket.shutdown_write().is_err() {
+        return;
+    }
+    let mut sink = [0u8; 4096];
+    let mut timer = rt::Timer::at(rt::now() + std::time::Duration::from_secs(1));
+    let mut left = 256 * 1024usize;
+    poll_fn(|cx| {
+        loop {
+            match client.socket.poll_recv(cx, &mut sink) {
+                Poll::Ready(Ok(n)) if n > 0 && n <= left => left -= n,
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => return timer.poll_expired(cx),
+            }
+        }
+    })
+    .await;
+}

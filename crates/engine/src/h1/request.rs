@@ -1,0 +1,189 @@
+//! Reading the head of a request.
+
+use std::io;
+
+use model::term::{Cause, Phase};
+use wire::http1::{Limits, ParseError, Parsed, parse_request};
+
+use crate::captured::{self, Captured};
+use crate::stream::Stream;
+
+/// What came.
+pub enum Read {
+    /// A request.
+    Request,
+    /// Nothing that deserves an answer.
+    Nothing,
+    /// Something to be answered with this status.
+    Bad(u16),
+}
+
+/// Reads a request head into the transaction.
+pub async fn read(stream: &mut Stream<'_>) -> Read {
+    begin(stream);
+    loop {
+        if stream.client.has_input() {
+            note_first_byte(stream);
+            match parse(stream) {
+                Ok(Parsed::Complete { consumed }) => return complete(stream, consumed),
+                Ok(Parsed::Partial) => {}
+                Err(e) => return bad(stream, &e),
+            }
+        }
+        match stream.client.receive().await {
+            Ok(0) => return closed(stream),
+            Ok(_) => {}
+            Err(e) => return failed(stream, &e),
+        }
+    }
+}
+
+fn begin(stream: &mut Stream<'_>) {
+    let conn = stream.client.conn();
+    // Idle time of the first request starts when handshakes were done.
+    let idle_from = if stream.txn.first_request { conn.handshake_done.get() } else { conn.idle_since.get() };
+    stream.txn.times.idle_from = Some(idle_from);
+    stream.txn.req.set_limit(stream.worker.shared.program.global.tune.bufsize);
+    if stream.client.has_input() {
+        let limit = request_timeout(stream);
+        stream.client.timer.set_after(limit);
+    }
+}
+
+fn request_timeout(stream: &Stream<'_>) -> Option<std::time::Duration> {
+    let t = &stream.frontend().timeouts;
+    t.http_request.or(t.client)
+}
+
+fn note_first_byte(stream: &mut Stream<'_>) {
+    if stream.txn.times.first_byte.is_some() {
+        return;
+    }
+    stream.txn.times.first_byte = Some(rt::now());
+    stream.txn.times.request_date = Some(rt::wall());
+    // The time to wait for a request is over; the time for the request to be complete starts.
+    if !stream.txn.first_request {
+        let limit = request_timeout(stream);
+        stream.client.timer.set_after(limit);
+    }
+}
+
+fn limits(stream: &Stream<'_>) -> Limits {
+    let tune = &stream.worker.shared.program.global.tune;
+    Limits { head: tune.bufsize.saturating_sub(tune.maxrewrite), fields: tune.maxhdr }
+}
+
+fn parse(stream: &mut Stream<'_>) -> Result<Parsed, ParseError> {
+    let limits = limits(stream);
+    let relax = stream.frontend().options.unsafe_request;
+    let Some(buf) = &stream.client.buf else { return Ok(Parsed::Partial) };
+    parse_request(buf.filled(), &mut stream.txn.req, &limits, relax)
+}
+
+fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
+    if let Some(buf) = &mut stream.client.buf {
+        buf.consume(consumed);
+    }
+    let worker = stream.worker.clone();
+    let program = &worker.shared.program;
+    let txn = &mut stream.txn;
+    txn.has_req = true;
+    txn.up.received += consumed as u64;
+    txn.times.request = Some(rt::now());
+    let max = program.global.tune.logurilen;
+    let version = txn.req.version().as_str().as_bytes();
+    txn.line.set(txn.req.method(), txn.req.target(), version, max);
+    super::headers::note_request(stream);
+    let front = &stream.frontend().state.front;
+    front.request_rate.add(rt::now().as_millis());
+    front.counters.of(worker.index).requests.inc();
+    program.world.process.counters.of(worker.index).requests.inc();
+    Read::Request
+}
+
+fn bad(stream: &mut Stream<'_>, e: &ParseError) -> Read {
+    capture(stream, e);
+    stream.end(Cause::Proxy, Phase::Request);
+    count_error(stream);
+    Read::Bad(e.kind.status())
+}
+
+fn capture(stream: &Stream<'_>, e: &ParseError) {
+    let conn = stream.client.conn();
+    let bytes = stream.client.buf.as_ref().map(|b| b.filled()).unwrap_or_default();
+    captured::keep(
+        &stream.worker,
+        Captured {
+            response: false,
+            date: rt::wall(),
+            frontend: conn.frontend,
+            backend: None,
+            server: None,
+            src: conn.src.get(),
+            session: conn.serial,
+            position: e.position,
+            state: e.state.as_str(),
+            text: e.kind.as_str(),
+            bytes: bytes[..bytes.len().min(captured::KEPT)].into(),
+        },
+    );
+}
+
+fn count_error(stream: &Stream<'_>) {
+    let worker = stream.worker.index;
+    let proxy = stream.frontend();
+    proxy.state.front.counters.of(worker).req_errors.inc();
+    let listener = stream.client.conn().listener as usize;
+    proxy.binds[listener].state.counters.of(worker).req_errors.inc();
+}
+
+/// The client closed before its request was complete.
+fn closed(stream: &mut Stream<'_>) -> Read {
+    let silent = !stream.client.has_input();
+    // A client that ends an idle connection does what it should.
+    if silent && !stream.txn.first_request {
+        stream.txn.silent = true;
+        return Read::Nothing;
+    }
+    stream.end(Cause::ClientAbort, Phase::Request);
+    if silent && stream.frontend().options.http_ignore_probes {
+        stream.txn.silent = true;
+        return Read::Nothing;
+    }
+    count_error(stream);
+    stream.txn.null = silent;
+    Read::Bad(400)
+}
+
+fn failed(stream: &mut Stream<'_>, e: &io::Error) -> Read {
+    let silent = !stream.client.has_input();
+    match e.kind() {
+        io::ErrorKind::TimedOut => {
+            stream.end(Cause::ClientTimeout, Phase::Request);
+            if silent && stream.frontend().options.http_ignore_probes {
+                stream.txn.silent = true;
+                return Read::Nothing;
+            }
+            count_error(stream);
+            stream.txn.null = silent;
+            Read::Bad(408)
+        }
+        io::ErrorKind::OutOfMemory => {
+            stream.end(Cause::Proxy, Phase::Request);
+            count_error(stream);
+            Read::Bad(400)
+        }
+        io::ErrorKind::ConnectionAborted => {
+            stream.end(Cause::Killed, Phase::Request);
+            Read::Nothing
+        }
+        _ => {
+            stream.end(Cause::ClientAbort, Phase::Request);
+            if !silent {
+                count_error(stream);
+            }
+            stream.txn.null = silent;
+            Read::Nothing
+        }
+    }
+}

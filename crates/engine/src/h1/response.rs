@@ -1,0 +1,93 @@
+//! The response head: checks, persistence, rules, then on its way.
+
+use lang::env::Side;
+use model::term::{Cause, Phase};
+use program::options::Connection;
+
+use super::exchange::Step;
+use super::framing::{self, Body};
+use super::{Next, answer, headers, rules};
+use crate::stream::Stream;
+
+/// Processes a complete final response head and stages it for the client.
+pub async fn process(stream: &mut Stream<'_>) -> Step {
+    let worker = stream.worker.clone();
+    let program = &worker.shared.program;
+    let back = program.proxy(stream.backend_index());
+    let front_index = stream.client.conn().frontend;
+    let front = program.proxy(front_index);
+    for proxy in both(stream, back, front) {
+        if let Step::Done(next) = run(stream, proxy).await {
+            return Step::Done(next);
+        }
+    }
+    crate::persist::response(stream, back);
+    answer::after_response_rules(stream);
+    let body = stream.http.response_body;
+    let keep = headers::may_keep_client(stream) && !matches!(body, Body::Close);
+    let next = if keep { Next::KeepAlive } else { Next::Close };
+    stream.http.next_keeps = keep;
+    stream.txn.status = stream.txn.res.status();
+    if headers::send_response(stream, next).is_err() {
+        stream.to_client = None;
+        stream.end(Cause::Proxy, Phase::Headers);
+        return Step::Done(answer::refuse(stream, 502).await);
+    }
+    Step::Go
+}
+
+fn both<'p>(stream: &Stream<'_>, back: &'p program::Proxy, front: &'p program::Proxy) -> Vec<&'p program::Proxy> {
+    let mut list = Vec::new();
+    if has_rules(back) {
+        list.push(back);
+    }
+    if stream.txn.backend.is_some_and(|b| b != stream.client.conn().frontend) && has_rules(front) {
+        list.push(front);
+    }
+    list
+}
+
+fn has_rules(proxy: &program::Proxy) -> bool {
+    !proxy.rules.http_response.is_empty() || !proxy.rules.tcp_response.is_empty()
+}
+
+async fn run(stream: &mut Stream<'_>, proxy: &program::Proxy) -> Step {
+    let inspect = proxy.timeouts.inspect_response;
+    if let Step::Done(next) = rules::run(stream, &proxy.rules.tcp_response, Side::Response, inspect).await {
+        return Step::Done(next);
+    }
+    rules::run(stream, &proxy.rules.http_response, Side::Response, None).await
+}
+
+/// Notes what the response head says of framing and connection, before rules change it.
+pub fn note(stream: &mut Stream<'_>) {
+    let method = stream.txn.req.method_id();
+    let body = framing::of_response(&stream.txn.res, method);
+    let connection = stream.frontend().options.connection.max(stream.backend().options.connection);
+    stream.http.response_body = body;
+    stream.http.server_keeps =
+        framing::keeps(&stream.txn.res) && connection == Connection::KeepAlive && !matches!(body, Body::Close);
+}
+
+/// Processes the head of a response that opens a tunnel (101, or 2xx to CONNECT).
+pub async fn tunnel(stream: &mut Stream<'_>) -> Step {
+    let upgrade = framing::upgrade(&stream.txn.res);
+    let worker = stream.worker.clone();
+    let program = &worker.shared.program;
+    let (back, front) =
+        (program.proxy(stream.backend_index()), program.proxy(stream.client.conn().frontend));
+    for proxy in both(stream, back, front) {
+        if let Step::Done(next) = run(stream, proxy).await {
+            return Step::Done(next);
+        }
+    }
+    crate::persist::response(stream, back);
+    answer::after_response_rules(stream);
+    stream.txn.status = stream.txn.res.status();
+    if headers::send_tunnel(stream, upgrade).is_err() {
+        stream.to_client = None;
+        stream.end(Cause::Proxy, Phase::Headers);
+        return Step::Done(answer::refuse(stream, 502).await);
+    }
+    Step::Go
+}

@@ -1,0 +1,164 @@
+//! Rules on requests: `tcp-request content` and `http-request` of the frontend, then of the backend.
+
+use std::time::Duration;
+
+use lang::RuleSet;
+use lang::action::{Flow, Fulfilled, Need};
+use lang::env::Side;
+use lang::rules::{Position, Run};
+use model::term::{Cause, Phase};
+use program::Proxy;
+
+use super::exchange::Step;
+use super::{Next, answer, forward};
+use crate::stream::Stream;
+
+/// Rules of the frontend, its statistics page and its monitor.
+pub async fn frontend(stream: &mut Stream<'_>) -> Step {
+    let worker = stream.worker.clone();
+    let index = stream.client.conn().frontend;
+    let proxy = worker.shared.program.proxy(index);
+    if let Some(next) = answer::monitor(stream, proxy).await {
+        return Step::Done(next);
+    }
+    proxy_rules(stream, proxy, index).await
+}
+
+/// Rules of the backend, when it is another proxy than the frontend.
+pub async fn backend(stream: &mut Stream<'_>) -> Step {
+    let worker = stream.worker.clone();
+    let index = stream.backend_index();
+    if index == stream.client.conn().frontend {
+        return Step::Go;
+    }
+    proxy_rules(stream, worker.shared.program.proxy(index), index).await
+}
+
+async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step {
+    let inspect = proxy.timeouts.inspect_request;
+    if let Step::Done(next) = run(stream, &proxy.rules.tcp_content, Side::Request, inspect).await {
+        return Step::Done(next);
+    }
+    if (proxy.options.http_buffer_request || looks_at_body(proxy)) && !forward::buffer_body(stream, proxy).await {
+        return Step::Done(answer::refuse(stream, 408).await);
+    }
+    if let Some(page) = &proxy.stats
+        && stream.txn.req.target().starts_with(page.uri.as_bytes())
+    {
+        if let Step::Done(next) = run(stream, &page.rules, Side::Request, None).await {
+            return Step::Done(next);
+        }
+        return Step::Done(answer::service(stream, "stats", index).await);
+    }
+    run(stream, &proxy.rules.http_request, Side::Request, None).await
+}
+
+/// `balance url_param ... check_post` needs the body before a server is chosen.
+fn looks_at_body(proxy: &Proxy) -> bool {
+    matches!(proxy.balance, program::proxy::Balance::UrlParam { check_post: true, .. })
+}
+
+/// Runs a rule set to its end, fulfilling what its rules wait for.
+pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: Option<Duration>) -> Step {
+    if rules.is_empty() {
+        return Step::Go;
+    }
+    let deadline = inspect.map(|d| rt::now() + d);
+    let (mut from, mut last, mut resumed) = (Position(0), inspect.is_none(), None);
+    loop {
+        match stream.run_resumed(rules, side, from, last, resumed.take()) {
+            Run::Done => return Step::Go,
+            Run::Decided(flow, _) => return decide(stream, flow, side).await,
+            Run::Waits(Flow::Yield(need), at) => {
+                from = at;
+                match need {
+                    Need::Data => last = !forward::more_data(stream, deadline).await,
+                    Need::Body { time, at_least } => {
+                        resumed = Some(forward::wait_body(stream, side, time, at_least).await);
+                    }
+                    Need::Delay(d) => {
+                        rt::sleep(d).await;
+                        resumed = Some(Fulfilled::Done);
+                    }
+                    Need::Interim(bytes) => {
+                        answer::interim(stream, &bytes).await;
+                        resumed = Some(Fulfilled::Done);
+                    }
+                    Need::Extension(_) => resumed = Some(Fulfilled::Failed),
+                }
+            }
+            Run::Waits(..) => return Step::Go,
+        }
+    }
+}
+
+/// Does what a rule decided.
+async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
+    let response = side == Side::Response;
+    let next = match flow {
+        Flow::Next | Flow::Accept | Flow::Yield(_) => return Step::Go,
+        Flow::Deny(reply) => {
+            denied(stream, response);
+            stream.end(Cause::Proxy, if response { Phase::Headers } else { Phase::Request });
+            answer::send(stream, reply).await
+        }
+        Flow::Reply(reply) => {
+            stream.end(Cause::Local, if response { Phase::Headers } else { Phase::Request });
+            intercepted(stream);
+            answer::send(stream, reply).await
+        }
+        Flow::Reject => {
+            denied(stream, response);
+            stream.end(Cause::Proxy, if response { Phase::Headers } else { Phase::Request });
+            Next::Close
+        }
+        Flow::SilentDrop { .. } => {
+            denied(stream, response);
+            stream.end(Cause::Proxy, if response { Phase::Headers } else { Phase::Request });
+            let _ = stream.client.socket.set_linger0();
+            Next::Close
+        }
+        Flow::Tarpit(reply) => {
+            denied(stream, response);
+            stream.end(Cause::Proxy, Phase::Tarpit);
+            answer::tarpit(stream, reply).await
+        }
+        Flow::Service(name) => answer::service(stream, &name, stream.backend_index()).await,
+        Flow::Error => {
+            stream.end(Cause::Internal, if response { Phase::Headers } else { Phase::Request });
+            stream.frontend().state.front.counters.of(stream.worker.index).internal_errors.inc();
+            answer::refuse(stream, 500).await
+        }
+    };
+    Step::Done(next)
+}
+
+fn denied(stream: &Stream<'_>, response: bool) {
+    let worker = stream.worker.index;
+    let front = stream.frontend();
+    let listener = &front.binds[stream.client.conn().listener as usize].state;
+    let counters = front.state.front.counters.of(worker);
+    let back = stream.txn.backend.map(|_| stream.backend().state.back.counters.of(worker));
+    if response {
+        counters.denied_resp.inc();
+        listener.counters.of(worker).denied_resp.inc();
+        if let Some(b) = back {
+            b.denied_resp.inc();
+        }
+        if let Some(p) = &stream.place {
+            p.config().state.counters.of(worker).denied_resp.inc();
+        }
+    } else {
+        counters.denied_req.inc();
+        listener.counters.of(worker).denied_req.inc();
+        if let Some(b) = back {
+            b.denied_req.inc();
+        }
+    }
+}
+
+fn intercepted(stream: &Stream<'_>) {
+    if stream.txn.backend.is_none() {
+        stream.frontend().state.front.counters.of(stream.worker.index).intercepted.inc();
+    }
+}

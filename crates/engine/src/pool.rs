@@ -1,0 +1,155 @@
+//! Idle connections to servers, kept for the next request (manual, `http-reuse`).
+//!
+//! Each worker keeps its own, last in first out, so that the warmest is used and the others can grow old. A
+//! connection that waits here belongs to no task: the driver notes when its server closes it, and the
+//! next who wants it, or the sweep that runs every second, lets it go.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use model::Server;
+use program::Program;
+use rt::{Mono, Socket};
+
+/// What makes two connections to one server different: source address, PROXY header, destination, name. Two that
+/// are equal may stand in for each other.
+pub type Identity = u64;
+
+/// A connection at rest.
+pub struct Idle {
+    /// Its socket.
+    pub socket: Socket,
+    /// See [`Identity`].
+    pub identity: Identity,
+    /// Requests it has served.
+    pub requests: u32,
+    /// It has served requests of more than one client connection, or one that was safely reused: servers are
+    /// expected to keep such connections, so `aggressive` takes them for first requests.
+    pub safe: bool,
+    since: Mono,
+}
+
+/// The idle connections of one worker.
+#[derive(Default)]
+pub struct Pools {
+    /// By proxy and server, as indices of the program.
+    servers: Vec<Vec<RefCell<Vec<Idle>>>>,
+    count: Cell<usize>,
+}
+
+impl Pools {
+    /// Empty pools for all servers.
+    pub fn new(program: &Program) -> Pools {
+        let of_proxy = |p: &program::Proxy| p.servers.iter().map(|_| RefCell::default()).collect();
+        Pools { servers: program.proxies.iter().map(of_proxy).collect(), count: Cell::new(0) }
+    }
+
+    fn pool(&self, proxy: u32, server: u32) -> Option<&RefCell<Vec<Idle>>> {
+        self.servers.get(proxy as usize)?.get(server as usize)
+    }
+
+    /// How many connections rest here in all.
+    pub fn len(&self) -> usize {
+        self.count.get()
+    }
+
+    /// Whether none does.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes a connection that is still alive. `safe_only` leaves those that never served a second client.
+    pub fn take(
+        &self,
+        proxy: u32,
+        server: u32,
+        identity: Identity,
+        safe_only: bool,
+        state: &Server,
+    ) -> Option<Idle> {
+        let mut pool = self.pool(proxy, server)?.borrow_mut();
+        let mut i = pool.len();
+        while i > 0 {
+            i -= 1;
+            let idle = &pool[i];
+            if idle.socket.is_hung_up() || idle.socket.is_readable() {
+                // Whatever it has to say belongs to no request.
+                pool.remove(i);
+                self.less(state);
+            } else if idle.identity == identity && (idle.safe || !safe_only) {
+                let idle = pool.remove(i);
+                self.less(state);
+                return Some(idle);
+            }
+        }
+        None
+    }
+
+    /// Puts a connection to rest, unless the server has enough of them (`limit`, negative: no limit).
+    pub fn give(&self, proxy: u32, server: u32, mut idle: Idle, limit: i32, state: &Server) {
+        let Some(pool) = self.pool(proxy, server) else { return };
+        let full = u32::try_from(limit).is_ok_and(|l| state.idle.load(Relaxed) >= l);
+        if full || idle.socket.is_hung_up() {
+            return;
+        }
+        idle.since = rt::now();
+        pool.borrow_mut().push(idle);
+        self.count.set(self.count.get() + 1);
+        state.idle.fetch_add(1, Relaxed);
+    }
+
+    /// Forgets all connections to a server: it went down or changed its address.
+    pub fn flush(&self, proxy: u32, server: u32, state: &Server) {
+        let Some(pool) = self.pool(proxy, server) else { return };
+        for _ in pool.take() {
+            self.less(state);
+        }
+    }
+
+    /// Lets go of connections that their server closed, and of half of those older than the purge delay.
+    fn sweep(&self, program: &Program, now: Mono) {
+        for (proxy, pools) in program.proxies.iter().zip(&self.servers) {
+            for (server, pool) in proxy.servers.iter().zip(pools) {
+                let mut pool = pool.borrow_mut();
+                if pool.is_empty() {
+                    continue;
+                }
+                let before = pool.len();
+                pool.retain(|i| !i.socket.is_hung_up() && !i.socket.is_readable());
+                let old = |i: &&Idle| now.since(i.since) >= server.pool_purge_delay;
+                // The oldest stand first.
+                let aged = pool.iter().take_while(old).count();
+                let keep = usize::try_from(server.pool_low_conn).unwrap_or(usize::MAX);
+                let excess = aged.div_ceil(2).min(pool.len().saturating_sub(keep));
+                pool.drain(..excess);
+                for _ in pool.len()..before {
+                    self.less(&server.state);
+                }
+            }
+        }
+    }
+
+    fn less(&self, state: &Server) {
+        self.count.set(self.count.get() - 1);
+        state.idle.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Idle {
+    /// A connection that may rest.
+    pub fn new(socket: Socket, identity: Identity, requests: u32, safe: bool) -> Idle {
+        Idle { socket, identity, requests, safe, since: rt::now() }
+    }
+}
+
+/// Sweeps a worker's pools once a second, for ever.
+pub async fn sweeper(worker: Rc<crate::Worker>) {
+    let program: Arc<Program> = worker.shared.program.clone();
+    loop {
+        rt::sleep(Duration::from_secs(1)).await;
+        worker.pools.sweep(&program, rt::now());
+    }
+}

@@ -1,0 +1,216 @@
+//! Moving the bytes of one direction: TCP both ways, request bodies, response bodies. The protocol is a
+//! parameter ([`Framing`]); the pump knows when a message ends, never what it means.
+
+use std::io::{self, IoSlice};
+use std::task::{Context, Poll};
+
+use rt::{Buf, Socket};
+use crate::h1::chunks::Scanner;
+
+/// Turns of read and write before other tasks get theirs.
+const TURNS: u32 = 16;
+
+/// Where the message in a direction ends.
+#[derive(Debug)]
+pub enum Framing {
+    /// After so many more bytes.
+    Length(u64),
+    /// Where the chunks say.
+    Chunked(Scanner),
+    /// At the end of the stream.
+    Close,
+}
+
+/// One direction.
+#[derive(Debug)]
+pub struct Half {
+    /// Where the message ends.
+    pub framing: Framing,
+    /// The sender has closed.
+    pub eof: bool,
+    /// Bytes received in this direction by the pump.
+    pub received: u64,
+    /// Bytes passed on.
+    pub sent: u64,
+    /// Something moved since this was last cleared: timeouts start anew.
+    pub moved: bool,
+    /// The last poll ended waiting for the receiver to take more.
+    pub blocked: bool,
+    /// Bytes of the buffer that belong to the message and were looked at by the scanner.
+    scanned: usize,
+    ended: bool,
+}
+
+/// How a direction came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The message is complete and passed on.
+    Complete,
+    /// The stream ended, which is the end of the message, and everything is passed on.
+    Closed,
+}
+
+/// Why a direction broke.
+#[derive(Debug)]
+pub enum Break {
+    /// Receiving failed.
+    Read(io::Error),
+    /// Sending failed.
+    Write(io::Error),
+    /// The stream ended inside the message.
+    Truncated,
+    /// The chunks are malformed.
+    Malformed,
+}
+
+impl Half {
+    /// A direction at its start.
+    pub fn new(framing: Framing) -> Half {
+        let ended = matches!(framing, Framing::Length(0));
+        Half { framing, eof: false, received: 0, sent: 0, moved: false, blocked: false, scanned: 0, ended }
+    }
+
+    /// Whether the message has been received whole.
+    pub fn is_received(&self) -> bool {
+        self.ended
+    }
+
+    /// Moves what can be moved from `from` through `buf` to `to`; `stage` goes out first.
+    ///
+    /// # Errors
+    /// See [`Break`].
+    pub fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: &Socket,
+        buf: &mut Option<Buf>,
+        stage: &mut Option<Buf>,
+        to: &Socket,
+    ) -> Poll<Result<End, Break>> {
+        for _ in 0..TURNS {
+            self.blocked = false;
+            let ready = self.scan(buf)?;
+            if ready > 0 || stage.is_some() {
+                match self.send(cx, buf, stage, to, ready) {
+                    Poll::Pending => {
+                        self.blocked = true;
+                        return Poll::Pending;
+                    }
+                    Poll::Ready(r) => r?,
+                }
+                continue;
+            }
+            if self.ended {
+                return Poll::Ready(Ok(if self.eof { End::Closed } else { End::Complete }));
+            }
+            if self.eof {
+                return Poll::Ready(match self.framing {
+                    Framing::Close => Ok(End::Closed),
+                    _ => Err(Break::Truncated),
+                });
+            }
+            match self.fill(cx, from, buf) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(r) => r?,
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// How many bytes of the buffer may be passed on.
+    fn scan(&mut self, buf: &Option<Buf>) -> Result<usize, Break> {
+        let Some(data) = buf.as_ref().map(Buf::filled).filter(|d| !d.is_empty()) else { return Ok(0) };
+        Ok(match &mut self.framing {
+            Framing::Close => data.len(),
+            Framing::Length(left) => usize::try_from(*left).unwrap_or(usize::MAX).min(data.len()),
+            Framing::Chunked(scanner) => {
+                if !self.ended && self.scanned < data.len() {
+                    let (n, end) = scanner.scan(&data[self.scanned..]).map_err(|_| Break::Malformed)?;
+                    self.scanned += n;
+                    self.ended = end;
+                }
+                self.scanned
+            }
+        })
+    }
+
+    fn send(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut Option<Buf>,
+        stage: &mut Option<Buf>,
+        to: &Socket,
+        ready: usize,
+    ) -> Poll<Result<(), Break>> {
+        let head = stage.as_ref().map(Buf::filled).unwrap_or_default();
+        let body = buf.as_ref().map(|b| &b.filled()[..ready]).unwrap_or_default();
+        let more = matches!(self.framing, Framing::Length(left) if left > ready as u64 && ready > 0);
+        let result = match (head.is_empty(), body.is_empty()) {
+            (true, _) => to.poll_send(cx, body, more),
+            (false, true) => to.poll_send(cx, head, false),
+            (false, false) => to.poll_send_vectored(cx, &[IoSlice::new(head), IoSlice::new(body)], more),
+        };
+        let Poll::Ready(result) = result else { return Poll::Pending };
+        let n = result.map_err(Break::Write)?;
+        self.moved = true;
+        self.sent += n as u64;
+        let staged = n.min(head.len());
+        if let Some(s) = stage {
+            s.consume(staged);
+            if s.is_empty() {
+                *stage = None;
+            }
+        }
+        self.consume(buf, n - staged);
+        Poll::Ready(Ok(()))
+    }
+
+    fn consume(&mut self, buf: &mut Option<Buf>, n: usize) {
+        if n == 0 {
+            return;
+        }
+        if let Some(b) = buf {
+            b.consume(n);
+        }
+        match &mut self.framing {
+            Framing::Length(left) => {
+                *left -= n as u64;
+                self.ended = *left == 0;
+            }
+            Framing::Chunked(_) => self.scanned -= n,
+            Framing::Close => {}
+        }
+    }
+
+    fn fill(&mut self, cx: &mut Context<'_>, from: &Socket, buf: &mut Option<Buf>) -> Poll<Result<(), Break>> {
+        if !from.is_readable() {
+            // An empty buffer goes back to the pool while there is nothing to put into it.
+            if buf.as_ref().is_some_and(Buf::is_empty) {
+                *buf = None;
+            }
+            return match from.poll_readable(cx) {
+                Poll::Ready(()) => Poll::Ready(Ok(())),
+                Poll::Pending => Poll::Pending,
+            };
+        }
+        let b = buf.get_or_insert_default();
+        if b.spare() == 0 {
+            b.compact();
+        }
+        match from.poll_recv(cx, b.spare_mut()) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(e)) => Poll::Ready(Err(Break::Read(e))),
+            Poll::Ready(Ok(0)) => {
+                self.eof = true;
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Ok(n)) => {
+                b.advance(n);
+                self.received += n as u64;
+                self.moved = true;
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! A place at a server: taking one, waiting for one, giving it back.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+
+use balance::limit::Limits;
+use balance::queue::{Place as Position, Priority, Queue};
+use program::Server;
+use rt::Timer;
+
+use crate::Worker;
+use crate::shared::{Backend, Slot, Ticket, Waiting, ramp};
+
+/// A place at a server. Dropping it lets the next request in.
+pub struct Place {
+    worker: Rc<Worker>,
+    /// Backend, as an index of the program.
+    pub backend: u32,
+    /// Server, as an index of the backend.
+    pub server: u32,
+}
+
+impl Place {
+    /// Counts a place that was just taken at the gate.
+    fn taken(worker: &Rc<Worker>, backend: u32, server: u32) -> Place {
+        let shared = &worker.shared;
+        shared.backends[backend as usize].balancer.acquire(server as usize);
+        shared.program.proxy(backend).servers[server as usize].state.enter();
+        Place { worker: worker.clone(), backend, server }
+    }
+
+    /// The server's configuration.
+    pub fn config(&self) -> &Server {
+        &self.worker.shared.program.proxy(self.backend).servers[self.server as usize]
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let shared = &self.worker.shared;
+        self.config().state.leave();
+        let backend = &shared.backends[self.backend as usize];
+        backend.balancer.release(self.server as usize);
+        backend.slots[self.server as usize].gate.leave();
+        admit_next(&self.worker, self.backend, self.server);
+    }
+}
+
+/// How many requests a server may serve now; 0: no limit.
+pub fn limit(worker: &Worker, backend: u32, server: u32) -> u32 {
+    let proxy = worker.shared.program.proxy(backend);
+    let config = &proxy.servers[server as usize];
+    let maxconn = config.state.maxconn.load(Relaxed);
+    if maxconn == 0 || (config.minconn == 0 && config.slowstart.is_none()) {
+        return maxconn;
+    }
+    let limits = Limits { maxconn, minconn: config.minconn, maxqueue: config.maxqueue };
+    limits.now(proxy.state.back.current.load(Relaxed), proxy.fullconn, ramp(config, rt::now()))
+}
+
+/// Whether a server has no place, so that the balancing looks for another.
+pub fn is_full(worker: &Worker, backend: u32, server: usize) -> bool {
+    let Ok(index) = u32::try_from(server) else { return true };
+    let limit = limit(worker, backend, index);
+    let slot = &worker.shared.backends[backend as usize].slots[server];
+    limit > 0 && (slot.gate.served() >= limit || !slot.queue.is_empty())
+}
+
+/// Takes a place now, if there is one and nobody waits before us.
+pub fn try_enter(worker: &Rc<Worker>, backend: u32, server: u32) -> Option<Place> {
+    let slot = &worker.shared.backends[backend as usize].slots[server as usize];
+    slot.gate.enter(limit(worker, backend, server), &slot.queue).then(|| Place::taken(worker, backend, server))
+}
+
+/// Takes a place whatever the limit.
+pub fn force(worker: &Rc<Worker>, backend: u32, server: u32) -> Place {
+    worker.shared.backends[backend as usize].slots[server as usize].gate.force();
+    Place::taken(worker, backend, server)
+}
+
+/// Lets waiting requests in as long as a server has places.
+pub fn admit_next(worker: &Worker, backend: u32, server: u32) {
+    let b = &worker.shared.backends[backend as usize];
+    let slot = &b.slots[server as usize];
+    if slot.queue.is_empty() && b.queue.is_empty() {
+        return;
+    }
+    let shared = b.balancer.takes_part(server as usize).then_some(&b.queue);
+    while let Some(ticket) = slot.gate.next(limit(worker, backend, server), &slot.queue, shared) {
+        ticket.server.store(server + 1, Relaxed);
+        ticket.notify.notify();
+    }
+}
+
+/// Why waiting ended without a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The queue is full (`maxqueue`).
+    Full,
+    /// `timeout queue`.
+    TimedOut,
+    /// The client went away, or the session was told to end.
+    Aborted,
+    /// The server that it waited for went down: choose again.
+    Redistributed,
+}
+
+/// A waiting request; dropping it leaves the queue, and passes on a place that was given meanwhile.
+struct Waiter<'w> {
+    worker: &'w Rc<Worker>,
+    backend: u32,
+    /// The queue's server; `None`: the backend's queue.
+    server: Option<u32>,
+    at: Position,
+    ticket: Ticket,
+    done: bool,
+}
+
+impl Waiter<'_> {
+    fn queue(&self) -> &Queue<Ticket> {
+        queue_of(&self.worker.shared.backends[self.backend as usize], self.server)
+    }
+
+    fn given(&self) -> Option<u32> {
+        self.ticket.server.load(Relaxed).checked_sub(1)
+    }
+}
+
+fn queue_of(backend: &Backend, server: Option<u32>) -> &Queue<Ticket> {
+    match server {
+        Some(s) => &backend.slots[s as usize].queue,
+        None => &backend.queue,
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        let left = self.queue().cancel(self.at).is_some();
+        note_length(self.worker, self.backend, self.server, self.queue().len());
+        if self.done || left {
+            return;
+        }
+        if let Some(server) = self.given() {
+            self.worker.shared.backends[self.backend as usize].slots[server as usize].gate.leave();
+            admit_next(self.worker, self.backend, server);
+        }
+    }
+}
+
+fn note_length(worker: &Worker, backend: u32, server: Option<u32>, length: usize) {
+    let n = u32::try_from(length).unwrap_or(u32::MAX);
+    let proxy = worker.shared.program.proxy(backend);
+    let (now, max) = match server {
+        Some(s) => (&proxy.servers[s as usize].state.queued, &proxy.servers[s as usize].state.queued_max),
+        None => (&proxy.state.back.queued, &proxy.state.back.queued_max),
+    };
+    now.store(n, Relaxed);
+    max.fetch_max(n, Relaxed);
+}
+
+/// What a request brings along when it waits.
+pub struct Wait {
+    /// Class and offset that rules gave it.
+    pub priority: Priority,
+    /// Longest time to wait.
+    pub timeout: Option<std::time::Duration>,
+    /// The queue's server; `None`: any server.
+    pub server: Option<u32>,
+}
+
+/// Waits for a place. `gone` says, polled with the task at hand, whether waiting has become pointless. With the
+/// place come the numbers of requests that stood before in the server's and in the backend's queue.
+///
+/// # Errors
+/// Why there is none.
+pub async fn wait(
+    worker: &Rc<Worker>,
+    backend: u32,
+    wait: Wait,
+    mut gone: impl FnMut(&mut std::task::Context<'_>) -> bool,
+) -> Result<(Place, (u32, u32)), Refused> {
+    let shared = &worker.shared;
+    let b = &shared.backends[backend as usize];
+    let most = wait.server.map_or(0, |s| shared.program.proxy(backend).servers[s as usize].maxqueue);
+    let ticket: Ticket = Arc::new(Waiting::default());
+    let queue = queue_of(b, wait.server);
+    let at = queue
+        .push(wait.priority, rt::now().as_millis(), most as usize, ticket.clone())
+        .map_err(|_| Refused::Full)?;
+    let mut waiter = Waiter { worker, backend, server: wait.server, at, ticket, done: false };
+    note_length(worker, backend, wait.server, queue.len());
+    let before = u32::try_from(queue.before(at)).unwrap_or(u32::MAX);
+    let before = if wait.server.is_some() { (before, 0) } else { (0, before) };
+    // A place may have become free between the look and the queueing.
+    match wait.server {
+        Some(s) => admit_next(worker, backend, s),
+        None => (0..b.slots.len() as u32).for_each(|s| admit_some(worker, b, backend, s)),
+    }
+    let mut timer = Timer::new();
+    timer.set_after(wait.timeout);
+    let outcome = poll_fn(|cx| {
+        if waiter.given().is_some() {
+            return Poll::Ready(Ok(()));
+        }
+        if waiter.ticket.notify.poll_notified(cx).is_ready() {
+            return Poll::Ready(if waiter.given().is_some() { Ok(()) } else { Err(Refused::Redistributed) });
+        }
+        if gone(cx) {
+            return Poll::Ready(Err(Refused::Aborted));
+        }
+        timer.poll_expired(cx).map(|()| Err(Refused::TimedOut))
+    });
+    outcome.await?;
+    waiter.done = true;
+    let server = waiter.given().ok_or(Refused::Redistributed)?;
+    Ok((Place::taken(worker, backend, server), before))
+}
+
+fn admit_some(worker: &Worker, backend: &Backend, index: u32, server: u32) {
+    let slot: &Slot = &backend.slots[server as usize];
+    if backend.balancer.takes_part(server as usize) && !slot_is_full(worker, slot, index, server) {
+        admit_next(worker, index, server);
+    }
+}
+
+fn slot_is_full(worker: &Worker, slot: &Slot, backend: u32, server: u32) -> bool {
+    let limit = limit(worker, backend, server);
+    limit > 0 && slot.gate.served() >= limit
+}
+
+/// Sends everybody who waits for a server back to choose again: it went down.
+pub fn redistribute(worker: &Worker, backend: u32, server: u32) {
+    for ticket in worker.shared.backends[backend as usize].slots[server as usize].queue.drain() {
+        ticket.notify.notify();
+    }
+}

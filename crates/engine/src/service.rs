@@ -1,0 +1,47 @@
+//! Services: what answers a request inside the process (statistics, later Prometheus and Lua).
+
+use std::sync::Arc;
+
+use model::Txn;
+
+use crate::Worker;
+
+/// What a service is given: the whole request, body included as far as it fits a buffer.
+pub struct Request<'r> {
+    /// The transaction with its request head.
+    pub txn: &'r Txn,
+    /// The client connection.
+    pub conn: &'r model::Conn,
+    /// The body.
+    pub body: &'r [u8],
+    /// The proxy at which the service stands.
+    pub proxy: u32,
+    /// The worker at hand.
+    pub worker: &'r Worker,
+}
+
+/// What a service answers.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// Status.
+    pub status: u16,
+    /// Fields in order, without those of framing.
+    pub headers: Vec<(&'static str, Vec<u8>)>,
+    /// Body.
+    pub body: Vec<u8>,
+}
+
+/// A service.
+pub trait Service: Send + Sync {
+    /// Whether the body must be there before it answers.
+    fn wants_body(&self, txn: &Txn) -> bool {
+        let _ = txn;
+        false
+    }
+
+    /// Answers.
+    fn answer(&self, request: &Request<'_>) -> Answer;
+}
+
+/// Services by name, as assembled by the binary.
+pub type Services = Vec<(Arc<str>, Arc<dyn Service>)>;

@@ -1,0 +1,285 @@
+//! A client connection from accept to close: limits and counters, `tcp-request connection`, the PROXY
+//! header, `tcp-request session`, then TCP or HTTP.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+use std::time::Duration;
+
+use base::slab::Key;
+use lang::action::{Exec, Flow, Need};
+use lang::env::Side;
+use lang::rules::{Position, Run};
+use lang::{Reply, RuleSet};
+use model::proxy::{enter, leave};
+use model::{Conn, Peer, Txn};
+use program::Proxy;
+use program::proxy::Mode;
+use rt::{Buf, Socket, Timer};
+
+use crate::Worker;
+use crate::live::View;
+use crate::sessions::Session;
+
+/// A client connection. Dropping it ends the connection and gives back what it counted.
+pub struct Client {
+    /// The worker it lives on.
+    pub worker: Rc<Worker>,
+    /// Its facts, also seen from outside.
+    pub session: Rc<Session>,
+    /// Its socket.
+    pub socket: Socket,
+    /// Bytes received and not consumed; none while there are none.
+    pub buf: Option<Buf>,
+    /// Deadline of what is being waited for.
+    pub timer: Timer,
+    key: Option<Key>,
+}
+
+impl Client {
+    /// Facts of the connection.
+    pub fn conn(&self) -> &Conn {
+        &self.session.conn
+    }
+
+    /// The frontend.
+    pub fn frontend(&self) -> &Proxy {
+        self.worker.shared.program.proxy(self.session.conn.frontend)
+    }
+
+    /// Whether received bytes wait to be looked at.
+    pub fn has_input(&self) -> bool {
+        self.buf.as_ref().is_some_and(|b| !b.is_empty())
+    }
+
+    /// Receives more into the buffer until the deadline. `Ok(0)` is the end of the stream.
+    ///
+    /// # Errors
+    /// `TimedOut` when the deadline passed, `OutOfMemory` when the buffer is full, else the connection's.
+    pub async fn receive(&mut self) -> io::Result<usize> {
+        let (socket, timer, buf) = (&self.socket, &mut self.timer, &mut self.buf);
+        let session = &self.session;
+        let got = poll_fn(|cx| {
+            if session.kill.get().is_some() {
+                return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+            }
+            if socket.is_readable() {
+                let b = buf.get_or_insert_default();
+                if b.spare() == 0 {
+                    b.compact();
+                }
+                if b.spare() == 0 {
+                    return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
+                }
+                if let Some(r) = socket.try_recv(b.spare_mut()) {
+                    return Poll::Ready(r.inspect(|n| b.advance(*n)));
+                }
+            }
+            if buf.as_ref().is_some_and(Buf::is_empty) {
+                *buf = None;
+            }
+            let _ = socket.poll_readable(cx);
+            timer.poll_expired(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        });
+        got.await
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            self.worker.sessions.leave(key);
+        }
+        let proxy = self.frontend();
+        let bind = &proxy.binds[self.session.conn.listener as usize];
+        leave(&proxy.state.front.current);
+        leave(&bind.state.current);
+        self.worker.shared.program.world.process.connections.fetch_sub(1, Relaxed);
+        self.worker.freed.notify();
+    }
+}
+
+/// Begins the life of an accepted connection.
+pub fn start(worker: Rc<Worker>, frontend: u32, listener: u32, socket: Socket, src: Peer) {
+    let program = worker.shared.program.clone();
+    let proxy = program.proxy(frontend);
+    count(&worker, proxy, listener);
+    let conn = Conn::new(worker.next_serial(), frontend, listener, rt::now(), rt::wall());
+    conn.set_addresses(src, local(proxy, listener, &socket));
+    let session = Session {
+        conn,
+        task: Cell::new(None),
+        backend: Cell::new(None),
+        server: Cell::new(None),
+        idle: Cell::new(false),
+        kill: Cell::new(None),
+    };
+    let session = Rc::new(session);
+    let key = worker.sessions.enter(session.clone());
+    let client = Client { worker, session, socket, buf: None, timer: Timer::new(), key };
+    prepare(proxy, &client.socket);
+    let inner = client.session.clone();
+    let task = rt::spawn(run(client));
+    inner.task.set(Some(task));
+}
+
+fn count(worker: &Worker, proxy: &Proxy, listener: u32) {
+    let process = &worker.shared.program.world.process;
+    let now = rt::now().as_millis();
+    process.connections.fetch_add(1, Relaxed);
+    process.counters.of(worker.index).connections.inc();
+    process.conn_rate.add(now);
+    let front = &proxy.state.front;
+    enter(&front.current, &front.current_max);
+    front.conn_rate.add(now);
+    front.counters.of(worker.index).connections.inc();
+    let bind = &proxy.binds[listener as usize].state;
+    enter(&bind.current, &bind.current_max);
+}
+
+/// The address the client connected to: known from the `bind` line unless that is a wildcard.
+fn local(proxy: &Proxy, listener: u32, socket: &Socket) -> Peer {
+    match &proxy.binds[listener as usize].address {
+        program::address::Listen::Tcp(a) if !a.ip().is_unspecified() && a.port() != 0 => Peer::Inet(*a),
+        program::address::Listen::Tcp(_) | program::address::Listen::Fd(_) => {
+            crate::net::peer(socket.local_addr().ok().as_ref())
+        }
+        _ => Peer::Unix,
+    }
+}
+
+fn prepare(proxy: &Proxy, socket: &Socket) {
+    if let Some(k) = proxy.options.client_keepalive {
+        let _ = socket.set_keepalive(crate::net::keepalive(k));
+    }
+    if proxy.options.nolinger {
+        let _ = socket.set_linger0();
+    }
+}
+
+async fn run(mut client: Client) {
+    if !rt::boxed(open(&mut client)).await {
+        return;
+    }
+    match client.frontend().mode {
+        Mode::Http => crate::h1::serve(client).await,
+        Mode::Tcp => crate::tcp::serve(client).await,
+    }
+}
+
+/// Everything before the first byte of the protocol; whether the connection may go on.
+async fn open(client: &mut Client) -> bool {
+    let worker = client.worker.clone();
+    let program = worker.shared.program.clone();
+    let proxy = program.proxy(client.conn().frontend);
+    let bind = &proxy.binds[client.conn().listener as usize];
+    let counters = proxy.state.front.counters.of(worker.index);
+    let listener = bind.state.counters.of(worker.index);
+    let mut wants_header = bind.accept_proxy;
+    let mut position = Position(0);
+    loop {
+        match run_rules(client, &proxy.rules.tcp_connection, position) {
+            Opening::Go => break,
+            Opening::ExpectProxy(p) => (wants_header, position) = (true, Position(p.0 + 1)),
+            Opening::Refused => {
+                counters.denied_conn.inc();
+                listener.denied_conn.inc();
+                return false;
+            }
+        }
+    }
+    if wants_header && !proxy_header(client, proxy).await {
+        return false;
+    }
+    client.conn().handshake_done.set(rt::now());
+    if !matches!(run_rules(client, &proxy.rules.tcp_session, Position(0)), Opening::Go) {
+        counters.denied_sess.inc();
+        listener.denied_sess.inc();
+        return false;
+    }
+    let now = rt::now().as_millis();
+    counters.sessions.inc();
+    listener.sessions.inc();
+    proxy.state.front.session_rate.add(now);
+    program.world.process.sess_rate.add(now);
+    true
+}
+
+enum Opening {
+    Go,
+    Refused,
+    ExpectProxy(Position),
+}
+
+/// Runs a rule set of an opening connection. Its rules see no data and can't wait.
+fn run_rules(client: &mut Client, rules: &RuleSet, from: Position) -> Opening {
+    if rules.is_empty() {
+        return Opening::Go;
+    }
+    let worker = &client.worker;
+    let mut txn = worker.take_txn();
+    let outcome = worker.with_arena(|arena| {
+        let conn = &client.session.conn;
+        let view = View { client: Some(&client.socket), ..View::of(worker, conn) };
+        let mut exec = Exec {
+            conn,
+            txn: &mut txn,
+            live: &view,
+            arena,
+            side: Side::Request,
+            last: true,
+            resumed: None,
+        };
+        rules.run(&mut exec, from)
+    });
+    keep_decisions(&client.session.conn, &txn);
+    worker.give_txn(txn);
+    match outcome {
+        Run::Done => Opening::Go,
+        Run::Waits(Flow::Yield(Need::Extension(name)), at) if &*name == "expect-proxy" => Opening::ExpectProxy(at),
+        Run::Waits(..) => Opening::Go,
+        Run::Decided(Flow::SilentDrop { .. }, _) => {
+            let _ = client.socket.set_linger0();
+            Opening::Refused
+        }
+        Run::Decided(..) => Opening::Refused,
+    }
+}
+
+/// `set-src` and `set-dst` of an opening connection hold for all of its requests.
+fn keep_decisions(conn: &Conn, txn: &Txn) {
+    if let Some(src) = txn.decisions.src {
+        conn.src.set(src);
+    }
+    if let Some(dst) = txn.decisions.dst {
+        conn.dst.set(dst);
+    }
+}
+
+/// Reads the PROXY header that the connection must begin with.
+async fn proxy_header(client: &mut Client, proxy: &Proxy) -> bool {
+    let limit = proxy.timeouts.client_hs.or(proxy.timeouts.client).unwrap_or(Duration::from_secs(10));
+    client.timer.set_after(Some(limit));
+    loop {
+        if let Some(buf) = client.buf.as_mut().filter(|b| !b.is_empty()) {
+            match crate::net::take_proxy_header(buf, &client.session.conn) {
+                Ok(true) => return true,
+                Ok(false) => {}
+                Err(()) => return bad_header(client),
+            }
+        }
+        match client.receive().await {
+            Ok(n) if n > 0 => {}
+            _ => return bad_header(client),
+        }
+    }
+}
+
+fn bad_header(client: &Client) -> bool {
+    let _ = Reply::error;
+    crate::log::connection_error(client, "Received something which does not look like a PROXY protocol header");
+    false
+}

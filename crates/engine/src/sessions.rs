@@ -1,0 +1,75 @@
+//! The client connections of a worker: how many, which, and how to end one.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use base::slab::{Key, Slab};
+use model::Conn;
+use model::term::Cause;
+use rt::TaskId;
+
+/// What can be seen of a connection from outside its task, and how it is told to end.
+pub struct Session {
+    /// Facts of the connection.
+    pub conn: Conn,
+    /// Its task.
+    pub task: Cell<Option<TaskId>>,
+    /// Backend in use, as an index of the program.
+    pub backend: Cell<Option<u32>>,
+    /// Server in use, as an index of the backend.
+    pub server: Cell<Option<u32>>,
+    /// Between requests: may be closed at once on a soft stop.
+    pub idle: Cell<bool>,
+    /// Set to end it: why.
+    pub kill: Cell<Option<Cause>>,
+}
+
+/// All connections of a worker.
+pub struct Sessions {
+    list: RefCell<Slab<Rc<Session>>>,
+}
+
+impl Default for Sessions {
+    fn default() -> Sessions {
+        Sessions { list: RefCell::new(Slab::new(usize::MAX)) }
+    }
+}
+
+impl Sessions {
+    /// Enters a connection; `None` when the list is full.
+    pub fn enter(&self, session: Rc<Session>) -> Option<Key> {
+        self.list.borrow_mut().insert(session).ok()
+    }
+
+    /// Forgets a connection.
+    pub fn leave(&self, key: Key) {
+        self.list.borrow_mut().remove(key);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.borrow().len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All connections as of now.
+    pub fn all(&self) -> Vec<Rc<Session>> {
+        self.list.borrow().iter().map(|(_, s)| s.clone()).collect()
+    }
+
+    /// Asks the connections that `which` names to end for `cause`; returns how many.
+    pub fn kill(&self, cause: Cause, which: impl Fn(&Session) -> bool) -> usize {
+        let chosen: Vec<_> = self.all().into_iter().filter(|s| s.kill.get().is_none() && which(s)).collect();
+        for s in &chosen {
+            s.kill.set(Some(cause));
+            if let Some(t) = s.task.get() {
+                t.wake();
+            }
+        }
+        chosen.len()
+    }
+}

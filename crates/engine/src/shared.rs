@@ -1,0 +1,150 @@
+//! What all workers share of one configuration: the program, and the balancing state of its backends.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use balance::queue::{Gate, Queue};
+use balance::{Algorithm, Balancer, ServerView, Settings};
+use model::server::{Op, Target};
+use program::proxy::{Balance, Proxy};
+use program::{Program, Server};
+use rt::{Mono, RemoteNotify};
+
+/// One configuration, ready to run.
+pub struct Shared {
+    /// The configuration.
+    pub program: Arc<Program>,
+    /// For each proxy of the program, how its servers are chosen.
+    pub backends: Vec<Backend>,
+    /// Services that `use-service` and the statistics reach, by name.
+    pub services: Vec<(Arc<str>, Arc<dyn crate::service::Service>)>,
+    /// When the process started.
+    pub started: Mono,
+    /// The same, as a date.
+    pub started_at: rt::Wall,
+}
+
+/// How the servers of one backend are chosen and waited for.
+pub struct Backend {
+    /// The algorithm and its schedule.
+    pub balancer: Balancer,
+    /// For each server, its places and its queue.
+    pub slots: Vec<Slot>,
+    /// Requests that any server may take.
+    pub queue: Queue<Ticket>,
+}
+
+/// A server's places and who waits for one.
+#[derive(Default)]
+pub struct Slot {
+    /// Places.
+    pub gate: Gate,
+    /// Requests bound to this server.
+    pub queue: Queue<Ticket>,
+}
+
+/// A request that waits: whoever gives it a place notes the server and wakes it.
+pub type Ticket = Arc<Waiting>;
+
+/// See [`Ticket`].
+#[derive(Default)]
+pub struct Waiting {
+    /// Index of the server that gave a place, plus one; 0: none yet.
+    pub server: std::sync::atomic::AtomicU32,
+    /// Wakes the request.
+    pub notify: RemoteNotify,
+}
+
+impl Shared {
+    /// Prepares a program to run.
+    pub fn new(program: Arc<Program>, started: Mono, started_at: rt::Wall) -> Shared {
+        let backends = program.proxies.iter().map(|p| Backend::new(p, started)).collect();
+        Shared { program, backends, services: Vec::new(), started, started_at }
+    }
+
+    /// A service by name.
+    pub fn service(&self, name: &str) -> Option<&Arc<dyn crate::service::Service>> {
+        self.services.iter().find(|(n, _)| &**n == name).map(|(_, s)| s)
+    }
+
+    /// Follows a change of a server's state, weight or address in its backend.
+    pub fn refresh(&self, proxy: u32, now: Mono) {
+        let backend = &self.backends[proxy as usize];
+        let proxy = self.program.proxy(proxy);
+        backend.refresh(proxy, now);
+    }
+}
+
+fn settings(proxy: &Proxy) -> Settings {
+    let algorithm = match &proxy.balance {
+        Balance::RoundRobin => Algorithm::RoundRobin,
+        Balance::StaticRr => Algorithm::StaticRr,
+        Balance::LeastConn => Algorithm::LeastConn,
+        Balance::First => Algorithm::First,
+        Balance::Random(draws) => Algorithm::Random { draws: *draws },
+        Balance::Sticky => Algorithm::Sticky,
+        Balance::Source
+        | Balance::Uri(_)
+        | Balance::UrlParam { .. }
+        | Balance::Header { .. }
+        | Balance::RdpCookie(_)
+        | Balance::Hash(_) => Algorithm::Hash(proxy.hash),
+    };
+    Settings { algorithm, allbackups: proxy.options.allbackups, balance_factor: proxy.hash_balance_factor }
+}
+
+impl Backend {
+    fn new(proxy: &Proxy, now: Mono) -> Backend {
+        let backend = Backend {
+            balancer: Balancer::new(settings(proxy)),
+            slots: proxy.servers.iter().map(|_| Slot::default()).collect(),
+            queue: Queue::new(),
+        };
+        backend.refresh(proxy, now);
+        backend
+    }
+
+    /// Publishes a schedule that fits the servers' state.
+    pub fn refresh(&self, proxy: &Proxy, now: Mono) {
+        let views: Vec<ServerView> = proxy.servers.iter().map(|s| view(s, now)).collect();
+        self.balancer.rebuild(&views);
+        let up = self.balancer.usable() > 0;
+        let back = &proxy.state.back;
+        if back.up.swap(up, Relaxed) != up {
+            let since = back.last_change.swap(now.as_millis(), Relaxed);
+            if up {
+                back.down_ms.fetch_add(now.as_millis().saturating_sub(since), Relaxed);
+            } else {
+                back.went_down.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
+
+/// How far a server's slow start has come: elapsed and whole time in ms; `None` when it is over.
+pub fn ramp(server: &Server, now: Mono) -> Option<(u64, u64)> {
+    let whole = u64::try_from(server.slowstart?.as_millis()).ok()?;
+    if server.state.op() != Op::Starting {
+        return None;
+    }
+    let since = server.state.last_change.load(Relaxed);
+    Some((now.as_millis().saturating_sub(since), whole))
+}
+
+fn view(server: &Server, now: Mono) -> ServerView {
+    let state = &server.state;
+    let weight = state.weight.load(Relaxed);
+    let (ip, port) = match &**state.target.load() {
+        Target::Inet(a) => (Some(a.ip()), a.port()),
+        _ => (None, 0),
+    };
+    let guid = state.guid.as_deref().map(str::as_bytes);
+    ServerView {
+        weight,
+        eweight: balance::effective_weight(weight, ramp(server, now)),
+        usable: state.is_usable(),
+        backup: server.backup,
+        seed: server.hash_key.seed(state.id, ip, port, guid),
+        ..ServerView::new(state.id)
+    }
+}

@@ -1,0 +1,230 @@
+//! One stream: a TCP session, or one HTTP request with its response. What it holds is given back when
+//! it is dropped, whatever happened.
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use lang::action::Exec;
+use lang::env::{Payload, Side};
+use lang::rules::{Position, Run};
+use lang::{Env, RuleSet};
+use model::Txn;
+use model::proxy::{enter, leave};
+use model::term::{Cause, Phase};
+use program::Proxy;
+use rt::{Buf, Socket, Timer};
+
+use crate::Worker;
+use crate::live::View;
+use crate::h1::framing::Body;
+use crate::pump::{Framing, Half};
+use crate::queue::Place;
+use crate::session::Client;
+
+/// A connection to a server in use.
+pub struct Upstream {
+    /// Its socket.
+    pub socket: Socket,
+    /// Bytes received from the server and not passed on.
+    pub buf: Option<Buf>,
+    /// It served a request before this one.
+    pub reused: bool,
+    /// Requests it has served before.
+    pub requests: u32,
+    /// What other connections it may stand in for.
+    pub identity: crate::pool::Identity,
+    /// See [`crate::pool::Idle::safe`].
+    pub safe: bool,
+}
+
+/// One stream.
+pub struct Stream<'c> {
+    /// The worker.
+    pub worker: Rc<Worker>,
+    /// The client connection.
+    pub client: &'c mut Client,
+    /// Facts.
+    pub txn: Box<Txn>,
+    /// The place at the server, once there is one.
+    pub place: Option<Place>,
+    /// The connection to the server, once there is one.
+    pub upstream: Option<Upstream>,
+    /// Bytes to send to the server before anything else: the request head.
+    pub to_server: Option<Buf>,
+    /// Bytes to send to the client before anything else: the response head, or a whole local answer.
+    pub to_client: Option<Buf>,
+    /// State of HTTP.
+    pub http: Http,
+    /// The request's body on its way.
+    pub upload: Half,
+    /// Deadline of the server.
+    pub server_timer: Timer,
+    entered: Option<u32>,
+}
+
+/// What an HTTP stream knows of its two connections.
+#[derive(Debug)]
+pub struct Http {
+    /// The request head has got its final form.
+    pub edited: bool,
+    /// The client wants to keep its connection.
+    pub client_keeps: bool,
+    /// The server keeps its connection after the response.
+    pub server_keeps: bool,
+    /// The client's connection is kept after the response.
+    pub next_keeps: bool,
+    /// The request's body.
+    pub request_body: Body,
+    /// The response's body.
+    pub response_body: Body,
+    /// The whole request has been received.
+    pub body_received: bool,
+    /// Bytes of the request's body went to a server: it can't be sent again.
+    pub body_used: bool,
+}
+
+impl<'c> Stream<'c> {
+    /// A new stream of a connection.
+    pub fn new(client: &'c mut Client) -> Stream<'c> {
+        let worker = client.worker.clone();
+        let mut txn = worker.take_txn();
+        let requests = &client.session.conn.requests;
+        txn.first_request = requests.get() == 0;
+        requests.set(requests.get() + 1);
+        client.session.idle.set(false);
+        Stream {
+            worker,
+            client,
+            txn,
+            place: None,
+            upstream: None,
+            to_server: None,
+            to_client: None,
+            http: Http {
+                edited: false,
+                client_keeps: false,
+                server_keeps: false,
+                next_keeps: false,
+                request_body: Body::None,
+                response_body: Body::None,
+                body_received: true,
+                body_used: false,
+            },
+            upload: Half::new(Framing::Length(0)),
+            server_timer: Timer::new(),
+            entered: None,
+        }
+    }
+
+    /// The frontend.
+    pub fn frontend(&self) -> &Proxy {
+        self.worker.shared.program.proxy(self.client.session.conn.frontend)
+    }
+
+    /// The backend, or the frontend while none is chosen.
+    pub fn backend(&self) -> &Proxy {
+        let program = &self.worker.shared.program;
+        program.proxy(self.txn.backend.unwrap_or(self.client.session.conn.frontend))
+    }
+
+    /// Index of the backend, or of the frontend while none is chosen.
+    pub fn backend_index(&self) -> u32 {
+        self.txn.backend.unwrap_or(self.client.session.conn.frontend)
+    }
+
+    /// The client's address as rules and headers see it.
+    pub fn src(&self) -> model::Peer {
+        self.txn.decisions.src.unwrap_or_else(|| self.client.session.conn.src.get())
+    }
+
+    /// The destination as rules and headers see it.
+    pub fn dst(&self) -> model::Peer {
+        self.txn.decisions.dst.unwrap_or_else(|| self.client.session.conn.dst.get())
+    }
+
+    /// Sends the stream to a backend.
+    pub fn set_backend(&mut self, backend: u32) {
+        self.txn.backend = Some(backend);
+        self.client.session.backend.set(Some(backend));
+        let state = &self.worker.shared.program.proxy(backend).state;
+        enter(&state.back.current, &state.back.current_max);
+        state.back.session_rate.add(rt::now().as_millis());
+        state.back.counters.of(self.worker.index).sessions.inc();
+        state.back.last_session.store(rt::wall().as_secs(), Relaxed);
+        self.entered = Some(backend);
+    }
+
+    /// Notes how the stream ends, unless that stands already.
+    pub fn end(&mut self, cause: Cause, phase: Phase) {
+        self.txn.term.end(cause, phase);
+    }
+
+    /// Runs a rule set of one direction.
+    pub fn run_rules(&mut self, rules: &RuleSet, side: Side, from: Position, last: bool) -> Run {
+        self.run_resumed(rules, side, from, last, None)
+    }
+
+    /// Runs a rule set after what a rule waited for came to an end.
+    pub fn run_resumed(
+        &mut self,
+        rules: &RuleSet,
+        side: Side,
+        from: Position,
+        last: bool,
+        resumed: Option<lang::action::Fulfilled>,
+    ) -> Run {
+        let worker = self.worker.clone();
+        let client: &Client = self.client;
+        let conn = &client.session.conn;
+        let upstream = self.upstream.as_ref();
+        let txn = &mut self.txn;
+        worker.with_arena(|arena| {
+            let view = View {
+                request: payload(client.buf.as_ref(), last),
+                response: payload(upstream.and_then(|u| u.buf.as_ref()), last),
+                client: Some(&client.socket),
+                upstream: upstream.map(|u| &u.socket),
+                ..View::of_txn(&worker, conn, txn)
+            };
+            let mut exec = Exec { conn, txn, live: &view, arena, side, last, resumed };
+            rules.run(&mut exec, from)
+        })
+    }
+
+    /// Evaluates something on the stream as it stands.
+    pub fn evaluate<R>(&self, side: Side, f: impl FnOnce(&Env<'_>) -> R) -> R {
+        let client: &Client = self.client;
+        let conn = &client.session.conn;
+        let upstream = self.upstream.as_ref();
+        self.worker.with_arena(|arena| {
+            let view = View {
+                request: payload(client.buf.as_ref(), true),
+                response: payload(upstream.and_then(|u| u.buf.as_ref()), true),
+                client: Some(&client.socket),
+                upstream: upstream.map(|u| &u.socket),
+                ..View::of_txn(&self.worker, conn, &self.txn)
+            };
+            f(&Env { conn, txn: &self.txn, live: &view, arena, side })
+        })
+    }
+
+    /// Whether a condition holds for the request as it stands.
+    pub fn holds(&self, condition: Option<&lang::Condition>) -> bool {
+        condition.is_none_or(|c| self.evaluate(Side::Request, |env| c.holds(env)) == lang::cond::Outcome::Yes)
+    }
+}
+
+fn payload(buf: Option<&Buf>, complete: bool) -> Payload<'_> {
+    Payload { data: buf.map(Buf::filled).unwrap_or_default(), complete: complete || buf.is_some_and(Buf::is_full) }
+}
+
+impl Drop for Stream<'_> {
+    fn drop(&mut self) {
+        if let Some(backend) = self.entered {
+            leave(&self.worker.shared.program.proxy(backend).state.back.current);
+        }
+        self.client.session.backend.set(None);
+        self.client.session.server.set(None);
+        self.worker.give_txn(std::mem::take(&mut self.txn));
+    }
+}

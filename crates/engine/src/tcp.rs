@@ -1,0 +1,203 @@
+//! TCP mode: one stream for the whole connection.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use lang::RuleSet;
+use lang::action::{Flow, Fulfilled, Need};
+use lang::env::Side;
+use lang::rules::{Position, Run};
+use model::term::{Cause, Phase};
+use program::Proxy;
+use rt::Buf;
+
+use crate::choose::{self, Wish};
+use crate::connect;
+use crate::pump::{Break, Framing, Half};
+use crate::session::Client;
+use crate::stream::Stream;
+
+/// Serves a connection in TCP mode.
+pub async fn serve(mut client: Client) {
+    rt::boxed(async {
+        let mut stream = Stream::new(&mut client);
+        stream.txn.times.idle_from = Some(stream.client.conn().handshake_done.get());
+        stream.upload = Half::new(Framing::Close);
+        steps(&mut stream).await;
+        crate::finish::run(&mut stream);
+    })
+    .await;
+}
+
+async fn steps(stream: &mut Stream<'_>) {
+    let worker = stream.worker.clone();
+    let program = &worker.shared.program;
+    let front = program.proxy(stream.client.conn().frontend);
+    if !rules(stream, &front.rules.tcp_content, Side::Request, front.timeouts.inspect_request).await {
+        return;
+    }
+    let Some(backend) = choose::backend(stream) else {
+        return stream.end(Cause::ServerAbort, Phase::Connect);
+    };
+    stream.set_backend(backend);
+    let back = program.proxy(backend);
+    if backend != stream.client.conn().frontend
+        && !rules(stream, &back.rules.tcp_content, Side::Request, back.timeouts.inspect_request).await
+    {
+        return;
+    }
+    let mut wish = Wish { fixed: choose::bound(stream), tried: Vec::new() };
+    if let Err(failed) = connect::reach(stream, &mut wish).await {
+        let (cause, phase, _) = failed.explain();
+        return stream.end(cause, phase);
+    }
+    pump(stream, front, back).await;
+}
+
+/// Runs content rules; whether the stream may go on.
+async fn rules(stream: &mut Stream<'_>, set: &RuleSet, side: Side, inspect: Option<Duration>) -> bool {
+    if set.is_empty() {
+        return true;
+    }
+    let deadline = inspect.map(|d| rt::now() + d);
+    let (mut from, mut last, mut resumed) = (Position(0), inspect.is_none(), None);
+    loop {
+        match stream.run_resumed(set, side, from, last, resumed.take()) {
+            Run::Done => return true,
+            Run::Decided(flow, _) => return decide(stream, flow),
+            Run::Waits(Flow::Yield(need), at) => {
+                from = at;
+                match need {
+                    Need::Data => last = !more_data(stream, deadline).await,
+                    Need::Delay(d) => {
+                        rt::sleep(d).await;
+                        resumed = Some(Fulfilled::Done);
+                    }
+                    _ => resumed = Some(Fulfilled::Failed),
+                }
+            }
+            Run::Waits(..) => return true,
+        }
+    }
+}
+
+fn decide(stream: &mut Stream<'_>, flow: Flow) -> bool {
+    match flow {
+        Flow::Next | Flow::Accept | Flow::Yield(_) => return true,
+        Flow::SilentDrop { .. } => {
+            let _ = stream.client.socket.set_linger0();
+        }
+        _ => {}
+    }
+    let worker = stream.worker.index;
+    let front = stream.frontend();
+    front.state.front.counters.of(worker).denied_req.inc();
+    front.binds[stream.client.conn().listener as usize].state.counters.of(worker).denied_req.inc();
+    if stream.txn.backend.is_some() {
+        stream.backend().state.back.counters.of(worker).denied_req.inc();
+    }
+    stream.end(Cause::Proxy, Phase::Request);
+    false
+}
+
+async fn more_data(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool {
+    if stream.client.buf.as_ref().is_some_and(Buf::is_full) {
+        return false;
+    }
+    stream.client.timer.set(deadline);
+    matches!(stream.client.receive().await, Ok(n) if n > 0)
+}
+
+/// Moves bytes both ways until both sides are done, or one is no more.
+async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
+    let tunnel = back.timeouts.tunnel;
+    let client_limit = stream.txn.overrides.client.or(front.timeouts.client);
+    let server_limit = stream.txn.overrides.server.or(back.timeouts.server);
+    let mut limits = (client_limit, server_limit);
+    stream.client.timer.set_after(limits.0);
+    stream.server_timer.set_after(limits.1);
+    let mut down = Half::new(Framing::Close);
+    let (mut up_done, mut down_done) = (false, false);
+    let outcome = poll_fn(|cx| {
+        if let Some(cause) = stream.client.session.kill.get() {
+            return Poll::Ready(Some((cause, Phase::Data)));
+        }
+        let Some(up) = stream.upstream.as_mut() else { return Poll::Ready(None) };
+        let client = &mut *stream.client;
+        if !up_done {
+            let half = &mut stream.upload;
+            match half.poll(cx, &client.socket, &mut client.buf, &mut stream.to_server, &up.socket) {
+                Poll::Ready(Ok(_)) => {
+                    up_done = true;
+                    let _ = up.socket.shutdown_write();
+                    limits.1 = back.timeouts.server_fin.or(limits.1);
+                    stream.server_timer.set_after(limits.1);
+                }
+                Poll::Ready(Err(Break::Write(_))) => return Poll::Ready(Some((Cause::ServerAbort, Phase::Data))),
+                Poll::Ready(Err(_)) => return Poll::Ready(Some((Cause::ClientAbort, Phase::Data))),
+                Poll::Pending => {}
+            }
+        }
+        if !down_done {
+            match down.poll(cx, &up.socket, &mut up.buf, &mut stream.to_client, &client.socket) {
+                Poll::Ready(Ok(_)) => {
+                    down_done = true;
+                    let _ = client.socket.shutdown_write();
+                    limits.0 = front.timeouts.client_fin.or(limits.0);
+                    client.timer.set_after(limits.0);
+                }
+                Poll::Ready(Err(Break::Write(_))) => return Poll::Ready(Some((Cause::ClientAbort, Phase::Data))),
+                Poll::Ready(Err(_)) => return Poll::Ready(Some((Cause::ServerAbort, Phase::Data))),
+                Poll::Pending => {}
+            }
+        }
+        if up_done && down_done {
+            return Poll::Ready(None);
+        }
+        let moved_up = std::mem::take(&mut stream.upload.moved);
+        let moved_down = std::mem::take(&mut down.moved);
+        if moved_up || moved_down {
+            // Once both have spoken it is a tunnel.
+            if let Some(t) = tunnel.filter(|_| stream.upload.sent > 0 && down.sent > 0) {
+                if !up_done && !down_done {
+                    limits = (Some(t), Some(t));
+                }
+            }
+            client.timer.set_after(limits.0);
+            stream.server_timer.set_after(limits.1);
+        }
+        if client.timer.poll_expired(cx).is_ready() {
+            return Poll::Ready(Some((Cause::ClientTimeout, Phase::Data)));
+        }
+        stream.server_timer.poll_expired(cx).map(|()| Some((Cause::ServerTimeout, Phase::Data)))
+    })
+    .await;
+    stream.txn.down.received += down.received;
+    stream.txn.down.sent += down.sent;
+    if let Some((cause, phase)) = outcome {
+        count_abort(stream, back, cause);
+        stream.end(cause, phase);
+    }
+}
+
+fn count_abort(stream: &Stream<'_>, back: &Proxy, cause: Cause) {
+    let worker = stream.worker.index;
+    let b = back.state.back.counters.of(worker);
+    let s = stream.place.as_ref().map(|p| p.config().state.counters.of(worker));
+    match cause {
+        Cause::ClientAbort | Cause::ClientTimeout => {
+            b.client_aborts.inc();
+            if let Some(s) = s {
+                s.client_aborts.inc();
+            }
+        }
+        Cause::ServerAbort | Cause::ServerTimeout => {
+            b.server_aborts.inc();
+            if let Some(s) = s {
+                s.server_aborts.inc();
+            }
+        }
+        _ => {}
+    }
+}
