@@ -116,7 +116,7 @@ pub fn key(stream: &Stream<'_>, proxy: &Proxy) -> Option<u32> {
                 .or_else(|| if *check_post { key::form_param(body(stream), name).map(hash) } else { None })
         }
         Balance::Header { name, domain_only } => {
-            let value = key::header(req?.first(name)?)?;
+            let value = key::header(req?.first(&**name)?)?;
             let domain = *domain_only && Known::of(name) == Known::Host;
             Some(hash(if domain { key::main_domain(value) } else { value }))
         }
@@ -180,7 +180,9 @@ pub async fn server(stream: &mut Stream<'_>, wish: &Wish) -> Result<Place, NoSer
             }
             None if backend.balancer.usable() == 0 => return Err(NoServer::None),
             // All were tried: the last retry may go anywhere again.
-            None if !wish.tried.is_empty() && backend.balancer.pick(key, |s| queue::is_full(&worker, index, s)).is_some() => {
+            None if !wish.tried.is_empty()
+                && backend.balancer.pick(key, |s| queue::is_full(&worker, index, s)).is_some() =>
+            {
                 let any = backend.balancer.pick(key, |s| queue::is_full(&worker, index, s));
                 let place = any.and_then(|s| queue::try_enter(&worker, index, u32::try_from(s).ok()?));
                 if let Some(place) = place {

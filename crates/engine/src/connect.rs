@@ -15,7 +15,7 @@ use program::server::{PortMap, Server};
 use rt::{Addr, ConnectOptions, Socket, Timer};
 
 use crate::choose::{self, NoServer, Wish};
-use crate::pool::{Idle, Identity};
+use crate::pool::{Identity, Idle};
 use crate::stream::{Stream, Upstream};
 
 /// Time before the same server is tried again.
@@ -327,7 +327,8 @@ fn source_address(stream: &Stream<'_>, source: &Source) -> (Option<SocketAddr>, 
         Some(UseSource::Client) => (client(), true),
         Some(UseSource::ClientIp) => (client().map(|a| SocketAddr::new(a.ip(), 0)), true),
         Some(UseSource::Header(name, occurrence)) => {
-            let text = if *occurrence < 0 { stream.txn.req.last(&**name) } else { stream.txn.req.first(&**name) };
+            let text =
+                if *occurrence < 0 { stream.txn.req.last(&**name) } else { stream.txn.req.first(&**name) };
             let ip = text.and_then(|t| std::str::from_utf8(t).ok()?.trim().parse().ok());
             (ip.map(|ip| SocketAddr::new(ip, 0)), true)
         }

@@ -11,6 +11,7 @@
 //! task; the code of a request is `async fn`s that read from top to bottom.
 #![forbid(unsafe_code)]
 
+pub mod run;
 pub mod shared;
 pub mod worker;
 
@@ -28,8 +29,8 @@ pub mod choose;
 pub mod connect;
 pub mod persist;
 pub mod pool;
-pub mod pump;
 pub mod proxy_header;
+pub mod pump;
 pub mod queue;
 
 pub mod captured;

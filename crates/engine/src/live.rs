@@ -109,8 +109,8 @@ impl lang::Live for View<'_> {
         };
         let i = socket.tcp_info().ok()?;
         Some(TcpInfo {
-            rtt_us: i.rtt,
-            rttvar_us: i.rttvar,
+            rtt_us: micros(i.rtt),
+            rttvar_us: micros(i.rttvar),
             unacked: i.unacked,
             sacked: i.sacked,
             lost: i.lost,
@@ -133,4 +133,8 @@ impl lang::Live for View<'_> {
     fn node(&self) -> (&str, u32) {
         (&self.worker.shared.program.global.node, std::process::id())
     }
+}
+
+fn micros(d: std::time::Duration) -> u32 {
+    u32::try_from(d.as_micros()).unwrap_or(u32::MAX)
 }

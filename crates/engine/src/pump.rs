@@ -4,8 +4,8 @@
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
-use rt::{Buf, Socket};
 use crate::h1::chunks::Scanner;
+use rt::{Buf, Socket};
 
 /// Turns of read and write before other tasks get theirs.
 const TURNS: u32 = 16;
@@ -183,7 +183,12 @@ impl Half {
         }
     }
 
-    fn fill(&mut self, cx: &mut Context<'_>, from: &Socket, buf: &mut Option<Buf>) -> Poll<Result<(), Break>> {
+    fn fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: &Socket,
+        buf: &mut Option<Buf>,
+    ) -> Poll<Result<(), Break>> {
         if !from.is_readable() {
             // An empty buffer goes back to the pool while there is nothing to put into it.
             if buf.as_ref().is_some_and(Buf::is_empty) {

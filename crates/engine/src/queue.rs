@@ -72,7 +72,9 @@ pub fn is_full(worker: &Worker, backend: u32, server: usize) -> bool {
 /// Takes a place now, if there is one and nobody waits before us.
 pub fn try_enter(worker: &Rc<Worker>, backend: u32, server: u32) -> Option<Place> {
     let slot = &worker.shared.backends[backend as usize].slots[server as usize];
-    slot.gate.enter(limit(worker, backend, server), &slot.queue).then(|| Place::taken(worker, backend, server))
+    slot.gate
+        .enter(limit(worker, backend, server), &slot.queue)
+        .then(|| Place::taken(worker, backend, server))
 }
 
 /// Takes a place whatever the limit.

@@ -224,22 +224,17 @@ fn run_rules(client: &mut Client, rules: &RuleSet, from: Position) -> Opening {
     let outcome = worker.with_arena(|arena| {
         let conn = &client.session.conn;
         let view = View { client: Some(&client.socket), ..View::of(worker, conn) };
-        let mut exec = Exec {
-            conn,
-            txn: &mut txn,
-            live: &view,
-            arena,
-            side: Side::Request,
-            last: true,
-            resumed: None,
-        };
+        let mut exec =
+            Exec { conn, txn: &mut txn, live: &view, arena, side: Side::Request, last: true, resumed: None };
         rules.run(&mut exec, from)
     });
     keep_decisions(&client.session.conn, &txn);
     worker.give_txn(txn);
     match outcome {
         Run::Done => Opening::Go,
-        Run::Waits(Flow::Yield(Need::Extension(name)), at) if &*name == "expect-proxy" => Opening::ExpectProxy(at),
+        Run::Waits(Flow::Yield(Need::Extension(name)), at) if &*name == "expect-proxy" => {
+            Opening::ExpectProxy(at)
+        }
         Run::Waits(..) => Opening::Go,
         Run::Decided(Flow::SilentDrop { .. }, _) => {
             let _ = client.socket.set_linger0();
@@ -280,6 +275,9 @@ async fn proxy_header(client: &mut Client, proxy: &Proxy) -> bool {
 
 fn bad_header(client: &Client) -> bool {
     let _ = Reply::error;
-    crate::log::connection_error(client, "Received something which does not look like a PROXY protocol header");
+    crate::log::connection_error(
+        client,
+        "Received something which does not look like a PROXY protocol header",
+    );
     false
 }

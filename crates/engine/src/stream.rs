@@ -15,8 +15,8 @@ use program::Proxy;
 use rt::{Buf, Socket, Timer};
 
 use crate::Worker;
-use crate::live::View;
 use crate::h1::framing::Body;
+use crate::live::View;
 use crate::pump::{Framing, Half};
 use crate::queue::Place;
 use crate::session::Client;
@@ -215,7 +215,10 @@ impl<'c> Stream<'c> {
 }
 
 fn payload(buf: Option<&Buf>, complete: bool) -> Payload<'_> {
-    Payload { data: buf.map(Buf::filled).unwrap_or_default(), complete: complete || buf.is_some_and(Buf::is_full) }
+    Payload {
+        data: buf.map(Buf::filled).unwrap_or_default(),
+        complete: complete || buf.is_some_and(Buf::is_full),
+    }
 }
 
 impl Drop for Stream<'_> {

@@ -134,7 +134,9 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
                     limits.1 = back.timeouts.server_fin.or(limits.1);
                     stream.server_timer.set_after(limits.1);
                 }
-                Poll::Ready(Err(Break::Write(_))) => return Poll::Ready(Some((Cause::ServerAbort, Phase::Data))),
+                Poll::Ready(Err(Break::Write(_))) => {
+                    return Poll::Ready(Some((Cause::ServerAbort, Phase::Data)));
+                }
                 Poll::Ready(Err(_)) => return Poll::Ready(Some((Cause::ClientAbort, Phase::Data))),
                 Poll::Pending => {}
             }
@@ -147,7 +149,9 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
                     limits.0 = front.timeouts.client_fin.or(limits.0);
                     client.timer.set_after(limits.0);
                 }
-                Poll::Ready(Err(Break::Write(_))) => return Poll::Ready(Some((Cause::ClientAbort, Phase::Data))),
+                Poll::Ready(Err(Break::Write(_))) => {
+                    return Poll::Ready(Some((Cause::ClientAbort, Phase::Data)));
+                }
                 Poll::Ready(Err(_)) => return Poll::Ready(Some((Cause::ServerAbort, Phase::Data))),
                 Poll::Pending => {}
             }

@@ -11,7 +11,7 @@ use program::proxy::ErrorAnswer;
 use wire::http1::{Limits, Parsed, parse_response};
 use wire::method::{Method, Version};
 
-use super::{Next, headers, rules};
+use super::{Next, headers};
 use crate::errors;
 use crate::stream::Stream;
 
@@ -26,9 +26,8 @@ pub async fn monitor(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<Next> {
     if stream.txn.req.target() != uri {
         return None;
     }
-    let fails = proxy.monitor_fail.iter().any(|c| {
-        stream.evaluate(Side::Request, |env| c.holds(env)) == Outcome::Yes
-    });
+    let fails =
+        proxy.monitor_fail.iter().any(|c| stream.evaluate(Side::Request, |env| c.holds(env)) == Outcome::Yes);
     stream.end(Cause::Local, Phase::Request);
     proxy.state.front.counters.of(stream.worker.index).intercepted.inc();
     Some(refuse(stream, if fails { 503 } else { 200 }).await)
@@ -54,7 +53,8 @@ pub async fn tarpit(stream: &mut Stream<'_>, reply: Reply) -> Next {
 
 /// `redir` of a server: the client is sent there.
 pub async fn server_redirect(stream: &mut Stream<'_>, server: u32) -> Next {
-    let mut location = stream.backend().servers[server as usize].redir.as_deref().unwrap_or_default().to_vec();
+    let mut location =
+        stream.backend().servers[server as usize].redir.as_deref().unwrap_or_default().to_vec();
     location.extend_from_slice(wire::uri::path_and_query(stream.txn.req.target()));
     let get = matches!(stream.txn.req.method_id(), Method::Get | Method::Head);
     if !get {
@@ -298,9 +298,4 @@ pub fn after_response_rules(stream: &mut Stream<'_>) {
     if stream.txn.backend.is_some_and(|b| b != stream.client.conn().frontend) {
         after_response(stream, program.proxy(stream.client.conn().frontend));
     }
-}
-
-/// See [`rules::run`].
-pub async fn run_rules(stream: &mut Stream<'_>, set: &lang::RuleSet) -> super::exchange::Step {
-    rules::run(stream, set, Side::Response, None).await
 }

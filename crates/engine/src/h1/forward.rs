@@ -93,7 +93,9 @@ fn upload(
         return Some(Event::Killed(cause));
     }
     let up = stream.upstream.as_ref()?;
-    if *write_failed || (stream.to_server.is_none() && stream.upload.is_received() && stream.http.body_received) {
+    if *write_failed
+        || (stream.to_server.is_none() && stream.upload.is_received() && stream.http.body_received)
+    {
         return None;
     }
     let client = &mut *stream.client;
@@ -184,9 +186,7 @@ fn watch_client(stream: &mut Stream<'_>, cx: &mut Context<'_>, back: &Proxy, tol
 
 fn expired(stream: &mut Stream<'_>, cx: &mut Context<'_>) -> Poll<Event> {
     // While the client has not sent everything its clock runs, afterwards the server's.
-    if !stream.http.body_received
-        && !stream.upload.blocked
-        && stream.client.timer.poll_expired(cx).is_ready()
+    if !stream.http.body_received && !stream.upload.blocked && stream.client.timer.poll_expired(cx).is_ready()
     {
         return Poll::Ready(Event::ClientBroke(Cause::ClientTimeout));
     }
@@ -256,7 +256,10 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
                 return Wait::Retry;
             }
             count_response_error(stream, back, worker);
-            stream.end(Cause::ServerTimeout, if stream.http.body_received { Phase::Headers } else { Phase::Data });
+            stream.end(
+                Cause::ServerTimeout,
+                if stream.http.body_received { Phase::Headers } else { Phase::Data },
+            );
             Wait::Failed(Some(504))
         }
         Event::ClientBroke(cause) => {
@@ -388,7 +391,13 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
 }
 
 /// Moves both directions until the response is through.
-async fn exchange(stream: &mut Stream<'_>, down: &mut Half, front: &Proxy, back: &Proxy, tunnel: bool) -> Outcome {
+async fn exchange(
+    stream: &mut Stream<'_>,
+    down: &mut Half,
+    front: &Proxy,
+    back: &Proxy,
+    tunnel: bool,
+) -> Outcome {
     let tunnel_limit = stream.txn.overrides.tunnel.or(back.timeouts.tunnel).filter(|_| tunnel);
     let client_limit = tunnel_limit.or(stream.txn.overrides.client.or(front.timeouts.client));
     let server_limit = tunnel_limit.or(stream.txn.overrides.server.or(back.timeouts.server));
@@ -494,7 +503,12 @@ pub async fn more_data(stream: &mut Stream<'_>, deadline: Option<Mono>) -> bool 
 }
 
 /// Waits until enough of a body is there.
-pub async fn wait_body(stream: &mut Stream<'_>, side: Side, time: Duration, at_least: Option<u64>) -> Fulfilled {
+pub async fn wait_body(
+    stream: &mut Stream<'_>,
+    side: Side,
+    time: Duration,
+    at_least: Option<u64>,
+) -> Fulfilled {
     if side == Side::Response {
         return wait_response_body(stream, time, at_least).await;
     }

@@ -129,8 +129,13 @@ pub fn keeps_server(front: &Proxy, back: &Proxy) -> bool {
 pub fn may_keep_client(stream: &Stream<'_>) -> bool {
     let front = stream.frontend();
     let close = front.options.connection.max(stream.backend().options.connection) == Connection::Close;
-    let stopping = stream.worker.shared.program.world.process.stopping.load(std::sync::atomic::Ordering::Relaxed);
-    stream.txn.has_req && stream.http.client_keeps && !close && !stopping && !stream.client.socket.is_hung_up()
+    let stopping =
+        stream.worker.shared.program.world.process.stopping.load(std::sync::atomic::Ordering::Relaxed);
+    stream.txn.has_req
+        && stream.http.client_keeps
+        && !close
+        && !stopping
+        && !stream.client.socket.is_hung_up()
 }
 
 /// Whether nothing of the request remains to be received.

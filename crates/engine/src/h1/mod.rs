@@ -4,10 +4,10 @@
 //! a future in recycled memory that is made when the first byte has come.
 
 mod answer;
+pub mod chunks;
 mod exchange;
 mod forward;
 mod forwarded;
-pub mod chunks;
 pub mod framing;
 mod headers;
 mod request;

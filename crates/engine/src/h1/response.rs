@@ -36,7 +36,11 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     Step::Go
 }
 
-fn both<'p>(stream: &Stream<'_>, back: &'p program::Proxy, front: &'p program::Proxy) -> Vec<&'p program::Proxy> {
+fn both<'p>(
+    stream: &Stream<'_>,
+    back: &'p program::Proxy,
+    front: &'p program::Proxy,
+) -> Vec<&'p program::Proxy> {
     let mut list = Vec::new();
     if has_rules(back) {
         list.push(back);
@@ -65,8 +69,9 @@ pub fn note(stream: &mut Stream<'_>) {
     let body = framing::of_response(&stream.txn.res, method);
     let connection = stream.frontend().options.connection.max(stream.backend().options.connection);
     stream.http.response_body = body;
-    stream.http.server_keeps =
-        framing::keeps(&stream.txn.res) && connection == Connection::KeepAlive && !matches!(body, Body::Close);
+    stream.http.server_keeps = framing::keeps(&stream.txn.res)
+        && connection == Connection::KeepAlive
+        && !matches!(body, Body::Close);
 }
 
 /// Processes the head of a response that opens a tunnel (101, or 2xx to CONNECT).
@@ -74,8 +79,7 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Step {
     let upgrade = framing::upgrade(&stream.txn.res);
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
-    let (back, front) =
-        (program.proxy(stream.backend_index()), program.proxy(stream.client.conn().frontend));
+    let (back, front) = (program.proxy(stream.backend_index()), program.proxy(stream.client.conn().frontend));
     for proxy in both(stream, back, front) {
         if let Step::Done(next) = run(stream, proxy).await {
             return Step::Done(next);

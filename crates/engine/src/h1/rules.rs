@@ -39,7 +39,9 @@ async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step
     if let Step::Done(next) = run(stream, &proxy.rules.tcp_content, Side::Request, inspect).await {
         return Step::Done(next);
     }
-    if (proxy.options.http_buffer_request || looks_at_body(proxy)) && !forward::buffer_body(stream, proxy).await {
+    if (proxy.options.http_buffer_request || looks_at_body(proxy))
+        && !forward::buffer_body(stream, proxy).await
+    {
         return Step::Done(answer::refuse(stream, 408).await);
     }
     if let Some(page) = &proxy.stats

@@ -220,6 +220,11 @@ impl Head {
         self.violation
     }
 
+    /// Whether the framing was doubtful, so that the connection has to close after this message.
+    pub fn is_distrusted(&self) -> bool {
+        self.distrusted
+    }
+
     /// Bytes that the head takes on an HTTP/1 wire, the closing empty line included.
     pub fn wire_len(&self) -> usize {
         self.start_line_len() + self.field_bytes + 2
