@@ -6,6 +6,7 @@
 
 use crate::diagnostics::{Diagnostic, Diagnostics, Level, Style};
 use crate::source::{Sources, Span};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The most columns of a source line that are shown.
@@ -81,18 +82,8 @@ impl Render<'_> {
     /// The complaints, the summary lines and the exit status, as `-c` gives them. `Error(s) found` is said once for
     /// each file with an error.
     pub fn verdict(&self, diagnostics: &Diagnostics, sources: &Sources) -> Verdict {
-        let mut all = diagnostics.clone();
+        let mut all = with_summaries(diagnostics, sources);
         if diagnostics.has_errors() {
-            let files: std::collections::BTreeSet<_> = diagnostics
-                .iter()
-                .filter(|item| item.fatal)
-                .filter_map(|item| Some(item.span?.file))
-                .collect();
-            for file in files {
-                let name = sources.name(file);
-                let text = format!("Error(s) found in configuration file : {name}");
-                all.push(Diagnostic::plain(Level::Alert, text));
-            }
             all.push(Diagnostic::plain(Level::Alert, "Fatal errors found in configuration."));
         } else if diagnostics.has_warnings() && self.zero_warning {
             let text = "Some warnings were found and 'zero-warning' is set. Aborting.";
@@ -173,6 +164,26 @@ impl Render<'_> {
         let gap = " ".repeat(ahead.chars().count());
         let _ = writeln!(out, "  {}\n  {gap}{}", shown.trim_end(), self.paint(&carets, "32"));
     }
+}
+
+/// The complaints, with `Error(s) found` behind the last error of each file.
+fn with_summaries(diagnostics: &Diagnostics, sources: &Sources) -> Diagnostics {
+    let mut last = BTreeMap::new();
+    for (at, item) in diagnostics.iter().enumerate().filter(|(_, item)| item.fatal) {
+        if let Some(span) = item.span {
+            last.insert(span.file, at);
+        }
+    }
+    let mut all = Diagnostics::new();
+    for (at, item) in diagnostics.iter().enumerate() {
+        all.push(item.clone());
+        if let Some(file) = item.span.map(|span| span.file).filter(|file| last.get(file) == Some(&at)) {
+            let name = sources.name(file);
+            let text = format!("Error(s) found in configuration file : {name}");
+            all.push(Diagnostic::plain(Level::Alert, text));
+        }
+    }
+    all
 }
 
 /// Text with one column for each character.
