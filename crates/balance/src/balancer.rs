@@ -187,7 +187,7 @@ impl Balancer {
             Plan::List(list) => list.iter().map(|&server| server as usize).find(|&server| !skip(server)),
             Plan::Draw(draw, shares) => {
                 let full = self.bound(shares);
-                let chance = u64::from(key.unwrap_or_default());
+                let chance = key.map_or_else(|| draw.chance(), u64::from);
                 draw.pick(chance, self.draws(), &self.loads, |server| skip(server) || full(server))
             }
             Plan::Map(map, turns) => match key {

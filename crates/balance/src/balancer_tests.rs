@@ -68,6 +68,14 @@ fn servers_can_be_added_while_requests_are_counted() {
 }
 
 #[test]
+fn random_without_a_number_still_spreads() {
+    let balancer = balancer(Algorithm::Random { draws: 2 }, &[1; 4]);
+    let mut seen = [0_u32; 4];
+    (0..4000).for_each(|_| seen[balancer.pick(None, anyone).unwrap()] += 1);
+    assert!(seen.iter().all(|n| n.abs_diff(1000) < 100), "{seen:?}");
+}
+
+#[test]
 fn first_fills_by_identifier() {
     let balancer = Balancer::new(Settings::new(Algorithm::First));
     balancer.rebuild(&[30, 10, 20].map(ServerView::new));

@@ -95,6 +95,13 @@ impl Draw {
         Some(self.columns[best].server as usize)
     }
 
+    /// A number for a pick that comes without a random one: the first draws of a sequence that repeats with each
+    /// new schedule.
+    pub fn chance(&self) -> u64 {
+        let picks = self.picks().iter().map(|count| u64::from(count.load(Ordering::Relaxed)));
+        picks.fold(1, |sum, count| sum.wrapping_mul(31).wrapping_add(count))
+    }
+
     fn draw(&self, chance: u64, skip: impl Fn(usize) -> bool) -> Option<usize> {
         let count = self.columns.len();
         let column = scale(chance, count as u64) as usize;
