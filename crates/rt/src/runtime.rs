@@ -114,6 +114,7 @@ fn run_worker(index: usize, shared: Arc<Shared>, init: &dyn Fn(usize)) -> io::Re
 
 fn live(worker: std::rc::Rc<Worker>, index: usize, init: &dyn Fn(usize)) {
     let _entered = Entered::new(worker.clone());
+    base::worker::set_number(index);
     init(index);
     worker.run();
 }
