@@ -76,6 +76,16 @@ fn random_without_a_number_still_spreads() {
 }
 
 #[test]
+fn fewer_servers_than_before_are_all_found() {
+    for algorithm in ALL {
+        let balancer = balancer(algorithm, &[1; 40]);
+        (0..39).for_each(|_| assert!(balancer.pick(Some(5), anyone).is_some()));
+        balancer.rebuild(&views(&[1, 1]));
+        assert!(balancer.pick(Some(5), anyone).is_some_and(|server| server < 2), "{algorithm:?}");
+    }
+}
+
+#[test]
 fn first_fills_by_identifier() {
     let balancer = Balancer::new(Settings::new(Algorithm::First));
     balancer.rebuild(&[30, 10, 20].map(ServerView::new));

@@ -74,7 +74,8 @@ impl Tree {
     /// Lets each worker look first at the server after the one it picked last in `old`.
     pub fn resume(&self, old: &Tree) {
         for (new, old) in self.turns.iter().zip(&*old.turns) {
-            new.0.store(old.0.load(Ordering::Relaxed), Ordering::Relaxed);
+            let turn = old.0.load(Ordering::Relaxed) % self.weights.len().max(1);
+            new.0.store(turn, Ordering::Relaxed);
         }
     }
 
@@ -82,12 +83,8 @@ impl Tree {
     pub fn pick(&self, loads: &Loads, skip: impl Fn(usize) -> bool) -> Option<(usize, u32)> {
         let turn = self.turn().load(Ordering::Relaxed);
         for _ in 0..TRIES {
-            let top = self.levels.len();
-            let least = self.least_child(top, 0, 0);
-            if least == UNUSABLE {
-                return None;
-            }
-            match self.find(top, 0, least, turn).or_else(|| self.find(top, 0, least, 0)) {
+            let (server, least) = self.least(turn)?;
+            match server {
                 Some(server) if !skip(server) => return Some(self.pass(server, least)),
                 Some(_) => break,
                 None => self.mend(least),
@@ -198,6 +195,34 @@ impl Tree {
             }
         }
         least
+    }
+
+    // The least key, and the first leaf from `turn` on, around, that has it: none if a node is too low.
+    fn least(&self, turn: usize) -> Option<(Option<usize>, u32)> {
+        let top = self.levels.len();
+        if top == 1 {
+            return self.least_leaf(turn).map(|(server, key)| (Some(server), key));
+        }
+        let least = self.least_child(top, 0, 0);
+        let found = || self.find(top, 0, least, turn).or_else(|| self.find(top, 0, least, 0));
+        (least != UNUSABLE).then(|| (found(), least))
+    }
+
+    // The same without nodes.
+    fn least_leaf(&self, turn: usize) -> Option<(usize, u32)> {
+        let leaves = self.levels[0].get(..self.weights.len())?;
+        let (before, after) = leaves.split_at_checked(turn)?;
+        let mut best = (0, UNUSABLE);
+        for (leaf, word) in (turn..).zip(after).chain(before.iter().enumerate()) {
+            let key = key_of(word.load(Ordering::Relaxed));
+            if key < best.1 {
+                best = (leaf, key);
+                if key == 0 {
+                    break;
+                }
+            }
+        }
+        (best.1 != UNUSABLE).then_some(best)
     }
 
     // The first leaf from `from` on, below a node, along keys no higher than `key`.
