@@ -66,7 +66,12 @@ pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listen
             None => break,
             Some(Ok((socket, peer))) => admit(&worker, frontend, index, socket, peer.as_ref()),
             Some(Err(e)) if is_exhausted(&e) => {
-                crate::log::process_alert(&worker, frontend, &format!("accept: {e}; resting"));
+                crate::log::proxy_line(
+                    &worker,
+                    frontend,
+                    crate::log::ALERT,
+                    &format!("accept: {e}; resting"),
+                );
                 rest(&worker, &acceptor).await;
             }
             // The connection was gone before it was accepted.

@@ -131,6 +131,8 @@ pub struct Txn {
     pub server: Option<u32>,
     /// Not worth a log line: a connection that ended between requests.
     pub silent: bool,
+    /// Its line has been written (`option logasap`).
+    pub logged: bool,
     /// No data was ever received (`option dontlognull`).
     pub null: bool,
     /// The first request of its connection.
@@ -232,6 +234,7 @@ impl Default for Txn {
             backend: None,
             server: None,
             silent: false,
+            logged: false,
             null: false,
             first_request: false,
             times: Times::default(),

@@ -11,6 +11,7 @@ mod signal;
 #[cfg(test)]
 mod tests;
 mod user;
+mod zone;
 
 pub use cpu::{allowed_cpus, set_affinity};
 pub use fds::{MAX_FDS, inherited, listen_fds, recv_fds, send_fds, set_inheritable, socket_pair};
@@ -23,3 +24,4 @@ pub use process::{
 pub use resolve::resolve;
 pub use signal::{Signal, Signals, block_signals, unblock_signals};
 pub use user::{clear_groups, effective_group, effective_user, group_id, set_group, set_user, user_id};
+pub use zone::local_offset;
