@@ -1,23 +1,276 @@
-//! Persistence: finding the server that a request belongs to, and telling the client about it.
+//! Persistence by cookies (manual, `cookie`): finding the server that a request belongs to, hiding or rewriting
+//! the cookie on its way, and telling the client which server it got.
+
+use std::io::Write;
 
 use program::Proxy;
+use program::persist::{Cookie, CookieMode};
+use wire::head::Known;
+use wire::method::Method;
 
 use crate::stream::Stream;
 
-/// The server that the request's cookie names.
+/// Separates the server's name from the rest of a value (`prefix`).
+const PREFIX: u8 = b'~';
+/// Separates the server's name from its dates (`maxidle`, `maxlife`).
+const DATES: u8 = b'|';
+
+/// The server that the request's cookie names; notes what the cookie was worth for the log.
 pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<u32> {
-    let _ = (stream, proxy);
+    if let Some(name) = &proxy.rdp_cookie {
+        return rdp_wanted(stream, proxy, name);
+    }
+    let cookie = proxy.cookie.as_ref()?;
+    if !stream.txn.has_req {
+        return None;
+    }
+    let Some(value) = stream.txn.req.cookie(&cookie.name) else {
+        stream.txn.term.cookie = b'N';
+        return None;
+    };
+    let (name, dates) = split(cookie, value);
+    if let Some(letter) = outdated(cookie, dates) {
+        stream.txn.term.cookie = letter;
+        return None;
+    }
+    let found = proxy.servers.iter().position(|s| s.cookie.as_deref() == Some(name));
+    let Some(index) = found else {
+        stream.txn.term.cookie = b'I';
+        return None;
+    };
+    let up = proxy.servers[index].state.is_up();
+    let insists = stream.txn.decisions.force_persist || proxy.options.persist;
+    stream.txn.term.cookie = if up { b'V' } else { b'D' };
+    if stream.txn.decisions.ignore_persist || !(up || insists) {
+        return None;
+    }
+    u32::try_from(index).ok()
+}
+
+/// The name of the server in a cookie's value, and the dates behind it.
+fn split<'v>(cookie: &Cookie, value: &'v [u8]) -> (&'v [u8], Option<&'v [u8]>) {
+    let cut = |by: u8| value.iter().position(|b| *b == by);
+    match cookie.mode {
+        CookieMode::Prefix => (&value[..cut(PREFIX).unwrap_or(0)], None),
+        _ => match cut(DATES) {
+            Some(at) => (&value[..at], Some(&value[at + 1..])),
+            None => (value, None),
+        },
+    }
+}
+
+/// The letter of a cookie that is too old (`maxidle`: E, `maxlife`: O).
+fn outdated(cookie: &Cookie, dates: Option<&[u8]>) -> Option<u8> {
+    if cookie.maxidle.is_none() && cookie.maxlife.is_none() {
+        return None;
+    }
+    let dates = dates.unwrap_or_default();
+    let mut parts = dates.split(|b| *b == DATES).map(undate);
+    let (last, first) = (parts.next().flatten(), parts.next().flatten());
+    let now = rt::wall().as_secs();
+    // A date in the future by more than a day is a lie or a clock gone wrong.
+    let age = |at: Option<u64>| {
+        at.map_or(u64::MAX, |a| if a > now + 86_400 { u64::MAX } else { now.saturating_sub(a) })
+    };
+    if cookie.maxidle.is_some_and(|m| last.is_some() && age(last) > m.as_secs()) {
+        return Some(b'E');
+    }
+    if cookie.maxlife.is_some_and(|m| first.is_some() && age(first) > m.as_secs()) {
+        return Some(b'O');
+    }
     None
 }
 
-/// Removes the cookie from a request that the server must not see it in.
-pub fn clean_request(stream: &mut Stream<'_>, proxy: &Proxy) {
-    let _ = (stream, proxy);
+/// Dates are 30 bits of seconds in five letters of a URL-safe base64.
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+fn undate(text: &[u8]) -> Option<u64> {
+    if text.len() != 5 {
+        return None;
+    }
+    let low = text.iter().try_fold(0u64, |n, b| {
+        let digit = LETTERS.iter().position(|l| l == b)?;
+        Some(n << 6 | digit as u64)
+    })?;
+    // The upper bits are today's.
+    let now = rt::wall().as_secs();
+    let candidate = (now & !((1 << 30) - 1)) | low;
+    Some(if candidate > now + (1 << 29) { candidate.saturating_sub(1 << 30) } else { candidate })
 }
 
-/// Sets or rewrites the cookie of a response.
+fn date(secs: u64, out: &mut Vec<u8>) {
+    for shift in [24, 18, 12, 6, 0] {
+        out.push(LETTERS[(secs >> shift & 63) as usize]);
+    }
+}
+
+/// Removes or shortens the cookie in a request that the server must not see it in.
+pub fn clean_request(stream: &mut Stream<'_>, proxy: &Proxy) {
+    let Some(cookie) = &proxy.cookie else { return };
+    let strip = cookie.mode == CookieMode::Insert && cookie.indirect;
+    if !(strip || cookie.mode == CookieMode::Prefix) {
+        return;
+    }
+    loop {
+        let req = &stream.txn.req;
+        let Some(c) = req.cookies().find(|c| &*cookie.name == c.name && (strip || c.value.contains(&PREFIX)))
+        else {
+            return;
+        };
+        let (index, start, end) = (c.index, c.start, c.end);
+        let line = req.field(index).map(|(_, v)| v).unwrap_or_default();
+        let mut new = Vec::with_capacity(line.len());
+        if strip {
+            cut_pair(line, start, end, &mut new);
+        } else {
+            let value_at = line.len() - line[end - c.value.len()..].len();
+            let from = c.value.iter().position(|b| *b == PREFIX).map_or(0, |p| p + 1);
+            new.extend_from_slice(&line[..value_at]);
+            new.extend_from_slice(&line[value_at + from..]);
+        }
+        if new.iter().all(|b| b.is_ascii_whitespace()) {
+            stream.txn.req.remove(index);
+        } else if stream.txn.req.replace_value(index, &new).is_err() {
+            return;
+        }
+    }
+}
+
+/// Copies a cookie line without the pair between two offsets.
+fn cut_pair(line: &[u8], start: usize, end: usize, out: &mut Vec<u8>) {
+    let before = &line[..start];
+    let after = &line[end..];
+    let head = before.trim_ascii_end();
+    let head = head.strip_suffix(b";").unwrap_or(head).trim_ascii_end();
+    let tail = after.trim_ascii_start();
+    let tail = tail.strip_prefix(b";").unwrap_or(tail).trim_ascii();
+    out.extend_from_slice(head);
+    if !head.is_empty() && !tail.is_empty() {
+        out.extend_from_slice(b"; ");
+    }
+    out.extend_from_slice(tail);
+}
+
+/// Sets, rewrites or removes the cookie in a response.
 pub fn response(stream: &mut Stream<'_>, proxy: &Proxy) {
-    let _ = (stream, proxy);
+    let Some(cookie) = &proxy.cookie else { return };
+    let Some(server) = stream.place.as_ref().map(|p| p.server) else { return };
+    let value = proxy.servers[server as usize].cookie.clone();
+    let own = server_cookies(stream, cookie, value.as_deref());
+    if cookie.mode != CookieMode::Insert || (own && cookie.preserve) {
+        return;
+    }
+    if cookie.postonly && stream.txn.req.method_id() != Method::Post {
+        return;
+    }
+    insert(stream, proxy, cookie, server, value.as_deref());
+}
+
+/// Handles what the server set itself under the same name; whether it set anything that remains.
+fn server_cookies(stream: &mut Stream<'_>, cookie: &Cookie, value: Option<&[u8]>) -> bool {
+    let mut remains = false;
+    let found: Vec<(usize, usize, usize)> = stream
+        .txn
+        .res
+        .set_cookies()
+        .filter(|c| c.name == &*cookie.name)
+        .map(|c| (c.index, c.end - c.value.len(), c.end))
+        .collect();
+    for (index, start, end) in found {
+        let res = &mut stream.txn.res;
+        let line = res.field(index).map(|(_, v)| v.to_vec()).unwrap_or_default();
+        match (cookie.mode, value) {
+            (CookieMode::Rewrite, Some(v)) => {
+                let new = [&line[..start], v, &line[end..]].concat();
+                let _ = res.replace_value(index, &new);
+                stream.txn.term.set_cookie = b'R';
+                remains = true;
+            }
+            (CookieMode::Prefix, Some(v)) => {
+                let new = [&line[..start], v, &[PREFIX], &line[start..]].concat();
+                let _ = res.replace_value(index, &new);
+                stream.txn.term.set_cookie = b'R';
+                remains = true;
+            }
+            (CookieMode::Insert, _) if cookie.indirect && !cookie.preserve => {
+                res.remove(index);
+                stream.txn.term.set_cookie = b'D';
+            }
+            _ => {
+                stream.txn.term.set_cookie = b'P';
+                remains = true;
+            }
+        }
+    }
+    remains
+}
+
+/// Adds the cookie if the client's own does not already lead here.
+fn insert(stream: &mut Stream<'_>, proxy: &Proxy, cookie: &Cookie, server: u32, value: Option<&[u8]>) {
+    let term = stream.txn.term;
+    let (first, last) = dates_of(stream, cookie);
+    let now = rt::wall().as_secs();
+    let named = stream.txn.req.cookie(&cookie.name).map(|v| split(cookie, v).0.to_vec());
+    let leads_here = term.cookie == b'V' && named.as_deref() == value && value.is_some();
+    // Dates are renewed at most once every minute or so.
+    let stale = cookie.maxidle.is_some() && last.is_none_or(|l| now.saturating_sub(l) > 60)
+        || cookie.maxlife.is_some() && first.is_none();
+    if leads_here && !stale || stream.txn.decisions.ignore_persist {
+        return;
+    }
+    let _ = (proxy, server);
+    let mut line = cookie.name.to_vec();
+    line.push(b'=');
+    match value {
+        Some(v) => {
+            line.extend_from_slice(v);
+            if cookie.maxidle.is_some() || cookie.maxlife.is_some() {
+                line.push(DATES);
+                if cookie.maxidle.is_some() {
+                    date(now, &mut line);
+                }
+                if cookie.maxlife.is_some() {
+                    line.push(DATES);
+                    date(first.filter(|_| leads_here).unwrap_or(now), &mut line);
+                }
+            }
+            line.extend_from_slice(b"; path=/");
+        }
+        // A server without a cookie: the client's leads elsewhere and is taken back.
+        None if named.is_some() => {
+            line.extend_from_slice(b"; Expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/");
+        }
+        None => return,
+    }
+    for d in &cookie.domains {
+        let _ = write!(line, "; domain={d}");
+    }
+    if cookie.httponly {
+        line.extend_from_slice(b"; HttpOnly");
+    }
+    if cookie.secure {
+        line.extend_from_slice(b"; Secure");
+    }
+    for a in &cookie.attrs {
+        let _ = write!(line, "; {a}");
+    }
+    let res = &mut stream.txn.res;
+    if res.append(b"set-cookie", &line).is_err() {
+        return;
+    }
+    if cookie.nocache && !res.has(Known::CacheControl) {
+        let _ = res.append(b"cache-control", b"private");
+    }
+    stream.txn.term.set_cookie = if leads_here { b'U' } else { b'I' };
+}
+
+/// First and last date in the request's cookie.
+fn dates_of(stream: &Stream<'_>, cookie: &Cookie) -> (Option<u64>, Option<u64>) {
+    let Some(value) = stream.txn.req.cookie(&cookie.name) else { return (None, None) };
+    let dates = split(cookie, value).1.unwrap_or_default();
+    let mut parts = dates.split(|b| *b == DATES).map(undate);
+    let last = parts.next().flatten();
+    (parts.next().flatten(), last)
 }
 
 /// `http-send-name-header`.
@@ -28,8 +281,62 @@ pub fn name_header(stream: &mut Stream<'_>, proxy: &Proxy) {
     let _ = stream.txn.req.set(name, server.as_bytes());
 }
 
-/// The value of an RDP cookie at the start of a stream.
+/// The server that an RDP cookie names by its address and port (`persist rdp-cookie`).
+fn rdp_wanted(stream: &Stream<'_>, proxy: &Proxy, name: &[u8]) -> Option<u32> {
+    let data = stream.client.buf.as_ref()?.filled();
+    let value = std::str::from_utf8(rdp_cookie(data, name)?).ok()?;
+    let mut parts = value.split('.');
+    // Address and port are written as decimal numbers in the byte order of a small-endian machine.
+    let ip = u32::from_str_radix(parts.next()?, 10).ok()?.swap_bytes();
+    let port = parts.next()?.parse::<u16>().ok()?.swap_bytes();
+    let insists = stream.txn.decisions.force_persist || proxy.options.persist;
+    let at = proxy.servers.iter().position(|s| match &**s.state.target.load() {
+        model::server::Target::Inet(std::net::SocketAddr::V4(a)) => {
+            u32::from(*a.ip()) == ip && a.port() == port
+        }
+        _ => false,
+    })?;
+    (proxy.servers[at].state.is_up() || insists).then_some(u32::try_from(at).ok()).flatten()
+}
+
+/// The value of a cookie at the start of an RDP connection: a TPKT header, an X.224 connection request, then
+/// `Cookie: NAME=VALUE` and the end of the line.
 pub fn rdp_cookie<'b>(bytes: &'b [u8], name: &[u8]) -> Option<&'b [u8]> {
-    let _ = (bytes, name);
-    None
+    let body = bytes.get(11..)?;
+    if bytes[0] != 3 || bytes[5] & 0xf0 != 0xe0 {
+        return None;
+    }
+    let rest = body.strip_prefix(b"Cookie:")?.trim_ascii_start();
+    let (found, rest) = rest.split_at_checked(name.len())?;
+    let value = rest.strip_prefix(b"=").filter(|_| found.eq_ignore_ascii_case(name))?;
+    let end = value.iter().position(|b| *b == b'\r' || *b == b'\n')?;
+    Some(&value[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_leaves_no_stray_separator() {
+        let cut = |line: &str, pair: &str| {
+            let start = line.find(pair).unwrap();
+            let mut out = Vec::new();
+            cut_pair(line.as_bytes(), start, start + pair.len(), &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(cut("a=1; S=x; b=2", "S=x"), "a=1; b=2");
+        assert_eq!(cut("S=x; b=2", "S=x"), "b=2");
+        assert_eq!(cut("a=1; S=x", "S=x"), "a=1");
+        assert_eq!(cut("S=x", "S=x"), "");
+    }
+
+    #[test]
+    fn the_cookie_of_an_rdp_connection_request() {
+        let mut hello = vec![3, 0, 0, 40, 35, 0xe0, 0, 0, 0, 0, 0];
+        hello.extend_from_slice(b"Cookie: msts=1.2.3\r\n");
+        assert_eq!(rdp_cookie(&hello, b"msts"), Some(&b"1.2.3"[..]));
+        assert_eq!(rdp_cookie(&hello, b"other"), None);
+        assert_eq!(rdp_cookie(&hello[..8], b"msts"), None);
+    }
 }
