@@ -9,6 +9,7 @@
 
 use crate::diagnostics::{Diagnostic, Diagnostics, Level, Style};
 use crate::directive::{Blocks, Surroundings};
+use crate::dump::Dump;
 use crate::environment::Environment;
 use crate::facts::Facts;
 use crate::inherit::Headers;
@@ -62,6 +63,17 @@ pub fn read(files: Vec<Source>, environment: Environment, grammar: Grammar<'_>) 
     Reading { tree, sources, environment, diagnostics }
 }
 
+/// The text of `-dC`: all lines as they were understood, anonymised unless `key` is zero.
+pub fn dump(files: Vec<Source>, environment: Environment, grammar: Grammar<'_>, key: u32) -> String {
+    let mut sources = Sources::default();
+    for file in files {
+        sources.add(file);
+    }
+    let mut reader = Reader::new(grammar, &sources, environment);
+    reader.dump = Some(Dump::new(key));
+    reader.finish().dump.unwrap_or_default().into_text()
+}
+
 /// Whether an environment keyword may occur in a file; all of them end alike.
 fn changes_environment(source: &Source) -> bool {
     source.bytes().windows(6).any(|window| window == b"setenv")
@@ -79,6 +91,8 @@ struct Reader<'r> {
     budget: usize,
     /// Whether the file at hand has opened a section yet.
     open: bool,
+    /// Where all lines go if a dump is wanted.
+    dump: Option<Dump>,
 }
 
 impl<'r> Reader<'r> {
@@ -93,6 +107,7 @@ impl<'r> Reader<'r> {
             diagnostics: Diagnostics::new(),
             budget: MAX_EXPANDED,
             open: false,
+            dump: None,
         }
     }
 
@@ -152,6 +167,10 @@ impl<'r> Reader<'r> {
             self.complain(place, fault.at, fault_text(fault, &cut.words));
             return;
         }
+        if self.dump.is_some() {
+            let opens = cut.words.first().is_some_and(|first| self.section_word(first).is_some());
+            self.dump.iter_mut().for_each(|dump| dump.line(&cut.words, opens));
+        }
         match cut.words.first() {
             Some(first) if first.bytes().starts_with(b".") => self.directive(&cut.words),
             Some(first) if self.blocks.is_live() && !first.is_empty() => self.line(cut.words, line),
@@ -199,7 +218,7 @@ impl<'r> Reader<'r> {
 
     fn statement(&mut self, line: Line) {
         let keyword = line.keyword();
-        if let Some(word) = self.grammar.sections.iter().find(|word| keyword == word.word) {
+        if let Some(word) = self.section_word(keyword) {
             return self.open_section(word.role, line);
         }
         match self.tree.sections.last_mut().filter(|_| self.open) {
@@ -216,6 +235,10 @@ impl<'r> Reader<'r> {
                 self.diagnostics.push(complaint.styled(Style::Reading).meant(near));
             }
         }
+    }
+
+    fn section_word(&self, word: &Word) -> Option<&'r SectionWord> {
+        self.grammar.sections.iter().find(|entry| word == entry.word)
     }
 
     fn open_section(&mut self, role: Role, header: Line) {
