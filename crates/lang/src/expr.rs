@@ -36,11 +36,9 @@ pub struct Expr {
 impl Expr {
     /// Type of the result.
     pub fn out(&self) -> Type {
-        match self.convs.last() {
-            // A converter from any to any keeps the type of its input.
-            Some(c) => c.def.out,
-            None => self.fetch.def.out,
-        }
+        // A converter from any to any keeps the type of its input.
+        let last = self.convs.iter().rev().map(|c| c.def.out).find(|t| *t != Type::Any);
+        last.unwrap_or(self.fetch.def.out)
     }
 
     /// Whether two evaluations may differ though nothing changed in between.

@@ -12,7 +12,7 @@
 //!
 //! Where things are: `sample` (values and casts), `env` (what evaluation may look at), `arg`
 //! (arguments and their signatures), `registry` (the tables), `words` and `names` (parsing and name
-//! resolution), `expr`, `cond`, `logfmt`, `action`, `rules`; then the entries by family in
+//! resolution), `parse` (the grammar), `expr`, `cond`, `logfmt`, `action`, `rules`; then the entries by family in
 //! `fetch/`, `conv/`, `act/`, `tag/`.
 #![forbid(unsafe_code)]
 
@@ -26,6 +26,7 @@ pub mod expr;
 pub mod fetch;
 pub mod logfmt;
 pub mod names;
+pub mod parse;
 pub mod places;
 pub mod registry;
 pub mod rules;

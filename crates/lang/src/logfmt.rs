@@ -4,7 +4,11 @@
 
 use crate::env::Env;
 use crate::expr::Expr;
-use crate::registry::TagDef;
+use crate::names::Names;
+use crate::parse::Merge;
+use crate::places::Place;
+use crate::registry::{Registry, TagDef};
+use crate::words::Fault;
 
 /// How one item is written (`%{+Q}x`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,6 +59,8 @@ pub struct LogFormat {
     pub items: Box<[Item]>,
     /// Encoding of the whole (`%{+json}o`).
     pub encoding: Encoding,
+    /// Bytes of samples pass as they are, NUL included (`%{+bin}o`).
+    pub bin: bool,
     /// As written.
     pub text: Box<str>,
 }
@@ -75,11 +81,42 @@ impl LogFormat {
 pub enum Use {
     /// A log line: control characters as `#XX`, missing values as `-`.
     Log,
-    /// A header value, a name, a payload: bytes as they are, missing values as nothing.
+    /// A payload, a name, a variable: bytes as they are, missing values as nothing.
     Value,
+    /// A header field's value: control characters as `%XX`, missing values as nothing.
+    Header,
 }
 
 impl LogFormat {
+    /// Reads a format whose blanks are text: header values, payloads, names.
+    ///
+    /// `place` is where its expressions stand.
+    ///
+    /// # Errors
+    /// In HAProxy's words: unknown aliases and fetches, data that does not exist at `place`.
+    pub fn parse(
+        text: &[u8],
+        place: Place,
+        reg: &Registry,
+        names: &mut dyn Names,
+    ) -> Result<LogFormat, Fault> {
+        crate::parse::format(text, Merge::Nothing, place, reg, names)
+    }
+
+    /// Reads a format whose blanks are delimiters and are merged (`log-format`, `log-format-sd`,
+    /// `unique-id-format`).
+    ///
+    /// # Errors
+    /// As [`LogFormat::parse`].
+    pub fn parse_log(
+        text: &[u8],
+        place: Place,
+        reg: &Registry,
+        names: &mut dyn Names,
+    ) -> Result<LogFormat, Fault> {
+        crate::parse::format(text, Merge::Blanks, place, reg, names)
+    }
+
     /// Appends the line to `out`.
     pub fn append(&self, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
         crate::tag::write_line(self, env, how, out);

@@ -95,6 +95,11 @@ pub trait Names {
     /// Whether the current proxy is in HTTP mode.
     fn is_http(&self) -> bool;
 
+    /// The section at hand in the words of messages, `frontend 'web'`.
+    fn owner(&self) -> String {
+        String::new()
+    }
+
     /// A warning about the line at hand.
     fn warn(&mut self, text: String);
 }

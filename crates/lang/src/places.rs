@@ -3,7 +3,8 @@
 //! HAProxy names 22 places (the columns of its `-dKall` dump). A fetch does not list them: it names
 //! the source its data comes from, and one table here says at which places each source exists.
 
-/// Sets of places, one bit for each column of the dump, leftmost column lowest.
+/// Sets of places, one bit for each column of the dump, leftmost column lowest; above them the number
+/// of the source, which only messages show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Places(pub u32);
 
@@ -57,6 +58,39 @@ pub enum Place {
     Cli,
 }
 
+/// The places in the words of the dump's legend.
+const LEGEND: [&str; COUNT as usize] = [
+    "frontend tcp-request connection rule",
+    "frontend tcp-request session rule",
+    "frontend tcp-request content rule",
+    "frontend http-request header rule",
+    "frontend http-request body rule",
+    "frontend use-backend rule",
+    "backend tcp-request content rule",
+    "backend http-request header rule",
+    "backend http-request body rule",
+    "backend use-server, balance or stick-match rule",
+    "server source selection",
+    "backend tcp-response content rule",
+    "backend http-response header rule",
+    "backend http-response body rule",
+    "backend stick-store rule",
+    "frontend tcp-response content rule",
+    "frontend http-response header rule",
+    "frontend http-response body rule",
+    "logs",
+    "backend tcp-check rule",
+    "configuration parser",
+    "CLI parser",
+];
+
+impl Place {
+    /// The words of the dump's legend.
+    pub fn words(self) -> &'static str {
+        LEGEND.get(self as usize).copied().unwrap_or_default()
+    }
+}
+
 /// Number of places.
 pub const COUNT: u32 = 22;
 
@@ -81,6 +115,16 @@ impl Places {
         Places(set)
     }
 
+    /// The same places, and the number of the source.
+    const fn of(self, source: u32) -> Places {
+        Places(self.0 | source << COUNT)
+    }
+
+    /// Where the data comes from, in the words of messages.
+    pub fn source(self) -> &'static str {
+        SOURCES.get((self.0 >> COUNT) as usize).copied().unwrap_or_default()
+    }
+
     /// Whether a place is in the set.
     pub const fn has(self, place: Place) -> bool {
         self.0 & (1 << place as u32) != 0
@@ -101,29 +145,58 @@ impl Places {
 /// Data that exists everywhere, the configuration parser and the runtime API included.
 pub const CONSTANT: Places = Places::row("YYYYYYYYYYYYYYYYYYYYYY");
 /// State of the process, of proxies, servers and tables.
-pub const INTERNAL: Places = Places::row("YYYYYYYYYYYYYYYYYYYY.Y");
+pub const INTERNAL: Places = Places::row("YYYYYYYYYYYYYYYYYYYY.Y").of(0);
 /// The client connection at layer 4.
-pub const CLIENT_L4: Places = Places::row("YYYYYYYYYYYYYYYYYYYY..");
+pub const CLIENT_L4: Places = Places::row("YYYYYYYYYYYYYYYYYYYY..").of(1);
 /// The client connection of a session, without checks.
-pub const CLIENT: Places = Places::row("YYYYYYYYYYYYYYYYYYY...");
+pub const CLIENT: Places = Places::row("YYYYYYYYYYYYYYYYYYY...").of(1);
 /// The client connection after its handshakes.
-pub const CLIENT_L5: Places = Places::row(".YYYYYYYYYYYYYYYYYY...");
-/// The request, as long as it is kept.
-pub const REQUEST: Places = Places::row("..YYYYYYYYY...........");
+pub const CLIENT_L5: Places = Places::row(".YYYYYYYYYYYYYYYYYY...").of(1);
+/// The request head, as long as it is kept.
+pub const REQUEST: Places = Places::row("..YYYYYYYYY...........").of(2);
+/// Bytes of the request that were not forwarded yet.
+pub const REQUEST_BUFFER: Places = Places::row("..YYYYYYYYY...........").of(3);
 /// Facts of the request that outlive it (method, captures).
-pub const REQUEST_KEPT: Places = Places::row("..YYYYYYYYYYYYYYYYY...");
-/// The same, and in checks.
-pub const REQUEST_KEPT_CHECK: Places = Places::row("..YYYYYYYYYYYYYYYY.Y..");
+pub const REQUEST_KEPT: Places = Places::row("..YYYYYYYYYYYYYYYYY...").of(4);
+/// Figures of the request's bytes.
+pub const REQUEST_FIGURES: Places = Places::row("..YYYYYYYYYYYYYYYYY...").of(5);
+/// Heads of either direction, and of checks.
+pub const EITHER_HEAD: Places = Places::row("..YYYYYYYYYYYYYYYY.Y..").of(6);
+/// Bytes of either direction, and of checks.
+pub const EITHER_BUFFER: Places = Places::row("..YYYYYYYYYYYYYYYY.Y..").of(7);
 /// The backend.
-pub const BACKEND: Places = Places::row("......YYYYYYYYYYYYYY..");
+pub const BACKEND: Places = Places::row("......YYYYYYYYYYYYYY..").of(8);
+/// Figures of the response's bytes.
+pub const RESPONSE_FIGURES: Places = Places::row(".........YYYYYYYYYY...").of(9);
 /// The server, once chosen.
-pub const SERVER: Places = Places::row(".........YYYYYYYYYY...");
-/// The server connection being made.
-pub const SERVER_CONNECT: Places = Places::row("..........YYYYYYYYYY..");
+pub const SERVER: Places = Places::row("..........YYYYYYYYYY..").of(10);
 /// The server connection.
-pub const SERVER_CONN: Places = Places::row("...........YYYYYYYYY..");
-/// The response, as long as it is kept.
-pub const RESPONSE: Places = Places::row("...........YYYYYYY.Y..");
+pub const SERVER_CONN: Places = Places::row("...........YYYYYYYYY..").of(11);
+/// Facts of the response that outlive it (status, captures).
+pub const RESPONSE_KEPT: Places = Places::row("...........YYYYYYYYY..").of(12);
+/// The response head, as long as it is kept.
+pub const RESPONSE: Places = Places::row("...........YYYYYYY.Y..").of(13);
+/// Bytes of the response that were not forwarded yet.
+pub const RESPONSE_BUFFER: Places = Places::row("...........YYYYYYY.Y..").of(14);
+
+/// The sources by number, as messages name them.
+const SOURCES: [&str; 15] = [
+    "internal state",
+    "client-side connection",
+    "HTTP request headers",
+    "request buffer",
+    "HTTP request",
+    "request buffer statistics",
+    "HTTP request headers,HTTP response headers",
+    "request buffer,response buffer",
+    "backend",
+    "response buffer statistics",
+    "server",
+    "server address",
+    "HTTP response",
+    "HTTP response headers",
+    "response buffer",
+];
 
 #[cfg(test)]
 mod tests {

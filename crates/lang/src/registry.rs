@@ -162,10 +162,24 @@ pub struct TagDef {
     pub write: for<'a> fn(&Env<'a>, &crate::logfmt::Options, &mut Vec<u8>) -> Option<()>,
     /// Only in HTTP mode.
     pub http_only: bool,
-    /// The value is a number (JSON and CBOR write it unquoted).
-    pub number: bool,
+    /// What it writes.
+    pub kind: TagKind,
     /// One line of documentation.
     pub doc: &'static str,
+}
+
+/// What a log tag writes, which decides how it is quoted and encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagKind {
+    /// Text: quoted with `+Q`.
+    Text,
+    /// A number.
+    Number,
+    /// A number that still grows while the transaction lasts: `+` stands before it in lines that are logged
+    /// early (`option logasap`).
+    Running,
+    /// Texts separated by blanks, each quoted alone; `\0` separates them as they are written.
+    List,
 }
 
 /// All entries by name.

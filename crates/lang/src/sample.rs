@@ -50,11 +50,13 @@ impl Type {
         match (self, to) {
             (a, b) if a == b => true,
             (Any, _) | (_, Any) => true,
-            (Bool, Int | Str) | (Int, Bool | Str | Bin | Addr | Ipv4 | Ipv6) => true,
-            (Addr | Ipv4 | Ipv6, Addr | Ipv4 | Ipv6 | Str | Bin) => true,
-            (Ipv4, Int) => true,
+            (Bool, Int | Str | Bin) => true,
+            (Int, Bool | Str | Bin | Addr | Ipv4 | Ipv6) => true,
+            (Addr, Ipv4 | Ipv6 | Str | Bin) => true,
+            (Ipv4, Bool | Int | Addr | Ipv6 | Str | Bin) => true,
+            (Ipv6, Addr | Ipv4 | Str | Bin) => true,
             (Str, Bool | Int | Addr | Ipv4 | Ipv6 | Bin | Method) => true,
-            (Bin, Str | Int | Method | Bool) => true,
+            (Bin, Str | Method) => true,
             (Method, Str | Bin) => true,
             _ => false,
         }

@@ -1,13 +1,130 @@
-//! Log tags (`%ci` and its family), and how a line is put together.
+//! Log tags (`%ci` and its family), and how a line is put together (manual, section 8.2.6).
+//!
+//! A tag appends its plain text. What quoting, escaping and encoding make of it is decided here, once
+//! for tags and expressions: the piece just appended is looked at again only when an option asks for it.
+
+mod encode;
 
 use crate::env::Env;
-use crate::logfmt::{LogFormat, Use};
-use crate::registry::TagDef;
+use crate::logfmt::{Encoding, Item, LogFormat, Options, Use};
+use crate::registry::{TagDef, TagKind};
+use crate::sample::{Type, Value};
 
 /// All tables of tags.
 pub const TABLES: &[&[TagDef]] = &[];
 
 /// Appends a line.
 pub(crate) fn write_line(format: &LogFormat, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
-    let _ = (format, env, how, out);
+    match format.encoding {
+        Encoding::Text => {
+            for item in &format.items {
+                write_item(item, format.bin, env, how, out);
+            }
+        }
+        Encoding::Json => encode::json_object(format, env, out),
+        Encoding::Cbor => encode::cbor_map(format, env, out),
+    }
+}
+
+fn write_item(item: &Item, bin: bool, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
+    let (options, kind) = match item {
+        Item::Text(text) => return out.extend_from_slice(text),
+        Item::Expr(_, options) => (options, TagKind::Text),
+        Item::Tag(tag, options) => (options, tag.kind),
+    };
+    match options.encoding {
+        Encoding::Text => {}
+        Encoding::Json => return encode::json_item(item, env, out),
+        Encoding::Cbor => return encode::cbor_item(item, env, out),
+    }
+    let quoted = options.quote && matches!(kind, TagKind::Text);
+    if quoted {
+        out.push(b'"');
+    }
+    if kind == TagKind::Running && how == Use::Log && env.txn.times.ended.is_none() {
+        out.push(b'+');
+    }
+    let start = out.len();
+    let found = match item {
+        Item::Expr(expr, _) => write_sample(expr.eval(env).ok(), bin, out),
+        Item::Tag(tag, options) => (tag.write)(env, options, out),
+        Item::Text(_) => None,
+    };
+    if found.is_none() {
+        out.truncate(start);
+    }
+    if kind == TagKind::List {
+        separate(out, start, options.quote);
+    }
+    dress(out, start, options, how);
+    if out.len() == start && how == Use::Log && !quoted {
+        out.push(b'-');
+    }
+    if quoted {
+        out.push(b'"');
+    }
+}
+
+/// Appends a sample as text. Bytes end before their first NUL, unless `bin` keeps them whole.
+fn write_sample(value: Option<Value<'_>>, bin: bool, out: &mut Vec<u8>) -> Option<()> {
+    match value? {
+        Value::Bin(bytes) if !bin => out.extend_from_slice(until_nul(bytes)),
+        other => other.append_text(out),
+    }
+    Some(())
+}
+
+fn until_nul(bytes: &[u8]) -> &[u8] {
+    bytes.split(|c| *c == 0).next().unwrap_or_default()
+}
+
+/// Turns the NULs between the texts of a list into blanks, and quotes each text.
+fn separate(out: &mut Vec<u8>, start: usize, quote: bool) {
+    if quote {
+        let parts = out.split_off(start);
+        for (i, part) in parts.split(|c| *c == 0).enumerate() {
+            if i > 0 {
+                out.push(b' ');
+            }
+            out.push(b'"');
+            out.extend_from_slice(if part == b"-" { b"" } else { part });
+            out.push(b'"');
+        }
+    } else {
+        out[start..].iter_mut().filter(|c| **c == 0).for_each(|c| *c = b' ');
+    }
+}
+
+/// Escapes what was appended since `start`, if an option or the use asks for it.
+fn dress(out: &mut Vec<u8>, start: usize, options: &Options, how: Use) {
+    let special = |c: &u8| {
+        (options.escape && matches!(c, b'"' | b'\\' | b']'))
+            || (how == Use::Header && (*c < b' ' && *c != b'\t' || *c == 0x7f))
+    };
+    let Some(first) = out[start..].iter().position(special) else { return };
+    let tail = out.split_off(start + first);
+    for c in tail {
+        match c {
+            b'"' | b'\\' | b']' if options.escape => out.extend([b'\\', c]),
+            c if special(&c) => push_hex(out, b'%', c),
+            c => out.push(c),
+        }
+    }
+}
+
+/// Two hexadecimal digits.
+pub(crate) fn hex(c: u8) -> [u8; 2] {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    [DIGITS[usize::from(c >> 4)], DIGITS[usize::from(c & 15)]]
+}
+
+/// Appends a mark and two hexadecimal digits.
+pub(crate) fn push_hex(out: &mut Vec<u8>, mark: u8, c: u8) {
+    out.push(mark);
+    out.extend(hex(c));
+}
+
+/// The type that an item is turned into when it is encoded.
+fn cast_of(options: &Options, default: Type) -> Type {
+    options.cast.unwrap_or(default)
 }

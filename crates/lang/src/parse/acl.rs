@@ -1,0 +1,294 @@
+//! ACLs: what follows the name on an `acl` line, or stands between braces (section 7.1).
+
+use std::sync::Arc;
+
+use pattern::{Compare, Flags, Kind, LiveSet, Shape, View};
+
+use super::expression::{Around, Reader};
+use super::text::{Text, printable};
+use crate::cond::{Acl, Test};
+use crate::names::Names;
+use crate::registry::Registry;
+use crate::sample::Type;
+use crate::words::{Fault, Words};
+
+/// One `acl` line.
+pub struct AclLine {
+    /// The name; `acl` lines of one name add up.
+    pub name: Box<str>,
+    /// What the line tests.
+    pub test: Test,
+}
+
+/// The predefined ACLs (section 7.4): names and what an `acl` line would say.
+const PREDEFINED: &[(&str, &str)] = &[
+    ("FALSE", "always_false"),
+    ("HTTP", "req.proto_http"),
+    ("HTTP_1.0", "req.ver 1.0"),
+    ("HTTP_1.1", "req.ver 1.1"),
+    ("HTTP_2.0", "req.ver 2.0"),
+    ("HTTP_3.0", "req.ver 3.0"),
+    ("HTTP_CONTENT", "req.hdr_val(content-length) gt 0"),
+    ("HTTP_URL_ABS", "url_reg ^[^/:]*://"),
+    ("HTTP_URL_SLASH", "url_beg /"),
+    ("HTTP_URL_STAR", "url *"),
+    ("LOCALHOST", "src 127.0.0.1/8 ::1"),
+    ("METH_CONNECT", "method CONNECT"),
+    ("METH_DELETE", "method DELETE"),
+    ("METH_GET", "method GET HEAD"),
+    ("METH_HEAD", "method HEAD"),
+    ("METH_OPTIONS", "method OPTIONS"),
+    ("METH_POST", "method POST"),
+    ("METH_PUT", "method PUT"),
+    ("METH_TRACE", "method TRACE"),
+    ("RDP_COOKIE", "req.rdp_cookie_cnt gt 0"),
+    ("REQ_CONTENT", "req.len gt 0"),
+    ("TRUE", "always_true"),
+    ("WAIT_END", "wait_end"),
+];
+
+/// The names of the predefined ACLs.
+pub fn predefined_names() -> impl Iterator<Item = &'static str> {
+    PREDEFINED.iter().map(|(name, _)| *name)
+}
+
+/// A predefined ACL; a resolver of names makes it when the configuration declares none of that name.
+pub fn predefined(name: &str, reg: &Registry, names: &mut dyn Names) -> Option<Arc<Acl>> {
+    let (_, line) = PREDEFINED.iter().find(|(n, _)| *n == name)?;
+    let list: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+    let test = Test::parse(&mut Words::new(&list), reg, names).ok()?;
+    Some(Arc::new(Acl { name: name.into(), tests: Box::new([test]) }))
+}
+
+impl Acl {
+    /// Reads the words after `acl`: a name, a criterion, flags and patterns.
+    ///
+    /// # Errors
+    /// In HAProxy's words, up to "error detected while parsing ACL 'x' : ".
+    pub fn parse_line(
+        words: &mut Words<'_>,
+        reg: &Registry,
+        names: &mut dyn Names,
+    ) -> Result<AclLine, Fault> {
+        let name = words.expect("missing acl name")?;
+        if let Some(c) =
+            name.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':')))
+        {
+            return Err(Fault::new(format!("character '{c}' is not permitted in acl name '{name}'")).at(0));
+        }
+        if name.eq_ignore_ascii_case("or") {
+            let text = format!(
+                "acl name '{name}' will never match. 'or' is used to express a logical disjunction within a condition"
+            );
+            return Err(Fault::new(text).at(0));
+        }
+        let test = Test::parse(words, reg, names)
+            .map_err(|f| f.within(format_args!("error detected while parsing ACL '{name}'")))?;
+        Ok(AclLine { name: name.into(), test })
+    }
+}
+
+/// What flags and patterns said so far.
+struct Patterns {
+    kind: Option<Kind>,
+    explicit: bool,
+    flags: Flags,
+    map: bool,
+    views: Vec<View>,
+}
+
+impl Test {
+    /// Reads a criterion, its flags and patterns, up to the last word.
+    ///
+    /// # Errors
+    /// In HAProxy's words.
+    pub fn parse(words: &mut Words<'_>, reg: &Registry, names: &mut dyn Names) -> Result<Test, Fault> {
+        let at = words.position();
+        let word = words.take().unwrap_or_default();
+        let whole = printable(word);
+        let mut reader = Reader { reg, names, around: Around::Acl, keyword: None, whole: whole.clone() };
+        let expr = reader.read(&mut Text::new(word, 0)).map_err(|f| f.at(at))?;
+        let keyword = reader.keyword.clone();
+        let implied = keyword.as_deref().and_then(|k| reg.acl(k)).map(|a| a.kind);
+        let kind = match implied {
+            Some(kind) if expr.convs.is_empty() => Some(kind),
+            _ => default_kind(expr.out()),
+        };
+        let mut state =
+            Patterns { kind, explicit: false, flags: Flags::default(), map: false, views: Vec::new() };
+        let ended = state.flags(words, &expr, names)?;
+        let overwritten = state.kind != implied && (state.explicit || !expr.convs.is_empty());
+        if let (Some(word), Some(_), true) = (&keyword, implied, overwritten)
+            && word.as_str() != expr.fetch.def.name
+        {
+            let text = format!(
+                "original matching method '{word}' was overwritten and will not be applied as expected."
+            );
+            names.warn(text);
+        }
+        let Some(kind) = state.kind else {
+            let text = format!(
+                "matching method must be specified first (using '-m') when using a sample fetch of this type ('{}')",
+                expr.fetch.def.name
+            );
+            return Err(Fault::new(text).at(at));
+        };
+        if words.is_empty() && state.views.is_empty() && kind.takes_patterns() && !ended {
+            names.warn(never_matches(&whole));
+        }
+        state.inline(kind, words)?;
+        Ok(Test { expr, kind, patterns: state.views.into() })
+    }
+}
+
+fn never_matches(criterion: &str) -> String {
+    format!(
+        "parsing acl keyword '{criterion}' :\n  no pattern to match against were provided, so this ACL will never \
+         match.\n  If this is what you intended, please add '--' to get rid of this warning.\n  If you intended to \
+         match only for existence, please use '-m found'.\n  If you wanted to force an int to match as a bool, please \
+         use '-m bool'.\n"
+    )
+}
+
+impl Patterns {
+    /// Reads flags; whether `--` ended them.
+    fn flags(
+        &mut self,
+        words: &mut Words<'_>,
+        expr: &crate::Expr,
+        names: &mut dyn Names,
+    ) -> Result<bool, Fault> {
+        while let Some(flag) = words.peek_str().filter(|w| w.starts_with('-') && !is_number(w)) {
+            let at = words.position();
+            words.take();
+            match flag {
+                "--" => return Ok(true),
+                "-i" => self.flags.ignore_case = true,
+                "-n" => {}
+                "-M" => self.map = true,
+                "-u" => {
+                    words.take();
+                }
+                "-m" => self.method(words, expr)?,
+                "-f" => self.file(words, names, expr)?,
+                _ => {
+                    let text = format!(
+                        "'{flag}' is not a valid ACL option. Please use '--' before any pattern beginning with a '-'"
+                    );
+                    return Err(Fault::new(text).at(at));
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn method(&mut self, words: &mut Words<'_>, expr: &crate::Expr) -> Result<(), Fault> {
+        let at = words.position();
+        let name = words.take().map(printable).unwrap_or_default();
+        if self.explicit {
+            let text = "only one explicit matching method can be defined with '-m' parameter. if migrating from an old \
+                        version, just keep the last one";
+            return Err(Fault::new(text).at(at));
+        }
+        let Some(kind) = Kind::from_name(&name) else {
+            let text = format!("unknown matching method '{name}' when parsing ACL expression");
+            return Err(Fault::new(text).at(at));
+        };
+        if !allowed(kind, expr.out()) {
+            let text = format!(
+                "matching method '{name}' cannot be used with fetch keyword '{}'",
+                expr.fetch.def.name
+            );
+            return Err(Fault::new(text).at(at));
+        }
+        self.kind = Some(kind);
+        self.explicit = true;
+        Ok(())
+    }
+
+    fn file(
+        &mut self,
+        words: &mut Words<'_>,
+        names: &mut dyn Names,
+        expr: &crate::Expr,
+    ) -> Result<(), Fault> {
+        let at = words.position();
+        let name = words.take().map(printable).unwrap_or_default();
+        let Some(kind) = self.kind else {
+            let text = format!(
+                "matching method must be specified first (using '-m') when using a sample fetch of this type ('{}')",
+                expr.fetch.def.name
+            );
+            return Err(Fault::new(text).at(at));
+        };
+        let view = names.patterns(&name, kind, self.flags, self.map).map_err(|f| f.at(at))?;
+        self.views.push((*view).clone());
+        Ok(())
+    }
+
+    /// Reads the patterns that stand on the line.
+    fn inline(&mut self, kind: Kind, words: &mut Words<'_>) -> Result<(), Fault> {
+        if words.is_empty() || !kind.takes_patterns() {
+            words.seek(usize::MAX);
+            return Ok(());
+        }
+        let numeric = matches!(kind, Kind::Int | Kind::Len | Kind::Version);
+        let set = LiveSet::new("", Shape::Acl);
+        let view = set.view(kind, self.flags).map_err(|e| Fault::new(e.text))?;
+        let mut operator = None;
+        while let Some(word) = words.peek() {
+            let at = words.position();
+            words.take();
+            let new = words_operator(word).filter(|_| numeric);
+            if new.is_some() {
+                operator = new;
+                continue;
+            }
+            add(&set, kind, operator, word).map_err(|f| f.at(at))?;
+        }
+        self.views.push(view);
+        Ok(())
+    }
+}
+
+fn words_operator(word: &[u8]) -> Option<Compare> {
+    Compare::from_name(std::str::from_utf8(word).ok()?)
+}
+
+fn add(set: &LiveSet, kind: Kind, operator: Option<Compare>, word: &[u8]) -> Result<(), Fault> {
+    let fault = |text: String| match operator {
+        Some(_) => Fault::new(format!("'{}' is neither a number nor a supported operator", printable(word))),
+        None => Fault::new(text),
+    };
+    let applied = match operator {
+        Some(op) => Some(op.apply(kind == Kind::Version, word).map_err(|e| fault(e.text))?),
+        None => None,
+    };
+    set.add(None, applied.as_deref().unwrap_or(word), None).map_err(|e| fault(e.to_string()))
+}
+
+/// Whether a word that begins with a dash is a negative number, which is a pattern.
+fn is_number(word: &str) -> bool {
+    word.len() > 1 && word[1..].starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// The method that a type implies.
+fn default_kind(out: Type) -> Option<Kind> {
+    match out {
+        Type::Bool => Some(Kind::Bool),
+        Type::Int => Some(Kind::Int),
+        Type::Addr | Type::Ipv4 | Type::Ipv6 => Some(Kind::Ip),
+        Type::Str => Some(Kind::Str),
+        Type::Any | Type::Bin | Type::Method => None,
+    }
+}
+
+/// Whether a method can look at a type.
+fn allowed(kind: Kind, out: Type) -> bool {
+    match kind {
+        Kind::Bool => out.casts_to(Type::Bool) && !matches!(out, Type::Ipv4),
+        Kind::Int => out.casts_to(Type::Int),
+        Kind::Ip => out.casts_to(Type::Addr),
+        _ => true,
+    }
+}

@@ -1,0 +1,227 @@
+//! Sample expressions: `fetch(args),converter(args)`, and converters as words of their own.
+
+use super::arguments::{self, Wrong};
+use super::did_you_mean;
+use super::text::{Text, printable};
+use crate::arg::Arg;
+use crate::expr::{Conv, Expr, Fetch};
+use crate::names::Names;
+use crate::places::Place;
+use crate::registry::{CheckFn, FetchDef, Registry};
+use crate::sample::Type;
+use crate::words::{Fault, Words};
+
+/// Where an expression stands, which decides how it ends and how its faults read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Around {
+    /// Words of a rule.
+    Words,
+    /// The criterion of an ACL.
+    Acl,
+    /// Between brackets of a format.
+    Format,
+}
+
+/// What is known while one expression is read.
+pub(super) struct Reader<'r> {
+    pub(super) reg: &'r Registry,
+    pub(super) names: &'r mut dyn Names,
+    pub(super) around: Around,
+    /// The fetch was found through its ACL keyword.
+    pub(super) keyword: Option<String>,
+    /// Everything of the word, for messages.
+    pub(super) whole: String,
+}
+
+impl Expr {
+    /// Reads an expression from words: the fetch in the first, converters behind commas or as words.
+    ///
+    /// # Errors
+    /// In HAProxy's words: unknown fetches and converters, wrong arguments, types that don't fit, data
+    /// that does not exist at `place`.
+    pub fn parse(
+        words: &mut Words<'_>,
+        place: Place,
+        reg: &Registry,
+        names: &mut dyn Names,
+    ) -> Result<Expr, Fault> {
+        let at = words.position();
+        let Some(word) = words.take() else {
+            return Err(Fault::new("missing fetch method").at(at.saturating_sub(1)));
+        };
+        let mut reader = Reader { reg, names, around: Around::Words, keyword: None, whole: printable(word) };
+        let mut text = Text::new(word, 0);
+        let mut expr = reader.read(&mut text).map_err(|f| f.at(at))?;
+        while let Some(next) = words.peek() {
+            let at = words.position();
+            let mut text = Text::new(next, 0);
+            let name = text.keyword();
+            if name.is_empty() || reg.converter(&name).is_none() {
+                break;
+            }
+            let mut text = Text::new(next, 0);
+            reader.converters(&mut text, &mut expr).map_err(|f| f.at(at))?;
+            expr.text = format!("{} {}", expr.text, printable(next)).into();
+            words.take();
+        }
+        in_place(expr.fetch.def, place).map_err(|f| f.at(at))?;
+        Ok(expr)
+    }
+}
+
+/// Refuses a fetch whose data does not exist at a place.
+fn in_place(def: &FetchDef, place: Place) -> Result<(), Fault> {
+    if def.places.has(place) {
+        return Ok(());
+    }
+    Err(Fault::new(format!(
+        "fetch method '{}' extracts information from '{}', none of which is available here",
+        def.name,
+        def.places.source()
+    )))
+}
+
+impl Reader<'_> {
+    /// Reads one expression from `text`, as far as it goes.
+    pub(super) fn read(&mut self, text: &mut Text<'_>) -> Result<Expr, Fault> {
+        let from = text.at();
+        let name = text.keyword();
+        let def_name = self.fetch_name(&name);
+        let Some((def, signature)) = self.reg.fetch(&def_name) else { return Err(self.no_fetch(&name)) };
+        let args = arguments::read(text, signature, self.names).map_err(|w| self.bad_fetch_args(&name, w))?;
+        let args = self.checked(def.check, args, &format!("fetch method '{name}'"), false)?;
+        if !matches!(text.peek(), None | Some(b',')) && self.around != Around::Format {
+            return Err(self.outside("missing comma after fetch keyword".into(), false));
+        }
+        let fetch = Fetch { def, args };
+        let mut expr = Expr { fetch, convs: Box::new([]), text: "".into() };
+        if text.peek() == Some(b',') {
+            self.converters(text, &mut expr)?;
+        }
+        expr.text = printable(text.since(from)).into();
+        Ok(expr)
+    }
+
+    /// Reads converters, each behind any number of commas.
+    pub(super) fn converters(&mut self, text: &mut Text<'_>, expr: &mut Expr) -> Result<(), Fault> {
+        let mut convs = std::mem::take(&mut expr.convs).into_vec();
+        loop {
+            let commas = text.take_while(|c| c == b',').len();
+            if text.peek().is_none() {
+                break;
+            }
+            let name = text.keyword();
+            let Some((def, signature)) = self.reg.converter(&name) else {
+                let help = did_you_mean(&name, self.reg.all_converters().iter().map(|d| d.name));
+                let fault = self.outside(format!("unknown converter '{name}'"), true);
+                return Err(Fault { help, ..fault });
+            };
+            let _ = commas;
+            let args = arguments::read(text, signature, self.names)
+                .map_err(|w| self.bad_conv_args(&name, expr, w))?;
+            let from = type_after(expr.fetch.def.out, &convs);
+            if !from.casts_to(def.from) {
+                return Err(self.outside(format!("converter '{name}' cannot be applied"), true));
+            }
+            let args = self.checked(def.check, args, &format!("converter '{name}'"), true)?;
+            convs.push(Conv { def, args });
+            match text.peek() {
+                Some(b',') => {}
+                None => break,
+                Some(_) if self.around == Around::Format => break,
+                Some(_) => return Err(self.outside(format!("missing comma after converter '{name}'"), true)),
+            }
+        }
+        expr.convs = convs.into();
+        Ok(())
+    }
+
+    fn fetch_name(&mut self, name: &str) -> String {
+        match self.reg.acl(name) {
+            Some(acl) if self.around == Around::Acl => {
+                self.keyword = Some(name.into());
+                acl.fetch.into()
+            }
+            _ => name.into(),
+        }
+    }
+
+    fn no_fetch(&self, name: &str) -> Fault {
+        let text = if name.is_empty() {
+            "missing fetch method".into()
+        } else {
+            format!("unknown fetch method '{name}'")
+        };
+        let acls = self.reg.all_acls();
+        let all = self.reg.all_fetches();
+        let words = all.iter().map(|d| d.name).chain(acls.iter().map(|d| d.name));
+        Fault { help: did_you_mean(name, words), ..self.in_acl(text) }
+    }
+
+    fn checked(
+        &mut self,
+        check: Option<CheckFn>,
+        mut args: Vec<Arg>,
+        what: &str,
+        conv: bool,
+    ) -> Result<Box<[Arg]>, Fault> {
+        if let Some(check) = check {
+            check(&mut args, self.names).map_err(|f| {
+                let outer = self.outside(format!("invalid args in {what} : {}", f.text), conv);
+                Fault { help: f.help, ..outer }
+            })?;
+        }
+        Ok(args.into())
+    }
+
+    fn bad_fetch_args(&self, name: &str, wrong: Wrong) -> Fault {
+        match wrong {
+            Wrong::Text(_, what) => match &self.keyword {
+                Some(word) => Fault::new(format!("ACL keyword '{word}' : {what}")),
+                None => self.in_acl(format!("fetch method '{name}' : {what}")),
+            },
+            Wrong::Name(i, fault) => {
+                let text =
+                    format!("{} referenced in arg {} of sample fetch keyword '{name}'", fault.text, i + 1);
+                Fault { text, ..fault }
+            }
+        }
+    }
+
+    fn bad_conv_args(&self, name: &str, expr: &Expr, wrong: Wrong) -> Fault {
+        match wrong {
+            Wrong::Text(i, what) => {
+                self.outside(format!("invalid arg {} in converter '{name}' : {what}", i + 1), true)
+            }
+            Wrong::Name(i, fault) => {
+                let text = format!(
+                    "{} referenced in arg {} of conversion keyword '{name}' for sample fetch keyword '{}'",
+                    fault.text,
+                    i + 1,
+                    expr.fetch.def.name
+                );
+                Fault { text, ..fault }
+            }
+        }
+    }
+
+    /// Names the ACL keyword in front, or the whole criterion behind.
+    fn outside(&self, text: String, conv: bool) -> Fault {
+        match &self.keyword {
+            Some(word) if conv => Fault::new(format!("ACL keyword '{word}' : {text}")),
+            _ => self.in_acl(text),
+        }
+    }
+
+    fn in_acl(&self, text: String) -> Fault {
+        match self.around {
+            Around::Acl => Fault::new(format!("{text} in ACL expression '{}'", self.whole)),
+            _ => Fault::new(text),
+        }
+    }
+}
+
+/// The type after some converters; those from any to any keep it.
+fn type_after(fetch: Type, convs: &[Conv]) -> Type {
+    convs.iter().rev().map(|c| c.def.out).find(|t| *t != Type::Any).unwrap_or(fetch)
+}

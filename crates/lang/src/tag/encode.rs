@@ -1,0 +1,193 @@
+//! Lines and items as JSON (RFC 8259) and CBOR (RFC 8949), for `+json` and `+cbor`.
+//!
+//! When a whole line is encoded, only items with a name count, and text between them is dropped.
+
+use std::io::Write;
+
+use super::{cast_of, hex, until_nul};
+use crate::env::Env;
+use crate::logfmt::{Item, LogFormat, Options};
+use crate::registry::TagKind;
+use crate::sample::{Type, Value, append_int, parse_int};
+
+/// What an item is in the encodings.
+enum Piece {
+    Nothing,
+    Bool(bool),
+    Int(i64),
+    Text(Vec<u8>),
+    List(Vec<u8>),
+}
+
+fn piece(item: &Item, env: &Env<'_>) -> Piece {
+    match item {
+        Item::Text(_) => Piece::Nothing,
+        Item::Expr(expr, options) => match expr.eval(env) {
+            Ok(value) => sample(value, options),
+            Err(_) => Piece::Nothing,
+        },
+        Item::Tag(tag, options) => {
+            let mut text = Vec::new();
+            if (tag.write)(env, options, &mut text).is_none() {
+                return Piece::Nothing;
+            }
+            match tag.kind {
+                TagKind::List => Piece::List(text),
+                TagKind::Text => typed(Value::Str(&text), cast_of(options, Type::Str)),
+                _ if options.hex => Piece::Text(text),
+                _ => typed(Value::Str(text.strip_prefix(b"+").unwrap_or(&text)), cast_of(options, Type::Int)),
+            }
+        }
+    }
+}
+
+fn sample(value: Value<'_>, options: &Options) -> Piece {
+    let default = match value {
+        Value::Bool(_) => Type::Bool,
+        Value::Int(_) => Type::Int,
+        _ => Type::Str,
+    };
+    typed(value, cast_of(options, default))
+}
+
+fn typed(value: Value<'_>, to: Type) -> Piece {
+    match to {
+        Type::Int => value.int().map_or(Piece::Nothing, Piece::Int),
+        Type::Bool => match value {
+            Value::Str(b"true") => Piece::Bool(true),
+            Value::Str(s) => Piece::Bool(parse_int(s).is_some_and(|n| n != 0)),
+            other => other.truth().map_or(Piece::Nothing, Piece::Bool),
+        },
+        _ => {
+            let mut text = Vec::new();
+            match value {
+                Value::Bin(bytes) => text.extend_from_slice(until_nul(bytes)),
+                other => other.append_text(&mut text),
+            }
+            Piece::Text(text)
+        }
+    }
+}
+
+fn named(item: &Item) -> Option<&str> {
+    match item {
+        Item::Expr(_, options) | Item::Tag(_, options) => options.name.as_deref(),
+        Item::Text(_) => None,
+    }
+}
+
+pub(super) fn json_object(format: &LogFormat, env: &Env<'_>, out: &mut Vec<u8>) {
+    out.push(b'{');
+    let mut first = true;
+    for item in &format.items {
+        let Some(name) = named(item) else { continue };
+        if !std::mem::take(&mut first) {
+            out.extend_from_slice(b", ");
+        }
+        json_text(name.as_bytes(), out);
+        out.extend_from_slice(b": ");
+        json_item(item, env, out);
+    }
+    out.push(b'}');
+}
+
+pub(super) fn json_item(item: &Item, env: &Env<'_>, out: &mut Vec<u8>) {
+    match piece(item, env) {
+        Piece::Nothing => out.extend_from_slice(b"\"\""),
+        Piece::Bool(b) => out.extend_from_slice(if b { b"true" } else { b"false" }),
+        Piece::Int(n) => append_int(out, n),
+        Piece::Text(text) => json_text(&text, out),
+        Piece::List(list) => {
+            out.push(b'[');
+            for (i, part) in list.split(|c| *c == 0).enumerate() {
+                if i > 0 {
+                    out.extend_from_slice(b", ");
+                }
+                json_text(part, out);
+            }
+            out.push(b']');
+        }
+    }
+}
+
+fn json_text(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    for &c in text {
+        match c {
+            b'"' | b'\\' => out.extend([b'\\', c]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            // Writing into a Vec can't fail.
+            0..=31 => drop(write!(out, "\\u{c:04x}")),
+            _ => out.push(c),
+        }
+    }
+    out.push(b'"');
+}
+
+pub(super) fn cbor_map(format: &LogFormat, env: &Env<'_>, out: &mut Vec<u8>) {
+    let mut raw = vec![0xbf];
+    for item in &format.items {
+        let Some(name) = named(item) else { continue };
+        cbor_text(name.as_bytes(), &mut raw);
+        cbor_raw(item, env, &mut raw);
+    }
+    raw.push(0xff);
+    cbor_out(&raw, format.bin, out);
+}
+
+pub(super) fn cbor_item(item: &Item, env: &Env<'_>, out: &mut Vec<u8>) {
+    let mut raw = Vec::new();
+    cbor_raw(item, env, &mut raw);
+    cbor_out(&raw, false, out);
+}
+
+/// Bytes as they are, or as hexadecimal digits so that they remain printable.
+fn cbor_out(raw: &[u8], bin: bool, out: &mut Vec<u8>) {
+    if bin {
+        return out.extend_from_slice(raw);
+    }
+    raw.iter().for_each(|c| out.extend(hex(*c)));
+}
+
+fn cbor_raw(item: &Item, env: &Env<'_>, out: &mut Vec<u8>) {
+    match piece(item, env) {
+        Piece::Nothing => out.push(0xf6),
+        Piece::Bool(b) => out.push(if b { 0xf5 } else { 0xf4 }),
+        Piece::Int(n) if n < 0 => cbor_head(1, n.unsigned_abs() - 1, out),
+        Piece::Int(n) => cbor_head(0, n.unsigned_abs(), out),
+        Piece::Text(text) => cbor_text(&text, out),
+        Piece::List(list) => {
+            out.push(0x9f);
+            list.split(|c| *c == 0).for_each(|part| cbor_text(part, out));
+            out.push(0xff);
+        }
+    }
+}
+
+fn cbor_text(text: &[u8], out: &mut Vec<u8>) {
+    cbor_head(3, text.len() as u64, out);
+    out.extend_from_slice(text);
+}
+
+/// The head of a data item: major type and argument, in as few bytes as will do.
+fn cbor_head(major: u8, n: u64, out: &mut Vec<u8>) {
+    let major = major << 5;
+    match n {
+        0..=23 => out.push(major | n as u8),
+        24..=0xff => out.extend([major | 24, n as u8]),
+        0x100..=0xffff => {
+            out.push(major | 25);
+            out.extend((n as u16).to_be_bytes());
+        }
+        0x1_0000..=0xffff_ffff => {
+            out.push(major | 26);
+            out.extend((n as u32).to_be_bytes());
+        }
+        _ => {
+            out.push(major | 27);
+            out.extend(n.to_be_bytes());
+        }
+    }
+}
