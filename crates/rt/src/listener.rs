@@ -89,7 +89,13 @@ impl Default for ListenOptions {
 
 /// A bound, listening socket. Clones are the same socket; it is closed with the last of them and of its acceptors.
 #[derive(Clone, Debug)]
-pub struct Listener(Arc<Handle>);
+pub struct Listener {
+    handle: Arc<Handle>,
+    accept: Accept,
+}
+
+/// How a connection is taken: from the kernel's queue, or as a descriptor in a message.
+type Accept = fn(&Handle) -> io::Result<(Handle, Option<Addr>)>;
 
 impl Listener {
     /// Binds and listens. A Unix path appears under its final name only once it listens, replacing what was there.
@@ -97,7 +103,7 @@ impl Listener {
     /// # Errors
     /// EADDRINUSE, EADDRNOTAVAIL, EACCES, and what else the kernel says to an option.
     pub fn bind(addr: &Addr, options: &ListenOptions) -> io::Result<Listener> {
-        driver::listen(addr, options).map(|h| Listener(Arc::new(h)))
+        driver::listen(addr, options).map(Listener::on)
     }
 
     /// Takes over a socket, and has it listen if it does not yet.
@@ -108,7 +114,21 @@ impl Listener {
         rustix::io::ioctl_fionbio(&fd, true)?;
         rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
         rustix::net::listen(&fd, backlog.min(i32::MAX as u32) as i32)?;
-        Ok(Listener(Arc::new(fd.into())))
+        Ok(Listener::on(fd.into()))
+    }
+
+    /// Takes connections that come as descriptors over a Unix socket (`sockpair@`), as
+    /// [`Socket::connect_sockpair`] sends them.
+    ///
+    /// # Errors
+    /// If the descriptor can't be made non-blocking.
+    pub fn from_sockpair(fd: OwnedFd) -> io::Result<Listener> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        Ok(Listener { handle: Arc::new(fd.into()), accept: driver::accept_passed })
+    }
+
+    fn on(handle: Handle) -> Listener {
+        Listener { handle: Arc::new(handle), accept: driver::accept }
     }
 
     /// Registers the listener with this worker.
@@ -118,7 +138,7 @@ impl Listener {
     pub fn attach(&self) -> io::Result<Acceptor> {
         let source = worker::with(|w| w.sources.borrow_mut().insert(0).0);
         let acceptor = Acceptor {
-            handle: self.0.clone(),
+            listener: self.clone(),
             source,
             paused: Cell::new(true),
             eager: Cell::new(false),
@@ -134,7 +154,7 @@ impl Listener {
     /// # Errors
     /// If the kernel can't say.
     pub fn local_addr(&self) -> io::Result<Addr> {
-        driver::local_addr(&self.0)
+        driver::local_addr(&self.handle)
     }
 
     /// The descriptor, to hand it to another process.
@@ -142,7 +162,7 @@ impl Listener {
     /// # Errors
     /// In a simulated world, `Unsupported`.
     pub fn fd(&self) -> io::Result<BorrowedFd<'_>> {
-        self.0.os()
+        self.handle.os()
     }
 
     /// Stops listening for every holder of this socket, in this process and others.
@@ -150,14 +170,14 @@ impl Listener {
     /// # Errors
     /// If it listens no more.
     pub fn shutdown(&self) -> io::Result<()> {
-        driver::shutdown_listener(&self.0)
+        driver::shutdown_listener(&self.handle)
     }
 }
 
 /// A worker's share in a listener.
 #[derive(Debug)]
 pub struct Acceptor {
-    handle: Arc<Handle>,
+    listener: Listener,
     source: u32,
     paused: Cell<bool>,
     /// Whether one report lately stood for several connections.
@@ -176,7 +196,7 @@ impl Acceptor {
         if worker::with(|w| w.sources.borrow().ready(self.source)) & bit::READ == 0 {
             return self.wait(cx);
         }
-        match driver::accept(&self.handle) {
+        match (self.listener.accept)(&self.listener.handle) {
             Ok((handle, peer)) => {
                 self.accepted();
                 Poll::Ready(Socket::established(handle).map(|s| (s, peer)))
@@ -231,7 +251,7 @@ impl Acceptor {
         if !self.paused.replace(true) {
             worker::with(|w| {
                 let token = w.sources.borrow().token(self.source);
-                w.driver.deregister(&self.handle, token)
+                w.driver.deregister(&self.listener.handle, token)
             })?;
             self.not_ready();
         }
@@ -246,7 +266,7 @@ impl Acceptor {
         if self.paused.get() {
             worker::with(|w| {
                 let token = w.sources.borrow().token(self.source);
-                w.driver.register(&self.handle, token, Interest::Listener)
+                w.driver.register(&self.listener.handle, token, Interest::Listener)
             })?;
             self.paused.set(false);
         }
@@ -260,12 +280,12 @@ impl Acceptor {
 
     /// The listener behind it.
     pub fn listener(&self) -> Listener {
-        Listener(self.handle.clone())
+        self.listener.clone()
     }
 
     /// The number of the descriptor.
     pub fn number(&self) -> RawFd {
-        self.handle.number()
+        self.listener.handle.number()
     }
 }
 
@@ -275,7 +295,7 @@ impl Drop for Acceptor {
         let _ = worker::try_with(|w| {
             let token = w.sources.borrow().token(self.source);
             w.sources.borrow_mut().remove(self.source);
-            (!self.paused.get()).then(|| w.driver.deregister(&self.handle, token))
+            (!self.paused.get()).then(|| w.driver.deregister(&self.listener.handle, token))
         });
     }
 }

@@ -41,6 +41,17 @@ impl Socket {
         Socket::register(handle, bit::WRITE)
     }
 
+    /// Connects to whoever listens at the other end of a Unix socket (`sockpair@`): makes a pair and sends one end of
+    /// it there.
+    ///
+    /// # Errors
+    /// EMFILE; what sending says; `WouldBlock` if the other side is slow to take connections.
+    pub fn connect_sockpair(line: BorrowedFd<'_>) -> io::Result<Socket> {
+        let (ours, theirs) = driver::pair()?;
+        crate::sys::send_fds(line, &[0], &[theirs.os()?])?;
+        Socket::established(ours)
+    }
+
     /// A connected pair of Unix sockets.
     ///
     /// # Errors

@@ -222,3 +222,158 @@ fn no_wake_up_between_workers_is_lost() {
     });
     assert_eq!(*result.lock().unwrap(), [ROUNDS; 2]);
 }
+
+#[test]
+fn datagrams_arrive_and_a_closed_port_is_told_not_waited_for() {
+    on_worker(|| async {
+        let any = Addr::Inet("127.0.0.1:0".parse().unwrap());
+        let receiver = rt::Datagram::bind(&any).unwrap();
+        let address = receiver.local_addr().unwrap();
+        let sender = rt::Datagram::connect(&address).unwrap();
+        sender.try_send(b"one").unwrap();
+        rt::Datagram::unbound(&address).unwrap().try_send_to(b"two", &address).unwrap();
+        let mut buf = [0; 100];
+        let (n, from) = receiver.recv(&mut buf).await.unwrap();
+        assert_eq!((&buf[..n], from), (&b"one"[..], sender.local_addr().ok()));
+        assert_eq!(receiver.recv(&mut buf).await.unwrap().0, 3);
+        drop(receiver);
+        sender.try_send(b"three").unwrap();
+        assert_eq!(sender.try_send(b"four").unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+    });
+}
+
+#[test]
+fn a_full_log_pipe_is_an_error_and_not_a_wait() {
+    let (reader, writer) = io::pipe().unwrap();
+    let log = rt::FdWriter::new(std::os::fd::AsFd::as_fd(&writer)).unwrap();
+    let line = [b'x'; 1000];
+    let mut taken = 0;
+    let error = loop {
+        match log.try_write(&line) {
+            Ok(n) => taken += n,
+            Err(e) => break e,
+        }
+    };
+    assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+    assert!(taken > 10_000);
+    drop(reader);
+}
+
+#[test]
+fn splice_moves_a_stream_whole() {
+    on_worker(|| async {
+        let (source, from) = Socket::pair().unwrap();
+        let (to, sink) = Socket::pair().unwrap();
+        let data: Rc<Vec<u8>> = Rc::new((0..500_000).map(|i| (i / 3) as u8).collect());
+        let sent = data.clone();
+        rt::spawn(async move { source.send_all(&sent).await.unwrap() });
+        rt::spawn(async move {
+            let mut pipe = rt::Pipe::new().unwrap();
+            while std::future::poll_fn(|cx| pipe.poll_splice_in(cx, &from, 1 << 20)).await.unwrap() > 0 {
+                while !pipe.is_empty() {
+                    std::future::poll_fn(|cx| pipe.poll_splice_out(cx, &to, false)).await.unwrap();
+                }
+            }
+        });
+        assert!(recv_exactly(&sink, data.len()).await == *data);
+        assert_eq!(sink.recv(&mut [0; 1]).await.unwrap(), 0);
+    });
+}
+
+#[test]
+fn unix_paths_and_abstract_names_are_listened_on_and_tell_who_connects() {
+    on_worker(|| async {
+        let folder = std::env::temp_dir().join(format!("rt-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("socket");
+        let name = format!("rt-test-{}", std::process::id()).into_bytes();
+        let addrs = [
+            Addr::Unix(path.to_str().unwrap().as_bytes().to_vec()),
+            Addr::Abstract { name: name.clone(), padded: true },
+            Addr::Abstract { name, padded: false },
+        ];
+        for addr in addrs {
+            let options = ListenOptions { mode: Some(0o600), ..ListenOptions::default() };
+            let listener = Listener::bind(&addr, &options).unwrap();
+            spawn_echo_server(&listener);
+            let socket = Socket::connect(&addr, &ConnectOptions::default()).unwrap();
+            socket.send_all(b"hi").await.unwrap();
+            assert_eq!(recv_exactly(&socket, 2).await, b"hi");
+            assert_eq!(socket.peer_credentials().unwrap().pid, std::process::id() as i32);
+        }
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no temporary name is left");
+        std::fs::remove_dir_all(&folder).unwrap();
+    });
+}
+
+#[test]
+fn connections_passed_through_a_socket_pair_are_accepted() {
+    on_worker(|| async {
+        let (ours, theirs) = rt::sys::socket_pair().unwrap();
+        spawn_echo_server(&Listener::from_sockpair(ours).unwrap());
+        for _ in 0..3 {
+            let socket = Socket::connect_sockpair(std::os::fd::AsFd::as_fd(&theirs)).unwrap();
+            socket.send_all(b"hi").await.unwrap();
+            assert_eq!(recv_exactly(&socket, 2).await, b"hi");
+        }
+    });
+}
+
+#[test]
+fn a_tcp_connection_has_figures_and_takes_its_options() {
+    on_worker(|| async {
+        let listener = listen();
+        spawn_echo_server(&listener);
+        let options = ConnectOptions {
+            source: Some(Addr::Inet("127.0.0.2:0".parse().unwrap())),
+            keepalive: Some(rt::Keepalive { count: Some(3), ..Default::default() }),
+            user_timeout: Some(Duration::from_secs(5)),
+            mss: Some(1000),
+            tos: Some(0x10),
+            ..ConnectOptions::default()
+        };
+        let socket = Socket::connect(&listener.local_addr().unwrap(), &options).unwrap();
+        socket.send_all(b"hi").await.unwrap();
+        recv_exactly(&socket, 2).await;
+        let info = socket.tcp_info().unwrap();
+        assert!(info.rtt > Duration::ZERO && info.rtt < Duration::from_secs(1), "{info:?}");
+        assert!(info.snd_mss <= 1000);
+        let local = socket.local_addr().unwrap().as_inet().unwrap();
+        assert_eq!(local.ip().to_string(), "127.0.0.2");
+        assert_eq!(socket.peer_addr().unwrap(), listener.local_addr().unwrap());
+        socket.set_linger0().unwrap();
+    });
+}
+
+#[test]
+fn a_paused_acceptor_takes_nothing_until_it_resumes() {
+    on_worker(|| async {
+        let listener = listen();
+        let acceptor = Rc::new(listener.attach().unwrap());
+        acceptor.pause().unwrap();
+        let taken = Rc::new(std::cell::Cell::new(0));
+        let (accepting, count) = (acceptor.clone(), taken.clone());
+        rt::spawn(async move {
+            loop {
+                drop(accepting.accept().await.unwrap());
+                count.set(count.get() + 1);
+            }
+        });
+        let mut sockets = Vec::new();
+        for _ in 0..20 {
+            sockets
+                .push(Socket::connect(&listener.local_addr().unwrap(), &ConnectOptions::default()).unwrap());
+        }
+        for socket in &sockets {
+            socket.connected().await.unwrap();
+        }
+        assert_eq!(taken.get(), 0);
+        acceptor.resume().unwrap();
+        for socket in &sockets {
+            assert_eq!(socket.recv(&mut [0; 1]).await.unwrap(), 0, "accepted and closed");
+        }
+        assert_eq!(taken.get(), 20);
+    });
+}

@@ -212,6 +212,17 @@ pub(crate) fn accept(handle: &Handle) -> io::Result<(Handle, Option<Addr>)> {
     epoll::accept(handle.os()?)
 }
 
+/// Takes a connection that comes as a descriptor in a message. The end of the stream of messages is an error.
+pub(crate) fn accept_passed(handle: &Handle) -> io::Result<(Handle, Option<Addr>)> {
+    let (mut byte, mut fds) = ([0u8], Vec::new());
+    if crate::sys::recv_fds(handle.os()?, &mut byte, &mut fds)? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let fd = fds.pop().ok_or(io::ErrorKind::InvalidData)?;
+    rustix::io::ioctl_fionbio(&fd, true)?;
+    Ok((fd.into(), None))
+}
+
 pub(crate) fn local_addr(handle: &Handle) -> io::Result<Addr> {
     if handle.is_sim() {
         return ops::local_addr(handle.0);
