@@ -55,7 +55,9 @@ pub fn read(files: Vec<Source>, environment: Environment, grammar: Grammar<'_>) 
         sources.add(file);
     }
     let environment = match sources.iter().any(changes_environment) {
-        true => Reader::new(grammar, &sources, environment).finish().environment,
+        true => {
+            Reader { rehearsal: true, ..Reader::new(grammar, &sources, environment) }.finish().environment
+        }
         false => environment,
     };
     let reader = Reader::new(grammar, &sources, environment).finish();
@@ -91,6 +93,8 @@ struct Reader<'r> {
     budget: usize,
     /// Whether the file at hand has opened a section yet.
     open: bool,
+    /// Whether this is the first reading, of which only the environment is kept.
+    rehearsal: bool,
     /// Where all lines go if a dump is wanted.
     dump: Option<Dump>,
 }
@@ -107,6 +111,7 @@ impl<'r> Reader<'r> {
             diagnostics: Diagnostics::new(),
             budget: MAX_EXPANDED,
             open: false,
+            rehearsal: false,
             dump: None,
         }
     }
@@ -161,6 +166,9 @@ impl<'r> Reader<'r> {
     }
 
     fn read_line(&mut self, line: &[u8], place: Span) {
+        if self.rehearsal && self.is_idle(line) {
+            return;
+        }
         let cut = cut(line, place, self.budget.min(MAX_EXPANDED_LINE), |name| self.look_up(name, place));
         self.budget = self.budget.saturating_sub(cut.expanded);
         if let Some(fault) = cut.fault {
@@ -176,6 +184,18 @@ impl<'r> Reader<'r> {
             Some(first) if self.blocks.is_live() && !first.is_empty() => self.line(cut.words, line),
             _ => {}
         }
+    }
+
+    /// Whether a line can change nothing but the tree: a keyword, plainly written, outside the global section.
+    fn is_idle(&self, line: &[u8]) -> bool {
+        let begin = line.iter().position(|b| !matches!(b, b' ' | b'\t')).unwrap_or(line.len());
+        let line = line.get(begin..).unwrap_or_default();
+        let end = line.iter().position(|b| matches!(b, b' ' | b'\t' | b'#')).unwrap_or(line.len());
+        let word = line.get(..end).unwrap_or_default();
+        let global = self.tree.sections.last().is_some_and(|section| section.role == Role::Global);
+        let plain = word.first().is_some_and(u8::is_ascii_lowercase)
+            && word.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+        plain && !global && self.grammar.sections.iter().all(|entry| entry.word.as_bytes() != word)
     }
 
     fn directive(&mut self, words: &[Word]) {

@@ -63,8 +63,8 @@ pub fn cut<'v>(
         line,
         at: 0,
         place,
-        words: Vec::new(),
-        word: Vec::new(),
+        words: Vec::with_capacity(16),
+        word: Vec::with_capacity(64),
         start: None,
         budget,
         expanded: 0,
@@ -101,7 +101,7 @@ impl Cutter<'_> {
                 b'"' => self.weak(lookup)?,
                 b'\'' => self.strong()?,
                 b'\\' => self.escape(false)?,
-                _ => self.plain(byte)?,
+                _ => self.run_of(is_plain),
             }
         }
         self.end_word(self.at)
@@ -124,6 +124,15 @@ impl Cutter<'_> {
         self.word.push(byte);
         self.at += 1;
         Ok(())
+    }
+
+    /// Takes all bytes that mean nothing but themselves; the first one is known to.
+    fn run_of(&mut self, plain: impl Fn(u8) -> bool) {
+        self.begin();
+        let rest = self.line.get(self.at..).unwrap_or_default();
+        let length = rest.iter().skip(1).position(|b| !plain(*b)).map_or(rest.len(), |at| at + 1);
+        self.word.extend_from_slice(rest.get(..length).unwrap_or_default());
+        self.at += length;
     }
 
     fn end_word(&mut self, end: usize) -> Step {
@@ -164,7 +173,7 @@ impl Cutter<'_> {
                 Some(b'"') => break self.at += 1,
                 Some(b'\\') => self.escape(true)?,
                 Some(b'$') => self.variable(lookup)?,
-                Some(byte) => self.plain(byte)?,
+                Some(_) => self.run_of(|b| !matches!(b, b'"' | b'\\' | b'$')),
             }
         }
         Ok(())
@@ -258,6 +267,11 @@ impl Cutter<'_> {
         self.vanished |= self.word.is_empty();
         Ok(())
     }
+}
+
+/// Whether a byte outside quotes stands for itself.
+fn is_plain(byte: u8) -> bool {
+    !matches!(byte, b' ' | b'\t' | b'#' | b'\r' | b'"' | b'\'' | b'\\')
 }
 
 /// How many bytes of `text` are a variable's name; a leading dot makes a pseudo-variable.

@@ -12,7 +12,8 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Word {
     text: Box<str>,
-    raw: Option<Box<[u8]>>,
+    // Boxed twice to keep the words that are text small; there are very many of them.
+    raw: Option<Box<Box<[u8]>>>,
     span: Span,
 }
 
@@ -21,7 +22,9 @@ impl Word {
     pub fn new(bytes: &[u8], span: Span) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Word { text: text.into(), raw: None, span },
-            Err(_) => Word { text: String::from_utf8_lossy(bytes).into(), raw: Some(bytes.into()), span },
+            Err(_) => {
+                Word { text: String::from_utf8_lossy(bytes).into(), raw: Some(Box::new(bytes.into())), span }
+            }
         }
     }
 
@@ -32,7 +35,7 @@ impl Word {
 
     /// The word's exact bytes. For patterns, payloads, header values: whatever goes to the wire.
     pub fn bytes(&self) -> &[u8] {
-        self.raw.as_deref().unwrap_or(self.text.as_bytes())
+        self.raw.as_ref().map_or(self.text.as_bytes(), |raw| raw)
     }
 
     /// Where it was written.
@@ -95,6 +98,7 @@ impl Line {
         if modifier != Modifier::Set {
             words.remove(0);
         }
+        words.shrink_to_fit();
         Some(Line { words, modifier })
     }
 
