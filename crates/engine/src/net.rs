@@ -56,12 +56,3 @@ pub fn keepalive(k: KeepAlive) -> Keepalive {
     let secs = |s: u32| (s > 0).then(|| std::time::Duration::from_secs(s.into()));
     Keepalive { count: (k.count > 0).then_some(k.count), idle: secs(k.idle), interval: secs(k.interval) }
 }
-
-/// Takes a PROXY header from the start of a buffer: `Ok(false)` when more bytes are needed.
-///
-/// # Errors
-/// There is no such header.
-pub fn take_proxy_header(buf: &mut rt::Buf, conn: &model::Conn) -> Result<bool, ()> {
-    let _ = (buf, conn);
-    Err(())
-}

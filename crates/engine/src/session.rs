@@ -10,10 +10,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use base::slab::Key;
+use lang::RuleSet;
 use lang::action::{Exec, Flow, Need};
 use lang::env::Side;
 use lang::rules::{Position, Run};
-use lang::{Reply, RuleSet};
 use model::proxy::{enter, leave};
 use model::{Conn, Peer, Txn};
 use program::Proxy;
@@ -191,7 +191,7 @@ async fn open(client: &mut Client) -> bool {
             }
         }
     }
-    if wants_header && !proxy_header(client, proxy).await {
+    if (wants_header || bind.accept_cip.is_some()) && !proxy_header(client, proxy, bind.accept_cip).await {
         return false;
     }
     client.conn().handshake_done.set(rt::now());
@@ -255,15 +255,15 @@ fn keep_decisions(conn: &Conn, txn: &Txn) {
 }
 
 /// Reads the PROXY header that the connection must begin with.
-async fn proxy_header(client: &mut Client, proxy: &Proxy) -> bool {
+async fn proxy_header(client: &mut Client, proxy: &Proxy, cip: Option<u32>) -> bool {
     let limit = proxy.timeouts.client_hs.or(proxy.timeouts.client).unwrap_or(Duration::from_secs(10));
     client.timer.set_after(Some(limit));
     loop {
         if let Some(buf) = client.buf.as_mut().filter(|b| !b.is_empty()) {
-            match crate::net::take_proxy_header(buf, &client.session.conn) {
+            match crate::proxy_header::take(buf, &client.session.conn, cip) {
                 Ok(true) => return true,
                 Ok(false) => {}
-                Err(()) => return bad_header(client),
+                Err(_) => return bad_header(client),
             }
         }
         match client.receive().await {
@@ -274,7 +274,6 @@ async fn proxy_header(client: &mut Client, proxy: &Proxy) -> bool {
 }
 
 fn bad_header(client: &Client) -> bool {
-    let _ = Reply::error;
     crate::log::connection_error(
         client,
         "Received something which does not look like a PROXY protocol header",

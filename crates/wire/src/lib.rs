@@ -7,4 +7,5 @@
 pub mod head;
 pub mod http1;
 pub mod method;
+pub mod proxy;
 pub mod uri;
