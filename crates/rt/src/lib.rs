@@ -17,6 +17,7 @@ mod datagram;
 mod driver;
 mod executor;
 mod inbox;
+mod listen;
 mod listener;
 mod notify;
 mod pipe;
@@ -38,7 +39,8 @@ pub use buf::{Buf, BufStats, DEFAULT_BUFSIZE, buf_stats, bufsize, set_bufsize, s
 pub use clock::{now, precise, random, wall};
 pub use datagram::{Datagram, FdWriter};
 pub use inbox::Job;
-pub use listener::{Acceptor, ListenOptions, Listener};
+pub use listen::ListenOptions;
+pub use listener::{Acceptor, Listener};
 pub use notify::{Notify, Receiver, RemoteNotify, Sender, oneshot};
 pub use pipe::{Pipe, set_pipe_size};
 pub use recycle::{RecycledBox, RecycledFuture, boxed};

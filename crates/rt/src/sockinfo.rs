@@ -67,6 +67,20 @@ impl Socket {
         })
     }
 
+    /// The SYN packet of this connection, kept if its listener asked for that ([`ListenOptions::save_syn`]). It can be
+    /// had once.
+    ///
+    /// [`ListenOptions::save_syn`]: crate::ListenOptions::save_syn
+    ///
+    /// # Errors
+    /// If it is no TCP connection, or simulated.
+    pub fn saved_syn(&self) -> io::Result<Vec<u8>> {
+        let mut raw = vec![0u8; 512];
+        let n = get_raw(self.fd()?, libc::IPPROTO_TCP, libc::TCP_SAVED_SYN, &mut raw)?;
+        raw.truncate(n);
+        Ok(raw)
+    }
+
     /// Who is at the other end of this Unix socket.
     ///
     /// # Errors

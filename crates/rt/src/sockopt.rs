@@ -141,7 +141,7 @@ fn prepare(fd: BorrowedFd<'_>, addr: &Addr, options: &ConnectOptions) -> io::Res
         set_int(fd, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, 1)?;
     }
     if let Some(key) = &options.md5sig {
-        set_md5sig(fd, addr, key)?;
+        set_md5sig(fd, addr, key, false)?;
     }
     if let Some(algorithm) = &options.congestion {
         socket.set_tcp_congestion(algorithm.as_bytes())?;
@@ -211,8 +211,8 @@ pub(crate) fn get_raw(fd: BorrowedFd<'_>, level: i32, name: i32, value: &mut [u8
     if result == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sets the key of MD5 signatures exchanged with `peer` (RFC 2385).
-pub(crate) fn set_md5sig(fd: BorrowedFd<'_>, peer: &Addr, key: &[u8]) -> io::Result<()> {
+/// Sets the key of MD5 signatures (RFC 2385) exchanged with `peer`, or with all peers of its family.
+pub(crate) fn set_md5sig(fd: BorrowedFd<'_>, peer: &Addr, key: &[u8], whole_family: bool) -> io::Result<()> {
     let Addr::Inet(peer) = peer else { return Err(io::ErrorKind::InvalidInput.into()) };
     if key.len() > libc::TCP_MD5SIG_MAXKEYLEN {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -225,6 +225,11 @@ pub(crate) fn set_md5sig(fd: BorrowedFd<'_>, peer: &Addr, key: &[u8]) -> io::Res
     value[..bytes.len()].copy_from_slice(bytes);
     value[130..132].copy_from_slice(&(key.len() as u16).to_ne_bytes());
     value[136..136 + key.len()].copy_from_slice(key);
+    if whole_family {
+        // TCP_MD5SIG_FLAG_PREFIX, with a prefix of length 0.
+        value[128] = 1;
+        return set_raw(fd, libc::IPPROTO_TCP, libc::TCP_MD5SIG_EXT, &value);
+    }
     set_raw(fd, libc::IPPROTO_TCP, libc::TCP_MD5SIG, &value)
 }
 

@@ -377,3 +377,34 @@ fn a_paused_acceptor_takes_nothing_until_it_resumes() {
         assert_eq!(taken.get(), 20);
     });
 }
+
+#[test]
+fn connections_are_signed_with_the_same_key_or_not_made() {
+    on_worker(|| async {
+        for address in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
+            let plain =
+                Listener::bind(&Addr::Inet(address.parse().unwrap()), &ListenOptions::default()).unwrap();
+            let options =
+                ListenOptions { md5sig: Some(b"key".to_vec()), save_syn: Some(1), ..Default::default() };
+            let descriptor = plain.fd().unwrap().try_clone_to_owned().unwrap();
+            let acceptor = Listener::adopt(descriptor, &options).unwrap().attach().unwrap();
+            let mut to = plain.local_addr().unwrap().as_inet().unwrap();
+            if to.ip().is_unspecified() {
+                to.set_ip("127.0.0.1".parse().unwrap());
+            }
+            let connect = |key: Option<&[u8]>| {
+                let options = ConnectOptions { md5sig: key.map(<[u8]>::to_vec), ..Default::default() };
+                Socket::connect(&Addr::Inet(to), &options).unwrap()
+            };
+            let (wrong, none) = (connect(Some(b"other")), connect(None));
+            let right = connect(Some(b"key"));
+            right.connected().await.unwrap();
+            let (accepted, peer) = acceptor.accept().await.unwrap();
+            let port = |addr: &Addr| addr.as_inet().map(|a| a.port());
+            assert_eq!(peer.as_ref().and_then(port), right.local_addr().ok().as_ref().and_then(port));
+            assert!(accepted.saved_syn().unwrap().len() > 40);
+            assert!(!wrong.is_hung_up() && wrong.take_error().unwrap().is_none(), "its packets are dropped");
+            drop(none);
+        }
+    });
+}

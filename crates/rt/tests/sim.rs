@@ -310,3 +310,53 @@ fn a_seeded_bug_is_found_and_replays() {
         assert_ne!(buggy_world(seed), right, "seed {seed} replays");
     }
 }
+
+#[test]
+fn datagrams_arrive_late_in_any_order_or_not_at_all() {
+    let world = |loss| {
+        let main = async {
+            let receiver = rt::Datagram::bind(&addr(53)).unwrap();
+            let sender = rt::Datagram::connect(&addr(53)).unwrap();
+            for n in 0..100u8 {
+                sender.try_send(&[n]).unwrap();
+            }
+            let (mut got, mut buf) = (Vec::new(), [0; 10]);
+            while let Some(received) = with_timeout(Duration::from_secs(1), receiver.recv(&mut buf)).await {
+                received.unwrap();
+                got.push(buf[0]);
+            }
+            got
+        };
+        World::new(9, Faults { loss, ..Faults::default() }.into()).run(main).unwrap().value
+    };
+    let all = world(0.0);
+    assert_eq!(all.len(), 100);
+    assert!(!all.is_sorted(), "they overtake one another");
+    assert!((20..80).contains(&world(0.5).len()));
+}
+
+#[test]
+fn splice_and_change_of_hands_work_in_a_world() {
+    let report = World::new(9, Faults::choppy().into()).run(async {
+        let (source, from) = Socket::pair().unwrap();
+        let (to, sink) = Socket::pair().unwrap();
+        let from = from.detach().unwrap().attach().unwrap();
+        rt::spawn(async move { source.send_all(&[7; 30_000]).await.unwrap() });
+        rt::spawn(async move {
+            let mut pipe = rt::Pipe::new().unwrap();
+            while std::future::poll_fn(|cx| pipe.poll_splice_in(cx, &from, 1 << 20)).await.unwrap() > 0 {
+                while !pipe.is_empty() {
+                    std::future::poll_fn(|cx| pipe.poll_splice_out(cx, &to, false)).await.unwrap();
+                }
+            }
+        });
+        let (mut total, mut buf) = (0, [0; 4096]);
+        loop {
+            match sink.recv(&mut buf).await.unwrap() {
+                0 => break total,
+                n => total += n,
+            }
+        }
+    });
+    assert_eq!(report.unwrap().value, 30_000);
+}

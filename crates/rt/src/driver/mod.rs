@@ -26,7 +26,7 @@ use epoll::Epoll;
 
 use crate::addr::Addr;
 use crate::datagram;
-use crate::listener::{self, ListenOptions};
+use crate::listen::{self, ListenOptions};
 use crate::sim::{self, ops};
 use crate::sockopt::{self, ConnectOptions};
 
@@ -250,7 +250,7 @@ pub(crate) fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<Handle>
     if sim::is_active() {
         return ops::listen(addr, options.backlog, options.reuseport).map(Handle);
     }
-    listener::listen(addr, options).map(Handle::from)
+    listen::listen(addr, options).map(Handle::from)
 }
 
 /// Stops listening for all who share the socket.

@@ -1,0 +1,182 @@
+//! Making sockets of the kernel listen: options, binding, and Unix paths that appear whole.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::net::{SocketFlags, SocketType};
+use socket2::SockRef;
+
+use crate::addr::Addr;
+use crate::sockopt::{Keepalive, set_int, set_md5sig, set_transparent};
+
+/// How to listen.
+#[derive(Clone, Debug)]
+pub struct ListenOptions {
+    /// Connections that may wait to be accepted.
+    pub backlog: u32,
+    /// Other sockets may listen on the same address, and share its connections (SO_REUSEPORT).
+    pub reuseport: bool,
+    /// The address need not be one of this machine (IP_TRANSPARENT).
+    pub transparent: bool,
+    /// Only connections through this interface.
+    pub interface: Option<String>,
+    /// On an IPv6 address: `Some(true)` refuses IPv4, `Some(false)` takes it too, `None` is the system's default.
+    pub v6only: Option<bool>,
+    /// The largest segment.
+    pub mss: Option<u16>,
+    /// Accept only once there is data, waiting so long for it (TCP_DEFER_ACCEPT).
+    pub defer_accept: Option<Duration>,
+    /// Length of the queue of data-in-SYN connections (TCP_FASTOPEN).
+    pub fastopen: Option<u32>,
+    /// How long sent data may stay unacknowledged on accepted connections.
+    pub user_timeout: Option<Duration>,
+    /// Keep-alive probes of accepted connections.
+    pub keepalive: Option<Keepalive>,
+    /// Accepted connections send small segments at once (inherited from the listener, so it costs nothing).
+    pub nodelay: bool,
+    /// The key of TCP MD5 signatures with any IPv4 and IPv6 peer.
+    pub md5sig: Option<Vec<u8>>,
+    /// Keeps the SYN packet of accepted connections (TCP_SAVE_SYN): 1 from the IP header on, 2 with the link's.
+    pub save_syn: Option<u8>,
+    /// The congestion control algorithm of accepted connections.
+    pub congestion: Option<String>,
+    /// Permissions of a Unix path.
+    pub mode: Option<u32>,
+    /// Owner of a Unix path.
+    pub uid: Option<u32>,
+    /// Group of a Unix path.
+    pub gid: Option<u32>,
+}
+
+impl Default for ListenOptions {
+    fn default() -> ListenOptions {
+        ListenOptions {
+            backlog: 1024,
+            reuseport: true,
+            transparent: false,
+            interface: None,
+            v6only: None,
+            mss: None,
+            defer_accept: None,
+            fastopen: None,
+            user_timeout: None,
+            keepalive: None,
+            nodelay: true,
+            md5sig: None,
+            save_syn: None,
+            congestion: None,
+            mode: None,
+            uid: None,
+            gid: None,
+        }
+    }
+}
+
+/// A listening socket of the kernel's.
+pub(crate) fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = rustix::net::socket_with(addr.family(), SocketType::STREAM, flags, None)?;
+    let backlog = options.backlog.min(i32::MAX as u32) as i32;
+    if let Addr::Unix(path) = addr {
+        return bind_path(fd, path, backlog, options);
+    }
+    if let Addr::Inet(inet) = addr {
+        prepare(fd.as_fd(), inet.is_ipv6(), options)?;
+    }
+    rustix::net::bind(&fd, &addr.to_os()?)?;
+    rustix::net::listen(&fd, backlog)?;
+    Ok(fd)
+}
+
+fn prepare(fd: BorrowedFd<'_>, v6: bool, options: &ListenOptions) -> io::Result<()> {
+    let socket = SockRef::from(&fd);
+    socket.set_reuse_address(true)?;
+    if options.reuseport {
+        socket.set_reuse_port(true)?;
+    }
+    if let (true, Some(only)) = (v6, options.v6only) {
+        socket.set_only_v6(only)?;
+    }
+    if options.transparent {
+        set_transparent(fd, v6)?;
+    }
+    if let Some(interface) = &options.interface {
+        socket.bind_device(Some(interface.as_bytes()))?;
+    }
+    tune(fd, v6, options)
+}
+
+/// Options that a socket takes also when it listens already.
+pub(crate) fn tune(fd: BorrowedFd<'_>, v6: bool, options: &ListenOptions) -> io::Result<()> {
+    let socket = SockRef::from(&fd);
+    let seconds = |d: Duration| i32::try_from(d.as_secs().max(1)).unwrap_or(i32::MAX);
+    if let Some(mss) = options.mss {
+        socket.set_tcp_mss(mss.into())?;
+    }
+    if let Some(wait) = options.defer_accept {
+        set_int(fd, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, seconds(wait))?;
+    }
+    if let Some(queue) = options.fastopen {
+        set_int(fd, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, queue.min(i32::MAX as u32) as i32)?;
+    }
+    if options.user_timeout.is_some() {
+        socket.set_tcp_user_timeout(options.user_timeout)?;
+    }
+    if let Some(keepalive) = options.keepalive {
+        keepalive.apply(&socket)?;
+    }
+    if options.nodelay {
+        socket.set_tcp_nodelay(true)?;
+    }
+    if let Some(key) = &options.md5sig {
+        accept_md5sig(fd, v6, key)?;
+    }
+    if let Some(mode) = options.save_syn {
+        set_int(fd, libc::IPPROTO_TCP, libc::TCP_SAVE_SYN, mode.into())?;
+    }
+    if let Some(algorithm) = &options.congestion {
+        socket.set_tcp_congestion(algorithm.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Binds to a temporary name beside the path, then renames: nobody finds a path that does not listen yet, and a
+/// failure leaves what was there untouched.
+fn bind_path(fd: OwnedFd, path: &[u8], backlog: i32, options: &ListenOptions) -> io::Result<OwnedFd> {
+    let mut temporary = path.to_vec();
+    temporary.extend_from_slice(format!(".{}.tmp", std::process::id()).as_bytes());
+    let as_path = |bytes: &[u8]| {
+        use std::os::unix::ffi::OsStrExt;
+        PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+    };
+    let (from, to) = (as_path(&temporary), as_path(path));
+    let _ = std::fs::remove_file(&from);
+    rustix::net::bind(&fd, &Addr::Unix(temporary).to_os()?)?;
+    let publish = || {
+        if let Some(mode) = options.mode {
+            rustix::fs::chmod(&from, rustix::fs::Mode::from_raw_mode(mode))?;
+        }
+        if options.uid.is_some() || options.gid.is_some() {
+            std::os::unix::fs::chown(&from, options.uid, options.gid)?;
+        }
+        rustix::net::listen(&fd, backlog)?;
+        std::fs::rename(&from, &to)
+    };
+    publish().inspect_err(|_| drop(std::fs::remove_file(&from)))?;
+    Ok(fd)
+}
+
+/// Signs with any peer; on an IPv6 socket that may take IPv4 too, for both families.
+fn accept_md5sig(fd: BorrowedFd<'_>, v6: bool, key: &[u8]) -> io::Result<()> {
+    let any =
+        |text: &str| text.parse().map(Addr::Inet).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
+    if !v6 {
+        return set_md5sig(fd, &any("0.0.0.0:0")?, key, true);
+    }
+    set_md5sig(fd, &any("[::]:0")?, key, true)?;
+    // Refused on a socket for IPv6 only, which has no use for it.
+    let _ = set_md5sig(fd, &any("[::ffff:0.0.0.0]:0")?, key, true);
+    Ok(())
+}
