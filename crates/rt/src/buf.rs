@@ -15,6 +15,8 @@ pub const DEFAULT_BUFSIZE: usize = 16384;
 static SIZE: AtomicUsize = AtomicUsize::new(DEFAULT_BUFSIZE);
 /// The most buffers that a pool keeps; 0 keeps none.
 static KEEP: AtomicUsize = AtomicUsize::new(1024);
+/// So many idle buffers are not worth a wake-up to free them.
+const SETTLED: usize = 16;
 /// Takings between two looks at the idle part of the pool.
 const TRIM_EVERY: u32 = 4096;
 
@@ -25,6 +27,17 @@ struct Pool {
     takings: Cell<u32>,
     used: Cell<usize>,
     allocated: Cell<u64>,
+}
+
+impl Pool {
+    /// Frees half of the buffers that lay idle since the last time; returns how many.
+    fn trim(&self, idle: &mut Vec<Box<[u8]>>) -> usize {
+        let freed = self.lowest.get().min(idle.len()) / 2;
+        idle.truncate(idle.len() - freed);
+        self.takings.set(0);
+        self.lowest.set(idle.len());
+        freed
+    }
 }
 
 thread_local! {
@@ -75,10 +88,7 @@ fn take() -> Box<[u8]> {
         p.takings.set(p.takings.get() + 1);
         let mut idle = p.idle.borrow_mut();
         if p.takings.get() >= TRIM_EVERY {
-            p.takings.set(0);
-            let rest = idle.len() - p.lowest.get() / 2;
-            idle.truncate(rest);
-            p.lowest.set(rest);
+            p.trim(&mut idle);
         }
         let memory = idle.pop();
         p.lowest.set(p.lowest.get().min(idle.len()));
@@ -101,6 +111,24 @@ fn give(memory: Box<[u8]>) {
             idle.push(memory);
         }
     });
+}
+
+/// The worker has nothing to do: frees half of what lay idle since the last call. True if it should be called again,
+/// in a while.
+pub(crate) fn settle() -> bool {
+    POOL.with(|p| {
+        let mut idle = p.idle.borrow_mut();
+        let freed = p.trim(&mut idle);
+        #[cfg(not(target_env = "gnu"))]
+        let _ = freed;
+        #[cfg(target_env = "gnu")]
+        if freed >= 64 {
+            // SAFETY: no memory of ours is involved. The allocator keeps freed blocks of this size to itself, and
+            // gives whole pages back to the system only when told to.
+            unsafe { libc::malloc_trim(0) };
+        }
+        idle.len() > SETTLED
+    })
 }
 
 /// Frees this thread's unused buffers.
@@ -266,6 +294,14 @@ mod tests {
         assert!(buf_stats().idle < 10, "{:?}", buf_stats());
         assert_eq!(buf_stats().used, before.used);
         assert_eq!(buf_stats().allocated, before.allocated + 500, "the steady state allocates nothing");
+    }
+
+    #[test]
+    fn an_idle_worker_ends_with_a_small_pool() {
+        drop((0..1000).map(|_| Buf::new()).collect::<Vec<_>>());
+        let calls = (0..100).take_while(|_| settle()).count();
+        assert!(calls < 10, "{calls}");
+        assert!(buf_stats().idle <= SETTLED);
     }
 
     #[test]

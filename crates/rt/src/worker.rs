@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use base::time::Mono;
 
-use crate::clock;
 use crate::driver::epoll::Epoll;
 use crate::driver::{Driver, Interest, Report};
 use crate::executor::Executor;
@@ -24,9 +23,12 @@ use crate::inbox::{self, Inbox, Job, Message};
 use crate::source::Sources;
 use crate::timer::Wheel;
 use crate::waker::{Tag, TaskId};
+use crate::{buf, clock};
 
 /// Polls of tasks in one turn.
 const BUDGET: usize = 512;
+/// How often unused memory is given back.
+const SETTLE_EVERY: Duration = Duration::from_secs(1);
 /// The token of the inbox's bell: no source has it, since slots don't reach it.
 const BELL: u64 = u64::MAX;
 
@@ -58,6 +60,9 @@ pub(crate) struct Worker {
     inbox: Arc<Inbox>,
     stopping: Cell<bool>,
     turns: Cell<u64>,
+    next_settle: Cell<Mono>,
+    /// Whether there is more to give back.
+    unsettled: Cell<bool>,
 }
 
 thread_local! {
@@ -147,6 +152,8 @@ impl Worker {
             inbox,
             stopping: Cell::new(false),
             turns: Cell::new(0),
+            next_settle: Cell::new(now),
+            unsettled: Cell::new(false),
         })
     }
 
@@ -193,7 +200,7 @@ impl Worker {
     /// Polls the driver, waiting only if there is nothing to do.
     pub(crate) fn poll(&self, room: &mut Room) {
         let busy = !self.executor.is_idle() || self.stopping.get() || !self.inbox.fall_asleep();
-        let wait = if busy { Some(Duration::ZERO) } else { self.time_to_next() };
+        let wait = if busy { Some(Duration::ZERO) } else { self.settle(self.time_to_next()) };
         let pulse = &self.shared.pulses[self.index].0;
         let turns = self.turns.get() + 1;
         pulse.store(turns * 2 - 1, Ordering::Relaxed);
@@ -204,6 +211,17 @@ impl Worker {
             self.inbox.wake_up();
         }
         self.dispatch(&mut room.reports);
+    }
+
+    /// Before a sleep: memory that was not needed lately goes back to the system, in steps a second apart. (Not in a
+    /// simulated world, where a step would be an event.)
+    fn settle(&self, wait: Option<Duration>) -> Option<Duration> {
+        let now = clock::now();
+        if matches!(self.driver, Driver::Epoll(_)) && now >= self.next_settle.get() {
+            self.unsettled.set(buf::settle());
+            self.next_settle.set(now + SETTLE_EVERY);
+        }
+        if self.unsettled.get() { Some(wait.map_or(SETTLE_EVERY, |w| w.min(SETTLE_EVERY))) } else { wait }
     }
 
     fn time_to_next(&self) -> Option<Duration> {
