@@ -360,3 +360,18 @@ fn splice_and_change_of_hands_work_in_a_world() {
     });
     assert_eq!(report.unwrap().value, 30_000);
 }
+
+#[test]
+fn a_panic_ends_the_world_and_leaves_the_thread_fit_for_another() {
+    let panicking = std::panic::catch_unwind(|| {
+        World::new(77, Options::default()).run(async {
+            serve(80);
+            rt::sleep(Duration::from_secs(3)).await;
+            assert!(rt::worker_index().is_none(), "a failed assertion of a scenario");
+        })
+    });
+    assert!(panicking.is_err());
+    assert_eq!(rt::worker_index(), None);
+    let next = World::new(77, Options::default()).run(async { rt::worker_index() });
+    assert_eq!(next.unwrap().value, Some(0));
+}

@@ -214,6 +214,9 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("in the world of seed {}, {:?} after its beginning", self.seed, self.elapsed());
+        }
         // The worker first: its tasks close their sockets.
         self.entered = None;
         net::install(None);
