@@ -1,0 +1,53 @@
+# Harrier's two commands: `make run` and `make test`. Everything else is a part of them.
+# Continuous integration calls `make test`, so what passes here passes there.
+
+PROFILE_QUICK = target/quick/harrier
+
+.PHONY: help run test tools compiler fmt clippy unit outside bench
+
+help:
+	@echo "make run    build and start examples/quickstart.cfg"
+	@echo "make test   install missing test tools and run all tests"
+	@echo "make bench  how to measure"
+
+compiler:
+	@command -v cargo >/dev/null || { echo "Rust is missing. Install it with:"; \
+	  echo "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y && . \"\$$HOME/.cargo/env\""; exit 1; }
+	@command -v cc >/dev/null || { echo "A C compiler is missing. Install it with:"; \
+	  echo "  sudo apt-get install -y build-essential"; exit 1; }
+
+run: compiler
+	cargo build --release --locked -p harrier
+	@echo
+	@echo "Try, from another terminal:"
+	@echo "  curl http://127.0.0.1:8080/            # twice: red and blue take turns"
+	@echo "  http://127.0.0.1:8404/                 # the statistics page, in a browser"
+	@echo "Stop with Ctrl-C."
+	@echo
+	target/release/harrier -db -f examples/quickstart.cfg
+
+tools: compiler
+	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
+	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
+	@command -v varnishtest >/dev/null || if [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends varnish; \
+	else echo "varnishtest is missing. Install it with:"; echo "  sudo apt-get install -y varnish"; exit 1; fi
+
+# The parts run in order of cost; all of them run even if an early one fails, and one line closes the whole.
+test: tools
+	@sh tests/all.sh
+
+fmt:
+	cargo fmt --all --check
+clippy:
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+unit:
+	cargo test --workspace --locked
+outside:
+	cargo build --profile quick --locked -p harrier
+	tests/run.sh $(PROFILE_QUICK)
+
+bench:
+	@echo "Build both programs with optimisation, then compare their CPU time per request on one machine in one run;"
+	@echo "see bench/README.md for the loads, the command and the last figures."
+	cargo build --release --locked -p harrier

@@ -1,0 +1,39 @@
+#!/bin/sh
+# All tests in order of cost, with one closing line. Called by `make test`.
+cd "$(dirname "$0")/.." || exit 2
+log=$(mktemp) || exit 2
+trap 'rm -f "$log"' EXIT
+passed=0; failed=0; skipped=0
+
+# A step is one check that passes or fails as a whole.
+step() {
+    echo "== $*"
+    if "$@" < /dev/null; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "== FAILED: $*"; fi
+}
+# A counted step prints its own results; `sums` turns them into "passed failed skipped".
+counted() {
+    sums=$1; shift
+    echo "== $*"
+    { "$@" < /dev/null 2>&1; echo $? > "$log.code"; } | tee "$log"
+    code=$(cat "$log.code"); rm -f "$log.code"
+    set -- $($sums)
+    passed=$((passed + $1)); failed=$((failed + $2)); skipped=$((skipped + $3))
+    # A compiler error or a crash counts, too.
+    if [ "$code" != 0 ] && [ "$2" = 0 ]; then failed=$((failed + 1)); fi
+}
+cargo_sums() { awk '/^test result:/ { p += $4; f += $6; s += $8 } END { print p + 0, f + 0, s + 0 }' "$log"; }
+outside_sums() { awk '/^outside: / { p = $2; f = $4; s = $6 } END { print p + 0, f + 0, s + 0 }' "$log"; }
+
+step cargo fmt --all --check
+step cargo clippy --workspace --all-targets --locked -- -D warnings
+counted cargo_sums cargo test --workspace --locked --no-fail-fast
+step cargo build --profile quick --locked -p harrier
+counted outside_sums tests/run.sh target/quick/harrier
+# cargo-fuzz needs a nightly compiler; where it is not at hand the smoke run is skipped, and said so.
+if [ -d fuzz ] && cargo fuzz --version > /dev/null 2>&1; then
+    for target in $(cargo fuzz list); do step cargo fuzz run "$target" -- -max_total_time="${FUZZ_SECONDS:-15}"; done
+else
+    echo "== fuzz smoke: skipped (no fuzz/ folder or no cargo-fuzz)"; skipped=$((skipped + 1))
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
