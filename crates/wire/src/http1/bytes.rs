@@ -32,7 +32,7 @@ const fn classes() -> [u8; 256] {
         if byte > 32 && byte < 127 && byte != b'#' {
             table[at] |= TARGET;
         }
-        if alnum || contains(b"-._~!$&'()*+,;=%", byte) {
+        if byte > 32 && byte < 127 && !contains(b",@/?#\\[]", byte) {
             table[at] |= HOST;
         }
         at += 1;
