@@ -57,15 +57,18 @@ fn edit_request(stream: &mut Stream<'_>) {
     let keep_server = keeps_server(front, back);
     let (src, dst) = (stream.src(), stream.dst());
     let req = &mut stream.txn.req;
-    hop_by_hop(req);
+    hop_by_hop(req, upgrade);
     let for_ = back.forwardfor.as_ref().or(front.forwardfor.as_ref());
     // The frontend's settings count where the backend has none; both may forbid by `if-none`.
     address_header(req, for_, src);
     address_header(req, back.originalto.as_ref().or(front.originalto.as_ref()), dst);
     if upgrade {
         let _ = req.append(b"connection", b"Upgrade");
-    } else if !keep_server {
-        let _ = req.append(b"connection", b"close");
+    } else if !keep_server && !back.options.http_pretend_keepalive {
+        // HTTP/1.0 closes unless told otherwise.
+        if req.version() >= Version::HTTP_11 {
+            let _ = req.append(b"connection", b"close");
+        }
     } else if req.version() < Version::HTTP_11 {
         let _ = req.append(b"connection", b"keep-alive");
     }
@@ -74,16 +77,28 @@ fn edit_request(stream: &mut Stream<'_>) {
     }
 }
 
-/// Fields that concern one connection only.
-fn hop_by_hop(head: &mut Head) {
-    if head.has(Known::Connection) {
-        head.remove_all(Known::Connection);
+/// Takes `close` and `keep-alive` out of `Connection`, and an `Upgrade` that the connection does not announce;
+/// whatever else the sender listed stays, as HAProxy leaves it.
+fn hop_by_hop(head: &mut Head, upgrade: bool) {
+    if head.has(Known::Upgrade) && !upgrade {
+        head.remove_all(Known::Upgrade);
     }
-    if head.has(Known::KeepAlive) {
-        head.remove_all(Known::KeepAlive);
+    if !head.has(Known::Connection) {
+        return;
     }
-    if head.has(Known::ProxyConnection) {
-        head.remove_all(Known::ProxyConnection);
+    let mut rest: Vec<u8> = Vec::new();
+    for token in head.values(Known::Connection) {
+        let ours = [&b"close"[..], b"keep-alive", b"upgrade"].iter().any(|t| token.eq_ignore_ascii_case(t));
+        if !ours && !token.is_empty() {
+            if !rest.is_empty() {
+                rest.extend_from_slice(b", ");
+            }
+            rest.extend_from_slice(token);
+        }
+    }
+    head.remove_all(Known::Connection);
+    if !rest.is_empty() {
+        let _ = head.append(b"connection", &rest);
     }
 }
 
@@ -143,18 +158,20 @@ pub fn request_is_over(stream: &Stream<'_>) -> bool {
     stream.http.body_received
 }
 
-/// Sets `Connection` of a response for what is to become of the client connection.
+/// Sets `Connection` of a response for what is to become of the client connection: said where the versions of
+/// request and response do not imply it.
 pub fn client_connection(stream: &mut Stream<'_>, next: Next) {
-    let old = stream.txn.has_req && stream.txn.req.version() < Version::HTTP_11;
+    let old_request = stream.txn.has_req && stream.txn.req.version() < Version::HTTP_11;
     let res = &mut stream.txn.res;
+    let old_response = res.version() < Version::HTTP_11;
     match next {
-        Next::Close => {
+        Next::Close if !old_response => {
             let _ = res.append(b"connection", b"close");
         }
-        Next::KeepAlive if old => {
+        Next::KeepAlive if old_request || old_response => {
             let _ = res.append(b"connection", b"keep-alive");
         }
-        Next::KeepAlive => {}
+        Next::Close | Next::KeepAlive => {}
     }
 }
 
@@ -163,7 +180,8 @@ pub fn client_connection(stream: &mut Stream<'_>, next: Next) {
 /// # Errors
 /// The head became too large.
 pub fn send_response(stream: &mut Stream<'_>, next: Next) -> Result<(), TooLarge> {
-    hop_by_hop(&mut stream.txn.res);
+    let upgrade = framing::upgrade(&stream.txn.res);
+    hop_by_hop(&mut stream.txn.res, upgrade);
     client_connection(stream, next);
     let worker = stream.worker.clone();
     let done = worker.with_scratch(|out| {
@@ -178,7 +196,7 @@ pub fn send_response(stream: &mut Stream<'_>, next: Next) -> Result<(), TooLarge
 /// # Errors
 /// The head became too large.
 pub fn send_tunnel(stream: &mut Stream<'_>, upgrade: bool) -> Result<(), TooLarge> {
-    hop_by_hop(&mut stream.txn.res);
+    hop_by_hop(&mut stream.txn.res, upgrade);
     if upgrade {
         let _ = stream.txn.res.append(b"connection", b"Upgrade");
     }
@@ -196,8 +214,6 @@ pub fn write_response(stream: &mut Stream<'_>, out: &mut Vec<u8>) {
     let program = &worker.shared.program;
     let front = program.proxy(stream.client.conn().frontend);
     let adjust = front.options.case_adjust_client.then_some(&*program.global.case_adjust);
-    // We speak HTTP/1.1 whatever the server or the client speaks (RFC 9110 section 6.2).
-    stream.txn.res.set_version(Version::HTTP_11);
     write_head(&stream.txn.res, adjust, out);
 }
 
@@ -208,7 +224,6 @@ pub fn write_head(head: &Head, adjust: Option<&[(Box<[u8]>, Box<[u8]>)]>, out: &
         out.push(b' ');
         out.extend_from_slice(head.target());
         out.push(b' ');
-        // A request of an older version is passed on as HTTP/1.1 unless it is 1.0.
         out.extend_from_slice(head.version().as_str().as_bytes());
     } else {
         out.extend_from_slice(head.version().as_str().as_bytes());
