@@ -5,7 +5,7 @@ use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
 use crate::h1::chunks::Scanner;
-use rt::{Buf, Socket};
+use rt::{Buf, Pipe, Socket};
 
 /// Turns of read and write before other tasks get theirs.
 const TURNS: u32 = 16;
@@ -39,7 +39,17 @@ pub struct Half {
     /// Bytes of the buffer that belong to the message and were looked at by the scanner.
     scanned: usize,
     ended: bool,
+    /// Bytes may go through a pipe inside the kernel instead of through the buffer.
+    pub splice: bool,
+    /// Of the bytes passed on, those that went through a pipe.
+    pub spliced: u64,
+    pipe: Option<Pipe>,
 }
+
+/// With fewer bytes to come than this, a buffer is cheaper than a pipe.
+const WORTH_A_PIPE: u64 = 16 * 1024;
+/// Most bytes asked of one splice.
+const PIPEFUL: u64 = 1 << 20;
 
 /// How a direction came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +77,19 @@ impl Half {
     /// A direction at its start.
     pub fn new(framing: Framing) -> Half {
         let ended = matches!(framing, Framing::Length(0));
-        Half { framing, eof: false, received: 0, sent: 0, moved: false, blocked: false, scanned: 0, ended }
+        Half {
+            framing,
+            eof: false,
+            received: 0,
+            sent: 0,
+            moved: false,
+            blocked: false,
+            scanned: 0,
+            ended,
+            splice: false,
+            spliced: 0,
+            pipe: None,
+        }
     }
 
     /// Whether the message has been received whole.
@@ -100,6 +122,16 @@ impl Half {
                 }
                 continue;
             }
+            if self.pipe.as_ref().is_some_and(|p| !p.is_empty()) {
+                match self.empty_pipe(cx, to) {
+                    Poll::Pending => {
+                        self.blocked = true;
+                        return Poll::Pending;
+                    }
+                    Poll::Ready(r) => r?,
+                }
+                continue;
+            }
             if self.ended {
                 return Poll::Ready(Ok(if self.eof { End::Closed } else { End::Complete }));
             }
@@ -109,7 +141,8 @@ impl Half {
                     _ => Err(Break::Truncated),
                 });
             }
-            match self.fill(cx, from, buf) {
+            let step = if self.pipes() { self.through_pipe(cx, from, buf) } else { self.fill(cx, from, buf) };
+            match step {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(r) => r?,
             }
@@ -180,6 +213,77 @@ impl Half {
             }
             Framing::Chunked(_) => self.scanned -= n,
             Framing::Close => {}
+        }
+    }
+
+    /// Whether what comes next should go through a pipe.
+    fn pipes(&self) -> bool {
+        self.splice
+            && match self.framing {
+                Framing::Length(left) => left >= WORTH_A_PIPE || self.pipe.is_some(),
+                Framing::Close => true,
+                Framing::Chunked(_) => false,
+            }
+    }
+
+    /// Fills the pipe from the socket.
+    fn through_pipe(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: &Socket,
+        buf: &mut Option<Buf>,
+    ) -> Poll<Result<(), Break>> {
+        if buf.as_ref().is_some_and(Buf::is_empty) {
+            *buf = None;
+        }
+        let Ok(mut pipe) = self.pipe.take().map_or_else(Pipe::new, Ok) else {
+            self.splice = false;
+            return Poll::Ready(Ok(()));
+        };
+        let most = match self.framing {
+            Framing::Length(left) => left.min(PIPEFUL),
+            _ => PIPEFUL,
+        };
+        match pipe.poll_splice_in(cx, from, usize::try_from(most).unwrap_or(usize::MAX)) {
+            // The pipe goes back to its pool while there is nothing to put into it.
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(0)) => {
+                self.eof = true;
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Ok(n)) => {
+                self.received += n as u64;
+                self.moved = true;
+                self.pipe = Some(pipe);
+                Poll::Ready(Ok(()))
+            }
+            // Not every kind of socket can be spliced (EINVAL): the buffer takes over.
+            Poll::Ready(Err(e)) if matches!(e.raw_os_error(), Some(22 | 38)) => {
+                self.splice = false;
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Err(e)) => Poll::Ready(Err(Break::Read(e))),
+        }
+    }
+
+    /// Moves what is in the pipe to the receiver.
+    fn empty_pipe(&mut self, cx: &mut Context<'_>, to: &Socket) -> Poll<Result<(), Break>> {
+        let Some(pipe) = &mut self.pipe else { return Poll::Ready(Ok(())) };
+        let more = matches!(self.framing, Framing::Length(left) if left > pipe.len() as u64);
+        match pipe.poll_splice_out(cx, to, more) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(e)) => Poll::Ready(Err(Break::Write(e))),
+            Poll::Ready(Ok(n)) => {
+                let n = n as u64;
+                self.sent += n;
+                self.spliced += n;
+                self.moved = true;
+                if let Framing::Length(left) = &mut self.framing {
+                    *left = left.saturating_sub(n);
+                    self.ended = *left == 0;
+                }
+                Poll::Ready(Ok(()))
+            }
         }
     }
 

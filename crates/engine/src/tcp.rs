@@ -118,6 +118,8 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     stream.client.timer.set_after(limits.0);
     stream.server_timer.set_after(limits.1);
     let mut down = Half::new(Framing::Close);
+    down.splice = crate::h1::splices(stream, front, back, false);
+    stream.upload.splice = crate::h1::splices(stream, front, back, true);
     let (mut up_done, mut down_done) = (false, false);
     let outcome = poll_fn(|cx| {
         if let Some(cause) = stream.client.session.kill.get() {

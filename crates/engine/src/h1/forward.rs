@@ -52,6 +52,7 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     let client_limit = stream.txn.overrides.client.or(stream.frontend().timeouts.client);
     stream.server_timer.set_after(server_limit);
     stream.client.timer.set_after(client_limit);
+    stream.upload.splice = splices(stream, stream.frontend(), back, true);
     let mut write_failed = false;
     let mut told = false;
     loop {
@@ -338,10 +339,19 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     let front = worker.shared.program.proxy(stream.client.conn().frontend);
     let framing = stream.http.response_body.framing();
     let mut down = Half::new(framing);
+    down.splice = splices(stream, front, back, false);
     let outcome = exchange(stream, &mut down, front, back, false).await;
     stream.txn.down.received += down.received;
     stream.txn.down.sent += down.sent;
     finish_body(stream, &down, outcome)
+}
+
+/// Whether a direction may be spliced.
+pub fn splices(stream: &Stream<'_>, front: &Proxy, back: &Proxy, request: bool) -> bool {
+    let asked = |p: &Proxy| {
+        p.options.splice_auto || if request { p.options.splice_request } else { p.options.splice_response }
+    };
+    (asked(front) || asked(back)) && !stream.worker.shared.program.global.disabled.splice
 }
 
 /// How the exchange of bodies ended.
@@ -483,8 +493,10 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Next {
         return next;
     }
     let mut down = Half::new(Framing::Close);
+    down.splice = splices(stream, front, back, false);
     let sent_before = stream.upload.sent;
     stream.upload = Half::new(Framing::Close);
+    stream.upload.splice = splices(stream, front, back, true);
     stream.upload.sent = sent_before;
     let outcome = exchange(stream, &mut down, front, back, true).await;
     stream.txn.down.received += down.received;

@@ -14,6 +14,8 @@ mod request;
 mod response;
 mod rules;
 
+pub use forward::splices;
+
 use std::future::poll_fn;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
