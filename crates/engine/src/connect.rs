@@ -174,7 +174,7 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     let addr = address(stream, config).ok_or(Attempt::Refused)?;
     let identity = identity(stream, proxy, config, &addr);
     if let Some(id) = identity
-        && let Some(idle) = take_idle(stream, proxy, server, id)
+        && let Some(idle) = take_idle(stream, proxy, server, id).await
     {
         stream.txn.server_conn.reused = true;
         reused(stream, &idle);
@@ -219,7 +219,7 @@ fn reused(stream: &mut Stream<'_>, idle: &Idle) {
     stream.txn.server_conn.http_major = 1;
 }
 
-fn take_idle(stream: &Stream<'_>, proxy: &Proxy, server: u32, identity: Identity) -> Option<Idle> {
+async fn take_idle(stream: &Stream<'_>, proxy: &Proxy, server: u32, identity: Identity) -> Option<Idle> {
     // A request whose loss the client could not tell from a failed connect may only go where `http-reuse` lets it.
     let first = stream.txn.first_request;
     let (allowed, safe_only) = match proxy.reuse {
@@ -232,7 +232,13 @@ fn take_idle(stream: &Stream<'_>, proxy: &Proxy, server: u32, identity: Identity
         return None;
     }
     let state = &proxy.servers[server as usize].state;
-    stream.worker.pools.take(stream.backend_index(), server, identity, safe_only, state)
+    let (worker, backend) = (&stream.worker, stream.backend_index());
+    let own = worker.pools.take(backend, server, identity, safe_only, state);
+    let shared = worker.shared.program.global.tune.shared_pool && rt::worker_count() > 1;
+    if own.is_some() || !shared || state.idle.load(std::sync::atomic::Ordering::Relaxed) == 0 {
+        return own;
+    }
+    crate::pool::take_over(worker, backend, server, identity, safe_only).await
 }
 
 /// Connects, at most for `timeout connect`.

@@ -6,13 +6,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use model::Server;
 use program::Program;
-use rt::{Mono, Socket};
+use rt::{Detached, Mono, RemoteNotify, Socket};
 
 /// What makes two connections to one server different: source address, PROXY header, destination, name. Two that
 /// are equal may stand in for each other.
@@ -142,6 +142,72 @@ impl Idle {
     /// A connection that may rest.
     pub fn new(socket: Socket, identity: Identity, requests: u32, safe: bool) -> Idle {
         Idle { socket, identity, requests, safe, since: rt::now() }
+    }
+}
+
+/// An idle connection on its way from one worker to another.
+struct Parcel {
+    socket: Detached,
+    identity: Identity,
+    requests: u32,
+    safe: bool,
+}
+
+/// Where a worker that was asked puts its answer.
+#[derive(Default)]
+struct Letterbox {
+    answer: Mutex<Option<Parcel>>,
+    answered: RemoteNotify,
+}
+
+/// How many other workers are asked before a new connection is opened.
+const ASKED: usize = 3;
+
+/// Asks other workers for an idle connection (`tune.idle-pool.shared`).
+pub async fn take_over(
+    worker: &crate::Worker,
+    proxy: u32,
+    server: u32,
+    identity: Identity,
+    safe_only: bool,
+) -> Option<Idle> {
+    let count = rt::worker_count();
+    for step in 1..count.min(ASKED + 1) {
+        let other = (worker.index + step) % count;
+        let letterbox = Arc::new(Letterbox::default());
+        let reply = letterbox.clone();
+        let job = move || {
+            let found = crate::run::with_worker(|w| {
+                let config = w.shared.program.proxy(proxy).servers.get(server as usize)?;
+                w.pools.take(proxy, server, identity, safe_only, &config.state)
+            });
+            let parcel = found.flatten().and_then(Idle::pack);
+            *reply.answer.lock().unwrap_or_else(|p| p.into_inner()) = parcel;
+            reply.answered.notify();
+        };
+        if !rt::send_to(other, Box::new(job)) {
+            continue;
+        }
+        letterbox.answered.notified().await;
+        let parcel = letterbox.answer.lock().unwrap_or_else(|p| p.into_inner()).take();
+        if let Some(idle) = parcel.and_then(Parcel::unpack) {
+            return Some(idle);
+        }
+    }
+    None
+}
+
+impl Idle {
+    fn pack(self) -> Option<Parcel> {
+        let socket = self.socket.detach().ok()?;
+        Some(Parcel { socket, identity: self.identity, requests: self.requests, safe: self.safe })
+    }
+}
+
+impl Parcel {
+    fn unpack(self) -> Option<Idle> {
+        let socket = self.socket.attach().ok()?;
+        Some(Idle::new(socket, self.identity, self.requests, self.safe))
     }
 }
 
