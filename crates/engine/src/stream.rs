@@ -204,7 +204,7 @@ impl<'c> Stream<'c> {
                 upstream: upstream.map(|u| &u.socket),
                 ..View::of_txn(&self.worker, conn, &self.txn)
             };
-            f(&Env { conn, txn: &self.txn, live: &view, arena, side })
+            f(&Env { conn, txn: &self.txn, live: &view, arena, side, last: true })
         })
     }
 

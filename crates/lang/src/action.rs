@@ -34,7 +34,14 @@ pub struct Exec<'x> {
 impl Exec<'_> {
     /// What expressions of this action look at.
     pub fn env(&self) -> Env<'_> {
-        Env { conn: self.conn, txn: self.txn, live: self.live, arena: self.arena, side: self.side }
+        Env {
+            conn: self.conn,
+            txn: self.txn,
+            live: self.live,
+            arena: self.arena,
+            side: self.side,
+            last: self.last,
+        }
     }
 
     /// The head that the rule set edits.

@@ -92,6 +92,8 @@ pub struct Env<'a> {
     pub arena: &'a Bump,
     /// Which direction is being processed: what `hdr()` and `body` mean.
     pub side: Side,
+    /// Waiting is over: no more data will come, or the inspection delay has passed (`wait_end`).
+    pub last: bool,
 }
 
 impl<'a> Env<'a> {

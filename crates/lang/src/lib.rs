@@ -19,6 +19,8 @@
 pub mod act;
 pub mod action;
 pub mod arg;
+mod calendar;
+pub mod codec;
 pub mod cond;
 pub mod conv;
 pub mod env;
@@ -32,6 +34,8 @@ pub mod registry;
 pub mod rules;
 pub mod sample;
 pub mod tag;
+mod timers;
+mod variables;
 pub mod words;
 
 pub use action::{Action, Flow, Need, Reply};

@@ -73,6 +73,98 @@ pub struct ConvDef {
     pub example: &'static str,
 }
 
+impl FetchDef {
+    /// An entry without arguments, variants or side effects; the methods below add to it.
+    pub const fn new(
+        name: &'static str,
+        out: Type,
+        places: Places,
+        eval: FetchFn,
+        doc: &'static str,
+    ) -> FetchDef {
+        FetchDef {
+            name,
+            args: "",
+            out,
+            places,
+            eval,
+            each: None,
+            check: None,
+            volatile: false,
+            doc,
+            example: name,
+        }
+    }
+
+    /// With arguments, and an example that shows them.
+    pub const fn args(mut self, args: &'static str, example: &'static str) -> FetchDef {
+        self.args = args;
+        self.example = example;
+        self
+    }
+
+    /// With a check of its arguments.
+    pub const fn check(mut self, check: CheckFn) -> FetchDef {
+        self.check = Some(check);
+        self
+    }
+
+    /// With a way to take all samples.
+    pub const fn each(mut self, each: EachFn) -> FetchDef {
+        self.each = Some(each);
+        self
+    }
+
+    /// Differs from one evaluation to the next.
+    pub const fn volatile(mut self) -> FetchDef {
+        self.volatile = true;
+        self
+    }
+
+    /// The same under another name, elsewhere.
+    pub const fn alias(self, name: &'static str, places: Places, example: &'static str) -> FetchDef {
+        FetchDef { name, places, example, ..self }
+    }
+
+    /// The same with another function.
+    pub const fn eval(mut self, eval: FetchFn) -> FetchDef {
+        self.eval = eval;
+        self
+    }
+}
+
+impl ConvDef {
+    /// An entry without arguments or side effects; the methods below add to it.
+    pub const fn new(
+        name: &'static str,
+        from: Type,
+        out: Type,
+        eval: ConvFn,
+        doc: &'static str,
+        example: &'static str,
+    ) -> ConvDef {
+        ConvDef { name, args: "", from, out, eval, check: None, volatile: false, doc, example }
+    }
+
+    /// With arguments.
+    pub const fn args(mut self, args: &'static str) -> ConvDef {
+        self.args = args;
+        self
+    }
+
+    /// With a check of its arguments.
+    pub const fn check(mut self, check: CheckFn) -> ConvDef {
+        self.check = Some(check);
+        self
+    }
+
+    /// Has a side effect or depends on more than its input.
+    pub const fn volatile(mut self) -> ConvDef {
+        self.volatile = true;
+        self
+    }
+}
+
 /// A name that stands for a fetch and a match method (`path_beg` is `path -m beg`).
 pub struct AclDef {
     /// The ACL keyword.
@@ -158,7 +250,8 @@ pub struct ActionDef {
 pub struct TagDef {
     /// Without the percent sign.
     pub name: &'static str,
-    /// Appends its text; `None` means there is no value and `-` is logged.
+    /// Appends its text. `None` means that there is no value: `-` is logged. Nothing appended means that the
+    /// item does not exist in this line, and the blank behind it is left out.
     pub write: for<'a> fn(&Env<'a>, &crate::logfmt::Options, &mut Vec<u8>) -> Option<()>,
     /// Only in HTTP mode.
     pub http_only: bool,
@@ -173,6 +266,8 @@ pub struct TagDef {
 pub enum TagKind {
     /// Text: quoted with `+Q`.
     Text,
+    /// Text that is never quoted (dates, termination states).
+    Plain,
     /// A number.
     Number,
     /// A number that still grows while the transaction lasts: `+` stands before it in lines that are logged
@@ -198,6 +293,7 @@ impl Registry {
     /// When a table is wrong (a signature that can't be read, a name twice): a defect of ours that every
     /// start would show, and that the tests find first.
     pub fn standard() -> Registry {
+        crate::calendar::load_zone();
         let mut r = Registry {
             fetches: HashMap::new(),
             convs: HashMap::new(),

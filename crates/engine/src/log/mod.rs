@@ -123,7 +123,7 @@ fn evaluate(client: &Client, f: impl FnOnce(&lang::Env<'_>)) {
     worker.with_arena(|arena| {
         let conn = client.conn();
         let view = crate::live::View::of(worker, conn);
-        f(&lang::Env { conn, txn: &txn, live: &view, arena, side: Side::Request });
+        f(&lang::Env { conn, txn: &txn, live: &view, arena, side: Side::Request, last: true });
     });
     worker.give_txn(txn);
 }

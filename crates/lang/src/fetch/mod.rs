@@ -1,9 +1,75 @@
 //! Fetches by family.
+//!
+//! A file holds the functions of one family and the table that names them. What comes in variants (the
+//! `_beg`, `_end`, ... of an ACL keyword; the old names of a fetch) is copied from one entry.
 
+mod acls;
+mod body;
+mod client;
+mod constant;
+mod cookies;
+mod credentials;
+mod figures;
+mod headers;
+mod message;
+mod parameters;
+mod payload;
+mod process;
+mod proxies;
+mod server;
+mod times;
+mod tls_hello;
+
+use crate::env::Env;
 use crate::registry::{AclDef, FetchDef};
+use crate::sample::{Found, Miss, Value};
+
+pub use credentials::{Password, User, Userlist};
 
 /// All tables of fetches.
-pub const TABLES: &[&[FetchDef]] = &[];
+pub const TABLES: &[&[FetchDef]] = &[
+    body::FETCHES,
+    client::FETCHES,
+    constant::FETCHES,
+    cookies::FETCHES,
+    credentials::FETCHES,
+    figures::FETCHES,
+    headers::FETCHES,
+    message::FETCHES,
+    parameters::FETCHES,
+    payload::FETCHES,
+    process::FETCHES,
+    proxies::FETCHES,
+    server::FETCHES,
+    times::FETCHES,
+    tls_hello::FETCHES,
+];
 
 /// ACL keywords that imply a match method.
-pub const ACLS: &[AclDef] = &[];
+pub const ACLS: &[AclDef] = acls::ACLS;
+
+/// A string sample, if there is one.
+fn text<'a>(bytes: Option<&'a [u8]>) -> Found<'a> {
+    bytes.map(Value::Str).ok_or(Miss::None)
+}
+
+/// An integer sample.
+fn int<'a>(n: impl TryInto<i64>) -> Found<'a> {
+    Ok(Value::Int(n.try_into().unwrap_or(i64::MAX)))
+}
+
+/// Bytes put together in the arena.
+fn joined<'a>(env: &Env<'a>, parts: &[&[u8]]) -> &'a [u8] {
+    let mut all = bumpalo::collections::Vec::with_capacity_in(parts.iter().map(|p| p.len()).sum(), env.arena);
+    parts.iter().for_each(|p| all.extend_from_slice(p));
+    all.into_bump_slice()
+}
+
+/// The address of one end of a connection.
+fn ip<'a>(peer: model::Peer) -> Found<'a> {
+    peer.ip().map(Value::from).ok_or(Miss::None)
+}
+
+fn port<'a>(peer: model::Peer) -> Found<'a> {
+    peer.port().map(|p| Value::Int(i64::from(p))).ok_or(Miss::None)
+}

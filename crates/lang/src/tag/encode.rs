@@ -33,7 +33,7 @@ fn piece(item: &Item, env: &Env<'_>) -> Piece {
             }
             match tag.kind {
                 TagKind::List => Piece::List(text),
-                TagKind::Text => typed(Value::Str(&text), cast_of(options, Type::Str)),
+                TagKind::Text | TagKind::Plain => typed(Value::Str(&text), cast_of(options, Type::Str)),
                 _ if options.hex => Piece::Text(text),
                 _ => typed(Value::Str(text.strip_prefix(b"+").unwrap_or(&text)), cast_of(options, Type::Int)),
             }

@@ -4,6 +4,7 @@
 //! for tags and expressions: the piece just appended is looked at again only when an option asks for it.
 
 mod encode;
+mod tables;
 
 use crate::env::Env;
 use crate::logfmt::{Encoding, Item, LogFormat, Options, Use};
@@ -11,24 +12,36 @@ use crate::registry::{TagDef, TagKind};
 use crate::sample::{Type, Value};
 
 /// All tables of tags.
-pub const TABLES: &[&[TagDef]] = &[];
+pub const TABLES: &[&[TagDef]] = &[tables::TAGS];
 
 /// Appends a line.
 pub(crate) fn write_line(format: &LogFormat, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
     match format.encoding {
-        Encoding::Text => {
-            for item in &format.items {
-                write_item(item, format.bin, env, how, out);
-            }
-        }
+        Encoding::Text => write_text(format, env, how, out),
         Encoding::Json => encode::json_object(format, env, out),
         Encoding::Cbor => encode::cbor_map(format, env, out),
     }
 }
 
+fn write_text(format: &LogFormat, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
+    // Whether a blank here would stand at the start of a line or behind another one.
+    let mut blank = how == Use::Log;
+    for item in &format.items {
+        let start = out.len();
+        match item {
+            Item::Text(text) if blank => out.extend_from_slice(text.strip_prefix(b" ").unwrap_or(text)),
+            Item::Text(text) => out.extend_from_slice(text),
+            item => write_item(item, format.bin, env, how, out),
+        }
+        if out.len() > start {
+            blank = how == Use::Log && matches!(item, Item::Text(_)) && out.last() == Some(&b' ');
+        }
+    }
+}
+
 fn write_item(item: &Item, bin: bool, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
     let (options, kind) = match item {
-        Item::Text(text) => return out.extend_from_slice(text),
+        Item::Text(_) => return,
         Item::Expr(_, options) => (options, TagKind::Text),
         Item::Tag(tag, options) => (options, tag.kind),
     };
@@ -37,7 +50,8 @@ fn write_item(item: &Item, bin: bool, env: &Env<'_>, how: Use, out: &mut Vec<u8>
         Encoding::Json => return encode::json_item(item, env, out),
         Encoding::Cbor => return encode::cbor_item(item, env, out),
     }
-    let quoted = options.quote && matches!(kind, TagKind::Text);
+    let begin = out.len();
+    let quoted = options.quote && kind == TagKind::Text;
     if quoted {
         out.push(b'"');
     }
@@ -46,20 +60,25 @@ fn write_item(item: &Item, bin: bool, env: &Env<'_>, how: Use, out: &mut Vec<u8>
     }
     let start = out.len();
     let found = match item {
-        Item::Expr(expr, _) => write_sample(expr.eval(env).ok(), bin, out),
+        Item::Expr(expr, _) => write_sample(expr.eval(env).ok(), bin, out).filter(|()| out.len() > start),
         Item::Tag(tag, options) => (tag.write)(env, options, out),
         Item::Text(_) => None,
     };
     if found.is_none() {
-        out.truncate(start);
+        out.truncate(begin);
+        return match (options.quote, how) {
+            (true, _) => out.extend_from_slice(b"\"\""),
+            (false, Use::Log) => out.push(b'-'),
+            (false, _) => {}
+        };
+    }
+    if out.len() == start {
+        return out.truncate(begin);
     }
     if kind == TagKind::List {
         separate(out, start, options.quote);
     }
     dress(out, start, options, how);
-    if out.len() == start && how == Use::Log && !quoted {
-        out.push(b'-');
-    }
     if quoted {
         out.push(b'"');
     }

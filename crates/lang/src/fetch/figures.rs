@@ -1,0 +1,47 @@
+//! Bytes of the transaction (section 7.3.3).
+
+use crate::places::{REQUEST_FIGURES, RESPONSE_FIGURES};
+use crate::registry::FetchDef;
+use crate::sample::Type;
+
+use super::int;
+
+const REQ_IN: FetchDef = FetchDef::new(
+    "req.bytes_in",
+    Type::Int,
+    REQUEST_FIGURES,
+    |e, _| int(e.txn.up.received),
+    "Bytes received from the client.",
+)
+.volatile();
+const RES_IN: FetchDef = FetchDef::new(
+    "res.bytes_in",
+    Type::Int,
+    RESPONSE_FIGURES,
+    |e, _| int(e.txn.down.received),
+    "Bytes received from the server.",
+)
+.volatile();
+
+pub(super) const FETCHES: &[FetchDef] = &[
+    REQ_IN,
+    REQ_IN.alias("bytes_in", REQUEST_FIGURES, "bytes_in"),
+    FetchDef::new(
+        "req.bytes_out",
+        Type::Int,
+        REQUEST_FIGURES,
+        |e, _| int(e.txn.up.sent),
+        "Bytes sent to the server.",
+    )
+    .volatile(),
+    RES_IN,
+    RES_IN.alias("bytes_out", RESPONSE_FIGURES, "bytes_out"),
+    FetchDef::new(
+        "res.bytes_out",
+        Type::Int,
+        RESPONSE_FIGURES,
+        |e, _| int(e.txn.down.sent),
+        "Bytes sent to the client.",
+    )
+    .volatile(),
+];

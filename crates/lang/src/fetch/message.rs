@@ -1,0 +1,227 @@
+//! Start lines of requests and responses, URLs, captures (section 7.3.6).
+
+use std::net::Ipv4Addr;
+
+use wire::uri;
+
+use crate::arg::{Arg, arg};
+use crate::env::{Env, Side};
+use crate::names::Names;
+use crate::places::{REQUEST, REQUEST_KEPT, RESPONSE_KEPT};
+use crate::registry::{FetchDef, FetchFn};
+use crate::sample::{Found, Miss, Type, Value};
+use crate::words::Fault;
+
+use super::{int, joined, text};
+
+const fn req(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
+    FetchDef::new(name, out, REQUEST, eval, doc)
+}
+
+const fn kept(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
+    FetchDef::new(name, out, REQUEST_KEPT, eval, doc)
+}
+
+const fn res(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
+    FetchDef::new(name, out, RESPONSE_KEPT, eval, doc)
+}
+
+const REQ_VER: FetchDef =
+    kept("req.ver", Type::Str, |e, _| version(e, Side::Request), "HTTP version of the request, '1.1'.");
+const RES_VER: FetchDef =
+    res("res.ver", Type::Str, |e, _| version(e, Side::Response), "HTTP version of the response, '1.1'.");
+const PROTO_HTTP: FetchDef = kept("req.proto_http", Type::Bool, proto_http, "Whether the request is HTTP.");
+
+pub(super) const FETCHES: &[FetchDef] = &[
+    req("base", Type::Str, |e, _| Ok(Value::Str(base(e)?)), "Host and path of the request."),
+    req("base32", Type::Int, |e, _| int(hash(base(e)?)), "32-bit hash of 'base'."),
+    req(
+        "base32+src",
+        Type::Bin,
+        |e, _| with_src(e, hash(base(e)?)),
+        "Hash of 'base', then the client's address.",
+    ),
+    req("baseq", Type::Str, |e, _| Ok(Value::Str(baseq(e)?)), "Host, path and query of the request."),
+    kept("capture.req.hdr", Type::Str, captured_req, "A captured request header, by position.")
+        .args("integer", "capture.req.hdr(0)"),
+    kept("capture.req.method", Type::Str, |e, _| line(e.txn.line.method()), "Method as received."),
+    kept("capture.req.uri", Type::Str, |e, _| line(e.txn.line.target()), "Target as received."),
+    kept("capture.req.ver", Type::Str, |e, _| line(e.txn.line.version()), "Version as received, 'HTTP/1.1'."),
+    res("capture.res.hdr", Type::Str, captured_res, "A captured response header, by position.")
+        .args("integer", "capture.res.hdr(0)"),
+    res("capture.res.ver", Type::Str, capture_res_ver, "HTTP version of the response, 'HTTP/1.1'."),
+    kept("method", Type::Method, method, "Method of the request."),
+    req("path", Type::Str, |e, _| text(Some(path(e)?)), "Path of the request, without host and query."),
+    req("pathq", Type::Str, |e, _| text(Some(pathq(e)?)), "Path and query of the request."),
+    req("query", Type::Str, query, "Query of the request, behind the question mark.")
+        .args("[string]", "query(with_qm)")
+        .check(check_query),
+    PROTO_HTTP,
+    PROTO_HTTP.alias("req_proto_http", REQUEST_KEPT, "req_proto_http"),
+    REQ_VER,
+    REQ_VER.alias("req_ver", REQUEST_KEPT, "req_ver"),
+    RES_VER,
+    RES_VER.alias("resp_ver", RESPONSE_KEPT, "resp_ver"),
+    res("server_status", Type::Int, status, "Status that the server sent."),
+    res("status", Type::Int, status, "Status of the response."),
+    req("url", Type::Str, |e, _| text(Some(target(e)?)), "Target of the request, as presented."),
+    req("url32", Type::Int, |e, _| int(hash(url_base(e)?)), "32-bit hash of host and target."),
+    req(
+        "url32+src",
+        Type::Bin,
+        |e, _| with_src(e, hash(url_base(e)?)),
+        "Hash of host and target, then the client's address.",
+    ),
+    req("url_ip", Type::Ipv4, url_ip, "IPv4 address of the host in the target."),
+    req("url_port", Type::Int, url_port, "Port in the target, 80 if none."),
+];
+
+fn target<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
+    Ok(env.head(Side::Request).ok_or(Miss::None)?.target())
+}
+
+fn path<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
+    some(uri::path(target(env)?))
+}
+
+fn pathq<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
+    some(uri::path_and_query(target(env)?))
+}
+
+fn some(bytes: &[u8]) -> Result<&[u8], Miss> {
+    if bytes.is_empty() { Err(Miss::None) } else { Ok(bytes) }
+}
+
+fn host<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
+    env.head(Side::Request).ok_or(Miss::None).map(|h| h.first(wire::head::Known::Host).unwrap_or_default())
+}
+
+fn base<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
+    let host = first_value(host(env)?);
+    match (host, uri::path(target(env)?)) {
+        (b"", path) => some(path),
+        (host, path @ [b'/', ..]) => Ok(joined(env, &[host, path])),
+        (host, _) => Ok(host),
+    }
+}
+
+fn baseq<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
+    Ok(joined(env, &[first_value(host(env)?), uri::path_and_query(target(env)?)]))
+}
+
+/// Host and whole target, hashed by `url32`.
+fn url_base<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
+    Ok(joined(env, &[first_value(host(env)?), uri::path_and_query(target(env)?)]))
+}
+
+fn first_value(list: &[u8]) -> &[u8] {
+    wire::head::split_values(list).next().unwrap_or_default()
+}
+
+fn hash(bytes: &[u8]) -> u32 {
+    base::hash::avalanche(base::hash::sdbm(bytes))
+}
+
+fn with_src<'a>(env: &Env<'a>, hash: u32) -> Found<'a> {
+    let hash = hash.to_be_bytes();
+    Ok(Value::Bin(match env.src().ip().ok_or(Miss::None)? {
+        std::net::IpAddr::V4(a) => joined(env, &[&hash, &a.octets()]),
+        std::net::IpAddr::V6(a) => joined(env, &[&hash, &a.octets()]),
+    }))
+}
+
+fn method<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
+    match env.head(Side::Request) {
+        Some(head) => Ok(Value::Method(head.method())),
+        None if !env.txn.line.bytes.is_empty() => Ok(Value::Method(env.txn.line.method())),
+        None => Err(Miss::None),
+    }
+}
+
+fn line<'a>(part: &'a [u8]) -> Found<'a> {
+    text(Some(some(part)?))
+}
+
+fn captured_req<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
+    slot(&env.txn.req_captures, args)
+}
+
+fn captured_res<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
+    slot(&env.txn.res_captures, args)
+}
+
+fn slot<'a>(captures: &'a [Option<Box<[u8]>>], args: &[Arg]) -> Found<'a> {
+    let at = usize::try_from(arg(args, 0).int_or(0)).map_err(|_| Miss::None)?;
+    text(captures.get(at).and_then(|c| c.as_deref()))
+}
+
+fn version<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
+    let head = env.head(side).ok_or(Miss::None)?;
+    text(head.version().as_str().strip_prefix("HTTP/").map(str::as_bytes))
+}
+
+fn capture_res_ver<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
+    text(Some(env.head(Side::Response).ok_or(Miss::None)?.version().as_str().as_bytes()))
+}
+
+/// In HTTP mode rules run once the head is there; in TCP mode nothing parses it.
+fn proto_http<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
+    if env.txn.has_req {
+        return Ok(Value::Bool(true));
+    }
+    let payload = env.live.payload(Side::Request);
+    match looks_like_http(payload.data) {
+        None if !payload.complete && !env.last => Err(Miss::Later),
+        found => Ok(Value::Bool(found.unwrap_or(false))),
+    }
+}
+
+/// Whether bytes are a complete HTTP/1 head; `None` when they may become one.
+fn looks_like_http(data: &[u8]) -> Option<bool> {
+    let start = data.iter().position(|c| !matches!(c, b'\r' | b'\n')).unwrap_or(data.len());
+    let data = data.get(start..).unwrap_or_default();
+    let method = data.iter().take_while(|c| c.is_ascii_uppercase() || **c == b'-').count();
+    match data.get(method) {
+        None => return None,
+        Some(b' ') if method > 0 => {}
+        Some(_) => return Some(false),
+    }
+    let end = data.iter().position(|c| *c == b'\n')?;
+    let line = data[..end].strip_suffix(b"\r").unwrap_or(&data[..end]);
+    let version = line.len().checked_sub(9).and_then(|at| line.get(at..));
+    if !version.is_some_and(|v| v.starts_with(b" HTTP/1.")) {
+        return Some(false);
+    }
+    let done = data.windows(4).any(|w| w == b"\r\n\r\n") || data.windows(2).any(|w| w == b"\n\n");
+    done.then_some(true)
+}
+
+fn status<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
+    int(env.head(Side::Response).ok_or(Miss::None)?.status())
+}
+
+fn check_query(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
+    match arg(args, 0).bytes() {
+        None | Some(b"" | b"with_qm") => Ok(()),
+        Some(other) => Err(Fault::new(format!("Unsupported option '{}'", String::from_utf8_lossy(other)))),
+    }
+}
+
+fn query<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
+    let target = uri::path_and_query(target(env)?);
+    let query = uri::query(target).ok_or(Miss::None)?;
+    let marked = arg(args, 0).bytes() == Some(b"with_qm") && !query.is_empty();
+    text(Some(if marked { &target[target.len() - query.len() - 1..] } else { query }))
+}
+
+fn url_ip<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
+    let host = std::str::from_utf8(uri::host(target(env)?)).map_err(|_| Miss::None)?;
+    host.parse::<Ipv4Addr>().map(Value::Ipv4).map_err(|_| Miss::None)
+}
+
+fn url_port<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
+    match uri::port(target(env)?) {
+        Some(port) => int(crate::sample::parse_int(port).ok_or(Miss::None)?),
+        None => int(80),
+    }
+}

@@ -1,0 +1,117 @@
+//! The timers of section 8.4, computed from the points in time that the engine noted.
+//!
+//! A time that was not reached is -1. The first request of a connection counts from accept; later ones count
+//! from the end of the request before, and have no handshake. While the transaction lasts, totals run up
+//! to now.
+
+use std::time::Duration;
+
+use base::time::{Mono, Wall};
+
+use crate::env::Env;
+
+/// The timers of one transaction, in milliseconds.
+pub(crate) struct Timers {
+    times: model::txn::Times,
+    /// Where this transaction starts.
+    origin: Mono,
+    accept_date: Wall,
+    handshake: Duration,
+    /// The end, or now.
+    end: Mono,
+}
+
+fn between(from: Option<Mono>, to: Option<Mono>) -> i64 {
+    match (from, to) {
+        (Some(from), Some(to)) => i64::try_from(to.millis_since(from)).unwrap_or(i64::MAX),
+        _ => -1,
+    }
+}
+
+impl Timers {
+    pub(crate) fn of(env: &Env<'_>) -> Timers {
+        let (conn, times) = (env.conn, env.txn.times);
+        let end = times.ended.unwrap_or_else(|| env.live.now());
+        match times.idle_from {
+            Some(from) if !env.txn.first_request && from > conn.accepted => Timers {
+                times,
+                origin: from,
+                accept_date: conn.accept_date + from.since(conn.accepted),
+                handshake: Duration::ZERO,
+                end,
+            },
+            _ => Timers {
+                times,
+                origin: conn.accepted,
+                accept_date: conn.accept_date,
+                handshake: conn.handshake_done.get().since(conn.accepted),
+                end,
+            },
+        }
+    }
+
+    /// When the connection was accepted, or ready for this request.
+    pub(crate) fn accept_date(&self) -> Wall {
+        self.accept_date
+    }
+
+    fn idle_from(&self) -> Mono {
+        self.origin + self.handshake
+    }
+
+    /// `Th`.
+    pub(crate) fn handshake(&self) -> i64 {
+        i64::try_from(self.handshake.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// `Ti`.
+    pub(crate) fn idle(&self) -> i64 {
+        between(Some(self.idle_from()), self.times.first_byte)
+    }
+
+    /// `TR`.
+    pub(crate) fn request(&self) -> i64 {
+        between(self.times.first_byte, self.times.request)
+    }
+
+    /// `Tq`.
+    pub(crate) fn client(&self) -> i64 {
+        between(Some(self.origin), self.times.request)
+    }
+
+    /// `Tw`.
+    pub(crate) fn queue(&self) -> i64 {
+        between(Some(self.times.request.unwrap_or_else(|| self.idle_from())), self.times.queued)
+    }
+
+    /// `Tc`.
+    pub(crate) fn connect(&self) -> i64 {
+        between(self.times.queued, self.times.connected)
+    }
+
+    /// `Tr`.
+    pub(crate) fn response(&self) -> i64 {
+        between(self.times.connected, self.times.response)
+    }
+
+    /// `Td`.
+    pub(crate) fn data(&self) -> i64 {
+        let from = if self.times.request.is_some() { self.times.response } else { self.times.connected };
+        between(from, Some(self.end))
+    }
+
+    /// `Tt`.
+    pub(crate) fn total(&self) -> i64 {
+        between(Some(self.origin), Some(self.end))
+    }
+
+    /// `Ta`.
+    pub(crate) fn active(&self) -> i64 {
+        between(Some(self.times.first_byte.unwrap_or_else(|| self.idle_from())), Some(self.end))
+    }
+
+    /// `Tu`.
+    pub(crate) fn user(&self) -> i64 {
+        self.total() - self.idle().max(0)
+    }
+}
