@@ -1,0 +1,303 @@
+//! Proxies while their lines are read.
+//!
+//! A section starts as a copy of the `defaults` section it inherits from (or of the documented defaults) and each of
+//! its lines changes it. What can only be understood once all sections are known (rules, expressions, names) is kept
+//! as the position of its line and parsed by `assemble`.
+
+use std::sync::Arc;
+
+use balance::HashType;
+use program::options::{AddressHeader, Connection, Options};
+use program::persist::Cookie;
+use program::proxy::{Affinity, Capture, CaptureCookie, LoadState, Mode, RetryOn, Reuse};
+use program::timeouts::Timeouts;
+use syntax::Span;
+
+use crate::bind::BindDraft;
+use crate::log::LogDraft;
+use crate::server::{ServerDraft, SourceDraft};
+use crate::statement::LineRef;
+
+/// The kind of section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Defaults { named: bool },
+    Frontend,
+    Backend,
+    Listen,
+}
+
+impl Kind {
+    /// It accepts connections.
+    pub fn is_front(self) -> bool {
+        matches!(self, Kind::Frontend | Kind::Listen)
+    }
+
+    /// It has servers.
+    pub fn is_back(self) -> bool {
+        matches!(self, Kind::Backend | Kind::Listen)
+    }
+
+    /// It is a defaults section.
+    pub fn is_defaults(self) -> bool {
+        matches!(self, Kind::Defaults { .. })
+    }
+
+    /// The section word, as most messages name a proxy.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Defaults { .. } => "defaults",
+            Kind::Frontend => "frontend",
+            Kind::Backend => "backend",
+            Kind::Listen => "listen",
+        }
+    }
+
+    /// As messages about a finished proxy name it.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Kind::Listen => "proxy",
+            other => other.word(),
+        }
+    }
+}
+
+/// A name with its place, resolved later.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    pub name: Box<str>,
+    pub span: Span,
+}
+
+/// Text that is parsed later, with the line it stands in.
+#[derive(Clone, Debug)]
+pub(crate) struct Deferred {
+    pub at: LineRef,
+    /// Index of the first word (the keyword is word 0).
+    pub word: usize,
+}
+
+/// `balance`, its expression not yet parsed.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum BalanceDraft {
+    #[default]
+    RoundRobin,
+    StaticRr,
+    LeastConn,
+    First,
+    Random(u32),
+    Source,
+    Uri(balance::key::UriParams),
+    UrlParam { name: Box<[u8]>, check_post: bool },
+    Header { name: Box<[u8]>, domain_only: bool },
+    RdpCookie(Box<[u8]>),
+    Hash(Deferred),
+    Sticky,
+    LogHash,
+}
+
+impl BalanceDraft {
+    /// It looks at HTTP requests.
+    pub fn needs_http(&self) -> bool {
+        matches!(self, BalanceDraft::Uri(_) | BalanceDraft::UrlParam { .. } | BalanceDraft::Header { .. })
+    }
+}
+
+/// The line that a proxy logs with.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum FormatDraft {
+    /// Nothing was said.
+    #[default]
+    None,
+    /// One of the ready-made ones; the place of its option.
+    Known(program::log::Style, Span),
+    /// `log-format`.
+    Custom(Deferred),
+}
+
+/// Where an answer to a status comes from, in order of precedence: later ones win.
+#[derive(Clone, Debug)]
+pub(crate) enum ErrorDraft {
+    /// `errorfile`, `errorloc`: a complete message.
+    Message(u16, Arc<[u8]>),
+    /// `errorfiles`: a section, and the statuses wanted from it (empty: all).
+    Section(Named, Vec<u16>),
+    /// `http-error`.
+    Reply(LineRef),
+}
+
+/// The check that servers without one of their own run.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum CheckKind {
+    /// Connect only.
+    #[default]
+    Connect,
+    /// `option httpchk`: method, URI, version, and what follows the version in the old style.
+    Http { method: Box<[u8]>, uri: Option<Box<[u8]>>, version: Box<[u8]>, tail: Box<[u8]> },
+    /// `option tcp-check`.
+    Tcp,
+    /// A ready-made conversation.
+    Canned(Arc<[crate::check::Canned]>),
+}
+
+/// `option forwarded` parts as written.
+#[derive(Clone, Debug)]
+pub(crate) struct ForwardedDraft {
+    pub at: LineRef,
+}
+
+/// Settings of a proxy.
+#[derive(Clone)]
+pub(crate) struct Draft {
+    pub kind: Kind,
+    pub name: Box<str>,
+    /// Place of the section.
+    pub span: Span,
+    /// Index of its section.
+    pub section: u32,
+    pub mode: Mode,
+    /// `mode log`, `mode spop`, ...: not built.
+    pub disabled: bool,
+    pub id: Option<u32>,
+    pub guid: Option<Box<str>>,
+    pub description: Option<Box<str>>,
+    pub timeouts: Timeouts,
+    /// Timeouts given in this very section.
+    pub given_timeouts: Vec<&'static str>,
+    pub options: Options,
+    pub connection: Option<Connection>,
+    pub maxconn: Option<u32>,
+    pub backlog: Option<u32>,
+    pub rate_limit: u32,
+    pub binds: Vec<BindDraft>,
+    pub switching: Vec<LineRef>,
+    pub default_backend: Option<Named>,
+    pub monitor_uri: Option<Box<[u8]>>,
+    pub monitor_fail: Vec<LineRef>,
+    /// `acl` lines in order.
+    pub acls: Vec<LineRef>,
+    /// Rule lines of all sets in order.
+    pub rules: Vec<LineRef>,
+    pub log: LogDraft,
+    pub format: FormatDraft,
+    pub structured: Option<Deferred>,
+    pub error_format: Option<Deferred>,
+    pub log_tag: Option<Box<str>>,
+    pub req_captures: Vec<Capture>,
+    pub res_captures: Vec<Capture>,
+    pub capture_cookie: Option<CaptureCookie>,
+    pub unique_id_format: Option<Deferred>,
+    pub unique_id_header: Option<Box<[u8]>>,
+    pub forwardfor: Option<AddressHeader>,
+    pub originalto: Option<AddressHeader>,
+    pub forwarded: Option<ForwardedDraft>,
+    pub errors: Vec<ErrorDraft>,
+    pub stats: Option<crate::proxy::stats::PageDraft>,
+    pub servers: Vec<ServerDraft>,
+    pub default_server: ServerDraft,
+    pub balance: BalanceDraft,
+    pub hash: HashType,
+    pub hash_balance_factor: u32,
+    pub preserve_affinity: Affinity,
+    pub cookie: Option<Cookie>,
+    pub dynamic_key: Option<Box<[u8]>>,
+    pub rdp_cookie: Option<Box<[u8]>>,
+    pub use_server: Vec<LineRef>,
+    pub force_persist: Vec<LineRef>,
+    pub ignore_persist: Vec<LineRef>,
+    pub retries: u32,
+    pub retry_on: RetryOn,
+    pub reuse: Option<Reuse>,
+    pub fullconn: Option<u32>,
+    pub source: Option<SourceDraft>,
+    pub send_name_header: Option<Box<[u8]>>,
+    pub max_keep_alive_queue: i32,
+    pub check: CheckKind,
+    /// `http-check` and `tcp-check` rules.
+    pub check_rules: Vec<LineRef>,
+    pub disable_on_404: bool,
+    pub send_state: bool,
+    pub load_state: Option<LoadState>,
+    pub state_file: Option<Box<str>>,
+}
+
+impl Draft {
+    /// The documented defaults.
+    pub fn new(kind: Kind) -> Draft {
+        Draft {
+            kind,
+            name: "".into(),
+            span: Span::default(),
+            section: 0,
+            mode: Mode::Tcp,
+            disabled: false,
+            id: None,
+            guid: None,
+            description: None,
+            timeouts: Timeouts::default(),
+            given_timeouts: Vec::new(),
+            options: Options::default(),
+            connection: None,
+            maxconn: None,
+            backlog: None,
+            rate_limit: 0,
+            binds: Vec::new(),
+            switching: Vec::new(),
+            default_backend: None,
+            monitor_uri: None,
+            monitor_fail: Vec::new(),
+            acls: Vec::new(),
+            rules: Vec::new(),
+            log: LogDraft::default(),
+            format: FormatDraft::None,
+            structured: None,
+            error_format: None,
+            log_tag: None,
+            req_captures: Vec::new(),
+            res_captures: Vec::new(),
+            capture_cookie: None,
+            unique_id_format: None,
+            unique_id_header: None,
+            forwardfor: None,
+            originalto: None,
+            forwarded: None,
+            errors: Vec::new(),
+            stats: None,
+            servers: Vec::new(),
+            default_server: ServerDraft::default(),
+            balance: BalanceDraft::default(),
+            hash: HashType::default(),
+            hash_balance_factor: 0,
+            preserve_affinity: Affinity::default(),
+            cookie: None,
+            dynamic_key: None,
+            rdp_cookie: None,
+            use_server: Vec::new(),
+            force_persist: Vec::new(),
+            ignore_persist: Vec::new(),
+            retries: 3,
+            retry_on: RetryOn::default(),
+            reuse: None,
+            fullconn: None,
+            source: None,
+            send_name_header: None,
+            max_keep_alive_queue: 0,
+            check: CheckKind::Connect,
+            check_rules: Vec::new(),
+            disable_on_404: false,
+            send_state: false,
+            load_state: None,
+            state_file: None,
+        }
+    }
+
+    /// A section of another kind that starts from this one.
+    pub fn inherit(&self, kind: Kind) -> Draft {
+        Draft { kind, disabled: self.disabled, given_timeouts: Vec::new(), ..self.clone() }
+    }
+
+    /// `frontend 'name'`, as messages name it.
+    pub fn label(&self) -> String {
+        format!("{} '{}'", self.kind.noun(), self.name)
+    }
+}

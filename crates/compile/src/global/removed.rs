@@ -1,0 +1,123 @@
+//! Keywords of the global section that are gone, that have no effect here, or that wait for what they belong to.
+//!
+//! What only tunes TLS, HTTP/2, QUIC, Lua, compression or the inner workings of HAProxy is accepted with a warning, so
+//! that a configuration runs unchanged; what would change traffic or promises a function is an error.
+
+use super::{GlobalDraft, entry};
+use crate::keyword::Keyword;
+use crate::statement::{Statement, Step};
+
+const fn tls(name: &'static str) -> Keyword<GlobalDraft> {
+    entry(name, no_effect, "Tunes TLS, which is not built yet: no effect.", "")
+}
+
+const fn other(name: &'static str) -> Keyword<GlobalDraft> {
+    entry(name, no_effect, "Tunes a part that Harrier does not have: no effect.", "")
+}
+
+const fn later(name: &'static str) -> Keyword<GlobalDraft> {
+    entry(name, not_yet, "Not built yet.", "")
+}
+
+/// Accepted without a word: nothing is lost by ignoring it.
+const fn quiet(name: &'static str) -> Keyword<GlobalDraft> {
+    entry(name, |_, _| Ok(()), "Accepted; nothing changes.", "")
+}
+
+/// The keywords of this family.
+pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
+    entry("nbproc", |s, _| {
+        Err(s.fail("nbproc is not supported any more since HAProxy 2.5. Threads will automatically be used on multi-processor machines if available."))
+    }, "Removed: threads are used instead.", ""),
+    entry("tune.chksize", |s, _| {
+        s.warn("'tune.chksize' is deprecated and has no effect.");
+        Ok(())
+    }, "Deprecated: no effect.", ""),
+    entry("zero-copy", no_effect, "No effect.", ""),
+    // TLS
+    tls("ca-base"), tls("crt-base"), tls("key-base"), tls("issuers-chain-path"), tls("maxsslconn"), tls("maxsslrate"),
+    tls("noktls"), tls("ssl-default-bind-ciphers"), tls("ssl-default-bind-ciphersuites"),
+    tls("ssl-default-bind-client-sigalgs"), tls("ssl-default-bind-curves"), tls("ssl-default-bind-options"),
+    tls("ssl-default-bind-sigalgs"), tls("ssl-default-server-ciphers"), tls("ssl-default-server-ciphersuites"),
+    tls("ssl-default-server-client-sigalgs"), tls("ssl-default-server-curves"), tls("ssl-default-server-options"),
+    tls("ssl-default-server-sigalgs"), tls("ssl-dh-param-file"), tls("ssl-engine"), tls("ssl-load-extra-del-ext"),
+    tls("ssl-load-extra-files"), tls("ssl-mode-async"), tls("ssl-passphrase-cmd"), tls("ssl-propquery"),
+    tls("ssl-provider"), tls("ssl-provider-path"), tls("ssl-security-level"), tls("ssl-server-verify"),
+    tls("ssl-skip-self-issued-ca"), tls("tune.ssl.cachesize"), tls("tune.ssl.capture-buffer-size"),
+    tls("tune.ssl.capture-cipherlist-size"), tls("tune.ssl.certificate-compression"), tls("tune.ssl.default-dh-param"),
+    tls("tune.ssl.force-private-cache"), tls("tune.ssl.hard-maxrecord"), tls("tune.ssl.keylog"),
+    tls("tune.ssl.keyupdate-rate-limit"), tls("tune.ssl.lifetime"), tls("tune.ssl.maxrecord"),
+    tls("tune.ssl.ocsp-update.maxdelay"), tls("tune.ssl.ocsp-update.mindelay"), tls("tune.ssl.ssl-ctx-cache-size"),
+    tls("ocsp-update.disable"), tls("ocsp-update.httpproxy"), tls("ocsp-update.maxdelay"), tls("ocsp-update.mindelay"),
+    tls("ocsp-update.mode"), tls("jwt.decrypt_alg_list"), tls("jwt.decrypt_enc_list"), tls("acme.scheduler"),
+    // HTTP/2, QUIC, Lua, compression, HTTP client, peers
+    other("h2-workaround-bogus-websocket-clients"), other("tune.h2.be.glitches-threshold"),
+    other("tune.h2.be.initial-window-size"), other("tune.h2.be.max-concurrent-streams"),
+    other("tune.h2.be.max-frames-at-once"), other("tune.h2.be.rxbuf"), other("tune.h2.fe.glitches-threshold"),
+    other("tune.h2.fe.initial-window-size"), other("tune.h2.fe.max-concurrent-streams"),
+    other("tune.h2.fe.max-frames-at-once"), other("tune.h2.fe.max-rst-at-once"), other("tune.h2.fe.max-total-streams"),
+    other("tune.h2.fe.rxbuf"), other("tune.h2.header-table-size"), other("tune.h2.initial-window-size"),
+    other("tune.h2.log-errors"), other("tune.h2.max-concurrent-streams"), other("tune.h2.max-frame-size"),
+    other("tune.h2.zero-copy-fwd-send"), other("limited-quic"), other("no-quic"),
+    other("harden.reject-privileged-ports.quic"), other("harden.reject-privileged-ports.tcp"),
+    other("tune.quic.be.cc.cubic-min-losses"), other("tune.quic.be.cc.hystart"), other("tune.quic.be.cc.max-frame-loss"),
+    other("tune.quic.be.cc.max-win-size"), other("tune.quic.be.cc.reorder-ratio"), other("tune.quic.be.max-idle-timeout"),
+    other("tune.quic.be.sec.glitches-threshold"), other("tune.quic.be.stream.data-ratio"),
+    other("tune.quic.be.stream.max-concurrent"), other("tune.quic.be.stream.rxbuf"), other("tune.quic.be.tx.pacing"),
+    other("tune.quic.be.tx.udp-gso"), other("tune.quic.fe.cc.cubic-min-losses"), other("tune.quic.fe.cc.hystart"),
+    other("tune.quic.fe.cc.max-frame-loss"), other("tune.quic.fe.cc.max-win-size"),
+    other("tune.quic.fe.cc.reorder-ratio"), other("tune.quic.fe.max-idle-timeout"),
+    other("tune.quic.fe.sec.glitches-threshold"), other("tune.quic.fe.sec.retry-threshold"),
+    other("tune.quic.fe.sock-per-conn"), other("tune.quic.fe.stream.data-ratio"),
+    other("tune.quic.fe.stream.max-concurrent"), other("tune.quic.fe.stream.max-total"),
+    other("tune.quic.fe.stream.rxbuf"), other("tune.quic.fe.tx.pacing"), other("tune.quic.fe.tx.udp-gso"),
+    other("tune.quic.listen"), other("tune.quic.mem.tx-max"), other("tune.quic.zero-copy-fwd-send"),
+    other("lua-prepend-path"), other("tune.lua.bool-sample-conversion"), other("tune.lua.burst-timeout"),
+    other("tune.lua.forced-yield"), other("tune.lua.log.loggers"), other("tune.lua.log.stderr"),
+    other("tune.lua.maxmem"), other("tune.lua.openlibs"), other("tune.lua.service-timeout"),
+    other("tune.lua.session-timeout"), other("tune.lua.task-timeout"), later("lua-load"), later("lua-load-per-thread"),
+    other("maxcompcpuusage"), other("maxcomprate"), other("maxzlibmem"), other("tune.comp.maxlevel"),
+    other("tune.zlib.memlevel"), other("tune.zlib.windowsize"), other("httpclient.resolvers.disabled"),
+    other("httpclient.resolvers.id"), other("httpclient.resolvers.prefer"), other("httpclient.retries"),
+    other("httpclient.ssl.ca-file"), other("httpclient.ssl.verify"), other("httpclient.timeout.connect"),
+    other("tune.peers.max-updates-at-once"), other("tune.takeover-other-tg-connections"),
+    other("cluster-secret"), other("dns-accept-family"), other("pp2-never-send-local"),
+    // Inner workings of HAProxy
+    quiet("anonkey"), quiet("cpu-affinity"), quiet("cpu-policy"), quiet("cpu-set"), quiet("debug.counters"),
+    quiet("expose-deprecated-directives"), quiet("expose-experimental-directives"), quiet("force-cfg-parser-pause"),
+    quiet("insecure-setuid-wanted"), quiet("max-threads-per-group"), quiet("no-memory-trimming"), quiet("noevports"),
+    quiet("nokqueue"), quiet("nopoll"), quiet("numa-cpu-mapping"), quiet("prealloc-fd"), quiet("profiling.memory"),
+    quiet("profiling.tasks"), quiet("quick-exit"), quiet("quiet"), quiet("setcap"), quiet("stress-level"),
+    quiet("thread-group"), quiet("thread-groups"), quiet("thread-hard-limit"), quiet("tune.applet.zero-copy-forwarding"),
+    quiet("tune.buffers.limit"), quiet("tune.buffers.reserve"), quiet("tune.bufsize.large"), quiet("tune.bufsize.small"),
+    quiet("tune.cli.max-payload-size"), quiet("tune.defaults.purge"), quiet("tune.disable-fast-forward"),
+    quiet("tune.disable-zero-copy-forwarding"), quiet("tune.epoll.mask-events"), quiet("tune.events.max-events-at-once"),
+    quiet("tune.fail-alloc"), quiet("tune.fd.edge-triggered"), quiet("tune.fd.tables"),
+    quiet("tune.glitches.kill.cpu-usage"), quiet("tune.h1.be.glitches-threshold"),
+    quiet("tune.h1.fe.glitches-threshold"), quiet("tune.h1.zero-copy-fwd-recv"), quiet("tune.h1.zero-copy-fwd-send"),
+    quiet("tune.memory.hot-size"), quiet("tune.notsent-lowat.client"), quiet("tune.notsent-lowat.server"),
+    quiet("tune.pt.zero-copy-forwarding"), quiet("tune.recv_enough"), quiet("tune.renice.runtime"),
+    quiet("tune.renice.startup"), quiet("tune.ring.queues"), quiet("tune.sched.low-latency"),
+    quiet("tune.streams-elasticity"), quiet("default-path"),
+    // Promises of a function
+    later("shm-stats-file"), later("shm-stats-file-max-objects"), later("stats-file"),
+    other("51degrees-allow-unmatched"), other("51degrees-cache-size"), other("51degrees-data-file"),
+    other("51degrees-difference"), other("51degrees-drift"), other("51degrees-property-name-list"),
+    other("51degrees-property-separator"), other("51degrees-use-performance-graph"),
+    other("51degrees-use-predictive-graph"), other("deviceatlas-json-file"), other("deviceatlas-log-level"),
+    other("deviceatlas-properties-cookie"), other("deviceatlas-separator"), other("wurfl-cache-size"),
+    other("wurfl-data-file"), other("wurfl-information-list"), other("wurfl-information-list-separator"),
+    other("wurfl-patch-file"),
+];
+
+fn no_effect(s: &mut Statement<'_>, _: &mut GlobalDraft) -> Step {
+    let keyword = s.line.keyword();
+    let text = format!("'{keyword}' has no effect: what it tunes is not built into Harrier yet.");
+    s.notes.warning(keyword.span(), text);
+    Ok(())
+}
+
+fn not_yet(s: &mut Statement<'_>, _: &mut GlobalDraft) -> Step {
+    let keyword = s.line.keyword();
+    Err(s.fail_at(keyword.span(), format!("'{keyword}' is not supported yet by Harrier (planned)")))
+}

@@ -1,0 +1,240 @@
+//! `log` lines: targets, framing, facility, levels (manual, section 4.2, keyword `log`).
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use program::log::{Format, Sampling, Sink, Target};
+use syntax::{Modifier, Word};
+
+use crate::address::{self, Address, Host, Port, Wants};
+use crate::draft::Named;
+use crate::statement::{Statement, Step};
+use crate::units;
+
+/// The names of facilities in the order of their numbers.
+pub(crate) const FACILITIES: &[&str] = &[
+    "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "auth2", "ftp", "ntp", "audit",
+    "alert", "cron2", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7",
+];
+
+/// The names of levels in the order of their numbers.
+pub(crate) const LEVELS: &[&str] = &["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"];
+
+/// The names of framings.
+const FORMATS: &[(&str, Format)] = &[
+    ("rfc3164", Format::Rfc3164),
+    ("rfc5424", Format::Rfc5424),
+    ("local", Format::Local),
+    ("short", Format::Short),
+    ("priority", Format::Priority),
+    ("timed", Format::Timed),
+    ("iso", Format::Iso),
+    ("raw", Format::Raw),
+];
+
+/// Where a target sends; rings are found by name once all sections are read.
+#[derive(Clone, Debug)]
+pub(crate) enum SinkDraft {
+    Known(Sink),
+    Ring(Named),
+}
+
+/// A `log` line with a target.
+#[derive(Clone, Debug)]
+pub(crate) struct TargetDraft {
+    pub sink: SinkDraft,
+    /// `None`: whatever `log-send-hostname` makes the default.
+    pub format: Option<Format>,
+    pub len: usize,
+    pub facility: u8,
+    pub max_level: u8,
+    pub min_level: u8,
+    pub sample: Option<Arc<Sampling>>,
+}
+
+/// The `log` lines of a section.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LogDraft {
+    /// In order; `None` stands for `log global`.
+    pub lines: Vec<Option<TargetDraft>>,
+}
+
+/// A framing by name.
+pub(crate) fn format(name: &str) -> Option<Format> {
+    FORMATS.iter().find(|(n, _)| *n == name).map(|(_, f)| *f)
+}
+
+/// `log`, `no log`.
+pub(crate) fn line(s: &mut Statement<'_>, log: &mut LogDraft, in_global: bool) -> Step {
+    if s.line.modifier() == Modifier::No {
+        if s.args.peek().is_some() {
+            return Err(s.fail("log : 'no log' does not expect arguments"));
+        }
+        log.lines.clear();
+        return Ok(());
+    }
+    if s.peek() == "global" && s.args.peek_at(1).is_none() {
+        if in_global {
+            return Err(s.fail("log : 'global' is not supported for a global syslog server"));
+        }
+        if log.lines.iter().any(Option::is_none) {
+            return Err(s.fail("log : 'log global' already specified"));
+        }
+        log.lines.push(None);
+        return Ok(());
+    }
+    let target = target(s)?;
+    log.lines.push(Some(target));
+    Ok(())
+}
+
+fn target(s: &mut Statement<'_>) -> Step<TargetDraft> {
+    const EXPECTS: &str = "log : expects <address> and <facility>  as arguments";
+    let Some(place) = s.next().filter(|_| s.args.peek().is_some()) else { return Err(s.fail(EXPECTS)) };
+    let sink = sink(s, place)?;
+    let mut out =
+        TargetDraft { sink, format: None, len: 1024, facility: 0, max_level: 7, min_level: 0, sample: None };
+    loop {
+        match s.peek() {
+            "len" => out.len = length(s)?,
+            "format" => out.format = Some(framing(s)?),
+            "sample" => out.sample = Some(Arc::new(sampling(s)?)),
+            "profile" => return Err(s.fail_at(s.args.here(), "'log-profile' is not supported yet by Harrier (planned)")),
+            _ => break,
+        }
+    }
+    let facility = s.word(EXPECTS)?;
+    out.facility = index(FACILITIES, facility)
+        .ok_or_else(|| s.fail(format!("log : unknown log facility '{facility}'")))?;
+    if let Some(level) = s.next() {
+        out.max_level =
+            index(LEVELS, level).ok_or_else(|| s.fail(format!("log : unknown optional log level '{level}'")))?;
+    }
+    if let Some(level) = s.next() {
+        out.min_level = index(LEVELS, level)
+            .ok_or_else(|| s.fail(format!("log : unknown optional minimum log level '{level}'")))?;
+    }
+    match s.next() {
+        Some(extra) => Err(s.fail(format!("log : cannot handle unexpected argument '{extra}'."))),
+        None => Ok(out),
+    }
+}
+
+fn index(names: &[&str], word: &Word) -> Option<u8> {
+    names.iter().position(|n| word == n).and_then(|i| u8::try_from(i).ok())
+}
+
+fn length(s: &mut Statement<'_>) -> Step<usize> {
+    s.next();
+    let word = s.word("log : 'len' expects a length")?;
+    match usize::try_from(units::lenient(word.text())) {
+        Ok(n) if (80..=65535).contains(&n) => Ok(n),
+        _ => Err(s.fail(format!("log : invalid log length '{word}', must be between 80 and 65535"))),
+    }
+}
+
+fn framing(s: &mut Statement<'_>) -> Step<Format> {
+    s.next();
+    let word = s.word("log : 'format' expects a log format")?;
+    format(word.text()).ok_or_else(|| {
+        let near = syntax::nearest(word.text(), FORMATS.iter().map(|(n, _)| *n));
+        s.fail(format!("log : unknown log format '{word}'")).meant(near)
+    })
+}
+
+/// `sample <ranges>:<size>`.
+fn sampling(s: &mut Statement<'_>) -> Step<Sampling> {
+    s.next();
+    let word = s.word("log : 'sample' expects <ranges>:<size>")?;
+    let bad = |why: &str| s.fail(format!("log : {why} in '{word}'"));
+    let (ranges, size) = word.text().split_once(':').ok_or_else(|| bad("missing ':' before the sample size"))?;
+    let size: u32 = size.parse().ok().filter(|n| *n > 0).ok_or_else(|| bad("invalid sample size"))?;
+    let mut out = Sampling { size, ..Sampling::default() };
+    for range in ranges.split(',') {
+        let (low, high) = range.split_once('-').unwrap_or((range, range));
+        match (low.parse(), high.parse()) {
+            (Ok(low), Ok(high)) if low > 0u32 && low <= high && high <= size => out.ranges.push((low, high)),
+            _ => return Err(bad(&format!("invalid sampling range '{range}'"))),
+        }
+    }
+    out.ranges.sort_unstable();
+    if out.ranges.windows(2).any(|w| w[1].0 <= w[0].1) {
+        return Err(bad("sampling ranges overlap"));
+    }
+    Ok(out)
+}
+
+const WANTS: Wants =
+    Wants { port: false, port_allowed: true, range: false, offset: false, names: true, descriptors: true };
+
+fn sink(s: &Statement<'_>, word: &Word) -> Step<SinkDraft> {
+    let later = |what: &str| s.fail(format!("'{what}' is not supported yet by Harrier (planned)"));
+    let text = match word.text() {
+        "stdout" => "fd@1",
+        "stderr" => "fd@2",
+        text => text,
+    };
+    if text.starts_with("backend@") {
+        return Err(later("log backends"));
+    }
+    if ["tcp@", "tcp4@", "tcp6@", "uxst@"].iter().any(|p| text.starts_with(p)) {
+        return Err(later("log targets over streams"));
+    }
+    let address = address::parse(text, WANTS).map_err(|why| s.fail(format!("log : {why}")))?;
+    Ok(SinkDraft::Known(match address {
+        Address::Inet { host, port, .. } => Sink::Udp(socket(s, word, &host, port)?),
+        Address::Unix(path) => Sink::Unix(path),
+        Address::Abns(name) | Address::Abnsz(name) => Sink::Abstract(name),
+        Address::Fd(fd) => Sink::Fd(fd),
+        Address::Ring(name) => return Ok(SinkDraft::Ring(Named { name, span: word.span() })),
+        Address::SockPair(_) | Address::Later(_) => return Err(s.fail(format!("log : invalid address '{word}'"))),
+    }))
+}
+
+fn socket(s: &Statement<'_>, word: &Word, host: &Host, port: Port) -> Step<SocketAddr> {
+    let port = match port {
+        Port::Range(from, _) if from > 0 => from,
+        _ => 514,
+    };
+    let ip = match host {
+        Host::Ip(ip) => Some(*ip),
+        Host::Any { .. } => Some(IpAddr::from([127, 0, 0, 1])),
+        Host::Name(name) => crate::resolve::host(name),
+    };
+    let ip = ip.ok_or_else(|| s.fail(format!("log : could not resolve address '{word}'")))?;
+    Ok(SocketAddr::new(ip, port))
+}
+
+/// The finished targets of a proxy or of `global`; `log global` is replaced by what `global` has.
+pub(crate) fn finish(
+    log: &LogDraft,
+    global: &[Target],
+    hostname: bool,
+    mut ring: impl FnMut(&Named) -> Option<u32>,
+) -> Vec<Target> {
+    let mut out = Vec::new();
+    for line in &log.lines {
+        let Some(t) = line else {
+            out.extend_from_slice(global);
+            continue;
+        };
+        let sink = match &t.sink {
+            SinkDraft::Known(sink) => sink.clone(),
+            SinkDraft::Ring(name) => match ring(name) {
+                Some(index) => Sink::Ring(index),
+                None => continue,
+            },
+        };
+        let fallback = if hostname { Format::Rfc3164 } else { Format::Local };
+        out.push(Target {
+            sink,
+            format: t.format.unwrap_or(fallback),
+            len: t.len,
+            facility: t.facility,
+            max_level: t.max_level,
+            min_level: t.min_level,
+            sample: t.sample.clone(),
+        });
+    }
+    out
+}

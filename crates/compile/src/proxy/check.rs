@@ -1,0 +1,152 @@
+//! Health checks of a backend: `option httpchk` and its kin, `http-check`, `tcp-check` (manual, section 4.2).
+
+use std::sync::Arc;
+
+use syntax::Word;
+
+use super::{entry, placed};
+use crate::check::Canned;
+use crate::draft::{CheckKind, Draft};
+use crate::keyword::{Keyword, Places};
+use crate::statement::{Statement, Step};
+
+/// The keywords of this family.
+pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
+    entry("http-check", Places::ALL, http_check, "A step of an HTTP check.", "http-check expect status 200"),
+    entry("tcp-check", Places::ALL, tcp_check, "A step of a TCP check.", "tcp-check connect"),
+    entry("external-check", Places::BACK, |s, _| {
+        let what = s.peek();
+        match what {
+            "command" | "path" => Err(s.fail_at(s.args.here(), "'external-check' is not supported yet by Harrier (planned)")),
+            _ => Err(s.fail_at(s.args.here(), format!("'external-check' only supports 'command' and 'path'. but got '{what}'."))),
+        }
+    }, "A program that checks servers.", ""),
+];
+
+/// The options that choose a check.
+pub(crate) const OPTIONS: &[&str] = &[
+    "httpchk", "tcp-check", "external-check", "ldap-check", "mysql-check", "pgsql-check", "redis-check", "smtpchk",
+    "spop-check", "ssl-hello-chk",
+];
+
+/// `option <check>`, the name already eaten.
+pub(crate) fn option(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
+    p.check = match name {
+        "httpchk" => httpchk(s),
+        "tcp-check" => CheckKind::Tcp,
+        "redis-check" => {
+            nothing(s, name)?;
+            canned(crate::check::redis())
+        }
+        "ldap-check" => {
+            nothing(s, name)?;
+            canned(crate::check::ldap())
+        }
+        "ssl-hello-chk" => {
+            nothing(s, name)?;
+            canned(crate::check::ssl_hello())
+        }
+        "smtpchk" => {
+            let hello = s.next().map_or("HELO", Word::text);
+            let domain = s.next().map_or("localhost", Word::text);
+            let known = matches!(hello, "HELO" | "EHLO");
+            let (hello, domain) = if known { (hello, domain) } else { ("HELO", "localhost") };
+            canned(crate::check::smtp(hello, domain))
+        }
+        "pgsql-check" => {
+            const EXPECTS: &str = "'option pgsql-check' expects 'user <username>' as argument.";
+            if s.next().map_or("", Word::text) != "user" {
+                return Err(s.fail(EXPECTS));
+            }
+            canned(crate::check::pgsql(s.word(EXPECTS)?.bytes()))
+        }
+        "mysql-check" => mysql(s)?,
+        _ => return Err(s.fail(format!("'option {name}' is not supported yet by Harrier (planned)"))),
+    };
+    Ok(())
+}
+
+fn canned(steps: Vec<Canned>) -> CheckKind {
+    CheckKind::Canned(Arc::from(steps))
+}
+
+fn nothing(s: &mut Statement<'_>, name: &str) -> Step {
+    match s.next() {
+        None => Ok(()),
+        Some(extra) => Err(s.fail(format!("'option {name}' cannot handle unexpected argument '{extra}'."))),
+    }
+}
+
+/// `option httpchk [[method] uri [version]]`; what follows the version is an old way to add fields.
+fn httpchk(s: &mut Statement<'_>) -> CheckKind {
+    let first = s.next();
+    let second = s.next();
+    let (method, uri) = match (first, second) {
+        (None, _) => (&b"OPTIONS"[..], None),
+        (Some(uri), None) => (&b"OPTIONS"[..], Some(uri.bytes())),
+        (Some(method), Some(uri)) => (method.bytes(), Some(uri.bytes())),
+    };
+    let version = s.next().map_or(&b""[..], Word::bytes);
+    let tail: Vec<&[u8]> = s.args.eat_rest().iter().map(Word::bytes).collect();
+    CheckKind::Http {
+        method: method.into(),
+        uri: uri.map(Into::into),
+        version: version.into(),
+        tail: tail.join(&b' ').into(),
+    }
+}
+
+fn mysql(s: &mut Statement<'_>) -> Step<CheckKind> {
+    match s.next().map_or("", Word::text) {
+        "" => Ok(canned(crate::check::mysql(None, true))),
+        "user" => {
+            let user = s.word("'option mysql-check user' expects <username> as argument.")?;
+            let modern = match s.next().map_or("", Word::text) {
+                "" | "post-41" => true,
+                "pre-41" => false,
+                other => {
+                    let text = format!("keyword 'post-41' and 'pre-41' only supported after 'user <username>' (got '{other}').");
+                    return Err(s.fail(text));
+                }
+            };
+            Ok(canned(crate::check::mysql(Some(user.bytes()), modern)))
+        }
+        other => Err(s.fail(format!("'option mysql-check' only supports optional values: 'user' (got '{other}')."))),
+    }
+}
+
+fn http_check(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    let what = s.peek();
+    let name = what.split('(').next().unwrap_or_default();
+    const KNOWN: &[&str] =
+        &["disable-on-404", "send-state", "comment", "connect", "send", "expect", "set-var-fmt", "set-var", "unset-var"];
+    if !KNOWN.contains(&name) {
+        let text = format!("'http-check' only supports 'disable-on-404', 'send-state', 'comment', 'connect', 'send', 'expect', 'set-var-fmt(*)', 'set-var(*)', 'unset-var(*)'. but got '{what}'");
+        return Err(s.fail_at(s.args.here(), text).meant(syntax::nearest(what, KNOWN.iter().copied())));
+    }
+    if !placed(s, p, "http-check", Places::BACK)? {
+        return Ok(());
+    }
+    match name {
+        "disable-on-404" => p.disable_on_404 = true,
+        "send-state" => p.send_state = true,
+        _ => p.check_rules.push(s.at),
+    }
+    Ok(())
+}
+
+fn tcp_check(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    let what = s.peek();
+    let name = what.split('(').next().unwrap_or_default();
+    const KNOWN: &[&str] = &[
+        "comment", "connect", "send", "send-lf", "send-binary", "send-binary-lf", "expect", "set-var-fmt", "set-var", "unset-var",
+    ];
+    if !KNOWN.contains(&name) {
+        let text = format!("'tcp-check' only supports 'comment', 'connect', 'send', 'send-binary', 'expect', 'set-var-fmt(*)', 'set-var(*)', 'unset-var(*)'. but got '{what}'");
+        return Err(s.fail_at(s.args.here(), text).meant(syntax::nearest(what, KNOWN.iter().copied())));
+    }
+    if placed(s, p, "tcp-check", Places::BACK)? {
+        p.check_rules.push(s.at);
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! Answers of the proxy itself: `errorfile`, `errorloc`, `errorfiles`, `http-error` (manual, section 4.2).
+
+use std::sync::Arc;
+
+use syntax::Word;
+
+use super::entry;
+use crate::draft::{Draft, ErrorDraft, Named};
+use crate::keyword::{Keyword, Places};
+use crate::statement::{Statement, Step};
+
+/// The keywords of this family.
+pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
+    entry("errorfile", Places::ALL, |s, p| {
+        let (status, message) = file(s)?;
+        p.errors.push(ErrorDraft::Message(status, message));
+        Ok(())
+    }, "The answer to a status, from a file.", "errorfile 503 /dev/null"),
+    entry("errorfiles", Places::ALL, |s, p| {
+        let name = s.word("errorfiles : expects <name> as argument.")?;
+        let mut statuses = Vec::new();
+        while let Some(word) = s.next() {
+            statuses.push(status(s, word)?);
+        }
+        p.errors.push(ErrorDraft::Section(Named { name: name.text().into(), span: name.span() }, statuses));
+        Ok(())
+    }, "Answers from an http-errors section.", ""),
+    entry("errorloc", Places::ALL, location, "Redirect instead of an error.", "errorloc 503 http://a.example/"),
+    entry("errorloc302", Places::ALL, location, "Redirect instead of an error.", "errorloc302 503 http://a.example/"),
+    entry("errorloc303", Places::ALL, location, "Redirect to a GET instead of an error.", "errorloc303 503 http://a.example/"),
+    entry("http-error", Places::ALL, |s, p| {
+        if s.peek() != "status" {
+            return Err(s.fail("http-error : expects at least a <status> as arguments.\n"));
+        }
+        s.next();
+        let text = s.peek();
+        if text.parse().ok().filter(|n| (200..600).contains(n) && HANDLED.contains(n)).is_none() {
+            return Err(s.fail_at(s.args.here(), format!("http-error : Unexpected status code '{text}'")));
+        }
+        s.args.eat_rest();
+        p.errors.push(ErrorDraft::Reply(s.at));
+        Ok(())
+    }, "The answer to a status, made of parts.", "http-error status 503 content-type text/plain string sorry"),
+];
+
+/// The statuses that the proxy itself may answer with.
+pub(crate) const HANDLED: &[u16] = &[
+    200, 400, 401, 403, 404, 405, 407, 408, 410, 413, 414, 421, 422, 425, 429, 431, 500, 501, 502, 503, 504,
+];
+
+fn status(s: &Statement<'_>, word: &Word) -> Step<u16> {
+    let keyword = s.keyword();
+    let code = word.text().parse().ok().filter(|n| HANDLED.contains(n));
+    code.ok_or_else(|| s.fail(format!("{keyword} : status code '{word}' not handled.")))
+}
+
+/// `errorfile <status> <path>`, also in `http-errors` sections.
+pub(crate) fn file(s: &mut Statement<'_>) -> Step<(u16, Arc<[u8]>)> {
+    let expects = format!("{} : expects <status_code> and <file> as arguments.\n", s.keyword());
+    let word = s.word(&*expects)?;
+    let path = s.args.peek().filter(|w| !w.is_empty());
+    let path = path.ok_or_else(|| s.fail(expects))?;
+    let status = status(s, word)?;
+    s.next();
+    let message = read(path.text()).map_err(|why| s.fail(format!("errorfile : {why}")))?;
+    s.end()?;
+    Ok((status, message))
+}
+
+/// A complete message from a file; an empty file closes without a word.
+pub(crate) fn read(path: &str) -> Result<Arc<[u8]>, String> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|_| format!("error opening file '{path}'."))?;
+    file.take(1 << 20).read_to_end(&mut bytes).map_err(|_| format!("error reading file '{path}'."))?;
+    if !bytes.is_empty() && !bytes.starts_with(b"HTTP/") {
+        return Err(format!("unable to convert message in HTX for HTTP return code in file '{path}'."));
+    }
+    Ok(bytes.into())
+}
+
+fn location(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    let keyword = s.keyword();
+    let expects = format!("{keyword} : expects <status_code> and <url> as arguments.\n");
+    let word = s.word(&*expects)?;
+    let url = s.args.peek().filter(|w| !w.is_empty());
+    let url = url.ok_or_else(|| s.fail(expects))?;
+    let status = status(s, word)?;
+    s.next();
+    let line = if keyword == "errorloc303" { "303 See Other" } else { "302 Found" };
+    let mut message = format!("HTTP/1.1 {line}\r\nCache-Control: no-cache\r\nContent-length: 0\r\nLocation: ").into_bytes();
+    message.extend_from_slice(url.bytes());
+    message.extend_from_slice(b"\r\n\r\n");
+    p.errors.push(ErrorDraft::Message(status, message.into()));
+    s.end()
+}

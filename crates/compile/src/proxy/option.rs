@@ -1,0 +1,304 @@
+//! `option` (manual, section 4.2, all `option ...` keywords).
+
+use std::net::IpAddr;
+
+use program::log::Style;
+use program::options::{AddressHeader, Connection, KeepAlive, Options, RestrictNames};
+use syntax::{Modifier, Word};
+
+use super::{check, entry, placed};
+use crate::draft::{Draft, FormatDraft, ForwardedDraft, Kind};
+use crate::keyword::{Keyword, Places};
+use crate::statement::{Statement, Step, tight};
+use crate::units;
+
+/// The keyword of this family.
+pub(crate) const KEYWORDS: &[Keyword<Draft>] =
+    &[entry("option", Places::ALL, option, "Switches of a proxy.", "option dontlognull")];
+
+/// An option that is a plain switch.
+pub(crate) struct Switch {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it may stand.
+    pub places: Places,
+    /// What the dump says behind the name: the sides and `HTTP` when it needs HTTP mode.
+    pub dump: &'static str,
+    /// The flag; `None`: accepted, nothing changes.
+    pub flag: Option<fn(&mut Options) -> &mut bool>,
+    /// One line of documentation.
+    pub doc: &'static str,
+}
+
+const fn switch(
+    name: &'static str,
+    places: Places,
+    dump: &'static str,
+    flag: fn(&mut Options) -> &mut bool,
+    doc: &'static str,
+) -> Switch {
+    Switch { name, places, dump, flag: Some(flag), doc }
+}
+
+/// All plain switches by name.
+pub(crate) const SWITCHES: &[Switch] = &[
+    switch("abortonclose", Places::ALL, "FE BE", |o| &mut o.abortonclose, "Give up requests whose client has closed."),
+    switch("accept-unsafe-violations-in-http-request", Places::FRONT, "FE HTTP", |o| &mut o.unsafe_request, "Accept some invalid requests."),
+    switch("accept-unsafe-violations-in-http-response", Places::BACK, "BE HTTP", |o| &mut o.unsafe_response, "Accept some invalid responses."),
+    switch("allbackups", Places::BACK, "BE", |o| &mut o.allbackups, "All backups take part, not only the first."),
+    switch("checkcache", Places::BACK, "BE HTTP", |o| &mut o.checkcache, "Refuse responses with cookies that caches may keep."),
+    Switch { name: "clitcpka", places: Places::FRONT, dump: "FE", flag: None, doc: "TCP keep-alive towards clients." },
+    switch("contstats", Places::FRONT, "FE", |o| &mut o.contstats, "Count bytes as they come."),
+    Switch { name: "disable-h2-upgrade", places: Places::FRONT, dump: "FE HTTP", flag: None, doc: "No upgrade to HTTP/2 (there is none)." },
+    switch("dontlog-normal", Places::FRONT, "FE", |o| &mut o.dontlog_normal, "Log errors only."),
+    switch("dontlognull", Places::FRONT, "FE", |o| &mut o.dontlognull, "Don't log connections without data."),
+    switch("h1-case-adjust-bogus-client", Places::FRONT, "FE", |o| &mut o.case_adjust_client, "Adjust the case of headers towards clients."),
+    switch("h1-case-adjust-bogus-server", Places::BACK, "BE", |o| &mut o.case_adjust_server, "Adjust the case of headers towards servers."),
+    switch("http-buffer-request", Places::ALL, "FE BE HTTP", |o| &mut o.http_buffer_request, "Wait for the body before rules run."),
+    switch("http-drop-request-trailers", Places(Places::DEFAULTS.0 | Places::BACK_ONLY.0), "BE HTTP", |o| &mut o.drop_request_trailers, "Drop trailers of requests."),
+    switch("http-drop-response-trailers", Places::FRONT, "FE HTTP", |o| &mut o.drop_response_trailers, "Drop trailers of responses."),
+    switch("http-ignore-probes", Places::FRONT, "FE HTTP", |o| &mut o.http_ignore_probes, "Silence about connections without a request."),
+    switch("http-no-delay", Places::ALL, "FE BE HTTP", |o| &mut o.http_no_delay, "Send small pieces at once."),
+    switch("http-pretend-keepalive", Places::BACK, "BE HTTP", |o| &mut o.http_pretend_keepalive, "Ask for keep-alive even when closing."),
+    switch("http-use-proxy-header", Places::FRONT, "FE HTTP", |o| &mut o.http_use_proxy_header, "Obey Proxy-Connection."),
+    switch("idle-close-on-response", Places::FRONT, "FE HTTP", |o| &mut o.idle_close_on_response, "Idle connections answer once more on a soft stop."),
+    switch("independent-streams", Places::ALL, "FE BE", |o| &mut o.independent_streams, "Each direction has its own timeout."),
+    switch("log-health-checks", Places::BACK, "BE", |o| &mut o.log_health_checks, "Log changes of health."),
+    switch("log-separate-errors", Places::FRONT, "FE", |o| &mut o.log_separate_errors, "Errors are logged at level err."),
+    switch("logasap", Places::FRONT, "FE", |o| &mut o.logasap, "Log before the end."),
+    switch("nolinger", Places::ALL, "FE BE", |o| &mut o.nolinger, "Close with a reset."),
+    switch("persist", Places::BACK, "BE", |o| &mut o.persist, "Persistence holds even when the server is down."),
+    switch("prefer-last-server", Places::BACK, "BE HTTP", |o| &mut o.prefer_last_server, "Stay on the server of the last request."),
+    switch("socket-stats", Places::FRONT, "FE", |o| &mut o.socket_stats, "Statistics of each listener."),
+    switch("splice-auto", Places::ALL, "FE BE", |o| &mut o.splice_auto, "Splice where it pays."),
+    switch("splice-request", Places::ALL, "FE BE", |o| &mut o.splice_request, "Splice requests."),
+    switch("splice-response", Places::ALL, "FE BE", |o| &mut o.splice_response, "Splice responses."),
+    Switch { name: "srvtcpka", places: Places::BACK, dump: "BE", flag: None, doc: "TCP keep-alive towards servers." },
+    switch("tcp-smart-accept", Places::FRONT, "FE", |o| &mut o.tcp_smart_accept, "Save a packet when accepting."),
+    switch("tcp-smart-connect", Places::BACK, "BE", |o| &mut o.tcp_smart_connect, "Save a packet when connecting."),
+    Switch { name: "use-small-buffers", places: Places::BACK, dump: "", flag: None, doc: "Smaller buffers while queued: nothing to gain here." },
+];
+
+/// Options with arguments or with a meaning of their own.
+pub(crate) const OTHERS: &[&str] = &[
+    "forwardfor", "originalto", "forwarded", "httplog", "tcplog", "httpslog", "http-keep-alive", "http-server-close",
+    "httpclose", "http-restrict-req-hdr-names", "redispatch", "tcpka", "httpchk", "tcp-check", "external-check",
+    "ldap-check", "mysql-check", "pgsql-check", "redis-check", "smtpchk", "spop-check", "ssl-hello-chk",
+];
+
+fn option(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    let Some(word) = s.next() else { return Err(tight(s.fail("'option' expects an option name."))) };
+    let name = word.text();
+    if let Some(found) = SWITCHES.iter().find(|o| o.name == name) {
+        return if placed(s, p, name, found.places)? { plain(s, p, found) } else { Ok(()) };
+    }
+    if let Some(mode) = connection(name) {
+        s.end_of_option()?;
+        match s.off() {
+            false => p.connection = Some(mode),
+            true if p.connection == Some(mode) => p.connection = None,
+            true => {}
+        }
+        return Ok(());
+    }
+    if name == "redispatch" {
+        return if placed(s, p, name, Places::BACK)? { redispatch(s, p) } else { Ok(()) };
+    }
+    if let Some(result) = removed(s, p, name) {
+        return result;
+    }
+    if s.line.modifier() != Modifier::Set && OTHERS.contains(&name) && name != "forwarded" {
+        return Err(tight(s.fail(format!("negation/default is not supported for option '{name}'."))));
+    }
+    with_arguments(s, p, name)
+}
+
+fn with_arguments(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
+    match name {
+        "forwardfor" => address_header(s, "forwardfor", b"X-Forwarded-For").map(|h| p.forwardfor = Some(h)),
+        "originalto" => address_header(s, "originalto", b"X-Original-To").map(|h| p.originalto = Some(h)),
+        "forwarded" => {
+            p.forwarded = (!s.off()).then_some(ForwardedDraft { at: s.at });
+            s.args.eat_rest();
+            Ok(())
+        }
+        "httplog" => log_format(s, p, name, Style::Http, Style::Clf),
+        "tcplog" => log_format(s, p, name, Style::Tcp, Style::Tcp),
+        "httpslog" => Err(s.fail("'option httpslog' is not supported yet by Harrier (planned)")),
+        "http-restrict-req-hdr-names" => restrict(s, p),
+        "tcpka" => {
+            s.end_of_option()?;
+            if p.kind != Kind::Backend {
+                p.options.client_keepalive.get_or_insert_default();
+            }
+            if p.kind != Kind::Frontend {
+                p.options.server_keepalive.get_or_insert_default();
+            }
+            Ok(())
+        }
+        _ if check::OPTIONS.contains(&name) => {
+            if placed(s, p, name, Places::BACK)? { check::option(s, p, name) } else { Ok(()) }
+        }
+        _ => {
+            let names = SWITCHES.iter().map(|o| o.name).chain(OTHERS.iter().copied());
+            let near = syntax::nearest(name, names);
+            let hint = near.map(|n| format!("; did you mean '{n}' maybe ?")).unwrap_or_default();
+            Err(s.fail(format!("unknown option '{name}'{}.", hint.trim_end())).map_hint(near.is_some()))
+        }
+    }
+}
+
+fn plain(s: &mut Statement<'_>, p: &mut Draft, switch: &Switch) -> Step {
+    s.end_of_option()?;
+    let on = !s.off();
+    match switch.name {
+        "clitcpka" => p.options.client_keepalive = on.then(|| p.options.client_keepalive.unwrap_or(KeepAlive::default())),
+        "srvtcpka" => p.options.server_keepalive = on.then(|| p.options.server_keepalive.unwrap_or(KeepAlive::default())),
+        _ => {}
+    }
+    if let Some(flag) = switch.flag {
+        *flag(&mut p.options) = on;
+    }
+    Ok(())
+}
+
+fn connection(name: &str) -> Option<Connection> {
+    Some(match name {
+        "http-keep-alive" => Connection::KeepAlive,
+        "http-server-close" => Connection::ServerClose,
+        "httpclose" => Connection::Close,
+        _ => return None,
+    })
+}
+
+fn redispatch(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    if s.off() {
+        p.options.redispatch = 0;
+        return s.end_of_option();
+    }
+    // Without an interval the last retry goes elsewhere.
+    p.options.redispatch = match s.next() {
+        None => -1,
+        Some(word) => i32::try_from(units::lenient(word.text())).unwrap_or(-1),
+    };
+    Ok(())
+}
+
+fn log_format(s: &mut Statement<'_>, p: &mut Draft, name: &str, style: Style, clf: Style) -> Step {
+    let span = s.args.last().map_or(s.line.span(), Word::span);
+    let style = match s.next().map_or("", Word::text) {
+        "" => style,
+        "clf" => clf,
+        _ => return Err(s.fail(format!("keyword '{name}' only supports option 'clf'."))),
+    };
+    if p.kind == Kind::Backend {
+        s.notes.warning(span, format!("{} : 'option {name}' directive is ignored in backends.", p.label()));
+    }
+    p.format = FormatDraft::Known(style, span);
+    Ok(())
+}
+
+fn restrict(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    p.options.restrict_names = match s.next().map_or("", Word::text) {
+        "preserve" => RestrictNames::Preserve,
+        "delete" => RestrictNames::Delete,
+        "reject" => RestrictNames::Reject,
+        other => {
+            let text = format!("invalid parameter '{other}'. option 'http-restrict-req-hdr-names' expects 'preserve', 'reject' or 'delete' option.");
+            return Err(s.fail(text));
+        }
+    };
+    s.end_of_option()
+}
+
+/// `option forwardfor` and `option originalto`.
+fn address_header(s: &mut Statement<'_>, name: &str, default: &[u8]) -> Step<AddressHeader> {
+    let mut header = AddressHeader { name: default.into(), except: None, if_none: false };
+    while let Some(word) = s.next() {
+        match word.text() {
+            "except" => {
+                let expects = format!("'option {name} except' expects <address>[/mask] as argument.");
+                let net = s.word(&*expects)?;
+                header.except = Some(network(net.text()).ok_or_else(|| s.fail(expects))?);
+            }
+            "header" => {
+                let expects = format!("'option {name} header' expects <header_name> as argument.");
+                header.name = s.word(expects)?.bytes().into();
+            }
+            "if-none" if name == "forwardfor" => header.if_none = true,
+            _ => {
+                let choices = if name == "forwardfor" { "'except', 'header' and 'if-none'" } else { "'except' and 'header'" };
+                return Err(s.fail(format!("'option {name}' only supports optional values: {choices}.")));
+            }
+        }
+    }
+    Ok(header)
+}
+
+/// An address and a prefix length or dotted mask.
+pub(crate) fn network(text: &str) -> Option<(IpAddr, u8)> {
+    let (addr, mask) = text.split_once('/').map_or((text, None), |(a, m)| (a, Some(m)));
+    let ip: IpAddr = addr.parse().ok()?;
+    let full = if ip.is_ipv4() { 32 } else { 128 };
+    let len = match mask {
+        None => full,
+        Some(m) if m.contains('.') => {
+            let mask = u32::from(m.parse::<std::net::Ipv4Addr>().ok()?);
+            if mask.leading_ones() + mask.trailing_zeros() < 32 {
+                return None;
+            }
+            u8::try_from(mask.leading_ones()).ok()?
+        }
+        Some(m) => m.parse().ok().filter(|n| *n <= full)?,
+    };
+    Some((ip, len))
+}
+
+/// Options that are gone, or stand under another name.
+fn removed(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Option<Step> {
+    let text = match name {
+        "transparent" => "support for option 'transparent' was removed in version 3.5.".to_owned(),
+        "forceclose" => "option 'forceclose' is not supported any more since HAProxy 2.0, please just remove it, or use 'option httpclose' if absolutely needed.".to_owned(),
+        "http-tunnel" => "option 'http-tunnel' is not supported any more since HAProxy 2.1, please just remove it, it shouldn't be needed.".to_owned(),
+        "http_proxy" => "option 'http_proxy' is not supported any more since HAProxy 2.5, use 'http-request set-dst' and a server on 0.0.0.0 instead.".to_owned(),
+        "http-use-htx" | "start-on-reload" => format!("option '{name}' is not supported any more, please just remove it."),
+        "accept-invalid-http-request" | "accept-invalid-http-response" => {
+            let new = name.replace("invalid-http", "unsafe-violations-in-http");
+            let text = format!("option '{name}' is deprecated. please use 'option {new}' if absolutely needed.");
+            s.notes.push(tight(syntax::Diagnostic::warning(s.line.span(), text)));
+            let on = !s.off();
+            match name.ends_with("request") {
+                true => p.options.unsafe_request = on,
+                false => p.options.unsafe_response = on,
+            }
+            return Some(Ok(()));
+        }
+        _ => return None,
+    };
+    Some(Err(tight(s.fail(text))))
+}
+
+impl Statement<'_> {
+    /// No argument may follow the option's name.
+    fn end_of_option(&mut self) -> Step {
+        let name = self.line.args().first().map_or("", Word::text).to_owned();
+        match self.next() {
+            None => Ok(()),
+            Some(extra) => Err(self.fail(format!("'option {name}' cannot handle unexpected argument '{extra}'."))),
+        }
+    }
+}
+
+/// A message that ends in a suggestion ends in its question mark.
+trait Hint {
+    fn map_hint(self, hinted: bool) -> Self;
+}
+
+impl Hint for syntax::Diagnostic {
+    fn map_hint(self, hinted: bool) -> Self {
+        match hinted {
+            true => syntax::Diagnostic { text: self.text.trim_end_matches('.').to_owned(), ..self },
+            false => self,
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Persistence and retries: `cookie`, `persist`, `force-persist`, `retries`, `retry-on` (manual, section 4.2).
+
+use std::time::Duration;
+
+use program::persist::{Cookie, CookieMode};
+use program::proxy::RetryOn;
+use syntax::Word;
+
+use super::entry;
+use crate::draft::Draft;
+use crate::keyword::{Keyword, Places};
+use crate::statement::{LineRef, Statement, Step};
+use crate::units::{self, TimeFault};
+
+/// The keywords of this family.
+pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
+    entry("cookie", Places::BACK, cookie, "Persistence by cookie.", "cookie SRV insert indirect nocache"),
+    entry("dynamic-cookie-key", Places::BACK, |s, p| {
+        p.dynamic_key = Some(s.word("'dynamic-cookie-key' expects a value.")?.bytes().into());
+        Ok(())
+    }, "Key of computed cookie values.", "dynamic-cookie-key secret"),
+    entry("force-persist", Places::BACK_ONLY, |s, p| conditional(s, &mut p.force_persist), "Persistence even to servers that are down.", "force-persist if TRUE"),
+    entry("ignore-persist", Places::BACK_ONLY, |s, p| conditional(s, &mut p.ignore_persist), "No persistence.", "ignore-persist if TRUE"),
+    entry("persist", Places::ALL, |s, p| {
+        let word = s.word("missing persist method.")?;
+        let name = match word.text().strip_prefix("rdp-cookie") {
+            None => return Err(s.fail(format!("unknown persist method '{word}'."))),
+            Some("") => "msts",
+            Some(rest) => match rest.strip_prefix('(').map(|r| r.trim_end_matches(')')) {
+                None | Some("") => return Err(s.fail("persist rdp-cookie(name)' requires an rdp cookie name.")),
+                Some(name) => name,
+            },
+        };
+        p.rdp_cookie = Some(name.as_bytes().into());
+        Ok(())
+    }, "Persistence by the cookie of RDP.", "persist rdp-cookie"),
+    entry("retries", Places::BACK, |s, p| {
+        p.retries = s.count("'retries' expects an integer argument (dispatch counts for one).")?;
+        Ok(())
+    }, "Attempts beyond the first.", "retries 2"),
+    entry("retry-on", Places::ALL, retry_on, "What is tried again.", "retry-on conn-failure empty-response 503"),
+    entry("use-server", Places::BACK_ONLY, |s, p| {
+        s.word("'use-server' expects a server name.")?;
+        if !matches!(s.peek(), "if" | "unless") {
+            return Err(s.fail("'use-server' requires either 'if' or 'unless' followed by a condition."));
+        }
+        p.use_server.push(s.at);
+        Ok(())
+    }, "The server for some requests.", ""),
+];
+
+fn conditional(s: &mut Statement<'_>, list: &mut Vec<LineRef>) -> Step {
+    if !matches!(s.peek(), "if" | "unless") {
+        let name = s.keyword();
+        return Err(s.fail(format!("'{name}' requires either 'if' or 'unless' followed by a condition.")));
+    }
+    list.push(s.at);
+    Ok(())
+}
+
+fn cookie(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    let name = s.word("'cookie' expects <cookie_name> as argument.")?;
+    let mut c = Cookie {
+        name: name.bytes().into(),
+        mode: CookieMode::Insert,
+        indirect: false,
+        nocache: false,
+        postonly: false,
+        preserve: false,
+        httponly: false,
+        secure: false,
+        domains: Vec::new(),
+        maxidle: None,
+        maxlife: None,
+        dynamic_key: None,
+        attrs: Vec::new(),
+    };
+    let mut modes = Vec::new();
+    let mut dynamic = false;
+    while let Some(word) = s.next() {
+        match word.text() {
+            "rewrite" => modes.push(CookieMode::Rewrite),
+            "insert" => modes.push(CookieMode::Insert),
+            "prefix" => modes.push(CookieMode::Prefix),
+            "indirect" => c.indirect = true,
+            "nocache" => c.nocache = true,
+            "postonly" => c.postonly = true,
+            "preserve" => c.preserve = true,
+            "httponly" => c.httponly = true,
+            "secure" => c.secure = true,
+            "dynamic" => dynamic = true,
+            "domain" => c.domains.push(domain(s)?),
+            "attr" => c.attrs.push(attribute(s)?),
+            "maxidle" => c.maxidle = Some(age(s, "maxidle")?),
+            "maxlife" => c.maxlife = Some(age(s, "maxlife")?),
+            _ => return Err(s.fail("'cookie' supports 'rewrite', 'insert', 'prefix', 'indirect', 'nocache', 'postonly', 'domain', 'maxidle', 'dynamic', 'maxlife' and 'attr' options.")),
+        }
+    }
+    modes.dedup();
+    if modes.len() > 1 {
+        return Err(s.fail("cookie 'rewrite', 'insert' and 'prefix' modes are incompatible."));
+    }
+    let plain = modes.is_empty();
+    c.mode = modes.first().copied().unwrap_or(CookieMode::Rewrite);
+    if c.mode != CookieMode::Insert && (c.maxidle.is_some() || c.maxlife.is_some()) && !plain {
+        return Err(s.fail("cookie 'maxidle' and 'maxlife' need 'insert' mode."));
+    }
+    // The key comes from `dynamic-cookie-key`, which may follow.
+    c.dynamic_key = dynamic.then(Box::default);
+    p.cookie = Some(c);
+    Ok(())
+}
+
+fn domain(s: &mut Statement<'_>) -> Step<Box<str>> {
+    let word = s.word("'domain' expects <domain> as argument.")?;
+    if let Some(odd) = word.text().chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'))) {
+        return Err(s.fail(format!("character '{odd}' is not permitted in attribute value.")));
+    }
+    if !word.text().starts_with('.') || !word.text().get(1..).unwrap_or_default().contains('.') {
+        s.warn(format!("domain '{word}' contains no embedded dots nor does it start with a dot. RFC forbids it, this configuration may not work properly."));
+    }
+    Ok(word.text().into())
+}
+
+fn attribute(s: &mut Statement<'_>) -> Step<Box<str>> {
+    let word = s.word("'attr' expects <value> as argument.")?;
+    match word.text().chars().find(|c| c.is_control() || *c == ';') {
+        Some(odd) => Err(s.fail(format!("character '{odd}' is not permitted in attribute value."))),
+        None => Ok(word.text().into()),
+    }
+}
+
+/// A time in seconds.
+fn age(s: &mut Statement<'_>, name: &str) -> Step<Duration> {
+    let word = s.word(format!("'{name}' expects <idletime> in seconds as argument."))?;
+    match units::seconds(word.text()) {
+        Ok(n) => Ok(Duration::from_secs(n)),
+        Err(TimeFault::Unexpected(c)) => Err(s.fail(format!("unexpected character '{c}' in '{name}' argument."))),
+        Err(_) => Err(s.fail(format!("timer overflow in argument '{word}' to '{name}'."))),
+    }
+}
+
+fn retry_on(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    if !p.kind.is_back() && !p.kind.is_defaults() {
+        return Err(s.fail("'retry-on' only available in backend or listen section"));
+    }
+    if s.args.peek().is_none() {
+        return Err(s.fail("'retry-on' needs at least one keyword to specify when to retry"));
+    }
+    let alone = s.args.rest().len() == 1;
+    let mut on = RetryOn { conn_failure: false, ..RetryOn::default() };
+    while let Some(word) = s.next() {
+        match word.text() {
+            "none" if alone => {}
+            "none" => return Err(s.fail("'retry-on' 'none' keyword only usable alone")),
+            "conn-failure" => on.conn_failure = true,
+            "empty-response" => on.empty_response = true,
+            "response-timeout" => on.response_timeout = true,
+            "junk-response" => on.junk_response = true,
+            "0rtt-rejected" => on.early_rejected = true,
+            "all-retryable-errors" => {
+                let more = [500, 502, 503, 504];
+                (on.conn_failure, on.empty_response, on.junk_response) = (true, true, true);
+                (on.response_timeout, on.early_rejected) = (true, true);
+                on.statuses.extend(more);
+            }
+            code => match code.parse() {
+                Ok(status @ (401 | 403 | 404 | 408 | 421 | 425 | 429 | 500 | 501 | 502 | 503 | 504)) => on.statuses.push(status),
+                _ => return Err(s.fail(format!("'retry-on': unknown keyword '{}'", Word::text(word)))),
+            },
+        }
+    }
+    p.retry_on = on;
+    Ok(())
+}

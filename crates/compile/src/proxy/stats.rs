@@ -1,0 +1,96 @@
+//! `stats` of a proxy (manual, section 4.2, all `stats ...` keywords).
+
+use std::time::Duration;
+
+use syntax::Word;
+
+use super::entry;
+use crate::draft::Draft;
+use crate::keyword::{Keyword, Places};
+use crate::statement::{LineRef, Statement, Step, tight};
+use crate::units;
+
+/// The keyword of this family.
+pub(crate) const KEYWORDS: &[Keyword<Draft>] =
+    &[entry("stats", Places::ALL, stats, "The statistics page.", "stats uri /stats")];
+
+/// A page while it is read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PageDraft {
+    pub uri: Option<Box<str>>,
+    pub realm: Option<Box<str>>,
+    pub users: Vec<(Box<str>, Box<str>)>,
+    pub rules: Vec<LineRef>,
+    pub admin: Vec<LineRef>,
+    pub refresh: Option<Duration>,
+    pub scope: Vec<Box<str>>,
+    /// `.` is the proxy itself.
+    pub hide_version: bool,
+    pub description: Option<Option<Box<str>>>,
+    pub legends: bool,
+    pub node: Option<Option<Box<str>>>,
+    pub modules: bool,
+}
+
+fn stats(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    let Some(word) = s.next() else {
+        return Err(tight(s.fail(EXPECTS.replace("{}", ""))));
+    };
+    let name = word.text();
+    if matches!(name, "admin" | "http-request") && p.kind.is_defaults() {
+        return Err(tight(s.fail(format!("'stats {name}' not allowed in 'defaults' section."))));
+    }
+    let mut page = p.stats.clone().unwrap_or_default();
+    setting(s, &mut page, name)?;
+    p.stats = Some(page);
+    Ok(())
+}
+
+const EXPECTS: &str = "unknown stats parameter '{}', expects 'admin', 'uri', 'realm', 'auth', 'scope', 'enable', 'hide-version', 'show-node', 'show-desc' , 'show-legends' or 'show-version'.";
+
+fn setting(s: &mut Statement<'_>, page: &mut PageDraft, name: &str) -> Step {
+    match name {
+        "enable" => {}
+        "uri" => page.uri = Some(s.word("'uri' needs an URI prefix.")?.text().into()),
+        "realm" => page.realm = Some(s.word("'realm' needs an realm name.")?.text().into()),
+        "auth" => {
+            let word = s.word("'auth' needs a user:password account.")?;
+            let (user, password) = word.text().split_once(':').unwrap_or((word.text(), ""));
+            page.users.retain(|(name, _)| **name != *user);
+            page.users.push((user.into(), password.into()));
+        }
+        "scope" => page.scope.push(s.word("'scope' needs a proxy name.")?.text().into()),
+        "refresh" => {
+            let word = s.word("'refresh' needs a positive interval.")?;
+            let seconds = units::seconds(word.text()).map_err(|fault| match fault {
+                units::TimeFault::Unexpected(c) => {
+                    tight(s.fail(format!("unexpected character '{c}' in argument to stats refresh interval.")))
+                }
+                _ => tight(s.fail(format!("timer overflow in argument '{word}' to stats refresh interval."))),
+            })?;
+            page.refresh = Some(Duration::from_secs(seconds)).filter(|d| !d.is_zero());
+        }
+        "hide-version" => page.hide_version = true,
+        "show-version" => page.hide_version = false,
+        "show-legends" => page.legends = true,
+        "show-modules" => page.modules = true,
+        "show-node" => page.node = Some(s.next().map(|w| w.text().into())),
+        "show-desc" => {
+            let words = s.args.eat_rest();
+            let text = words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
+            page.description = Some(Some(text).filter(|t| !t.is_empty()).map(Into::into));
+        }
+        "admin" => {
+            if !matches!(s.peek(), "if" | "unless") {
+                return Err(s.fail("'stats admin' requires either 'if' or 'unless' followed by a condition."));
+            }
+            page.admin.push(s.at);
+        }
+        "http-request" => page.rules.push(s.at),
+        other => {
+            let near = syntax::nearest(other, ["admin", "uri", "realm", "auth", "scope", "enable", "refresh", "hide-version", "show-node", "show-desc", "show-legends", "show-version", "http-request"]);
+            return Err(tight(s.fail(EXPECTS.replace("{}", other))).meant(near));
+        }
+    }
+    Ok(())
+}

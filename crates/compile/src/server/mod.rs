@@ -1,0 +1,316 @@
+//! `server`, `default-server` and `server-template` lines (manual, section 5.2).
+//!
+//! A server starts as a copy of what `default-server` lines of its section (and of the `defaults` it inherits from)
+//! have said so far. Errors on these lines have the form `config : [file:line] : 'server backend/name' : text.`
+
+pub(crate) mod keywords;
+pub(crate) mod source;
+
+use std::time::Duration;
+
+use balance::HashKey;
+use program::server::{Observe, OnError, ProxyV2Options};
+use syntax::{Diagnostic, Span};
+
+use crate::address::{self, Address, Host, Port, Wants};
+use crate::draft::{Deferred, Draft, Named};
+use crate::statement::{Statement, Step, bracket};
+use keywords::KEYWORDS;
+pub(crate) use source::SourceDraft;
+
+/// How `init-addr` finds an address, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum InitAddr {
+    Last,
+    Libc,
+    None,
+    Ip(std::net::IpAddr),
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Where {
+    #[default]
+    Nowhere,
+    Inet { host: Host, port: Port },
+    Unix(model::server::Target),
+}
+
+/// `send-proxy` and its variants.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProxyDraft {
+    pub version: u8,
+    pub options: ProxyV2Options,
+    pub tlvs: Vec<(u8, Deferred)>,
+}
+
+/// Settings of a server.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerDraft {
+    pub name: Box<str>,
+    pub span: Span,
+    /// Position of its line.
+    pub place: Where,
+    pub id: Option<u32>,
+    pub guid: Option<Box<str>>,
+    pub backup: bool,
+    pub disabled: bool,
+    pub cookie: Option<Box<[u8]>>,
+    pub weight: u32,
+    pub maxconn: u32,
+    pub minconn: u32,
+    pub maxqueue: u32,
+    pub slowstart: Option<Duration>,
+    pub check: bool,
+    pub inter: Duration,
+    pub fastinter: Option<Duration>,
+    pub downinter: Option<Duration>,
+    pub rise: u32,
+    pub fall: u32,
+    pub check_addr: Option<std::net::IpAddr>,
+    pub check_port: Option<u16>,
+    pub check_send_proxy: bool,
+    pub agent: bool,
+    pub agent_inter: Option<Duration>,
+    pub agent_addr: Option<std::net::IpAddr>,
+    pub agent_port: Option<u16>,
+    pub agent_send: Box<[u8]>,
+    pub track: Option<Named>,
+    pub observe: Option<Observe>,
+    pub error_limit: u32,
+    pub on_error: OnError,
+    pub down_kills: bool,
+    pub up_kills_backups: bool,
+    pub source: Option<SourceDraft>,
+    pub send_proxy: ProxyDraft,
+    pub redir: Option<Box<[u8]>>,
+    pub non_stick: bool,
+    pub tcp_ut: Option<Duration>,
+    pub md5sig: Option<Box<str>>,
+    pub tfo: bool,
+    pub congestion: Option<Box<str>>,
+    pub namespace: Option<Box<str>>,
+    pub pool_max_conn: i32,
+    pub pool_low_conn: u32,
+    pub pool_purge_delay: Duration,
+    pub pool_conn_name: Option<Deferred>,
+    pub max_reuse: i32,
+    pub strict_maxconn: bool,
+    pub hash_key: HashKey,
+    pub init_addr: Vec<InitAddr>,
+    pub init_state: InitState,
+    /// It came from a template, with this label in messages.
+    pub template: bool,
+}
+
+/// `init-state`: the state before the first check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum InitState {
+    FullyUp,
+    #[default]
+    Up,
+    Down,
+    FullyDown,
+}
+
+impl Default for ServerDraft {
+    fn default() -> ServerDraft {
+        ServerDraft {
+            name: "".into(),
+            span: Span::default(),
+            place: Where::Nowhere,
+            id: None,
+            guid: None,
+            backup: false,
+            disabled: false,
+            cookie: None,
+            weight: 1,
+            maxconn: 0,
+            minconn: 0,
+            maxqueue: 0,
+            slowstart: None,
+            check: false,
+            inter: Duration::from_secs(2),
+            fastinter: None,
+            downinter: None,
+            rise: 2,
+            fall: 3,
+            check_addr: None,
+            check_port: None,
+            check_send_proxy: false,
+            agent: false,
+            agent_inter: None,
+            agent_addr: None,
+            agent_port: None,
+            agent_send: Box::default(),
+            track: None,
+            observe: None,
+            error_limit: 10,
+            on_error: OnError::FailCheck,
+            down_kills: false,
+            up_kills_backups: false,
+            source: None,
+            send_proxy: ProxyDraft::default(),
+            redir: None,
+            non_stick: false,
+            tcp_ut: None,
+            md5sig: None,
+            tfo: false,
+            congestion: None,
+            namespace: None,
+            pool_max_conn: -1,
+            pool_low_conn: 0,
+            pool_purge_delay: Duration::from_secs(5),
+            pool_conn_name: None,
+            max_reuse: -1,
+            strict_maxconn: false,
+            hash_key: HashKey::Id,
+            init_addr: Vec::new(),
+            init_state: InitState::Up,
+            template: false,
+        }
+    }
+}
+
+const WANTS: Wants =
+    Wants { port: false, port_allowed: true, range: false, offset: true, names: true, descriptors: false };
+
+/// `server <name> <address> [words]`.
+pub(crate) fn server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    allowed(s, p)?;
+    let expects = format!("'{}' expects <name> and <addr>[:<port>] as arguments.", s.keyword());
+    let name = s.word(&*expects).map_err(bracket)?;
+    if let Some(odd) = name.text().chars().find(|c| !valid(*c)) {
+        return Err(bracket(s.fail(format!("'server {name}' : character '{odd}' is not permitted in server name."))));
+    }
+    let mut server = p.default_server.clone();
+    (server.name, server.span) = (name.text().into(), name.span());
+    let label = format!("'server {}/{name}'", p.name);
+    server.place = place(s, &expects, &label)?;
+    words(s, &mut server, p, &label, false)?;
+    if let Some(other) = p.servers.iter().find(|o| o.id.is_some() && o.id == server.id) {
+        let at = format!("{}:{}", s.around.sources.name(other.span.file), other.span.line);
+        let id = server.id.unwrap_or(0);
+        let text = format!("{label} : 'id' : custom id {id} already used at {at} ('server {}').", other.name);
+        return Err(bracket(s.fail_at(server.span, text)));
+    }
+    p.servers.push(server);
+    Ok(())
+}
+
+/// `default-server [words]`.
+pub(crate) fn default_server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    if !p.kind.is_defaults() {
+        allowed(s, p)?;
+    }
+    let mut server = p.default_server.clone();
+    words(s, &mut server, p, "", true)?;
+    p.default_server = server;
+    Ok(())
+}
+
+/// `server-template <prefix> <number or range> <address> [words]`.
+pub(crate) fn template(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    allowed(s, p)?;
+    let expects = "'server-template' expects <prefix> <nb | range> <addr>[:<port>] as arguments.";
+    let prefix = s.word(expects).map_err(bracket)?;
+    let count = s.word(expects).map_err(bracket)?;
+    if s.args.peek().is_none() {
+        return Err(bracket(s.fail(expects)));
+    }
+    let (from, to) = match count.text().split_once('-') {
+        Some((from, to)) => (from.parse().ok(), to.parse().ok()),
+        None => (Some(1u32), count.text().parse().ok()),
+    };
+    let (Some(from), Some(to)) = (from, to) else {
+        return Err(bracket(s.fail_at(count.span(), format!("Wrong server-template number or range arg '{count}'."))));
+    };
+    if from > to || to - from >= 100_000 {
+        return Err(bracket(s.fail_at(count.span(), format!("Wrong server-template number or range arg '{count}'."))));
+    }
+    let label = format!("'server-template {}/{prefix}'", p.name);
+    let mut first = p.default_server.clone();
+    first.place = place(s, expects, &label)?;
+    first.span = prefix.span();
+    words(s, &mut first, p, &label, false)?;
+    for number in from..=to {
+        let id = first.id.map(|id| id.saturating_add(number - from));
+        p.servers.push(ServerDraft {
+            name: format!("{prefix}{number}").into(),
+            id,
+            template: number == from,
+            ..first.clone()
+        });
+    }
+    Ok(())
+}
+
+fn valid(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '_' | '-')
+}
+
+fn allowed(s: &Statement<'_>, p: &Draft) -> Step {
+    if p.kind.is_defaults() {
+        let text = format!("'{}' not allowed in 'defaults' section.", s.keyword());
+        return Err(bracket(s.fail(text)));
+    }
+    if !p.kind.is_back() {
+        let text = format!("'{}' not allowed because {} has no backend capability.", s.keyword(), p.label());
+        return Err(s.fail(text));
+    }
+    Ok(())
+}
+
+/// The address word.
+fn place(s: &mut Statement<'_>, expects: &str, label: &str) -> Step<Where> {
+    use model::server::{Target, UnixKind};
+    let word = s.word(expects).map_err(bracket)?;
+    let refuse = |why: String| bracket(Diagnostic::alert(word.span(), format!("{label} : {why}")));
+    let unix = |path, kind| Ok(Where::Unix(Target::Unix { path, kind }));
+    match address::parse(word.text(), WANTS).map_err(refuse)? {
+        Address::Inet { udp: true, .. } => {
+            Err(bracket(s.fail("unsupported transport for server address in 'tcp' backend.")))
+        }
+        Address::Inet { host, port, .. } => Ok(Where::Inet { host, port }),
+        Address::Unix(path) => unix(path, UnixKind::Path),
+        Address::Abns(path) => unix(path, UnixKind::Abns),
+        Address::Abnsz(path) => unix(path, UnixKind::Abnsz),
+        Address::Later(what) => Err(refuse(format!("'{what}' is not supported yet by Harrier (planned)."))),
+        Address::SockPair(_) => Err(refuse("'sockpair@' is not supported yet by Harrier (planned).".into())),
+        Address::Fd(_) | Address::Ring(_) => Err(refuse(format!("'{word}' is not a valid address here."))),
+    }
+}
+
+/// The words behind the address.
+fn words(s: &mut Statement<'_>, server: &mut ServerDraft, p: &mut Draft, label: &str, default: bool) -> Step {
+    let before = if label.is_empty() { String::new() } else { format!("{label} : ") };
+    while let Some(word) = s.args.next() {
+        let (name, _) = word.text().split_once('(').unwrap_or((word.text(), ""));
+        let entry = KEYWORDS.iter().find(|k| word == k.name || (k.name == name && name.starts_with("set-proxy")));
+        let Some(entry) = entry else {
+            let near = syntax::nearest(word.text(), KEYWORDS.iter().map(|k| k.name));
+            let hint = near.map(|n| format!("; did you mean '{n}' maybe ?")).unwrap_or_default();
+            let tail = if default { ". Hint: no address was expected for this server.".replace("maybe ?. ", "maybe ? ") } else { String::new() };
+            let tail = if default && !hint.is_empty() { tail.trim_start_matches('.').to_owned() } else { tail };
+            return Err(bracket(s.fail_at(word.span(), format!("{before}unknown keyword '{word}'{hint}{tail}"))));
+        };
+        if default && !entry.in_default {
+            let text = format!("{before}'{}' option is not accepted in default-server sections", entry.name);
+            return Err(bracket(s.fail_at(word.span(), text)));
+        }
+        let Some(set) = entry.set else {
+            if entry.tls {
+                if entry.args > 0 {
+                    s.next();
+                }
+                let text = format!("{before}'{}' has no effect: TLS is not supported yet by Harrier.", entry.name);
+                s.notes.push(bracket(Diagnostic::warning(word.span(), text)));
+                continue;
+            }
+            let text = format!("{before}'{}' is not supported yet by Harrier (planned).", entry.name);
+            return Err(bracket(s.fail_at(word.span(), text)));
+        };
+        set(server, s, p).map_err(|d| bracket(Diagnostic { text: format!("{before}{}.", d.text), ..d }))?;
+    }
+    Ok(())
+}
