@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::proxy::Listener;
 use model::Sharded;
+use model::proxy::Listener;
 use program::address::Listen;
 use program::listener::{Bind, Level, Severity};
+use syntax::addr::{self, Accept, Host, Ports, Transport};
 use syntax::{Diagnostic, Span, Word};
 
-use crate::address::{self, Address, Port, Wants};
 use crate::statement::{Statement, Step, clamp};
 use crate::{resolve, units};
 
@@ -63,129 +63,282 @@ const fn tls(name: &'static str, args: u8) -> BindKeyword {
 
 /// The words of `bind` in the order of the dump.
 pub(crate) const KEYWORDS: &[BindKeyword] = &[
-    word("accept-netscaler-cip", 1, |b, w, _| {
-        b.settings.accept_cip = Some(u32::try_from(number(w)?).map_err(|_| "magic number out of range".to_owned())?);
-        Ok(())
-    }, "Connections begin with a NetScaler Client IP header with this magic number."),
-    word("accept-proxy", 0, |b, _, _| flag(&mut b.settings.accept_proxy), "Connections begin with a PROXY header."),
-    word("backlog", 1, |b, w, _| {
-        b.settings.backlog = Some(clamp(positive(w)?));
-        Ok(())
-    }, "Length of the queue of connections that the system has accepted."),
+    word(
+        "accept-netscaler-cip",
+        1,
+        |b, w, _| {
+            b.settings.accept_cip =
+                Some(u32::try_from(number(w)?).map_err(|_| "magic number out of range".to_owned())?);
+            Ok(())
+        },
+        "Connections begin with a NetScaler Client IP header with this magic number.",
+    ),
+    word(
+        "accept-proxy",
+        0,
+        |b, _, _| flag(&mut b.settings.accept_proxy),
+        "Connections begin with a PROXY header.",
+    ),
+    word(
+        "backlog",
+        1,
+        |b, w, _| {
+            b.settings.backlog = Some(clamp(positive(w)?));
+            Ok(())
+        },
+        "Length of the queue of connections that the system has accepted.",
+    ),
     word("cc", 1, |b, w, _| text(&mut b.settings.congestion, w), "TCP congestion control algorithm."),
-    word("defer-accept", 0, |b, _, _| flag(&mut b.settings.defer_accept), "Accept only when the client has spoken."),
-    word("expose-fd", 1, |b, w, _| match w.text() {
-        "listeners" => flag(&mut b.settings.expose_fd),
-        other => Err(format!("unknown value '{other}', only 'listeners' is supported")),
-    }, "Listening sockets may be asked for on this runtime socket."),
-    word("gid", 1, |b, w, _| {
-        b.settings.unix.gid = Some(clamp(units::lenient(w.text())));
-        Ok(())
-    }, "Group number of a Unix socket."),
-    word("group", 1, |b, w, _| {
-        b.settings.unix.gid = Some(resolve::group(w.text()).ok_or_else(|| format!("'{w}' is not a known group name"))?);
-        Ok(())
-    }, "Group name of a Unix socket."),
+    word(
+        "defer-accept",
+        0,
+        |b, _, _| flag(&mut b.settings.defer_accept),
+        "Accept only when the client has spoken.",
+    ),
+    word(
+        "expose-fd",
+        1,
+        |b, w, _| match w.text() {
+            "listeners" => flag(&mut b.settings.expose_fd),
+            other => Err(format!("unknown value '{other}', only 'listeners' is supported")),
+        },
+        "Listening sockets may be asked for on this runtime socket.",
+    ),
+    word(
+        "gid",
+        1,
+        |b, w, _| {
+            b.settings.unix.gid = Some(clamp(units::lenient(w.text())));
+            Ok(())
+        },
+        "Group number of a Unix socket.",
+    ),
+    word(
+        "group",
+        1,
+        |b, w, _| {
+            b.settings.unix.gid =
+                Some(resolve::group(w.text()).ok_or_else(|| format!("'{w}' is not a known group name"))?);
+            Ok(())
+        },
+        "Group name of a Unix socket.",
+    ),
     word("guid-prefix", 1, |_, _, _| Ok(()), "Prefix of unique names of listeners."),
     word("id", 1, id, "Number of the listener."),
-    word("idle-ping", 1, |b, w, _| {
-        b.settings.idle_ping = Some(delay(w, "idle-ping")?);
-        Ok(())
-    }, "Probe idle HTTP/2 connections after this time."),
+    word(
+        "idle-ping",
+        1,
+        |b, w, _| {
+            b.settings.idle_ping = Some(delay(w, "idle-ping")?);
+            Ok(())
+        },
+        "Probe idle HTTP/2 connections after this time.",
+    ),
     word("interface", 1, |b, w, _| text(&mut b.settings.interface, w), "Only from this network interface."),
     word("label", 1, |b, w, _| text(&mut b.settings.label, w), "Optional label of the listener."),
-    word("level", 1, |b, w, _| {
-        b.settings.level = match w.text() {
-            "user" => Level::User,
-            "operator" => Level::Operator,
-            "admin" => Level::Admin,
-            _ => return Err("'level' only supports 'user', 'operator', and 'admin'".into()),
-        };
-        Ok(())
-    }, "What the runtime API may do here."),
-    word("maxconn", 1, |b, w, _| {
-        b.settings.maxconn = clamp(positive(w)?);
-        Ok(())
-    }, "Most connections at a time."),
-    word("mode", 1, |b, w, _| {
-        b.settings.unix.mode =
-            Some(u32::from_str_radix(w.text(), 8).map_err(|_| format!("'mode' expects an octal number, found '{w}'"))?);
-        Ok(())
-    }, "Octal permissions of a Unix socket."),
-    word("mss", 1, |b, w, _| match units::strict(w.text()) {
-        Some(n) if n != 0 && n.abs() <= 65535 => {
-            b.settings.mss = i32::try_from(n).ok();
+    word(
+        "level",
+        1,
+        |b, w, _| {
+            b.settings.level = match w.text() {
+                "user" => Level::User,
+                "operator" => Level::Operator,
+                "admin" => Level::Admin,
+                _ => return Err("'level' only supports 'user', 'operator', and 'admin'".into()),
+            };
             Ok(())
-        }
-        _ => Err("expects an MSS with and absolute value between 1 and 65535".into()),
-    }, "Greatest TCP segment to advertise."),
+        },
+        "What the runtime API may do here.",
+    ),
+    word(
+        "maxconn",
+        1,
+        |b, w, _| {
+            b.settings.maxconn = clamp(positive(w)?);
+            Ok(())
+        },
+        "Most connections at a time.",
+    ),
+    word(
+        "mode",
+        1,
+        |b, w, _| {
+            b.settings.unix.mode = Some(
+                u32::from_str_radix(w.text(), 8)
+                    .map_err(|_| format!("'mode' expects an octal number, found '{w}'"))?,
+            );
+            Ok(())
+        },
+        "Octal permissions of a Unix socket.",
+    ),
+    word(
+        "mss",
+        1,
+        |b, w, _| match units::strict(w.text()) {
+            Some(n) if n != 0 && n.abs() <= 65535 => {
+                b.settings.mss = i32::try_from(n).ok();
+                Ok(())
+            }
+            _ => Err("expects an MSS with and absolute value between 1 and 65535".into()),
+        },
+        "Greatest TCP segment to advertise.",
+    ),
     word("name", 1, |b, w, _| text(&mut b.name, w), "Name of the listener."),
-    word("namespace", 1, |b, w, _| namespace(w).and_then(|()| text(&mut b.settings.namespace, w)), "Network namespace."),
+    word(
+        "namespace",
+        1,
+        |b, w, _| namespace(w).and_then(|()| text(&mut b.settings.namespace, w)),
+        "Network namespace.",
+    ),
     later("nbconn", 1, "Number of reverse HTTP connections."),
-    word("nice", 1, |b, w, _| {
-        b.settings.nice = i16::try_from(units::lenient(w.text()).clamp(-1024, 1024)).unwrap_or(0);
-        Ok(())
-    }, "Priority of the connections, -1024 to 1024."),
+    word(
+        "nice",
+        1,
+        |b, w, _| {
+            b.settings.nice = i16::try_from(units::lenient(w.text()).clamp(-1024, 1024)).unwrap_or(0);
+            Ok(())
+        },
+        "Priority of the connections, -1024 to 1024.",
+    ),
     later("process", 1, "Removed: use 'thread'."),
-    word("proto", 1, |b, w, _| match w.text() {
-        "h1" | "none" => text(&mut b.proto, w),
-        "h2" | "quic" | "spop" | "fcgi" => Err(format!("'{w}' is not supported yet by Harrier (planned)")),
-        _ => Err(format!(" unknown MUX protocol '{w}'")),
-    }, "Protocol spoken without negotiation."),
+    word(
+        "proto",
+        1,
+        |b, w, _| match w.text() {
+            "h1" | "none" => text(&mut b.proto, w),
+            "h2" | "quic" | "spop" | "fcgi" => {
+                Err(format!("'{w}' is not supported yet by Harrier (planned)"))
+            }
+            _ => Err(format!(" unknown MUX protocol '{w}'")),
+        },
+        "Protocol spoken without negotiation.",
+    ),
     later("quic-cc-algo", 1, "QUIC congestion control."),
     later("quic-force-retry", 0, "QUIC retry packets."),
     later("quic-socket", 1, "QUIC sockets."),
-    word("severity-output", 1, |b, w, _| {
-        b.settings.severity = match w.text() {
-            "none" => Severity::None,
-            "number" => Severity::Number,
-            "string" => Severity::String,
-            _ => return Err("'severity-output' only supports 'none', 'number', and 'string'".into()),
-        };
-        Ok(())
-    }, "How runtime answers show their severity."),
-    word("shards", 1, |b, w, _| {
-        b.settings.shards = match w.text() {
-            "by-thread" => 0,
-            "by-group" => 1,
-            _ => u32::try_from(number(w)?).ok().filter(|n| *n > 0).ok_or("'shards' expects a strictly positive value or 'by-thread' or 'by-group'")?,
-        };
-        Ok(())
-    }, "Number of sockets for the address."),
+    word(
+        "severity-output",
+        1,
+        |b, w, _| {
+            b.settings.severity = match w.text() {
+                "none" => Severity::None,
+                "number" => Severity::Number,
+                "string" => Severity::String,
+                _ => return Err("'severity-output' only supports 'none', 'number', and 'string'".into()),
+            };
+            Ok(())
+        },
+        "How runtime answers show their severity.",
+    ),
+    word(
+        "shards",
+        1,
+        |b, w, _| {
+            b.settings.shards = match w.text() {
+                "by-thread" => 0,
+                "by-group" => 1,
+                _ => u32::try_from(number(w)?)
+                    .ok()
+                    .filter(|n| *n > 0)
+                    .ok_or("'shards' expects a strictly positive value or 'by-thread' or 'by-group'")?,
+            };
+            Ok(())
+        },
+        "Number of sockets for the address.",
+    ),
     word("tcp-md5sig", 1, |b, w, _| text(&mut b.settings.md5sig, w), "TCP MD5 signature (RFC 2385)."),
     word("tcp-ss", 1, |_, w, _| number(w).map(drop), "Keep SYNs of this size (no effect)."),
-    word("tcp-ut", 1, |b, w, _| {
-        b.settings.tcp_ut = Some(delay(w, "tcp-ut")?);
-        Ok(())
-    }, "TCP user timeout."),
+    word(
+        "tcp-ut",
+        1,
+        |b, w, _| {
+            b.settings.tcp_ut = Some(delay(w, "tcp-ut")?);
+            Ok(())
+        },
+        "TCP user timeout.",
+    ),
     word("tfo", 0, |b, _, _| flag(&mut b.settings.tfo), "TCP Fast Open."),
     word("thread", 1, thread, "Threads that accept here."),
     word("transparent", 0, |b, _, _| flag(&mut b.settings.transparent), "Bind even to foreign addresses."),
-    word("uid", 1, |b, w, _| {
-        b.settings.unix.uid = Some(clamp(units::lenient(w.text())));
-        Ok(())
-    }, "User number of a Unix socket."),
-    word("user", 1, |b, w, _| {
-        b.settings.unix.uid = Some(resolve::user(w.text()).ok_or_else(|| format!("'{w}' is not a known user name"))?);
-        Ok(())
-    }, "User name of a Unix socket."),
-    word("v4v6", 0, |b, _, _| {
-        b.settings.v6only = Some(false);
-        Ok(())
-    }, "Accept IPv4 on an IPv6 socket."),
-    word("v6only", 0, |b, _, _| {
-        b.settings.v6only = Some(true);
-        Ok(())
-    }, "IPv6 only."),
-    tls("allow-0rtt", 0), tls("alpn", 1), tls("ca-file", 1), tls("ca-ignore-err", 1), tls("ca-sign-file", 1),
-    tls("ca-sign-pass", 1), tls("ca-verify-file", 1), tls("ciphers", 1), tls("ciphersuites", 1),
-    tls("client-sigalgs", 1), tls("crl-file", 1), tls("crt", 1), tls("crt-ignore-err", 1), tls("crt-list", 1),
-    tls("curves", 1), tls("default-crt", 1), tls("ecdhe", 1), tls("force-sslv3", 0), tls("force-tlsv10", 0),
-    tls("force-tlsv11", 0), tls("force-tlsv12", 0), tls("force-tlsv13", 0), tls("generate-certificates", 0),
-    tls("ktls", 1), tls("no-alpn", 0), tls("no-ca-names", 0), tls("no-sslv3", 0), tls("no-strict-sni", 0),
-    tls("no-tls-tickets", 0), tls("no-tlsv10", 0), tls("no-tlsv11", 0), tls("no-tlsv12", 0), tls("no-tlsv13", 0),
-    tls("npn", 1), tls("prefer-client-ciphers", 0), tls("sigalgs", 1), tls("ssl-max-ver", 1), tls("ssl-min-ver", 1),
-    tls("strict-sni", 1), tls("tls-ticket-keys", 1), tls("tls-tickets", 0), tls("verify", 1),
+    word(
+        "uid",
+        1,
+        |b, w, _| {
+            b.settings.unix.uid = Some(clamp(units::lenient(w.text())));
+            Ok(())
+        },
+        "User number of a Unix socket.",
+    ),
+    word(
+        "user",
+        1,
+        |b, w, _| {
+            b.settings.unix.uid =
+                Some(resolve::user(w.text()).ok_or_else(|| format!("'{w}' is not a known user name"))?);
+            Ok(())
+        },
+        "User name of a Unix socket.",
+    ),
+    word(
+        "v4v6",
+        0,
+        |b, _, _| {
+            b.settings.v6only = Some(false);
+            Ok(())
+        },
+        "Accept IPv4 on an IPv6 socket.",
+    ),
+    word(
+        "v6only",
+        0,
+        |b, _, _| {
+            b.settings.v6only = Some(true);
+            Ok(())
+        },
+        "IPv6 only.",
+    ),
+    tls("allow-0rtt", 0),
+    tls("alpn", 1),
+    tls("ca-file", 1),
+    tls("ca-ignore-err", 1),
+    tls("ca-sign-file", 1),
+    tls("ca-sign-pass", 1),
+    tls("ca-verify-file", 1),
+    tls("ciphers", 1),
+    tls("ciphersuites", 1),
+    tls("client-sigalgs", 1),
+    tls("crl-file", 1),
+    tls("crt", 1),
+    tls("crt-ignore-err", 1),
+    tls("crt-list", 1),
+    tls("curves", 1),
+    tls("default-crt", 1),
+    tls("ecdhe", 1),
+    tls("force-sslv3", 0),
+    tls("force-tlsv10", 0),
+    tls("force-tlsv11", 0),
+    tls("force-tlsv12", 0),
+    tls("force-tlsv13", 0),
+    tls("generate-certificates", 0),
+    tls("ktls", 1),
+    tls("no-alpn", 0),
+    tls("no-ca-names", 0),
+    tls("no-sslv3", 0),
+    tls("no-strict-sni", 0),
+    tls("no-tls-tickets", 0),
+    tls("no-tlsv10", 0),
+    tls("no-tlsv11", 0),
+    tls("no-tlsv12", 0),
+    tls("no-tlsv13", 0),
+    tls("npn", 1),
+    tls("prefer-client-ciphers", 0),
+    tls("sigalgs", 1),
+    tls("ssl-max-ver", 1),
+    tls("ssl-min-ver", 1),
+    tls("strict-sni", 1),
+    tls("tls-ticket-keys", 1),
+    tls("tls-tickets", 0),
+    tls("verify", 1),
 ];
 
 fn flag(field: &mut bool) -> Result<(), String> {
@@ -201,7 +354,8 @@ fn text(field: &mut Option<Box<str>>, word: &Word) -> Result<(), String> {
 fn number(word: &Word) -> Result<i64, String> {
     let text = word.text();
     let hex = text.strip_prefix("0x").map(|digits| i64::from_str_radix(digits, 16).ok());
-    hex.unwrap_or_else(|| units::strict(text)).ok_or_else(|| format!("expects an integer argument, found '{word}'"))
+    hex.unwrap_or_else(|| units::strict(text))
+        .ok_or_else(|| format!("expects an integer argument, found '{word}'"))
 }
 
 fn positive(word: &Word) -> Result<i64, String> {
@@ -255,34 +409,34 @@ fn thread(bind: &mut BindDraft, word: &Word, _: &mut Statement<'_>) -> Result<()
     Ok(())
 }
 
-const WANTS: Wants =
-    Wants { port: true, port_allowed: true, range: true, offset: false, names: true, descriptors: true };
-
 /// The most addresses that one word may stand for.
 const MOST: usize = 65_536;
 
 /// Addresses of one word: a list between commas, each perhaps with a range of ports.
 pub(crate) fn addresses(text: &str) -> Result<Vec<Listen>, String> {
     let mut out = Vec::new();
-    for part in text.split(',') {
-        match address::parse(part, WANTS)? {
-            Address::Inet { udp: true, .. } => return Err(format!("datagram address '{part}' not permitted here")),
-            Address::Inet { host, port, .. } => {
-                let ip = match &host {
-                    address::Host::Name(name) => resolve::host(name),
-                    other => other.bind_ip(),
+    for address in addr::parse_list(text, Accept::BIND)? {
+        if address.transport == Transport::Quic || address.mptcp {
+            return Err(format!("QUIC and MPTCP are not supported yet by Harrier (planned) in '{text}'"));
+        }
+        match address.host {
+            Host::Ip(_) | Host::Name(..) => {
+                let ip = resolve::ip(&address.host).ok_or_else(|| format!("invalid address in '{text}'"))?;
+                let (from, to) = match address.ports {
+                    Ports::One(port) => (port, port),
+                    Ports::Range(from, to) => (from, to),
+                    Ports::Missing | Ports::Offset(_) => {
+                        return Err(format!("missing port specification in '{text}'"));
+                    }
                 };
-                let ip = ip.ok_or_else(|| format!("invalid address: '{part}' in '{text}'"))?;
-                let Port::Range(from, to) = port else { return Err(format!("missing port specification in '{part}'")) };
                 out.extend((from..=to).map(|port| Listen::Tcp(SocketAddr::new(ip, port))));
             }
-            Address::Unix(path) => out.push(Listen::Unix(path)),
-            Address::Abns(name) => out.push(Listen::Abns(name)),
-            Address::Abnsz(name) => out.push(Listen::Abnsz(name)),
-            Address::Fd(fd) => out.push(Listen::Fd(fd)),
-            Address::SockPair(fd) => out.push(Listen::SockPair(fd)),
-            Address::Ring(_) => return Err(format!("invalid address: '{part}' in '{text}'")),
-            Address::Later(what) => return Err(format!("'{what}' is not supported yet by Harrier (planned)")),
+            Host::Unix(path) => out.push(Listen::Unix(path.into_bytes().into())),
+            Host::Abstract(name) => out.push(Listen::Abns(name.into_bytes().into())),
+            Host::AbstractZero(name) => out.push(Listen::Abnsz(name.into_bytes().into())),
+            Host::Fd(fd) => out.push(Listen::Fd(fd)),
+            Host::SockPair(fd) => out.push(Listen::SockPair(fd)),
+            Host::Reverse(_) => return Err("reverse HTTP is not supported yet by Harrier (planned)".into()),
         }
         if out.len() > MOST {
             return Err(format!("too many addresses in '{text}'"));
@@ -328,7 +482,9 @@ pub(crate) fn line(s: &mut Statement<'_>, missing: &str) -> Step<BindDraft> {
 pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
     while let Some(word) = s.args.next() {
         let label = format!("'{} {}' in section '{}'", s.keyword(), bind.text, s.section);
-        let Some(entry) = KEYWORDS.iter().find(|k| word == k.name) else { return Err(unknown(s, word, &label)) };
+        let Some(entry) = KEYWORDS.iter().find(|k| word == k.name) else {
+            return Err(unknown(s, word, &label));
+        };
         let value = match entry.args {
             0 => word,
             _ => match s.next() {
@@ -337,10 +493,12 @@ pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
             },
         };
         match entry.set {
-            Some(set) => set(bind, value, s)
-                .map_err(|why| Diagnostic::alert(value.span(), format!("{label} : '{}' : {why}", entry.name)))?,
+            Some(set) => set(bind, value, s).map_err(|why| {
+                Diagnostic::alert(value.span(), format!("{label} : '{}' : {why}", entry.name))
+            })?,
             None if entry.tls => {
-                let text = format!("{label} : '{}' has no effect: TLS is not supported yet by Harrier.", entry.name);
+                let text =
+                    format!("{label} : '{}' has no effect: TLS is not supported yet by Harrier.", entry.name);
                 s.notes.warning(word.span(), text);
             }
             None => {
@@ -355,7 +513,9 @@ pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
 fn unknown(s: &Statement<'_>, word: &Word, label: &str) -> Diagnostic {
     if word == "ssl" {
         let text = format!("{label} : 'ssl' is not supported yet by Harrier (planned)");
-        return s.fail_at(word.span(), text).help("terminate TLS in front of Harrier, or listen without it for now");
+        return s
+            .fail_at(word.span(), text)
+            .help("terminate TLS in front of Harrier, or listen without it for now");
     }
     let near = syntax::nearest(word.text(), KEYWORDS.iter().map(|k| k.name));
     let hint = near.map(|n| format!("; did you mean '{n}' maybe ?")).unwrap_or_default();
@@ -371,4 +531,3 @@ pub(crate) fn mask(sets: &[(u32, u32)], workers: u32) -> u64 {
     let all = u64::MAX >> (64 - workers.clamp(1, 64));
     if mask & all == all { 0 } else { mask }
 }
-

@@ -88,8 +88,14 @@ pub(crate) enum BalanceDraft {
     Random(u32),
     Source,
     Uri(balance::key::UriParams),
-    UrlParam { name: Box<[u8]>, check_post: bool },
-    Header { name: Box<[u8]>, domain_only: bool },
+    UrlParam {
+        name: Box<[u8]>,
+        check_post: bool,
+    },
+    Header {
+        name: Box<[u8]>,
+        domain_only: bool,
+    },
     RdpCookie(Box<[u8]>),
     Hash(Deferred),
     Sticky,

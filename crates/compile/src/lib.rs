@@ -1,2 +1,108 @@
-//! Floor 5: from the tree to a Program: one table of keywords a section.
+//! Floor 5: from the tree of a configuration to the [`Program`] that runs.
+//!
+//! Two passes, because rules may name what stands below them. The first goes through the sections in order and turns
+//! each line into settings of a draft by the entry of its keyword (`global`, `proxy`, `bind`, `server`: plain tables).
+//! The second (`assemble`) knows all proxies and servers, gives them their place in the live world, parses rules and
+//! expressions, and checks what only the whole can show.
+//!
+//! Every complaint is a [`syntax::Diagnostic`] in HAProxy's words; a line that is wrong costs that line, and all wrong
+//! lines are reported in one run.
 #![forbid(unsafe_code)]
+
+mod assemble;
+mod bind;
+mod check;
+mod draft;
+mod global;
+mod keyword;
+mod log;
+pub mod logformats;
+mod names;
+mod proxy;
+mod resolve;
+mod sections;
+mod server;
+mod statement;
+mod units;
+pub mod users;
+
+use std::sync::Arc;
+
+use lang::Registry;
+use model::World;
+use program::Program;
+use syntax::{Diagnostics, Reading};
+
+pub use keyword::Places;
+
+/// What the compiler has to know of the machine and the command line.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// File descriptors that the process may have at most (the hard limit).
+    pub fd_limit: u64,
+    /// Processors that the process may run on.
+    pub processors: usize,
+    /// `-m`, `-n`: `maxconn` of the command line takes precedence.
+    pub maxconn: Option<u32>,
+    /// `-L`: name of this peer.
+    pub localpeer: Option<Box<str>>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { fd_limit: 1024, processors: 1, maxconn: None, localpeer: None }
+    }
+}
+
+/// What came out.
+pub struct Outcome {
+    /// The program; `None` when the configuration can't be used.
+    pub program: Option<Program>,
+    /// All complaints, those of reading included, in the order of the files.
+    pub diagnostics: Diagnostics,
+    /// At least one listener would be started. Without any, HAProxy exits with status 2 instead of starting.
+    pub has_listener: bool,
+    /// `zero-warning` stands in the configuration: warnings are fatal.
+    pub zero_warning: bool,
+    /// `daemon`, `master-worker`: how the process shall start, known even when the rest is wrong.
+    pub daemon: bool,
+    /// See `daemon`.
+    pub master_worker: bool,
+}
+
+/// The number of workers that a configuration asks for (`nbthread`): the world needs it before anything is compiled.
+/// Without the keyword it is the number of processors; at most 64.
+pub fn workers(reading: &Reading, options: &Options) -> usize {
+    let lines = reading.tree.with_word("global").flat_map(|(_, section)| &section.lines);
+    let given = lines.filter(|line| line.keyword() == "nbthread").last();
+    let given = given.and_then(|line| line.args().first()?.text().parse::<usize>().ok()).filter(|n| *n > 0);
+    given.unwrap_or(options.processors).clamp(1, global::limits::MAX_THREADS as usize)
+}
+
+/// Compiles what was read. `world` must have been made for [`workers`] of the same reading.
+pub fn compile(reading: Reading, registry: &Registry, world: Arc<World>, options: &Options) -> Outcome {
+    let Reading { tree, sources, environment, diagnostics } = reading;
+    let mut notes = diagnostics;
+    let drafts = sections::read(&tree, &sources, registry, &mut notes);
+    let mut outcome = Outcome {
+        program: None,
+        diagnostics: Diagnostics::new(),
+        has_listener: drafts.proxies.iter().any(|p| !p.disabled && !p.binds.is_empty()),
+        zero_warning: drafts.global.zero_warning,
+        daemon: drafts.global.daemon,
+        master_worker: drafts.global.master_worker,
+    };
+    // A second pass over half a configuration would complain about what the first could not read.
+    if !notes.has_errors() {
+        let ground =
+            assemble::Ground { tree: &tree, sources: &sources, registry, options, world, environment };
+        let program = assemble::program(drafts, ground, &mut notes);
+        outcome.program = program.filter(|_| !notes.has_errors());
+    }
+    notes.sort();
+    outcome.diagnostics = notes;
+    outcome
+}
+
+#[cfg(test)]
+mod tests;

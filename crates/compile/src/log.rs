@@ -4,17 +4,18 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use program::log::{Format, Sampling, Sink, Target};
+use syntax::addr::{self, Accept, Address, Host, Ports, Transport};
 use syntax::{Modifier, Word};
 
-use crate::address::{self, Address, Host, Port, Wants};
 use crate::draft::Named;
 use crate::statement::{Statement, Step};
 use crate::units;
 
 /// The names of facilities in the order of their numbers.
 pub(crate) const FACILITIES: &[&str] = &[
-    "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "auth2", "ftp", "ntp", "audit",
-    "alert", "cron2", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7",
+    "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "auth2", "ftp", "ntp",
+    "audit", "alert", "cron2", "local0", "local1", "local2", "local3", "local4", "local5", "local6",
+    "local7",
 ];
 
 /// The names of levels in the order of their numbers.
@@ -99,7 +100,11 @@ fn target(s: &mut Statement<'_>) -> Step<TargetDraft> {
             "len" => out.len = length(s)?,
             "format" => out.format = Some(framing(s)?),
             "sample" => out.sample = Some(Arc::new(sampling(s)?)),
-            "profile" => return Err(s.fail_at(s.args.here(), "'log-profile' is not supported yet by Harrier (planned)")),
+            "profile" => {
+                return Err(
+                    s.fail_at(s.args.here(), "'log-profile' is not supported yet by Harrier (planned)")
+                );
+            }
             _ => break,
         }
     }
@@ -107,8 +112,8 @@ fn target(s: &mut Statement<'_>) -> Step<TargetDraft> {
     out.facility = index(FACILITIES, facility)
         .ok_or_else(|| s.fail(format!("log : unknown log facility '{facility}'")))?;
     if let Some(level) = s.next() {
-        out.max_level =
-            index(LEVELS, level).ok_or_else(|| s.fail(format!("log : unknown optional log level '{level}'")))?;
+        out.max_level = index(LEVELS, level)
+            .ok_or_else(|| s.fail(format!("log : unknown optional log level '{level}'")))?;
     }
     if let Some(level) = s.next() {
         out.min_level = index(LEVELS, level)
@@ -147,7 +152,8 @@ fn sampling(s: &mut Statement<'_>) -> Step<Sampling> {
     s.next();
     let word = s.word("log : 'sample' expects <ranges>:<size>")?;
     let bad = |why: &str| s.fail(format!("log : {why} in '{word}'"));
-    let (ranges, size) = word.text().split_once(':').ok_or_else(|| bad("missing ':' before the sample size"))?;
+    let (ranges, size) =
+        word.text().split_once(':').ok_or_else(|| bad("missing ':' before the sample size"))?;
     let size: u32 = size.parse().ok().filter(|n| *n > 0).ok_or_else(|| bad("invalid sample size"))?;
     let mut out = Sampling { size, ..Sampling::default() };
     for range in ranges.split(',') {
@@ -164,9 +170,6 @@ fn sampling(s: &mut Statement<'_>) -> Step<Sampling> {
     Ok(out)
 }
 
-const WANTS: Wants =
-    Wants { port: false, port_allowed: true, range: false, offset: false, names: true, descriptors: true };
-
 fn sink(s: &Statement<'_>, word: &Word) -> Step<SinkDraft> {
     let later = |what: &str| s.fail(format!("'{what}' is not supported yet by Harrier (planned)"));
     let text = match word.text() {
@@ -177,31 +180,31 @@ fn sink(s: &Statement<'_>, word: &Word) -> Step<SinkDraft> {
     if text.starts_with("backend@") {
         return Err(later("log backends"));
     }
-    if ["tcp@", "tcp4@", "tcp6@", "uxst@"].iter().any(|p| text.starts_with(p)) {
+    if let Some(name) = text.strip_prefix("ring@") {
+        return Ok(SinkDraft::Ring(Named { name: name.into(), span: word.span() }));
+    }
+    let address = addr::parse(text, Accept::LOG).map_err(|why| s.fail(format!("log : {why}")))?;
+    if address.transport != Transport::Datagram {
         return Err(later("log targets over streams"));
     }
-    let address = address::parse(text, WANTS).map_err(|why| s.fail(format!("log : {why}")))?;
-    Ok(SinkDraft::Known(match address {
-        Address::Inet { host, port, .. } => Sink::Udp(socket(s, word, &host, port)?),
-        Address::Unix(path) => Sink::Unix(path),
-        Address::Abns(name) | Address::Abnsz(name) => Sink::Abstract(name),
-        Address::Fd(fd) => Sink::Fd(fd),
-        Address::Ring(name) => return Ok(SinkDraft::Ring(Named { name, span: word.span() })),
-        Address::SockPair(_) | Address::Later(_) => return Err(s.fail(format!("log : invalid address '{word}'"))),
+    Ok(SinkDraft::Known(match address.host {
+        Host::Ip(_) | Host::Name(..) => Sink::Udp(socket(s, word, &address)?),
+        Host::Unix(path) => Sink::Unix(path.into_bytes().into()),
+        Host::Abstract(name) | Host::AbstractZero(name) => Sink::Abstract(name.into_bytes().into()),
+        Host::Fd(fd) => Sink::Fd(fd),
+        Host::SockPair(_) | Host::Reverse(_) => return Err(s.fail(format!("log : invalid address '{word}'"))),
     }))
 }
 
-fn socket(s: &Statement<'_>, word: &Word, host: &Host, port: Port) -> Step<SocketAddr> {
-    let port = match port {
-        Port::Range(from, _) if from > 0 => from,
+/// No address is the machine itself, no port is that of syslog.
+fn socket(s: &Statement<'_>, word: &Word, address: &Address) -> Step<SocketAddr> {
+    let port = match address.ports {
+        Ports::One(port) if port > 0 => port,
         _ => 514,
     };
-    let ip = match host {
-        Host::Ip(ip) => Some(*ip),
-        Host::Any { .. } => Some(IpAddr::from([127, 0, 0, 1])),
-        Host::Name(name) => crate::resolve::host(name),
-    };
+    let ip = crate::resolve::ip(&address.host);
     let ip = ip.ok_or_else(|| s.fail(format!("log : could not resolve address '{word}'")))?;
+    let ip = if ip.is_unspecified() { IpAddr::from([127, 0, 0, 1]) } else { ip };
     Ok(SocketAddr::new(ip, port))
 }
 

@@ -2,10 +2,27 @@
 
 use std::net::{IpAddr, ToSocketAddrs};
 
+use syntax::addr::{Family, Host};
+
+/// The address of a host, looked up if it is a name; nothing for what is no Internet host.
+pub(crate) fn ip(address: &Host) -> Option<IpAddr> {
+    match address {
+        Host::Ip(ip) => Some(*ip),
+        Host::Name(name, Family::Any) => host(name),
+        Host::Name(name, Family::V4) => all(name).into_iter().find(IpAddr::is_ipv4),
+        Host::Name(name, Family::V6) => all(name).into_iter().find(IpAddr::is_ipv6),
+        _ => None,
+    }
+}
+
 /// The address of a host name by the system's resolver; IPv4 before IPv6.
 pub(crate) fn host(name: &str) -> Option<IpAddr> {
-    let found: Vec<IpAddr> = (name, 0).to_socket_addrs().ok()?.map(|a| a.ip()).collect();
+    let found = all(name);
     found.iter().find(|ip| ip.is_ipv4()).or(found.first()).copied()
+}
+
+fn all(name: &str) -> Vec<IpAddr> {
+    (name, 0).to_socket_addrs().map(|found| found.map(|a| a.ip()).collect()).unwrap_or_default()
 }
 
 /// The number of a user, from the system's table.

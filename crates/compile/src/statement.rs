@@ -23,8 +23,6 @@ pub(crate) type Step<T = ()> = Result<T, Diagnostic>;
 pub(crate) struct Surroundings<'c> {
     pub sources: &'c syntax::Sources,
     pub registry: &'c lang::Registry,
-    /// `default-path` and the file at hand are already taken into account by whoever reads files.
-    pub experimental: bool,
 }
 
 /// A statement being understood.
@@ -54,9 +52,15 @@ impl<'c> Statement<'c> {
         self.line.modifier() != Modifier::Set
     }
 
+    /// The word eaten last; the keyword before any argument.
+    pub fn eaten(&self) -> &'c Word {
+        let before = self.args.position().saturating_sub(1);
+        self.line.words().get(before).unwrap_or(self.line.keyword())
+    }
+
     /// An error at the word eaten last.
     pub fn fail(&self, text: impl Into<String>) -> Diagnostic {
-        Diagnostic::alert(self.args.last().map_or(self.line.span(), Word::span), text)
+        Diagnostic::alert(self.eaten().span(), text)
     }
 
     /// An error at a span.
@@ -66,7 +70,7 @@ impl<'c> Statement<'c> {
 
     /// A warning at the word eaten last.
     pub fn warn(&mut self, text: impl Into<String>) {
-        let span = self.args.last().map_or(self.line.span(), Word::span);
+        let span = self.eaten().span();
         self.notes.push(Diagnostic::warning(span, text));
     }
 
@@ -113,7 +117,8 @@ impl<'c> Statement<'c> {
     /// A number as HAProxy reads it, with a warning for what is none.
     pub fn lenient(&mut self, word: &Word) -> i64 {
         if units::strict(word.text()).is_none() {
-            let text = format!("'{}' : '{word}' is not a number, only its leading digits count.", self.keyword());
+            let text =
+                format!("'{}' : '{word}' is not a number, only its leading digits count.", self.keyword());
             self.notes.push(Diagnostic::new(Level::Diag, word.span(), text));
         }
         units::lenient(word.text())
@@ -162,7 +167,8 @@ impl<'c> Statement<'c> {
     pub fn plain_time(&mut self) -> Step<Duration> {
         let name = self.keyword();
         let word = self.word(format!("'{name}' expects <time> as argument.\n"))?;
-        let ms = self.millis(word, name, |c| format!("unexpected character '{c}' in argument to <{name}>.\n"))?;
+        let ms =
+            self.millis(word, name, |c| format!("unexpected character '{c}' in argument to <{name}>.\n"))?;
         self.end()?;
         Ok(Duration::from_millis(ms))
     }

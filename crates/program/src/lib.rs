@@ -19,6 +19,7 @@ pub mod proxy;
 pub mod server;
 pub mod stats;
 pub mod timeouts;
+pub mod vars;
 
 use std::sync::Arc;
 
@@ -43,6 +44,10 @@ pub struct Program {
     pub files: Vec<Box<str>>,
     /// Named rings.
     pub rings: Vec<log::Ring>,
+    /// Slots of variables by name.
+    pub vars: vars::VarNames,
+    /// Maps and ACL files, for the runtime API.
+    pub patterns: pattern::Catalog,
 }
 
 impl Program {

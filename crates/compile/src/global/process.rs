@@ -14,122 +14,274 @@ use crate::{bind, log, resolve, units};
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry("busy-polling", |s, g| flag(s, |on| g.busy_polling = on), "Poll without sleeping.", "busy-polling"),
-    entry("chroot", |s, g| {
-        let word = s.word("'chroot' expects a directory as an argument.\n")?;
-        g.chroot = Some(word.text().into());
-        s.end()
-    }, "Root directory after start.", "chroot /var/empty"),
-    entry("close-spread-time", |s, g| {
-        if s.peek() == "infinite" {
-            s.next();
-            g.close_spread_time = Some(Duration::MAX);
-            return s.end();
-        }
-        s.plain_time().map(|d| g.close_spread_time = Some(d))
-    }, "Time over which idle connections are closed on a soft stop.", "close-spread-time 5s"),
-    entry("daemon", |s, g| flag(s, |on| g.daemon = on), "Go to the background.", "daemon"),
-    entry("description", |s, g| {
-        let words = s.args.eat_rest();
-        if words.is_empty() {
-            return Err(tight(s.fail("'description' expects a string argument.")));
-        }
-        g.description = Some(join(words).into());
-        Ok(())
-    }, "Text shown by the statistics.", "description edge of site one"),
-    entry("external-check", |s, g| {
-        match s.peek() {
-            "" | "preserve-env" => {}
-            other => {
-                let text = format!("'external-check' only supports 'preserve-env' as an argument, found '{other}'.");
-                return Err(s.fail_at(s.args.here(), text));
-            }
-        }
-        g.external_check = true;
-        Ok(())
-    }, "Allow health checks that run programs.", "external-check"),
-    entry("gid", |s, g| number_of(s, "group").map(|n| g.gid = n), "Group number to run as.", "gid 65534"),
-    entry("grace", |s, g| s.plain_time().map(|d| g.grace = Some(d)), "Time between the soft-stop signal and its effect.", "grace 10s"),
-    entry("group", |s, g| {
-        let word = s.word("'group' expects a group name as argument")?;
-        g.gid = Some(resolve::group(word.text()).ok_or_else(|| s.fail(format!("cannot find group id for '{word}' (0:Success)")))?);
-        s.end()
-    }, "Group name to run as.", "group root"),
-    entry("h1-accept-payload-with-any-method", |s, g| flag(s, |on| g.h1_any_payload = on), "Accept a body on any method.", "h1-accept-payload-with-any-method"),
-    entry("h1-case-adjust", case_adjust, "Case of a header name towards old applications.", "h1-case-adjust content-length Content-Length"),
-    entry("h1-case-adjust-file", |s, g| {
-        let word = s.word("'h1-case-adjust-file' expects a file path as argument.")?;
-        g.case_adjust_file = Some((PathBuf::from(word.text()), word.span()));
-        s.end()
-    }, "File of 'h1-case-adjust' pairs.", ""),
-    entry("h1-do-not-close-on-insecure-transfer-encoding", |s, g| flag(s, |on| g.h1_keep_insecure_te = on), "Keep connections with an ambiguous length.", "h1-do-not-close-on-insecure-transfer-encoding"),
-    entry("hard-stop-after", |s, g| s.plain_time().map(|d| g.hard_stop_after = Some(d)), "Longest soft stop.", "hard-stop-after 30s"),
-    entry("http-err-codes", |s, g| codes(s, |g: &mut GlobalDraft| &mut g.err_codes, g), "Statuses counted as errors.", "http-err-codes 400-499 -404"),
-    entry("http-fail-codes", |s, g| codes(s, |g: &mut GlobalDraft| &mut g.fail_codes, g), "Statuses counted as failures.", "http-fail-codes 500-599"),
-    entry("insecure-fork-wanted", |s, g| flag(s, |on| g.insecure_fork_wanted = on), "Allow running other programs.", "insecure-fork-wanted"),
-    entry("localpeer", |s, g| {
-        g.localpeer = Some(s.word("'localpeer' expects a name as an argument.\n")?.text().into());
-        s.end()
-    }, "Name of this peer.", "localpeer one"),
-    entry("log", |s, g| log::line(s, &mut g.log, true), "A target of log lines.", "log 127.0.0.1:514 local0"),
-    entry("log-send-hostname", |s, g| {
-        g.log_hostname = Some(match s.next() {
-            Some(word) => word.text().into(),
-            None => hostname(),
-        });
-        s.end()
-    }, "Host name in log lines.", "log-send-hostname one"),
-    entry("log-tag", |s, g| {
-        g.log_tag = Some(s.word("'log-tag' expects a tag for use in syslog.")?.text().into());
-        s.end()
-    }, "Program name in log lines.", "log-tag edge"),
-    entry("master-worker", |s, g| {
-        match s.peek() {
-            "" => {}
-            "no-exit-on-failure" => drop(s.next()),
-            _ => {
+    entry(
+        "chroot",
+        |s, g| {
+            let word = s.word("'chroot' expects a directory as an argument.\n")?;
+            g.chroot = Some(word.text().into());
+            s.end()
+        },
+        "Root directory after start.",
+        "chroot /var/empty",
+    ),
+    entry(
+        "close-spread-time",
+        |s, g| {
+            if s.peek() == "infinite" {
                 s.next();
-                return Err(s.fail("'master-worker' only supports 'no-exit-on-failure' option"));
+                g.close_spread_time = Some(Duration::MAX);
+                return s.end();
             }
-        }
-        g.master_worker = true;
-        s.end()
-    }, "A master process watches over the workers.", "master-worker"),
-    entry("mworker-max-reloads", |s, _| s.integer("'mworker-max-reloads' expects an integer argument.").map(drop), "Reloads an old worker survives.", "mworker-max-reloads 5"),
-    entry("node", |s, g| {
-        const TEXT: &str = "'node' requires valid node name - non-empty string with digits(0-9), letters(A-Z, a-z), dot(.), hyphen(-) or underscode(_).";
-        let valid = |w: &&Word| w.bytes().iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
-        let word = s.next().filter(valid).ok_or_else(|| tight(s.fail(TEXT)))?;
-        g.node = Some(word.text().into());
-        s.end()
-    }, "Name of this machine.", "node one"),
-    entry("pidfile", |s, g| {
-        g.pidfile = Some(s.word("'pidfile' expects a file name as an argument.")?.text().into());
-        s.end()
-    }, "File for the process number.", "pidfile /run/one.pid"),
-    entry("presetenv", |_, _| Ok(()), "Set a variable unless it is set; done while reading.", "presetenv A b"),
+            s.plain_time().map(|d| g.close_spread_time = Some(d))
+        },
+        "Time over which idle connections are closed on a soft stop.",
+        "close-spread-time 5s",
+    ),
+    entry("daemon", |s, g| flag(s, |on| g.daemon = on), "Go to the background.", "daemon"),
+    entry(
+        "description",
+        |s, g| {
+            let words = s.args.eat_rest();
+            if words.is_empty() {
+                return Err(tight(s.fail("'description' expects a string argument.")));
+            }
+            g.description = Some(join(words).into());
+            Ok(())
+        },
+        "Text shown by the statistics.",
+        "description edge of site one",
+    ),
+    entry(
+        "external-check",
+        |s, g| {
+            match s.peek() {
+                "" | "preserve-env" => {}
+                other => {
+                    let text = format!(
+                        "'external-check' only supports 'preserve-env' as an argument, found '{other}'."
+                    );
+                    return Err(s.fail_at(s.args.here(), text));
+                }
+            }
+            g.external_check = true;
+            Ok(())
+        },
+        "Allow health checks that run programs.",
+        "external-check",
+    ),
+    entry("gid", |s, g| number_of(s, "group").map(|n| g.gid = n), "Group number to run as.", "gid 65534"),
+    entry(
+        "grace",
+        |s, g| s.plain_time().map(|d| g.grace = Some(d)),
+        "Time between the soft-stop signal and its effect.",
+        "grace 10s",
+    ),
+    entry(
+        "group",
+        |s, g| {
+            let word = s.word("'group' expects a group name as argument")?;
+            g.gid = Some(
+                resolve::group(word.text())
+                    .ok_or_else(|| s.fail(format!("cannot find group id for '{word}' (0:Success)")))?,
+            );
+            s.end()
+        },
+        "Group name to run as.",
+        "group root",
+    ),
+    entry(
+        "h1-accept-payload-with-any-method",
+        |s, g| flag(s, |on| g.h1_any_payload = on),
+        "Accept a body on any method.",
+        "h1-accept-payload-with-any-method",
+    ),
+    entry(
+        "h1-case-adjust",
+        case_adjust,
+        "Case of a header name towards old applications.",
+        "h1-case-adjust content-length Content-Length",
+    ),
+    entry(
+        "h1-case-adjust-file",
+        |s, g| {
+            let word = s.word("'h1-case-adjust-file' expects a file path as argument.")?;
+            g.case_adjust_file = Some((PathBuf::from(word.text()), word.span()));
+            s.end()
+        },
+        "File of 'h1-case-adjust' pairs.",
+        "",
+    ),
+    entry(
+        "h1-do-not-close-on-insecure-transfer-encoding",
+        |s, g| flag(s, |on| g.h1_keep_insecure_te = on),
+        "Keep connections with an ambiguous length.",
+        "h1-do-not-close-on-insecure-transfer-encoding",
+    ),
+    entry(
+        "hard-stop-after",
+        |s, g| s.plain_time().map(|d| g.hard_stop_after = Some(d)),
+        "Longest soft stop.",
+        "hard-stop-after 30s",
+    ),
+    entry(
+        "http-err-codes",
+        |s, g| codes(s, |g: &mut GlobalDraft| &mut g.err_codes, g),
+        "Statuses counted as errors.",
+        "http-err-codes 400-499 -404",
+    ),
+    entry(
+        "http-fail-codes",
+        |s, g| codes(s, |g: &mut GlobalDraft| &mut g.fail_codes, g),
+        "Statuses counted as failures.",
+        "http-fail-codes 500-599",
+    ),
+    entry(
+        "insecure-fork-wanted",
+        |s, g| flag(s, |on| g.insecure_fork_wanted = on),
+        "Allow running other programs.",
+        "insecure-fork-wanted",
+    ),
+    entry(
+        "localpeer",
+        |s, g| {
+            g.localpeer = Some(s.word("'localpeer' expects a name as an argument.\n")?.text().into());
+            s.end()
+        },
+        "Name of this peer.",
+        "localpeer one",
+    ),
+    entry("log", |s, g| log::line(s, &mut g.log, true), "A target of log lines.", "log 127.0.0.1:514 local0"),
+    entry(
+        "log-send-hostname",
+        |s, g| {
+            g.log_hostname = Some(match s.next() {
+                Some(word) => word.text().into(),
+                None => hostname(),
+            });
+            s.end()
+        },
+        "Host name in log lines.",
+        "log-send-hostname one",
+    ),
+    entry(
+        "log-tag",
+        |s, g| {
+            g.log_tag = Some(s.word("'log-tag' expects a tag for use in syslog.")?.text().into());
+            s.end()
+        },
+        "Program name in log lines.",
+        "log-tag edge",
+    ),
+    entry(
+        "master-worker",
+        |s, g| {
+            match s.peek() {
+                "" => {}
+                "no-exit-on-failure" => drop(s.next()),
+                _ => {
+                    s.next();
+                    return Err(s.fail("'master-worker' only supports 'no-exit-on-failure' option"));
+                }
+            }
+            g.master_worker = true;
+            s.end()
+        },
+        "A master process watches over the workers.",
+        "master-worker",
+    ),
+    entry(
+        "mworker-max-reloads",
+        |s, _| s.integer("'mworker-max-reloads' expects an integer argument.").map(drop),
+        "Reloads an old worker survives.",
+        "mworker-max-reloads 5",
+    ),
+    entry(
+        "node",
+        |s, g| {
+            const TEXT: &str = "'node' requires valid node name - non-empty string with digits(0-9), letters(A-Z, a-z), dot(.), hyphen(-) or underscode(_).";
+            let valid = |w: &&Word| {
+                w.bytes().iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
+            };
+            let word = s.next().filter(valid).ok_or_else(|| tight(s.fail(TEXT)))?;
+            g.node = Some(word.text().into());
+            s.end()
+        },
+        "Name of this machine.",
+        "node one",
+    ),
+    entry(
+        "pidfile",
+        |s, g| {
+            g.pidfile = Some(s.word("'pidfile' expects a file name as an argument.")?.text().into());
+            s.end()
+        },
+        "File for the process number.",
+        "pidfile /run/one.pid",
+    ),
+    entry(
+        "presetenv",
+        |_, _| Ok(()),
+        "Set a variable unless it is set; done while reading.",
+        "presetenv A b",
+    ),
     entry("resetenv", |_, _| Ok(()), "Keep only these variables; done while reading.", "resetenv PATH"),
     entry("setenv", |_, _| Ok(()), "Set a variable; done while reading.", "setenv A b"),
     entry("unsetenv", |_, _| Ok(()), "Remove a variable; done while reading.", "unsetenv A"),
-    entry("server-state-base", |s, g| {
-        g.server_state_base = Some(s.word("'server-state-base' expect one argument: a directory path.")?.text().into());
-        s.end()
-    }, "Folder of server state files.", "server-state-base /var/lib"),
-    entry("server-state-file", |s, g| {
-        g.server_state_file = Some(s.word("'server-state-file' expect one argument: a file path.")?.text().into());
-        s.end()
-    }, "File of the states of all servers.", "server-state-file one"),
+    entry(
+        "server-state-base",
+        |s, g| {
+            g.server_state_base =
+                Some(s.word("'server-state-base' expect one argument: a directory path.")?.text().into());
+            s.end()
+        },
+        "Folder of server state files.",
+        "server-state-base /var/lib",
+    ),
+    entry(
+        "server-state-file",
+        |s, g| {
+            g.server_state_file =
+                Some(s.word("'server-state-file' expect one argument: a file path.")?.text().into());
+            s.end()
+        },
+        "File of the states of all servers.",
+        "server-state-file one",
+    ),
     entry("set-dumpable", |s, g| flag(s, |on| g.set_dumpable = on), "Allow core files.", "set-dumpable"),
-    entry("set-var", |s, g| variable(s, g), "A variable of the process from an expression.", "set-var proc.a str(x)"),
-    entry("set-var-fmt", |s, g| variable(s, g), "A variable of the process from a format.", "set-var-fmt proc.a x"),
+    entry(
+        "set-var",
+        |s, g| variable(s, g),
+        "A variable of the process from an expression.",
+        "set-var proc.a str(x)",
+    ),
+    entry(
+        "set-var-fmt",
+        |s, g| variable(s, g),
+        "A variable of the process from a format.",
+        "set-var-fmt proc.a x",
+    ),
     entry("stats", stats, "The runtime API's sockets and limits.", "stats timeout 30s"),
-    entry("strict-limits", |s, g| flag(s, |on| g.strict_limits = on), "Fail when limits can't be set.", "strict-limits"),
+    entry(
+        "strict-limits",
+        |s, g| flag(s, |on| g.strict_limits = on),
+        "Fail when limits can't be set.",
+        "strict-limits",
+    ),
     entry("uid", |s, g| number_of(s, "user").map(|n| g.uid = n), "User number to run as.", "uid 65534"),
     entry("unix-bind", unix_bind, "Rights of Unix sockets.", "unix-bind mode 600"),
-    entry("user", |s, g| {
-        let word = s.word("'user' expects a user name as argument")?;
-        g.uid = Some(resolve::user(word.text()).ok_or_else(|| s.fail(format!("cannot find user id for '{word}' (0:Success)")))?);
-        s.end()
-    }, "User name to run as.", "user root"),
+    entry(
+        "user",
+        |s, g| {
+            let word = s.word("'user' expects a user name as argument")?;
+            g.uid = Some(
+                resolve::user(word.text())
+                    .ok_or_else(|| s.fail(format!("cannot find user id for '{word}' (0:Success)")))?,
+            );
+            s.end()
+        },
+        "User name to run as.",
+        "user root",
+    ),
     entry("zero-warning", |s, g| flag(s, |on| g.zero_warning = on), "Warnings are errors.", ""),
 ];
 
@@ -176,11 +328,7 @@ fn case_adjust(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
 }
 
 /// `[+-]low[-high][,...]` in one or several words. A first range without sign replaces what was there.
-fn codes(
-    s: &mut Statement<'_>,
-    field: fn(&mut GlobalDraft) -> &mut StatusSet,
-    g: &mut GlobalDraft,
-) -> Step {
+fn codes(s: &mut Statement<'_>, field: fn(&mut GlobalDraft) -> &mut StatusSet, g: &mut GlobalDraft) -> Step {
     let keyword = s.keyword();
     let mut fresh = true;
     while let Some(word) = s.next() {
@@ -192,7 +340,8 @@ fn codes(
             };
             let (low, high) = digits.split_once('-').unwrap_or((digits, digits));
             let parsed = low.parse::<u16>().ok().zip(high.parse::<u16>().ok());
-            let Some((low, high)) = parsed.filter(|(l, h)| (100..=599).contains(l) && l <= h && *h <= 599) else {
+            let Some((low, high)) = parsed.filter(|(l, h)| (100..=599).contains(l) && l <= h && *h <= 599)
+            else {
                 return Err(s.fail(format!("Invalid status codes range '{range}' in '{keyword}' at position {at}. Ranges must be in the form [+-]{{low[-{{high}}]}}[,...].")));
             };
             if sign.is_none() && fresh {
@@ -207,11 +356,14 @@ fn codes(
 
 fn variable(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
     let keyword = s.keyword();
-    let expects = format!("'{keyword}' requires a process-wide variable name ('proc.<name>') and a sample expression.");
+    let expects =
+        format!("'{keyword}' requires a process-wide variable name ('proc.<name>') and a sample expression.");
     let name = s.word(&*expects)?;
     s.word(&*expects)?;
     if !name.text().starts_with("proc.") {
-        let text = format!("'{keyword}': cannot set variable '{name}', only scope 'proc' is permitted in the global section.");
+        let text = format!(
+            "'{keyword}': cannot set variable '{name}', only scope 'proc' is permitted in the global section."
+        );
         return Err(s.fail_at(name.span(), text));
     }
     g.vars.push(s.at);
@@ -231,7 +383,8 @@ fn stats(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
         "timeout" => {
             s.next();
             let word = s.word("'stats timeout' : unexpected character '\0'")?;
-            let ms = s.millis(word, "stats timeout", |c| format!("'stats timeout' : unexpected character '{c}'"))?;
+            let ms =
+                s.millis(word, "stats timeout", |c| format!("'stats timeout' : unexpected character '{c}'"))?;
             if ms == 0 {
                 return Err(s.fail("'stats timeout' expects a positive value"));
             }
@@ -252,12 +405,16 @@ fn stats(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
             s.next();
             match s.next().map_or("", Word::text) {
                 "on" | "off" => Ok(()),
-                other => Err(s.fail(format!("'stats calculate-max-counters' expects 'on' or 'off' (got '{other}')"))),
+                other => Err(
+                    s.fail(format!("'stats calculate-max-counters' expects 'on' or 'off' (got '{other}')"))
+                ),
             }
         }
         "bind-process" => Err(s.fail_at(s.args.here(), "'stats bind-process' is not supported anymore.")),
         other => {
-            let text = format!("'stats' only supports 'socket', 'maxconn', 'bind-process', 'calculate-max-counters'  and 'timeout' (got '{other}')");
+            let text = format!(
+                "'stats' only supports 'socket', 'maxconn', 'bind-process', 'calculate-max-counters'  and 'timeout' (got '{other}')"
+            );
             Err(s.fail_at(s.args.here(), text))
         }
     }
@@ -268,7 +425,10 @@ fn socket(s: &mut Statement<'_>, missing: &str) -> Step<bind::BindDraft> {
     bind::line(s, missing)
 }
 
-fn merge(own: program::listener::UnixRights, shared: program::listener::UnixRights) -> program::listener::UnixRights {
+fn merge(
+    own: program::listener::UnixRights,
+    shared: program::listener::UnixRights,
+) -> program::listener::UnixRights {
     program::listener::UnixRights {
         mode: own.mode.or(shared.mode),
         uid: own.uid.or(shared.uid),
@@ -285,7 +445,9 @@ fn unix_bind(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
             "prefix" => g.unix_prefix = value.bytes().into(),
             "mode" => {
                 let mode = u32::from_str_radix(value.text(), 8);
-                g.unix_bind.mode = Some(mode.map_err(|_| s.fail(format!("'unix-bind mode' expects an octal number, found '{value}'")))?);
+                g.unix_bind.mode = Some(mode.map_err(|_| {
+                    s.fail(format!("'unix-bind mode' expects an octal number, found '{value}'"))
+                })?);
             }
             "uid" => g.unix_bind.uid = Some(clamp(units::lenient(value.text()))),
             "gid" => g.unix_bind.gid = Some(clamp(units::lenient(value.text()))),

@@ -15,24 +15,42 @@ use crate::units;
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     entry("balance", Places::BACK, algorithm, "How a server is chosen.", "balance roundrobin"),
-    entry("hash-type", Places::BACK, hash_type, "How hashes find servers.", "hash-type consistent sdbm avalanche"),
-    entry("hash-balance-factor", Places::ALL, |s, p| {
-        let n = s.integer("'hash-balance-factor' expects an integer argument.")?;
-        if n != 0 && n <= 100 {
-            return Err(s.fail("'hash-balance-factor' must be 0 or greater than 100."));
-        }
-        p.hash_balance_factor = clamp(n);
-        Ok(())
-    }, "Most load of one server, percent of the average.", "hash-balance-factor 150"),
-    entry("hash-preserve-affinity", Places::BACK, |s, p| {
-        p.preserve_affinity = match s.next().map_or("", Word::text) {
-            "always" => Affinity::Always,
-            "maxconn" => Affinity::MaxConn,
-            "maxqueue" => Affinity::MaxQueue,
-            other => return Err(s.fail(format!("'hash-preserve-affinity': unknown keyword '{other}'"))),
-        };
-        Ok(())
-    }, "Whether a full server keeps its hashes.", "hash-preserve-affinity maxconn"),
+    entry(
+        "hash-type",
+        Places::BACK,
+        hash_type,
+        "How hashes find servers.",
+        "hash-type consistent sdbm avalanche",
+    ),
+    entry(
+        "hash-balance-factor",
+        Places::ALL,
+        |s, p| {
+            let n = s.integer("'hash-balance-factor' expects an integer argument.")?;
+            if n != 0 && n <= 100 {
+                return Err(s.fail("'hash-balance-factor' must be 0 or greater than 100."));
+            }
+            p.hash_balance_factor = clamp(n);
+            Ok(())
+        },
+        "Most load of one server, percent of the average.",
+        "hash-balance-factor 150",
+    ),
+    entry(
+        "hash-preserve-affinity",
+        Places::BACK,
+        |s, p| {
+            p.preserve_affinity = match s.next().map_or("", Word::text) {
+                "always" => Affinity::Always,
+                "maxconn" => Affinity::MaxConn,
+                "maxqueue" => Affinity::MaxQueue,
+                other => return Err(s.fail(format!("'hash-preserve-affinity': unknown keyword '{other}'"))),
+            };
+            Ok(())
+        },
+        "Whether a full server keeps its hashes.",
+        "hash-preserve-affinity maxconn",
+    ),
 ];
 
 const ONLY: &str = "balance only supports 'roundrobin', 'static-rr', 'leastconn', 'source', 'uri', 'url_param', 'hash', 'hdr(name)', 'rdp-cookie(name)', 'log-hash' and 'sticky' options.";
@@ -66,7 +84,21 @@ fn algorithm(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         ("rdp-cookie", args) => rdp_cookie(s, args)?,
         ("log-hash", _) => BalanceDraft::LogHash,
         _ => {
-            let near = syntax::nearest(name, ["roundrobin", "static-rr", "leastconn", "source", "uri", "url_param", "hash", "random", "first", "sticky"]);
+            let near = syntax::nearest(
+                name,
+                [
+                    "roundrobin",
+                    "static-rr",
+                    "leastconn",
+                    "source",
+                    "uri",
+                    "url_param",
+                    "hash",
+                    "random",
+                    "first",
+                    "sticky",
+                ],
+            );
             return Err(s.fail(ONLY).meant(near));
         }
     };
@@ -92,7 +124,10 @@ fn uri(s: &mut Statement<'_>) -> Step<UriParams> {
             "len" | "depth" => {
                 let value = s.peek();
                 let n = units::strict(value).filter(|n| *n > 0).ok_or_else(|| {
-                    s.fail_at(s.args.here(), format!("balance uri : '{name}' expects a positive integer (got '{value}')."))
+                    s.fail_at(
+                        s.args.here(),
+                        format!("balance uri : '{name}' expects a positive integer (got '{value}')."),
+                    )
                 })?;
                 s.next();
                 let field = if name == "len" { &mut params.len } else { &mut params.depth };
@@ -101,7 +136,9 @@ fn uri(s: &mut Statement<'_>) -> Step<UriParams> {
             "whole" => params.whole = true,
             "path-only" => params.path_only = true,
             _ => {
-                let text = format!("balance uri only accepts parameters 'len', 'depth', 'path-only', and 'whole' (got '{name}').");
+                let text = format!(
+                    "balance uri only accepts parameters 'len', 'depth', 'path-only', and 'whole' (got '{name}')."
+                );
                 return Err(s.fail(text));
             }
         }
@@ -136,7 +173,8 @@ fn header(s: &mut Statement<'_>, name: &str) -> Step<BalanceDraft> {
         None => false,
         Some("use_domain_only") => true,
         Some(other) => {
-            let text = format!("balance hdr({name}) only accepts 'use_domain_only' modifier (got '{other}').");
+            let text =
+                format!("balance hdr({name}) only accepts 'use_domain_only' modifier (got '{other}').");
             return Err(s.fail(text));
         }
     };
@@ -170,7 +208,9 @@ fn hash_type(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         "wt6" => Function::Wt6,
         "crc32" => Function::Crc32,
         "none" => Function::None,
-        _ => return Err(s.fail("'hash-type' only supports 'sdbm', 'djb2', 'crc32', or 'wt6' hash functions.")),
+        _ => {
+            return Err(s.fail("'hash-type' only supports 'sdbm', 'djb2', 'crc32', or 'wt6' hash functions."));
+        }
     };
     let avalanche = match s.next().map_or("", Word::text) {
         "" => false,

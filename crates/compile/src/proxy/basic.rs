@@ -12,109 +12,277 @@ use crate::{bind, server, units};
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
-    entry("backlog", Places::FRONT, |s, p| s.count("'backlog' expects an integer argument.").map(|n| p.backlog = Some(n).filter(|n| *n > 0)), "Connections that the system may hold for us.", "backlog 1000"),
+    entry(
+        "backlog",
+        Places::FRONT,
+        |s, p| {
+            s.count("'backlog' expects an integer argument.").map(|n| p.backlog = Some(n).filter(|n| *n > 0))
+        },
+        "Connections that the system may hold for us.",
+        "backlog 1000",
+    ),
     entry("be-unpublished", Places::BACK_ONLY, not_yet, "Not built yet.", ""),
-    entry("bind", Places::FRONT_ONLY, |s, p| {
-        let bind = bind::line(s, "'bind' expects {<path>|[addr1]:port1[-end1]}{,[addr]:port[-end]}... as arguments.")?;
-        if let Some(other) = p.binds.iter().find(|o| o.id.is_some() && o.id == bind.id) {
-            let id = bind.id.unwrap_or(0);
-            let (file, line) = &other.settings.place;
-            let text = format!("'bind {}' in section '{}' : 'id' : custom id {id} already used at {file}:{line} ('bind {}')", bind.text, s.section, other.text);
-            return Err(s.fail_at(bind.span, text));
-        }
-        p.binds.push(bind);
-        Ok(())
-    }, "Addresses to listen on.", "bind 127.0.0.1:0"),
-    entry("clitcpka-cnt", Places::FRONT, |s, p| keepalive(s).map(|n| p.options.client_keepalive.get_or_insert_default().count = n), "TCP keep-alive probes to clients.", "clitcpka-cnt 3"),
-    entry("clitcpka-idle", Places::FRONT, |s, p| keepalive_time(s).map(|n| p.options.client_keepalive.get_or_insert_default().idle = n), "Idle time before the first probe.", "clitcpka-idle 10s"),
-    entry("clitcpka-intvl", Places::FRONT, |s, p| keepalive_time(s).map(|n| p.options.client_keepalive.get_or_insert_default().interval = n), "Time between probes.", "clitcpka-intvl 10s"),
-    entry("srvtcpka-cnt", Places::BACK, |s, p| keepalive(s).map(|n| p.options.server_keepalive.get_or_insert_default().count = n), "TCP keep-alive probes to servers.", "srvtcpka-cnt 3"),
-    entry("srvtcpka-idle", Places::BACK, |s, p| keepalive_time(s).map(|n| p.options.server_keepalive.get_or_insert_default().idle = n), "Idle time before the first probe.", "srvtcpka-idle 10s"),
-    entry("srvtcpka-intvl", Places::BACK, |s, p| keepalive_time(s).map(|n| p.options.server_keepalive.get_or_insert_default().interval = n), "Time between probes.", "srvtcpka-intvl 10s"),
-    entry("default-server", Places::ALL, server::default_server, "What servers have in common.", "default-server inter 3s"),
-    entry("default_backend", Places::FRONT, |s, p| {
-        let word = s.word("'default_backend' expects a backend name.")?;
-        p.default_backend = Some(Named { name: word.text().into(), span: word.span() });
-        s.end()
-    }, "Where requests go that no rule sends elsewhere.", ""),
-    entry("description", Places::PROXIES, |s, p| {
-        let words = s.args.eat_rest();
-        if words.is_empty() {
-            return Err(tight(s.fail("'description' expects a string argument.")));
-        }
-        p.description = Some(words.iter().map(Word::text).collect::<Vec<_>>().join(" ").into());
-        Ok(())
-    }, "Text shown by the statistics.", "description what this is"),
+    entry(
+        "bind",
+        Places::FRONT_ONLY,
+        |s, p| {
+            let bind = bind::line(
+                s,
+                "'bind' expects {<path>|[addr1]:port1[-end1]}{,[addr]:port[-end]}... as arguments.",
+            )?;
+            if let Some(other) = p.binds.iter().find(|o| o.id.is_some() && o.id == bind.id) {
+                let id = bind.id.unwrap_or(0);
+                let (file, line) = &other.settings.place;
+                let text = format!(
+                    "'bind {}' in section '{}' : 'id' : custom id {id} already used at {file}:{line} ('bind {}')",
+                    bind.text, s.section, other.text
+                );
+                return Err(s.fail_at(bind.span, text));
+            }
+            p.binds.push(bind);
+            Ok(())
+        },
+        "Addresses to listen on.",
+        "bind 127.0.0.1:0",
+    ),
+    entry(
+        "clitcpka-cnt",
+        Places::FRONT,
+        |s, p| keepalive(s).map(|n| p.options.client_keepalive.get_or_insert_default().count = n),
+        "TCP keep-alive probes to clients.",
+        "clitcpka-cnt 3",
+    ),
+    entry(
+        "clitcpka-idle",
+        Places::FRONT,
+        |s, p| keepalive_time(s).map(|n| p.options.client_keepalive.get_or_insert_default().idle = n),
+        "Idle time before the first probe.",
+        "clitcpka-idle 10s",
+    ),
+    entry(
+        "clitcpka-intvl",
+        Places::FRONT,
+        |s, p| keepalive_time(s).map(|n| p.options.client_keepalive.get_or_insert_default().interval = n),
+        "Time between probes.",
+        "clitcpka-intvl 10s",
+    ),
+    entry(
+        "srvtcpka-cnt",
+        Places::BACK,
+        |s, p| keepalive(s).map(|n| p.options.server_keepalive.get_or_insert_default().count = n),
+        "TCP keep-alive probes to servers.",
+        "srvtcpka-cnt 3",
+    ),
+    entry(
+        "srvtcpka-idle",
+        Places::BACK,
+        |s, p| keepalive_time(s).map(|n| p.options.server_keepalive.get_or_insert_default().idle = n),
+        "Idle time before the first probe.",
+        "srvtcpka-idle 10s",
+    ),
+    entry(
+        "srvtcpka-intvl",
+        Places::BACK,
+        |s, p| keepalive_time(s).map(|n| p.options.server_keepalive.get_or_insert_default().interval = n),
+        "Time between probes.",
+        "srvtcpka-intvl 10s",
+    ),
+    entry(
+        "default-server",
+        Places::ALL,
+        server::default_server,
+        "What servers have in common.",
+        "default-server inter 3s",
+    ),
+    entry(
+        "default_backend",
+        Places::FRONT,
+        |s, p| {
+            let word = s.word("'default_backend' expects a backend name.")?;
+            p.default_backend = Some(Named { name: word.text().into(), span: word.span() });
+            s.end()
+        },
+        "Where requests go that no rule sends elsewhere.",
+        "",
+    ),
+    entry(
+        "description",
+        Places::PROXIES,
+        |s, p| {
+            let words = s.args.eat_rest();
+            if words.is_empty() {
+                return Err(tight(s.fail("'description' expects a string argument.")));
+            }
+            p.description = Some(words.iter().map(Word::text).collect::<Vec<_>>().join(" ").into());
+            Ok(())
+        },
+        "Text shown by the statistics.",
+        "description what this is",
+    ),
     entry("disabled", Places::ALL, |s, p| switch(s, p, true), "The proxy does not start.", "disabled"),
     entry("enabled", Places::ALL, |s, p| switch(s, p, false), "The proxy starts.", "enabled"),
-    entry("fullconn", Places::BACK, |s, p| s.count("'fullconn' expects an integer argument.").map(|n| p.fullconn = Some(n).filter(|n| *n > 0)), "Load at which servers take their whole maxconn.", "fullconn 1000"),
-    entry("guid", Places::PROXIES, |s, p| {
-        let word = s.word("'guid': expects a value")?;
-        check_guid(s, word.text())?;
-        p.guid = Some(word.text().into());
-        s.end()
-    }, "Unique name.", "guid front:one"),
-    entry("http-reuse", Places::BACK, |s, p| {
-        p.reuse = Some(match s.next().map_or("", Word::text) {
-            "never" => Reuse::Never,
-            "safe" => Reuse::Safe,
-            "aggressive" => Reuse::Aggressive,
-            "always" => Reuse::Always,
-            _ => return Err(s.fail("'http-reuse' only supports 'never', 'safe', 'aggressive', 'always'.")),
-        });
-        s.end()
-    }, "When idle server connections are reused.", "http-reuse always"),
-    entry("http-send-name-header", Places::BACK, |s, p| {
-        let word = s.word("'http-send-name-header' requires a header string.")?;
-        const NEVER: &[&str] = &["host", "content-length", "transfer-encoding", "connection"];
-        if NEVER.iter().any(|n| word.text().eq_ignore_ascii_case(n)) {
-            return Err(s.fail(format!("'{word}' cannot be used as header name for 'http-send-name-header' directive.")));
-        }
-        p.send_name_header = Some(word.bytes().into());
-        Ok(())
-    }, "Tell the server its name in this header.", "http-send-name-header X-Server"),
-    entry("id", Places::PROXIES, |s, p| {
-        let n = s.next().map_or(0, |w| units::lenient(w.text()));
-        p.id = Some(u32::try_from(n).ok().filter(|n| *n > 0).ok_or_else(|| tight(s.fail("custom id has to be > 0.")))?);
-        s.end()
-    }, "Number of the proxy.", "id 20"),
-    entry("load-server-state-from-file", Places::BACK, |s, p| {
-        p.load_state = Some(match s.next().map_or("", Word::text) {
-            "global" => LoadState::Global,
-            "local" => LoadState::Local,
-            "none" => LoadState::None,
-            other => return Err(s.fail(format!("'load-server-state-from-file' expects 'global', 'local' or 'none'. Got '{other}'"))),
-        });
-        s.end()
-    }, "Where the states of servers are read at start.", "load-server-state-from-file none"),
-    entry("max-keep-alive-queue", Places::ALL, |s, p| {
-        let word = s.word("'max-keep-alive-queue' expects expects an integer value (or -1 to disable)")?;
-        let n = units::strict(word.text()).ok_or_else(|| {
-            let odd = word.text().chars().find(|c| !c.is_ascii_digit()).unwrap_or('-');
-            s.fail(format!("'max-keep-alive-queue' : unexpected character '{odd}' in integer value '{word}'"))
-        })?;
-        p.max_keep_alive_queue = i32::try_from(n).unwrap_or(i32::MAX);
-        Ok(())
-    }, "Queue length that breaks affinity to the last server.", "max-keep-alive-queue 10"),
-    entry("max-session-srv-conns", Places::FRONT, |s, _| s.integer("'max-session-srv-conns' expects an integer").map(drop), "Idle server connections of one client.", "max-session-srv-conns 5"),
-    entry("maxconn", Places::FRONT, |s, p| s.count("'maxconn' expects an integer argument.").map(|n| p.maxconn = Some(n).filter(|n| *n > 0)), "Most connections at a time.", "maxconn 1000"),
+    entry(
+        "fullconn",
+        Places::BACK,
+        |s, p| {
+            s.count("'fullconn' expects an integer argument.")
+                .map(|n| p.fullconn = Some(n).filter(|n| *n > 0))
+        },
+        "Load at which servers take their whole maxconn.",
+        "fullconn 1000",
+    ),
+    entry(
+        "guid",
+        Places::PROXIES,
+        |s, p| {
+            let word = s.word("'guid': expects a value")?;
+            check_guid(s, word.text())?;
+            p.guid = Some(word.text().into());
+            s.end()
+        },
+        "Unique name.",
+        "guid front:one",
+    ),
+    entry(
+        "http-reuse",
+        Places::BACK,
+        |s, p| {
+            p.reuse = Some(match s.next().map_or("", Word::text) {
+                "never" => Reuse::Never,
+                "safe" => Reuse::Safe,
+                "aggressive" => Reuse::Aggressive,
+                "always" => Reuse::Always,
+                _ => {
+                    return Err(s.fail("'http-reuse' only supports 'never', 'safe', 'aggressive', 'always'."));
+                }
+            });
+            s.end()
+        },
+        "When idle server connections are reused.",
+        "http-reuse always",
+    ),
+    entry(
+        "http-send-name-header",
+        Places::BACK,
+        |s, p| {
+            let word = s.word("'http-send-name-header' requires a header string.")?;
+            const NEVER: &[&str] = &["host", "content-length", "transfer-encoding", "connection"];
+            if NEVER.iter().any(|n| word.text().eq_ignore_ascii_case(n)) {
+                return Err(s.fail(format!(
+                    "'{word}' cannot be used as header name for 'http-send-name-header' directive."
+                )));
+            }
+            p.send_name_header = Some(word.bytes().into());
+            Ok(())
+        },
+        "Tell the server its name in this header.",
+        "http-send-name-header X-Server",
+    ),
+    entry(
+        "id",
+        Places::PROXIES,
+        |s, p| {
+            let n = s.next().map_or(0, |w| units::lenient(w.text()));
+            p.id = Some(
+                u32::try_from(n)
+                    .ok()
+                    .filter(|n| *n > 0)
+                    .ok_or_else(|| tight(s.fail("custom id has to be > 0.")))?,
+            );
+            s.end()
+        },
+        "Number of the proxy.",
+        "id 20",
+    ),
+    entry(
+        "load-server-state-from-file",
+        Places::BACK,
+        |s, p| {
+            p.load_state = Some(match s.next().map_or("", Word::text) {
+                "global" => LoadState::Global,
+                "local" => LoadState::Local,
+                "none" => LoadState::None,
+                other => {
+                    return Err(s.fail(format!(
+                        "'load-server-state-from-file' expects 'global', 'local' or 'none'. Got '{other}'"
+                    )));
+                }
+            });
+            s.end()
+        },
+        "Where the states of servers are read at start.",
+        "load-server-state-from-file none",
+    ),
+    entry(
+        "max-keep-alive-queue",
+        Places::ALL,
+        |s, p| {
+            let word =
+                s.word("'max-keep-alive-queue' expects expects an integer value (or -1 to disable)")?;
+            let n = units::strict(word.text()).ok_or_else(|| {
+                let odd = word.text().chars().find(|c| !c.is_ascii_digit()).unwrap_or('-');
+                s.fail(format!(
+                    "'max-keep-alive-queue' : unexpected character '{odd}' in integer value '{word}'"
+                ))
+            })?;
+            p.max_keep_alive_queue = i32::try_from(n).unwrap_or(i32::MAX);
+            Ok(())
+        },
+        "Queue length that breaks affinity to the last server.",
+        "max-keep-alive-queue 10",
+    ),
+    entry(
+        "max-session-srv-conns",
+        Places::FRONT,
+        |s, _| s.integer("'max-session-srv-conns' expects an integer").map(drop),
+        "Idle server connections of one client.",
+        "max-session-srv-conns 5",
+    ),
+    entry(
+        "maxconn",
+        Places::FRONT,
+        |s, p| {
+            s.count("'maxconn' expects an integer argument.").map(|n| p.maxconn = Some(n).filter(|n| *n > 0))
+        },
+        "Most connections at a time.",
+        "maxconn 1000",
+    ),
     entry("mode", Places::ALL, mode, "Protocol of the proxy.", "mode http"),
     entry("rate-limit", Places::ALL, rate_limit, "Most new sessions a second.", "rate-limit sessions 100"),
     entry("server", Places::ALL, server::server, "A server.", "server s1 127.0.0.1:80"),
-    entry("server-state-file-name", Places::BACK, |s, p| {
-        const EXPECTS: &str = "'server-state-file-name' expects 'use-backend-name' or a file name.";
-        p.state_file = match s.word(EXPECTS)?.text() {
-            "use-backend-name" => Some(p.name.clone()),
-            name => Some(name.into()),
-        };
-        s.end()
-    }, "File of the states of this backend's servers.", "server-state-file-name one"),
-    entry("server-template", Places::ALL, server::template, "Several servers that differ in their number.", "server-template s 3 127.0.0.1:80"),
-    entry("source", Places::BACK, |s, p| {
-        const EXPECTS: &str = "'source' expects <addr>[:<port>], and optionally 'usesrc' <addr>, and 'interface' <name>.";
-        p.source = Some(server::source::parse(s, EXPECTS, false)?);
-        Ok(())
-    }, "Address that connections to servers come from.", "source 127.0.0.1"),
+    entry(
+        "server-state-file-name",
+        Places::BACK,
+        |s, p| {
+            const EXPECTS: &str = "'server-state-file-name' expects 'use-backend-name' or a file name.";
+            p.state_file = match s.word(EXPECTS)?.text() {
+                "use-backend-name" => Some(p.name.clone()),
+                name => Some(name.into()),
+            };
+            s.end()
+        },
+        "File of the states of this backend's servers.",
+        "server-state-file-name one",
+    ),
+    entry(
+        "server-template",
+        Places::ALL,
+        server::template,
+        "Several servers that differ in their number.",
+        "server-template s 3 127.0.0.1:80",
+    ),
+    entry(
+        "source",
+        Places::BACK,
+        |s, p| {
+            const EXPECTS: &str =
+                "'source' expects <addr>[:<port>], and optionally 'usesrc' <addr>, and 'interface' <name>.";
+            p.source = Some(server::source::parse(s, EXPECTS, false)?);
+            Ok(())
+        },
+        "Address that connections to servers come from.",
+        "source 127.0.0.1",
+    ),
 ];
 
 fn not_yet(s: &mut Statement<'_>, _: &mut Draft) -> Step {
@@ -138,15 +306,18 @@ pub(crate) fn check_guid(s: &Statement<'_>, text: &str) -> Step {
 
 fn mode(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let name = s.next().map_or("", Word::text);
-    p.mode = match name {
-        "http" => Mode::Http,
-        "tcp" => Mode::Tcp,
-        "log" | "spop" | "haterm" => {
-            return Err(s.fail(format!("'mode {name}' is not supported yet by Harrier (planned)")));
-        }
-        "health" => return Err(s.fail("'mode health' doesn't exist anymore. Please use 'http-request return status 200' instead.")),
-        _ => return Err(s.fail(format!("unknown proxy mode '{name}'."))),
-    };
+    p.mode =
+        match name {
+            "http" => Mode::Http,
+            "tcp" => Mode::Tcp,
+            "log" | "spop" | "haterm" => {
+                return Err(s.fail(format!("'mode {name}' is not supported yet by Harrier (planned)")));
+            }
+            "health" => return Err(s.fail(
+                "'mode health' doesn't exist anymore. Please use 'http-request return status 200' instead.",
+            )),
+            _ => return Err(s.fail(format!("unknown proxy mode '{name}'."))),
+        };
     s.end()
 }
 
@@ -158,10 +329,15 @@ fn rate_limit(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     s.next();
     let word = s.word("'rate-limit sessions' expects expects an integer value (in sessions/second)")?;
     if let Some(odd) = word.text().chars().find(|c| !c.is_ascii_digit()) {
-        return Err(s.fail(format!("'rate-limit sessions' : unexpected character '{odd}' in integer value '{word}'")));
+        return Err(s.fail(format!(
+            "'rate-limit sessions' : unexpected character '{odd}' in integer value '{word}'"
+        )));
     }
     if !p.kind.is_front() && !p.kind.is_defaults() {
-        s.warn(format!("rate-limit sessions will be ignored because {} has no frontend capability", p.label()));
+        s.warn(format!(
+            "rate-limit sessions will be ignored because {} has no frontend capability",
+            p.label()
+        ));
         return Ok(());
     }
     p.rate_limit = clamp(units::lenient(word.text()));
@@ -176,8 +352,9 @@ fn keepalive(s: &mut Statement<'_>) -> Step<u32> {
 fn keepalive_time(s: &mut Statement<'_>) -> Step<u32> {
     let name = s.keyword();
     let word = s.word(format!("'{name}' expects an integer value (in seconds)"))?;
-    let n = units::seconds(word.text())
-        .map_err(|fault| s.time_fault(fault, word, name, |c| format!("unexpected character '{c}' in '{name}'")))?;
+    let n = units::seconds(word.text()).map_err(|fault| {
+        s.time_fault(fault, word, name, |c| format!("unexpected character '{c}' in '{name}'"))
+    })?;
     s.end()?;
     Ok(u32::try_from(n).unwrap_or(u32::MAX))
 }

@@ -11,8 +11,20 @@ use crate::units;
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
-    entry("capture", Places::FRONT_ONLY, capture, "Keep a header or a cookie for the log.", "capture request header Host len 32"),
-    entry("declare", Places::ALL, declare, "A capture slot that rules fill.", "declare capture request len 32"),
+    entry(
+        "capture",
+        Places::FRONT_ONLY,
+        capture,
+        "Keep a header or a cookie for the log.",
+        "capture request header Host len 32",
+    ),
+    entry(
+        "declare",
+        Places::ALL,
+        declare,
+        "A capture slot that rules fill.",
+        "declare capture request len 32",
+    ),
 ];
 
 fn capture(s: &mut Statement<'_>, p: &mut Draft) -> Step {

@@ -14,19 +14,39 @@ use crate::statement::{Statement, Step};
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     entry("http-check", Places::ALL, http_check, "A step of an HTTP check.", "http-check expect status 200"),
     entry("tcp-check", Places::ALL, tcp_check, "A step of a TCP check.", "tcp-check connect"),
-    entry("external-check", Places::BACK, |s, _| {
-        let what = s.peek();
-        match what {
-            "command" | "path" => Err(s.fail_at(s.args.here(), "'external-check' is not supported yet by Harrier (planned)")),
-            _ => Err(s.fail_at(s.args.here(), format!("'external-check' only supports 'command' and 'path'. but got '{what}'."))),
-        }
-    }, "A program that checks servers.", ""),
+    entry(
+        "external-check",
+        Places::BACK,
+        |s, _| {
+            let what = s.peek();
+            match what {
+                "command" | "path" => {
+                    Err(s
+                        .fail_at(s.args.here(), "'external-check' is not supported yet by Harrier (planned)"))
+                }
+                _ => Err(s.fail_at(
+                    s.args.here(),
+                    format!("'external-check' only supports 'command' and 'path'. but got '{what}'."),
+                )),
+            }
+        },
+        "A program that checks servers.",
+        "",
+    ),
 ];
 
 /// The options that choose a check.
 pub(crate) const OPTIONS: &[&str] = &[
-    "httpchk", "tcp-check", "external-check", "ldap-check", "mysql-check", "pgsql-check", "redis-check", "smtpchk",
-    "spop-check", "ssl-hello-chk",
+    "httpchk",
+    "tcp-check",
+    "external-check",
+    "ldap-check",
+    "mysql-check",
+    "pgsql-check",
+    "redis-check",
+    "smtpchk",
+    "spop-check",
+    "ssl-hello-chk",
 ];
 
 /// `option <check>`, the name already eaten.
@@ -105,23 +125,39 @@ fn mysql(s: &mut Statement<'_>) -> Step<CheckKind> {
                 "" | "post-41" => true,
                 "pre-41" => false,
                 other => {
-                    let text = format!("keyword 'post-41' and 'pre-41' only supported after 'user <username>' (got '{other}').");
+                    let text = format!(
+                        "keyword 'post-41' and 'pre-41' only supported after 'user <username>' (got '{other}')."
+                    );
                     return Err(s.fail(text));
                 }
             };
             Ok(canned(crate::check::mysql(Some(user.bytes()), modern)))
         }
-        other => Err(s.fail(format!("'option mysql-check' only supports optional values: 'user' (got '{other}')."))),
+        other => {
+            Err(s
+                .fail(format!("'option mysql-check' only supports optional values: 'user' (got '{other}').")))
+        }
     }
 }
 
 fn http_check(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let what = s.peek();
     let name = what.split('(').next().unwrap_or_default();
-    const KNOWN: &[&str] =
-        &["disable-on-404", "send-state", "comment", "connect", "send", "expect", "set-var-fmt", "set-var", "unset-var"];
+    const KNOWN: &[&str] = &[
+        "disable-on-404",
+        "send-state",
+        "comment",
+        "connect",
+        "send",
+        "expect",
+        "set-var-fmt",
+        "set-var",
+        "unset-var",
+    ];
     if !KNOWN.contains(&name) {
-        let text = format!("'http-check' only supports 'disable-on-404', 'send-state', 'comment', 'connect', 'send', 'expect', 'set-var-fmt(*)', 'set-var(*)', 'unset-var(*)'. but got '{what}'");
+        let text = format!(
+            "'http-check' only supports 'disable-on-404', 'send-state', 'comment', 'connect', 'send', 'expect', 'set-var-fmt(*)', 'set-var(*)', 'unset-var(*)'. but got '{what}'"
+        );
         return Err(s.fail_at(s.args.here(), text).meant(syntax::nearest(what, KNOWN.iter().copied())));
     }
     if !placed(s, p, "http-check", Places::BACK)? {
@@ -139,10 +175,21 @@ fn tcp_check(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let what = s.peek();
     let name = what.split('(').next().unwrap_or_default();
     const KNOWN: &[&str] = &[
-        "comment", "connect", "send", "send-lf", "send-binary", "send-binary-lf", "expect", "set-var-fmt", "set-var", "unset-var",
+        "comment",
+        "connect",
+        "send",
+        "send-lf",
+        "send-binary",
+        "send-binary-lf",
+        "expect",
+        "set-var-fmt",
+        "set-var",
+        "unset-var",
     ];
     if !KNOWN.contains(&name) {
-        let text = format!("'tcp-check' only supports 'comment', 'connect', 'send', 'send-binary', 'expect', 'set-var-fmt(*)', 'set-var(*)', 'unset-var(*)'. but got '{what}'");
+        let text = format!(
+            "'tcp-check' only supports 'comment', 'connect', 'send', 'send-binary', 'expect', 'set-var-fmt(*)', 'set-var(*)', 'unset-var(*)'. but got '{what}'"
+        );
         return Err(s.fail_at(s.args.here(), text).meant(syntax::nearest(what, KNOWN.iter().copied())));
     }
     if placed(s, p, "tcp-check", Places::BACK)? {

@@ -11,36 +11,73 @@ use crate::statement::{Statement, Step};
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
-    entry("errorfile", Places::ALL, |s, p| {
-        let (status, message) = file(s)?;
-        p.errors.push(ErrorDraft::Message(status, message));
-        Ok(())
-    }, "The answer to a status, from a file.", "errorfile 503 /dev/null"),
-    entry("errorfiles", Places::ALL, |s, p| {
-        let name = s.word("errorfiles : expects <name> as argument.")?;
-        let mut statuses = Vec::new();
-        while let Some(word) = s.next() {
-            statuses.push(status(s, word)?);
-        }
-        p.errors.push(ErrorDraft::Section(Named { name: name.text().into(), span: name.span() }, statuses));
-        Ok(())
-    }, "Answers from an http-errors section.", ""),
-    entry("errorloc", Places::ALL, location, "Redirect instead of an error.", "errorloc 503 http://a.example/"),
-    entry("errorloc302", Places::ALL, location, "Redirect instead of an error.", "errorloc302 503 http://a.example/"),
-    entry("errorloc303", Places::ALL, location, "Redirect to a GET instead of an error.", "errorloc303 503 http://a.example/"),
-    entry("http-error", Places::ALL, |s, p| {
-        if s.peek() != "status" {
-            return Err(s.fail("http-error : expects at least a <status> as arguments.\n"));
-        }
-        s.next();
-        let text = s.peek();
-        if text.parse().ok().filter(|n| (200..600).contains(n) && HANDLED.contains(n)).is_none() {
-            return Err(s.fail_at(s.args.here(), format!("http-error : Unexpected status code '{text}'")));
-        }
-        s.args.eat_rest();
-        p.errors.push(ErrorDraft::Reply(s.at));
-        Ok(())
-    }, "The answer to a status, made of parts.", "http-error status 503 content-type text/plain string sorry"),
+    entry(
+        "errorfile",
+        Places::ALL,
+        |s, p| {
+            let (status, message) = file(s)?;
+            p.errors.push(ErrorDraft::Message(status, message));
+            Ok(())
+        },
+        "The answer to a status, from a file.",
+        "errorfile 503 /dev/null",
+    ),
+    entry(
+        "errorfiles",
+        Places::ALL,
+        |s, p| {
+            let name = s.word("errorfiles : expects <name> as argument.")?;
+            let mut statuses = Vec::new();
+            while let Some(word) = s.next() {
+                statuses.push(status(s, word)?);
+            }
+            p.errors
+                .push(ErrorDraft::Section(Named { name: name.text().into(), span: name.span() }, statuses));
+            Ok(())
+        },
+        "Answers from an http-errors section.",
+        "",
+    ),
+    entry(
+        "errorloc",
+        Places::ALL,
+        location,
+        "Redirect instead of an error.",
+        "errorloc 503 http://a.example/",
+    ),
+    entry(
+        "errorloc302",
+        Places::ALL,
+        location,
+        "Redirect instead of an error.",
+        "errorloc302 503 http://a.example/",
+    ),
+    entry(
+        "errorloc303",
+        Places::ALL,
+        location,
+        "Redirect to a GET instead of an error.",
+        "errorloc303 503 http://a.example/",
+    ),
+    entry(
+        "http-error",
+        Places::ALL,
+        |s, p| {
+            if s.peek() != "status" {
+                return Err(s.fail("http-error : expects at least a <status> as arguments.\n"));
+            }
+            s.next();
+            let text = s.peek();
+            if text.parse().ok().filter(|n| (200..600).contains(n) && HANDLED.contains(n)).is_none() {
+                return Err(s.fail_at(s.args.here(), format!("http-error : Unexpected status code '{text}'")));
+            }
+            s.args.eat_rest();
+            p.errors.push(ErrorDraft::Reply(s.at));
+            Ok(())
+        },
+        "The answer to a status, made of parts.",
+        "http-error status 503 content-type text/plain string sorry",
+    ),
 ];
 
 /// The statuses that the proxy itself may answer with.
@@ -88,7 +125,8 @@ fn location(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let status = status(s, word)?;
     s.next();
     let line = if keyword == "errorloc303" { "303 See Other" } else { "302 Found" };
-    let mut message = format!("HTTP/1.1 {line}\r\nCache-Control: no-cache\r\nContent-length: 0\r\nLocation: ").into_bytes();
+    let mut message =
+        format!("HTTP/1.1 {line}\r\nCache-Control: no-cache\r\nContent-length: 0\r\nLocation: ").into_bytes();
     message.extend_from_slice(url.bytes());
     message.extend_from_slice(b"\r\n\r\n");
     p.errors.push(ErrorDraft::Message(status, message.into()));

@@ -9,31 +9,73 @@ use crate::statement::{Statement, Step};
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     entry("log", Places::ALL, |s, p| log::line(s, &mut p.log, false), "A target of log lines.", "log global"),
-    entry("log-format", Places::ALL, |s, p| {
-        if p.kind == crate::draft::Kind::Backend {
-            s.warn(format!("{} : 'log-format' directive is ignored in backends.", p.label()));
-        }
-        p.format = FormatDraft::Custom(format(s)?);
-        Ok(())
-    }, "The line of a normal end.", "log-format \"%ci:%cp\""),
-    entry("log-format-sd", Places::FRONT, |s, p| format(s).map(|f| p.structured = Some(f)), "Structured data of RFC 5424 lines.", "log-format-sd \"%{+Q,+E}o\""),
-    entry("error-log-format", Places::FRONT, |s, p| format(s).map(|f| p.error_format = Some(f)), "The line of a connection that failed early.", "error-log-format \"%ci\""),
-    entry("log-tag", Places::ALL, |s, p| {
-        p.log_tag = Some(s.word("'log-tag' expects a tag for use in syslog.")?.text().into());
-        Ok(())
-    }, "Program name in log lines.", "log-tag edge"),
-    entry("log-steps", Places::FRONT, |s, _| {
-        let keyword = s.line.keyword();
-        match s.next().map_or("", |w| w.text()) {
-            "close" => Ok(()),
-            _ => Err(s.fail_at(keyword.span(), "'log-steps' is not supported yet by Harrier (planned)")),
-        }
-    }, "When lines are logged: only 'close' is built.", "log-steps close"),
-    entry("unique-id-format", Places::ALL, |s, p| format(s).map(|f| p.unique_id_format = Some(f)), "Form of unique request ids.", "unique-id-format %{+X}o%ci"),
-    entry("unique-id-header", Places::ALL, |s, p| {
-        p.unique_id_header = Some(s.word("unique-id-header expects an argument.")?.bytes().into());
-        Ok(())
-    }, "Header that carries the unique id.", "unique-id-header X-Request-ID"),
+    entry(
+        "log-format",
+        Places::ALL,
+        |s, p| {
+            if p.kind == crate::draft::Kind::Backend {
+                s.warn(format!("{} : 'log-format' directive is ignored in backends.", p.label()));
+            }
+            p.format = FormatDraft::Custom(format(s)?);
+            Ok(())
+        },
+        "The line of a normal end.",
+        "log-format \"%ci:%cp\"",
+    ),
+    entry(
+        "log-format-sd",
+        Places::FRONT,
+        |s, p| format(s).map(|f| p.structured = Some(f)),
+        "Structured data of RFC 5424 lines.",
+        "log-format-sd \"%{+Q,+E}o\"",
+    ),
+    entry(
+        "error-log-format",
+        Places::FRONT,
+        |s, p| format(s).map(|f| p.error_format = Some(f)),
+        "The line of a connection that failed early.",
+        "error-log-format \"%ci\"",
+    ),
+    entry(
+        "log-tag",
+        Places::ALL,
+        |s, p| {
+            p.log_tag = Some(s.word("'log-tag' expects a tag for use in syslog.")?.text().into());
+            Ok(())
+        },
+        "Program name in log lines.",
+        "log-tag edge",
+    ),
+    entry(
+        "log-steps",
+        Places::FRONT,
+        |s, _| {
+            let keyword = s.line.keyword();
+            match s.next().map_or("", |w| w.text()) {
+                "close" => Ok(()),
+                _ => Err(s.fail_at(keyword.span(), "'log-steps' is not supported yet by Harrier (planned)")),
+            }
+        },
+        "When lines are logged: only 'close' is built.",
+        "log-steps close",
+    ),
+    entry(
+        "unique-id-format",
+        Places::ALL,
+        |s, p| format(s).map(|f| p.unique_id_format = Some(f)),
+        "Form of unique request ids.",
+        "unique-id-format %{+X}o%ci",
+    ),
+    entry(
+        "unique-id-header",
+        Places::ALL,
+        |s, p| {
+            p.unique_id_header = Some(s.word("unique-id-header expects an argument.")?.bytes().into());
+            Ok(())
+        },
+        "Header that carries the unique id.",
+        "unique-id-header X-Request-ID",
+    ),
 ];
 
 /// One word of log-format.

@@ -65,12 +65,15 @@ pub(crate) fn line(s: &mut Statement<'_>, p: &mut Draft) -> Step {
 pub(crate) fn placed(s: &mut Statement<'_>, p: &Draft, name: &str, places: Places) -> Step<bool> {
     let (here, lacks) = match p.kind {
         Kind::Defaults { named } => {
-            let ok = places.has(Places::NAMED) && named || places.has(Places::DEFAULTS) && !places.has(Places::NAMED);
+            let ok = places.has(Places::NAMED) && named
+                || places.has(Places::DEFAULTS) && !places.has(Places::NAMED);
             if ok {
                 return Ok(true);
             }
             let kind = if places.has(Places::NAMED) { "anonymous 'defaults'" } else { "'defaults'" };
-            return Err(s.fail_at(s.line.keyword().span(), format!("'{name}' not allowed in {kind} section.")));
+            return Err(
+                s.fail_at(s.line.keyword().span(), format!("'{name}' not allowed in {kind} section."))
+            );
         }
         Kind::Frontend => (Places::FRONTEND, "backend"),
         Kind::Listen => (Places::LISTEN, "frontend"),

@@ -42,48 +42,217 @@ const fn switch(
 
 /// All plain switches by name.
 pub(crate) const SWITCHES: &[Switch] = &[
-    switch("abortonclose", Places::ALL, "FE BE", |o| &mut o.abortonclose, "Give up requests whose client has closed."),
-    switch("accept-unsafe-violations-in-http-request", Places::FRONT, "FE HTTP", |o| &mut o.unsafe_request, "Accept some invalid requests."),
-    switch("accept-unsafe-violations-in-http-response", Places::BACK, "BE HTTP", |o| &mut o.unsafe_response, "Accept some invalid responses."),
-    switch("allbackups", Places::BACK, "BE", |o| &mut o.allbackups, "All backups take part, not only the first."),
-    switch("checkcache", Places::BACK, "BE HTTP", |o| &mut o.checkcache, "Refuse responses with cookies that caches may keep."),
-    Switch { name: "clitcpka", places: Places::FRONT, dump: "FE", flag: None, doc: "TCP keep-alive towards clients." },
+    switch(
+        "abortonclose",
+        Places::ALL,
+        "FE BE",
+        |o| &mut o.abortonclose,
+        "Give up requests whose client has closed.",
+    ),
+    switch(
+        "accept-unsafe-violations-in-http-request",
+        Places::FRONT,
+        "FE HTTP",
+        |o| &mut o.unsafe_request,
+        "Accept some invalid requests.",
+    ),
+    switch(
+        "accept-unsafe-violations-in-http-response",
+        Places::BACK,
+        "BE HTTP",
+        |o| &mut o.unsafe_response,
+        "Accept some invalid responses.",
+    ),
+    switch(
+        "allbackups",
+        Places::BACK,
+        "BE",
+        |o| &mut o.allbackups,
+        "All backups take part, not only the first.",
+    ),
+    switch(
+        "checkcache",
+        Places::BACK,
+        "BE HTTP",
+        |o| &mut o.checkcache,
+        "Refuse responses with cookies that caches may keep.",
+    ),
+    Switch {
+        name: "clitcpka",
+        places: Places::FRONT,
+        dump: "FE",
+        flag: None,
+        doc: "TCP keep-alive towards clients.",
+    },
     switch("contstats", Places::FRONT, "FE", |o| &mut o.contstats, "Count bytes as they come."),
-    Switch { name: "disable-h2-upgrade", places: Places::FRONT, dump: "FE HTTP", flag: None, doc: "No upgrade to HTTP/2 (there is none)." },
+    Switch {
+        name: "disable-h2-upgrade",
+        places: Places::FRONT,
+        dump: "FE HTTP",
+        flag: None,
+        doc: "No upgrade to HTTP/2 (there is none).",
+    },
     switch("dontlog-normal", Places::FRONT, "FE", |o| &mut o.dontlog_normal, "Log errors only."),
     switch("dontlognull", Places::FRONT, "FE", |o| &mut o.dontlognull, "Don't log connections without data."),
-    switch("h1-case-adjust-bogus-client", Places::FRONT, "FE", |o| &mut o.case_adjust_client, "Adjust the case of headers towards clients."),
-    switch("h1-case-adjust-bogus-server", Places::BACK, "BE", |o| &mut o.case_adjust_server, "Adjust the case of headers towards servers."),
-    switch("http-buffer-request", Places::ALL, "FE BE HTTP", |o| &mut o.http_buffer_request, "Wait for the body before rules run."),
-    switch("http-drop-request-trailers", Places(Places::DEFAULTS.0 | Places::BACK_ONLY.0), "BE HTTP", |o| &mut o.drop_request_trailers, "Drop trailers of requests."),
-    switch("http-drop-response-trailers", Places::FRONT, "FE HTTP", |o| &mut o.drop_response_trailers, "Drop trailers of responses."),
-    switch("http-ignore-probes", Places::FRONT, "FE HTTP", |o| &mut o.http_ignore_probes, "Silence about connections without a request."),
-    switch("http-no-delay", Places::ALL, "FE BE HTTP", |o| &mut o.http_no_delay, "Send small pieces at once."),
-    switch("http-pretend-keepalive", Places::BACK, "BE HTTP", |o| &mut o.http_pretend_keepalive, "Ask for keep-alive even when closing."),
-    switch("http-use-proxy-header", Places::FRONT, "FE HTTP", |o| &mut o.http_use_proxy_header, "Obey Proxy-Connection."),
-    switch("idle-close-on-response", Places::FRONT, "FE HTTP", |o| &mut o.idle_close_on_response, "Idle connections answer once more on a soft stop."),
-    switch("independent-streams", Places::ALL, "FE BE", |o| &mut o.independent_streams, "Each direction has its own timeout."),
+    switch(
+        "h1-case-adjust-bogus-client",
+        Places::FRONT,
+        "FE",
+        |o| &mut o.case_adjust_client,
+        "Adjust the case of headers towards clients.",
+    ),
+    switch(
+        "h1-case-adjust-bogus-server",
+        Places::BACK,
+        "BE",
+        |o| &mut o.case_adjust_server,
+        "Adjust the case of headers towards servers.",
+    ),
+    switch(
+        "http-buffer-request",
+        Places::ALL,
+        "FE BE HTTP",
+        |o| &mut o.http_buffer_request,
+        "Wait for the body before rules run.",
+    ),
+    switch(
+        "http-drop-request-trailers",
+        Places(Places::DEFAULTS.0 | Places::BACK_ONLY.0),
+        "BE HTTP",
+        |o| &mut o.drop_request_trailers,
+        "Drop trailers of requests.",
+    ),
+    switch(
+        "http-drop-response-trailers",
+        Places::FRONT,
+        "FE HTTP",
+        |o| &mut o.drop_response_trailers,
+        "Drop trailers of responses.",
+    ),
+    switch(
+        "http-ignore-probes",
+        Places::FRONT,
+        "FE HTTP",
+        |o| &mut o.http_ignore_probes,
+        "Silence about connections without a request.",
+    ),
+    switch(
+        "http-no-delay",
+        Places::ALL,
+        "FE BE HTTP",
+        |o| &mut o.http_no_delay,
+        "Send small pieces at once.",
+    ),
+    switch(
+        "http-pretend-keepalive",
+        Places::BACK,
+        "BE HTTP",
+        |o| &mut o.http_pretend_keepalive,
+        "Ask for keep-alive even when closing.",
+    ),
+    switch(
+        "http-use-proxy-header",
+        Places::FRONT,
+        "FE HTTP",
+        |o| &mut o.http_use_proxy_header,
+        "Obey Proxy-Connection.",
+    ),
+    switch(
+        "idle-close-on-response",
+        Places::FRONT,
+        "FE HTTP",
+        |o| &mut o.idle_close_on_response,
+        "Idle connections answer once more on a soft stop.",
+    ),
+    switch(
+        "independent-streams",
+        Places::ALL,
+        "FE BE",
+        |o| &mut o.independent_streams,
+        "Each direction has its own timeout.",
+    ),
     switch("log-health-checks", Places::BACK, "BE", |o| &mut o.log_health_checks, "Log changes of health."),
-    switch("log-separate-errors", Places::FRONT, "FE", |o| &mut o.log_separate_errors, "Errors are logged at level err."),
+    switch(
+        "log-separate-errors",
+        Places::FRONT,
+        "FE",
+        |o| &mut o.log_separate_errors,
+        "Errors are logged at level err.",
+    ),
     switch("logasap", Places::FRONT, "FE", |o| &mut o.logasap, "Log before the end."),
     switch("nolinger", Places::ALL, "FE BE", |o| &mut o.nolinger, "Close with a reset."),
-    switch("persist", Places::BACK, "BE", |o| &mut o.persist, "Persistence holds even when the server is down."),
-    switch("prefer-last-server", Places::BACK, "BE HTTP", |o| &mut o.prefer_last_server, "Stay on the server of the last request."),
+    switch(
+        "persist",
+        Places::BACK,
+        "BE",
+        |o| &mut o.persist,
+        "Persistence holds even when the server is down.",
+    ),
+    switch(
+        "prefer-last-server",
+        Places::BACK,
+        "BE HTTP",
+        |o| &mut o.prefer_last_server,
+        "Stay on the server of the last request.",
+    ),
     switch("socket-stats", Places::FRONT, "FE", |o| &mut o.socket_stats, "Statistics of each listener."),
     switch("splice-auto", Places::ALL, "FE BE", |o| &mut o.splice_auto, "Splice where it pays."),
     switch("splice-request", Places::ALL, "FE BE", |o| &mut o.splice_request, "Splice requests."),
     switch("splice-response", Places::ALL, "FE BE", |o| &mut o.splice_response, "Splice responses."),
-    Switch { name: "srvtcpka", places: Places::BACK, dump: "BE", flag: None, doc: "TCP keep-alive towards servers." },
-    switch("tcp-smart-accept", Places::FRONT, "FE", |o| &mut o.tcp_smart_accept, "Save a packet when accepting."),
-    switch("tcp-smart-connect", Places::BACK, "BE", |o| &mut o.tcp_smart_connect, "Save a packet when connecting."),
-    Switch { name: "use-small-buffers", places: Places::BACK, dump: "", flag: None, doc: "Smaller buffers while queued: nothing to gain here." },
+    Switch {
+        name: "srvtcpka",
+        places: Places::BACK,
+        dump: "BE",
+        flag: None,
+        doc: "TCP keep-alive towards servers.",
+    },
+    switch(
+        "tcp-smart-accept",
+        Places::FRONT,
+        "FE",
+        |o| &mut o.tcp_smart_accept,
+        "Save a packet when accepting.",
+    ),
+    switch(
+        "tcp-smart-connect",
+        Places::BACK,
+        "BE",
+        |o| &mut o.tcp_smart_connect,
+        "Save a packet when connecting.",
+    ),
+    Switch {
+        name: "use-small-buffers",
+        places: Places::BACK,
+        dump: "",
+        flag: None,
+        doc: "Smaller buffers while queued: nothing to gain here.",
+    },
 ];
 
 /// Options with arguments or with a meaning of their own.
 pub(crate) const OTHERS: &[&str] = &[
-    "forwardfor", "originalto", "forwarded", "httplog", "tcplog", "httpslog", "http-keep-alive", "http-server-close",
-    "httpclose", "http-restrict-req-hdr-names", "redispatch", "tcpka", "httpchk", "tcp-check", "external-check",
-    "ldap-check", "mysql-check", "pgsql-check", "redis-check", "smtpchk", "spop-check", "ssl-hello-chk",
+    "forwardfor",
+    "originalto",
+    "forwarded",
+    "httplog",
+    "tcplog",
+    "httpslog",
+    "http-keep-alive",
+    "http-server-close",
+    "httpclose",
+    "http-restrict-req-hdr-names",
+    "redispatch",
+    "tcpka",
+    "httpchk",
+    "tcp-check",
+    "external-check",
+    "ldap-check",
+    "mysql-check",
+    "pgsql-check",
+    "redis-check",
+    "smtpchk",
+    "spop-check",
+    "ssl-hello-chk",
 ];
 
 fn option(s: &mut Statement<'_>, p: &mut Draft) -> Step {
@@ -137,7 +306,11 @@ fn with_arguments(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
             Ok(())
         }
         _ if check::OPTIONS.contains(&name) => {
-            if placed(s, p, name, Places::BACK)? { check::option(s, p, name) } else { Ok(()) }
+            if placed(s, p, name, Places::BACK)? {
+                check::option(s, p, name)
+            } else {
+                Ok(())
+            }
         }
         _ => {
             let names = SWITCHES.iter().map(|o| o.name).chain(OTHERS.iter().copied());
@@ -152,8 +325,14 @@ fn plain(s: &mut Statement<'_>, p: &mut Draft, switch: &Switch) -> Step {
     s.end_of_option()?;
     let on = !s.off();
     match switch.name {
-        "clitcpka" => p.options.client_keepalive = on.then(|| p.options.client_keepalive.unwrap_or(KeepAlive::default())),
-        "srvtcpka" => p.options.server_keepalive = on.then(|| p.options.server_keepalive.unwrap_or(KeepAlive::default())),
+        "clitcpka" => {
+            p.options.client_keepalive =
+                on.then(|| p.options.client_keepalive.unwrap_or(KeepAlive::default()))
+        }
+        "srvtcpka" => {
+            p.options.server_keepalive =
+                on.then(|| p.options.server_keepalive.unwrap_or(KeepAlive::default()))
+        }
         _ => {}
     }
     if let Some(flag) = switch.flag {
@@ -185,7 +364,7 @@ fn redispatch(s: &mut Statement<'_>, p: &mut Draft) -> Step {
 }
 
 fn log_format(s: &mut Statement<'_>, p: &mut Draft, name: &str, style: Style, clf: Style) -> Step {
-    let span = s.args.last().map_or(s.line.span(), Word::span);
+    let span = s.eaten().span();
     let style = match s.next().map_or("", Word::text) {
         "" => style,
         "clf" => clf,
@@ -204,7 +383,9 @@ fn restrict(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         "delete" => RestrictNames::Delete,
         "reject" => RestrictNames::Reject,
         other => {
-            let text = format!("invalid parameter '{other}'. option 'http-restrict-req-hdr-names' expects 'preserve', 'reject' or 'delete' option.");
+            let text = format!(
+                "invalid parameter '{other}'. option 'http-restrict-req-hdr-names' expects 'preserve', 'reject' or 'delete' option."
+            );
             return Err(s.fail(text));
         }
     };
@@ -227,7 +408,11 @@ fn address_header(s: &mut Statement<'_>, name: &str, default: &[u8]) -> Step<Add
             }
             "if-none" if name == "forwardfor" => header.if_none = true,
             _ => {
-                let choices = if name == "forwardfor" { "'except', 'header' and 'if-none'" } else { "'except' and 'header'" };
+                let choices = if name == "forwardfor" {
+                    "'except', 'header' and 'if-none'"
+                } else {
+                    "'except' and 'header'"
+                };
                 return Err(s.fail(format!("'option {name}' only supports optional values: {choices}.")));
             }
         }
@@ -284,7 +469,9 @@ impl Statement<'_> {
         let name = self.line.args().first().map_or("", Word::text).to_owned();
         match self.next() {
             None => Ok(()),
-            Some(extra) => Err(self.fail(format!("'option {name}' cannot handle unexpected argument '{extra}'."))),
+            Some(extra) => {
+                Err(self.fail(format!("'option {name}' cannot handle unexpected argument '{extra}'.")))
+            }
         }
     }
 }

@@ -15,38 +15,82 @@ use crate::units::{self, TimeFault};
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     entry("cookie", Places::BACK, cookie, "Persistence by cookie.", "cookie SRV insert indirect nocache"),
-    entry("dynamic-cookie-key", Places::BACK, |s, p| {
-        p.dynamic_key = Some(s.word("'dynamic-cookie-key' expects a value.")?.bytes().into());
-        Ok(())
-    }, "Key of computed cookie values.", "dynamic-cookie-key secret"),
-    entry("force-persist", Places::BACK_ONLY, |s, p| conditional(s, &mut p.force_persist), "Persistence even to servers that are down.", "force-persist if TRUE"),
-    entry("ignore-persist", Places::BACK_ONLY, |s, p| conditional(s, &mut p.ignore_persist), "No persistence.", "ignore-persist if TRUE"),
-    entry("persist", Places::ALL, |s, p| {
-        let word = s.word("missing persist method.")?;
-        let name = match word.text().strip_prefix("rdp-cookie") {
-            None => return Err(s.fail(format!("unknown persist method '{word}'."))),
-            Some("") => "msts",
-            Some(rest) => match rest.strip_prefix('(').map(|r| r.trim_end_matches(')')) {
-                None | Some("") => return Err(s.fail("persist rdp-cookie(name)' requires an rdp cookie name.")),
-                Some(name) => name,
-            },
-        };
-        p.rdp_cookie = Some(name.as_bytes().into());
-        Ok(())
-    }, "Persistence by the cookie of RDP.", "persist rdp-cookie"),
-    entry("retries", Places::BACK, |s, p| {
-        p.retries = s.count("'retries' expects an integer argument (dispatch counts for one).")?;
-        Ok(())
-    }, "Attempts beyond the first.", "retries 2"),
-    entry("retry-on", Places::ALL, retry_on, "What is tried again.", "retry-on conn-failure empty-response 503"),
-    entry("use-server", Places::BACK_ONLY, |s, p| {
-        s.word("'use-server' expects a server name.")?;
-        if !matches!(s.peek(), "if" | "unless") {
-            return Err(s.fail("'use-server' requires either 'if' or 'unless' followed by a condition."));
-        }
-        p.use_server.push(s.at);
-        Ok(())
-    }, "The server for some requests.", ""),
+    entry(
+        "dynamic-cookie-key",
+        Places::BACK,
+        |s, p| {
+            p.dynamic_key = Some(s.word("'dynamic-cookie-key' expects a value.")?.bytes().into());
+            Ok(())
+        },
+        "Key of computed cookie values.",
+        "dynamic-cookie-key secret",
+    ),
+    entry(
+        "force-persist",
+        Places::BACK_ONLY,
+        |s, p| conditional(s, &mut p.force_persist),
+        "Persistence even to servers that are down.",
+        "force-persist if TRUE",
+    ),
+    entry(
+        "ignore-persist",
+        Places::BACK_ONLY,
+        |s, p| conditional(s, &mut p.ignore_persist),
+        "No persistence.",
+        "ignore-persist if TRUE",
+    ),
+    entry(
+        "persist",
+        Places::ALL,
+        |s, p| {
+            let word = s.word("missing persist method.")?;
+            let name = match word.text().strip_prefix("rdp-cookie") {
+                None => return Err(s.fail(format!("unknown persist method '{word}'."))),
+                Some("") => "msts",
+                Some(rest) => match rest.strip_prefix('(').map(|r| r.trim_end_matches(')')) {
+                    None | Some("") => {
+                        return Err(s.fail("persist rdp-cookie(name)' requires an rdp cookie name."));
+                    }
+                    Some(name) => name,
+                },
+            };
+            p.rdp_cookie = Some(name.as_bytes().into());
+            Ok(())
+        },
+        "Persistence by the cookie of RDP.",
+        "persist rdp-cookie",
+    ),
+    entry(
+        "retries",
+        Places::BACK,
+        |s, p| {
+            p.retries = s.count("'retries' expects an integer argument (dispatch counts for one).")?;
+            Ok(())
+        },
+        "Attempts beyond the first.",
+        "retries 2",
+    ),
+    entry(
+        "retry-on",
+        Places::ALL,
+        retry_on,
+        "What is tried again.",
+        "retry-on conn-failure empty-response 503",
+    ),
+    entry(
+        "use-server",
+        Places::BACK_ONLY,
+        |s, p| {
+            s.word("'use-server' expects a server name.")?;
+            if !matches!(s.peek(), "if" | "unless") {
+                return Err(s.fail("'use-server' requires either 'if' or 'unless' followed by a condition."));
+            }
+            p.use_server.push(s.at);
+            Ok(())
+        },
+        "The server for some requests.",
+        "",
+    ),
 ];
 
 fn conditional(s: &mut Statement<'_>, list: &mut Vec<LineRef>) -> Step {
@@ -113,7 +157,9 @@ fn cookie(s: &mut Statement<'_>, p: &mut Draft) -> Step {
 
 fn domain(s: &mut Statement<'_>) -> Step<Box<str>> {
     let word = s.word("'domain' expects <domain> as argument.")?;
-    if let Some(odd) = word.text().chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'))) {
+    if let Some(odd) =
+        word.text().chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_')))
+    {
         return Err(s.fail(format!("character '{odd}' is not permitted in attribute value.")));
     }
     if !word.text().starts_with('.') || !word.text().get(1..).unwrap_or_default().contains('.') {
@@ -135,7 +181,9 @@ fn age(s: &mut Statement<'_>, name: &str) -> Step<Duration> {
     let word = s.word(format!("'{name}' expects <idletime> in seconds as argument."))?;
     match units::seconds(word.text()) {
         Ok(n) => Ok(Duration::from_secs(n)),
-        Err(TimeFault::Unexpected(c)) => Err(s.fail(format!("unexpected character '{c}' in '{name}' argument."))),
+        Err(TimeFault::Unexpected(c)) => {
+            Err(s.fail(format!("unexpected character '{c}' in '{name}' argument.")))
+        }
         Err(_) => Err(s.fail(format!("timer overflow in argument '{word}' to '{name}'."))),
     }
 }
@@ -165,7 +213,9 @@ fn retry_on(s: &mut Statement<'_>, p: &mut Draft) -> Step {
                 on.statuses.extend(more);
             }
             code => match code.parse() {
-                Ok(status @ (401 | 403 | 404 | 408 | 421 | 425 | 429 | 500 | 501 | 502 | 503 | 504)) => on.statuses.push(status),
+                Ok(status @ (401 | 403 | 404 | 408 | 421 | 425 | 429 | 500 | 501 | 502 | 503 | 504)) => {
+                    on.statuses.push(status)
+                }
                 _ => return Err(s.fail(format!("'retry-on': unknown keyword '{}'", Word::text(word)))),
             },
         }

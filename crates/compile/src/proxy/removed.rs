@@ -15,15 +15,49 @@ const fn gone(name: &'static str) -> Keyword<Draft> {
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
-    later("compression"), later("crt"), later("ssl-f-use"), later("email-alert"), later("filter"),
-    later("filter-sequence"), later("force-be-switch"), later("quic-initial"), later("stick"), later("stick-table"),
+    later("compression"),
+    later("crt"),
+    later("ssl-f-use"),
+    later("email-alert"),
+    later("filter"),
+    later("filter-sequence"),
+    later("force-be-switch"),
+    later("quic-initial"),
+    later("stick"),
+    later("stick-table"),
     later("use-fcgi-app"),
-    gone("clitimeout"), gone("contimeout"), gone("srvtimeout"), gone("bind-process"), gone("block"), gone("reqadd"),
-    gone("reqallow"), gone("reqdel"), gone("reqdeny"), gone("reqiallow"), gone("reqidel"), gone("reqideny"),
-    gone("reqipass"), gone("reqirep"), gone("reqitarpit"), gone("reqpass"), gone("reqrep"), gone("reqtarpit"),
-    gone("rspadd"), gone("rspdel"), gone("rspdeny"), gone("rspidel"), gone("rspideny"), gone("rspirep"),
-    gone("rsprep"), gone("appsession"), gone("dispatch"), gone("transparent"), gone("monitor-net"), gone("redisp"),
-    gone("redispatch"), gone("grace"),
+    gone("clitimeout"),
+    gone("contimeout"),
+    gone("srvtimeout"),
+    gone("bind-process"),
+    gone("block"),
+    gone("reqadd"),
+    gone("reqallow"),
+    gone("reqdel"),
+    gone("reqdeny"),
+    gone("reqiallow"),
+    gone("reqidel"),
+    gone("reqideny"),
+    gone("reqipass"),
+    gone("reqirep"),
+    gone("reqitarpit"),
+    gone("reqpass"),
+    gone("reqrep"),
+    gone("reqtarpit"),
+    gone("rspadd"),
+    gone("rspdel"),
+    gone("rspdeny"),
+    gone("rspidel"),
+    gone("rspideny"),
+    gone("rspirep"),
+    gone("rsprep"),
+    gone("appsession"),
+    gone("dispatch"),
+    gone("transparent"),
+    gone("monitor-net"),
+    gone("redisp"),
+    gone("redispatch"),
+    gone("grace"),
 ];
 
 fn not_yet(s: &mut Statement<'_>, _: &mut Draft) -> Step {
@@ -55,7 +89,9 @@ fn removed(s: &mut Statement<'_>, _: &mut Draft) -> Step {
     let name = s.keyword();
     let fail = |text: String| Err(s.fail_at(s.line.keyword().span(), text));
     if let Some(new) = successor(name) {
-        return fail(format!("The '{name}' directive is not supported anymore since HAProxy 2.1. Use {new}."));
+        return fail(format!(
+            "The '{name}' directive is not supported anymore since HAProxy 2.1. Use {new}."
+        ));
     }
     match name {
         "clitimeout" | "contimeout" | "srvtimeout" => {

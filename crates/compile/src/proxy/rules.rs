@@ -10,49 +10,111 @@ use crate::units;
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
-    entry("acl", Places::RULES, |s, p| {
-        let name = s.word("'acl' expects a name and an expression.")?;
-        if let Some(odd) = name.text().chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':'))) {
-            return Err(s.fail(format!("character '{odd}' is not permitted in acl name '{name}'.")));
-        }
-        p.acls.push(s.at);
-        Ok(())
-    }, "A named condition.", "acl local src 127.0.0.1"),
-    entry("http-request", Places::RULES, rule, "What is done with requests.", "http-request deny if TRUE"),
-    entry("http-response", Places::RULES, rule, "What is done with responses.", "http-response deny if FALSE"),
-    entry("http-after-response", Places::RULES, rule, "What is done with all responses, ours too.", "http-after-response set-header X y"),
-    entry("monitor", Places::FRONT_ONLY, |s, p| {
-        if s.next().map_or("", Word::text) != "fail" {
-            return Err(s.fail("'monitor' only supports 'fail'."));
-        }
-        if !matches!(s.peek(), "if" | "unless") {
-            return Err(s.fail("'monitor fail' requires either 'if' or 'unless' followed by a condition."));
-        }
-        p.monitor_fail.push(s.at);
-        Ok(())
-    }, "When 'monitor-uri' answers 503.", "monitor fail if FALSE"),
-    entry("monitor-uri", Places::FRONT, |s, p| {
-        p.monitor_uri = Some(s.word("'monitor-uri' expects an URI.")?.bytes().into());
-        s.end()
-    }, "Address that says we are alive.", "monitor-uri /alive"),
-    entry("redirect", Places::PROXIES, |s, p| {
-        p.rules.push(s.at);
-        Ok(())
-    }, "Send clients elsewhere.", "redirect scheme https if FALSE"),
-    entry("tcp-request", Places::ALL, |s, p| tcp(s, p, true), "What is done with connections and their bytes.", "tcp-request inspect-delay 5s"),
-    entry("tcp-response", Places::ALL, |s, p| tcp(s, p, false), "What is done with the server's bytes.", "tcp-response inspect-delay 5s"),
-    entry("use_backend", Places::FRONT_ONLY, |s, p| {
-        s.word("'use_backend' expects a backend name.")?;
-        match s.peek() {
-            "" | "if" | "unless" => {}
-            other => {
-                let text = format!("unexpected keyword '{other}' after switching rule, only 'if' and 'unless' are allowed.");
-                return Err(s.fail_at(s.args.here(), text));
+    entry(
+        "acl",
+        Places::RULES,
+        |s, p| {
+            let name = s.word("'acl' expects a name and an expression.")?;
+            if let Some(odd) = name
+                .text()
+                .chars()
+                .find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':')))
+            {
+                return Err(s.fail(format!("character '{odd}' is not permitted in acl name '{name}'.")));
             }
-        }
-        p.switching.push(s.at);
-        Ok(())
-    }, "The backend for some requests.", ""),
+            p.acls.push(s.at);
+            Ok(())
+        },
+        "A named condition.",
+        "acl local src 127.0.0.1",
+    ),
+    entry("http-request", Places::RULES, rule, "What is done with requests.", "http-request deny if TRUE"),
+    entry(
+        "http-response",
+        Places::RULES,
+        rule,
+        "What is done with responses.",
+        "http-response deny if FALSE",
+    ),
+    entry(
+        "http-after-response",
+        Places::RULES,
+        rule,
+        "What is done with all responses, ours too.",
+        "http-after-response set-header X y",
+    ),
+    entry(
+        "monitor",
+        Places::FRONT_ONLY,
+        |s, p| {
+            if s.next().map_or("", Word::text) != "fail" {
+                return Err(s.fail("'monitor' only supports 'fail'."));
+            }
+            if !matches!(s.peek(), "if" | "unless") {
+                return Err(
+                    s.fail("'monitor fail' requires either 'if' or 'unless' followed by a condition.")
+                );
+            }
+            p.monitor_fail.push(s.at);
+            Ok(())
+        },
+        "When 'monitor-uri' answers 503.",
+        "monitor fail if FALSE",
+    ),
+    entry(
+        "monitor-uri",
+        Places::FRONT,
+        |s, p| {
+            p.monitor_uri = Some(s.word("'monitor-uri' expects an URI.")?.bytes().into());
+            s.end()
+        },
+        "Address that says we are alive.",
+        "monitor-uri /alive",
+    ),
+    entry(
+        "redirect",
+        Places::PROXIES,
+        |s, p| {
+            p.rules.push(s.at);
+            Ok(())
+        },
+        "Send clients elsewhere.",
+        "redirect scheme https if FALSE",
+    ),
+    entry(
+        "tcp-request",
+        Places::ALL,
+        |s, p| tcp(s, p, true),
+        "What is done with connections and their bytes.",
+        "tcp-request inspect-delay 5s",
+    ),
+    entry(
+        "tcp-response",
+        Places::ALL,
+        |s, p| tcp(s, p, false),
+        "What is done with the server's bytes.",
+        "tcp-response inspect-delay 5s",
+    ),
+    entry(
+        "use_backend",
+        Places::FRONT_ONLY,
+        |s, p| {
+            s.word("'use_backend' expects a backend name.")?;
+            match s.peek() {
+                "" | "if" | "unless" => {}
+                other => {
+                    let text = format!(
+                        "unexpected keyword '{other}' after switching rule, only 'if' and 'unless' are allowed."
+                    );
+                    return Err(s.fail_at(s.args.here(), text));
+                }
+            }
+            p.switching.push(s.at);
+            Ok(())
+        },
+        "The backend for some requests.",
+        "",
+    ),
 ];
 
 fn rule(s: &mut Statement<'_>, p: &mut Draft) -> Step {
@@ -72,7 +134,10 @@ fn tcp(s: &mut Statement<'_>, p: &mut Draft, request: bool) -> Step {
             if !p.kind.is_front() && p.kind != (Kind::Defaults { named: true }) {
                 return Err(match p.kind {
                     Kind::Defaults { .. } => not_in_anonymous(s),
-                    _ => s.fail(format!("{keyword} {what} is not allowed because backend {} is not a frontend", p.name)),
+                    _ => s.fail(format!(
+                        "{keyword} {what} is not allowed because backend {} is not a frontend",
+                        p.name
+                    )),
                 });
             }
             p.rules.push(s.at);
@@ -92,7 +157,11 @@ fn tcp(s: &mut Statement<'_>, p: &mut Draft, request: bool) -> Step {
             Ok(())
         }
         _ => {
-            let choices = if request { "'inspect-delay', 'connection', or 'content'" } else { "'inspect-delay' or 'content'" };
+            let choices = if request {
+                "'inspect-delay', 'connection', or 'content'"
+            } else {
+                "'inspect-delay' or 'content'"
+            };
             let text = format!("'{keyword}' expects {choices} in {} (got '{what}')", p.label());
             Err(s.fail_at(s.args.here(), text))
         }
@@ -107,7 +176,8 @@ fn not_in_anonymous(s: &Statement<'_>) -> syntax::Diagnostic {
 fn delay(s: &mut Statement<'_>, p: &mut Draft, request: bool) -> Step {
     s.next();
     let keyword = s.keyword();
-    let expects = format!("'{keyword} inspect-delay' expects a positive delay in milliseconds, in {}", p.label());
+    let expects =
+        format!("'{keyword} inspect-delay' expects a positive delay in milliseconds, in {}", p.label());
     let word = s.word(&*expects)?;
     let ms = units::millis(word.text()).map_err(|fault| match fault {
         units::TimeFault::Unexpected(c) => s.fail(format!("{expects} (unexpected character '{c}')")),

@@ -63,9 +63,9 @@ fn setting(s: &mut Statement<'_>, page: &mut PageDraft, name: &str) -> Step {
         "refresh" => {
             let word = s.word("'refresh' needs a positive interval.")?;
             let seconds = units::seconds(word.text()).map_err(|fault| match fault {
-                units::TimeFault::Unexpected(c) => {
-                    tight(s.fail(format!("unexpected character '{c}' in argument to stats refresh interval.")))
-                }
+                units::TimeFault::Unexpected(c) => tight(
+                    s.fail(format!("unexpected character '{c}' in argument to stats refresh interval.")),
+                ),
                 _ => tight(s.fail(format!("timer overflow in argument '{word}' to stats refresh interval."))),
             })?;
             page.refresh = Some(Duration::from_secs(seconds)).filter(|d| !d.is_zero());
@@ -88,7 +88,24 @@ fn setting(s: &mut Statement<'_>, page: &mut PageDraft, name: &str) -> Step {
         }
         "http-request" => page.rules.push(s.at),
         other => {
-            let near = syntax::nearest(other, ["admin", "uri", "realm", "auth", "scope", "enable", "refresh", "hide-version", "show-node", "show-desc", "show-legends", "show-version", "http-request"]);
+            let near = syntax::nearest(
+                other,
+                [
+                    "admin",
+                    "uri",
+                    "realm",
+                    "auth",
+                    "scope",
+                    "enable",
+                    "refresh",
+                    "hide-version",
+                    "show-node",
+                    "show-desc",
+                    "show-legends",
+                    "show-version",
+                    "http-request",
+                ],
+            );
             return Err(tight(s.fail(EXPECTS.replace("{}", other))).meant(near));
         }
     }

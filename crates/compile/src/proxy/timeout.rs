@@ -54,7 +54,9 @@ fn timeout(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let Some(entry) = TIMEOUTS.iter().find(|t| t.name == what) else {
         let near = syntax::nearest(what, TIMEOUTS.iter().map(|t| t.name));
         let gone = matches!(what, "clitimeout" | "srvtimeout" | "contimeout" | "retry" | "resolve");
-        let text = format!("'timeout' supports 'client', 'server', 'connect', 'check', 'queue', 'handshake', 'http-keep-alive', 'http-request', 'tunnel', 'tarpit', 'client-fin' and 'server-fin' (got '{what}')");
+        let text = format!(
+            "'timeout' supports 'client', 'server', 'connect', 'check', 'queue', 'handshake', 'http-keep-alive', 'http-request', 'tunnel', 'tarpit', 'client-fin' and 'server-fin' (got '{what}')"
+        );
         let near = if gone { None } else { near };
         return Err(s.fail_at(s.args.here(), text).meant(near));
     };

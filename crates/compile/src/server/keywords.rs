@@ -50,22 +50,47 @@ const fn tls(name: &'static str, args: i8) -> ServerKeyword {
 /// All words, by name as the dump has them.
 pub(crate) const KEYWORDS: &[ServerKeyword] = &[
     word("addr", 1, |v, s, _| ip(s, "addr").map(|a| v.check_addr = Some(a)), "Address for health checks."),
-    word("agent-addr", 1, |v, s, _| ip(s, "agent-addr").map(|a| v.agent_addr = Some(a)), "Address of the agent."),
+    word(
+        "agent-addr",
+        1,
+        |v, s, _| ip(s, "agent-addr").map(|a| v.agent_addr = Some(a)),
+        "Address of the agent.",
+    ),
     word("agent-check", 0, |v, _, _| on(&mut v.agent), "Ask an agent for the state of the server."),
-    word("agent-inter", 1, |v, s, _| delay(s, v, "agent-inter").map(|d| v.agent_inter = Some(d)), "Time between agent checks."),
-    word("agent-port", 1, |v, s, _| {
-        v.agent_port = u16::try_from(value(s, "agent-port", "expects a port number as argument.")?).ok();
-        Ok(())
-    }, "Port of the agent."),
-    word("agent-send", 1, |v, s, _| {
-        v.agent_send = s.word("'agent-send' expects a string as argument.")?.bytes().into();
-        Ok(())
-    }, "What is sent to the agent first."),
+    word(
+        "agent-inter",
+        1,
+        |v, s, _| delay(s, v, "agent-inter").map(|d| v.agent_inter = Some(d)),
+        "Time between agent checks.",
+    ),
+    word(
+        "agent-port",
+        1,
+        |v, s, _| {
+            v.agent_port = u16::try_from(value(s, "agent-port", "expects a port number as argument.")?).ok();
+            Ok(())
+        },
+        "Port of the agent.",
+    ),
+    word(
+        "agent-send",
+        1,
+        |v, s, _| {
+            v.agent_send = s.word("'agent-send' expects a string as argument.")?.bytes().into();
+            Ok(())
+        },
+        "What is sent to the agent first.",
+    ),
     tls("allow-0rtt", 0),
     tls("alpn", 1),
     word("backup", 0, |v, _, _| on(&mut v.backup), "Used only when all others are down."),
     tls("ca-file", 1),
-    word("cc", 1, |v, s, _| text(s, &mut v.congestion, "'cc' : missing congestion control algorithm"), "TCP congestion control algorithm."),
+    word(
+        "cc",
+        1,
+        |v, s, _| text(s, &mut v.congestion, "'cc' : missing congestion control algorithm"),
+        "TCP congestion control algorithm.",
+    ),
     word("check", 0, |v, _, _| on(&mut v.check), "Check the server's health."),
     tls("check-alpn", 1),
     later("check-pool-conn-name", 1),
@@ -79,58 +104,117 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
     tls("ciphers", 1),
     tls("ciphersuites", 1),
     tls("client-sigalgs", 1),
-    word("cookie", 1, |v, s, _| {
-        v.cookie = Some(s.word("'cookie' expects <value> as argument.")?.bytes().into());
-        Ok(())
-    }, "Value of the persistence cookie."),
+    word(
+        "cookie",
+        1,
+        |v, s, _| {
+            v.cookie = Some(s.word("'cookie' expects <value> as argument.")?.bytes().into());
+            Ok(())
+        },
+        "Value of the persistence cookie.",
+    ),
     tls("crl-file", 1),
     tls("crt", 1),
     tls("curves", 1),
     word("disabled", 0, |v, _, _| on(&mut v.disabled), "Starts in maintenance."),
-    word("downinter", 1, |v, s, _| delay(s, v, "downinter").map(|d| v.downinter = Some(d)), "Time between checks while down."),
+    word(
+        "downinter",
+        1,
+        |v, s, _| delay(s, v, "downinter").map(|d| v.downinter = Some(d)),
+        "Time between checks while down.",
+    ),
     word("enabled", 0, |v, _, _| off(&mut v.disabled), "Does not start in maintenance."),
-    word("error-limit", 1, |v, s, _| {
-        let n = value(s, "error-limit", "expects an integer argument.")?;
-        v.error_limit = strictly(s, n, "error-limit has to be > 0.")?;
-        Ok(())
-    }, "Errors that 'observe' tolerates."),
-    word("fall", 1, |v, s, _| {
-        let n = value(s, "fall", "expects an integer argument.")?;
-        v.fall = strictly(s, n, "'fall' has to be > 0.")?;
-        Ok(())
-    }, "Failed checks before the server is down."),
-    word("fastinter", 1, |v, s, _| delay(s, v, "fastinter").map(|d| v.fastinter = Some(d)), "Time between checks while changing."),
-    tls("force-sslv3", 0), tls("force-tlsv10", 0), tls("force-tlsv11", 0), tls("force-tlsv12", 0), tls("force-tlsv13", 0),
-    own("guid", 1, |v, s, _| {
-        let word = s.word("'guid' : expects a value")?;
-        crate::proxy::basic::check_guid(s, word.text())?;
-        v.guid = Some(word.text().into());
-        Ok(())
-    }, "Unique name of the server."),
-    word("hash-key", 1, |v, s, _| {
-        v.hash_key = match s.word("'hash-key' expects 'id', 'id32', 'guid', 'addr', or 'addr-port' value")?.text() {
-            "id" => HashKey::Id,
-            "id32" => HashKey::Id32,
-            "guid" => HashKey::Guid,
-            "addr" => HashKey::Addr,
-            "addr-port" => HashKey::AddrPort,
-            _ => return Err(s.fail("'hash-key' has to be 'id', 'id32', 'guid', 'addr', or 'addr-port'")),
-        };
-        Ok(())
-    }, "What places the server on the consistent ring."),
+    word(
+        "error-limit",
+        1,
+        |v, s, _| {
+            let n = value(s, "error-limit", "expects an integer argument.")?;
+            v.error_limit = strictly(s, n, "error-limit has to be > 0.")?;
+            Ok(())
+        },
+        "Errors that 'observe' tolerates.",
+    ),
+    word(
+        "fall",
+        1,
+        |v, s, _| {
+            let n = value(s, "fall", "expects an integer argument.")?;
+            v.fall = strictly(s, n, "'fall' has to be > 0.")?;
+            Ok(())
+        },
+        "Failed checks before the server is down.",
+    ),
+    word(
+        "fastinter",
+        1,
+        |v, s, _| delay(s, v, "fastinter").map(|d| v.fastinter = Some(d)),
+        "Time between checks while changing.",
+    ),
+    tls("force-sslv3", 0),
+    tls("force-tlsv10", 0),
+    tls("force-tlsv11", 0),
+    tls("force-tlsv12", 0),
+    tls("force-tlsv13", 0),
+    own(
+        "guid",
+        1,
+        |v, s, _| {
+            let word = s.word("'guid' : expects a value")?;
+            crate::proxy::basic::check_guid(s, word.text())?;
+            v.guid = Some(word.text().into());
+            Ok(())
+        },
+        "Unique name of the server.",
+    ),
+    word(
+        "hash-key",
+        1,
+        |v, s, _| {
+            v.hash_key = match s
+                .word("'hash-key' expects 'id', 'id32', 'guid', 'addr', or 'addr-port' value")?
+                .text()
+            {
+                "id" => HashKey::Id,
+                "id32" => HashKey::Id32,
+                "guid" => HashKey::Guid,
+                "addr" => HashKey::Addr,
+                "addr-port" => HashKey::AddrPort,
+                _ => return Err(s.fail("'hash-key' has to be 'id', 'id32', 'guid', 'addr', or 'addr-port'")),
+            };
+            Ok(())
+        },
+        "What places the server on the consistent ring.",
+    ),
     later("healthcheck", 1),
-    own("id", 1, |v, s, _| {
-        let n = value(s, "id", "expects an integer argument.")?;
-        v.id = Some(u32::try_from(n).ok().filter(|n| *n > 0).ok_or_else(|| {
-            s.fail("'id' : custom id has to be between 1 and 4294967295.")
-        })?);
-        Ok(())
-    }, "Number of the server."),
-    word("idle-ping", 1, |v, s, _| delay(s, v, "idle-ping").map(drop), "Probes of idle HTTP/2 connections (no effect without)."),
+    own(
+        "id",
+        1,
+        |v, s, _| {
+            let n = value(s, "id", "expects an integer argument.")?;
+            v.id = Some(
+                u32::try_from(n)
+                    .ok()
+                    .filter(|n| *n > 0)
+                    .ok_or_else(|| s.fail("'id' : custom id has to be between 1 and 4294967295."))?,
+            );
+            Ok(())
+        },
+        "Number of the server.",
+    ),
+    word(
+        "idle-ping",
+        1,
+        |v, s, _| delay(s, v, "idle-ping").map(drop),
+        "Probes of idle HTTP/2 connections (no effect without).",
+    ),
     word("init-addr", 1, init_addr, "How the address is found at start."),
-    word("init-state", 1, |v, s, _| {
-        let word = s.word("'init-state' expects one of 'none', 'fully-up', 'up', 'down', or 'fully-down'.")?;
-        v.init_state = match word.text() {
+    word(
+        "init-state",
+        1,
+        |v, s, _| {
+            let word =
+                s.word("'init-state' expects one of 'none', 'fully-up', 'up', 'down', or 'fully-down'.")?;
+            v.init_state = match word.text() {
             "none" => InitState::Up,
             "up" => InitState::Up,
             "fully-up" => InitState::FullyUp,
@@ -138,36 +222,63 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
             "fully-down" => InitState::FullyDown,
             _ => return Err(s.fail(format!("'init-state' expects one of 'none', 'fully-up', 'up', 'down', or 'fully-down' but got '{word}'"))),
         };
-        Ok(())
-    }, "State before the first check."),
+            Ok(())
+        },
+        "State before the first check.",
+    ),
     word("inter", 1, |v, s, _| delay(s, v, "inter").map(|d| v.inter = d), "Time between checks."),
     tls("ktls", 1),
     later("log-bufsize", 1),
     later("log-proto", 1),
-    word("max-reuse", 1, |v, s, _| {
-        v.max_reuse = signed(value(s, "max-reuse", "expects <value> as argument")?);
-        Ok(())
-    }, "How often a connection is reused, -1: no limit."),
-    word("maxconn", 1, |v, s, _| {
-        v.maxconn = clamp(value(s, "maxconn", "expects an integer argument.")?);
-        Ok(())
-    }, "Most requests at a time."),
-    word("maxqueue", 1, |v, s, _| {
-        v.maxqueue = clamp(value(s, "maxqueue", "expects an integer argument.")?);
-        Ok(())
-    }, "Most requests that wait for this server."),
-    word("minconn", 1, |v, s, _| {
-        v.minconn = clamp(value(s, "minconn", "expects an integer argument.")?);
-        Ok(())
-    }, "Lower bound of a limit that follows the load."),
-    word("namespace", 1, |v, s, _| {
-        let word = s.word("'namespace' : missing namespace name")?;
-        if !std::path::Path::new("/var/run/netns").join(word.text()).exists() {
-            return Err(s.fail(format!("Cannot open namespace '{word}'")));
-        }
-        v.namespace = Some(word.text().into());
-        Ok(())
-    }, "Network namespace."),
+    word(
+        "max-reuse",
+        1,
+        |v, s, _| {
+            v.max_reuse = signed(value(s, "max-reuse", "expects <value> as argument")?);
+            Ok(())
+        },
+        "How often a connection is reused, -1: no limit.",
+    ),
+    word(
+        "maxconn",
+        1,
+        |v, s, _| {
+            v.maxconn = clamp(value(s, "maxconn", "expects an integer argument.")?);
+            Ok(())
+        },
+        "Most requests at a time.",
+    ),
+    word(
+        "maxqueue",
+        1,
+        |v, s, _| {
+            v.maxqueue = clamp(value(s, "maxqueue", "expects an integer argument.")?);
+            Ok(())
+        },
+        "Most requests that wait for this server.",
+    ),
+    word(
+        "minconn",
+        1,
+        |v, s, _| {
+            v.minconn = clamp(value(s, "minconn", "expects an integer argument.")?);
+            Ok(())
+        },
+        "Lower bound of a limit that follows the load.",
+    ),
+    word(
+        "namespace",
+        1,
+        |v, s, _| {
+            let word = s.word("'namespace' : missing namespace name")?;
+            if !std::path::Path::new("/var/run/netns").join(word.text()).exists() {
+                return Err(s.fail(format!("Cannot open namespace '{word}'")));
+            }
+            v.namespace = Some(word.text().into());
+            Ok(())
+        },
+        "Network namespace.",
+    ),
     word("no-agent-check", 0, |v, _, _| off(&mut v.agent), "No agent check."),
     word("no-backup", 0, |v, _, _| off(&mut v.backup), "Not a backup."),
     word("no-check", 0, |v, _, _| off(&mut v.check), "No health check."),
@@ -182,124 +293,242 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
     word("no-send-proxy-v2-ssl-cn", 0, |v, _, _| no_proxy(v, 2), "No PROXY header with the client's name."),
     tls("no-sni-auto", 0),
     word("no-ssl", 0, |_, _, _| Ok(()), "No TLS."),
-    tls("no-ssl-reuse", 0), tls("no-sslv3", 0),
+    tls("no-ssl-reuse", 0),
+    tls("no-sslv3", 0),
     word("no-tfo", 0, |v, _, _| off(&mut v.tfo), "No TCP Fast Open."),
-    tls("no-tls-tickets", 0), tls("no-tlsv10", 0), tls("no-tlsv11", 0), tls("no-tlsv12", 0), tls("no-tlsv13", 0),
+    tls("no-tls-tickets", 0),
+    tls("no-tlsv10", 0),
+    tls("no-tlsv11", 0),
+    tls("no-tlsv12", 0),
+    tls("no-tlsv13", 0),
     word("non-stick", 0, |v, _, _| on(&mut v.non_stick), "Never stored in a stick table."),
     tls("npn", 1),
     word("observe", 1, observe, "Learn the health from live traffic."),
     word("on-error", 1, on_error, "What happens when too many errors were observed."),
-    word("on-marked-down", 1, |v, s, _| {
-        v.down_kills = choice(s, "on-marked-down", "shutdown-sessions")?;
-        Ok(())
-    }, "What happens to sessions when the server goes down."),
-    word("on-marked-up", 1, |v, s, _| {
-        v.up_kills_backups = choice(s, "on-marked-up", "shutdown-backup-sessions")?;
-        Ok(())
-    }, "What happens to sessions on backups when the server comes up."),
-    word("pool-conn-name", 1, |v, s, _| {
-        let word = s.args.position();
-        s.word("'pool-conn-name' expects <value> as argument")?;
-        v.pool_conn_name = Some(Deferred { at: s.at, word });
-        Ok(())
-    }, "Part of the identity of idle connections."),
-    word("pool-low-conn", 1, |v, s, _| {
-        v.pool_low_conn = clamp(value(s, "pool-low-conn", "expects <value> as argument")?);
-        Ok(())
-    }, "Idle connections a thread keeps for itself."),
-    word("pool-max-conn", 1, |v, s, _| {
-        v.pool_max_conn = match signed(value(s, "pool-max-conn", "expects <value> as argument")?) {
-            n if n < -1 => return Err(s.fail("'pool-max-conn' must be >= -1")),
-            n => n,
-        };
-        Ok(())
-    }, "Most idle connections kept, -1: no limit."),
-    word("pool-purge-delay", 1, |v, s, _| {
-        let word = s.word("'pool-purge-delay' expects <value> as argument")?;
-        let ms = s.millis(word, "pool-purge-delay", |c| format!("unexpected character '{c}' in argument to <pool-purge-delay>"))?;
-        v.pool_purge_delay = Duration::from_millis(ms);
-        Ok(())
-    }, "Time after which half of the idle connections go."),
-    word("port", 1, |v, s, _| {
-        v.check_port = u16::try_from(value(s, "port", "expects a port number as argument.")?).ok();
-        Ok(())
-    }, "Port for health checks."),
+    word(
+        "on-marked-down",
+        1,
+        |v, s, _| {
+            v.down_kills = choice(s, "on-marked-down", "shutdown-sessions")?;
+            Ok(())
+        },
+        "What happens to sessions when the server goes down.",
+    ),
+    word(
+        "on-marked-up",
+        1,
+        |v, s, _| {
+            v.up_kills_backups = choice(s, "on-marked-up", "shutdown-backup-sessions")?;
+            Ok(())
+        },
+        "What happens to sessions on backups when the server comes up.",
+    ),
+    word(
+        "pool-conn-name",
+        1,
+        |v, s, _| {
+            let word = s.args.position();
+            s.word("'pool-conn-name' expects <value> as argument")?;
+            v.pool_conn_name = Some(Deferred { at: s.at, word });
+            Ok(())
+        },
+        "Part of the identity of idle connections.",
+    ),
+    word(
+        "pool-low-conn",
+        1,
+        |v, s, _| {
+            v.pool_low_conn = clamp(value(s, "pool-low-conn", "expects <value> as argument")?);
+            Ok(())
+        },
+        "Idle connections a thread keeps for itself.",
+    ),
+    word(
+        "pool-max-conn",
+        1,
+        |v, s, _| {
+            v.pool_max_conn = match signed(value(s, "pool-max-conn", "expects <value> as argument")?) {
+                n if n < -1 => return Err(s.fail("'pool-max-conn' must be >= -1")),
+                n => n,
+            };
+            Ok(())
+        },
+        "Most idle connections kept, -1: no limit.",
+    ),
+    word(
+        "pool-purge-delay",
+        1,
+        |v, s, _| {
+            let word = s.word("'pool-purge-delay' expects <value> as argument")?;
+            let ms = s.millis(word, "pool-purge-delay", |c| {
+                format!("unexpected character '{c}' in argument to <pool-purge-delay>")
+            })?;
+            v.pool_purge_delay = Duration::from_millis(ms);
+            Ok(())
+        },
+        "Time after which half of the idle connections go.",
+    ),
+    word(
+        "port",
+        1,
+        |v, s, _| {
+            v.check_port = u16::try_from(value(s, "port", "expects a port number as argument.")?).ok();
+            Ok(())
+        },
+        "Port for health checks.",
+    ),
     word("proto", 1, |_, s, _| proto(s, "proto"), "Protocol spoken without negotiation."),
     word("proxy-v2-options", 1, proxy_options, "What the PROXY header carries besides addresses."),
     later("quic-cc-algo", 1),
-    own("redir", 1, |v, s, _| {
-        v.redir = Some(s.word("'redir' expects <prefix> as argument.")?.bytes().into());
-        Ok(())
-    }, "Redirect GET and HEAD here instead of connecting."),
+    own(
+        "redir",
+        1,
+        |v, s, _| {
+            v.redir = Some(s.word("'redir' expects <prefix> as argument.")?.bytes().into());
+            Ok(())
+        },
+        "Redirect GET and HEAD here instead of connecting.",
+    ),
     tls("renegotiate", 0),
-    later("resolve-net", 1), later("resolve-opts", 1), later("resolve-prefer", 1), later("resolvers", 1),
-    word("rise", 1, |v, s, _| {
-        let n = value(s, "rise", "expects an integer argument.")?;
-        v.rise = strictly(s, n, "'rise' has to be > 0.")?;
-        Ok(())
-    }, "Passed checks before the server is up."),
+    later("resolve-net", 1),
+    later("resolve-opts", 1),
+    later("resolve-prefer", 1),
+    later("resolvers", 1),
+    word(
+        "rise",
+        1,
+        |v, s, _| {
+            let n = value(s, "rise", "expects an integer argument.")?;
+            v.rise = strictly(s, n, "'rise' has to be > 0.")?;
+            Ok(())
+        },
+        "Passed checks before the server is up.",
+    ),
     word("send-proxy", 0, |v, _, _| send_proxy(v, 1), "Send a PROXY header version 1."),
     word("send-proxy-v2", 0, |v, _, _| send_proxy(v, 2), "Send a PROXY header version 2."),
-    word("send-proxy-v2-ssl", 0, |v, _, _| {
-        v.send_proxy.options.ssl = true;
-        send_proxy(v, 2)
-    }, "Send a PROXY header with TLS facts."),
-    word("send-proxy-v2-ssl-cn", 0, |v, _, _| {
-        v.send_proxy.options.ssl = true;
-        send_proxy(v, 2)
-    }, "Send a PROXY header with TLS facts and the client's name."),
+    word(
+        "send-proxy-v2-ssl",
+        0,
+        |v, _, _| {
+            v.send_proxy.options.ssl = true;
+            send_proxy(v, 2)
+        },
+        "Send a PROXY header with TLS facts.",
+    ),
+    word(
+        "send-proxy-v2-ssl-cn",
+        0,
+        |v, _, _| {
+            v.send_proxy.options.ssl = true;
+            send_proxy(v, 2)
+        },
+        "Send a PROXY header with TLS facts and the client's name.",
+    ),
     word("set-proxy-v2-tlv-fmt", 0, tlv, "A further field of the PROXY header."),
-    word("shard", 1, |_, s, _| value(s, "shard", "expects an integer argument.").map(drop), "Shard of a peer (no effect on others)."),
+    word(
+        "shard",
+        1,
+        |_, s, _| value(s, "shard", "expects an integer argument.").map(drop),
+        "Shard of a peer (no effect on others).",
+    ),
     tls("sigalgs", 1),
-    word("slowstart", 1, |v, s, _| {
-        let d = time(s, v, "slowstart", "'slowstart' expects a time in milliseconds as argument.")?;
-        v.slowstart = (!d.is_zero()).then_some(d);
-        Ok(())
-    }, "Time over which the weight grows after coming up."),
+    word(
+        "slowstart",
+        1,
+        |v, s, _| {
+            let d = time(s, v, "slowstart", "'slowstart' expects a time in milliseconds as argument.")?;
+            v.slowstart = (!d.is_zero()).then_some(d);
+            Ok(())
+        },
+        "Time over which the weight grows after coming up.",
+    ),
     tls("sni", 1),
     tls("sni-auto", 0),
     later("socks4", 1),
-    word("source", -1, |v, s, _| {
-        const EXPECTS: &str = "'source' expects <addr>[:<port>[-<port>]], and optionally 'usesrc' <addr>, and 'interface' <name> as argument.";
-        v.source = Some(source::parse(s, EXPECTS, true)?);
-        Ok(())
-    }, "Address that connections come from."),
+    word(
+        "source",
+        -1,
+        |v, s, _| {
+            const EXPECTS: &str = "'source' expects <addr>[:<port>[-<port>]], and optionally 'usesrc' <addr>, and 'interface' <name> as argument.";
+            v.source = Some(source::parse(s, EXPECTS, true)?);
+            Ok(())
+        },
+        "Address that connections come from.",
+    ),
     later("ssl", 0),
-    tls("ssl-max-ver", 1), tls("ssl-min-ver", 1), tls("ssl-reuse", 0),
+    tls("ssl-max-ver", 1),
+    tls("ssl-min-ver", 1),
+    tls("ssl-reuse", 0),
     word("stick", 0, |v, _, _| off(&mut v.non_stick), "May be stored in stick tables."),
-    word("strict-maxconn", 0, |v, _, _| on(&mut v.strict_maxconn), "Count connections, not requests, against maxconn."),
-    word("tcp-md5sig", 1, |v, s, _| text(s, &mut v.md5sig, "'tcp-md5sig' : expects a password"), "TCP MD5 signature (RFC 2385)."),
-    word("tcp-ut", 1, |v, s, _| {
-        let word = s.word("'tcp-ut' : missing TCP User Timeout value")?;
-        let ms = units::millis(word.text()).map_err(|_| s.fail("'tcp-ut' : expects a positive delay in milliseconds"))?;
-        v.tcp_ut = units::limit(ms);
-        Ok(())
-    }, "TCP user timeout."),
+    word(
+        "strict-maxconn",
+        0,
+        |v, _, _| on(&mut v.strict_maxconn),
+        "Count connections, not requests, against maxconn.",
+    ),
+    word(
+        "tcp-md5sig",
+        1,
+        |v, s, _| text(s, &mut v.md5sig, "'tcp-md5sig' : expects a password"),
+        "TCP MD5 signature (RFC 2385).",
+    ),
+    word(
+        "tcp-ut",
+        1,
+        |v, s, _| {
+            let word = s.word("'tcp-ut' : missing TCP User Timeout value")?;
+            let ms = units::millis(word.text())
+                .map_err(|_| s.fail("'tcp-ut' : expects a positive delay in milliseconds"))?;
+            v.tcp_ut = units::limit(ms);
+            Ok(())
+        },
+        "TCP user timeout.",
+    ),
     word("tfo", 0, |v, _, _| on(&mut v.tfo), "TCP Fast Open."),
     tls("tls-tickets", 0),
-    word("track", 1, |v, s, _| {
-        let word = s.word("'track' expects [<proxy>/]<server> as argument.")?;
-        if v.check {
-            return Err(s.fail("unable to enable checks and tracking at the same time!"));
-        }
-        v.track = Some(Named { name: word.text().into(), span: word.span() });
-        Ok(())
-    }, "Take the health of another server."),
-    own("usesrc", 0, |_, s, _| Err(s.fail("'usesrc' only allowed after a 'source' statement.")), "Part of 'source'."),
+    word(
+        "track",
+        1,
+        |v, s, _| {
+            let word = s.word("'track' expects [<proxy>/]<server> as argument.")?;
+            if v.check {
+                return Err(s.fail("unable to enable checks and tracking at the same time!"));
+            }
+            v.track = Some(Named { name: word.text().into(), span: word.span() });
+            Ok(())
+        },
+        "Take the health of another server.",
+    ),
+    own(
+        "usesrc",
+        0,
+        |_, s, _| Err(s.fail("'usesrc' only allowed after a 'source' statement.")),
+        "Part of 'source'.",
+    ),
     tls("verify", 1),
     tls("verifyhost", 1),
-    word("weight", 1, |v, s, _| {
-        let n = value(s, "weight", "expects an integer argument.")?;
-        v.weight = u32::try_from(n).ok().filter(|n| *n <= 256).ok_or_else(|| {
-            s.fail(format!("weight of server {} is not within 0 and 256 ({n}).", v.name))
-        })?;
-        Ok(())
-    }, "Share of the load, 0 to 256."),
-    word("ws", 1, |_, s, _| match s.word("'ws' expects 'auto', 'h1' or 'h2' value")?.text() {
-        "auto" | "h1" => Ok(()),
-        "h2" => Err(s.fail("'ws h2' is not supported yet by Harrier (planned)")),
-        _ => Err(s.fail("'ws' has to be 'auto', 'h1' or 'h2'")),
-    }, "How WebSockets reach the server."),
+    word(
+        "weight",
+        1,
+        |v, s, _| {
+            let n = value(s, "weight", "expects an integer argument.")?;
+            v.weight = u32::try_from(n).ok().filter(|n| *n <= 256).ok_or_else(|| {
+                s.fail(format!("weight of server {} is not within 0 and 256 ({n}).", v.name))
+            })?;
+            Ok(())
+        },
+        "Share of the load, 0 to 256.",
+    ),
+    word(
+        "ws",
+        1,
+        |_, s, _| match s.word("'ws' expects 'auto', 'h1' or 'h2' value")?.text() {
+            "auto" | "h1" => Ok(()),
+            "h2" => Err(s.fail("'ws h2' is not supported yet by Harrier (planned)")),
+            _ => Err(s.fail("'ws' has to be 'auto', 'h1' or 'h2'")),
+        },
+        "How WebSockets reach the server.",
+    ),
 ];
 
 fn on(field: &mut bool) -> Step {
@@ -335,7 +564,9 @@ fn time(s: &mut Statement<'_>, v: &ServerDraft, name: &str, missing: &str) -> St
     let word = s.word(missing)?;
     match units::millis(word.text()) {
         Ok(ms) => Ok(Duration::from_millis(ms)),
-        Err(TimeFault::Unexpected(c)) => Err(s.fail(format!("unexpected character '{c}' in '{name}' argument of server {}.", v.name))),
+        Err(TimeFault::Unexpected(c)) => {
+            Err(s.fail(format!("unexpected character '{c}' in '{name}' argument of server {}.", v.name)))
+        }
         Err(fault) => Err(s.time_fault(fault, word, name, |_| String::new())),
     }
 }
@@ -343,7 +574,11 @@ fn time(s: &mut Statement<'_>, v: &ServerDraft, name: &str, missing: &str) -> St
 fn delay(s: &mut Statement<'_>, v: &ServerDraft, name: &str) -> Step<Duration> {
     let d = time(s, v, name, &format!("'{name}' expects a delay as argument."))?;
     if d.is_zero() {
-        return Err(s.fail(format!("invalid value {} for argument '{name}' of server {}.", d.as_millis(), v.name)));
+        return Err(s.fail(format!(
+            "invalid value {} for argument '{name}' of server {}.",
+            d.as_millis(),
+            v.name
+        )));
     }
     Ok(d)
 }
@@ -406,14 +641,16 @@ fn proxy_options(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> S
 
 /// `set-proxy-v2-tlv-fmt(type) <format>`.
 fn tlv(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
-    let name = s.args.last().map_or("", |w| w.text());
+    let name = s.eaten().text();
     let number = name.split_once('(').map(|(_, n)| n.trim_end_matches(')'));
     let kind = number.and_then(|n| match n.strip_prefix("0x") {
         Some(hex) => u8::from_str_radix(hex, 16).ok(),
         None => n.parse().ok(),
     });
     let Some(kind) = kind else {
-        return Err(s.fail(format!("'{name}' : expects the type of the TLV between parentheses, 0x00 to 0xff")));
+        return Err(
+            s.fail(format!("'{name}' : expects the type of the TLV between parentheses, 0x00 to 0xff"))
+        );
     };
     let word = s.args.position();
     s.word(format!("'{name}' : missing format string"))?;
@@ -446,13 +683,18 @@ fn observe(v: &mut ServerDraft, s: &mut Statement<'_>, p: &mut Draft) -> Step {
         "layer4" | "tcp" => Some(Observe::Layer4),
         "layer7" | "http" => {
             if p.mode != program::Mode::Http {
-                let text = format!("'server {}/{}' : '{word}' can only be used in http proxies..", p.name, v.name);
+                let text =
+                    format!("'server {}/{}' : '{word}' can only be used in http proxies..", p.name, v.name);
                 let note = Diagnostic::new(Level::Alert, word.span(), text).tolerated();
                 s.notes.push(crate::statement::bracket(note));
             }
             Some(Observe::Layer7)
         }
-        _ => return Err(s.fail(format!("'observe' expects one of 'none', 'layer4', 'layer7' but got '{word}'"))),
+        _ => {
+            return Err(
+                s.fail(format!("'observe' expects one of 'none', 'layer4', 'layer7' but got '{word}'"))
+            );
+        }
     };
     Ok(())
 }

@@ -9,10 +9,11 @@ pub(crate) mod source;
 use std::time::Duration;
 
 use balance::HashKey;
+use model::server::{Target, UnixKind};
 use program::server::{Observe, OnError, ProxyV2Options};
+use syntax::addr::{self, Accept, Host, Ports, Transport};
 use syntax::{Diagnostic, Span};
 
-use crate::address::{self, Address, Host, Port, Wants};
 use crate::draft::{Deferred, Draft, Named};
 use crate::statement::{Statement, Step, bracket};
 use keywords::KEYWORDS;
@@ -32,7 +33,10 @@ pub(crate) enum InitAddr {
 pub(crate) enum Where {
     #[default]
     Nowhere,
-    Inet { host: Host, port: Port },
+    Inet {
+        host: Host,
+        ports: Ports,
+    },
     Unix(model::server::Target),
 }
 
@@ -172,16 +176,15 @@ impl Default for ServerDraft {
     }
 }
 
-const WANTS: Wants =
-    Wants { port: false, port_allowed: true, range: false, offset: true, names: true, descriptors: false };
-
 /// `server <name> <address> [words]`.
 pub(crate) fn server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     allowed(s, p)?;
     let expects = format!("'{}' expects <name> and <addr>[:<port>] as arguments.", s.keyword());
     let name = s.word(&*expects).map_err(bracket)?;
     if let Some(odd) = name.text().chars().find(|c| !valid(*c)) {
-        return Err(bracket(s.fail(format!("'server {name}' : character '{odd}' is not permitted in server name."))));
+        return Err(bracket(
+            s.fail(format!("'server {name}' : character '{odd}' is not permitted in server name.")),
+        ));
     }
     let mut server = p.default_server.clone();
     (server.name, server.span) = (name.text().into(), name.span());
@@ -223,10 +226,14 @@ pub(crate) fn template(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         None => (Some(1u32), count.text().parse().ok()),
     };
     let (Some(from), Some(to)) = (from, to) else {
-        return Err(bracket(s.fail_at(count.span(), format!("Wrong server-template number or range arg '{count}'."))));
+        return Err(bracket(
+            s.fail_at(count.span(), format!("Wrong server-template number or range arg '{count}'.")),
+        ));
     };
     if from > to || to - from >= 100_000 {
-        return Err(bracket(s.fail_at(count.span(), format!("Wrong server-template number or range arg '{count}'."))));
+        return Err(bracket(
+            s.fail_at(count.span(), format!("Wrong server-template number or range arg '{count}'.")),
+        ));
     }
     let label = format!("'server-template {}/{prefix}'", p.name);
     let mut first = p.default_server.clone();
@@ -263,21 +270,24 @@ fn allowed(s: &Statement<'_>, p: &Draft) -> Step {
 
 /// The address word.
 fn place(s: &mut Statement<'_>, expects: &str, label: &str) -> Step<Where> {
-    use model::server::{Target, UnixKind};
     let word = s.word(expects).map_err(bracket)?;
     let refuse = |why: String| bracket(Diagnostic::alert(word.span(), format!("{label} : {why}")));
-    let unix = |path, kind| Ok(Where::Unix(Target::Unix { path, kind }));
-    match address::parse(word.text(), WANTS).map_err(refuse)? {
-        Address::Inet { udp: true, .. } => {
-            Err(bracket(s.fail("unsupported transport for server address in 'tcp' backend.")))
+    let address = addr::parse(word.text(), Accept::SERVER).map_err(refuse)?;
+    if address.transport == Transport::Datagram {
+        return Err(bracket(s.fail("unsupported transport for server address in 'tcp' backend.")));
+    }
+    if address.transport == Transport::Quic || address.mptcp {
+        return Err(refuse("QUIC and MPTCP are not supported yet by Harrier (planned)".into()));
+    }
+    let unix = |path: String, kind| Ok(Where::Unix(Target::Unix { path: path.into_bytes().into(), kind }));
+    match address.host {
+        Host::Ip(_) | Host::Name(..) => Ok(Where::Inet { host: address.host, ports: address.ports }),
+        Host::Unix(path) => unix(path, UnixKind::Path),
+        Host::Abstract(name) => unix(name, UnixKind::Abns),
+        Host::AbstractZero(name) => unix(name, UnixKind::Abnsz),
+        Host::Fd(_) | Host::SockPair(_) | Host::Reverse(_) => {
+            Err(refuse(format!("'{word}' is not supported yet by Harrier (planned)")))
         }
-        Address::Inet { host, port, .. } => Ok(Where::Inet { host, port }),
-        Address::Unix(path) => unix(path, UnixKind::Path),
-        Address::Abns(path) => unix(path, UnixKind::Abns),
-        Address::Abnsz(path) => unix(path, UnixKind::Abnsz),
-        Address::Later(what) => Err(refuse(format!("'{what}' is not supported yet by Harrier (planned)."))),
-        Address::SockPair(_) => Err(refuse("'sockpair@' is not supported yet by Harrier (planned).".into())),
-        Address::Fd(_) | Address::Ring(_) => Err(refuse(format!("'{word}' is not a valid address here."))),
     }
 }
 
@@ -286,13 +296,21 @@ fn words(s: &mut Statement<'_>, server: &mut ServerDraft, p: &mut Draft, label: 
     let before = if label.is_empty() { String::new() } else { format!("{label} : ") };
     while let Some(word) = s.args.next() {
         let (name, _) = word.text().split_once('(').unwrap_or((word.text(), ""));
-        let entry = KEYWORDS.iter().find(|k| word == k.name || (k.name == name && name.starts_with("set-proxy")));
+        let entry =
+            KEYWORDS.iter().find(|k| word == k.name || (k.name == name && name.starts_with("set-proxy")));
         let Some(entry) = entry else {
             let near = syntax::nearest(word.text(), KEYWORDS.iter().map(|k| k.name));
             let hint = near.map(|n| format!("; did you mean '{n}' maybe ?")).unwrap_or_default();
-            let tail = if default { ". Hint: no address was expected for this server.".replace("maybe ?. ", "maybe ? ") } else { String::new() };
-            let tail = if default && !hint.is_empty() { tail.trim_start_matches('.').to_owned() } else { tail };
-            return Err(bracket(s.fail_at(word.span(), format!("{before}unknown keyword '{word}'{hint}{tail}"))));
+            let tail = if default {
+                ". Hint: no address was expected for this server.".replace("maybe ?. ", "maybe ? ")
+            } else {
+                String::new()
+            };
+            let tail =
+                if default && !hint.is_empty() { tail.trim_start_matches('.').to_owned() } else { tail };
+            return Err(bracket(
+                s.fail_at(word.span(), format!("{before}unknown keyword '{word}'{hint}{tail}")),
+            ));
         };
         if default && !entry.in_default {
             let text = format!("{before}'{}' option is not accepted in default-server sections", entry.name);
@@ -303,7 +321,8 @@ fn words(s: &mut Statement<'_>, server: &mut ServerDraft, p: &mut Draft, label: 
                 if entry.args > 0 {
                     s.next();
                 }
-                let text = format!("{before}'{}' has no effect: TLS is not supported yet by Harrier.", entry.name);
+                let text =
+                    format!("{before}'{}' has no effect: TLS is not supported yet by Harrier.", entry.name);
                 s.notes.push(bracket(Diagnostic::warning(word.span(), text)));
                 continue;
             }

@@ -3,15 +3,15 @@
 use std::net::SocketAddr;
 
 use program::address::{Source, UseSource};
+use syntax::addr::{self, Accept, Host, Ports};
 
-use crate::address::{self, Address, Port, Wants};
+use crate::resolve;
 use crate::statement::{Statement, Step};
 
 /// Nothing of it needs other sections, so the draft is the thing itself.
 pub(crate) type SourceDraft = Source;
 
-const WANTS: Wants =
-    Wants { port: false, port_allowed: true, range: true, offset: false, names: true, descriptors: false };
+const ACCEPT: Accept = Accept { ranges: true, offsets: false, fd: false, datagrams: false, ..Accept::SERVER };
 
 /// The words behind `source`. `stop_at_unknown`: other words may follow (server lines).
 pub(crate) fn parse(s: &mut Statement<'_>, expects: &str, stop_at_unknown: bool) -> Step<Source> {
@@ -32,7 +32,9 @@ pub(crate) fn parse(s: &mut Statement<'_>, expects: &str, stop_at_unknown: bool)
             "" => return Ok(source),
             _ if stop_at_unknown => return Ok(source),
             other => {
-                let text = format!("'source' only supports optional keywords 'interface' and 'usesrc' (got '{other}').");
+                let text = format!(
+                    "'source' only supports optional keywords 'interface' and 'usesrc' (got '{other}')."
+                );
                 s.next();
                 return Err(s.fail(text));
             }
@@ -62,17 +64,15 @@ fn usesrc(s: &mut Statement<'_>) -> Step<UseSource> {
 
 /// An address with port 0 unless one is given, and the range of ports if there is one.
 fn inet(text: &str) -> Result<(SocketAddr, Option<(u16, u16)>), String> {
-    let Address::Inet { host, port, .. } = address::parse(text, WANTS)? else {
-        return Err(format!("invalid address: '{text}' in '{text}'"));
+    let address = addr::parse(text, ACCEPT)?;
+    let ip = match &address.host {
+        Host::Ip(_) | Host::Name(..) => resolve::ip(&address.host),
+        _ => None,
     };
-    let ip = match &host {
-        address::Host::Name(name) => crate::resolve::host(name),
-        other => other.bind_ip(),
-    };
-    let ip = ip.ok_or_else(|| format!("invalid address: '{text}' in '{text}'"))?;
-    Ok(match port {
-        Port::Range(from, to) if from < to => (SocketAddr::new(ip, 0), Some((from, to))),
-        Port::Range(from, _) => (SocketAddr::new(ip, from), None),
-        _ => (SocketAddr::new(ip, 0), None),
+    let ip = ip.ok_or_else(|| addr::unresolved(text, text))?;
+    Ok(match address.ports {
+        Ports::Range(from, to) => (SocketAddr::new(ip, 0), Some((from, to))),
+        Ports::One(port) => (SocketAddr::new(ip, port), None),
+        Ports::Missing | Ports::Offset(_) => (SocketAddr::new(ip, 0), None),
     })
 }

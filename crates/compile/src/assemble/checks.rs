@@ -1,0 +1,100 @@
+//! What only the whole shows: warnings that HAProxy gives after reading everything.
+
+use program::proxy::Proxy;
+use program::{Global, Mode};
+use syntax::Diagnostics;
+
+use super::remark;
+use crate::draft::{Draft, Kind};
+
+/// Looks at all proxies once everything is known, and fills in what follows from the whole.
+pub(super) fn whole(drafts: &[Draft], proxies: &mut [Proxy], global: &Global, notes: &mut Diagnostics) {
+    for draft in drafts {
+        if draft.disabled {
+            continue;
+        }
+        timeouts(draft, notes);
+        http_only(draft, notes);
+        if draft.kind == Kind::Frontend && draft.binds.is_empty() {
+            let text = format!(
+                "{} has no 'bind' directive. Please declare it as a backend if this was intended.",
+                draft.label()
+            );
+            notes.push(remark(draft.span, text));
+        }
+    }
+    for p in proxies.iter_mut() {
+        if p.is_frontend && p.maxconn == 0 {
+            p.maxconn = global.maxconn;
+        }
+        p.state.front.maxconn.store(p.maxconn, std::sync::atomic::Ordering::Relaxed);
+    }
+    fullconn(proxies);
+}
+
+/// `fullconn` not given: a tenth of the connections of all frontends that may send here, rounded up.
+fn fullconn(proxies: &mut [Proxy]) {
+    let mut sums = vec![0u64; proxies.len()];
+    for p in proxies.iter().filter(|p| p.is_frontend) {
+        let any = p.switching.iter().any(|s| matches!(s.to, program::proxy::SwitchTo::Format(_)));
+        let mut targets: Vec<usize> = p
+            .switching
+            .iter()
+            .filter_map(|s| match s.to {
+                program::proxy::SwitchTo::Backend(index) => Some(index as usize),
+                program::proxy::SwitchTo::Format(_) => None,
+            })
+            .chain(p.default_backend.map(|index| index as usize))
+            .collect();
+        if any {
+            targets.extend(proxies.iter().enumerate().filter(|(_, b)| b.is_backend).map(|(i, _)| i));
+        }
+        targets.sort_unstable();
+        targets.dedup();
+        for index in targets {
+            if let Some(sum) = sums.get_mut(index) {
+                *sum += u64::from(p.maxconn);
+            }
+        }
+    }
+    for (p, sum) in proxies.iter_mut().zip(sums) {
+        if p.is_backend && p.fullconn == 0 {
+            p.fullconn = u32::try_from(sum.div_ceil(10).max(1)).unwrap_or(u32::MAX);
+        }
+    }
+}
+
+fn timeouts(p: &Draft, notes: &mut Diagnostics) {
+    let t = &p.timeouts;
+    let front = p.kind.is_front() && !p.binds.is_empty() && t.client.is_none();
+    let back = p.kind.is_back() && !p.servers.is_empty() && (t.connect.is_none() || t.server.is_none());
+    let listen = p.kind == Kind::Listen && (t.client.is_none() || t.connect.is_none() || t.server.is_none());
+    if front || back || listen {
+        let text = format!(
+            "missing timeouts for {}.\n   | While not properly invalid, you will certainly encounter various problems\n   | with such a configuration. To fix this, please ensure that all following\n   | timeouts are set to a non-zero value: 'client', 'connect', 'server'.",
+            p.label()
+        );
+        notes.push(remark(p.span, text));
+    }
+}
+
+/// Settings that mean nothing in TCP mode.
+fn http_only(p: &Draft, notes: &mut Diagnostics) {
+    if p.mode == Mode::Http {
+        return;
+    }
+    let label = p.label();
+    let mut say = |present: bool, text: String| {
+        if present {
+            notes.push(remark(p.span, text));
+        }
+    };
+    say(p.cookie.is_some(), format!("cookie will be ignored for {label} (needs 'mode http')."));
+    say(
+        p.monitor_uri.is_some(),
+        format!("'monitor-uri' statement ignored for {label} as it requires HTTP mode."),
+    );
+    say(p.stats.is_some(), format!("'stats' statement ignored for {label} as it requires HTTP mode."));
+    let captures = !p.req_captures.is_empty() || !p.res_captures.is_empty() || p.capture_cookie.is_some();
+    say(captures, format!("'capture' statement ignored for {label} as it requires HTTP mode."));
+}

@@ -1,0 +1,117 @@
+//! Expressions and formats outside of rules: parsed with the names of their proxy.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lang::places::Place;
+use lang::{Expr, LogFormat, Words};
+use syntax::{Diagnostic, Diagnostics, Style};
+
+use super::{Assembly, complaint};
+use crate::draft::{Deferred, Draft};
+use crate::names::Resolver;
+use crate::statement::LineRef;
+
+impl Assembly<'_> {
+    /// Names as a proxy sees them, its ACLs left out.
+    pub(super) fn resolver(&mut self, index: usize, p: &Draft, line: LineRef) -> Resolver<'_> {
+        Resolver {
+            memory: &mut self.memory,
+            registry: self.ground.registry,
+            declared: &self.declared,
+            here: Some(index),
+            owner: p.label(),
+            http: p.mode == program::Mode::Http,
+            line,
+            acls: HashMap::new(),
+            predefined: HashMap::new(),
+            req_captures: p.req_captures.clone(),
+            res_captures: p.res_captures.clone(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// An expression of one or several words.
+    pub(super) fn expression(
+        &mut self,
+        index: usize,
+        deferred: &Deferred,
+        p: &Draft,
+        place: Place,
+        notes: &mut Diagnostics,
+    ) -> Option<Arc<Expr>> {
+        let line = self.ground.line(deferred.at)?;
+        let list: Vec<&[u8]> = line.words().iter().skip(deferred.word).map(|w| w.bytes()).collect();
+        let registry = self.ground.registry;
+        let mut names = self.resolver(index, p, deferred.at);
+        match Expr::parse(&mut Words::new(&list), place, registry, &mut names) {
+            Ok(expr) => Some(Arc::new(expr)),
+            Err(fault) => {
+                notes.push(complaint(fault, line, deferred.word));
+                None
+            }
+        }
+    }
+
+    /// A format whose blanks are text.
+    pub(super) fn value_format(
+        &mut self,
+        index: usize,
+        deferred: &Deferred,
+        p: &Draft,
+        place: Place,
+        notes: &mut Diagnostics,
+    ) -> Option<Arc<LogFormat>> {
+        let line = self.ground.line(deferred.at)?;
+        let word = self.ground.deferred(deferred)?;
+        let registry = self.ground.registry;
+        let mut names = self.resolver(index, p, deferred.at);
+        match LogFormat::parse(word.bytes(), place, registry, &mut names) {
+            Ok(format) => Some(Arc::new(format)),
+            Err(fault) => {
+                notes.push(complaint(fault, line, deferred.word));
+                None
+            }
+        }
+    }
+
+    /// A log line as written in the configuration.
+    pub(super) fn log_format(
+        &mut self,
+        index: usize,
+        deferred: &Deferred,
+        p: &Draft,
+        notes: &mut Diagnostics,
+    ) -> Option<Arc<LogFormat>> {
+        let word = self.ground.deferred(deferred)?;
+        let keyword = self.ground.line(deferred.at)?.keyword().text();
+        match self.log_text(index, word.bytes(), p, deferred.at, notes) {
+            Ok(format) => Some(format),
+            Err(fault) => {
+                let at = self.ground.place(word.span());
+                let text = format!("Parsing [{at}]: failed to parse {keyword} : {}", fault.text);
+                let diagnostic = Diagnostic::alert(word.span(), text).styled(Style::Bare);
+                notes.push(Diagnostic { help: fault.help, ..diagnostic });
+                None
+            }
+        }
+    }
+
+    /// A log line from text.
+    pub(super) fn log_text(
+        &mut self,
+        index: usize,
+        text: &[u8],
+        p: &Draft,
+        at: LineRef,
+        notes: &mut Diagnostics,
+    ) -> Result<Arc<LogFormat>, lang::Fault> {
+        let registry = self.ground.registry;
+        let mut names = self.resolver(index, p, at);
+        let format = LogFormat::parse_log(text, Place::Log, registry, &mut names)?;
+        for text in std::mem::take(&mut names.warnings) {
+            notes.push(super::remark(p.span, text));
+        }
+        Ok(Arc::new(format))
+    }
+}

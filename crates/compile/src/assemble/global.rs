@@ -1,0 +1,143 @@
+//! The `global` section, finished: what was not said is computed.
+
+use program::proxy::Proxy;
+use program::{Bind, Global};
+use syntax::{Diagnostic, Diagnostics, Level};
+
+use super::Assembly;
+use crate::global::GlobalDraft;
+
+/// Descriptors that the process needs besides connections: its own, and some for every thread.
+const RESERVED: u64 = 20;
+const PER_THREAD: u64 = 3;
+
+impl Assembly<'_> {
+    /// Settings of the process.
+    pub(super) fn global(&mut self, g: GlobalDraft, proxies: &[Proxy], notes: &mut Diagnostics) -> Global {
+        let threads = self.ground.world.workers as u32;
+        let cli = self.cli(&g);
+        let listeners = proxies.iter().map(|p| p.binds.len()).sum::<usize>() + cli.len();
+        let other = RESERVED + PER_THREAD * u64::from(threads) + listeners as u64;
+        let hard = g.fd_hard_limit.unwrap_or(u64::MAX).min(self.ground.options.fd_limit);
+        let given = self.ground.options.maxconn.or(g.maxconn);
+        let room = g.ulimit_n.unwrap_or(hard).saturating_sub(other) / 2;
+        let maxconn = given.unwrap_or_else(|| u32::try_from(room.max(1)).unwrap_or(u32::MAX));
+        let ulimit_n = g.ulimit_n.unwrap_or(u64::from(maxconn) * 2 + other);
+        if given.is_some() && ulimit_n > hard {
+            let text = format!(
+                "{ulimit_n} file descriptors are needed for {maxconn} connections but the limit is {hard}."
+            );
+            notes.push(Diagnostic::plain(Level::Diag, text));
+        }
+        self.world_limits(maxconn, &g);
+        let localpeer = self.ground.options.localpeer.clone().or(g.localpeer);
+        let hostname = crate::global::process::hostname;
+        let mut tune = g.tune;
+        tune.maxrewrite = tune.maxrewrite.min(tune.bufsize / 2);
+        Global {
+            maxconn,
+            maxconn_computed: given.is_none(),
+            ulimit_n,
+            fd_hard_limit: g.fd_hard_limit,
+            threads,
+            affinity: affinity(&g.cpu_map, threads),
+            maxconnrate: g.maxconnrate,
+            maxsessrate: g.maxsessrate,
+            maxpipes: if g.maxpipes == 0 { maxconn / 4 } else { g.maxpipes },
+            daemon: g.daemon,
+            master_worker: g.master_worker,
+            pidfile: g.pidfile,
+            chroot: g.chroot,
+            uid: g.uid,
+            gid: g.gid,
+            log: self.global_log.clone().into(),
+            log_tag: g.log_tag.unwrap_or_else(|| "haproxy".into()),
+            log_hostname: g.log_hostname,
+            cli,
+            cli_timeout: g.cli_timeout,
+            cli_maxconn: g.cli_maxconn,
+            node: g.node.unwrap_or_else(hostname),
+            description: g.description,
+            localpeer: localpeer.unwrap_or_else(hostname),
+            grace: g.grace,
+            hard_stop_after: g.hard_stop_after,
+            close_spread_time: g.close_spread_time,
+            spread_checks: g.spread_checks,
+            max_spread_checks: g.max_spread_checks,
+            case_adjust: case_adjust(g.case_adjust, g.case_adjust_file, notes).into(),
+            disabled: g.disabled,
+            busy_polling: g.busy_polling,
+            set_dumpable: g.set_dumpable,
+            server_state_base: g.server_state_base,
+            server_state_file: g.server_state_file,
+            external_check: g.external_check,
+            insecure_fork_wanted: g.insecure_fork_wanted,
+            strict_limits: g.strict_limits,
+            warn_blocked_after: g.warn_blocked_after,
+            h1_any_payload: g.h1_any_payload,
+            h1_keep_insecure_te: g.h1_keep_insecure_te,
+            err_codes: g.err_codes,
+            fail_codes: g.fail_codes,
+            tune,
+        }
+    }
+
+    fn cli(&self, g: &GlobalDraft) -> Vec<Bind> {
+        let workers = self.ground.world.workers;
+        let mut out = Vec::new();
+        for draft in &g.cli {
+            for address in &draft.addresses {
+                let id = u32::try_from(out.len() + 1).unwrap_or(u32::MAX);
+                let name = draft.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
+                let state = crate::bind::listener(&name, draft.id.unwrap_or(id), workers);
+                out.push(Bind { address: address.clone(), state: state.into(), ..draft.settings.clone() });
+            }
+        }
+        out
+    }
+
+    fn world_limits(&self, maxconn: u32, g: &GlobalDraft) {
+        use std::sync::atomic::Ordering::Relaxed;
+        let process = &self.ground.world.process;
+        process.maxconn.store(maxconn, Relaxed);
+        process.conn_rate_limit.store(g.maxconnrate, Relaxed);
+        process.sess_rate_limit.store(g.maxsessrate, Relaxed);
+    }
+}
+
+/// For each worker the processors that `cpu-map` lines name; the last line that names a worker counts.
+fn affinity(map: &[(Vec<u32>, Vec<usize>)], threads: u32) -> Vec<Vec<usize>> {
+    if map.is_empty() {
+        return Vec::new();
+    }
+    let of =
+        |n: u32| map.iter().rev().find(|(threads, _)| threads.contains(&n)).map(|(_, cpus)| cpus.clone());
+    (1..=threads).map(|n| of(n).unwrap_or_default()).collect()
+}
+
+type Pairs = Vec<(Box<[u8]>, Box<[u8]>)>;
+
+/// The pairs of the configuration and of the file, one pair a line.
+fn case_adjust(
+    mut pairs: Pairs,
+    file: Option<(std::path::PathBuf, syntax::Span)>,
+    notes: &mut Diagnostics,
+) -> Pairs {
+    let Some((path, span)) = file else { return pairs };
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        notes.alert(span, format!("h1-case-adjust-file '{}' cannot be read.", path.display()));
+        return pairs;
+    };
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default();
+        let mut words = line.split_ascii_whitespace();
+        match (words.next(), words.next(), words.next()) {
+            (None, ..) => {}
+            (Some(from), Some(to), None) if from.eq_ignore_ascii_case(to) => {
+                pairs.push((from.to_ascii_lowercase().into_bytes().into(), to.as_bytes().into()));
+            }
+            _ => notes.alert(span, format!("h1-case-adjust-file '{}' : line {number} expects <from> and <to> that differ in case only.", path.display())),
+        }
+    }
+    pairs
+}

@@ -1,0 +1,129 @@
+//! Who is who: names and numbers of proxies, servers and listeners, and their live state in the world.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use model::{Proxy, Server, World};
+use syntax::{Diagnostic, Diagnostics, Level, Style};
+
+use super::Ground;
+use super::server as make;
+use crate::draft::Draft;
+use crate::names::Declared;
+
+/// No two proxies of one name or number, no two servers of one name in a backend.
+pub(super) fn check(proxies: &[Draft], ground: &Ground<'_>, notes: &mut Diagnostics) {
+    let mut names: HashMap<&str, &Draft> = HashMap::new();
+    let mut ids: HashMap<u32, &Draft> = HashMap::new();
+    let mut guids: HashMap<&str, String> = HashMap::new();
+    for p in proxies {
+        if let Some(first) = names.get(&*p.name) {
+            let at = ground.place(first.span);
+            let text = format!(
+                "Parsing [{}]: {} has the same name as {} declared at {at}. This is no longer supported as of 3.3. Please rename one or the other.",
+                ground.place(p.span),
+                p.label(),
+                first.label()
+            );
+            notes.push(Diagnostic { span: Some(p.span), ..Diagnostic::plain(Level::Alert, text) });
+        } else {
+            names.insert(&p.name, p);
+        }
+        if let Some(id) = p.id {
+            match ids.get(&id) {
+                Some(first) => {
+                    let text = format!(
+                        "{} {} reuses same custom id as {} {} (declared at {}).",
+                        p.kind.noun(),
+                        p.name,
+                        first.kind.noun(),
+                        first.name,
+                        ground.place(first.span)
+                    );
+                    notes.alert(p.span, text);
+                }
+                None => drop(ids.insert(id, p)),
+            }
+        }
+        servers(p, notes);
+        for guid in p.guid.iter().chain(p.servers.iter().filter_map(|s| s.guid.as_ref())) {
+            if let Some(other) = guids.insert(guid, p.label()) {
+                notes.alert(p.span, format!("'guid': duplicate '{guid}', already used by {other}"));
+            }
+        }
+    }
+}
+
+fn servers(p: &Draft, notes: &mut Diagnostics) {
+    let mut seen = HashMap::new();
+    for server in &p.servers {
+        if let Some(line) = seen.insert(&server.name, server.span.line) {
+            let text = format!(
+                "'server {}/{}' : another server named '{}' was already defined at line {line}, please use a distinct name.",
+                p.name, server.name, server.name
+            );
+            notes.push(Diagnostic::alert(server.span, text).styled(Style::Bracket));
+        }
+    }
+}
+
+/// Gives numbers to those that have none: the lowest free one from the position on.
+pub(super) fn number(proxies: &mut [Draft]) {
+    fill(proxies.iter_mut().map(|p| &mut p.id));
+    for p in proxies {
+        fill(p.servers.iter_mut().map(|s| &mut s.id));
+    }
+}
+
+/// Numbers in order; those given are kept, and each entry moves the next number on.
+pub(super) fn fill<'i>(ids: impl Iterator<Item = &'i mut Option<u32>>) {
+    let mut ids: Vec<_> = ids.collect();
+    let used: HashSet<u32> = ids.iter().filter_map(|id| **id).collect();
+    let mut next = 1u32;
+    for id in &mut ids {
+        if id.is_none() {
+            while used.contains(&next) {
+                next = next.saturating_add(1);
+            }
+            **id = Some(next);
+        }
+        next = next.saturating_add(1);
+    }
+}
+
+/// The live state of all proxies and servers: what the world already has, and what is new.
+pub(super) fn declare(proxies: &mut [Draft], ground: &Ground<'_>, notes: &mut Diagnostics) -> Vec<Declared> {
+    let workers = ground.world.workers;
+    let mut out = Vec::new();
+    for p in proxies {
+        let id = p.id.unwrap_or(0);
+        let guid = p.guid.as_deref();
+        let state = ground.world.proxy(&p.name, || Proxy::new(&p.name, id, guid, workers));
+        let mut servers: Vec<Arc<Server>> = Vec::new();
+        for draft in &p.servers {
+            let target = make::target(draft, p, notes);
+            servers.push(World::server(&state, &draft.name, || make::state(draft, p, target, workers)));
+        }
+        out.push(Declared {
+            name: p.name.clone(),
+            state,
+            is_front: p.kind.is_front(),
+            is_back: p.kind.is_back(),
+            servers,
+        });
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fill;
+
+    #[test]
+    fn numbers_are_given_as_haproxy_gives_them() {
+        // Seen on the oracle: three servers, the second with `id 1`.
+        let mut ids = [None, Some(1), None];
+        fill(ids.iter_mut());
+        assert_eq!(ids, [Some(2), Some(1), Some(4)]);
+    }
+}

@@ -1,0 +1,161 @@
+//! The second pass: drafts, now all known, become a program.
+
+mod checks;
+mod formats;
+mod global;
+mod health;
+mod identity;
+mod proxy;
+mod replies;
+mod rules;
+mod server;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lang::{Fault, Registry};
+use model::World;
+use program::Program;
+use program::log::Target;
+use syntax::{Diagnostic, Diagnostics, Environment, Level, Line, Sources, Span, Style, Tree, Word};
+
+use crate::Options;
+use crate::draft::{Deferred, Named};
+use crate::names::{Declared, Memory, Resolver};
+use crate::sections::Drafts;
+use crate::statement::LineRef;
+
+/// What the pass stands on.
+pub(crate) struct Ground<'g> {
+    pub tree: &'g Tree,
+    pub sources: &'g Sources,
+    pub registry: &'g Registry,
+    pub options: &'g Options,
+    pub world: Arc<World>,
+    pub environment: Environment,
+}
+
+impl<'g> Ground<'g> {
+    /// A line by position.
+    fn line(&self, at: LineRef) -> Option<&'g Line> {
+        self.tree.sections.get(at.section as usize)?.lines.get(at.line as usize)
+    }
+
+    /// `file:line` of a span.
+    fn place(&self, span: Span) -> String {
+        format!("{}:{}", self.sources.name(span.file), span.line)
+    }
+
+    /// The word of deferred text, and its span.
+    fn deferred(&self, deferred: &Deferred) -> Option<&'g Word> {
+        self.line(deferred.at)?.words().get(deferred.word)
+    }
+}
+
+/// A program while it is put together.
+pub(crate) struct Assembly<'g> {
+    pub ground: Ground<'g>,
+    pub memory: Memory,
+    pub declared: Vec<Declared>,
+    pub rule_places: Vec<(u16, u32)>,
+    pub global_log: Vec<Target>,
+    pub rings: HashMap<Box<str>, u32>,
+    pub log_hostname: bool,
+}
+
+/// Puts the program together.
+pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostics) -> Option<Program> {
+    let Drafts { global, mut proxies, http_errors, users, rings } = drafts;
+    identity::check(&proxies, &ground, notes);
+    identity::number(&mut proxies);
+    let memory = Memory { http_errors, users, environment: ground.environment.clone(), ..Memory::default() };
+    let mut assembly = Assembly {
+        ground,
+        memory,
+        declared: Vec::new(),
+        rule_places: Vec::new(),
+        global_log: Vec::new(),
+        rings: (0u32..).zip(&rings).map(|(i, r)| (r.name.clone(), i)).collect(),
+        log_hostname: global.log_hostname.is_some(),
+    };
+    assembly.global_log = assembly.log_targets(&global.log, notes);
+    assembly.declared = identity::declare(&mut proxies, &assembly.ground, notes);
+    let threads = assembly.ground.world.workers as u32;
+    let mut finished = Vec::new();
+    for (index, draft) in proxies.iter().enumerate() {
+        finished.push(assembly.proxy(index, draft, &proxies, threads, notes));
+    }
+    let global = assembly.global(global, &finished, notes);
+    checks::whole(&proxies, &mut finished, &global, notes);
+    let files = assembly.ground.sources.iter().map(|s| s.name().into()).collect();
+    Some(Program {
+        global,
+        proxies: finished,
+        world: assembly.ground.world.clone(),
+        rule_places: assembly.rule_places,
+        files,
+        rings,
+        vars: assembly.memory.vars,
+        patterns: assembly.memory.patterns,
+    })
+}
+
+impl Assembly<'_> {
+    /// Finished log targets of a section.
+    fn log_targets(&self, log: &crate::log::LogDraft, notes: &mut Diagnostics) -> Vec<Target> {
+        let mut missing: Vec<Named> = Vec::new();
+        let out = crate::log::finish(log, &self.global_log, self.log_hostname, |name| {
+            let found = self.rings.get(&name.name).copied();
+            if found.is_none() {
+                missing.push(name.clone());
+            }
+            found
+        });
+        for name in missing {
+            let text = format!("log : unknown ring '{}' in '{}'", name.name, self.ground.place(name.span));
+            notes.push(Diagnostic::alert(name.span, text).styled(Style::Bare));
+        }
+        out
+    }
+
+    /// The resolver of `global`.
+    fn resolver_of_global(&mut self) -> Resolver<'_> {
+        Resolver {
+            memory: &mut self.memory,
+            registry: self.ground.registry,
+            declared: &self.declared,
+            here: None,
+            owner: String::new(),
+            http: true,
+            line: LineRef { section: u32::MAX, line: u32::MAX },
+            acls: HashMap::new(),
+            predefined: HashMap::new(),
+            req_captures: Vec::new(),
+            res_captures: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// A fault of `lang` as a complaint about a word of a line.
+pub(crate) fn complaint(fault: Fault, line: &Line, offset: usize) -> Diagnostic {
+    let span = match fault.word.and_then(|w| line.words().get(w + offset)) {
+        Some(word) => word.span(),
+        None => line.span(),
+    };
+    let diagnostic = Diagnostic::alert(span, fault.text);
+    match fault.help {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
+    }
+}
+
+/// A warning about a proxy as a whole, which HAProxy prints without a place.
+pub(crate) fn remark(span: Span, text: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(Level::Warning, span, text).styled(Style::Bare)
+}
+
+/// An error about a proxy as a whole, which HAProxy prints without a place.
+pub(crate) fn refusal(span: Span, text: impl Into<String>) -> Diagnostic {
+    Diagnostic::alert(span, text).styled(Style::Bare)
+}

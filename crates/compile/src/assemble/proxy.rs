@@ -1,0 +1,418 @@
+//! One proxy, finished.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lang::places::Place;
+use program::log::{Logging, Style as LogStyle};
+use program::options::{Forwarded, ForwardedValue};
+use program::proxy::{Balance, ErrorAnswer, Errors, LoadState, Proxy};
+use program::stats::Page;
+use program::{Bind, Mode};
+use syntax::{Diagnostic, Diagnostics, Style};
+
+use super::{Assembly, refusal, remark};
+use crate::draft::{BalanceDraft, Draft, ErrorDraft, FormatDraft, Named};
+use crate::{bind, logformats};
+
+impl Assembly<'_> {
+    /// Finishes a proxy.
+    pub(super) fn proxy(
+        &mut self,
+        index: usize,
+        p: &Draft,
+        all: &[Draft],
+        threads: u32,
+        notes: &mut Diagnostics,
+    ) -> Proxy {
+        let parsed = self.rules(index, p, notes);
+        let check = self.ruleset(index, p, notes);
+        let servers = self.servers(index, p, all, &check, notes);
+        let log = self.logging(index, p, notes);
+        let stats = self.page(p, &parsed);
+        let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
+        let mut options = p.options.clone();
+        options.connection = p.connection.unwrap_or_default();
+        let mut cookie = p.cookie.clone();
+        if let Some(c) = &mut cookie
+            && c.dynamic_key.is_some()
+        {
+            c.dynamic_key = Some(p.dynamic_key.clone().unwrap_or_default());
+        }
+        let state = self.declared[index].state.clone();
+        Proxy {
+            name: p.name.clone(),
+            state,
+            is_frontend: p.kind.is_front(),
+            is_backend: p.kind.is_back(),
+            mode: p.mode,
+            disabled: p.disabled,
+            description: p.description.clone(),
+            timeouts: p.timeouts,
+            options,
+            rules: parsed.rules,
+            binds: self.binds(index, p, threads),
+            maxconn: p.maxconn.unwrap_or(0),
+            backlog: p.backlog,
+            rate_limit: p.rate_limit,
+            switching: parsed.switching,
+            default_backend: self.default_backend(index, p, notes),
+            monitor_uri: p.monitor_uri.clone(),
+            monitor_fail: parsed.monitor_fail,
+            log,
+            req_captures: parsed.req_captures,
+            res_captures: parsed.res_captures,
+            capture_cookie: p.capture_cookie.clone(),
+            unique_id_format: unique,
+            unique_id_header: p.unique_id_header.clone(),
+            forwardfor: p.forwardfor.clone(),
+            originalto: p.originalto.clone(),
+            forwarded: self.forwarded(index, p, notes),
+            errors: self.errors(index, p, notes),
+            stats,
+            servers,
+            balance: self.balance(index, p, notes),
+            hash: p.hash,
+            hash_balance_factor: p.hash_balance_factor,
+            preserve_affinity: p.preserve_affinity,
+            cookie,
+            rdp_cookie: p.rdp_cookie.clone(),
+            use_server: parsed.use_server,
+            force_persist: parsed.force_persist,
+            ignore_persist: parsed.ignore_persist,
+            retries: p.retries,
+            retry_on: p.retry_on.clone(),
+            reuse: p.reuse.unwrap_or_default(),
+            fullconn: p.fullconn.unwrap_or(0),
+            source: p.source.clone(),
+            dispatch: None,
+            send_name_header: p.send_name_header.clone(),
+            max_keep_alive_queue: p.max_keep_alive_queue,
+            check,
+            load_state: p.load_state.unwrap_or(LoadState::None),
+            state_file: p.state_file.clone(),
+            forced_id: forced(self, p),
+        }
+    }
+
+    fn binds(&self, index: usize, p: &Draft, threads: u32) -> Vec<Bind> {
+        let mut ids = Vec::new();
+        for draft in &p.binds {
+            // The number given is that of the first address of its line.
+            let rest = draft.addresses.iter().skip(1).map(|_| None);
+            ids.extend(draft.addresses.first().map(|_| draft.id).into_iter().chain(rest));
+        }
+        super::identity::fill(ids.iter_mut());
+        let mut ids = ids.into_iter();
+        let mut out = Vec::new();
+        let known = self.declared[index].state.front.listeners.read().clone();
+        let mut list = Vec::new();
+        for draft in &p.binds {
+            for address in &draft.addresses {
+                let id = ids.next().flatten().unwrap_or(0);
+                let name = draft.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
+                let found = known.iter().find(|l| l.name == name && l.id == id).cloned();
+                let state =
+                    found.unwrap_or_else(|| Arc::new(bind::listener(&name, id, self.ground.world.workers)));
+                list.push(state.clone());
+                let settings =
+                    Bind { threads: bind::mask(&draft.threads, threads), ..draft.settings.clone() };
+                out.push(Bind { address: address.clone(), state, ..settings });
+            }
+        }
+        *self.declared[index].state.front.listeners.write() = list;
+        out
+    }
+
+    fn default_backend(&self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Option<u32> {
+        if !p.kind.is_front() {
+            return None;
+        }
+        let Some(Named { name, span }) = &p.default_backend else {
+            return p.kind.is_back().then(|| u32::try_from(index).ok())?;
+        };
+        let found = self.declared.iter().position(|d| d.is_back && d.name == *name);
+        if found.is_none() {
+            let near = syntax::nearest(name, self.declared.iter().filter(|d| d.is_back).map(|d| &*d.name));
+            let text = format!("Proxy '{}': unable to find required default_backend: '{name}'.", p.name);
+            notes.push(refusal(*span, text).meant(near));
+        }
+        found.and_then(|i| u32::try_from(i).ok())
+    }
+
+    fn logging(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Logging {
+        let targets = self.log_targets(&p.log, notes);
+        let (style, mut format) = match &p.format {
+            FormatDraft::None => (LogStyle::Default, None),
+            FormatDraft::Custom(deferred) => (LogStyle::Custom, self.log_format(index, deferred, p, notes)),
+            FormatDraft::Known(style, span) => {
+                let style = fitting(*style, *span, p, self, notes);
+                let text = match style {
+                    LogStyle::Tcp => logformats::TCP,
+                    LogStyle::Clf if p.mode == Mode::Tcp => logformats::TCP_CLF,
+                    LogStyle::Clf => logformats::HTTP_CLF,
+                    _ => logformats::HTTP,
+                };
+                let at = crate::statement::LineRef { section: p.section, line: 0 };
+                let parsed = self.log_text(index, text.as_bytes(), p, at, notes);
+                let parsed = parsed.map_err(|fault| {
+                    notes.push(refusal(
+                        *span,
+                        format!(
+                            "Parsing [{}]: failed to parse log-format : {}",
+                            self.ground.place(*span),
+                            fault.text
+                        ),
+                    ))
+                });
+                (style, parsed.ok())
+            }
+        };
+        if !p.kind.is_front() {
+            format = None;
+        }
+        if p.kind.is_front() && targets.is_empty() && style != LogStyle::Default && said_here(p, self) {
+            notes.push(remark(
+                p.span,
+                format!("log format ignored for {} since it has no log address.", p.label()),
+            ));
+        }
+        Logging {
+            targets: targets.into(),
+            format,
+            structured: p.structured.as_ref().and_then(|d| self.log_format(index, d, p, notes)),
+            error_format: p.error_format.as_ref().and_then(|d| self.log_format(index, d, p, notes)),
+            style,
+            tag: p.log_tag.clone(),
+        }
+    }
+
+    fn page(&self, p: &Draft, parsed: &super::rules::Parsed) -> Option<Arc<Page>> {
+        let draft = p.stats.as_ref()?;
+        let scope = |name: &Box<str>| if &**name == "." { p.name.clone() } else { name.clone() };
+        let hostname = crate::global::process::hostname;
+        Some(Arc::new(Page {
+            uri: draft.uri.clone().unwrap_or_else(|| "/haproxy?stats".into()),
+            realm: draft.realm.clone(),
+            users: draft.users.clone(),
+            rules: parsed.stats_rules.clone(),
+            admin: parsed.stats_admin.clone(),
+            refresh: draft.refresh,
+            scope: draft.scope.iter().map(scope).collect(),
+            hide_version: draft.hide_version,
+            description: draft
+                .description
+                .clone()
+                .map(|d| d.or_else(|| p.description.clone()).unwrap_or_default()),
+            legends: draft.legends,
+            node: draft.node.clone().map(|n| n.unwrap_or_else(hostname)),
+            modules: draft.modules,
+        }))
+    }
+
+    fn balance(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Balance {
+        if p.kind.is_back() && p.balance.needs_http() && p.mode != Mode::Http {
+            let text = format!(
+                "Layer 7 hash not possible for {} (needs 'mode http'). Falling back to round robin.",
+                p.label()
+            );
+            notes.push(remark(p.span, text));
+            return Balance::RoundRobin;
+        }
+        match &p.balance {
+            BalanceDraft::RoundRobin => Balance::RoundRobin,
+            BalanceDraft::StaticRr => Balance::StaticRr,
+            BalanceDraft::LeastConn => Balance::LeastConn,
+            BalanceDraft::First => Balance::First,
+            BalanceDraft::Random(draws) => Balance::Random(*draws),
+            BalanceDraft::Source => Balance::Source,
+            BalanceDraft::Uri(params) => Balance::Uri(*params),
+            BalanceDraft::UrlParam { name, check_post } => {
+                Balance::UrlParam { name: name.clone(), check_post: *check_post }
+            }
+            BalanceDraft::Header { name, domain_only } => {
+                Balance::Header { name: name.clone(), domain_only: *domain_only }
+            }
+            BalanceDraft::RdpCookie(name) => Balance::RdpCookie(name.clone()),
+            BalanceDraft::Sticky => Balance::Sticky,
+            BalanceDraft::LogHash => {
+                if p.kind.is_back() {
+                    let text = format!(
+                        "Unusable balance algorithm for {} (needs 'mode log'). Falling back to round robin.",
+                        p.label()
+                    );
+                    notes.push(remark(p.span, text));
+                }
+                Balance::RoundRobin
+            }
+            BalanceDraft::Hash(deferred) if p.kind.is_back() => {
+                match self.expression(index, deferred, p, Place::ChooseServer, notes) {
+                    Some(expr) => Balance::Hash(expr),
+                    None => Balance::RoundRobin,
+                }
+            }
+            BalanceDraft::Hash(_) => Balance::RoundRobin,
+        }
+    }
+
+    fn errors(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Errors {
+        let mut by_status = BTreeMap::new();
+        for error in &p.errors {
+            match error {
+                ErrorDraft::Message(status, message) => {
+                    by_status.insert(*status, ErrorAnswer::Message(message.clone()));
+                }
+                ErrorDraft::Section(name, statuses) => {
+                    self.error_section(p, name, statuses, &mut by_status, notes)
+                }
+                ErrorDraft::Reply(at) => {
+                    if let Some((status, answer)) = self.http_error(index, p, *at, notes) {
+                        by_status.insert(status, answer);
+                    }
+                }
+            }
+        }
+        Errors { by_status }
+    }
+
+    fn error_section(
+        &self,
+        p: &Draft,
+        name: &Named,
+        statuses: &[u16],
+        out: &mut BTreeMap<u16, ErrorAnswer>,
+        notes: &mut Diagnostics,
+    ) {
+        let Some(section) = self.memory.http_errors.get(&name.name) else {
+            let at = self.ground.place(name.span);
+            let text = format!("proxy '{}': unknown http-errors section '{}' (at {at}).", p.name, name.name);
+            return notes.push(refusal(name.span, text));
+        };
+        for (status, message) in section {
+            if statuses.is_empty() || statuses.contains(status) {
+                out.insert(*status, ErrorAnswer::Message(message.clone()));
+            }
+        }
+        for status in statuses.iter().filter(|s| !section.contains_key(s)) {
+            let at = self.ground.place(name.span);
+            let text = format!(
+                "proxy '{}' : status '{status}' not declared in http-errors section '{}' (at {at}).",
+                p.name, name.name
+            );
+            notes.push(remark(name.span, text));
+        }
+    }
+
+    fn forwarded(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Option<Forwarded> {
+        let at = p.forwarded.as_ref()?.at;
+        if p.mode != Mode::Http {
+            notes.push(remark(
+                p.span,
+                format!("'option forwarded' ignored for {} as it requires HTTP mode.", p.label()),
+            ));
+            return None;
+        }
+        let line = self.ground.line(at)?;
+        let words = line.args();
+        let mut out = Forwarded {
+            proto: words.len() == 1,
+            host: None,
+            by: None,
+            by_port: None,
+            for_: None,
+            for_port: None,
+        };
+        if words.len() == 1 {
+            out.for_ = Some(ForwardedValue::Auto);
+        }
+        let mut i = 1;
+        while let Some(word) = words.get(i) {
+            let name = word.text();
+            let mut value = ForwardedValue::Auto;
+            if let Some(plain) = name.strip_suffix("-expr") {
+                let deferred = crate::draft::Deferred { at, word: i + 2 };
+                let one = line.words().get(i + 2).map(|w| w.bytes());
+                let Some(one) = one else {
+                    notes.alert(
+                        word.span(),
+                        format!("'option forwarded {plain}-expr' expects an expression as argument."),
+                    );
+                    return None;
+                };
+                value = ForwardedValue::Expr(self.one_word(index, one, &deferred, p, notes)?);
+                i += 1;
+            }
+            match name {
+                "proto" => out.proto = true,
+                "host" | "host-expr" => out.host = Some(value),
+                "by" | "by-expr" => out.by = Some(value),
+                "by_port" | "by_port-expr" => out.by_port = Some(value),
+                "for" | "for-expr" => out.for_ = Some(value),
+                "for_port" | "for_port-expr" => out.for_port = Some(value),
+                _ => {
+                    notes.alert(word.span(), "'option forwarded' only supports optional values: 'proto', 'host', 'host-expr', 'by', 'by-expr', 'by_port', 'by_port-expr', 'for', 'for-expr', 'for_port' and 'for_port-expr'.");
+                    return None;
+                }
+            }
+            i += 1;
+        }
+        Some(out)
+    }
+
+    /// An expression that is one word.
+    fn one_word(
+        &mut self,
+        index: usize,
+        word: &[u8],
+        deferred: &crate::draft::Deferred,
+        p: &Draft,
+        notes: &mut Diagnostics,
+    ) -> Option<lang::Expr> {
+        let line = self.ground.line(deferred.at)?;
+        let registry = self.ground.registry;
+        let mut names = self.resolver(index, p, deferred.at);
+        let list = [word];
+        match lang::Expr::parse(&mut lang::Words::new(&list), Place::BackHttpReq, registry, &mut names) {
+            Ok(expr) => Some(expr),
+            Err(fault) => {
+                notes.push(super::complaint(fault, line, deferred.word));
+                None
+            }
+        }
+    }
+}
+
+/// An HTTP line needs HTTP mode; otherwise the TCP one takes its place.
+fn fitting(
+    style: LogStyle,
+    span: syntax::Span,
+    p: &Draft,
+    assembly: &Assembly<'_>,
+    notes: &mut Diagnostics,
+) -> LogStyle {
+    if style != LogStyle::Http || p.mode == Mode::Http {
+        return style;
+    }
+    let at = assembly.ground.place(span);
+    let text = format!(
+        "parsing [{at}] : 'option httplog' not usable with {} (needs 'mode http'). Falling back to 'option tcplog'.",
+        p.label()
+    );
+    notes.push(Diagnostic::warning(span, text).styled(Style::Bare));
+    LogStyle::Tcp
+}
+
+/// Whether the line that names the format stands in this very section.
+fn said_here(p: &Draft, assembly: &Assembly<'_>) -> bool {
+    let lines = assembly.ground.tree.sections.get(p.section as usize).map(|s| &s.lines);
+    lines.into_iter().flatten().any(|l| {
+        l.keyword() == "log-format"
+            || l.keyword() == "option" && l.args().first().is_some_and(|w| w == "httplog" || w == "tcplog")
+    })
+}
+
+/// Whether the section says `id`.
+fn forced(assembly: &Assembly<'_>, p: &Draft) -> bool {
+    let lines = assembly.ground.tree.sections.get(p.section as usize).map(|s| &s.lines);
+    lines.into_iter().flatten().any(|l| l.keyword() == "id")
+}

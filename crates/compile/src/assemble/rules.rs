@@ -1,0 +1,270 @@
+//! Rules of a proxy: ACLs first, then each rule line in order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lang::places::Place;
+use lang::registry::{ActionPlace, Sets};
+use lang::{Acl, Condition, Fault, LogFormat, Rule, RuleSet, Words};
+use program::proxy::{Capture, Rules, Switch, SwitchTo, UseServer, UseServerTo};
+use syntax::{Diagnostic, Diagnostics, Level, Line};
+
+use super::{Assembly, complaint, refusal};
+use crate::draft::Draft;
+use crate::names::Resolver;
+use crate::statement::LineRef;
+
+/// What came of the lines that hold rules.
+#[derive(Default)]
+pub(super) struct Parsed {
+    pub rules: Rules,
+    pub switching: Vec<Switch>,
+    pub use_server: Vec<UseServer>,
+    pub monitor_fail: Vec<Condition>,
+    pub force_persist: Vec<Condition>,
+    pub ignore_persist: Vec<Condition>,
+    pub stats_rules: RuleSet,
+    pub stats_admin: Vec<Arc<Option<Condition>>>,
+    pub req_captures: Vec<Capture>,
+    pub res_captures: Vec<Capture>,
+}
+
+/// One line being parsed: where faults and warnings go.
+struct Parse<'a, 'g, 'r> {
+    names: Resolver<'r>,
+    notes: &'a mut Diagnostics,
+    tree: &'g syntax::Tree,
+    registry: &'g lang::Registry,
+}
+
+impl<'g> Parse<'_, 'g, '_> {
+    fn line(&mut self, at: LineRef) -> Option<&'g Line> {
+        self.names.line = at;
+        self.tree.sections.get(at.section as usize)?.lines.get(at.line as usize)
+    }
+
+    /// Runs a parser over the words of a line from `skip` on; its warnings and its fault become complaints.
+    fn run<T>(
+        &mut self,
+        line: &Line,
+        skip: usize,
+        parser: impl FnOnce(&mut Words<'_>, &lang::Registry, &mut Resolver<'_>) -> Result<T, Fault>,
+    ) -> Option<T> {
+        let list: Vec<&[u8]> = line.words().iter().skip(skip).map(|w| w.bytes()).collect();
+        let result = parser(&mut Words::new(&list), self.registry, &mut self.names);
+        for text in std::mem::take(&mut self.names.warnings) {
+            self.notes.push(Diagnostic::new(Level::Warning, line.span(), text));
+        }
+        match result {
+            Ok(value) => Some(value),
+            Err(fault) => {
+                self.notes.push(complaint(fault, line, skip));
+                None
+            }
+        }
+    }
+
+    /// The condition at the end of a line, its faults introduced by `what`.
+    fn condition(&mut self, line: &Line, skip: usize, place: Place, what: &str) -> Option<Option<Condition>> {
+        self.run(line, skip, |words, registry, names| {
+            Condition::parse(words, place, registry, names)
+                .map_err(|f| f.within(format_args!("error detected while parsing {what}")))
+        })
+    }
+}
+
+impl Assembly<'_> {
+    /// Parses all rules of a proxy.
+    pub(super) fn rules(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Parsed {
+        let (tree, registry) = (self.ground.tree, self.ground.registry);
+        let mut places = std::mem::take(&mut self.rule_places);
+        let names = self.resolver(index, p, LineRef { section: 0, line: 0 });
+        let mut parse = Parse { names, notes, tree, registry };
+        parse.acls(p);
+        let mut out = Parsed::default();
+        parse.sets(p, &mut places, &mut out);
+        parse.choices(p, &mut out);
+        parse.stats(p, &mut places, &mut out);
+        out.req_captures = std::mem::take(&mut parse.names.req_captures);
+        out.res_captures = std::mem::take(&mut parse.names.res_captures);
+        self.rule_places = places;
+        out
+    }
+}
+
+impl Parse<'_, '_, '_> {
+    fn acls(&mut self, p: &Draft) {
+        let mut order: Vec<Box<str>> = Vec::new();
+        let mut tests: HashMap<Box<str>, (LineRef, Vec<lang::cond::Test>)> = HashMap::new();
+        for at in &p.acls {
+            let Some(line) = self.line(*at) else { continue };
+            let Some(parsed) = self.run(line, 1, |w, reg, names| Acl::parse_line(w, reg, names)) else {
+                continue;
+            };
+            let entry = tests.entry(parsed.name.clone()).or_insert_with(|| {
+                order.push(parsed.name.clone());
+                (*at, Vec::new())
+            });
+            entry.1.push(parsed.test);
+        }
+        for name in order {
+            if let Some((first, tests)) = tests.remove(&name) {
+                let acl = Acl { name: name.clone(), tests: tests.into() };
+                self.names.acls.insert(name, (first, Arc::new(acl)));
+            }
+        }
+    }
+
+    fn sets(&mut self, p: &Draft, places: &mut Vec<(u16, u32)>, out: &mut Parsed) {
+        let mut lists: [Vec<Rule>; 7] = Default::default();
+        for at in &p.rules {
+            let Some(line) = self.line(*at) else { continue };
+            let Some((slot, skip, set, place)) = where_it_stands(line, p) else {
+                let word = line.words().get(1).map_or("", |w| w.text());
+                self.notes.alert(line.span(), format!("unknown rule set '{} {word}'", line.keyword()));
+                continue;
+            };
+            let number = place_of(line, places);
+            let action_place = ActionPlace { set, place };
+            let rule =
+                self.run(line, skip, |w, reg, names| Rule::parse(w, &action_place, number, reg, names));
+            if let (Some(rule), Some(list)) = (rule, lists.get_mut(slot)) {
+                list.push(rule);
+            }
+        }
+        let [connection, session, content, response, request, answer, after] = lists;
+        out.rules = Rules {
+            tcp_connection: RuleSet::new(connection),
+            tcp_session: RuleSet::new(session),
+            tcp_content: RuleSet::new(content),
+            tcp_response: RuleSet::new(response),
+            http_request: RuleSet::new(request),
+            http_response: RuleSet::new(answer),
+            http_after_response: RuleSet::new(after),
+        };
+    }
+
+    /// Lines that choose: backends, servers, persistence, monitoring.
+    fn choices(&mut self, p: &Draft, out: &mut Parsed) {
+        for at in &p.switching {
+            let Some(line) = self.line(*at) else { continue };
+            let condition = self.condition(line, 2, Place::SwitchBackend, "switching rule");
+            if let (Some(to), Some(condition)) = (self.switch_to(p, line), condition) {
+                out.switching.push(Switch { to, condition });
+            }
+        }
+        for at in &p.use_server {
+            let Some(line) = self.line(*at) else { continue };
+            let condition = self.condition(line, 2, Place::ChooseServer, "a 'use-server' rule");
+            if let (Some(to), Some(condition)) = (self.server_to(p, line), condition) {
+                out.use_server.push(UseServer { to, condition });
+            }
+        }
+        let lists = [
+            (&p.monitor_fail, &mut out.monitor_fail, 2, Place::FrontHttpReq, "a 'monitor fail' condition"),
+            (&p.force_persist, &mut out.force_persist, 1, Place::ChooseServer, "a 'force-persist' rule"),
+            (&p.ignore_persist, &mut out.ignore_persist, 1, Place::ChooseServer, "a 'ignore-persist' rule"),
+        ];
+        for (lines, list, skip, place, what) in lists {
+            for at in lines {
+                let Some(line) = self.line(*at) else { continue };
+                list.extend(self.condition(line, skip, place, what).flatten());
+            }
+        }
+    }
+
+    fn switch_to(&mut self, p: &Draft, line: &Line) -> Option<SwitchTo> {
+        let word = line.words().get(1)?;
+        let format = self.target(line, Place::SwitchBackend)?;
+        let Some(name) = constant(&format) else { return Some(SwitchTo::Format(Arc::new(format))) };
+        match lang::Names::backend_index(&self.names, &name) {
+            Ok(index) => Some(SwitchTo::Backend(index)),
+            Err(fault) => {
+                let near = self.names.declared.iter().filter(|d| d.is_back).map(|d| &*d.name);
+                let near = syntax::nearest(&name, near);
+                self.notes
+                    .push(refusal(word.span(), format!("Proxy '{}': {}.", p.name, fault.text)).meant(near));
+                None
+            }
+        }
+    }
+
+    fn server_to(&mut self, p: &Draft, line: &Line) -> Option<UseServerTo> {
+        let word = line.words().get(1)?;
+        let format = self.target(line, Place::ChooseServer)?;
+        let Some(name) = constant(&format) else { return Some(UseServerTo::Format(Arc::new(format))) };
+        match p.servers.iter().position(|s| *s.name == *name) {
+            Some(at) => Some(UseServerTo::Server(u32::try_from(at).ok()?)),
+            None => {
+                let text = format!(
+                    "{} : unable to find server '{name}' referenced in a 'use-server' rule.",
+                    p.label()
+                );
+                let near = syntax::nearest(&name, p.servers.iter().map(|s| &*s.name));
+                self.notes.push(refusal(word.span(), text).meant(near));
+                None
+            }
+        }
+    }
+
+    /// The second word as a format.
+    fn target(&mut self, line: &Line, place: Place) -> Option<LogFormat> {
+        let bytes = line.words().get(1)?.bytes();
+        self.run(line, 1, |_, reg, names| LogFormat::parse(bytes, place, reg, names).map_err(|f| f.at(0)))
+    }
+
+    fn stats(&mut self, p: &Draft, places: &mut Vec<(u16, u32)>, out: &mut Parsed) {
+        let Some(page) = &p.stats else { return };
+        let mut rules = Vec::new();
+        for at in &page.rules {
+            let Some(line) = self.line(*at) else { continue };
+            let number = place_of(line, places);
+            let place = if p.kind.is_front() { Place::FrontHttpReq } else { Place::BackHttpReq };
+            let at = ActionPlace { set: Sets::HTTP_REQ, place };
+            rules.extend(self.run(line, 2, |w, reg, names| Rule::parse(w, &at, number, reg, names)));
+        }
+        out.stats_rules = RuleSet::new(rules);
+        for at in &page.admin {
+            let Some(line) = self.line(*at) else { continue };
+            let condition = self.condition(line, 2, Place::FrontHttpReq, "a 'stats admin' rule");
+            out.stats_admin.extend(condition.map(Arc::new));
+        }
+    }
+}
+
+/// The number of a new rule: its place in the configuration.
+fn place_of(line: &Line, places: &mut Vec<(u16, u32)>) -> u32 {
+    let span = line.span();
+    places.push((u16::try_from(span.file.0).unwrap_or(u16::MAX), span.line));
+    u32::try_from(places.len() - 1).unwrap_or(u32::MAX)
+}
+
+/// The name, if a format is nothing but text.
+fn constant(format: &LogFormat) -> Option<String> {
+    format.constant().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// Which list a rule line belongs to, how many words precede the action, and what may stand there.
+fn where_it_stands(line: &Line, p: &Draft) -> Option<(usize, usize, Sets, Place)> {
+    let front = p.kind.is_front();
+    let second = line.words().get(1).map_or("", |w| w.text());
+    Some(match (line.keyword().text(), second) {
+        ("tcp-request", "connection") => (0, 2, Sets::TCP_CONN, Place::FrontConn),
+        ("tcp-request", "session") => (1, 2, Sets::TCP_SESS, Place::FrontSess),
+        ("tcp-request", "content") if front => (2, 2, Sets::TCP_REQ, Place::FrontTcpContent),
+        ("tcp-request", "content") => (2, 2, Sets::TCP_REQ, Place::BackTcpContent),
+        ("tcp-response", "content") => (3, 2, Sets::TCP_RES, Place::BackTcpResponse),
+        // A `redirect` line is `http-request redirect` in short.
+        ("redirect", _) if front => (4, 0, Sets::HTTP_REQ, Place::FrontHttpReq),
+        ("redirect", _) => (4, 0, Sets::HTTP_REQ, Place::BackHttpReq),
+        ("http-request", _) if front => (4, 1, Sets::HTTP_REQ, Place::FrontHttpReq),
+        ("http-request", _) => (4, 1, Sets::HTTP_REQ, Place::BackHttpReq),
+        ("http-response", _) if front && !p.kind.is_back() => (5, 1, Sets::HTTP_RES, Place::FrontHttpRes),
+        ("http-response", _) => (5, 1, Sets::HTTP_RES, Place::BackHttpRes),
+        ("http-after-response", _) if front && !p.kind.is_back() => {
+            (6, 1, Sets::HTTP_AFTER, Place::FrontHttpRes)
+        }
+        ("http-after-response", _) => (6, 1, Sets::HTTP_AFTER, Place::BackHttpRes),
+        _ => return None,
+    })
+}

@@ -1,0 +1,329 @@
+//! Servers: address, live state, settings.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::Ordering::Relaxed;
+
+use base::time::Mono;
+use model::server::{Op, Target, admin};
+use program::Mode;
+use program::check::{Agent, Check};
+use program::server::{PortMap, SendProxy};
+use syntax::addr::{Host, Ports};
+use syntax::{Diagnostic, Diagnostics, Level, Style};
+
+use super::{Assembly, refusal, remark};
+use crate::draft::Draft;
+use crate::resolve;
+use crate::server::{InitAddr, InitState, ServerDraft, Where};
+
+/// What `init-addr` decided.
+pub(super) struct Found {
+    pub target: Target,
+    /// The name could not be resolved and that is tolerated.
+    pub unresolved: bool,
+    pub fqdn: Option<Box<str>>,
+}
+
+/// The address of a server.
+pub(super) fn target(server: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Found {
+    let (host, port) = match &server.place {
+        Where::Nowhere => return Found { target: Target::None, unresolved: false, fqdn: None },
+        Where::Unix(target) => return Found { target: target.clone(), unresolved: false, fqdn: None },
+        Where::Inet { host, ports } => match ports {
+            Ports::One(port) => (host, *port),
+            _ => (host, 0),
+        },
+    };
+    let fqdn = match host {
+        Host::Name(name, _) => Some(name.as_str().into()),
+        _ => None,
+    };
+    let inet = |ip: IpAddr| Target::Inet(SocketAddr::new(ip, port));
+    if fqdn.is_none() {
+        let target = resolve::ip(host).map_or(Target::None, inet);
+        return Found { target, unresolved: false, fqdn };
+    }
+    let methods = match server.init_addr.as_slice() {
+        [] => &[InitAddr::Last, InitAddr::Libc][..],
+        given => given,
+    };
+    for method in methods {
+        match method {
+            InitAddr::Last => {}
+            InitAddr::Libc => {
+                if let Some(ip) = resolve::ip(host) {
+                    return Found { target: inet(ip), unresolved: false, fqdn };
+                }
+            }
+            InitAddr::Ip(ip) => return Found { target: inet(*ip), unresolved: false, fqdn },
+            InitAddr::None => {
+                if methods.contains(&InitAddr::Libc) {
+                    notes.push(unresolved(server, p, Level::Notice, ", disabling server"));
+                }
+                return Found { target: Target::None, unresolved: true, fqdn };
+            }
+        }
+    }
+    notes.push(unresolved(server, p, Level::Alert, ""));
+    Found { target: Target::None, unresolved: true, fqdn }
+}
+
+fn unresolved(server: &ServerDraft, p: &Draft, level: Level, tail: &str) -> Diagnostic {
+    let word = if server.template { "server-template" } else { "server" };
+    let name = match &server.place {
+        Where::Inet { host: Host::Name(name, _), .. } => name.as_str(),
+        _ => "",
+    };
+    let text = format!("'{word} {}/{}' : could not resolve address '{name}'{tail}.", p.name, server.name);
+    Diagnostic::new(level, server.span, text).styled(Style::Bracket)
+}
+
+/// A server that the world does not have yet.
+pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usize) -> model::Server {
+    let mut state = model::Server::new(&p.name, &server.name, server.id.unwrap_or(0), workers);
+    state.guid = server.guid.clone();
+    state.set_target(found.target);
+    *state.fqdn.get_mut() = found.fqdn.map(String::from);
+    state.weight.store(server.weight, Relaxed);
+    state.initial_weight.store(server.weight, Relaxed);
+    state.maxconn.store(server.maxconn, Relaxed);
+    let (rise, fall) = (i64::from(server.rise), i64::from(server.fall));
+    let health = match server.init_state {
+        InitState::FullyUp => rise + fall - 1,
+        InitState::Up => rise,
+        InitState::Down => rise - 1,
+        InitState::FullyDown => 0,
+    };
+    state.health.store(health, Relaxed);
+    if health < rise && server.check {
+        state.set_op(Op::Stopped, Mono::ZERO);
+        state.went_down.store(0, Relaxed);
+    }
+    let mut bits = 0;
+    if server.disabled {
+        bits |= admin::CMAINT;
+    }
+    if found.unresolved {
+        bits |= admin::RMAINT;
+    }
+    if bits != 0 {
+        state.change_admin(bits, 0, Mono::ZERO);
+    }
+    state.check_enabled.store(server.check, Relaxed);
+    state.agent_enabled.store(server.agent, Relaxed);
+    state
+}
+
+impl Assembly<'_> {
+    /// The servers of a proxy.
+    pub(super) fn servers(
+        &mut self,
+        index: usize,
+        p: &Draft,
+        all: &[Draft],
+        ruleset: &std::sync::Arc<program::check::Ruleset>,
+        notes: &mut Diagnostics,
+    ) -> Vec<program::Server> {
+        let mut out = Vec::new();
+        for (at, server) in p.servers.iter().enumerate() {
+            let Some(state) = self.declared.get(index).and_then(|d| d.servers.get(at)).cloned() else {
+                continue;
+            };
+            let place = match &server.place {
+                Where::Inet { host, ports } => {
+                    Some((matches!(host, Host::Ip(ip) if ip.is_unspecified()), *ports))
+                }
+                _ => None,
+            };
+            let port = match place {
+                Some((_, Ports::Offset(offset))) => PortMap::Relative(offset),
+                Some((_, Ports::Missing)) => PortMap::Relative(0),
+                _ => PortMap::Fixed,
+            };
+            let send_proxy = self.send_proxy(index, server, p, notes);
+            let pool_conn_name = server
+                .pool_conn_name
+                .as_ref()
+                .and_then(|d| self.expression(index, d, p, lang::places::Place::ServerConnect, notes));
+            out.push(program::Server {
+                name: server.name.clone(),
+                state,
+                port,
+                transparent: place.is_some_and(|(any, _)| any),
+                backup: server.backup,
+                cookie: cookie(server, p, notes),
+                maxconn: server.maxconn.max(server.minconn),
+                minconn: if server.minconn == 0 || server.maxconn == 0 {
+                    server.maxconn.min(server.minconn)
+                } else {
+                    server.minconn.min(server.maxconn)
+                },
+                maxqueue: server.maxqueue,
+                slowstart: server.slowstart,
+                check: check(server, p, place.map(|(_, ports)| ports), ruleset, notes),
+                agent: agent(server, p, notes),
+                track: track(server, p, all, notes),
+                observe: server
+                    .observe
+                    .filter(|o| *o == program::server::Observe::Layer4 || p.mode == Mode::Http),
+                error_limit: server.error_limit,
+                on_error: server.on_error,
+                down_kills: server.down_kills,
+                up_kills_backups: server.up_kills_backups,
+                source: server.source.clone().or_else(|| p.source.clone()),
+                send_proxy,
+                redir: server.redir.clone(),
+                non_stick: server.non_stick,
+                tcp_ut: server.tcp_ut,
+                md5sig: server.md5sig.clone(),
+                tfo: server.tfo,
+                congestion: server.congestion.clone(),
+                namespace: server.namespace.clone(),
+                pool_max_conn: server.pool_max_conn,
+                pool_low_conn: server.pool_low_conn,
+                pool_purge_delay: server.pool_purge_delay,
+                pool_conn_name,
+                max_reuse: server.max_reuse,
+                strict_maxconn: server.strict_maxconn,
+                hash_key: server.hash_key,
+                fqdn: match &server.place {
+                    Where::Inet { host: Host::Name(name, _), .. } => Some(name.as_str().into()),
+                    _ => None,
+                },
+                forced_id: forced(self, server),
+            });
+        }
+        out
+    }
+
+    fn send_proxy(
+        &mut self,
+        index: usize,
+        server: &ServerDraft,
+        p: &Draft,
+        notes: &mut Diagnostics,
+    ) -> Option<SendProxy> {
+        let draft = &server.send_proxy;
+        if draft.version == 0 {
+            return None;
+        }
+        let mut tlvs = Vec::new();
+        for (kind, format) in &draft.tlvs {
+            if let Some(format) =
+                self.value_format(index, format, p, lang::places::Place::ServerConnect, notes)
+            {
+                tlvs.push((*kind, format));
+            }
+        }
+        Some(SendProxy { version: draft.version, options: draft.options, tlvs })
+    }
+}
+
+/// Whether the line says `id`: numbers have been filled in meanwhile.
+fn forced(assembly: &Assembly<'_>, server: &ServerDraft) -> bool {
+    let lines = assembly.ground.tree.sections.iter().flat_map(|s| &s.lines);
+    let line =
+        lines.filter(|l| l.span().file == server.span.file).find(|l| l.span().line == server.span.line);
+    line.is_some_and(|l| l.words().iter().any(|w| w == "id"))
+}
+
+fn cookie(server: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Option<Box<[u8]>> {
+    let value = server.cookie.clone()?;
+    if p.mode != Mode::Http {
+        let text =
+            format!("{} : ignoring cookie for server '{}' as HTTP mode is disabled.", p.label(), server.name);
+        notes.push(remark(server.span, text));
+        return None;
+    }
+    Some(value)
+}
+
+fn check(
+    server: &ServerDraft,
+    p: &Draft,
+    ports: Option<Ports>,
+    ruleset: &std::sync::Arc<program::check::Ruleset>,
+    notes: &mut Diagnostics,
+) -> Option<Check> {
+    if !server.check {
+        return None;
+    }
+    let own = matches!(ports, None | Some(Ports::One(1..)));
+    let in_rules =
+        ruleset.steps.iter().any(|s| matches!(s, program::check::Step::Connect { port: Some(_), .. }));
+    if !own && server.check_port.is_none() && !in_rules {
+        let text = format!(
+            "config: {}: server '{}' has neither service port nor check port.",
+            p.label(),
+            server.name
+        );
+        notes.push(refusal(server.span, text));
+    }
+    let port = match ports {
+        Some(Ports::One(port)) => port,
+        _ => 0,
+    };
+    let addr = server.check_addr.map(|ip| SocketAddr::new(ip, server.check_port.unwrap_or(port)));
+    let plain = server.check_addr.is_none() && server.check_port.is_none();
+    Some(Check {
+        inter: server.inter,
+        fastinter: server.fastinter,
+        downinter: server.downinter,
+        rise: server.rise,
+        fall: server.fall,
+        addr,
+        port: server.check_port,
+        // Checks of the service itself speak as traffic does.
+        send_proxy: server.check_send_proxy || plain && server.send_proxy.version > 0,
+        ruleset: ruleset.clone(),
+    })
+}
+
+fn agent(server: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Option<Agent> {
+    if !server.agent {
+        return None;
+    }
+    let Some(port) = server.agent_port.filter(|port| *port > 0) else {
+        let text = format!(
+            "'server {}/{}' : server {} does not have agent port. Agent check has been disabled.",
+            p.name, server.name, server.name
+        );
+        notes.push(
+            Diagnostic { span: Some(server.span), ..Diagnostic::plain(Level::Alert, text) }
+                .styled(Style::Bracket),
+        );
+        return None;
+    };
+    Some(Agent {
+        inter: server.agent_inter.unwrap_or(server.inter),
+        addr: server.agent_addr.map(|ip| SocketAddr::new(ip, port)),
+        port,
+        send: server.agent_send.clone(),
+    })
+}
+
+fn track(server: &ServerDraft, p: &Draft, all: &[Draft], notes: &mut Diagnostics) -> Option<(u32, u32)> {
+    let named = server.track.as_ref()?;
+    let label = format!("'server {}/{}'", p.name, server.name);
+    let mut fail = |text: String| {
+        notes.push(Diagnostic::alert(named.span, format!("{label} : {text}")).styled(Style::Bracket));
+        None
+    };
+    let (proxy, name) = named.name.split_once('/').unwrap_or((&p.name, &named.name));
+    let Some(proxy_at) = all.iter().position(|d| d.kind.is_back() && *d.name == *proxy) else {
+        return fail(format!("unable to find required proxy '{proxy}' for tracking."));
+    };
+    let Some(at) = all.get(proxy_at)?.servers.iter().position(|s| *s.name == *name) else {
+        return fail(format!("unable to find required server '{name}' for tracking."));
+    };
+    let tracked = all.get(proxy_at)?.servers.get(at)?;
+    if !tracked.check && !tracked.agent && tracked.track.is_none() {
+        return fail(format!(
+            "unable to use {proxy}/{name} for tracking as it does not have any check nor agent enabled."
+        ));
+    }
+    if std::ptr::eq(tracked, server) {
+        return fail("unable to track itself.".into());
+    }
+    Some((u32::try_from(proxy_at).ok()?, u32::try_from(at).ok()?))
+}

@@ -1,0 +1,263 @@
+//! The resolver of names that `lang` asks while it parses rules.
+//!
+//! All sections are declared before any rule is parsed, so a rule may name what stands below it. What one
+//! configuration shares (slots of variables, pattern files, answers) is [`Memory`]; what one proxy has of its own
+//! (its ACLs, its capture slots) lives in the [`Resolver`] of that proxy.
+
+use std::any::Any;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use lang::names::CaptureSlot;
+use lang::parse::predefined;
+use lang::{Acl, Fault, Names, Registry};
+use model::vars::{Scope, VarRef};
+use model::{Proxy, Server};
+use pattern::{Catalog, Flags, Kind, LiveSet, Shape, View};
+use program::proxy::Capture;
+use program::vars::VarNames;
+use syntax::Environment;
+
+use crate::statement::LineRef;
+use crate::users::Users;
+
+/// A proxy as rules may name it.
+pub(crate) struct Declared {
+    pub name: Box<str>,
+    pub state: Arc<Proxy>,
+    pub is_front: bool,
+    pub is_back: bool,
+    pub servers: Vec<Arc<Server>>,
+}
+
+/// What all proxies of one configuration share.
+#[derive(Default)]
+pub(crate) struct Memory {
+    pub vars: VarNames,
+    pub patterns: Catalog,
+    pub http_errors: HashMap<Box<str>, BTreeMap<u16, Arc<[u8]>>>,
+    pub users: HashMap<Box<str>, Arc<Users>>,
+    pub environment: Environment,
+}
+
+/// The most bytes of a file named in a rule.
+const LARGEST_FILE: u64 = 16 << 20;
+
+/// Names as one proxy sees them.
+pub(crate) struct Resolver<'r> {
+    pub memory: &'r mut Memory,
+    pub registry: &'r Registry,
+    pub declared: &'r [Declared],
+    /// The proxy at hand; `None` in `global`.
+    pub here: Option<usize>,
+    pub owner: String,
+    pub http: bool,
+    /// The line at hand: ACLs are known from the line of their first declaration on.
+    pub line: LineRef,
+    pub acls: HashMap<Box<str>, (LineRef, Arc<Acl>)>,
+    pub predefined: HashMap<Box<str>, Arc<Acl>>,
+    pub req_captures: Vec<Capture>,
+    pub res_captures: Vec<Capture>,
+    pub warnings: Vec<String>,
+}
+
+impl Resolver<'_> {
+    fn current(&self) -> Option<&Declared> {
+        self.declared.get(self.here?)
+    }
+
+    fn proxy(&self, name: Option<&str>, front: bool) -> Result<Arc<Proxy>, Fault> {
+        let kind = if front { "frontend" } else { "backend" };
+        let found = match name.filter(|n| !n.is_empty()) {
+            Some(name) => {
+                self.declared.iter().find(|d| *d.name == *name && if front { d.is_front } else { d.is_back })
+            }
+            None => self.current(),
+        };
+        let near = || {
+            let all = self.declared.iter().filter(|d| if front { d.is_front } else { d.is_back });
+            syntax::nearest(name.unwrap_or_default(), all.map(|d| &*d.name))
+                .map(|n| format!("did you mean '{n}' maybe ?"))
+        };
+        found.map(|d| d.state.clone()).ok_or_else(|| {
+            let fault = Fault::new(format!("unable to find {kind} '{}'", name.unwrap_or_default()));
+            match near() {
+                Some(help) => fault.help(help),
+                None => fault,
+            }
+        })
+    }
+}
+
+impl Names for Resolver<'_> {
+    fn frontend(&self, name: Option<&str>) -> Result<Arc<Proxy>, Fault> {
+        self.proxy(name, true)
+    }
+
+    fn backend(&self, name: Option<&str>) -> Result<Arc<Proxy>, Fault> {
+        self.proxy(name, false)
+    }
+
+    fn server(&self, name: &str) -> Result<(Arc<Proxy>, Arc<Server>), Fault> {
+        let missing = || Fault::new(format!("unable to find server '{name}'"));
+        let (proxy, server) = match name.split_once('/') {
+            Some((proxy, server)) => {
+                (self.declared.iter().find(|d| d.is_back && *d.name == *proxy).ok_or_else(missing)?, server)
+            }
+            None => (self.current().ok_or_else(missing)?, name),
+        };
+        let found = proxy.servers.iter().find(|s| *s.name == *server).ok_or_else(missing)?;
+        Ok((proxy.state.clone(), found.clone()))
+    }
+
+    fn variable(&mut self, name: &str) -> Result<VarRef, Fault> {
+        let (prefix, rest) = name.split_once('.').unwrap_or((name, ""));
+        let scope = Scope::from_prefix(prefix).ok_or_else(|| {
+            Fault::new(format!("invalid variable name '{name}'. A variable name must be start by its scope. The scope can be 'proc', 'sess', 'txn', 'req', 'res' or 'check'"))
+        })?;
+        if rest.is_empty() || !rest.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.')) {
+            return Err(Fault::new(format!(
+                "invalid syntax at char '{}'",
+                rest.chars().next().unwrap_or('.')
+            )));
+        }
+        self.memory.vars.slot(scope, rest).ok_or_else(|| Fault::new("too many variables"))
+    }
+
+    fn acl(&mut self, name: &str) -> Result<Arc<Acl>, Fault> {
+        if let Some((_, acl)) = self.acls.get(name).filter(|(first, _)| *first <= self.line) {
+            return Ok(acl.clone());
+        }
+        if let Some(acl) = self.predefined.get(name) {
+            return Ok(acl.clone());
+        }
+        let registry = self.registry;
+        let Some(acl) = predefined(name, registry, self) else {
+            let fault = Fault::new(format!("no such ACL : '{name}'"));
+            let mut names: Vec<&str> = lang::parse::predefined_names().collect();
+            names.extend(self.acls.keys().map(|k| &**k));
+            let near = syntax::nearest(name, names).map(|n| format!("did you mean '{n}' maybe ?"));
+            return Err(match near {
+                Some(help) => fault.help(help),
+                None => fault,
+            });
+        };
+        self.predefined.insert(name.into(), acl.clone());
+        Ok(acl)
+    }
+
+    fn patterns(&mut self, reference: &str, kind: Kind, flags: Flags, map: bool) -> Result<Arc<View>, Fault> {
+        let shape = if map { Shape::Map } else { Shape::Acl };
+        let (optional, is_virtual, name) = match reference.split_once('@') {
+            Some(("file", rest)) => (false, false, rest),
+            Some(("opt", rest)) => (true, false, rest),
+            Some(("virt", _)) => (false, true, reference),
+            _ => (false, false, reference),
+        };
+        let set = match self.memory.patterns.named(name) {
+            Some(set) if set.shape() != shape => {
+                return Err(Fault::new(format!(
+                    "The file '{name}' is already used as an acl or a map, not both"
+                )));
+            }
+            Some(set) => set.clone(),
+            None => {
+                let absent = is_virtual || optional && !Path::new(name).exists();
+                let set = match absent {
+                    true => LiveSet::new(name, shape),
+                    false => LiveSet::load(name, Path::new(name), shape, kind, flags)
+                        .map_err(|e| load_fault(name, &e))?,
+                };
+                // A set of this name is new here, so it can't be refused.
+                let _ = self.memory.patterns.insert(set.clone(), None);
+                set
+            }
+        };
+        set.view(kind, flags).map(Arc::new).map_err(|e| load_fault(name, &pattern::LoadError::Pattern(e)))
+    }
+
+    fn object(&self, kind: lang::arg::Kind, name: Option<&str>) -> Result<Arc<dyn Any + Send + Sync>, Fault> {
+        match kind {
+            lang::arg::Kind::Userlist => {
+                let name = name.unwrap_or_default();
+                let found = self.memory.users.get(name).cloned();
+                found
+                    .map(|u| u as Arc<dyn Any + Send + Sync>)
+                    .ok_or_else(|| Fault::new(format!("unable to find userlist '{name}'")))
+            }
+            _ => Err(Fault::new("stick tables are not supported yet by Harrier (planned)")),
+        }
+    }
+
+    fn backend_index(&self, name: &str) -> Result<u32, Fault> {
+        let at = self.declared.iter().position(|d| d.is_back && *d.name == *name);
+        at.and_then(|i| u32::try_from(i).ok())
+            .ok_or_else(|| Fault::new(format!("unable to find required use_backend: '{name}'")))
+    }
+
+    fn error_file(&mut self, section: Option<&str>, status: u16) -> Result<Arc<[u8]>, Fault> {
+        let Some(name) = section else {
+            return Err(Fault::new(format!("no error message for status {status}")));
+        };
+        let section = self.memory.http_errors.get(name);
+        let section = section.ok_or_else(|| Fault::new(format!("unknown http-errors section '{name}'")))?;
+        section.get(&status).cloned().ok_or_else(|| {
+            Fault::new(format!("status '{status}' not declared in http-errors section '{name}'"))
+        })
+    }
+
+    fn read_file(&mut self, path: &str) -> Result<Vec<u8>, Fault> {
+        use std::io::Read;
+        let mut bytes = Vec::new();
+        let read = std::fs::File::open(path).and_then(|f| f.take(LARGEST_FILE).read_to_end(&mut bytes));
+        read.map(|_| bytes)
+            .map_err(|e| Fault::new(format!("failed to open the file '{path}' ({})", os_text(&e))))
+    }
+
+    fn capture(&mut self, response: bool, slot: CaptureSlot) -> Result<u16, Fault> {
+        let list = if response { &mut self.res_captures } else { &mut self.req_captures };
+        match slot {
+            CaptureSlot::Id(id) if usize::from(id) < list.len() => Ok(id),
+            CaptureSlot::Id(id) => Err(Fault::new(format!("unable to find capture id '{id}'"))),
+            CaptureSlot::Length(len) => {
+                list.push(Capture { header: None, len: len as usize });
+                u16::try_from(list.len() - 1).map_err(|_| Fault::new("too many captures"))
+            }
+        }
+    }
+
+    fn environment(&self, name: &str) -> Option<Vec<u8>> {
+        self.memory.environment.get(name).map(<[u8]>::to_vec)
+    }
+
+    fn is_http(&self) -> bool {
+        self.http
+    }
+
+    fn owner(&self) -> String {
+        self.owner.clone()
+    }
+
+    fn warn(&mut self, text: String) {
+        self.warnings.push(text);
+    }
+}
+
+fn load_fault(name: &str, error: &pattern::LoadError) -> Fault {
+    match error {
+        pattern::LoadError::Io(e) => {
+            Fault::new(format!("failed to open pattern file <{name}>")).help(os_text(e))
+        }
+        pattern::LoadError::Pattern(e) if e.line > 0 => {
+            Fault::new(format!("{e} at line {} of file '{name}'", e.line))
+        }
+        pattern::LoadError::Pattern(e) => Fault::new(format!("{e} in file '{name}'")),
+    }
+}
+
+/// What the system says, without Rust's number behind it.
+fn os_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,59 @@
+//! Configurations as users write them, against what the oracle says and does.
+
+mod bad;
+mod good;
+mod tables;
+
+use std::sync::Arc;
+
+use lang::Registry;
+use model::World;
+use syntax::{Environment, Facts, Grammar, Level, SECTION_WORDS, Source};
+
+use crate::{Options, Outcome, compile, workers};
+
+/// A build without anything optional.
+struct Plain;
+
+impl Facts for Plain {
+    fn version(&self) -> &str {
+        "3.5-dev5"
+    }
+    fn feature(&self, _: &str) -> bool {
+        false
+    }
+    fn enabled(&self, _: &str) -> Option<bool> {
+        None
+    }
+    fn openssl_version(&self) -> Option<&str> {
+        None
+    }
+    fn ssl_library(&self) -> &str {
+        ""
+    }
+    fn awslc_api(&self) -> Option<u64> {
+        None
+    }
+    fn fips_mode(&self) -> bool {
+        false
+    }
+}
+
+/// Compiles a text as the file `t.cfg`.
+pub(crate) fn run(text: &str) -> Outcome {
+    let mut environment = Environment::new();
+    for (name, value) in crate::logformats::ENVIRONMENT {
+        environment.set(name, value);
+    }
+    let grammar = Grammar { sections: SECTION_WORDS, facts: &Plain };
+    let reading = syntax::read(vec![Source::new("t.cfg", text.as_bytes().to_vec())], environment, grammar);
+    let options = Options { fd_limit: 20_000, processors: 2, ..Options::default() };
+    let world = Arc::new(World::new(workers(&reading, &options)));
+    compile(reading, &Registry::standard(), world, &options)
+}
+
+/// The complaints of a level at or above warnings, as text.
+pub(crate) fn complaints(outcome: &Outcome) -> Vec<String> {
+    let loud = outcome.diagnostics.iter().filter(|d| d.level >= Level::Warning);
+    loud.map(|d| d.text.clone()).collect()
+}
