@@ -89,6 +89,16 @@ pub trait Names {
     /// No such slot on this side.
     fn capture(&mut self, response: bool, slot: CaptureSlot) -> Result<u16, Fault>;
 
+    /// The length that a declared capture keeps, if it is known.
+    fn capture_length(&self, _response: bool, _id: u16) -> Option<usize> {
+        None
+    }
+
+    /// Whether there is a service of this name (`use-service`).
+    fn service(&self, _name: &str) -> bool {
+        false
+    }
+
     /// The log-format text of an `environment`-like alias (`HAPROXY_HTTP_LOG_FMT` and its kin).
     fn environment(&self, name: &str) -> Option<Vec<u8>>;
 

@@ -91,6 +91,10 @@ pub struct Decisions {
     pub ignore_persist: bool,
     /// `strict-mode off` in the request, the response rules.
     pub lenient_rewrites: bool,
+    /// `set-fc-mark`.
+    pub fc_mark: Option<u32>,
+    /// `set-fc-tos`.
+    pub fc_tos: Option<u8>,
     /// `set-bc-mark`.
     pub bc_mark: Option<u32>,
     /// `set-bc-tos`.

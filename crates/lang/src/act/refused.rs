@@ -1,0 +1,46 @@
+//! Actions that HAProxy has and that are not built yet: their names are known, so that a configuration which
+//! uses them is told so, and not that they were misspelt.
+
+use super::{Parsed, def};
+use crate::names::Names;
+use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
+use crate::words::{Fault, Words};
+
+const fn refused(name: &'static str, sets: Sets) -> ActionDef {
+    def(name, sets, parse, "Not supported yet.", "")
+}
+
+const TRACKED: Sets =
+    Sets::TCP_CONN.and(Sets::TCP_SESS).and(Sets::TCP_REQ).and(Sets::HTTP_REQ).and(Sets::HTTP_RES);
+const SERVED: Sets = Sets::HTTP_REQ.and(Sets::HTTP_RES);
+const CONTENT: Sets = Sets::TCP_REQ.and(Sets::TCP_RES).and(SERVED);
+
+pub(super) const ACTIONS: &[ActionDef] = &[
+    refused("add-acl*", SERVED),
+    refused("add-headers-bin", Sets::HTTP),
+    refused("attach-srv", Sets::TCP_SESS),
+    refused("cache-store", Sets::HTTP_RES),
+    refused("cache-use", Sets::HTTP_REQ),
+    refused("del-acl*", SERVED),
+    refused("del-headers-bin", Sets::HTTP),
+    refused("del-map*", Sets::HTTP),
+    refused("do-resolve*", Sets::TCP_REQ.and(Sets::HTTP_REQ)),
+    refused("lua.*", CONTENT.and(Sets::HTTP_AFTER)),
+    refused("normalize-uri", Sets::HTTP_REQ),
+    refused("sc-add-gpc*", Sets::ALL),
+    refused("sc-inc-gpc*", Sets::ALL),
+    refused("sc-set-gpt*", Sets::ALL),
+    refused("send-spoe-group", CONTENT),
+    refused("set-bandwidth-limit", CONTENT),
+    refused("set-headers-bin", Sets::HTTP),
+    refused("set-map*", Sets::HTTP),
+    refused("switch-mode", Sets::TCP_REQ),
+    refused("track-sc*", TRACKED),
+];
+
+fn parse(words: &mut Words<'_>, at: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
+    let position = words.position().saturating_sub(1);
+    words.seek(position);
+    let word = words.expect("")?;
+    Err(Fault::new(format!("'{} {word}' is not supported yet", at.set.words())).at(position))
+}

@@ -1,0 +1,391 @@
+//! Settings of the connection and the transaction: addresses, marks, priorities, log level, timeouts (section 4.3).
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use model::Peer;
+
+use super::{Parsed, Reading, def, step};
+use crate::action::{Exec, Flow};
+use crate::expr::Expr;
+use crate::names::Names;
+use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
+use crate::sample::parse_int;
+use crate::words::{Fault, Words};
+
+const CLIENT: Sets = Sets::TCP_CONN.and(Sets::TCP_SESS).and(Sets::TCP_REQ).and(Sets::HTTP_REQ);
+const BOTH_WAYS: Sets = Sets::TCP.and(Sets::HTTP_REQ).and(Sets::HTTP_RES);
+const CONTENT: Sets = Sets::TCP_REQ.and(Sets::HTTP_REQ);
+const LATER: Sets = Sets::TCP_REQ.and(Sets::TCP_RES).and(Sets::HTTP);
+
+pub(super) const ACTIONS: &[ActionDef] = &[
+    def(
+        "disable-l7-retry",
+        Sets::HTTP_REQ,
+        no_retry,
+        "Does not retry this request when the server fails.",
+        "disable-l7-retry",
+    ),
+    def(
+        "set-bc-mark",
+        CONTENT,
+        |w, a, r, n| number(w, a, r, n, Setting::BackMark),
+        "Marks packets to the server.",
+        "set-bc-mark 123",
+    ),
+    def(
+        "set-bc-tos",
+        CONTENT,
+        |w, a, r, n| number(w, a, r, n, Setting::BackTos),
+        "Sets the TOS of packets to the server.",
+        "set-bc-tos 0x10",
+    ),
+    def(
+        "set-dst",
+        CLIENT,
+        |w, a, r, n| address(w, a, r, n, Field::DstIp),
+        "Replaces the destination address.",
+        "set-dst hdr_ip(x-dst)",
+    ),
+    def(
+        "set-dst-port",
+        CLIENT,
+        |w, a, r, n| address(w, a, r, n, Field::DstPort),
+        "Replaces the destination port.",
+        "set-dst-port int(4000)",
+    ),
+    def(
+        "set-fc-mark",
+        BOTH_WAYS,
+        |w, a, r, n| number(w, a, r, n, Setting::FrontMark),
+        "Marks packets to the client.",
+        "set-fc-mark 123",
+    ),
+    def(
+        "set-fc-tos",
+        BOTH_WAYS,
+        |w, a, r, n| number(w, a, r, n, Setting::FrontTos),
+        "Sets the TOS of packets to the client.",
+        "set-fc-tos 0x10",
+    ),
+    def("set-log-level", LATER, log_level, "Changes the level of the log line.", "set-log-level silent"),
+    def(
+        "set-mark",
+        BOTH_WAYS,
+        |w, a, r, n| number(w, a, r, n, Setting::FrontMark),
+        "Marks packets to the client (old name).",
+        "set-mark 123",
+    ),
+    def("set-nice", LATER, nice, "Changes the weight of the stream among tasks.", "set-nice 10"),
+    def(
+        "set-priority-class",
+        CONTENT,
+        |w, a, r, n| number(w, a, r, n, Setting::PriorityClass),
+        "Sets the class in queues; lower goes first.",
+        "set-priority-class int(-10)",
+    ),
+    def(
+        "set-priority-offset",
+        CONTENT,
+        |w, a, r, n| number(w, a, r, n, Setting::PriorityOffset),
+        "Moves the request in queues, in milliseconds.",
+        "set-priority-offset int(100)",
+    ),
+    def("set-retries", CONTENT, retries, "Changes the number of connection retries.", "set-retries 3"),
+    def(
+        "set-src",
+        CLIENT,
+        |w, a, r, n| address(w, a, r, n, Field::SrcIp),
+        "Replaces the client's address.",
+        "set-src hdr_ip(x-forwarded-for)",
+    ),
+    def(
+        "set-src-port",
+        CLIENT,
+        |w, a, r, n| address(w, a, r, n, Field::SrcPort),
+        "Replaces the client's port.",
+        "set-src-port int(4000)",
+    ),
+    def(
+        "set-timeout",
+        Sets::HTTP_REQ.and(Sets::HTTP_RES),
+        timeout,
+        "Changes a timeout.",
+        "set-timeout tunnel 1h",
+    ),
+    def(
+        "set-tos",
+        BOTH_WAYS,
+        |w, a, r, n| number(w, a, r, n, Setting::FrontTos),
+        "Sets the TOS of packets to the client (old name).",
+        "set-tos 0x10",
+    ),
+    def(
+        "strict-mode",
+        Sets::HTTP,
+        strict_mode,
+        "Whether a rewrite that finds no room is an error.",
+        "strict-mode off",
+    ),
+];
+
+fn no_retry(_: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
+    step("disable-l7-retry", |exec| {
+        exec.txn.decisions.no_l7_retry = true;
+        Flow::Next
+    })
+}
+
+/// Numbers that an expression, and for some a constant, may give.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Setting {
+    BackMark,
+    BackTos,
+    FrontMark,
+    FrontTos,
+    PriorityClass,
+    PriorityOffset,
+}
+
+impl Setting {
+    fn word(self) -> &'static str {
+        match self {
+            Setting::BackMark => "set-bc-mark",
+            Setting::BackTos => "set-bc-tos",
+            Setting::FrontMark => "set-fc-mark",
+            Setting::FrontTos => "set-fc-tos",
+            Setting::PriorityClass => "set-priority-class",
+            Setting::PriorityOffset => "set-priority-offset",
+        }
+    }
+
+    fn is_priority(self) -> bool {
+        matches!(self, Setting::PriorityClass | Setting::PriorityOffset)
+    }
+
+    fn apply(self, exec: &mut Exec<'_>, n: i64) {
+        let decisions = &mut exec.txn.decisions;
+        match self {
+            Setting::BackMark => decisions.bc_mark = Some(n as u32),
+            Setting::BackTos => decisions.bc_tos = Some(n as u8),
+            Setting::FrontMark => decisions.fc_mark = Some(n as u32),
+            Setting::FrontTos => decisions.fc_tos = Some(n as u8),
+            Setting::PriorityClass => decisions.priority_class = n.clamp(-2047, 2047) as i16,
+            Setting::PriorityOffset => decisions.priority_offset = n.clamp(-524_287, 524_287) as i32,
+        }
+    }
+}
+
+/// A constant or an expression.
+enum Number {
+    Constant(i64),
+    Computed(Expr),
+}
+
+impl Number {
+    fn value(&self, exec: &Exec<'_>) -> Option<i64> {
+        match self {
+            Number::Constant(n) => Some(*n),
+            Number::Computed(expr) => expr.eval(&exec.env()).ok()?.int(),
+        }
+    }
+}
+
+/// A decimal, octal or hexadecimal number.
+fn constant(word: &str) -> Option<i64> {
+    match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
+        Some(hex) => i64::from_str_radix(hex, 16).ok(),
+        None if word.len() > 1 && word.starts_with('0') => i64::from_str_radix(word, 8).ok(),
+        None => word.parse().ok(),
+    }
+}
+
+fn number(
+    words: &mut Words<'_>,
+    at: &ActionPlace,
+    reg: &Registry,
+    names: &mut dyn Names,
+    setting: Setting,
+) -> Parsed {
+    let mut reading = Reading { words, at, reg, names };
+    let first = reading.words.peek_str();
+    if first.is_none() && !setting.is_priority() {
+        return Err(Fault::new("expects an argument"));
+    }
+    let number = match first.and_then(constant).filter(|_| !setting.is_priority()) {
+        Some(n) => {
+            reading.words.take();
+            Number::Constant(n)
+        }
+        None => Number::Computed(reading.expr()?),
+    };
+    step(setting.word(), move |exec| {
+        if let Some(n) = number.value(exec) {
+            setting.apply(exec, n);
+        }
+        Flow::Next
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Field {
+    SrcIp,
+    SrcPort,
+    DstIp,
+    DstPort,
+}
+
+fn address(
+    words: &mut Words<'_>,
+    at: &ActionPlace,
+    reg: &Registry,
+    names: &mut dyn Names,
+    field: Field,
+) -> Parsed {
+    let connection = at.set == Sets::TCP_CONN || at.set == Sets::TCP_SESS;
+    let expr = Reading { words, at, reg, names }.expr()?;
+    let word = match field {
+        Field::SrcIp => "set-src",
+        Field::SrcPort => "set-src-port",
+        Field::DstIp => "set-dst",
+        Field::DstPort => "set-dst-port",
+    };
+    step(format!("{word} {}", expr.text), move |exec| {
+        change(exec, &expr, field, connection);
+        Flow::Next
+    })
+}
+
+/// Rules on the connection change it for good, others change it for the transaction.
+fn change(exec: &mut Exec<'_>, expr: &Expr, field: Field, connection: bool) {
+    let source = matches!(field, Field::SrcIp | Field::SrcPort);
+    let (old, new) = {
+        let env = exec.env();
+        let old = if source { env.src() } else { env.dst() };
+        let Ok(value) = expr.eval(&env) else { return };
+        let new = match field {
+            Field::SrcIp | Field::DstIp => value.addr().map(|ip| with_ip(old, ip)),
+            Field::SrcPort | Field::DstPort => value.int().map(|port| with_port(old, port as u16)),
+        };
+        (old, new.unwrap_or(old))
+    };
+    if new == old {
+        return;
+    }
+    match (connection, source) {
+        (true, true) => {
+            exec.conn.src.set(new);
+            exec.conn.fc_src.set(new);
+        }
+        (true, false) => {
+            exec.conn.dst.set(new);
+            exec.conn.fc_dst.set(new);
+        }
+        (false, true) => exec.txn.decisions.src = Some(new),
+        (false, false) => exec.txn.decisions.dst = Some(new),
+    }
+}
+
+fn with_ip(old: Peer, ip: IpAddr) -> Peer {
+    Peer::Inet(SocketAddr::new(ip, old.port().unwrap_or(0)))
+}
+
+fn with_port(old: Peer, port: u16) -> Peer {
+    match old.ip() {
+        Some(ip) => Peer::Inet(SocketAddr::new(ip, port)),
+        None => Peer::Inet(SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), port)),
+    }
+}
+
+const LEVELS: [&str; 9] = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug", "silent"];
+
+fn log_level(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
+    let expects = "expects exactly 1 argument (log level name or 'silent')";
+    let word = words.expect(expects)?;
+    let level = LEVELS.iter().position(|l| *l == word).ok_or_else(|| Fault::new(expects))?;
+    step(format!("set-log-level {word}"), move |exec| {
+        exec.txn.decisions.log_level = Some(level as u8);
+        Flow::Next
+    })
+}
+
+fn nice(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
+    let word = words.expect("expects exactly 1 argument (integer value)")?;
+    let nice = parse_int(word.as_bytes()).unwrap_or(0).clamp(-1024, 1024) as i16;
+    step(format!("set-nice {nice}"), move |exec| {
+        exec.txn.decisions.nice = nice;
+        Flow::Next
+    })
+}
+
+fn retries(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
+    let mut reading = Reading { words, at, reg, names };
+    let expects = "expects exactly 1 argument (an expression or an integer between 1 and 100)";
+    let word = reading.words.peek_str().ok_or_else(|| Fault::new(expects))?;
+    let number = match constant(word) {
+        Some(n @ 1..=100) => {
+            reading.words.take();
+            Number::Constant(n)
+        }
+        Some(_) => return Err(Fault::new(expects)),
+        None => Number::Computed(reading.expr()?),
+    };
+    step("set-retries", move |exec| {
+        if let Some(n @ 1..=100) = number.value(exec) {
+            exec.txn.overrides.retries = Some(n as u32);
+        }
+        Flow::Next
+    })
+}
+
+const TIMEOUTS: [&str; 6] = ["client", "connect", "queue", "server", "tarpit", "tunnel"];
+
+fn timeout(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
+    let mut reading = Reading { words, at, reg, names };
+    let expects = "expects exactly 2 arguments";
+    let name = reading.word(expects)?;
+    let Some(which) = TIMEOUTS.iter().position(|t| *t == name) else {
+        let text = format!(
+            "'set-timeout' rule supports 'client'/'connect'/'queue'/'server'/'tarpit'/'tunnel' (got '{name}')"
+        );
+        return Err(Fault::new(text));
+    };
+    let word = reading.words.peek_str().ok_or_else(|| Fault::new(expects))?;
+    let number = match crate::parse::milliseconds(word) {
+        Some(0) => return Err(Fault::new("null value is not valid for a 'set-timeout' rule")),
+        Some(ms) => {
+            reading.words.take();
+            Number::Constant(i64::try_from(ms).unwrap_or(i64::MAX))
+        }
+        None => Number::Computed(reading.expr()?),
+    };
+    step(format!("set-timeout {name}"), move |exec| {
+        if let Some(ms) = number.value(exec).and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms > 0) {
+            let time = Some(Duration::from_millis(ms));
+            let all = &mut exec.txn.overrides;
+            match which {
+                0 => all.client = time,
+                1 => all.connect = time,
+                2 => all.queue = time,
+                3 => all.server = time,
+                4 => all.tarpit = time,
+                _ => all.tunnel = time,
+            }
+        }
+        Flow::Next
+    })
+}
+
+fn strict_mode(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
+    let lenient = match words.expect("expects exactly 1 arguments")? {
+        "on" => false,
+        "off" => true,
+        other => {
+            return Err(Fault::new(format!("Unexpected value '{other}'. Only 'on' and 'off' are supported")));
+        }
+    };
+    step("strict-mode", move |exec| {
+        exec.txn.decisions.lenient_rewrites = lenient;
+        Flow::Next
+    })
+}

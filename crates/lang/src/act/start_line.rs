@@ -1,0 +1,199 @@
+//! Start lines: method, target and its parts, status (section 4.3).
+
+use pattern::{Groups, Regex};
+use wire::uri;
+
+use super::fields::expand;
+use super::{Parsed, Reading, def, rewritten, step, with_bytes, with_format};
+use crate::action::{Exec, Flow};
+use crate::logfmt::{LogFormat, Use};
+use crate::names::Names;
+use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
+use crate::words::{Fault, Words};
+
+const REQ: Sets = Sets::HTTP_REQ;
+
+pub(super) const ACTIONS: &[ActionDef] = &[
+    def(
+        "replace-path",
+        REQ,
+        |w, a, r, n| replace(w, a, r, n, Part::Path),
+        "Rewrites the path.",
+        "replace-path (.*) /foo\\1",
+    ),
+    def(
+        "replace-pathq",
+        REQ,
+        |w, a, r, n| replace(w, a, r, n, Part::PathQuery),
+        "Rewrites path and query.",
+        "replace-pathq ([^?]*)(.*) \\1/foo\\2",
+    ),
+    def(
+        "replace-uri",
+        REQ,
+        |w, a, r, n| replace(w, a, r, n, Part::Target),
+        "Rewrites the target.",
+        "replace-uri ^http://(.*) https://\\1",
+    ),
+    def("set-method", REQ, set_method, "Replaces the method.", "set-method POST"),
+    def(
+        "set-path",
+        REQ,
+        |w, a, r, n| set(w, a, r, n, Part::Path),
+        "Replaces the path, keeps the query.",
+        "set-path /%[hdr(host)]%[path]",
+    ),
+    def(
+        "set-pathq",
+        REQ,
+        |w, a, r, n| set(w, a, r, n, Part::PathQuery),
+        "Replaces path and query.",
+        "set-pathq /%[hdr(host)]%[pathq]",
+    ),
+    def(
+        "set-query",
+        REQ,
+        |w, a, r, n| set(w, a, r, n, Part::Query),
+        "Replaces the query.",
+        "set-query %[query,regsub(%3D,=,g)]",
+    ),
+    def("set-uri", REQ, |w, a, r, n| set(w, a, r, n, Part::Target), "Replaces the target.", "set-uri /all"),
+    def(
+        "set-status",
+        Sets::HTTP_RES.and(Sets::HTTP_AFTER),
+        set_status,
+        "Replaces the status.",
+        "set-status 503 reason \"Slow Down\"",
+    ),
+];
+
+/// A part of the request target.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Path,
+    PathQuery,
+    Query,
+    Target,
+}
+
+impl Part {
+    fn word(self) -> &'static str {
+        match self {
+            Part::Path => "path",
+            Part::PathQuery => "pathq",
+            Part::Query => "query",
+            Part::Target => "uri",
+        }
+    }
+
+    fn of(self, target: &[u8]) -> &[u8] {
+        match self {
+            Part::Path => uri::path(target),
+            Part::PathQuery => uri::path_and_query(target),
+            Part::Query => uri::query(target).unwrap_or_default(),
+            Part::Target => target,
+        }
+    }
+
+    /// Appends the target with this part replaced.
+    fn put(self, target: &[u8], new: &[u8], out: &mut Vec<u8>) {
+        let pathq = uri::path_and_query(target);
+        let front = &target[..target.len() - pathq.len()];
+        let path = uri::path(target);
+        let query = &pathq[path.len()..];
+        match self {
+            Part::Target => out.extend_from_slice(new),
+            Part::PathQuery => [front, new].iter().for_each(|p| out.extend_from_slice(p)),
+            Part::Path => [front, new, query].iter().for_each(|p| out.extend_from_slice(p)),
+            Part::Query => {
+                [front, path].iter().for_each(|p| out.extend_from_slice(p));
+                let new = new.strip_prefix(b"?").unwrap_or(new);
+                if !new.is_empty() {
+                    out.push(b'?');
+                    out.extend_from_slice(new);
+                }
+            }
+        }
+    }
+}
+
+fn one(
+    words: &mut Words<'_>,
+    at: &ActionPlace,
+    reg: &Registry,
+    names: &mut dyn Names,
+) -> Result<LogFormat, Fault> {
+    Reading { words, at, reg, names }.format("expects exactly 1 argument <format>")
+}
+
+fn set_method(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
+    let format = one(words, at, reg, names)?;
+    step("set-method", move |exec| {
+        with_format(exec, &format, Use::Header, |exec, bytes| {
+            let done = exec.txn.req.set_method(bytes);
+            rewritten(exec, done)
+        })
+    })
+}
+
+fn set(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names, part: Part) -> Parsed {
+    let format = one(words, at, reg, names)?;
+    step(format!("set-{}", part.word()), move |exec| {
+        with_format(exec, &format, Use::Header, |exec, bytes| set_part(exec, part, bytes))
+    })
+}
+
+fn set_part(exec: &mut Exec<'_>, part: Part, new: &[u8]) -> Flow {
+    with_bytes(|out| {
+        part.put(exec.txn.req.target(), new, out);
+        let done = exec.txn.req.set_target(out);
+        rewritten(exec, done)
+    })
+}
+
+fn replace(
+    words: &mut Words<'_>,
+    at: &ActionPlace,
+    reg: &Registry,
+    names: &mut dyn Names,
+    part: Part,
+) -> Parsed {
+    let mut reading = Reading { words, at, reg, names };
+    let missing = "expects exactly 2 arguments <match-regex> and <replace-format>";
+    let regex = reading.word(missing)?;
+    if reading.words.is_empty() {
+        return Err(Fault::new(missing));
+    }
+    let regex = Regex::new(regex.as_bytes(), false).map_err(|e| Fault::new(e.text))?;
+    let format = reading.format(missing)?;
+    step(format!("replace-{}", part.word()), move |exec| {
+        let arena = exec.arena;
+        let old = arena.alloc_slice_copy(part.of(exec.txn.req.target()));
+        let mut groups = Groups::default();
+        if !regex.captures_at(old, 0, &mut groups) {
+            return Flow::Next;
+        }
+        with_format(exec, &format, Use::Header, |exec, template| {
+            with_bytes(|new| {
+                expand(template, old, &groups, new);
+                set_part(exec, part, new)
+            })
+        })
+    })
+}
+
+fn set_status(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
+    let mut reading = Reading { words, at, reg, names };
+    let word = reading.word("expects 1 argument: <status>; or 3 arguments: <status> reason <fmt>")?;
+    let status = word.parse::<u16>().ok().filter(|s| (100..=999).contains(s));
+    let status = status.ok_or_else(|| Fault::new("expects an integer status code between 100 and 999"))?;
+    let mut reason = None;
+    if reading.words.rest().len() > 1 && reading.words.take_if("reason") {
+        reason = Some(reading.word("expects 3 arguments: <status> reason <fmt>")?);
+    }
+    step(format!("set-status {status}"), move |exec| {
+        let done = exec.txn.res.set_status(status, reason.as_deref().map(str::as_bytes));
+        exec.txn.status = status;
+        rewritten(exec, done)
+    })
+}

@@ -1,0 +1,179 @@
+//! Actions that wait for something, or hand over (section 4.3).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Parsed, Reading, def, ending, step, with_format};
+use crate::action::{Exec, Flow, Need};
+use crate::expr::Expr;
+use crate::logfmt::Use;
+use crate::names::Names;
+use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
+use crate::words::{Fault, Words};
+
+const SERVED: Sets = Sets::HTTP_REQ.and(Sets::HTTP_RES);
+
+pub(super) const ACTIONS: &[ActionDef] = &[
+    def("do-log", Sets::ALL, do_log, "Emits a log line now.", "do-log"),
+    def(
+        "early-hint",
+        Sets::HTTP_REQ,
+        early_hint,
+        "Sends a 103 response with a header field.",
+        "early-hint link </s.css>;rel=preload",
+    ),
+    def(
+        "expect-netscaler-cip",
+        Sets::TCP_CONN,
+        |w, a, _, n| expect(w, a, n, "expect-netscaler-cip", "expect-cip"),
+        "Waits for a NetScaler header.",
+        "expect-netscaler-cip layer4",
+    ),
+    def(
+        "expect-proxy",
+        Sets::TCP_CONN,
+        |w, a, _, n| expect(w, a, n, "expect-proxy", "expect-proxy"),
+        "Waits for a PROXY header.",
+        "expect-proxy layer4",
+    ),
+    def("pause", SERVED, pause, "Lets time pass.", "pause 100ms"),
+    def(
+        "use-service",
+        Sets::TCP_REQ.and(Sets::HTTP_REQ),
+        use_service,
+        "Lets a service answer.",
+        "use-service prometheus-exporter",
+    ),
+    def("wait-for-body", SERVED, wait_for_body, "Waits for the body.", "wait-for-body time 1s at-least 1k"),
+    def(
+        "wait-for-handshake",
+        Sets::HTTP_REQ,
+        |_, _, _, _| step("wait-for-handshake", |_| Flow::Next),
+        "Waits until TLS is set up, should the request be early data.",
+        "wait-for-handshake",
+    ),
+];
+
+/// Asks for something once, and goes on when it is there.
+fn once(exec: &mut Exec<'_>, need: impl FnOnce() -> Need) -> Flow {
+    match exec.resumed.take() {
+        Some(_) => Flow::Next,
+        None => Flow::Yield(need()),
+    }
+}
+
+fn do_log(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
+    if words.peek() == Some(b"profile") {
+        return Err(Fault::new("log profiles are not supported yet").at(words.position()));
+    }
+    step("do-log", |exec| once(exec, || Need::Extension("do-log".into())))
+}
+
+fn early_hint(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
+    let mut reading = Reading { words, at, reg, names };
+    let missing = "expects exactly 2 arguments";
+    let name = reading.word(missing)?;
+    let value = reading.format(missing)?;
+    step(format!("early-hint {name}"), move |exec| {
+        if exec.resumed.take().is_some() {
+            return Flow::Next;
+        }
+        with_format(exec, &value, Use::Header, |_, bytes| {
+            let head = [b"HTTP/1.1 103 Early Hints\r\n", name.as_bytes(), b": ", bytes, b"\r\n\r\n"].concat();
+            Flow::Yield(Need::Interim(head.into()))
+        })
+    })
+}
+
+fn expect(
+    words: &mut Words<'_>,
+    at: &ActionPlace,
+    names: &mut dyn Names,
+    word: &'static str,
+    need: &'static str,
+) -> Parsed {
+    let got = words.peek_str().unwrap_or_default();
+    if got != "layer4" {
+        let text =
+            format!("'{} {word}' only supports 'layer4' in {} (got '{got}')", at.set.words(), names.owner());
+        return Err(Fault::new(text).at(words.position()));
+    }
+    words.take();
+    let need: Arc<str> = need.into();
+    step(word, move |exec| once(exec, || Need::Extension(need.clone())))
+}
+
+/// A time that stands in the rule, or is computed in milliseconds.
+enum Time {
+    Constant(Duration),
+    Computed(Expr),
+}
+
+fn pause(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
+    let mut reading = Reading { words, at, reg, names };
+    let word = reading.words.peek_str().unwrap_or_default();
+    let time = match crate::parse::milliseconds(word) {
+        Some(ms) => {
+            reading.words.take();
+            Time::Constant(Duration::from_millis(ms))
+        }
+        None => {
+            let found = word.chars().next().map(String::from).unwrap_or_default();
+            let text = format!("unexpected character '{found}' in rule 'pause'");
+            Time::Computed(reading.expr().map_err(|f| Fault { text, ..f })?)
+        }
+    };
+    step("pause", move |exec| {
+        if exec.resumed.take().is_some() {
+            return Flow::Next;
+        }
+        let wait = match &time {
+            Time::Constant(time) => Some(*time),
+            Time::Computed(expr) => {
+                let ms = expr.eval(&exec.env()).ok().and_then(|v| v.int());
+                ms.and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis)
+            }
+        };
+        wait.map_or(Flow::Next, |wait| Flow::Yield(Need::Delay(wait)))
+    })
+}
+
+fn use_service(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, names: &mut dyn Names) -> Parsed {
+    let name = words.expect("'use-service' expects a service name.")?;
+    if !names.service(name) {
+        return Err(Fault::new(format!("'{name}' unknown service name.")).at(words.position() - 1));
+    }
+    let service: Arc<str> = name.into();
+    ending(format!("use-service {name}"), move |_| Flow::Service(service.clone()))
+}
+
+fn wait_for_body(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
+    let mut reading = Reading { words, at, reg, names };
+    let (mut time, mut at_least) = (None, None);
+    while !reading.is_over() {
+        let word = reading.word("")?;
+        let missing = format!("missing argument for '{word}'");
+        match word.as_str() {
+            "time" => time = Some(read(&reading.word(&missing)?, crate::parse::milliseconds)?),
+            "at-least" => at_least = Some(read(&reading.word(&missing)?, crate::parse::size)?),
+            _ => return Err(Fault::new("expects time <time> [ at-least <bytes> ]")),
+        }
+    }
+    let time = time.ok_or_else(|| Fault::new("expects time <time> [ at-least <bytes> ]"))?;
+    let at_least = at_least.filter(|n| *n > 0);
+    step("wait-for-body", move |exec| {
+        let payload = exec.live.payload(exec.side);
+        let enough = at_least.is_some_and(|n| payload.data.len() as u64 >= n);
+        if payload.complete || enough {
+            return Flow::Next;
+        }
+        once(exec, || Need::Body { time: Duration::from_millis(time), at_least })
+    })
+}
+
+fn read(word: &str, unit: fn(&str) -> Option<u64>) -> Result<u64, Fault> {
+    unit(word).ok_or_else(|| {
+        let found = word.chars().find(|c| !c.is_ascii_digit()).map(String::from).unwrap_or_default();
+        Fault::new(format!("unexpected character '{found}'"))
+    })
+}

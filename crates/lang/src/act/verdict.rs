@@ -1,0 +1,110 @@
+//! Verdicts: rules that end their rule set (section 4.3).
+
+use super::reply::{self, Kind};
+use super::{Parsed, Reading, def, ending};
+use crate::action::{Flow, Reply};
+use crate::names::Names;
+use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
+use crate::words::{Fault, Words};
+
+const CLOSING: Sets = Sets::TCP.and(Sets::HTTP_REQ);
+const SERVED: Sets = Sets::HTTP_REQ.and(Sets::HTTP_RES);
+
+pub(super) const ACTIONS: &[ActionDef] = &[
+    def(
+        "accept",
+        Sets::TCP,
+        |_, _, _, _| ending("accept", |_| Flow::Accept),
+        "Ends the rule set: traffic goes on.",
+        "accept",
+    ),
+    def(
+        "allow",
+        Sets::HTTP,
+        |_, _, _, _| ending("allow", |_| Flow::Accept),
+        "Ends the rule set: the message goes on.",
+        "allow",
+    ),
+    def("auth", Sets::HTTP_REQ, auth, "Asks the client for user and password.", "auth realm Private"),
+    def(
+        "close",
+        Sets::TCP_RES,
+        |_, _, _, _| ending("close", |_| Flow::Reject),
+        "Closes the connection to the server.",
+        "close",
+    ),
+    def("deny", SERVED, deny, "Refuses the message.", "deny deny_status 429"),
+    def(
+        "reject",
+        CLOSING,
+        |_, _, _, _| ending("reject", |_| Flow::Reject),
+        "Closes the connection without an answer.",
+        "reject",
+    ),
+    def(
+        "return",
+        SERVED,
+        answer,
+        "Answers itself.",
+        "return status 200 content-type text/plain string hello",
+    ),
+    def(
+        "silent-drop",
+        Sets::TCP.and(SERVED),
+        silent_drop,
+        "Forgets the connection without telling the client.",
+        "silent-drop rst-ttl 3",
+    ),
+    def(
+        "tarpit",
+        Sets::HTTP_REQ,
+        tarpit,
+        "Holds the request for 'timeout tarpit', then refuses it.",
+        "tarpit deny_status 429",
+    ),
+];
+
+fn deny(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
+    let default = if at.set == Sets::HTTP_RES { 502 } else { 403 };
+    let reply = reply::parse(&mut Reading { words, at, reg, names }, default, Kind::Denial)?;
+    ending(format!("deny {}", reply.status), move |_| Flow::Deny(reply.clone()))
+}
+
+fn tarpit(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
+    let reply = reply::parse(&mut Reading { words, at, reg, names }, 500, Kind::Denial)?;
+    ending(format!("tarpit {}", reply.status), move |_| Flow::Tarpit(reply.clone()))
+}
+
+fn answer(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
+    let reply = reply::parse(&mut Reading { words, at, reg, names }, 200, Kind::Answer)?;
+    ending(format!("return {}", reply.status), move |_| Flow::Reply(reply.clone()))
+}
+
+fn silent_drop(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
+    let mut rst_ttl = None;
+    if words.take_if("rst-ttl") {
+        let word = words.expect("missing rst-ttl value\n")?;
+        let ttl = word.parse::<u8>().ok().filter(|n| *n > 0);
+        rst_ttl = Some(ttl.ok_or_else(|| Fault::new("valid rst-ttl values are [1-255]\n"))?);
+    }
+    ending("silent-drop", move |_| Flow::SilentDrop { rst_ttl })
+}
+
+/// 401, or 407 to a client that takes us for its proxy (RFC 9110 section 11.7).
+fn auth(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
+    let mut realm = None;
+    if words.take_if("realm") {
+        realm = Some(words.expect("missing realm value.\n")?.to_owned());
+    }
+    ending("auth", move |exec| {
+        let proxy = !matches!(
+            wire::uri::form(exec.txn.req.target()),
+            wire::uri::Form::Origin | wire::uri::Form::Asterisk
+        );
+        let (status, field) = if proxy { (407, "proxy-authenticate") } else { (401, "www-authenticate") };
+        let proxy_name = exec.live.backend().unwrap_or(exec.live.frontend()).name.clone();
+        let realm = realm.as_deref().unwrap_or(&proxy_name);
+        let challenge = format!("Basic realm=\"{realm}\"").into_bytes();
+        Flow::Reply(Reply { computed: vec![(field, challenge)], keep_alive: true, ..Reply::error(status) })
+    })
+}
