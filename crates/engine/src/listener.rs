@@ -28,7 +28,8 @@ pub fn open(bind: &Bind, backlog: u32) -> io::Result<Listener> {
     }
 }
 
-fn options(bind: &Bind, backlog: u32) -> ListenOptions {
+/// What the socket of a `bind` line is opened with.
+pub fn options(bind: &Bind, backlog: u32) -> ListenOptions {
     ListenOptions {
         backlog,
         transparent: bind.transparent,

@@ -1,0 +1,200 @@
+//! The command line (management guide, chapter 3). The same words as HAProxy's mean the same.
+
+use std::path::PathBuf;
+
+/// What the command line asks for.
+#[derive(Debug, Default)]
+pub struct Args {
+    /// `-f` and what follows `--`, in order.
+    pub files: Vec<PathBuf>,
+    /// `-C`.
+    pub folder: Option<PathBuf>,
+    /// `-c`.
+    pub check: bool,
+    /// `-cc`.
+    pub condition: Option<String>,
+    /// `-V`.
+    pub verbose: bool,
+    /// `-q`.
+    pub quiet: bool,
+    /// `-d` or `-db`: stay in the foreground.
+    pub foreground: bool,
+    /// `-D`.
+    pub daemon: bool,
+    /// `-W`, `-Ws`.
+    pub master_worker: bool,
+    /// `-n`.
+    pub maxconn: Option<u32>,
+    /// `-N`.
+    pub proxy_maxconn: Option<u32>,
+    /// `-m`, MB.
+    pub memory: Option<u64>,
+    /// `-p`.
+    pub pidfile: Option<PathBuf>,
+    /// `-L`.
+    pub localpeer: Option<String>,
+    /// `-sf`: old processes to stop softly.
+    pub finish: Vec<i32>,
+    /// `-st`: old processes to stop at once.
+    pub terminate: Vec<i32>,
+    /// `-x`.
+    pub sockets_from: Option<PathBuf>,
+    /// `-dC` with its key, 0 for plain text.
+    pub dump: Option<u32>,
+    /// `-dK` with its classes.
+    pub keywords: Option<String>,
+    /// `-dW`.
+    pub zero_warning: bool,
+    /// `-dD`.
+    pub diagnostics: bool,
+    /// `-dS`.
+    pub no_splice: bool,
+    /// `-dR`.
+    pub no_reuseport: bool,
+    /// `-dr`.
+    pub ignore_resolution: bool,
+    /// `-v`, `-vv`, and their short forms.
+    pub version: Option<Version>,
+    /// `help KEYWORD`.
+    pub help: Option<String>,
+}
+
+/// How much of the version is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// `-v`.
+    Plain,
+    /// `-vv`.
+    Full,
+    /// `-vq`.
+    Quiet,
+    /// `-vqs`.
+    Short,
+    /// `-vqb`.
+    Branch,
+}
+
+/// The usage is to be shown: the words were wrong. Holds what was wrong, if it can be said.
+#[derive(Debug)]
+pub struct Usage(pub Option<String>);
+
+/// Reads the words behind the program's name.
+///
+/// # Errors
+/// The usage is to be shown.
+pub fn parse(words: impl Iterator<Item = String>) -> Result<Args, Usage> {
+    let mut args = Args::default();
+    let mut words = words.peekable();
+    if words.peek().is_some_and(|w| w == "help") {
+        words.next();
+        args.help = Some(words.next().unwrap_or_default());
+        return Ok(args);
+    }
+    while let Some(word) = words.next() {
+        if word == "--" {
+            args.files.extend(words.by_ref().map(PathBuf::from));
+            break;
+        }
+        if !word.starts_with('-') || word == "-" {
+            return Err(Usage(None));
+        }
+        if flag(&mut args, &word) {
+            continue;
+        }
+        match word.as_str() {
+            "-sf" => pids(&mut words, &mut args.finish),
+            "-st" => pids(&mut words, &mut args.terminate),
+            _ => {
+                let value = words.next().ok_or(Usage(None))?;
+                valued(&mut args, &word, value)?;
+            }
+        }
+    }
+    Ok(args)
+}
+
+/// Words that stand alone; whether this was one.
+fn flag(args: &mut Args, word: &str) -> bool {
+    match word {
+        "-c" => args.check = true,
+        "-V" => args.verbose = true,
+        "-q" => args.quiet = true,
+        "-d" | "-db" => args.foreground = true,
+        "-D" => args.daemon = true,
+        "-W" | "-Ws" => args.master_worker = true,
+        "-dW" => args.zero_warning = true,
+        "-dD" => args.diagnostics = true,
+        "-dS" => args.no_splice = true,
+        "-dR" => args.no_reuseport = true,
+        "-dr" => args.ignore_resolution = true,
+        "-v" => args.version = Some(Version::Plain),
+        "-vv" => args.version = Some(Version::Full),
+        "-vq" => args.version = Some(Version::Quiet),
+        "-vqs" => args.version = Some(Version::Short),
+        "-vqb" => args.version = Some(Version::Branch),
+        // They choose among things that exist only once here, or concern what is not there yet.
+        "-de" | "-dp" | "-dG" | "-dL" | "-dc" | "-dV" | "-dF" | "-dI" | "-dZ" | "-dT" | "-4" => {}
+        w if w.starts_with("-dM") || w.starts_with("-dt") || w.starts_with("-dA") => {}
+        w if w.starts_with("-dC") => {
+            args.dump = Some(w[3..].split(',').next().and_then(|k| k.parse().ok()).unwrap_or(0))
+        }
+        w if w.starts_with("-dK") => args.keywords = Some(w[3..].to_owned()),
+        _ => return false,
+    }
+    true
+}
+
+/// Words with a value.
+fn valued(args: &mut Args, word: &str, value: String) -> Result<(), Usage> {
+    let number = |v: &str| v.parse::<u32>().map_err(|_| Usage(None));
+    match word {
+        "-f" => args.files.push(value.into()),
+        "-C" => args.folder = Some(value.into()),
+        "-cc" => args.condition = Some(value),
+        "-n" => args.maxconn = Some(number(&value)?),
+        "-N" => args.proxy_maxconn = Some(number(&value)?),
+        "-m" => args.memory = Some(number(&value)?.into()),
+        "-p" => args.pidfile = Some(value.into()),
+        "-L" => args.localpeer = Some(value),
+        "-x" => args.sockets_from = Some(value.into()),
+        "-S" => {}
+        _ => return Err(Usage(Some(format!("unknown option '{word}'")))),
+    }
+    Ok(())
+}
+
+fn pids(words: &mut std::iter::Peekable<impl Iterator<Item = String>>, out: &mut Vec<i32>) {
+    while let Some(pid) = words.peek().and_then(|w| w.parse().ok()) {
+        out.push(pid);
+        words.next();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Result<Args, Usage> {
+        parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn the_words_that_init_scripts_use() {
+        let a = of("-D -f /etc/a.cfg -f /etc/conf.d -p /run/x.pid -sf 12 13").unwrap();
+        assert_eq!(a.files.len(), 2);
+        assert_eq!(a.finish, [12, 13]);
+        assert!(a.daemon && !a.check);
+        let a = of("-c -V -f x -- y z").unwrap();
+        assert!(a.check && a.verbose && a.files.len() == 3);
+        assert_eq!(of("-dC12345 -f x").unwrap().dump, Some(12345));
+        assert_eq!(of("-dKall -q -c -f x").unwrap().keywords.as_deref(), Some("all"));
+    }
+
+    #[test]
+    fn what_is_wrong_shows_the_usage() {
+        assert!(of("-f").is_err());
+        assert!(of("--nonsense x").is_err());
+        assert!(of("file.cfg").is_err());
+        assert!(of("-n many").is_err());
+    }
+}

@@ -1,0 +1,144 @@
+//! What `-v` and `-vv` say, and the answers to predicates of the configuration.
+
+use syntax::Facts;
+
+/// The version of HAProxy whose language is run.
+pub const COMPATIBLE: &str = "3.5.0";
+/// The branch of it.
+pub const BRANCH: &str = "3.5";
+/// Our own version.
+pub const OURS: &str = env!("CARGO_PKG_VERSION");
+
+/// The feature list of `-vv`: what exists here under the names that tools look for.
+const FEATURES: &[(&str, bool)] = &[
+    ("51DEGREES", false),
+    ("ACCEPT4", true),
+    ("CPU_AFFINITY", true),
+    ("CRYPT_H", false),
+    ("DEVICEATLAS", false),
+    ("EPOLL", true),
+    ("GETADDRINFO", true),
+    ("HAVE_TCP_MD5SIG", true),
+    ("LINUX_SPLICE", true),
+    ("LINUX_TPROXY", true),
+    ("LUA", false),
+    ("NS", false),
+    ("OPENSSL", false),
+    ("OPENSSL_AWSLC", false),
+    ("OPENSSL_WOLFSSL", false),
+    ("PCRE", false),
+    ("PCRE2", false),
+    ("POLL", false),
+    ("PROMEX", false),
+    ("QUIC", false),
+    ("RT", true),
+    ("SLZ", false),
+    ("SSL", false),
+    ("TFO", true),
+    ("THREAD", true),
+    ("TPROXY", true),
+    ("WURFL", false),
+    ("ZLIB", false),
+];
+
+/// Whether the program was started under HAProxy's name: scripts then expect its lines.
+pub fn as_haproxy() -> bool {
+    std::env::args().next().is_some_and(|a| a.rsplit('/').next() == Some("haproxy"))
+}
+
+/// The first line of `-v`.
+pub fn line() -> String {
+    if as_haproxy() {
+        format!(
+            "HAProxy version {COMPATIBLE}-harrier{OURS} 2026/11/21 - Harrier, compatible with HAProxy {BRANCH}"
+        )
+    } else {
+        format!("Harrier version {OURS} 2026/11/21 - compatible with HAProxy version {COMPATIBLE}")
+    }
+}
+
+/// The whole of `-vv`.
+pub fn full() -> String {
+    let features: Vec<String> =
+        FEATURES.iter().map(|(name, on)| format!("{}{name}", if *on { '+' } else { '-' })).collect();
+    let threads = rt::sys::allowed_cpus().map_or(1, |c| c.len());
+    format!(
+        "{}\nStatus: development version - not yet for production.\n\
+         Running on: Linux\nBuild options : \n  TARGET  = linux-glibc\n  CC      = rustc\n\n\
+         Feature list : {}\n\nDefault settings :\n  bufsize = 16384, maxrewrite = 1024, maxpollevents = 200\n\n\
+         Built with multi-threading support (MAX_TGROUPS=1, MAX_THREADS=64, default={threads}).\n\
+         Available polling systems :\n      epoll : pref=300,  test result OK\nTotal: 1 (1 usable), will use epoll.\n\n\
+         Available multiplexer protocols :\n\
+         (protocols marked as <default> cannot be specified using 'proto' keyword)\n  \
+         <default> : mode=HTTP  side=FE|BE  mux=H1    flags=HTX\n         \
+         h1 : mode=HTTP  side=FE|BE  mux=H1    flags=HTX|NO_UPG\n  \
+         <default> : mode=TCP   side=FE|BE  mux=PASS  flags=\n       \
+         none : mode=TCP   side=FE|BE  mux=PASS  flags=NO_UPG\n\n\
+         Available services : none\nAvailable filters : none\n",
+        line(),
+        features.join(" ")
+    )
+}
+
+/// What predicates of the configuration ask.
+pub struct Answers;
+
+impl Facts for Answers {
+    fn version(&self) -> &str {
+        COMPATIBLE
+    }
+
+    fn feature(&self, name: &str) -> bool {
+        FEATURES.iter().any(|(n, on)| *n == name && *on)
+    }
+
+    fn enabled(&self, option: &str) -> Option<bool> {
+        Some(match option {
+            "EPOLL" | "SPLICE" | "GETADDRINFO" | "REUSEPORT" => true,
+            "POLL" | "KQUEUE" | "EVPORTS" | "FAST-FORWARD" | "SERVER-SSL-VERIFY-NONE" => false,
+            _ => return None,
+        })
+    }
+
+    fn openssl_version(&self) -> Option<&str> {
+        None
+    }
+
+    fn ssl_library(&self) -> &str {
+        ""
+    }
+
+    fn awslc_api(&self) -> Option<u64> {
+        None
+    }
+
+    fn fips_mode(&self) -> bool {
+        false
+    }
+}
+
+/// The usage, behind the version.
+pub fn usage() -> String {
+    format!(
+        "{}\nUsage : {} [-f <cfgfile|cfgdir>]* [ -vdVD ] [ -n <maxconn> ] [ -N <maxpconn> ]\n        \
+         [ -p <pidfile> ] [ -m <max megs> ] [ -C <dir> ] [-- <cfgfile>*]\n        \
+         -f    configuration file or folder; may be repeated\n        \
+         -c    check the configuration and exit\n        \
+         -cc   evaluate a condition and exit\n        \
+         -v    version; -vv with features; -vq, -vqs, -vqb shorter\n        \
+         -V    verbose; -q quiet; -d, -db stay in the foreground; -D go to the background\n        \
+         -C    change to this folder before loading files\n        \
+         -n    connections in all; -N per proxy; -m memory in MB\n        \
+         -p    write the process id to this file\n        \
+         -L    name of this peer\n        \
+         -dC   print the configuration; with a key, anonymised\n        \
+         -dK   print the keywords of classes (-dKhelp lists them)\n        \
+         -dW   fail if there is any warning; -dD more warnings\n        \
+         -dR   no SO_REUSEPORT; -dS no splicing; -dr go on when a server name does not resolve\n        \
+         -sf   tell old processes to finish; -st to stop at once\n\n\
+         {} help KEYWORD explains a keyword.\n",
+        line(),
+        if as_haproxy() { "haproxy" } else { "harrier" },
+        if as_haproxy() { "haproxy" } else { "harrier" },
+    )
+}
