@@ -1,0 +1,188 @@
+//! One command being run: what it was given, and what it may answer.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::time::Duration;
+
+use engine::{Shared, Worker};
+use program::listener::{Level, Severity};
+use program::{Proxy, Server};
+
+/// Syslog severities of answers (`severity-output`).
+pub mod severity {
+    /// Something went wrong.
+    pub const ERR: u8 = 3;
+    /// Worth knowing.
+    pub const WARNING: u8 = 4;
+    /// A change was made.
+    pub const NOTICE: u8 = 5;
+    /// What was asked for.
+    pub const INFO: u8 = 6;
+}
+
+/// The state of one connection to the runtime API.
+#[derive(Debug)]
+pub struct Client {
+    /// What it may do.
+    pub level: Level,
+    /// How answers are marked.
+    pub severity: Severity,
+    /// It stays open after a line of commands.
+    pub interactive: bool,
+    /// A prompt is shown.
+    pub prompt: bool,
+    /// The prompt shows the uptime.
+    pub timed: bool,
+    /// How long it may be idle.
+    pub timeout: Option<Duration>,
+    /// `expert-mode on`.
+    pub expert: bool,
+    /// `experimental-mode on`.
+    pub experimental: bool,
+    /// `quit` was given.
+    pub quit: bool,
+}
+
+/// What a command answers.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Nothing but the empty line.
+    Done,
+    /// Text as it is, each line ended.
+    Dump(String),
+    /// A message with a severity.
+    Message(u8, Cow<'static, str>),
+}
+
+/// Why a command was refused: a message of severity `err`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refusal(pub Cow<'static, str>);
+
+/// What becomes of a command.
+pub type Outcome = Result<Reply, Refusal>;
+
+impl From<&'static str> for Refusal {
+    fn from(text: &'static str) -> Refusal {
+        Refusal(text.into())
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(text: String) -> Refusal {
+        Refusal(text.into())
+    }
+}
+
+impl Reply {
+    /// A message of severity `info`.
+    pub fn info(text: impl Into<Cow<'static, str>>) -> Reply {
+        Reply::Message(severity::INFO, text.into())
+    }
+}
+
+/// A command being run.
+pub struct Call<'c> {
+    /// The worker that runs it.
+    pub worker: Rc<Worker>,
+    /// Who gave it.
+    pub client: &'c mut Client,
+    /// All its words.
+    pub words: &'c [String],
+    /// How many of these name the command.
+    pub named: usize,
+    /// The payload behind `<<`.
+    pub payload: Option<&'c str>,
+}
+
+impl Call<'_> {
+    /// The argument number `n` behind the words of the command; empty if there is none.
+    pub fn arg(&self, n: usize) -> &str {
+        self.words.get(self.named + n).map_or("", String::as_str)
+    }
+
+    /// All arguments.
+    pub fn args(&self) -> &[String] {
+        self.words.get(self.named..).unwrap_or(&[])
+    }
+
+    /// What all workers share.
+    pub fn shared(&self) -> &Shared {
+        &self.worker.shared
+    }
+
+    /// The backend called `name`, or numbered `#id`.
+    pub fn find_backend(&self, name: &str) -> Option<(u32, &Proxy)> {
+        find_proxy(self.shared(), name, |p| p.is_backend)
+    }
+
+    /// The frontend that argument 0 names.
+    ///
+    /// # Errors
+    /// What the runtime API says of a name that is missing or not known.
+    pub fn frontend(&self) -> Result<(u32, &Proxy), Refusal> {
+        if self.arg(0).is_empty() {
+            return Err("A frontend name is expected.".into());
+        }
+        find_proxy(self.shared(), self.arg(0), |p| p.is_frontend).ok_or("No such frontend.".into())
+    }
+
+    /// The server that argument 0 names as `backend/server`.
+    ///
+    /// # Errors
+    /// What the runtime API says of a name that is missing or not known.
+    pub fn server(&self) -> Result<Place, Refusal> {
+        self.server_called(self.arg(0))
+    }
+
+    /// As [`Call::server`], for any text.
+    ///
+    /// # Errors
+    /// As [`Call::server`].
+    pub fn server_called(&self, name: &str) -> Result<Place, Refusal> {
+        let pair = name.split_once('/').filter(|(_, server)| !server.is_empty());
+        let (backend, server) = pair.ok_or("Require 'backend/server'.")?;
+        let (index, proxy) = self.find_backend(backend).ok_or("No such backend.")?;
+        let at = find_server(proxy, server).ok_or("No such server.")?;
+        Ok(Place { proxy: index, server: at })
+    }
+
+    /// The configuration of a server.
+    pub fn config(&self, at: Place) -> &Server {
+        at.config(self.shared())
+    }
+}
+
+/// Where a server stands in the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its backend, as an index of the program.
+    pub proxy: u32,
+    /// Its index in the backend.
+    pub server: u32,
+}
+
+impl Place {
+    /// The server's configuration. The place comes from a look-up in the same program.
+    pub fn config(self, shared: &Shared) -> &Server {
+        &shared.program.proxy(self.proxy).servers[self.server as usize]
+    }
+}
+
+/// The proxy called `name` or numbered `#id` among those that `which` admits.
+pub fn find_proxy<'s>(
+    shared: &'s Shared,
+    name: &str,
+    which: impl Fn(&Proxy) -> bool,
+) -> Option<(u32, &'s Proxy)> {
+    let id = name.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
+    let is_it = |p: &Proxy| which(p) && id.map_or(&*p.name == name, |id| p.state.id == id);
+    (0u32..).zip(&shared.program.proxies).find(|(_, p)| is_it(p))
+}
+
+/// The index of the server called `name` or numbered `#id`.
+pub fn find_server(proxy: &Proxy, name: &str) -> Option<u32> {
+    let id = name.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
+    let is_it = |s: &Server| id.map_or(&*s.name == name, |id| s.state.id == id);
+    let at = proxy.servers.iter().position(is_it)?;
+    u32::try_from(at).ok()
+}

@@ -1,0 +1,104 @@
+//! The runtime API: a line protocol on Unix and TCP sockets (management manual, 9.3).
+//!
+//! A connection gives one line of commands and is closed after the answers, unless it asked for a prompt or the
+//! interactive mode. Each answer ends with an empty line, whatever it holds, so that a script finds its end. A
+//! connection is a task of the worker that accepted it; commands that concern other workers ask them
+//! ([`crate::gather`]).
+
+pub mod call;
+pub mod line;
+mod speak;
+pub mod table;
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+use std::time::Duration;
+
+use engine::Worker;
+use program::Bind;
+use rt::{Listener, Notify, Socket};
+
+use call::Client;
+
+/// How long accepting rests when the system has no descriptors left.
+const REST: Duration = Duration::from_millis(100);
+
+/// Connections at a time unless `stats maxconn` says otherwise.
+const MAX_CLIENTS: u32 = 10;
+
+struct Door {
+    clients: Cell<u32>,
+    freed: Notify,
+}
+
+/// Counts a connection while it lasts.
+struct Guest(Rc<Door>);
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.0.clients.set(self.0.clients.get().saturating_sub(1));
+        self.0.freed.notify();
+    }
+}
+
+/// Serves the runtime API on one socket until the process stops.
+pub async fn serve(worker: Rc<Worker>, listener: Listener, bind: Bind) {
+    let Ok(acceptor) = listener.attach() else { return };
+    let program = worker.shared.program.clone();
+    let limit = match program.global.cli_maxconn {
+        0 => MAX_CLIENTS,
+        n => n,
+    };
+    let door = Rc::new(Door { clients: Cell::new(0), freed: Notify::new() });
+    loop {
+        while door.clients.get() >= limit {
+            door.freed.notified().await;
+        }
+        let stopping = || program.world.process.stopping.load(Relaxed);
+        let next = poll_fn(|cx| {
+            if worker.stop.poll_changed(cx) && stopping() {
+                return Poll::Ready(None);
+            }
+            acceptor.poll_accept(cx).map(Some)
+        });
+        match next.await {
+            None => return,
+            Some(Ok((socket, _))) => admit(&worker, &door, &bind, socket),
+            Some(Err(e)) if is_transient(&e) => {}
+            Some(Err(_)) => rt::sleep(REST).await,
+        }
+    }
+}
+
+fn is_transient(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
+}
+
+fn admit(worker: &Rc<Worker>, door: &Rc<Door>, bind: &Bind, socket: Socket) {
+    door.clients.set(door.clients.get() + 1);
+    let guest = Guest(door.clone());
+    let client = client_of(worker, bind);
+    let worker = worker.clone();
+    rt::spawn(async move {
+        speak::converse(worker, socket, client).await;
+        drop(guest);
+    });
+}
+
+fn client_of(worker: &Worker, bind: &Bind) -> Client {
+    Client {
+        level: bind.level,
+        severity: bind.severity,
+        interactive: false,
+        prompt: false,
+        timed: false,
+        timeout: worker.shared.program.global.cli_timeout.or(Some(Duration::from_secs(10))),
+        expert: false,
+        experimental: false,
+        quit: false,
+    }
+}

@@ -1,0 +1,177 @@
+//! One connection to the runtime API, from its first line to its end.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+use engine::Worker;
+use program::listener::Severity;
+use rt::{Socket, Timer};
+
+use super::call::{Call, Client, Outcome, Refusal, Reply, severity};
+use super::line::{self, Line, MAX_WORDS};
+use super::table::{self, Run};
+
+/// The longest line, and the longest payload (`tune.cli.max-payload-size`).
+const MAX_PAYLOAD: usize = 128 * 1024;
+
+/// Bytes read and not yet looked at.
+struct Input {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+/// Answers lines until the client leaves, is idle for too long, or had its one line.
+pub async fn converse(worker: Rc<Worker>, socket: Socket, mut client: Client) {
+    let mut input = Input { bytes: Vec::new(), at: 0 };
+    let mut out = String::new();
+    while let Some(bytes) = next_line(&socket, &mut input, &client).await {
+        let line = line::parse(&bytes);
+        let payload = match &line.payload_end {
+            Some(end) => match payload(&socket, &mut input, &mut client, end).await {
+                Some(text) => Some(text),
+                None => break,
+            },
+            None => None,
+        };
+        out.clear();
+        answer_line(&worker, &mut client, &line, payload.as_deref(), &mut out).await;
+        if !client.quit && client.prompt {
+            prompt(&worker, &client, &mut out);
+        }
+        if socket.send_all(out.as_bytes()).await.is_err() || client.quit || !client.interactive {
+            break;
+        }
+    }
+    let _ = socket.shutdown_write();
+}
+
+async fn next_line(socket: &Socket, input: &mut Input, client: &Client) -> Option<Vec<u8>> {
+    loop {
+        let rest = input.bytes.get(input.at..).unwrap_or_default();
+        if let Some(end) = rest.iter().position(|b| *b == b'\n') {
+            let line = rest.get(..end).unwrap_or_default().to_vec();
+            input.at += end + 1;
+            if input.at == input.bytes.len() {
+                (input.bytes, input.at) = (Vec::new(), 0);
+            }
+            return Some(line);
+        }
+        if rest.len() > MAX_PAYLOAD || !receive(socket, input, client).await {
+            return None;
+        }
+    }
+}
+
+async fn receive(socket: &Socket, input: &mut Input, client: &Client) -> bool {
+    let mut chunk = [0; 4096];
+    let mut timer = Timer::new();
+    timer.set_after(client.timeout);
+    let got = poll_fn(|cx| match socket.poll_recv(cx, &mut chunk) {
+        Poll::Ready(n) => Poll::Ready(n.unwrap_or(0)),
+        Poll::Pending => timer.poll_expired(cx).map(|()| 0),
+    });
+    let n = got.await;
+    input.bytes.drain(..input.at);
+    input.at = 0;
+    input.bytes.extend_from_slice(chunk.get(..n).unwrap_or_default());
+    n > 0
+}
+
+/// Reads lines up to the one that ends the payload.
+async fn payload(socket: &Socket, input: &mut Input, client: &mut Client, end: &str) -> Option<String> {
+    let mut text = Vec::new();
+    loop {
+        if client.prompt {
+            socket.send_all(b"+ ").await.ok()?;
+        }
+        let line = next_line(socket, input, client).await?;
+        if line == end.as_bytes() {
+            return Some(String::from_utf8_lossy(&text).into_owned());
+        }
+        if text.len() + line.len() >= MAX_PAYLOAD {
+            return None;
+        }
+        text.extend_from_slice(&line);
+        text.push(b'\n');
+    }
+}
+
+/// Runs the commands of a line and appends their answers.
+async fn answer_line(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    line: &Line,
+    payload: Option<&str>,
+    out: &mut String,
+) {
+    let last = line.commands.len() - 1;
+    for (i, words) in line.commands.iter().enumerate() {
+        let payload = payload.filter(|_| i == last);
+        let outcome = command(worker, client, words, payload).await;
+        if client.quit {
+            return;
+        }
+        write(client, outcome, out);
+    }
+}
+
+/// Runs one command.
+pub async fn command(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    words: &[String],
+    payload: Option<&str>,
+) -> Outcome {
+    if words.is_empty() {
+        return Ok(Reply::Done);
+    }
+    if words.len() > MAX_WORDS {
+        let text = format!("Too many arguments. Commands must have at most {MAX_WORDS} arguments.");
+        return Err(text.into());
+    }
+    let Some(command) = table::find(words) else { return Err(table::unknown(words).into()) };
+    if client.level < command.level {
+        return Err("Permission denied".into());
+    }
+    let mut call = Call { worker: worker.clone(), client, words, named: command.words.len(), payload };
+    match command.run {
+        Run::Now(run) => run(&mut call),
+        Run::Later(run) => run(&mut call).await,
+    }
+}
+
+/// Appends an answer with its mark of severity and the empty line that ends it.
+fn write(client: &Client, outcome: Outcome, out: &mut String) {
+    let (level, text) = match outcome {
+        Ok(Reply::Done) => return out.push('\n'),
+        Ok(Reply::Dump(text)) => {
+            out.push_str(&text);
+            return out.push('\n');
+        }
+        Ok(Reply::Message(level, text)) => (level, text),
+        Err(Refusal(text)) => (severity::ERR, text),
+    };
+    match client.severity {
+        Severity::None => {}
+        Severity::Number => out.push_str(&format!("[{level}]: ")),
+        Severity::String => {
+            const NAMES: [&str; 8] = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"];
+            out.push_str(&format!("[{}]: ", NAMES[usize::from(level & 7)]));
+        }
+    }
+    out.push_str(&text);
+    if !text.ends_with('\n') {
+        out.push('\n');
+    }
+    out.push('\n');
+}
+
+fn prompt(worker: &Worker, client: &Client, out: &mut String) {
+    if client.timed {
+        let s = rt::now().since(worker.shared.started).as_secs();
+        let (days, rest) = (s / 86_400, s % 86_400);
+        out.push_str(&format!("[{days}:{:02}:{:02}:{:02}]", rest / 3600, rest / 60 % 60, rest % 60));
+    }
+    out.push_str("> ");
+}

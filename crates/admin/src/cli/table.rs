@@ -1,0 +1,255 @@
+//! The table of commands: the one place that says which words name a command, who may give it, how it is used, and
+//! what runs it. `help`, the suggestions for unknown commands and the `-dKcli` dump are read from it.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use program::listener::Level;
+
+use super::call::{Call, Outcome};
+use crate::command as c;
+
+/// A command that waits for something.
+pub type Later = for<'a, 'c> fn(&'a mut Call<'c>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;
+
+/// How a command runs.
+#[derive(Clone, Copy)]
+pub enum Run {
+    /// At once.
+    Now(fn(&mut Call<'_>) -> Outcome),
+    /// It asks other workers, or waits.
+    Later(Later),
+}
+
+/// One command.
+pub struct Command {
+    /// The words that name it.
+    pub words: &'static [&'static str],
+    /// Its arguments, for `help`.
+    pub arguments: &'static str,
+    /// What it does, for `help`; an empty one keeps it out of the list.
+    pub about: &'static str,
+    /// The lowest level that may give it. Some look closer at their arguments.
+    pub level: Level,
+    /// What runs it.
+    pub run: Run,
+}
+
+const fn now(
+    words: &'static [&'static str],
+    arguments: &'static str,
+    about: &'static str,
+    level: Level,
+    run: fn(&mut Call<'_>) -> Outcome,
+) -> Command {
+    Command { words, arguments, about, level, run: Run::Now(run) }
+}
+
+const fn later(
+    words: &'static [&'static str],
+    arguments: &'static str,
+    about: &'static str,
+    level: Level,
+    run: Later,
+) -> Command {
+    Command { words, arguments, about, level, run: Run::Later(run) }
+}
+
+use Level::{Admin, Operator, User};
+
+/// All commands but those of every connection ([`ALWAYS`]), sorted by their words.
+pub const COMMANDS: &[Command] = &[
+    now(&["echo"], "<text>", "repeat the text", User, c::basic::echo),
+    now(&["experimental-mode"], "[on|off]", "", Admin, c::basic::experimental_mode),
+    now(&["expert-mode"], "[on|off]", "", Admin, c::basic::expert_mode),
+    now(&["operator"], "", "give up the rights of an admin", Operator, c::basic::operator),
+    now(
+        &["set", "severity-output"],
+        "[none|number|string]",
+        "mark answers with their severity",
+        User,
+        c::basic::severity_output,
+    ),
+    now(
+        &["set", "timeout"],
+        "[cli] <delay>",
+        "change the idle timeout of this connection",
+        User,
+        c::basic::set_timeout,
+    ),
+    now(&["show", "backend"], "", "names of all backends", User, c::process::backends),
+    now(&["show", "cli", "level"], "", "what this connection may do", User, c::basic::show_level),
+    now(&["show", "cli", "sockets"], "", "where the runtime API listens", User, c::process::cli_sockets),
+    now(&["show", "env"], "[var]", "environment variables, all or one", Operator, c::process::env),
+    later(
+        &["show", "info"],
+        "[desc|json|typed|float]*",
+        "facts and figures of the process",
+        User,
+        c::process::info,
+    ),
+    now(&["show", "schema", "json"], "", "JSON schema of the statistics", User, c::stat::schema),
+    now(&["show", "servers", "conn"], "[<backend>]", "connections of servers", User, c::servers::conn),
+    now(
+        &["show", "servers", "state"],
+        "[<backend>]",
+        "state of servers, to be loaded by a later process",
+        User,
+        c::servers::state,
+    ),
+    now(
+        &["show", "stat"],
+        "[desc|json|no-maint|typed|up]*",
+        "statistics of proxies and servers",
+        User,
+        c::stat::show,
+    ),
+    now(&["show", "version"], "", "version of the process", User, c::basic::version),
+    now(&["user"], "", "give up all rights to change things", User, c::basic::user),
+    later(
+        &["wait"],
+        "{-h|<delay>} [condition]",
+        "wait for a while, or for a condition",
+        Admin,
+        c::wait::wait,
+    ),
+];
+
+/// Commands that every connection knows; they close each list of `help`.
+pub const ALWAYS: &[Command] = &[
+    now(&["help"], "[<command>]", "list commands, all or those that match", User, c::basic::help),
+    now(
+        &["prompt"],
+        "[help | n | i | p | timed ]*",
+        "switch the prompt and the interactive mode",
+        User,
+        c::basic::prompt,
+    ),
+    now(&["quit"], "", "close the connection", User, c::basic::quit),
+];
+
+/// The command that `words` begin with.
+pub fn find(words: &[String]) -> Option<&'static Command> {
+    let is_it = |c: &&Command| c.words.len() <= words.len() && c.words.iter().zip(words).all(|(a, b)| a == b);
+    COMMANDS.iter().chain(ALWAYS).filter(is_it).max_by_key(|c| c.words.len())
+}
+
+/// The answer to words that name no command.
+pub fn unknown(words: &[String]) -> String {
+    let first = words.first().map_or("", String::as_str);
+    format!(
+        "Unknown command: '{first}', but maybe one of the following ones is a better match:\n{}",
+        list(&near(words))
+    )
+}
+
+/// The answer to `help` with `words` behind it.
+pub fn help(words: &[String]) -> String {
+    let listed: Vec<&Command> = if words.is_empty() { COMMANDS.iter().collect() } else { near(words) };
+    format!("The following commands are valid at this level:\n{}", list(&listed))
+}
+
+fn list(commands: &[&Command]) -> String {
+    let mut text = String::new();
+    for c in commands.iter().copied().chain(ALWAYS).filter(|c| !c.about.is_empty()) {
+        let mut usage = c.words.join(" ");
+        if !c.arguments.is_empty() {
+            usage.push(' ');
+            usage.push_str(c.arguments);
+        }
+        text.push_str(&format!("  {usage:<39}{} {}\n", if usage.len() < 40 { " :" } else { ":" }, c.about));
+    }
+    text
+}
+
+/// Commands that come closest to what was typed: those that share the longest run of words, the last of which may
+/// be unfinished; if there is none, those one of whose words is nearest to one that was typed.
+fn near(words: &[String]) -> Vec<&'static Command> {
+    let typed: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut best = 0;
+    let shared = |c: &Command| {
+        let whole = c.words.iter().zip(&typed).take_while(|(a, b)| a == b).count();
+        let begun = match (c.words.get(whole), typed.get(whole)) {
+            (Some(a), Some(b)) => !b.is_empty() && a.starts_with(b),
+            _ => false,
+        };
+        whole * 2 + usize::from(begun)
+    };
+    let visible = || COMMANDS.iter().filter(|c| !c.about.is_empty());
+    for c in visible() {
+        best = best.max(shared(c));
+    }
+    if best > 0 {
+        return visible().filter(|c| shared(c) == best).collect();
+    }
+    let distance = |c: &&Command| {
+        let pairs = c.words.iter().flat_map(|a| typed.iter().map(move |b| edits(a, b)));
+        pairs.min().unwrap_or(usize::MAX)
+    };
+    let mut nearest: Vec<&Command> = visible().collect();
+    nearest.sort_by_key(distance);
+    nearest.truncate(5);
+    nearest.sort_by_key(|c| c.words);
+    nearest
+}
+
+/// How many letters must change to make one word of the other. Words beyond 64 letters are cut.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_table_is_sorted_without_doubles() {
+        for pair in COMMANDS.windows(2) {
+            assert!(pair[0].words < pair[1].words, "{:?} {:?}", pair[0].words, pair[1].words);
+        }
+    }
+
+    #[test]
+    fn a_command_is_found_by_its_words_and_arguments_stay() {
+        assert_eq!(
+            find(&words("show servers state be1")).map(|c| c.words),
+            Some(&["show", "servers", "state"][..])
+        );
+        assert!(find(&words("show servers")).is_none());
+        assert!(find(&words("Show info")).is_none());
+        assert!(find(&words("show inf")).is_none());
+    }
+
+    #[test]
+    fn suggestions_follow_the_words_typed() {
+        let text = unknown(&words("show servers foo"));
+        assert!(text.starts_with(
+            "Unknown command: 'show', but maybe one of the following ones is a better match:\n"
+        ));
+        assert_eq!(text.lines().count(), 6, "{text}");
+        assert!(text.contains("  show servers conn [<backend>]           : "), "{text}");
+        assert!(unknown(&words("shw stat")).contains("show stat"));
+        assert!(unknown(&words("zzzz")).ends_with("close the connection\n"));
+    }
+
+    #[test]
+    fn help_lists_everything_visible() {
+        let text = help(&[]);
+        assert!(text.contains("show info [desc|json|typed|float]*") && !text.contains("expert-mode"));
+        assert_eq!(help(&words("set sev")).lines().count(), 5);
+    }
+}

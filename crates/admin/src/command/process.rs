@@ -1,0 +1,71 @@
+//! Commands about the process: facts, environment, sockets, names.
+
+use std::pin::Pin;
+
+use program::address::Listen;
+
+use crate::cli::call::{Call, Outcome, Reply};
+use crate::info;
+
+use super::basic::level_name;
+
+/// `show backend`.
+pub fn backends(call: &mut Call<'_>) -> Outcome {
+    let proxies = &call.shared().program.proxies;
+    let names = proxies.iter().filter(|p| p.is_backend).map(|p| format!("{}\n", p.name));
+    Ok(Reply::Dump("# name\n".to_owned() + &names.collect::<String>()))
+}
+
+/// `show cli sockets`.
+pub fn cli_sockets(call: &mut Call<'_>) -> Outcome {
+    let mut text = String::from("# socket lvl processes\n");
+    for bind in &call.shared().program.global.cli {
+        text.push_str(&format!("{} {} all\n", listen_name(&bind.address), level_name(bind.level)));
+    }
+    Ok(Reply::Dump(text))
+}
+
+/// An address as `show cli sockets` writes it.
+fn listen_name(address: &Listen) -> String {
+    let name = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    match address {
+        Listen::Tcp(a) if a.is_ipv4() => format!("ipv4@{a}"),
+        Listen::Tcp(a) => format!("ipv6@{a}"),
+        Listen::Unix(path) => format!("unix@{}", name(path)),
+        Listen::Abns(n) => format!("abns@{}", name(n)),
+        Listen::Abnsz(n) => format!("abnsz@{}", name(n)),
+        Listen::Fd(n) => format!("fd@{n}"),
+        Listen::SockPair(n) => format!("sockpair@{n}"),
+    }
+}
+
+/// `show env`.
+pub fn env(call: &mut Call<'_>) -> Outcome {
+    let line = |k: &std::ffi::OsStr, v: &std::ffi::OsStr| {
+        format!("{}={}\n", k.to_string_lossy(), v.to_string_lossy())
+    };
+    match call.arg(0) {
+        "" => Ok(Reply::Dump(std::env::vars_os().map(|(k, v)| line(&k, &v)).collect())),
+        name => {
+            // A name with `=` or NUL would make the system's look-up panic.
+            let sane = !name.contains(['=', '\0']);
+            let value = sane.then(|| std::env::var_os(name)).flatten().ok_or("Variable not found")?;
+            Ok(Reply::Dump(line(name.as_ref(), &value)))
+        }
+    }
+}
+
+/// `show info`.
+pub fn info<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let has = |word: &str| call.args().iter().any(|a| a == word);
+        let (json, typed, desc, float) = (has("json"), has("typed"), has("desc"), has("float"));
+        let workers = crate::gather::gather(|_| rt::worker_stats()).await;
+        let facts = info::Facts::new(call.shared(), workers.into_iter().map(|(_, w)| w), float);
+        Ok(Reply::Dump(match (json, typed) {
+            (true, _) => info::json(&facts),
+            (_, true) => info::typed(&facts, desc),
+            _ => info::plain(&facts, desc),
+        }))
+    })
+}

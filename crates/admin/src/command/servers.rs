@@ -1,0 +1,160 @@
+//! `show servers state`, `show servers conn`.
+
+use std::fmt::Write;
+use std::sync::atomic::Ordering::Relaxed;
+
+use model::check::CheckStatus;
+use program::{Proxy, Server};
+
+use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::server_state::address;
+
+/// The proxies that the command concerns: the backend that was named, or all that have servers.
+fn backends<'c>(call: &'c Call<'_>) -> Result<Vec<&'c Proxy>, Refusal> {
+    if call.arg(0).is_empty() {
+        return Ok(call.shared().program.proxies.iter().filter(|p| p.is_backend).collect());
+    }
+    let found = call.find_backend(call.arg(0)).ok_or("Can't find backend.")?;
+    Ok(vec![found.1])
+}
+
+const STATE_COLUMNS: &str = "# be_id be_name srv_id srv_name srv_addr srv_op_state srv_admin_state \
+srv_uweight srv_iweight srv_time_since_last_change srv_check_status srv_check_result \
+srv_check_health srv_check_state srv_agent_state bk_f_forced_id srv_f_forced_id srv_fqdn srv_port \
+srvrecord srv_use_ssl srv_check_port srv_check_addr srv_agent_addr srv_agent_port\n";
+
+/// `show servers state`: version 1 of the format that a later process loads.
+pub fn state(call: &mut Call<'_>) -> Outcome {
+    let mut out = format!("1\n{STATE_COLUMNS}");
+    for proxy in backends(call)? {
+        for server in &proxy.servers {
+            state_line(&mut out, proxy, server);
+        }
+    }
+    Ok(Reply::Dump(out))
+}
+
+fn state_line(out: &mut String, proxy: &Proxy, server: &Server) {
+    let s = &server.state;
+    let (addr, port) = address(server);
+    let changed = rt::now().as_millis().saturating_sub(s.last_change.load(Relaxed)) / 1000;
+    let (status, result) = {
+        let health = s.status.lock();
+        (check_number(health.last.status), check_result(server, health.last.status))
+    };
+    let (agent_addr, agent_port) =
+        server.agent.as_ref().map_or((None, 0), |a| (a.addr.map(|a| a.ip().to_string()), a.port));
+    let check = server.check.as_ref();
+    let _ = writeln!(
+        out,
+        "{} {} {} {} {addr} {} {} {} {} {changed} {status} {result} {} {} {} {} {} {} {port} - 0 {} {} {} {agent_port}",
+        proxy.state.id,
+        proxy.name,
+        s.id,
+        server.name,
+        s.op() as u8,
+        s.admin(),
+        s.weight.load(Relaxed),
+        s.initial_weight.load(Relaxed),
+        s.health.load(Relaxed),
+        check_state(server),
+        agent_state(server),
+        u8::from(proxy.forced_id),
+        u8::from(server.forced_id),
+        s.fqdn.lock().as_deref().unwrap_or("-"),
+        check.and_then(|c| c.port).unwrap_or(0),
+        check.and_then(|c| c.addr).map_or("-".into(), |a| a.ip().to_string()),
+        agent_addr.as_deref().unwrap_or("-"),
+    );
+}
+
+/// `srv_check_status`: the number of an outcome.
+fn check_number(status: CheckStatus) -> u8 {
+    use CheckStatus::*;
+    match status {
+        Unknown => 1,
+        Init => 2,
+        Forced => 4,
+        SockErr => 5,
+        L4Ok => 6,
+        L4Timeout => 7,
+        L4Con => 8,
+        L6Ok => 9,
+        L6Timeout => 10,
+        L6Rsp => 11,
+        L7Timeout => 12,
+        L7Rsp => 13,
+        L7Ok => 15,
+        L7OkCond => 16,
+        L7Sts => 17,
+        ProcErr => 18,
+        ProcTimeout => 19,
+        ProcOk => 20,
+    }
+}
+
+/// `srv_check_result`: 0 unknown, 1 neutral, 2 failed, 3 passed, 4 conditionally passed.
+fn check_result(server: &Server, status: CheckStatus) -> u8 {
+    match status {
+        _ if server.check.is_none() => 0,
+        CheckStatus::Unknown | CheckStatus::Init | CheckStatus::Forced => 0,
+        CheckStatus::L7OkCond => 4,
+        s if s.passed() => 3,
+        _ => 2,
+    }
+}
+
+/// `srv_check_state`: 2 configured, 4 enabled, 8 paused by maintenance.
+fn check_state(server: &Server) -> u8 {
+    let s = &server.state;
+    let configured = server.check.is_some();
+    let paused = s.admin() & model::server::admin::MAINT != 0;
+    2 * u8::from(configured)
+        + 4 * u8::from(configured && s.check_enabled.load(Relaxed))
+        + 8 * u8::from(paused && (configured || s.admin() & model::server::admin::CMAINT != 0))
+}
+
+/// `srv_agent_state`: as `srv_check_state`, with 16 for an agent.
+fn agent_state(server: &Server) -> u8 {
+    let s = &server.state;
+    if server.agent.is_none() {
+        return 0;
+    }
+    18 + 4 * u8::from(s.agent_enabled.load(Relaxed))
+}
+
+/// `show servers conn`.
+pub fn conn(call: &mut Call<'_>) -> Outcome {
+    let workers = call.shared().program.world.workers;
+    let mut out = format!(
+        "# bkname/svname bkid/svid addr port - purge_delay served used_cur used_max need_est idle_sess \
+unsafe_nb safe_nb idle_lim idle_cur idle_per_thr[{workers}]\n"
+    );
+    for proxy in backends(call)? {
+        for server in &proxy.servers {
+            conn_line(&mut out, proxy, server, workers);
+        }
+    }
+    Ok(Reply::Dump(out))
+}
+
+/// Idle connections of a worker are its own; the first of the columns by worker holds their sum.
+fn conn_line(out: &mut String, proxy: &Proxy, server: &Server, workers: usize) {
+    let s = &server.state;
+    let (addr, port) = address(server);
+    let (idle, used) = (s.idle.load(Relaxed), s.used_conns.load(Relaxed));
+    let _ = write!(
+        out,
+        "{}/{} {}/{} {addr} {port} - {} {} {used} {} {used} 0 {idle} 0 {} {idle} {idle}",
+        proxy.name,
+        server.name,
+        proxy.state.id,
+        s.id,
+        server.pool_purge_delay.as_millis(),
+        s.served.load(Relaxed),
+        used.max(s.served_max.load(Relaxed)),
+        server.pool_max_conn,
+    );
+    out.push_str(&" 0".repeat(workers.saturating_sub(1)));
+    out.push('\n');
+}

@@ -1,0 +1,56 @@
+//! `show stat`, `show schema json`.
+
+use program::listener::Level;
+
+use crate::cli::call::{Call, Outcome, Refusal, Reply, find_proxy};
+use crate::stats::row::Filter;
+use crate::stats::show as write;
+
+/// `show stat [domain proxy] [{<iid>|<proxy>} <type> <sid>] [desc|json|no-maint|typed|up]*`.
+pub fn show(call: &mut Call<'_>) -> Outcome {
+    let mut args = call.args();
+    if let [word, domain, rest @ ..] = args
+        && word == "domain"
+    {
+        if domain != "proxy" {
+            return Err("Invalid statistics domain.".into());
+        }
+        args = rest;
+    }
+    let mut filter = Filter { legends: call.client.level >= Level::Operator, ..Filter::default() };
+    if let [proxy, kind, id, ..] = args
+        && let (Some(kind), Some(id)) = (number(kind), number(id))
+    {
+        filter.proxy = proxy_id(call, proxy)?;
+        filter.kinds = u32::try_from(kind).unwrap_or(u32::MAX);
+        filter.id = u32::try_from(id).ok();
+    }
+    let has = |word: &str| args.iter().any(|a| a == word);
+    filter.no_maint = has("no-maint");
+    filter.up = has("up");
+    let shared = call.shared();
+    Ok(Reply::Dump(match (has("json"), has("typed")) {
+        (true, _) => write::json(shared, &filter),
+        (_, true) => write::typed(shared, &filter, has("desc")),
+        _ => write::csv(shared, &filter),
+    }))
+}
+
+fn number(word: &str) -> Option<i64> {
+    word.parse().ok()
+}
+
+fn proxy_id(call: &Call<'_>, word: &str) -> Result<Option<u32>, Refusal> {
+    match number(word) {
+        Some(n) => Ok(u32::try_from(n).ok()),
+        None => {
+            let found = find_proxy(call.shared(), word, |_| true);
+            found.map(|(_, p)| Some(p.state.id)).ok_or("No such proxy.".into())
+        }
+    }
+}
+
+/// `show schema json`.
+pub fn schema(_: &mut Call<'_>) -> Outcome {
+    Ok(Reply::Dump(crate::stats::schema::text()))
+}

@@ -1,0 +1,62 @@
+//! `wait`: let a script pause until a time has passed or a server may be removed.
+
+use std::pin::Pin;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use model::server::admin;
+
+use super::basic::duration;
+use crate::cli::call::{Call, Outcome, Refusal, Reply};
+
+const HELP: &str = "\
+Usage: wait {-h|<duration>} [condition [args...]]
+  - '-h' shows these lines
+  - <duration> is the longest time to wait, in milliseconds unless a unit
+    stands behind it: 'us', 'ms', 's', 'm', 'h', 'd'
+  - <condition> ends the wait as soon as it holds:
+    - <none> : the wait lasts for the whole duration
+    - srv-removable <px>/<sv> : nothing uses this server any more
+";
+
+/// How often a condition is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// `wait`.
+pub fn wait<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        if call.arg(0).is_empty() {
+            return Err("Expects a duration in milliseconds.".into());
+        }
+        if call.arg(0) == "-h" {
+            return Ok(Reply::info(HELP));
+        }
+        let time = duration(call.arg(0), Duration::from_millis(1)).ok_or("Invalid duration.")?;
+        let deadline = rt::now() + time;
+        match call.arg(1) {
+            "" => rt::sleep_until(deadline).await,
+            "srv-removable" => removable(call, deadline).await?,
+            _ => return Ok(Reply::info(HELP)),
+        }
+        Ok(Reply::info("Done."))
+    })
+}
+
+async fn removable(call: &Call<'_>, deadline: rt::Mono) -> Result<(), Refusal> {
+    let failed = |r: Refusal| Refusal(format!("Failed. {}", r.0).into());
+    let at = call.server_called(call.arg(2)).map_err(failed)?;
+    let state = call.config(at).state.clone();
+    loop {
+        if state.admin() & admin::MAINT == 0 {
+            return Err("Failed. Only servers in maintenance mode can be deleted.".into());
+        }
+        let busy = [&state.served, &state.queued, &state.used_conns, &state.idle];
+        if busy.iter().all(|n| n.load(Relaxed) == 0) {
+            return Ok(());
+        }
+        if rt::now() >= deadline {
+            return Err("Failed. Server still has connections attached to it, cannot remove it.".into());
+        }
+        rt::sleep_until(deadline.min(rt::now() + LOOK)).await;
+    }
+}

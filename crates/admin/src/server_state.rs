@@ -1,0 +1,69 @@
+//! The words for a server's state, as statistics and commands write them.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use model::server::{Op, Target, admin};
+use program::{Program, Server};
+
+use crate::stats::row::tracked;
+
+/// The `status` of a server (management manual, 9.1).
+pub fn status(program: &Program, server: &Server) -> String {
+    let state = &server.state;
+    let bits = state.admin();
+    if bits & admin::RMAINT != 0 {
+        return "MAINT (resolution)".into();
+    }
+    if bits & admin::IMAINT != 0
+        && let Some((proxy, via)) = tracked(program, server)
+    {
+        return format!("MAINT (via {}/{})", proxy.name, via.name);
+    }
+    if bits & admin::MAINT != 0 {
+        return "MAINT".into();
+    }
+    let source = tracked(program, server).map_or(server, |(_, s)| s);
+    let health = source.state.health.load(Relaxed);
+    if state.op() == Op::Stopped {
+        return down(source, health);
+    }
+    let going_down = source.check.as_ref().map(|c| (i64::from(c.rise), i64::from(c.fall)));
+    let steps = going_down.filter(|(rise, fall)| health >= *rise && health < rise + fall - 1);
+    let steps = steps.map_or(String::new(), |(rise, fall)| format!(" {}/{fall}", health - rise + 1));
+    match (bits & admin::DRAIN != 0 || state.is_draining(), state.op()) {
+        (_, Op::Stopping) => format!("NOLB{steps}"),
+        (true, _) if bits & admin::DRAIN == 0 && server.agent.is_some() => "DRAIN (agent)".into(),
+        (true, _) => "DRAIN".into(),
+        _ if source.check.is_none() => "no check".into(),
+        _ => format!("UP{steps}"),
+    }
+}
+
+fn down(source: &Server, health: i64) -> String {
+    let agent_says = source.agent.is_some() && !source.state.status.lock().agent.status.passed();
+    match &source.check {
+        None if agent_says => "DOWN (agent)".into(),
+        Some(check) if health > 0 && health < i64::from(check.rise) => {
+            format!("DOWN {health}/{}", check.rise)
+        }
+        _ => "DOWN".into(),
+    }
+}
+
+/// The address and port of a server apart, as `show servers` writes them: `-` when there is none.
+pub fn address(server: &Server) -> (String, u16) {
+    match &**server.state.target.load() {
+        Target::None => ("-".into(), 0),
+        Target::Inet(a) => (a.ip().to_string(), a.port()),
+        Target::Unix { path, .. } => (String::from_utf8_lossy(path).into_owned(), 0),
+    }
+}
+
+/// The address of a server with its port, as the statistics write it.
+pub fn full_address(server: &Server) -> String {
+    match &**server.state.target.load() {
+        Target::None => "none".into(),
+        Target::Inet(a) => a.to_string(),
+        Target::Unix { .. } => "unix".into(),
+    }
+}

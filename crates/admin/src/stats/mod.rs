@@ -1,0 +1,9 @@
+//! Statistics: one table of figures ([`table`]), the objects they belong to ([`row`]), and the forms they take:
+//! CSV, typed lines and JSON ([`show`]), HTML ([`page`]).
+
+mod read;
+pub mod row;
+pub mod schema;
+pub mod show;
+pub mod table;
+pub mod value;

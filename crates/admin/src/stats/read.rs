@@ -1,0 +1,440 @@
+//! How the figures of the table are read, where that takes more than naming a counter.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use base::rate::PeakRate;
+use engine::shared::ramp;
+use model::check::{CheckResult, CheckStatus};
+use model::proxy::{Back, Front, FrontState};
+use program::Server;
+use program::proxy::{Balance, Mode};
+
+use super::row::{Figure, Kind, Row, tracked as followed};
+use super::value::Value;
+use crate::server_state;
+
+fn clip(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// A gauge of backends and servers.
+pub fn gauge(r: &Row<'_>, back: fn(&Back) -> &AtomicU32, server: fn(&model::Server) -> &AtomicU32) -> Value {
+    match (r.kind, r.server) {
+        (Kind::Backend, _) => back(&r.proxy.state.back).load(Relaxed).into(),
+        (_, Some(s)) => server(&s.state).load(Relaxed).into(),
+        _ => Value::None,
+    }
+}
+
+/// `scur`.
+pub fn current(r: &Row<'_>) -> Value {
+    match (r.kind, r.server, r.bind) {
+        (Kind::Frontend, ..) => r.proxy.state.front.current.load(Relaxed).into(),
+        (Kind::Backend, ..) => r.proxy.state.back.current.load(Relaxed).into(),
+        (_, Some(s), _) => s.state.served.load(Relaxed).into(),
+        (_, _, Some((_, b))) => b.state.current.load(Relaxed).into(),
+        _ => Value::None,
+    }
+}
+
+/// `smax`.
+pub fn current_max(r: &Row<'_>) -> Value {
+    match (r.kind, r.server, r.bind) {
+        (Kind::Frontend, ..) => r.proxy.state.front.current_max.load(Relaxed).into(),
+        (Kind::Backend, ..) => r.proxy.state.back.current_max.load(Relaxed).into(),
+        (_, Some(s), _) => s.state.served_max.load(Relaxed).into(),
+        (_, _, Some((_, b))) => b.state.current_max.load(Relaxed).into(),
+        _ => Value::None,
+    }
+}
+
+/// `slim`.
+pub fn limit(r: &Row<'_>) -> Value {
+    match (r.kind, r.server, r.bind) {
+        (Kind::Frontend, ..) => r.proxy.state.front.maxconn.load(Relaxed).into(),
+        (Kind::Backend, ..) => r.proxy.fullconn.into(),
+        (_, Some(s), _) => positive(s.state.maxconn.load(Relaxed)),
+        (_, _, Some((_, b))) => b.maxconn.into(),
+        _ => Value::None,
+    }
+}
+
+/// Nothing for zero.
+pub fn positive(n: u32) -> Value {
+    (n > 0).then_some(n).into()
+}
+
+/// `status`.
+pub fn status(r: &Row<'_>) -> Value {
+    match (r.kind, r.server, r.bind) {
+        (Kind::Frontend, ..) => front_status(&r.proxy.state.front).into(),
+        (Kind::Backend, ..) => back_status(r),
+        (_, Some(s), _) => server_state::status(&r.shared.program, s).into(),
+        (_, _, Some((_, b))) => {
+            let full = b.maxconn > 0 && b.state.current.load(Relaxed) >= b.maxconn;
+            let paused = r.proxy.state.front.state() == FrontState::Paused;
+            if paused {
+                "WAITING"
+            } else if full {
+                "FULL"
+            } else {
+                "OPEN"
+            }
+            .into()
+        }
+        _ => Value::None,
+    }
+}
+
+fn front_status(front: &Front) -> &'static str {
+    match front.state() {
+        FrontState::Paused => "PAUSED",
+        FrontState::Stopped => "STOP",
+        FrontState::Open => {
+            let limit = front.maxconn.load(Relaxed);
+            if limit > 0 && front.current.load(Relaxed) >= limit { "FULL" } else { "OPEN" }
+        }
+    }
+}
+
+fn back_status(r: &Row<'_>) -> Value {
+    let (active, backup) = r.usable();
+    let all = r.proxy.servers.len();
+    let word = if all == 0 || active + backup > 0 { "UP" } else { "DOWN" };
+    if r.filter.no_maint || r.filter.up {
+        return format!("{word} ({}/{all})", active + backup).into();
+    }
+    word.into()
+}
+
+/// `weight`: of a server while it starts slowly only a part, of a backend the sum.
+pub fn weight(r: &Row<'_>) -> Value {
+    match (r.kind, r.server) {
+        (Kind::Backend, _) => r.total_weight().into(),
+        (_, Some(s)) => {
+            let weight = s.state.weight.load(Relaxed);
+            let whole = balance::effective_weight(weight, None).max(1);
+            let now = balance::effective_weight(weight, ramp(s, r.now));
+            clip((u64::from(weight) * u64::from(now)).div_ceil(u64::from(whole))).into()
+        }
+        _ => Value::None,
+    }
+}
+
+/// `uweight`.
+pub fn user_weight(r: &Row<'_>) -> Value {
+    match (r.kind, r.server) {
+        (Kind::Backend, _) => r.total_weight().into(),
+        (_, Some(s)) => s.state.weight.load(Relaxed).into(),
+        _ => Value::None,
+    }
+}
+
+/// `act`, `bck`.
+pub fn servers(r: &Row<'_>, backup: bool) -> Value {
+    match (r.kind, r.server) {
+        (Kind::Backend, _) => {
+            let (active, backups) = r.usable();
+            if backup { backups } else { active }.into()
+        }
+        (_, Some(s)) => u32::from(s.backup == backup).into(),
+        _ => Value::None,
+    }
+}
+
+/// The server of a row that has a health check.
+pub fn checked<'r>(r: &Row<'r>) -> Option<&'r Server> {
+    r.server.filter(|s| s.check.is_some())
+}
+
+/// The server of a row that has an agent check.
+pub fn with_agent<'r>(r: &Row<'r>) -> Option<&'r Server> {
+    r.server.filter(|s| s.agent.is_some())
+}
+
+/// The outcome of the agent check; before the first one it is being initialised.
+pub fn agent_status(s: &Server) -> CheckStatus {
+    match s.state.status.lock().agent.status {
+        CheckStatus::Unknown => CheckStatus::Init,
+        status => status,
+    }
+}
+
+/// The status code of a check that got one.
+pub fn code(result: &CheckResult) -> Option<u32> {
+    (result.code > 0).then_some(u32::from(result.code))
+}
+
+/// The time of a check that ended.
+pub fn took(result: &CheckResult) -> Option<u64> {
+    let ended = !matches!(result.status, CheckStatus::Unknown | CheckStatus::Init);
+    ended.then_some(u64::from(result.duration_ms))
+}
+
+/// `chkdown`.
+pub fn went_down(r: &Row<'_>) -> Value {
+    match r.kind {
+        Kind::Backend => r.proxy.state.back.went_down.load(Relaxed).into(),
+        _ => checked(r).map(|s| s.state.went_down.load(Relaxed)).into(),
+    }
+}
+
+/// `lastchg`.
+pub fn last_change(r: &Row<'_>) -> Value {
+    match (r.kind, r.server) {
+        (Kind::Backend, _) => r.seconds_since(r.proxy.state.back.last_change.load(Relaxed)).into(),
+        (_, Some(s)) => r.seconds_since(s.state.last_change.load(Relaxed)).into(),
+        _ => Value::None,
+    }
+}
+
+/// `downtime`.
+pub fn downtime(r: &Row<'_>) -> Value {
+    if r.is_back() {
+        let back = &r.proxy.state.back;
+        let running = match back.up.load(Relaxed) {
+            true => 0,
+            false => r.now.as_millis().saturating_sub(back.last_change.load(Relaxed)),
+        };
+        return clip((back.down_ms.load(Relaxed) + running) / 1000).into();
+    }
+    checked(r).map(|s| clip(s.state.downtime_ms(r.now) / 1000)).into()
+}
+
+/// `throttle`.
+pub fn throttle(r: &Row<'_>) -> Value {
+    let share = |(elapsed, whole): (u64, u64)| clip((elapsed * 100 / whole.max(1)).clamp(1, 100));
+    r.server.and_then(|s| ramp(s, r.now)).map(share).into()
+}
+
+/// `tracked`.
+pub fn tracked(r: &Row<'_>) -> Value {
+    let via = r.server.and_then(|s| followed(&r.shared.program, s));
+    via.map(|(p, s)| format!("{}/{}", p.name, s.name)).into()
+}
+
+/// A rate of each kind.
+pub fn rate(
+    r: &Row<'_>,
+    front: fn(&Front) -> &PeakRate,
+    back: fn(&Back) -> &PeakRate,
+    server: fn(&model::Server) -> &PeakRate,
+) -> Value {
+    rate_of(r, front, back, server).map(|p| clip(p.read(r.now.as_millis()))).into()
+}
+
+/// The peak of a rate of each kind.
+pub fn peak(
+    r: &Row<'_>,
+    front: fn(&Front) -> &PeakRate,
+    back: fn(&Back) -> &PeakRate,
+    server: fn(&model::Server) -> &PeakRate,
+) -> Value {
+    rate_of(r, front, back, server).map(PeakRate::peak).into()
+}
+
+fn rate_of<'r>(
+    r: &Row<'r>,
+    front: fn(&Front) -> &PeakRate,
+    back: fn(&Back) -> &PeakRate,
+    server: fn(&model::Server) -> &PeakRate,
+) -> Option<&'r PeakRate> {
+    match (r.kind, r.server) {
+        (Kind::Frontend, _) => Some(front(&r.proxy.state.front)),
+        (Kind::Backend, _) => Some(back(&r.proxy.state.back)),
+        (_, Some(s)) => Some(server(&s.state)),
+        _ => None,
+    }
+}
+
+/// A rate of frontends.
+pub fn front_rate(r: &Row<'_>, which: fn(&Front) -> &PeakRate) -> Value {
+    let rate = r.is_front().then(|| which(&r.proxy.state.front));
+    rate.map(|p| clip(p.read(r.now.as_millis()))).into()
+}
+
+/// The peak of a rate of frontends.
+pub fn front_peak(r: &Row<'_>, which: fn(&Front) -> &PeakRate) -> Value {
+    r.is_front().then(|| which(&r.proxy.state.front).peak()).into()
+}
+
+/// `hanafail`.
+pub fn observed(r: &Row<'_>) -> Value {
+    let server = r.server.filter(|s| s.observe.is_some());
+    server.map(|s| s.state.counters.sum(|c| &c.observe_failures)).into()
+}
+
+/// `req_tot`.
+pub fn requests(r: &Row<'_>) -> Value {
+    let figure = Figure {
+        front: Some(|c| &c.requests),
+        back: Some(|c| &c.requests),
+        server: Some(|c| &c.requests),
+        ..Figure::default()
+    };
+    if r.is_front() { r.sum(figure) } else { http_only(r, r.sum(figure)) }
+}
+
+/// Nothing unless the proxy speaks HTTP.
+pub fn http_only(r: &Row<'_>, value: Value) -> Value {
+    if r.http() { value } else { Value::None }
+}
+
+/// Zero where nothing is counted.
+pub fn or_zero(_: &Row<'_>, value: Value) -> Value {
+    if value.is_some() { value } else { Value::U64(0) }
+}
+
+/// Zero for frontends and backends: what they may count some day.
+pub fn no_figure(r: &Row<'_>) -> Value {
+    (r.is_front() || r.is_back()).then_some(0u64).into()
+}
+
+/// Zero for frontends.
+pub fn no_front_figure(r: &Row<'_>) -> Value {
+    r.is_front().then_some(0u64).into()
+}
+
+/// `lastsess`.
+pub fn last_session(r: &Row<'_>) -> Value {
+    match (r.kind, r.server) {
+        (Kind::Backend, _) => r.age(r.proxy.state.back.last_session.load(Relaxed)),
+        (_, Some(s)) => r.age(s.state.last_session.load(Relaxed)),
+        _ => Value::None,
+    }
+}
+
+/// `addr`.
+pub fn address(r: &Row<'_>) -> Value {
+    if !r.filter.legends {
+        return Value::None;
+    }
+    match (r.server, r.bind) {
+        (Some(s), _) => server_state::full_address(s).into(),
+        (_, Some((_, b))) => match &b.address {
+            program::address::Listen::Tcp(a) => a.to_string().into(),
+            _ => "unix".into(),
+        },
+        _ => Value::None,
+    }
+}
+
+/// `cookie`.
+pub fn cookie(r: &Row<'_>) -> Value {
+    if !r.filter.legends {
+        return Value::None;
+    }
+    let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    match (r.kind, r.server) {
+        (Kind::Backend, _) => r.proxy.cookie.as_ref().map(|c| text(c.name.as_ref())).into(),
+        (_, Some(s)) => s.cookie.as_deref().map(text).into(),
+        _ => Value::None,
+    }
+}
+
+/// `mode`.
+pub fn mode(r: &Row<'_>) -> &'static str {
+    match r.proxy.mode {
+        Mode::Tcp => "tcp",
+        Mode::Http => "http",
+    }
+}
+
+/// `algo`.
+pub fn algorithm(r: &Row<'_>) -> Value {
+    if !r.is_back() || !r.filter.legends {
+        return Value::None;
+    }
+    match &r.proxy.balance {
+        Balance::RoundRobin => "roundrobin",
+        Balance::StaticRr => "static-rr",
+        Balance::LeastConn => "leastconn",
+        Balance::First => "first",
+        Balance::Random(_) => "random",
+        Balance::Source => "source",
+        Balance::Uri(_) => "uri",
+        Balance::UrlParam { .. } => "url_param",
+        Balance::Header { .. } => "hdr",
+        Balance::RdpCookie(_) => "rdp-cookie",
+        Balance::Hash(_) => "hash",
+        Balance::Sticky => "sticky",
+    }
+    .into()
+}
+
+/// Idle connections of a server.
+pub fn idle(r: &Row<'_>) -> Value {
+    r.server.map(|s| s.state.idle.load(Relaxed)).into()
+}
+
+/// `proto`.
+pub fn protocol(r: &Row<'_>) -> Value {
+    use program::address::Listen;
+    let name = |b: &program::Bind| match &b.address {
+        Listen::Tcp(a) if a.is_ipv4() => "tcpv4",
+        Listen::Tcp(_) | Listen::Fd(_) => "tcpv6",
+        Listen::SockPair(_) => "sockpair",
+        Listen::Abns(_) => "abns_stream",
+        Listen::Abnsz(_) => "abnsz_stream",
+        Listen::Unix(_) => "unix_stream",
+    };
+    r.bind.map(|(_, b)| name(b)).into()
+}
+
+/// A figure of a protocol that is not spoken.
+pub fn zero(r: &Row<'_>) -> Value {
+    no_figure(r)
+}
+
+/// The same, for figures that all objects have.
+pub fn zero_everywhere(_: &Row<'_>) -> Value {
+    Value::U64(0)
+}
+
+fn h1(r: &Row<'_>, front: Value, figure: Figure) -> Value {
+    match r.kind {
+        _ if !r.http() => no_figure(r),
+        Kind::Frontend => front,
+        Kind::Backend => r.sum(figure),
+        _ => Value::None,
+    }
+}
+
+/// Connections with HTTP/1 now.
+pub fn h1_open(r: &Row<'_>) -> Value {
+    let n = u64::from(r.proxy.state.front.current.load(Relaxed));
+    let back: u64 = match r.is_back() {
+        true => r.proxy.servers.iter().map(|s| u64::from(s.state.used_conns.load(Relaxed))).sum(),
+        false => 0,
+    };
+    match r.kind {
+        _ if !r.http() => no_figure(r),
+        Kind::Frontend => n.into(),
+        Kind::Backend => back.into(),
+        _ => Value::None,
+    }
+}
+
+/// Connections with HTTP/1 so far.
+pub fn h1_connections(r: &Row<'_>) -> Value {
+    let front = r.sum(Figure { front: Some(|c| &c.sessions), ..Figure::default() });
+    h1(r, front, Figure { back: Some(|c| &c.connects), ..Figure::default() })
+}
+
+/// Requests with HTTP/1 so far.
+pub fn h1_streams(r: &Row<'_>) -> Value {
+    let front = r.sum(Figure { front: Some(|c| &c.requests), ..Figure::default() });
+    h1(r, front, Figure { back: Some(|c| &c.requests), ..Figure::default() })
+}
+
+/// Bytes received with HTTP/1: by a frontend from clients, by a backend from servers.
+pub fn h1_in(r: &Row<'_>) -> Value {
+    let front = r.sum(Figure { front: Some(|c| &c.bytes_in), ..Figure::default() });
+    h1(r, front, Figure { back: Some(|c| &c.bytes_out), ..Figure::default() })
+}
+
+/// Bytes sent with HTTP/1: by a frontend to clients, by a backend to servers.
+pub fn h1_out(r: &Row<'_>) -> Value {
+    let front = r.sum(Figure { front: Some(|c| &c.bytes_out), ..Figure::default() });
+    h1(r, front, Figure { back: Some(|c| &c.bytes_in), ..Figure::default() })
+}

@@ -1,0 +1,301 @@
+//! The objects that have statistics: frontends, their listeners, servers, backends. A row is one of them together
+//! with all that its figures are read from.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use base::time::{Mono, Wall};
+use engine::Shared;
+use model::proxy::{BackCounters, FrontCounters, ListenerCounters};
+use model::server::ServerCounters;
+use model::{Counter, Sharded};
+use program::proxy::Mode;
+use program::{Bind, Program, Proxy, Server};
+
+use super::value::Value;
+
+/// What a row is about; the discriminant is its `type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// A frontend.
+    Frontend = 0,
+    /// A backend.
+    Backend = 1,
+    /// A server.
+    Server = 2,
+    /// A listener of a frontend.
+    Listener = 3,
+}
+
+impl Kind {
+    /// Its bit in the type filter of `show stat`.
+    pub fn bit(self) -> u32 {
+        1 << self as u32
+    }
+
+    /// The letter that begins its typed lines.
+    pub fn letter(self) -> char {
+        match self {
+            Kind::Frontend => 'F',
+            Kind::Backend => 'B',
+            Kind::Server => 'S',
+            Kind::Listener => 'L',
+        }
+    }
+
+    /// `objType` in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Frontend => "Frontend",
+            Kind::Backend => "Backend",
+            Kind::Server => "Server",
+            Kind::Listener => "Listener",
+        }
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    /// Only the proxy of this id.
+    pub proxy: Option<u32>,
+    /// Only the proxies of these names (`stats scope`); empty: all.
+    pub scope: Vec<Box<str>>,
+    /// Only proxies whose name holds this text (the page's search).
+    pub search: String,
+    /// Kinds, by [`Kind::bit`].
+    pub kinds: u32,
+    /// Only the server or listener of this id.
+    pub id: Option<u32>,
+    /// Without servers in maintenance.
+    pub no_maint: bool,
+    /// Without servers that are down.
+    pub up: bool,
+    /// With addresses and cookies.
+    pub legends: bool,
+}
+
+impl Default for Filter {
+    fn default() -> Filter {
+        Filter {
+            proxy: None,
+            scope: Vec::new(),
+            search: String::new(),
+            kinds: u32::MAX,
+            id: None,
+            no_maint: false,
+            up: false,
+            legends: true,
+        }
+    }
+}
+
+/// One object.
+pub struct Row<'r> {
+    /// What it is.
+    pub kind: Kind,
+    /// Its proxy.
+    pub proxy: &'r Proxy,
+    /// The proxy, as an index of the program.
+    pub index: u32,
+    /// The server, for a server.
+    pub server: Option<&'r Server>,
+    /// The listener and its number from 1, for a listener.
+    pub bind: Option<(u32, &'r Bind)>,
+    /// Everything.
+    pub shared: &'r Shared,
+    /// What was asked for.
+    pub filter: &'r Filter,
+    /// When.
+    pub now: Mono,
+    /// When, as a date.
+    pub wall: Wall,
+}
+
+/// Figures to sum, one function for each kind that has it.
+#[derive(Clone, Copy, Default)]
+pub struct Figure {
+    /// Of frontends.
+    pub front: Option<fn(&FrontCounters) -> &Counter>,
+    /// Of backends.
+    pub back: Option<fn(&BackCounters) -> &Counter>,
+    /// Of servers.
+    pub server: Option<fn(&ServerCounters) -> &Counter>,
+    /// Of listeners.
+    pub listener: Option<fn(&ListenerCounters) -> &Counter>,
+}
+
+impl<'r> Row<'r> {
+    /// Its proxy speaks HTTP.
+    pub fn http(&self) -> bool {
+        self.proxy.mode == Mode::Http
+    }
+
+    /// It is a frontend.
+    pub fn is_front(&self) -> bool {
+        self.kind == Kind::Frontend
+    }
+
+    /// It is a backend.
+    pub fn is_back(&self) -> bool {
+        self.kind == Kind::Backend
+    }
+
+    /// It is a listener.
+    pub fn is_listener(&self) -> bool {
+        self.kind == Kind::Listener
+    }
+
+    /// `sid`: the id of the server or listener.
+    pub fn id(&self) -> u32 {
+        match (self.server, self.bind) {
+            (Some(s), _) => s.state.id,
+            (_, Some((_, b))) => b.state.id,
+            _ => 0,
+        }
+    }
+
+    /// `svname`.
+    pub fn name(&self) -> String {
+        match (self.kind, self.server, self.bind) {
+            (Kind::Frontend, ..) => "FRONTEND".into(),
+            (_, Some(s), _) => s.name.to_string(),
+            (_, _, Some((_, b))) if !b.state.name.is_empty() => b.state.name.to_string(),
+            (_, _, Some((number, _))) => format!("sock-{number}"),
+            _ => "BACKEND".into(),
+        }
+    }
+
+    /// Sums a figure over all workers.
+    pub fn sum(&self, figure: Figure) -> Value {
+        match (self.kind, self.server, self.bind) {
+            (Kind::Frontend, ..) => total(figure.front, &self.proxy.state.front.counters),
+            (Kind::Backend, ..) => total(figure.back, &self.proxy.state.back.counters),
+            (_, Some(s), _) => total(figure.server, &s.state.counters),
+            (_, _, Some((_, b))) => total(figure.listener, &b.state.counters),
+            _ => Value::None,
+        }
+    }
+
+    /// Responses of one class; only HTTP has them.
+    pub fn responses(&self, class: usize) -> Value {
+        if !self.http() {
+            return Value::None;
+        }
+        match (self.kind, self.server) {
+            (Kind::Frontend, _) => self.proxy.state.front.counters.sum(|c| &c.responses[class]).into(),
+            (Kind::Backend, _) => self.proxy.state.back.counters.sum(|c| &c.responses[class]).into(),
+            (_, Some(s)) => s.state.counters.sum(|c| &c.responses[class]).into(),
+            _ => Value::None,
+        }
+    }
+
+    /// An average time: 0 queue, 1 connect, 2 response, 3 total.
+    pub fn average(&self, which: usize) -> Value {
+        match (self.kind, self.server) {
+            (Kind::Backend, _) => self.proxy.state.back.times.get()[which].into(),
+            (_, Some(s)) => s.state.times.get()[which].into(),
+            _ => Value::None,
+        }
+    }
+
+    /// The greatest of such times.
+    pub fn longest(&self, which: usize) -> Value {
+        let n = match (self.kind, self.server) {
+            (Kind::Backend, _) => self.proxy.state.back.counters.greatest(|c| &c.max_times[which]),
+            (_, Some(s)) => s.state.counters.greatest(|c| &c.max_times[which]),
+            _ => return Value::None,
+        };
+        u32::try_from(n).unwrap_or(u32::MAX).into()
+    }
+
+    /// Seconds from a moment of the monotonic clock, in ms, until now.
+    pub fn seconds_since(&self, ms: u64) -> u32 {
+        u32::try_from(self.now.as_millis().saturating_sub(ms) / 1000).unwrap_or(u32::MAX)
+    }
+
+    /// Seconds since a date in seconds, -1 for none.
+    pub fn age(&self, date: u64) -> Value {
+        if date == 0 {
+            return Value::S32(-1);
+        }
+        Value::S32(i32::try_from(self.wall.as_secs().saturating_sub(date)).unwrap_or(i32::MAX))
+    }
+
+    /// Usable servers: active ones, backups.
+    pub fn usable(&self) -> (u32, u32) {
+        let usable = |backup: bool| {
+            let n = self.proxy.servers.iter().filter(|s| s.backup == backup && s.state.is_usable());
+            u32::try_from(n.count()).unwrap_or(u32::MAX)
+        };
+        (usable(false), usable(true))
+    }
+
+    /// The sum of weights of the servers that get requests now.
+    pub fn total_weight(&self) -> u32 {
+        let weight = |s: &Server| s.state.weight.load(Relaxed);
+        let usable = |backup: bool| {
+            self.proxy.servers.iter().filter(move |s| s.backup == backup && s.state.is_usable())
+        };
+        if usable(false).next().is_some() {
+            return usable(false).map(weight).sum();
+        }
+        if self.proxy.options.allbackups {
+            return usable(true).map(weight).sum();
+        }
+        usable(true).next().map_or(0, weight)
+    }
+}
+
+fn total<T>(figure: Option<fn(&T) -> &Counter>, counters: &Sharded<T>) -> Value {
+    figure.map(|f| counters.sum(f)).into()
+}
+
+/// Calls `f` with each object that the filter lets through, in the order of the configuration.
+pub fn each<'r>(shared: &'r Shared, filter: &'r Filter, mut f: impl FnMut(Row<'r>)) {
+    let (now, wall) = (rt::now(), rt::wall());
+    for (index, proxy) in (0u32..).zip(&shared.program.proxies) {
+        if !wants_proxy(filter, proxy) {
+            continue;
+        }
+        let row = |kind| Row { kind, proxy, index, server: None, bind: None, shared, filter, now, wall };
+        let wants = |kind: Kind| filter.kinds & kind.bit() != 0;
+        let this = |id: u32| filter.id.is_none_or(|wanted| wanted == id);
+        if proxy.is_frontend && wants(Kind::Frontend) && this(0) {
+            f(row(Kind::Frontend));
+        }
+        if proxy.is_frontend && wants(Kind::Listener) && proxy.options.socket_stats {
+            for (number, bind) in (1u32..).zip(&proxy.binds).filter(|(_, b)| this(b.state.id)) {
+                f(Row { bind: Some((number, bind)), ..row(Kind::Listener) });
+            }
+        }
+        if proxy.is_backend && wants(Kind::Server) {
+            let shown = |s: &&Server| this(s.state.id) && wants_server(filter, s);
+            for server in proxy.servers.iter().filter(shown) {
+                f(Row { server: Some(server), ..row(Kind::Server) });
+            }
+        }
+        if proxy.is_backend && wants(Kind::Backend) && this(0) {
+            f(row(Kind::Backend));
+        }
+    }
+}
+
+fn wants_proxy(filter: &Filter, proxy: &Proxy) -> bool {
+    !proxy.disabled
+        && filter.proxy.is_none_or(|id| id == proxy.state.id)
+        && (filter.scope.is_empty() || filter.scope.iter().any(|name| *name == proxy.name))
+        && (filter.search.is_empty() || proxy.name.contains(&filter.search))
+}
+
+fn wants_server(filter: &Filter, server: &Server) -> bool {
+    let maint = server.state.admin() & model::server::admin::MAINT != 0;
+    !(filter.no_maint && maint) && !(filter.up && !server.state.is_up())
+}
+
+/// The server that another one tracks.
+pub fn tracked<'p>(program: &'p Program, server: &Server) -> Option<(&'p Proxy, &'p Server)> {
+    let (proxy, index) = server.track?;
+    let proxy = program.proxies.get(proxy as usize)?;
+    Some((proxy, proxy.servers.get(index as usize)?))
+}
