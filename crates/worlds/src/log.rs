@@ -1,0 +1,55 @@
+//! Log lines as the scenes read them.
+//!
+//! The format is one of ours, given by the harness to every configuration, so that a line is cut at blanks.
+
+/// The format of a line; see [`Line`].
+pub(crate) const FORMAT: &str = "%ft %b/%s %ST %tsc %rc %TR/%Tw/%Tc/%Tr %Ta %U %B %sq/%bq %rt";
+
+/// One line.
+#[derive(Clone, Debug, Default)]
+pub struct Line {
+    /// Everything behind the tag.
+    pub text: String,
+    /// Frontend.
+    pub frontend: String,
+    /// Backend and server, `b/s`.
+    pub server: String,
+    /// Status.
+    pub status: String,
+    /// Termination state, four letters.
+    pub term: String,
+    /// Retries, with a `+` if redispatched.
+    pub retries: String,
+    /// Times: request, queue, connect, response.
+    pub times: Vec<i64>,
+    /// Bytes from the client.
+    pub up: u64,
+    /// Bytes to the client.
+    pub down: u64,
+    /// Position in the queues of server and backend.
+    pub queues: String,
+}
+
+impl Line {
+    pub(crate) fn parse(text: &str) -> Line {
+        let text = text.split_once("]: ").map_or(text, |(_, rest)| rest).trim_end();
+        let word = |n: usize| text.split(' ').nth(n).unwrap_or_default().to_owned();
+        Line {
+            text: text.to_owned(),
+            frontend: word(0),
+            server: word(1),
+            status: word(2),
+            term: word(3),
+            retries: word(4),
+            times: word(5).split('/').filter_map(|t| t.parse().ok()).collect(),
+            up: word(7).parse().unwrap_or(0),
+            down: word(8).parse().unwrap_or(0),
+            queues: word(9),
+        }
+    }
+
+    /// The first two letters of the termination state.
+    pub fn state(&self) -> &str {
+        self.term.get(..2).unwrap_or_default()
+    }
+}

@@ -1,0 +1,89 @@
+//! From the text of a configuration to what a worker runs.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::sync::atomic::Ordering::Relaxed;
+
+use engine::Shared;
+use lang::Registry;
+use model::World;
+use program::Program;
+use rt::Addr;
+use syntax::{Environment, Facts, Grammar, Source};
+
+/// A configuration, compiled for one world: its live state is new.
+pub struct Setup {
+    /// The program.
+    pub program: Arc<Program>,
+}
+
+/// The address `text`.
+pub fn addr(text: &str) -> Addr {
+    Addr::Inet(text.parse::<SocketAddr>().expect("an address and a port"))
+}
+
+struct Answers;
+
+impl Facts for Answers {
+    fn version(&self) -> &str {
+        "3.5-dev5"
+    }
+    fn feature(&self, _: &str) -> bool {
+        false
+    }
+    fn enabled(&self, _: &str) -> Option<bool> {
+        None
+    }
+    fn openssl_version(&self) -> Option<&str> {
+        None
+    }
+    fn ssl_library(&self) -> &str {
+        ""
+    }
+    fn awslc_api(&self) -> Option<u64> {
+        None
+    }
+    fn fips_mode(&self) -> bool {
+        false
+    }
+}
+
+/// What stands before every configuration: one worker, and the log of [`crate::LOG`].
+fn preamble() -> String {
+    format!(
+        "global\n  nbthread 1\n  log {} local0\ndefaults\n  mode http\n  log global\n  log-format \"{}\"\n  \
+         timeout connect 5s\n  timeout client 20s\n  timeout server 20s\n",
+        crate::LOG,
+        crate::log::FORMAT
+    )
+}
+
+impl Setup {
+    /// Compiles `config`, which comes behind a `defaults` section of the harness and may go on in it.
+    ///
+    /// # Panics
+    /// If it has errors.
+    pub fn new(config: &str) -> Setup {
+        static REGISTRY: OnceLock<Registry> = OnceLock::new();
+        let text = preamble() + config + "\n";
+        let source = Source::new("world.cfg", text.clone().into_bytes());
+        let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &Answers };
+        let reading = syntax::read(vec![source], Environment::new(), grammar);
+        let options = compile::Options { fd_limit: 1 << 20, ..Default::default() };
+        let world = Arc::new(World::new(compile::workers(&reading, &options)));
+        let registry = REGISTRY.get_or_init(Registry::standard);
+        let outcome = compile::compile(reading, registry, world, &options);
+        let Some(program) = outcome.program else {
+            let complaints: Vec<_> = outcome.diagnostics.iter().map(|d| format!("{d:?}")).collect();
+            panic!("the configuration is wrong: {}\n{text}", complaints.join("\n"));
+        };
+        Setup { program: Arc::new(program) }
+    }
+
+    /// Makes it ready to run, as of now.
+    pub(crate) fn share(self) -> Arc<Shared> {
+        let process = &self.program.world.process;
+        process.maxconn.store(self.program.global.maxconn, Relaxed);
+        Arc::new(Shared::new(self.program, rt::precise(), rt::wall()))
+    }
+}
