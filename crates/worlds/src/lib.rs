@@ -23,7 +23,7 @@ mod setup;
 mod stage;
 mod task;
 
-pub use explore::{ALL, CALM, Climate, QUIET, explore, seeds};
+pub use explore::{ALL, CALM, Climate, QUIET, explore, play, seeds};
 pub use log::Line;
 pub use message::{End, Message, chunked, content, get, post, response};
 pub use origin::Answer;

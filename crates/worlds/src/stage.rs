@@ -1,0 +1,222 @@
+//! The inside of a world: the engine under test, what it logs and counts, and the servers behind it.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use engine::{Shared, Worker};
+use rt::sim::{self, Faults};
+use rt::{Addr, Datagram, Mono, TaskId};
+
+use crate::explore::Climate;
+use crate::log::Line;
+use crate::message::Message;
+use crate::origin::{self, Answer};
+use crate::peer::Peer;
+use crate::setup::{Setup, addr};
+
+/// Where the engine sends its log lines.
+pub const LOG: &str = "127.0.0.1:514";
+
+/// A world with an engine in it.
+pub struct Stage {
+    /// How the network is.
+    pub climate: Climate,
+    /// The configuration at work.
+    pub shared: Arc<Shared>,
+    /// The engine's worker.
+    pub worker: Rc<Worker>,
+    /// When the world began.
+    pub start: Mono,
+    lines: Rc<RefCell<Vec<Line>>>,
+    servers: RefCell<Vec<TaskId>>,
+    buffers: usize,
+}
+
+impl Stage {
+    /// Starts the engine. Called inside of a world.
+    pub(crate) fn open(setup: Setup, climate: Climate) -> Rc<Stage> {
+        let start = rt::now();
+        let buffers = rt::buf_stats().used;
+        let lines: Rc<RefCell<Vec<Line>>> = Rc::default();
+        let log = rt::spawn(collect(lines.clone()));
+        let shared = setup.share();
+        let (opened, failed) = engine::run::open_all(&shared, engine::listener::open);
+        assert!(failed.is_empty(), "can't listen: {:?}", failed[0].2);
+        let worker = engine::run::start_worker(0, shared.clone(), &opened);
+        let servers = RefCell::new(vec![log]);
+        Rc::new(Stage { climate, shared, worker, start, lines, servers, buffers })
+    }
+
+    /// Virtual time since the world began.
+    pub fn elapsed(&self) -> Duration {
+        rt::now().since(self.start)
+    }
+
+    /// A server that does as `script` says with each connection, which it gets with its number.
+    pub fn serve<F>(&self, at: &str, script: impl Fn(Peer, usize) -> F + 'static) -> TaskId
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let task = origin::serve(&addr(at), script);
+        self.servers.borrow_mut().push(task);
+        task
+    }
+
+    /// A server that does as `answer` says with each request, which it gets with its number on its connection.
+    pub fn answer(&self, at: &str, answer: impl Fn(&Message, usize) -> Answer + 'static) -> TaskId {
+        let answer: Rc<dyn Fn(&Message, usize) -> Answer> = Rc::new(answer);
+        self.serve(at, move |peer, _| origin::requests(peer, answer.clone()))
+    }
+
+    /// The usual server: `/<id>/<length>` has so many bytes that only this id has.
+    pub fn origin(&self, at: &str) -> TaskId {
+        self.answer(at, |request, _| origin::usual(request))
+    }
+
+    /// A client's connection to the engine.
+    ///
+    /// # Panics
+    /// If it can't be made, which no scene wants in a world where connections aren't refused.
+    pub async fn client(&self, to: &str) -> Peer {
+        Peer::connect(&addr(to)).await.expect("the engine listens")
+    }
+
+    /// Changes the links to an address from now on.
+    pub fn link(&self, to: &str, change: impl FnOnce(&mut Faults)) {
+        let mut faults = self.climate.faults();
+        change(&mut faults);
+        sim::set_faults(Some(&addr(to)), faults);
+    }
+
+    /// The lines logged so far.
+    pub fn lines(&self) -> Vec<Line> {
+        self.lines.borrow().clone()
+    }
+
+    /// The only line, once all connections are done.
+    ///
+    /// # Panics
+    /// If there is not exactly one.
+    pub async fn line(&self) -> Line {
+        let mut lines = self.ended(1).await;
+        lines.remove(0)
+    }
+
+    /// All lines, once all connections are done.
+    ///
+    /// # Panics
+    /// If there are not `n` of them.
+    pub async fn ended(&self, n: usize) -> Vec<Line> {
+        self.quiet().await;
+        let lines = self.lines();
+        assert_eq!(lines.len(), n, "log lines: {:#?}", lines.iter().map(|l| &l.text).collect::<Vec<_>>());
+        lines
+    }
+
+    /// Client connections that the engine has now.
+    pub fn connections(&self) -> u32 {
+        self.shared.program.world.process.connections.load(Relaxed)
+    }
+
+    /// Waits until the engine has no client connection and its lines have arrived.
+    ///
+    /// # Panics
+    /// If that takes longer than any timeout of any scene.
+    pub async fn quiet(&self) {
+        let limit = rt::now() + Duration::from_secs(1800);
+        while self.connections() > 0 {
+            assert!(rt::now() < limit, "{} connections never end", self.connections());
+            rt::sleep(Duration::from_millis(10)).await;
+        }
+        rt::sleep(Duration::from_millis(2)).await;
+    }
+
+    /// The state of a proxy.
+    ///
+    /// # Panics
+    /// If there is none of that name.
+    pub fn proxy(&self, name: &str) -> Arc<model::proxy::Proxy> {
+        self.shared.program.world.find_proxy(name).expect("a proxy of that name")
+    }
+
+    /// The state of a server, `backend/server`.
+    ///
+    /// # Panics
+    /// If there is none of that name.
+    pub fn server(&self, name: &str) -> Arc<model::Server> {
+        let (proxy, server) = name.split_once('/').expect("backend/server");
+        let proxy = self.proxy(proxy);
+        let servers = proxy.back.servers.read();
+        servers.iter().find(|s| &*s.name == server).expect("a server of that name").clone()
+    }
+
+    /// Stops the engine softly, as on SIGUSR1.
+    pub fn stop(&self) {
+        self.shared.program.world.process.stopping.store(true, Relaxed);
+        for proxy in self.shared.program.proxies.iter().filter(|p| p.is_frontend) {
+            proxy.state.front.set_state(model::proxy::FrontState::Stopped);
+        }
+        engine::run::soft_stop();
+    }
+
+    /// The end of a scene: all servers vanish, the engine stops, and nothing may be left of it.
+    pub(crate) async fn close(&self) {
+        self.quiet().await;
+        self.check_gauges();
+        self.stop();
+        for task in self.servers.take() {
+            rt::cancel(task);
+        }
+        engine::run::hard_stop();
+    }
+
+    /// What goes up must have come down.
+    fn check_gauges(&self) {
+        assert!(self.worker.sessions.is_empty(), "sessions are left");
+        assert_eq!(rt::buf_stats().used, self.buffers, "buffers are held for nothing");
+        let mut idle = 0;
+        for proxy in &self.shared.program.proxies {
+            let name = &proxy.name;
+            let (front, back) = (&proxy.state.front, &proxy.state.back);
+            assert_eq!(front.current.load(Relaxed), 0, "scur of frontend {name}");
+            assert_eq!(back.current.load(Relaxed), 0, "scur of backend {name}");
+            assert_eq!(back.queued.load(Relaxed), 0, "qcur of backend {name}");
+            for bind in &proxy.binds {
+                assert_eq!(bind.state.current.load(Relaxed), 0, "connections of a listener of {name}");
+            }
+            for server in &proxy.servers {
+                let (server, name) = (&server.state, &server.name);
+                assert_eq!(server.served.load(Relaxed), 0, "scur of server {name}");
+                assert_eq!(server.queued.load(Relaxed), 0, "qcur of server {name}");
+                idle += server.idle.load(Relaxed) as usize;
+            }
+        }
+        for (p, backend) in self.shared.backends.iter().enumerate() {
+            assert!(backend.queue.is_empty(), "somebody waits in the queue of proxy {p}");
+            for slot in &backend.slots {
+                assert_eq!(slot.gate.served(), 0, "a place is taken at a server of proxy {p}");
+                assert!(slot.queue.is_empty(), "somebody waits for a server of proxy {p}");
+            }
+        }
+        assert_eq!(idle, self.worker.pools.len(), "idle connections are counted wrong");
+    }
+}
+
+/// Receives log lines for ever.
+async fn collect(lines: Rc<RefCell<Vec<Line>>>) {
+    let Ok(socket) = Datagram::bind(&addr(LOG)) else { return };
+    let mut room = [0u8; 4096];
+    while let Ok((n, _)) = socket.recv(&mut room).await {
+        lines.borrow_mut().push(Line::parse(&String::from_utf8_lossy(&room[..n])));
+    }
+}
+
+/// A link to the log server on which nothing is lost and nothing overtakes.
+pub(crate) fn log_link() -> (Addr, Faults) {
+    let instant = Duration::from_micros(1);
+    (addr(LOG), Faults { delay: instant..=instant, ..Faults::default() })
+}
