@@ -10,7 +10,7 @@ use model::Peer;
 use model::server::Target;
 use model::term::{Cause, Phase};
 use program::address::{Source, UseSource};
-use program::proxy::{Proxy, Reuse};
+use program::proxy::{Mode, Proxy, Reuse};
 use program::server::{PortMap, Server};
 use rt::{Addr, ConnectOptions, Socket, Timer};
 
@@ -67,7 +67,9 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
     let worker = stream.worker.clone();
     let index = stream.backend_index();
     let proxy = worker.shared.program.proxy(index);
+    // Without `conn-failure` in `retry-on` nothing is tried again here.
     let retries = stream.txn.overrides.retries.unwrap_or(proxy.retries);
+    let retries = if proxy.mode == Mode::Http && !proxy.retry_on.conn_failure { 0 } else { retries };
     if proxy.dispatch.is_some() || (proxy.options.transparent && proxy.servers.is_empty()) {
         return without_server(stream, proxy, retries).await;
     }

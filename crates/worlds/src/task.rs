@@ -46,8 +46,9 @@ impl<T> Job<T> {
     }
 }
 
-/// Waits for all.
+/// Waits for all, which run at the same time.
 pub async fn all<T>(jobs: impl IntoIterator<Item = Job<T>>) -> Vec<T> {
+    let jobs: Vec<_> = jobs.into_iter().collect();
     let mut values = Vec::new();
     for job in jobs {
         values.push(job.join().await);
