@@ -200,6 +200,8 @@ pub async fn server(stream: &mut Stream<'_>, wish: &Wish) -> Result<Place, NoSer
 async fn wait(stream: &mut Stream<'_>, backend: u32, server: Option<u32>) -> Result<Place, Refused> {
     let worker = stream.worker.clone();
     let proxy = worker.shared.program.proxy(backend);
+    // The log names the server whose queue it was, though the request never gets there.
+    stream.txn.server = server;
     let timeout = stream.txn.overrides.queue.or(proxy.timeouts.queue).or(proxy.timeouts.connect);
     let d = &stream.txn.decisions;
     let priority = Priority { class: d.priority_class.into(), offset: d.priority_offset };
@@ -217,9 +219,10 @@ async fn wait(stream: &mut Stream<'_>, backend: u32, server: Option<u32>) -> Res
 /// What is logged and answered when no server could be assigned: cause, phase and status.
 pub fn explain(why: NoServer) -> (Cause, Phase, u16) {
     match why {
-        NoServer::None | NoServer::Refused(Refused::Redistributed | Refused::Full) => {
+        NoServer::None | NoServer::Refused(Refused::Redistributed) => {
             (Cause::ServerAbort, Phase::Connect, 503)
         }
+        NoServer::Refused(Refused::Full) => (Cause::ServerAbort, Phase::Queue, 503),
         NoServer::Refused(Refused::TimedOut) => (Cause::ServerTimeout, Phase::Queue, 503),
         NoServer::Refused(Refused::Aborted) => (Cause::ClientAbort, Phase::Queue, 400),
     }

@@ -44,6 +44,8 @@ pub struct Half {
     /// Of the bytes passed on, those that went through a pipe.
     pub spliced: u64,
     pipe: Option<Pipe>,
+    /// What was passed on, for another attempt (`retry-on`); `None` if that isn't wanted, or it was too much.
+    pub kept: Option<Vec<u8>>,
 }
 
 /// With fewer bytes to come than this, a buffer is cheaper than a pipe.
@@ -89,6 +91,7 @@ impl Half {
             splice: false,
             spliced: 0,
             pipe: None,
+            kept: None,
         }
     }
 
@@ -204,6 +207,7 @@ impl Half {
             return;
         }
         if let Some(b) = buf {
+            self.keep(&b.filled()[..n]);
             b.consume(n);
         }
         match &mut self.framing {
@@ -213,6 +217,17 @@ impl Half {
             }
             Framing::Chunked(_) => self.scanned -= n,
             Framing::Close => {}
+        }
+    }
+
+    /// Keeps bytes for another attempt, as long as they fit a buffer.
+    fn keep(&mut self, bytes: &[u8]) {
+        if let Some(kept) = &mut self.kept {
+            if kept.len() + bytes.len() > rt::bufsize() {
+                self.kept = None;
+            } else {
+                kept.extend_from_slice(bytes);
+            }
         }
     }
 

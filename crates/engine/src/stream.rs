@@ -79,8 +79,6 @@ pub struct Http {
     pub response_body: Body,
     /// The whole request has been received.
     pub body_received: bool,
-    /// Bytes of the request's body went to a server: it can't be sent again.
-    pub body_used: bool,
 }
 
 impl<'c> Stream<'c> {
@@ -108,7 +106,6 @@ impl<'c> Stream<'c> {
                 request_body: Body::None,
                 response_body: Body::None,
                 body_received: true,
-                body_used: false,
             },
             upload: Half::new(Framing::Length(0)),
             server_timer: Timer::new(),

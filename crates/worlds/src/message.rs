@@ -204,7 +204,8 @@ mod tests {
 
     #[test]
     fn a_message_is_whole_only_with_its_last_byte() {
-        let chunks = [&b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"[..], &chunked(b"abcdef", 4)].concat();
+        let chunks =
+            [&b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"[..], &chunked(b"abcdef", 4)].concat();
         for bytes in [response(200, b"abcdef"), chunks] {
             for n in 0..bytes.len() {
                 assert!(matches!(scan(&bytes[..n], never).unwrap(), Scan::Partial(_)), "{n}");

@@ -1,8 +1,8 @@
 //! From the text of a configuration to what a worker runs.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 
 use engine::Shared;
 use lang::Registry;

@@ -52,7 +52,10 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     let client_limit = stream.txn.overrides.client.or(stream.frontend().timeouts.client);
     stream.server_timer.set_after(server_limit);
     stream.client.timer.set_after(client_limit);
-    stream.upload.splice = splices(stream, stream.frontend(), back, true);
+    if back.retry_on.needs_request() && stream.upload.sent == 0 {
+        stream.upload.kept.get_or_insert_default();
+    }
+    stream.upload.splice = splices(stream, stream.frontend(), back, true) && stream.upload.kept.is_none();
     let mut write_failed = false;
     let mut told = false;
     loop {
@@ -104,7 +107,6 @@ fn upload(
     let moved = half.poll(cx, &client.socket, &mut client.buf, &mut stream.to_server, &up.socket);
     if half.moved {
         half.moved = false;
-        stream.http.body_used = half.sent > 0;
         client.timer.set_after(client_limit);
         stream.server_timer.set_after(server_limit);
     }
@@ -317,8 +319,9 @@ fn capture(stream: &Stream<'_>, e: &ParseError) {
 /// Whether the request can be sent once more.
 fn may_retry(stream: &Stream<'_>, back: &Proxy) -> bool {
     let retries = stream.txn.overrides.retries.unwrap_or(back.retries);
-    let whole = matches!(stream.http.request_body, Body::None) || !stream.http.body_used;
-    whole && stream.txn.retries < retries && !stream.txn.decisions.no_l7_retry
+    let waiting = stream.client.buf.as_ref().map_or(0, Buf::len);
+    let fits = stream.upload.kept.as_ref().is_some_and(|k| k.len() + waiting <= rt::bufsize());
+    fits && stream.txn.retries < retries && !stream.txn.decisions.no_l7_retry
 }
 
 /// Gets ready for another attempt after `retry-on` applied.
@@ -326,10 +329,31 @@ pub async fn prepare_retry(stream: &mut Stream<'_>, wish: &mut Wish) -> bool {
     let server = stream.txn.server;
     stream.upstream = None;
     stream.to_server = None;
+    rewind(stream);
     stream.txn.res.clear();
     stream.txn.has_res = false;
     connect::count_l7_retry(stream, server, wish);
     true
+}
+
+/// Puts what was sent of the request's body back before the rest of it.
+fn rewind(stream: &mut Stream<'_>) {
+    let kept = stream.upload.kept.take().unwrap_or_default();
+    let body = stream.http.request_body;
+    let mut again = Half::new(body.framing());
+    (again.received, again.sent) = (stream.upload.received, stream.upload.sent);
+    again.kept = Some(Vec::new());
+    stream.upload = again;
+    stream.http.body_received = matches!(body, Body::None);
+    if kept.is_empty() {
+        return;
+    }
+    let mut whole = Buf::new();
+    whole.push(&kept);
+    if let Some(rest) = &stream.client.buf {
+        whole.push(rest.filled());
+    }
+    stream.client.buf = Some(whole);
 }
 
 /// Sends the staged response head and the body behind it, and what remains of the request's body.

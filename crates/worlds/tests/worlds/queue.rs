@@ -180,7 +180,8 @@ fn a_queue_survives_everything() {
             spawn(async move {
                 rt::sleep(Duration::from_millis(rt::random() % 300)).await;
                 let Ok(mut client) = worlds::Peer::connect(&worlds::addr(FRONT)).await else { return };
-                if client.send(&get(&format!("/{id}/2000"))).await.is_err() || rt::random().is_multiple_of(4) {
+                if client.send(&get(&format!("/{id}/2000"))).await.is_err() || rt::random().is_multiple_of(4)
+                {
                     return;
                 }
                 let answer = client.response().await;

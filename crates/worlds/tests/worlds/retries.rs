@@ -214,10 +214,14 @@ fn a_client_that_resets_while_it_is_retried_ends_it() {
 
 #[test]
 fn retry_on_none_fails_at_once() {
-    explore("listen p\n bind 127.0.0.1:80\n retry-on none\n server s 127.0.1.1:80", CALM, |stage| async move {
-        let mut client = stage.client(FRONT).await;
-        assert_eq!(client.ask(&get("/")).await.status(), 503);
-        let line = stage.line().await;
-        assert_eq!((&*line.term, &*line.retries), ("SC--", "0"));
-    });
+    explore(
+        "listen p\n bind 127.0.0.1:80\n retry-on none\n server s 127.0.1.1:80",
+        CALM,
+        |stage| async move {
+            let mut client = stage.client(FRONT).await;
+            assert_eq!(client.ask(&get("/")).await.status(), 503);
+            let line = stage.line().await;
+            assert_eq!((&*line.term, &*line.retries), ("SC--", "0"));
+        },
+    );
 }

@@ -87,7 +87,11 @@ fn a_server_that_closes_at_the_same_moment_harms_no_first_request() {
             spawn(async move {
                 let mut client = stage.client(FRONT).await;
                 let first = client.ask(&get("/")).await;
-                assert_eq!((first.status(), &*first.body), (200, &b"once"[..]), "a first request never fails");
+                assert_eq!(
+                    (first.status(), &*first.body),
+                    (200, &b"once"[..]),
+                    "a first request never fails"
+                );
                 // The second may meet the closing: a browser repeats what was lost on a kept connection without
                 // a word; anything else must be an answer.
                 let second = client.ask(&get("/")).await;
@@ -144,7 +148,8 @@ fn bytes_behind_a_response_belong_to_nobody() {
 
 #[test]
 fn idle_connections_grow_old_and_go() {
-    let config = "listen p\n bind 127.0.0.1:80\n http-reuse always\n server s 127.0.1.1:80 pool-purge-delay 5s";
+    let config =
+        "listen p\n bind 127.0.0.1:80\n http-reuse always\n server s 127.0.1.1:80 pool-purge-delay 5s";
     explore(config, &[Climate::Quiet], |stage| async move {
         stage.origin(S);
         let jobs = (0..8).map(|id| {
