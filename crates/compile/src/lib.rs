@@ -24,7 +24,7 @@ mod sections;
 mod server;
 mod statement;
 mod units;
-pub mod users;
+mod users;
 
 use std::sync::Arc;
 

@@ -92,9 +92,16 @@ pub(crate) fn line(s: &mut Statement<'_>, log: &mut LogDraft, in_global: bool) -
 fn target(s: &mut Statement<'_>) -> Step<TargetDraft> {
     const EXPECTS: &str = "log : expects <address> and <facility>  as arguments";
     let Some(place) = s.next().filter(|_| s.args.peek().is_some()) else { return Err(s.fail(EXPECTS)) };
-    let sink = sink(s, place)?;
-    let mut out =
-        TargetDraft { sink, format: None, len: 1024, facility: 0, max_level: 7, min_level: 0, sample: None };
+    let unknown = SinkDraft::Known(Sink::Fd(-1));
+    let mut out = TargetDraft {
+        sink: unknown,
+        format: None,
+        len: 1024,
+        facility: 0,
+        max_level: 7,
+        min_level: 0,
+        sample: None,
+    };
     loop {
         match s.peek() {
             "len" => out.len = length(s)?,
@@ -119,6 +126,7 @@ fn target(s: &mut Statement<'_>) -> Step<TargetDraft> {
         out.min_level = index(LEVELS, level)
             .ok_or_else(|| s.fail(format!("log : unknown optional minimum log level '{level}'")))?;
     }
+    out.sink = sink(s, place)?;
     match s.next() {
         Some(extra) => Err(s.fail(format!("log : cannot handle unexpected argument '{extra}'."))),
         None => Ok(out),

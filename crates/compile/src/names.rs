@@ -20,7 +20,7 @@ use program::vars::VarNames;
 use syntax::Environment;
 
 use crate::statement::LineRef;
-use crate::users::Users;
+use lang::fetch::Userlist;
 
 /// A proxy as rules may name it.
 pub(crate) struct Declared {
@@ -37,7 +37,7 @@ pub(crate) struct Memory {
     pub vars: VarNames,
     pub patterns: Catalog,
     pub http_errors: HashMap<Box<str>, BTreeMap<u16, Arc<[u8]>>>,
-    pub users: HashMap<Box<str>, Arc<Users>>,
+    pub users: HashMap<Box<str>, Arc<Userlist>>,
     pub environment: Environment,
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use lang::Registry;
+use lang::fetch::Userlist;
 use program::log::{Format, Ring};
 use syntax::{Diagnostics, Section, Sources, Tree, Word};
 
@@ -11,14 +12,14 @@ use crate::draft::{Draft, Kind};
 use crate::global::{self, GlobalDraft};
 use crate::proxy;
 use crate::statement::{LineRef, Statement, Step, Surroundings};
-use crate::users::{self, Users};
+use crate::users;
 
 /// Everything that the first pass found.
 pub(crate) struct Drafts {
     pub global: GlobalDraft,
     pub proxies: Vec<Draft>,
     pub http_errors: HashMap<Box<str>, BTreeMap<u16, Arc<[u8]>>>,
-    pub users: HashMap<Box<str>, Arc<Users>>,
+    pub users: HashMap<Box<str>, Arc<Userlist>>,
     pub rings: Vec<Ring>,
 }
 

@@ -1,27 +1,15 @@
 //! `userlist` sections (manual, section 12.1): users, groups and passwords for `http_auth`.
 
-use std::collections::HashMap;
-
+use lang::fetch::{Password, User, Userlist};
 use syntax::{Diagnostics, Section, Word};
 
 use crate::statement::{LineRef, Statement, Step, Surroundings};
 
-/// A user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct User {
-    /// The password: as it is, or as `crypt(3)` has it.
-    pub password: Box<str>,
-    /// It is in clear (`insecure-password`).
-    pub clear: bool,
-    /// The groups the user is in.
-    pub groups: Vec<Box<str>>,
-}
-
-/// The users of one list by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Users {
-    /// By name.
-    pub users: HashMap<Box<str>, User>,
+/// The list while it is read: groups name users and users name groups.
+#[derive(Default)]
+struct Draft {
+    users: Vec<(Box<[u8]>, Option<Password>, Vec<Box<[u8]>>)>,
+    groups: Vec<(Box<[u8]>, Vec<Box<[u8]>>)>,
 }
 
 /// Reads one section.
@@ -30,53 +18,61 @@ pub(crate) fn section(
     index: u32,
     around: &Surroundings<'_>,
     notes: &mut Diagnostics,
-) -> Users {
-    let mut out = Users::default();
-    let mut groups: Vec<(Box<str>, Vec<Box<str>>)> = Vec::new();
+) -> Userlist {
+    let mut draft = Draft::default();
     for (number, line) in section.lines.iter().enumerate() {
         let at = LineRef { section: index, line: u32::try_from(number).unwrap_or(u32::MAX) };
         let args = line.cursor();
         let mut s = Statement { line, at, args, notes, around, section: "userlist" };
         let result = match s.keyword() {
-            "user" => user(&mut s, &mut out),
-            "group" => group(&mut s, &mut groups),
+            "user" => user(&mut s, &mut draft),
+            "group" => group(&mut s, &mut draft),
             other => Err(s.fail(format!("unknown keyword '{other}' in 'userlist' section"))),
         };
         if let Err(diagnostic) = result {
             notes.push(diagnostic);
         }
     }
-    for (name, members) in groups {
+    for (group, members) in &draft.groups {
         for member in members {
-            match out.users.get_mut(&member) {
-                Some(user) => user.groups.push(name.clone()),
-                None => notes.alert(
-                    section.span(),
-                    format!(
-                        "userlist '{}': no such user '{member}' specified in group '{name}'",
-                        section.name()
-                    ),
-                ),
+            match draft.users.iter_mut().find(|(name, ..)| name == member) {
+                Some((.., groups)) => groups.push(group.clone()),
+                None => notes.alert(section.span(), missing(section, "user", member, "group", group)),
             }
         }
     }
-    out
+    for (user, _, groups) in &draft.users {
+        for group in groups.iter().filter(|g| !draft.groups.iter().any(|(name, _)| name == *g)) {
+            notes.alert(section.span(), missing(section, "group", group, "user", user));
+        }
+    }
+    let users = draft.users.into_iter().map(|(name, password, groups)| User {
+        name,
+        password,
+        groups: groups.into(),
+    });
+    Userlist { name: section.name().into(), users: users.collect() }
 }
 
-fn user(s: &mut Statement<'_>, out: &mut Users) -> Step {
+fn missing(section: &Section, what: &str, name: &[u8], by: &str, owner: &[u8]) -> String {
+    let (name, owner) = (String::from_utf8_lossy(name), String::from_utf8_lossy(owner));
+    format!("userlist '{}': no such {what} '{name}' specified in {by} '{owner}'", section.name())
+}
+
+fn user(s: &mut Statement<'_>, out: &mut Draft) -> Step {
     let name = s.word("'user' expects <name> as arguments.")?;
-    if out.users.contains_key(name.text()) {
+    if out.users.iter().any(|(known, ..)| **known == *name.bytes()) {
         s.warn(format!("ignoring duplicated user '{name}' in userlist."));
         return Ok(());
     }
-    let mut user = User { password: "".into(), clear: false, groups: Vec::new() };
+    let (mut password, mut groups) = (None, Vec::new());
     while let Some(word) = s.next() {
         match word.text() {
-            kind @ ("password" | "insecure-password") => {
-                user.clear = kind == "insecure-password";
-                user.password = s.next().map_or("", Word::text).into();
+            "password" => password = Some(Password::Crypt(s.next().map_or("", Word::text).into())),
+            "insecure-password" => {
+                password = Some(Password::Plain(s.next().map_or(&b""[..], Word::bytes).into()))
             }
-            "groups" => user.groups = names(s),
+            "groups" => groups = names(s),
             other => {
                 let text = format!(
                     "'user' only supports 'password', 'insecure-password' and 'groups' options (got '{other}')."
@@ -85,22 +81,22 @@ fn user(s: &mut Statement<'_>, out: &mut Users) -> Step {
             }
         }
     }
-    out.users.insert(name.text().into(), user);
+    out.users.push((name.bytes().into(), password, groups));
     Ok(())
 }
 
-fn group(s: &mut Statement<'_>, groups: &mut Vec<(Box<str>, Vec<Box<str>>)>) -> Step {
+fn group(s: &mut Statement<'_>, out: &mut Draft) -> Step {
     let name = s.word("'group' expects <name> as arguments.")?;
     let members = match s.next().map_or("", Word::text) {
         "" => Vec::new(),
         "users" => names(s),
         _ => return Err(s.fail("'group' only supports 'users' option.")),
     };
-    groups.push((name.text().into(), members));
+    out.groups.push((name.bytes().into(), members));
     Ok(())
 }
 
-fn names(s: &mut Statement<'_>) -> Vec<Box<str>> {
-    let list = s.next().map_or("", Word::text);
-    list.split(',').filter(|n| !n.is_empty()).map(Into::into).collect()
+fn names(s: &mut Statement<'_>) -> Vec<Box<[u8]>> {
+    let list = s.next().map_or(&b""[..], Word::bytes);
+    list.split(|b| *b == b',').filter(|n| !n.is_empty()).map(Into::into).collect()
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::vars::VarRef;
+
 use crate::listener::Bind;
 use crate::log::Target;
 
@@ -95,8 +97,18 @@ pub struct Global {
     pub err_codes: StatusSet,
     /// See `err_codes`.
     pub fail_codes: StatusSet,
+    /// `set-var`, `set-var-fmt`: variables of the process, set once when it starts, in order.
+    pub set_vars: Vec<(VarRef, SetVar)>,
     /// `tune.*`.
     pub tune: Tune,
+}
+
+/// Where the value of a variable of the process comes from.
+pub enum SetVar {
+    /// An expression over constants.
+    Expr(lang::Expr),
+    /// A format.
+    Format(lang::LogFormat),
 }
 
 /// Parts that were switched off.

@@ -14,7 +14,7 @@ pub(super) fn whole(drafts: &[Draft], proxies: &mut [Proxy], global: &Global, no
             continue;
         }
         timeouts(draft, notes);
-        http_only(draft, notes);
+        state_file(draft, global, notes);
         if draft.kind == Kind::Frontend && draft.binds.is_empty() {
             let text = format!(
                 "{} has no 'bind' directive. Please declare it as a backend if this was intended.",
@@ -64,6 +64,18 @@ fn fullconn(proxies: &mut [Proxy]) {
     }
 }
 
+/// The state of servers is asked from a file that nobody named.
+fn state_file(p: &Draft, global: &Global, notes: &mut Diagnostics) {
+    let wanted = p.load_state == Some(program::proxy::LoadState::Global);
+    if wanted && p.kind.is_back() && global.server_state_file.is_none() {
+        let text = format!(
+            "backend '{}' configured to load server state file from global section 'server-state-file' directive. Unfortunately, 'server-state-file' is not set!",
+            p.name
+        );
+        notes.push(remark(p.span, text));
+    }
+}
+
 fn timeouts(p: &Draft, notes: &mut Diagnostics) {
     let t = &p.timeouts;
     let front = p.kind.is_front() && !p.binds.is_empty() && t.client.is_none();
@@ -79,8 +91,8 @@ fn timeouts(p: &Draft, notes: &mut Diagnostics) {
 }
 
 /// Settings that mean nothing in TCP mode.
-fn http_only(p: &Draft, notes: &mut Diagnostics) {
-    if p.mode == Mode::Http {
+pub(super) fn http_only(p: &Draft, notes: &mut Diagnostics) {
+    if p.mode == Mode::Http || p.disabled {
         return;
     }
     let label = p.label();

@@ -89,7 +89,10 @@ impl Assembly<'_> {
             Ok(format) => Some(format),
             Err(fault) => {
                 let at = self.ground.place(word.span());
-                let text = format!("Parsing [{at}]: failed to parse {keyword} : {}", fault.text);
+                let text = format!(
+                    "Parsing [{at}]: failed to parse {keyword} : {}.",
+                    fault.text.trim_end_matches('.')
+                );
                 let diagnostic = Diagnostic::alert(word.span(), text).styled(Style::Bare);
                 notes.push(Diagnostic { help: fault.help, ..diagnostic });
                 None

@@ -1,11 +1,15 @@
 //! The `global` section, finished: what was not said is computed.
 
+use lang::{Expr, LogFormat, Words};
+use model::vars::VarRef;
+use program::global::SetVar;
 use program::proxy::Proxy;
 use program::{Bind, Global};
 use syntax::{Diagnostic, Diagnostics, Level};
 
 use super::Assembly;
 use crate::global::GlobalDraft;
+use crate::statement::LineRef;
 
 /// Descriptors that the process needs besides connections: its own, and some for every thread.
 const RESERVED: u64 = 20;
@@ -13,7 +17,13 @@ const PER_THREAD: u64 = 3;
 
 impl Assembly<'_> {
     /// Settings of the process.
-    pub(super) fn global(&mut self, g: GlobalDraft, proxies: &[Proxy], notes: &mut Diagnostics) -> Global {
+    pub(super) fn global(
+        &mut self,
+        g: GlobalDraft,
+        set_vars: Vec<(VarRef, SetVar)>,
+        proxies: &[Proxy],
+        notes: &mut Diagnostics,
+    ) -> Global {
         let threads = self.ground.world.workers as u32;
         let cli = self.cli(&g);
         let listeners = proxies.iter().map(|p| p.binds.len()).sum::<usize>() + cli.len();
@@ -78,8 +88,41 @@ impl Assembly<'_> {
             h1_keep_insecure_te: g.h1_keep_insecure_te,
             err_codes: g.err_codes,
             fail_codes: g.fail_codes,
+            set_vars,
             tune,
         }
+    }
+
+    /// `set-var` and `set-var-fmt`: evaluated once, when the process starts.
+    pub(super) fn set_vars(&mut self, lines: &[LineRef], notes: &mut Diagnostics) -> Vec<(VarRef, SetVar)> {
+        let registry = self.ground.registry;
+        let mut out = Vec::new();
+        for at in lines {
+            let Some(line) = self.ground.line(*at) else { continue };
+            let list: Vec<&[u8]> = line.args().iter().map(|w| w.bytes()).collect();
+            let [name, value, ..] = list.as_slice() else { continue };
+            let mut names = self.names_of_global();
+            let place = lang::places::Place::Config;
+            let var = lang::Names::variable(&mut names, &String::from_utf8_lossy(name));
+            let parsed = var.and_then(|var| {
+                let value = if line.keyword() == "set-var" {
+                    let mut words = Words::new(&list);
+                    words.take();
+                    SetVar::Expr(Expr::parse(&mut words, place, registry, &mut names)?)
+                } else {
+                    SetVar::Format(LogFormat::parse(value, place, registry, &mut names)?)
+                };
+                Ok((var, value))
+            });
+            match parsed {
+                Ok(pair) => out.push(pair),
+                Err(fault) => {
+                    let text = fault.text.clone();
+                    notes.push(Diagnostic { text, ..super::complaint(fault, line, 1) });
+                }
+            }
+        }
+        out
     }
 
     fn cli(&self, g: &GlobalDraft) -> Vec<Bind> {

@@ -25,6 +25,9 @@ const HEALTHY: (u16, u16) = (200, 399);
 impl Assembly<'_> {
     /// The check that servers of a proxy run.
     pub(super) fn ruleset(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Arc<Ruleset> {
+        // Rules of the other kind are ignored, but not their errors.
+        let http = self.steps(index, p, "http-check", notes);
+        let tcp = self.steps(index, p, "tcp-check", notes);
         let mut set = Ruleset {
             disable_on_404: p.disable_on_404,
             send_state: p.send_state,
@@ -34,11 +37,10 @@ impl Assembly<'_> {
         match &p.check {
             CheckKind::Connect => {}
             CheckKind::Canned(steps) => set.steps = steps.iter().filter_map(canned).collect(),
-            CheckKind::Tcp => set.steps = self.steps(index, p, "tcp-check", notes),
+            CheckKind::Tcp => set.steps = tcp,
             CheckKind::Http { method, uri, version, tail } => {
-                let steps = self.steps(index, p, "http-check", notes);
                 let first = Request { method, uri: uri.as_deref(), version, tail };
-                set.steps = complete(steps, &first);
+                set.steps = complete(http, &first);
             }
         }
         self.unused_rules(p, notes);

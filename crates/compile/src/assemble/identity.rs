@@ -95,13 +95,14 @@ pub(super) fn fill<'i>(ids: impl Iterator<Item = &'i mut Option<u32>>) {
 pub(super) fn declare(proxies: &mut [Draft], ground: &Ground<'_>, notes: &mut Diagnostics) -> Vec<Declared> {
     let workers = ground.world.workers;
     let mut out = Vec::new();
+    let before = notes.count(Level::Alert);
     for p in proxies {
         let id = p.id.unwrap_or(0);
         let guid = p.guid.as_deref();
         let state = ground.world.proxy(&p.name, || Proxy::new(&p.name, id, guid, workers));
         let mut servers: Vec<Arc<Server>> = Vec::new();
         for draft in &p.servers {
-            let target = make::target(draft, p, notes);
+            let target = make::target(draft, p, ground, notes);
             servers.push(World::server(&state, &draft.name, || make::state(draft, p, target, workers)));
         }
         out.push(Declared {
@@ -111,6 +112,11 @@ pub(super) fn declare(proxies: &mut [Draft], ground: &Ground<'_>, notes: &mut Di
             is_back: p.kind.is_back(),
             servers,
         });
+    }
+    if notes.count(Level::Alert) > before {
+        notes.push(
+            Diagnostic::plain(Level::Alert, "Failed to initialize server(s) addr.").styled(Style::Bare),
+        );
     }
     out
 }

@@ -85,7 +85,8 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     for (index, draft) in proxies.iter().enumerate() {
         finished.push(assembly.proxy(index, draft, &proxies, threads, notes));
     }
-    let global = assembly.global(global, &finished, notes);
+    let set_vars = assembly.set_vars(&global.vars, notes);
+    let global = assembly.global(global, set_vars, &finished, notes);
     checks::whole(&proxies, &mut finished, &global, notes);
     let files = assembly.ground.sources.iter().map(|s| s.name().into()).collect();
     Some(Program {
@@ -118,8 +119,8 @@ impl Assembly<'_> {
         out
     }
 
-    /// The resolver of `global`.
-    fn resolver_of_global(&mut self) -> Resolver<'_> {
+    /// Names as `global` sees them.
+    fn names_of_global(&mut self) -> Resolver<'_> {
         Resolver {
             memory: &mut self.memory,
             registry: self.ground.registry,
@@ -143,11 +144,23 @@ pub(crate) fn complaint(fault: Fault, line: &Line, offset: usize) -> Diagnostic 
         Some(word) => word.span(),
         None => line.span(),
     };
-    let diagnostic = Diagnostic::alert(span, fault.text);
+    // HAProxy closes what its rule parsers say with a full stop, and leaves the blank out before lists of actions.
+    let stop = if fault.text.ends_with(['.', '\n']) { "" } else { "." };
+    let list = fault.text.starts_with('\'')
+        && fault.text.contains("' expects ")
+        && fault.text.contains(", but got '");
+    let diagnostic = Diagnostic::alert(span, format!("{}{stop}", fault.text));
+    let diagnostic = if list { diagnostic.styled(Style::Reading) } else { diagnostic };
     match fault.help {
         Some(help) => diagnostic.help(help),
         None => diagnostic,
     }
+}
+
+/// A remark of `lang` about a line.
+pub(crate) fn aside(text: String, line: &Line) -> Diagnostic {
+    let warning = Diagnostic::warning(line.span(), text);
+    if warning.text.starts_with("parsing acl") { warning.styled(Style::Plain) } else { warning }
 }
 
 /// A warning about a proxy as a whole, which HAProxy prints without a place.

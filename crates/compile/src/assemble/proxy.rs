@@ -25,6 +25,7 @@ impl Assembly<'_> {
         threads: u32,
         notes: &mut Diagnostics,
     ) -> Proxy {
+        super::checks::http_only(p, notes);
         let parsed = self.rules(index, p, notes);
         let check = self.ruleset(index, p, notes);
         let servers = self.servers(index, p, all, &check, notes);
@@ -246,10 +247,19 @@ impl Assembly<'_> {
                 Balance::RoundRobin
             }
             BalanceDraft::Hash(deferred) if p.kind.is_back() => {
-                match self.expression(index, deferred, p, Place::ChooseServer, notes) {
-                    Some(expr) => Balance::Hash(expr),
-                    None => Balance::RoundRobin,
+                let mut own = Diagnostics::new();
+                let expr = self.expression(index, deferred, p, Place::ChooseServer, &mut own);
+                for d in own {
+                    let word = self.ground.deferred(deferred).map_or("", |w| w.text());
+                    let at = self.ground.place(p.span);
+                    let text = format!(
+                        "{} [{at}]: failed to parse 'balance hash' expression '{word}' in : {}",
+                        p.label(),
+                        d.text
+                    );
+                    notes.push(Diagnostic { text, ..d }.styled(Style::Bare));
                 }
+                expr.map_or(Balance::RoundRobin, Balance::Hash)
             }
             BalanceDraft::Hash(_) => Balance::RoundRobin,
         }

@@ -7,7 +7,7 @@ use lang::places::Place;
 use lang::registry::{ActionPlace, Sets};
 use lang::{Acl, Condition, Fault, LogFormat, Rule, RuleSet, Words};
 use program::proxy::{Capture, Rules, Switch, SwitchTo, UseServer, UseServerTo};
-use syntax::{Diagnostic, Diagnostics, Level, Line};
+use syntax::{Diagnostics, Line};
 
 use super::{Assembly, complaint, refusal};
 use crate::draft::Draft;
@@ -53,7 +53,7 @@ impl<'g> Parse<'_, 'g, '_> {
         let list: Vec<&[u8]> = line.words().iter().skip(skip).map(|w| w.bytes()).collect();
         let result = parser(&mut Words::new(&list), self.registry, &mut self.names);
         for text in std::mem::take(&mut self.names.warnings) {
-            self.notes.push(Diagnostic::new(Level::Warning, line.span(), text));
+            self.notes.push(super::aside(text, line));
         }
         match result {
             Ok(value) => Some(value),
@@ -117,8 +117,18 @@ impl Parse<'_, '_, '_> {
 
     fn sets(&mut self, p: &Draft, places: &mut Vec<(u16, u32)>, out: &mut Parsed) {
         let mut lists: [Vec<Rule>; 7] = Default::default();
+        let mut ignored: Vec<&str> = Vec::new();
         for at in &p.rules {
             let Some(line) = self.line(*at) else { continue };
+            let keyword = line.keyword().text();
+            if p.mode == program::Mode::Tcp
+                && matches!(keyword, "http-request" | "http-response" | "http-after-response" | "redirect")
+            {
+                let set = if keyword == "redirect" { "http-request" } else { keyword };
+                if !ignored.contains(&set) {
+                    ignored.push(set);
+                }
+            }
             let Some((slot, skip, set, place)) = where_it_stands(line, p) else {
                 let word = line.words().get(1).map_or("", |w| w.text());
                 self.notes.alert(line.span(), format!("unknown rule set '{} {word}'", line.keyword()));
@@ -126,11 +136,18 @@ impl Parse<'_, '_, '_> {
             };
             let number = place_of(line, places);
             let action_place = ActionPlace { set, place };
-            let rule =
-                self.run(line, skip, |w, reg, names| Rule::parse(w, &action_place, number, reg, names));
+            let short = line.keyword() == "redirect";
+            let rule = self.run(line, skip, |w, reg, names| {
+                let rule = Rule::parse(w, &action_place, number, reg, names);
+                rule.map_err(|f| if short { of_redirect(f) } else { f })
+            });
             if let (Some(rule), Some(list)) = (rule, lists.get_mut(slot)) {
                 list.push(rule);
             }
+        }
+        for set in ignored {
+            let text = format!("'{set}' rules ignored for {} as they require HTTP mode.", p.label());
+            self.notes.push(super::remark(p.span, text));
         }
         let [connection, session, content, response, request, answer, after] = lists;
         out.rules = Rules {
@@ -230,6 +247,16 @@ impl Parse<'_, '_, '_> {
             out.stats_admin.extend(condition.map(Arc::new));
         }
     }
+}
+
+/// A `redirect` line is parsed as the action it stands for, but named as it was written.
+fn of_redirect(fault: Fault) -> Fault {
+    let text = fault.text.replace("'http-request redirect' rule", "redirect rule");
+    let text = match text.split_once("an 'http-request redirect' condition : ") {
+        Some((_, why)) => format!("error detected while parsing redirect rule : error in condition: {why}"),
+        None => text,
+    };
+    Fault { text, ..fault }
 }
 
 /// The number of a new rule: its place in the configuration.

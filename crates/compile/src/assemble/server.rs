@@ -11,7 +11,7 @@ use program::server::{PortMap, SendProxy};
 use syntax::addr::{Host, Ports};
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 
-use super::{Assembly, refusal, remark};
+use super::{Assembly, Ground, refusal, remark};
 use crate::draft::Draft;
 use crate::resolve;
 use crate::server::{InitAddr, InitState, ServerDraft, Where};
@@ -25,7 +25,7 @@ pub(super) struct Found {
 }
 
 /// The address of a server.
-pub(super) fn target(server: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Found {
+pub(super) fn target(server: &ServerDraft, p: &Draft, ground: &Ground<'_>, notes: &mut Diagnostics) -> Found {
     let (host, port) = match &server.place {
         Where::Nowhere => return Found { target: Target::None, unresolved: false, fqdn: None },
         Where::Unix(target) => return Found { target: target.clone(), unresolved: false, fqdn: None },
@@ -58,24 +58,28 @@ pub(super) fn target(server: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -
             InitAddr::Ip(ip) => return Found { target: inet(*ip), unresolved: false, fqdn },
             InitAddr::None => {
                 if methods.contains(&InitAddr::Libc) {
-                    notes.push(unresolved(server, p, Level::Notice, ", disabling server"));
+                    notes.push(unresolved(server, p, ground, Level::Notice, ", disabling server"));
                 }
                 return Found { target: Target::None, unresolved: true, fqdn };
             }
         }
     }
-    notes.push(unresolved(server, p, Level::Alert, ""));
+    notes.push(unresolved(server, p, ground, Level::Alert, ""));
     Found { target: Target::None, unresolved: true, fqdn }
 }
 
-fn unresolved(server: &ServerDraft, p: &Draft, level: Level, tail: &str) -> Diagnostic {
-    let word = if server.template { "server-template" } else { "server" };
+fn unresolved(server: &ServerDraft, p: &Draft, ground: &Ground<'_>, level: Level, tail: &str) -> Diagnostic {
+    let (word, label) = match &server.template {
+        Some(prefix) => ("server-template", prefix),
+        None => ("server", &server.name),
+    };
     let name = match &server.place {
         Where::Inet { host: Host::Name(name, _), .. } => name.as_str(),
         _ => "",
     };
-    let text = format!("'{word} {}/{}' : could not resolve address '{name}'{tail}.", p.name, server.name);
-    Diagnostic::new(level, server.span, text).styled(Style::Bracket)
+    let at = ground.place(server.span);
+    let text = format!("[{at}] : '{word} {}/{label}' : could not resolve address '{name}'{tail}.", p.name);
+    Diagnostic::new(level, server.span, text).styled(Style::Bare)
 }
 
 /// A server that the world does not have yet.
@@ -162,7 +166,7 @@ impl Assembly<'_> {
                 slowstart: server.slowstart,
                 check: check(server, p, place.map(|(_, ports)| ports), ruleset, notes),
                 agent: agent(server, p, notes),
-                track: track(server, p, all, notes),
+                track: track(server, p, all, &self.ground, notes),
                 observe: server
                     .observe
                     .filter(|o| *o == program::server::Observe::Layer4 || p.mode == Mode::Http),
@@ -302,11 +306,17 @@ fn agent(server: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Option<Age
     })
 }
 
-fn track(server: &ServerDraft, p: &Draft, all: &[Draft], notes: &mut Diagnostics) -> Option<(u32, u32)> {
+fn track(
+    server: &ServerDraft,
+    p: &Draft,
+    all: &[Draft],
+    ground: &Ground<'_>,
+    notes: &mut Diagnostics,
+) -> Option<(u32, u32)> {
     let named = server.track.as_ref()?;
-    let label = format!("'server {}/{}'", p.name, server.name);
+    let label = format!("[{}] : 'server {}/{}'", ground.place(server.span), p.name, server.name);
     let mut fail = |text: String| {
-        notes.push(Diagnostic::alert(named.span, format!("{label} : {text}")).styled(Style::Bracket));
+        notes.push(Diagnostic::alert(named.span, format!("{label} : {text}")).styled(Style::Bare));
         None
     };
     let (proxy, name) = named.name.split_once('/').unwrap_or((&p.name, &named.name));

@@ -438,7 +438,12 @@ fn merge(
 
 fn unix_bind(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
     while let Some(word) = s.next() {
+        const ONLY: &str =
+            "'unix-bind' only supports the 'prefix', 'mode', 'uid', 'gid', 'user' and 'group' options.";
         let name = word.text();
+        if !["prefix", "mode", "uid", "gid", "user", "group"].contains(&name) {
+            return Err(s.fail(ONLY));
+        }
         let value = s.word(format!("'unix-bind {name}' expects an argument"))?;
         let unknown = |kind: &str| s.fail(format!("'unix-bind {name}' : unknown {kind} '{value}'"));
         match name {
@@ -453,10 +458,7 @@ fn unix_bind(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
             "gid" => g.unix_bind.gid = Some(clamp(units::lenient(value.text()))),
             "user" => g.unix_bind.uid = Some(resolve::user(value.text()).ok_or_else(|| unknown("user"))?),
             "group" => g.unix_bind.gid = Some(resolve::group(value.text()).ok_or_else(|| unknown("group"))?),
-            _ => {
-                let text = "'unix-bind' only supports the 'prefix', 'mode', 'uid', 'gid', 'user' and 'group' options.";
-                return Err(s.fail_at(word.span(), text));
-            }
+            _ => {}
         }
     }
     Ok(())

@@ -19,7 +19,7 @@ pub(crate) mod timeout;
 use crate::draft::{Draft, Kind};
 use crate::global::refuse_modifier;
 use crate::keyword::{Keyword, Places, find};
-use crate::statement::{Statement, Step};
+use crate::statement::{Statement, Step, tight};
 
 /// All tables.
 pub(crate) const TABLES: &[&[Keyword<Draft>]] = &[
@@ -71,9 +71,11 @@ pub(crate) fn placed(s: &mut Statement<'_>, p: &Draft, name: &str, places: Place
                 return Ok(true);
             }
             let kind = if places.has(Places::NAMED) { "anonymous 'defaults'" } else { "'defaults'" };
-            return Err(
-                s.fail_at(s.line.keyword().span(), format!("'{name}' not allowed in {kind} section."))
-            );
+            let sub = s.line.args().first().map_or("", |w| w.text());
+            let name = if name == "capture" { format!("capture {sub}") } else { name.to_owned() };
+            let text = format!("'{name}' not allowed in {kind} section.");
+            let refusal = s.fail_at(s.line.keyword().span(), text);
+            return Err(if matches!(&*name, "description" | "id") { tight(refusal) } else { refusal });
         }
         Kind::Frontend => (Places::FRONTEND, "backend"),
         Kind::Listen => (Places::LISTEN, "frontend"),

@@ -287,8 +287,8 @@ fn with_arguments(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
         "forwardfor" => address_header(s, "forwardfor", b"X-Forwarded-For").map(|h| p.forwardfor = Some(h)),
         "originalto" => address_header(s, "originalto", b"X-Original-To").map(|h| p.originalto = Some(h)),
         "forwarded" => {
+            forwarded_words(s)?;
             p.forwarded = (!s.off()).then_some(ForwardedDraft { at: s.at });
-            s.args.eat_rest();
             Ok(())
         }
         "httplog" => log_format(s, p, name, Style::Http, Style::Clf),
@@ -390,6 +390,22 @@ fn restrict(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         }
     };
     s.end_of_option()
+}
+
+/// The words of `option forwarded`; expressions are parsed once all names are known.
+fn forwarded_words(s: &mut Statement<'_>) -> Step {
+    while let Some(word) = s.next() {
+        match word.text() {
+            "proto" | "host" | "by" | "by_port" | "for" | "for_port" => {}
+            name @ ("host-expr" | "by-expr" | "by_port-expr" | "for-expr" | "for_port-expr") => {
+                s.word(format!("'option forwarded {name}' expects an expression as argument."))?;
+            }
+            _ => {
+                return Err(s.fail("'option forwarded' only supports optional values: 'proto', 'host', 'host-expr', 'by', 'by-expr', 'by_port', 'by_port-expr', 'for', 'for-expr', 'for_port' and 'for_port-expr'."));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `option forwardfor` and `option originalto`.

@@ -361,7 +361,7 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
         |v, s, _| {
             let word = s.word("'pool-purge-delay' expects <value> as argument")?;
             let ms = s.millis(word, "pool-purge-delay", |c| {
-                format!("unexpected character '{c}' in argument to <pool-purge-delay>")
+                format!("unexpected character '{c}' in argument to <pool-purge-delay>.")
             })?;
             v.pool_purge_delay = Duration::from_millis(ms);
             Ok(())

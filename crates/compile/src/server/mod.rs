@@ -103,8 +103,8 @@ pub(crate) struct ServerDraft {
     pub hash_key: HashKey,
     pub init_addr: Vec<InitAddr>,
     pub init_state: InitState,
-    /// It came from a template, with this label in messages.
-    pub template: bool,
+    /// The first of a template, whose prefix names it in messages.
+    pub template: Option<Box<str>>,
 }
 
 /// `init-state`: the state before the first check.
@@ -171,7 +171,7 @@ impl Default for ServerDraft {
             hash_key: HashKey::Id,
             init_addr: Vec::new(),
             init_state: InitState::Up,
-            template: false,
+            template: None,
         }
     }
 }
@@ -242,14 +242,17 @@ pub(crate) fn template(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     words(s, &mut first, p, &label, false)?;
     for number in from..=to {
         let id = first.id.map(|id| id.saturating_add(number - from));
-        p.servers.push(ServerDraft {
-            name: format!("{prefix}{number}").into(),
-            id,
-            template: number == from,
-            ..first.clone()
-        });
+        let template = (number == from).then(|| prefix.text().into());
+        let name = format!("{prefix}{number}").into();
+        p.servers.push(ServerDraft { name, id, template, ..first.clone() });
     }
     Ok(())
+}
+
+/// What is wrong with a word, with the server's name in front and a full stop behind, as HAProxy has it.
+fn closed(d: Diagnostic, before: &str) -> Diagnostic {
+    let stop = if d.text.ends_with('!') { "" } else { "." };
+    Diagnostic { text: format!("{before}{}{stop}", d.text), ..d }
 }
 
 fn valid(c: char) -> bool {
@@ -262,8 +265,14 @@ fn allowed(s: &Statement<'_>, p: &Draft) -> Step {
         return Err(bracket(s.fail(text)));
     }
     if !p.kind.is_back() {
-        let text = format!("'{}' not allowed because {} has no backend capability.", s.keyword(), p.label());
-        return Err(s.fail(text));
+        let span = s.line.keyword().span();
+        let at = format!("{}:{}", s.around.sources.name(span.file), span.line);
+        let label = p.label();
+        let text = format!(
+            "parsing [{at}] : '{}' not allowed because {label} has no backend capability.",
+            s.keyword()
+        );
+        return Err(bracket(s.fail_at(span, text)));
     }
     Ok(())
 }
@@ -314,7 +323,9 @@ fn words(s: &mut Statement<'_>, server: &mut ServerDraft, p: &mut Draft, label: 
         };
         if default && !entry.in_default {
             let text = format!("{before}'{}' option is not accepted in default-server sections", entry.name);
-            return Err(bracket(s.fail_at(word.span(), text)));
+            // HAProxy says so and ignores the rest of the line, but goes on.
+            s.notes.push(bracket(s.fail_at(word.span(), text)).tolerated());
+            return Ok(());
         }
         let Some(set) = entry.set else {
             if entry.tls {
@@ -329,7 +340,7 @@ fn words(s: &mut Statement<'_>, server: &mut ServerDraft, p: &mut Draft, label: 
             let text = format!("{before}'{}' is not supported yet by Harrier (planned).", entry.name);
             return Err(bracket(s.fail_at(word.span(), text)));
         };
-        set(server, s, p).map_err(|d| bracket(Diagnostic { text: format!("{before}{}.", d.text), ..d }))?;
+        set(server, s, p).map_err(|d| bracket(closed(d, &before)))?;
     }
     Ok(())
 }
