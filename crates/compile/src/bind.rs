@@ -144,7 +144,9 @@ pub(crate) const KEYWORDS: &[BindKeyword] = &[
                 "user" => Level::User,
                 "operator" => Level::Operator,
                 "admin" => Level::Admin,
-                _ => return Err("'level' only supports 'user', 'operator', and 'admin'".into()),
+                _ => {
+                    return Err(format!("'level' only supports 'user', 'operator', and 'admin' (got '{w}')"));
+                }
             };
             Ok(())
         },
@@ -335,7 +337,7 @@ pub(crate) const KEYWORDS: &[BindKeyword] = &[
     tls("sigalgs", 1),
     tls("ssl-max-ver", 1),
     tls("ssl-min-ver", 1),
-    tls("strict-sni", 1),
+    tls("strict-sni", 0),
     tls("tls-ticket-keys", 1),
     tls("tls-tickets", 0),
     tls("verify", 1),
@@ -481,7 +483,10 @@ pub(crate) fn line(s: &mut Statement<'_>, missing: &str) -> Step<BindDraft> {
 /// The words behind the addresses.
 pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
     while let Some(word) = s.args.next() {
-        let label = format!("'{} {}' in section '{}'", s.keyword(), bind.text, s.section);
+        let label = match s.section {
+            "global" => "'stats socket'".to_owned(),
+            section => format!("'{} {}' in section '{section}'", s.keyword(), bind.text),
+        };
         let Some(entry) = KEYWORDS.iter().find(|k| word == k.name) else {
             return Err(unknown(s, word, &label));
         };
@@ -493,9 +498,7 @@ pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
             },
         };
         match entry.set {
-            Some(set) => set(bind, value, s).map_err(|why| {
-                Diagnostic::alert(value.span(), format!("{label} : '{}' : {why}", entry.name))
-            })?,
+            Some(set) => set(bind, value, s).map_err(|why| wrong(&label, entry, value, &why))?,
             None if entry.tls => {
                 let text =
                     format!("{label} : '{}' has no effect: TLS is not supported yet by Harrier.", entry.name);
@@ -508,6 +511,15 @@ pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
         }
     }
     Ok(())
+}
+
+/// What is wrong with a word's value; runtime sockets quote it.
+fn wrong(label: &str, entry: &BindKeyword, value: &Word, why: &str) -> Diagnostic {
+    let text = match label {
+        "'stats socket'" => format!("{label} : '{why}'"),
+        _ => format!("{label} : '{}' : {why}", entry.name),
+    };
+    Diagnostic::alert(value.span(), text)
 }
 
 fn unknown(s: &Statement<'_>, word: &Word, label: &str) -> Diagnostic {

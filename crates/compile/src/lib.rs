@@ -13,12 +13,15 @@ mod assemble;
 mod bind;
 mod check;
 mod draft;
+pub mod dump;
+pub mod fuzzing;
 mod global;
 mod keyword;
 mod log;
 pub mod logformats;
 mod names;
 mod proxy;
+pub mod reference;
 mod resolve;
 mod sections;
 mod server;
@@ -83,7 +86,7 @@ pub fn workers(reading: &Reading, options: &Options) -> usize {
 pub fn compile(reading: Reading, registry: &Registry, world: Arc<World>, options: &Options) -> Outcome {
     let Reading { tree, sources, environment, diagnostics } = reading;
     let mut notes = diagnostics;
-    let drafts = sections::read(&tree, &sources, registry, &mut notes);
+    let drafts = sections::read(&tree, &sources, &mut notes);
     let mut outcome = Outcome {
         program: None,
         diagnostics: Diagnostics::new(),

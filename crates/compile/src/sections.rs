@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use lang::Registry;
 use lang::fetch::Userlist;
 use program::log::{Format, Ring};
 use syntax::{Diagnostics, Section, Sources, Tree, Word};
@@ -24,8 +23,8 @@ pub(crate) struct Drafts {
 }
 
 /// Reads all sections.
-pub(crate) fn read(tree: &Tree, sources: &Sources, registry: &Registry, notes: &mut Diagnostics) -> Drafts {
-    let around = Surroundings { sources, registry };
+pub(crate) fn read(tree: &Tree, sources: &Sources, notes: &mut Diagnostics) -> Drafts {
+    let around = Surroundings { sources };
     let mut out = Drafts {
         global: GlobalDraft::default(),
         proxies: Vec::new(),

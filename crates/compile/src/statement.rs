@@ -22,7 +22,6 @@ pub(crate) type Step<T = ()> = Result<T, Diagnostic>;
 /// What setters may ask about the surroundings.
 pub(crate) struct Surroundings<'c> {
     pub sources: &'c syntax::Sources,
-    pub registry: &'c lang::Registry,
 }
 
 /// A statement being understood.

@@ -509,34 +509,29 @@ impl<'g> Reader<'g, '_> {
         all.ok_or_else(|| self.fail(format!("invalid list of status codes '{list}'")))
     }
 
-    /// `hdr name [-m how] pattern [value [-m how] pattern]`.
+    /// `hdr name|name-lf [-m how] pattern [value|value-lf [-m how] pattern]`.
     fn header(&mut self, full: bool) -> Read<Pattern> {
-        let word = self.value("hdr", "'name'")?;
-        if word != "name" {
-            return Err(self.fail("'name' expects a string as argument"));
+        let word = self.value("hdr", "'name' or 'name-lf'")?.text();
+        if !matches!(word, "name" | "name-lf") {
+            return Err(self.fail("'hdr' expects 'name' or 'name-lf' as argument"));
         }
-        let name = self.header_pattern()?;
-        let value = match self.line.words().get(self.at) {
-            Some(word) if word == "value" => {
+        let name = self.header_pattern(word == "name-lf")?;
+        let next = self.line.words().get(self.at).map_or("", Word::text);
+        let value = match next {
+            "value" | "value-lf" => {
                 self.next();
-                Some(self.header_pattern()?)
+                Some(self.header_pattern(next == "value-lf")?)
             }
             _ => None,
         };
         Ok(Pattern::Header { name, value, full })
     }
 
-    fn header_pattern(&mut self) -> Read<HeaderPattern> {
-        let mut how = "str";
-        let mut format = false;
+    fn header_pattern(&mut self, format: bool) -> Read<HeaderPattern> {
         let mut word = self.value("hdr", "a pattern")?;
-        loop {
-            match word.text() {
-                "-m" => how = self.value("-m", "a matching method")?.text(),
-                "-lf" => format = true,
-                "name-lf" | "value-lf" => format = true,
-                _ => break,
-            }
+        let mut how = "str";
+        if word == "-m" {
+            how = self.value("-m", "a matching method")?.text();
             word = self.value("hdr", "a pattern")?;
         }
         if how == "reg" {

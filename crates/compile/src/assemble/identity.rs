@@ -11,24 +11,12 @@ use super::server as make;
 use crate::draft::Draft;
 use crate::names::Declared;
 
-/// No two proxies of one name or number, no two servers of one name in a backend.
+/// No two proxies of one number, no two servers of one name in a backend. That names of proxies differ is seen to by
+/// `syntax`, which resolves `defaults` by them.
 pub(super) fn check(proxies: &[Draft], ground: &Ground<'_>, notes: &mut Diagnostics) {
-    let mut names: HashMap<&str, &Draft> = HashMap::new();
     let mut ids: HashMap<u32, &Draft> = HashMap::new();
     let mut guids: HashMap<&str, String> = HashMap::new();
     for p in proxies {
-        if let Some(first) = names.get(&*p.name) {
-            let at = ground.place(first.span);
-            let text = format!(
-                "Parsing [{}]: {} has the same name as {} declared at {at}. This is no longer supported as of 3.3. Please rename one or the other.",
-                ground.place(p.span),
-                p.label(),
-                first.label()
-            );
-            notes.push(Diagnostic { span: Some(p.span), ..Diagnostic::plain(Level::Alert, text) });
-        } else {
-            names.insert(&p.name, p);
-        }
         if let Some(id) = p.id {
             match ids.get(&id) {
                 Some(first) => {

@@ -147,8 +147,7 @@ pub(crate) fn complaint(fault: Fault, line: &Line, offset: usize) -> Diagnostic 
     // HAProxy closes what its rule parsers say with a full stop, and leaves the blank out before lists of actions.
     let stop = if fault.text.ends_with(['.', '\n']) { "" } else { "." };
     let list = fault.text.starts_with('\'')
-        && fault.text.contains("' expects ")
-        && fault.text.contains(", but got '");
+        && (fault.text.contains(", but got '") || fault.text.contains("' expects either 'if' or 'unless'"));
     let diagnostic = Diagnostic::alert(span, format!("{}{stop}", fault.text));
     let diagnostic = if list { diagnostic.styled(Style::Reading) } else { diagnostic };
     match fault.help {

@@ -158,11 +158,13 @@ fn cpu_map(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
         Some((_, threads)) => numbers(threads, 1, MAX_THREADS),
         None => numbers(spec, 1, MAX_THREADS).map(|_| (1..=MAX_THREADS).collect()),
     };
-    let threads = threads.ok_or_else(|| s.fail(EXPECTS))?;
+    let invalid = |word: &str| format!("cpu-map : '{word}' is not a valid number/range.");
+    let threads = threads
+        .ok_or_else(|| s.fail(if s.args.peek().is_none() { EXPECTS.into() } else { invalid(spec) }))?;
     let mut cpus = Vec::new();
     while let Some(word) = s.next() {
         for part in word.text().split(',') {
-            let part = numbers(part, 0, 4095).ok_or_else(|| s.fail(EXPECTS))?;
+            let part = numbers(part, 0, 4095).ok_or_else(|| s.fail(invalid(part)))?;
             cpus.extend(part.into_iter().map(|n| n as usize));
         }
     }

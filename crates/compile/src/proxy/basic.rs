@@ -43,7 +43,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
             Ok(())
         },
         "Addresses to listen on.",
-        "bind 127.0.0.1:0",
+        "bind 127.0.0.1:8080",
     ),
     entry(
         "clitcpka-cnt",

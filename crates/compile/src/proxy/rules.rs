@@ -14,7 +14,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "acl",
         Places::RULES,
         |s, p| {
-            let name = s.word("'acl' expects a name and an expression.")?;
+            let name = s.word("character '' is not permitted in acl name ''.")?;
             if let Some(odd) = name
                 .text()
                 .chars()

@@ -560,12 +560,14 @@ fn signed(n: i64) -> i32 {
     i32::try_from(n).unwrap_or(i32::MAX)
 }
 
+/// A time in milliseconds. HAProxy says `agent-inter` for `inter` as well, and tools may look for that.
 fn time(s: &mut Statement<'_>, v: &ServerDraft, name: &str, missing: &str) -> Step<Duration> {
     let word = s.word(missing)?;
+    let shown = if name == "inter" { "agent-inter" } else { name };
     match units::millis(word.text()) {
         Ok(ms) => Ok(Duration::from_millis(ms)),
         Err(TimeFault::Unexpected(c)) => {
-            Err(s.fail(format!("unexpected character '{c}' in '{name}' argument of server {}.", v.name)))
+            Err(s.fail(format!("unexpected character '{c}' in '{shown}' argument of server {}.", v.name)))
         }
         Err(fault) => Err(s.time_fault(fault, word, name, |_| String::new())),
     }

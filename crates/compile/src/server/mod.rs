@@ -182,9 +182,8 @@ pub(crate) fn server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let expects = format!("'{}' expects <name> and <addr>[:<port>] as arguments.", s.keyword());
     let name = s.word(&*expects).map_err(bracket)?;
     if let Some(odd) = name.text().chars().find(|c| !valid(*c)) {
-        return Err(bracket(
-            s.fail(format!("'server {name}' : character '{odd}' is not permitted in server name.")),
-        ));
+        let text = format!("character '{odd}' is not permitted in server name '{name}'.");
+        return Err(bracket(s.fail(text)));
     }
     let mut server = p.default_server.clone();
     (server.name, server.span) = (name.text().into(), name.span());

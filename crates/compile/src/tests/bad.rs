@@ -1,1 +1,158 @@
+//! Wrong configurations: what is said, where it points, and that nothing comes of it.
 
+use std::path::Path;
+
+use lang::Registry;
+use syntax::{Diagnostic, Level};
+
+use super::run;
+
+/// A proxy with everything that is needed, and one line more.
+fn backend(line: &str) -> String {
+    format!("backend b\n timeout server 1s\n timeout connect 1s\n {line}\n")
+}
+
+fn first(text: &str) -> Diagnostic {
+    let outcome = run(text);
+    let found = outcome.diagnostics.iter().find(|d| d.level >= Level::Warning);
+    found.cloned().unwrap_or_else(|| panic!("nobody complained about {text}"))
+}
+
+/// Words seen on the oracle, and the word of the line under which the caret stands.
+#[test]
+fn complaints_have_the_words_of_the_oracle_and_point_at_the_word() {
+    const TABLE: &[(&str, &str, &str)] = &[
+        (
+            "balance foo",
+            "balance only supports 'roundrobin', 'static-rr', 'leastconn', 'source', 'uri', 'url_param', 'hash', 'hdr(name)', 'rdp-cookie(name)', 'log-hash' and 'sticky' options.",
+            "foo",
+        ),
+        ("balance uri len x", "balance uri : 'len' expects a positive integer (got 'x').", "x"),
+        ("hash-balance-factor 50", "'hash-balance-factor' must be 0 or greater than 100.", "50"),
+        (
+            "cookie c insert bar",
+            "'cookie' supports 'rewrite', 'insert', 'prefix', 'indirect', 'nocache', 'postonly', 'domain', 'maxidle', 'dynamic', 'maxlife' and 'attr' options.",
+            "bar",
+        ),
+        (
+            "cookie c insert rewrite",
+            "cookie 'rewrite', 'insert' and 'prefix' modes are incompatible.",
+            "rewrite",
+        ),
+        (
+            "server a 1.2.3.4 weight 300",
+            "'server b/a' : weight of server a is not within 0 and 256 (300)..",
+            "300",
+        ),
+        (
+            "server a 1.2.3.4 chek",
+            "'server b/a' : unknown keyword 'chek'; did you mean 'check' maybe ?",
+            "chek",
+        ),
+        (
+            "server a 1.2.3.4:80-90",
+            "'server b/a' : port range not permitted here in '1.2.3.4:80-90'",
+            "1.2.3.4:80-90",
+        ),
+        ("timeout server abc", "unexpected character 'a' in 'timeout server'", "abc"),
+        (
+            "timeout connect 99999999999",
+            "timer overflow in argument '99999999999' to 'timeout connect' (maximum value is 2147483647 ms or ~24.8 days)",
+            "99999999999",
+        ),
+        ("option foo", "unknown option 'foo'.", "foo"),
+        ("retry-on 404 none", "'retry-on' 'none' keyword only usable alone", "none"),
+        (
+            "blance roundrobin",
+            "unknown keyword 'blance' in 'backend' section; did you mean 'balance' maybe ?",
+            "blance",
+        ),
+        (
+            "reqadd X",
+            "The 'reqadd' directive is not supported anymore since HAProxy 2.1. Use 'http-request add-header' instead.",
+            "reqadd",
+        ),
+        ("stick on src", "'stick' is not supported yet by Harrier (planned)", "stick"),
+        ("server a 1.2.3.4:1 ssl", "'server b/a' : 'ssl' is not supported yet by Harrier (planned).", "ssl"),
+        (
+            "use-server nosuch if TRUE",
+            "backend 'b' : unable to find server 'nosuch' referenced in a 'use-server' rule.",
+            "nosuch",
+        ),
+        ("bind :80", "'bind' ignored because backend 'b' has no frontend capability.", "bind :80"),
+    ];
+    for (line, says, under) in TABLE {
+        let d = first(&backend(line));
+        assert_eq!(d.text, *says, "{line}");
+        let span = d.span.expect("a place");
+        let text = format!(" {line}");
+        let shown = text.get(span.start as usize..span.end as usize);
+        assert_eq!((span.line, shown), (4, Some(*under)), "{line}");
+    }
+}
+
+#[test]
+fn all_errors_of_a_file_are_reported_in_one_run() {
+    let outcome = run("global\n nbthread 0\nfrontend f\n maxcon 5\n bind nowhere\nbackend b\n balance foo\n");
+    assert_eq!(outcome.diagnostics.count(Level::Alert), 4);
+    assert!(outcome.program.is_none());
+}
+
+#[test]
+fn a_name_that_is_nearly_right_gets_a_suggestion() {
+    let d = first(
+        "frontend f\n timeout client 1s\n bind :1\n default_backend wbe\nbackend web\n timeout server 1s\n",
+    );
+    assert_eq!(d.text, "Proxy 'f': unable to find required default_backend: 'wbe'.");
+    assert_eq!(d.help.as_deref(), Some("did you mean 'web' maybe ?"));
+}
+
+#[test]
+fn two_proxies_of_one_number_are_refused() {
+    let d = first("backend x\n id 5\nbackend y\n id 5\n");
+    assert_eq!(d.text, "backend y reuses same custom id as backend x (declared at t.cfg:1).");
+}
+
+#[test]
+fn a_missing_timeout_is_worth_a_warning() {
+    let outcome = run("listen x\n bind :1\n server s 127.0.0.1:1\n");
+    let d = outcome.diagnostics.iter().next().expect("a warning");
+    assert!(d.text.starts_with("missing timeouts for proxy 'x'."), "{}", d.text);
+    assert!(outcome.program.is_some());
+}
+
+/// `tests/config` holds wrong configurations and what the oracle says of them.
+#[test]
+fn the_cases_of_the_oracle() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/config");
+    let has_actions = !Registry::standard().all_actions().is_empty();
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).expect("tests/config").flatten() {
+        let text = std::fs::read_to_string(entry.path()).expect("a case");
+        let is_rule =
+            ["http-request", "http-response", "redirect", "tcp-request"].iter().any(|k| text.contains(k));
+        if !has_actions && is_rule {
+            continue;
+        }
+        let name = entry.file_name().into_string().expect("a name");
+        if KNOWN.contains(&&*name) {
+            continue;
+        }
+        let (heads, body): (Vec<&str>, Vec<&str>) =
+            text.split_inclusive('\n').partition(|l| l.starts_with("#!"));
+        let outcome = run(&body.concat());
+        let render = syntax::Render { carets: false, ..syntax::Render::default() };
+        let said =
+            render.text(&outcome.diagnostics, &super::sources(&body.concat())).replace("t.cfg", "FILE");
+        for wanted in heads.iter().filter_map(|h| h.strip_prefix("#! error ")) {
+            assert!(said.contains(wanted.trim_end()), "{name}: wanted {wanted}got {said}");
+        }
+        assert!(outcome.program.is_none() || !heads.iter().any(|h| h.trim_end() == "#! exit 1"), "{name}");
+        count += 1;
+    }
+    assert!(count > 50, "only {count} cases found");
+}
+
+/// Cases that say what another crate words otherwise: regular expressions, TCP actions.
+const KNOWN: &[&str] =
+    &["frontend-acl-regex.case", "frontend-replace-regex.case", "frontend-tcp-connection.case"];

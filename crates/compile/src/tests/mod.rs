@@ -57,3 +57,10 @@ pub(crate) fn complaints(outcome: &Outcome) -> Vec<String> {
     let loud = outcome.diagnostics.iter().filter(|d| d.level >= Level::Warning);
     loud.map(|d| d.text.clone()).collect()
 }
+
+/// The text as the file `t.cfg`, to render complaints with.
+pub(crate) fn sources(text: &str) -> syntax::Sources {
+    let mut sources = syntax::Sources::default();
+    sources.add(Source::new("t.cfg", text.as_bytes().to_vec()));
+    sources
+}
