@@ -33,6 +33,9 @@ pub mod proxy_header;
 pub mod pump;
 pub mod queue;
 
+pub mod check;
+pub mod state;
+
 pub mod captured;
 pub mod errors;
 pub mod finish;

@@ -233,9 +233,11 @@ fn slot_is_full(worker: &Worker, slot: &Slot, backend: u32, server: u32) -> bool
     limit > 0 && slot.gate.served() >= limit
 }
 
-/// Sends everybody who waits for a server back to choose again: it went down.
-pub fn redistribute(worker: &Worker, backend: u32, server: u32) {
-    for ticket in worker.shared.backends[backend as usize].slots[server as usize].queue.drain() {
+/// Sends everybody who waits for a server back to choose again: it went down. Returns how many they were.
+pub fn redistribute(worker: &Worker, backend: u32, server: u32) -> usize {
+    let waiting = worker.shared.backends[backend as usize].slots[server as usize].queue.drain();
+    for ticket in &waiting {
         ticket.notify.notify();
     }
+    waiting.len()
 }

@@ -16,6 +16,8 @@ pub struct Shared {
     pub program: Arc<Program>,
     /// For each proxy of the program, how its servers are chosen.
     pub backends: Vec<Backend>,
+    /// Held by whoever changes the state of a server, see [`crate::state`].
+    pub changes: std::sync::Mutex<()>,
     /// Services that `use-service` and the statistics reach, by name.
     pub services: Vec<(Arc<str>, Arc<dyn crate::service::Service>)>,
     /// When the process started.
@@ -41,6 +43,8 @@ pub struct Slot {
     pub gate: Gate,
     /// Requests bound to this server.
     pub queue: Queue<Ticket>,
+    /// Traffic found errors: the next check shall come soon.
+    pub hurry: RemoteNotify,
 }
 
 /// A request that waits: whoever gives it a place notes the server and wakes it.
@@ -59,7 +63,7 @@ impl Shared {
     /// Prepares a program to run.
     pub fn new(program: Arc<Program>, started: Mono, started_at: rt::Wall) -> Shared {
         let backends = program.proxies.iter().map(|p| Backend::new(p, started)).collect();
-        Shared { program, backends, services: Vec::new(), started, started_at }
+        Shared { program, backends, changes: Default::default(), services: Vec::new(), started, started_at }
     }
 
     /// A service by name.

@@ -14,7 +14,7 @@ pub(crate) fn read<'a>(env: &Env<'a>, var: VarRef) -> Option<Value<'a>> {
         Scope::Txn => env.txn.txn_vars.borrow().get(var.slot).map(copy),
         Scope::Req => env.txn.req_vars.borrow().get(var.slot).map(copy),
         Scope::Res => env.txn.res_vars.borrow().get(var.slot).map(copy),
-        Scope::Check => None,
+        Scope::Check => env.txn.check_vars.borrow().get(var.slot).map(copy),
     }
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn write(env: &Env<'_>, var: VarRef, value: Option<Owned>) {
         Scope::Txn => drop(env.txn.txn_vars.borrow_mut().set(slot, value)),
         Scope::Req => drop(env.txn.req_vars.borrow_mut().set(slot, value)),
         Scope::Res => drop(env.txn.res_vars.borrow_mut().set(slot, value)),
-        Scope::Check => {}
+        Scope::Check => drop(env.txn.check_vars.borrow_mut().set(slot, value)),
     }
 }
 

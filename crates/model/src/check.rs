@@ -39,8 +39,10 @@ pub enum CheckStatus {
     ProcTimeout,
     /// External check passed.
     ProcOk,
-    /// Health was raised or lowered by an operator or an agent, not by a check.
+    /// `CHECKED`: an answer that says nothing about health (an agent that only sets a weight).
     Forced,
+    /// `HANA`: traffic says that the server fails (`observe`).
+    Analyzed,
 }
 
 impl CheckStatus {
@@ -80,7 +82,8 @@ impl CheckStatus {
             ProcErr => ("PROCERR", "External check error"),
             ProcTimeout => ("PROCTOUT", "External check timeout"),
             ProcOk => ("PROCOK", "External check passed"),
-            Forced => ("CHECKED", "Health forced"),
+            Forced => ("CHECKED", "No status change"),
+            Analyzed => ("HANA", "Health analyze"),
         }
     }
 }

@@ -181,6 +181,10 @@ pub struct Server {
     pub used_conns: AtomicU32,
     /// Consecutive health: 0..rise-1 is down, rise..rise+fall-1 is up.
     pub health: AtomicI64,
+    /// Health by its agent: 0 down, 1 up.
+    pub agent_health: AtomicI64,
+    /// Errors in a row that `observe` saw.
+    pub consecutive_errors: AtomicU32,
     /// Failed checks in all (`chkfail`).
     pub failed_checks: AtomicU64,
     /// Transitions to down (`chkdown`).
@@ -256,6 +260,8 @@ impl Server {
             idle: AtomicU32::new(0),
             used_conns: AtomicU32::new(0),
             health: AtomicI64::new(0),
+            agent_health: AtomicI64::new(1),
+            consecutive_errors: AtomicU32::new(0),
             failed_checks: AtomicU64::new(0),
             went_down: AtomicU64::new(0),
             last_change: AtomicU64::new(0),

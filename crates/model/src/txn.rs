@@ -177,6 +177,8 @@ pub struct Txn {
     pub req_vars: RefCell<Vars>,
     /// Variables of scope `res`.
     pub res_vars: RefCell<Vars>,
+    /// Variables of scope `check`: only a health check has them.
+    pub check_vars: RefCell<Vars>,
     /// Name and line of the last rule with a final verdict (`last_rule_file`, `last_rule_line`).
     pub last_rule: Cell<Option<u32>>,
     /// Queue positions when it was queued, summed over all servers and the backend (`%sq`, `%bq`).
@@ -259,6 +261,7 @@ impl Default for Txn {
             txn_vars: RefCell::default(),
             req_vars: RefCell::default(),
             res_vars: RefCell::default(),
+            check_vars: RefCell::default(),
             last_rule: Cell::new(None),
             queue_positions: (0, 0),
         }

@@ -14,6 +14,8 @@ use crate::stream::Stream;
 
 pub use sinks::Sinks;
 
+/// Syslog level of a backend without servers.
+pub const EMERGENCY: u8 = 0;
 /// Syslog level of a failure that needs action at once.
 pub const ALERT: u8 = 1;
 /// Syslog level of an error.

@@ -1,0 +1,187 @@
+//! The HTTP of a check: the request it sends, the answer as far as it has come.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::sync::atomic::Ordering::Relaxed;
+
+use model::server::{Op, Target};
+use wire::head::Head;
+use wire::http1::{Body, Framing};
+use wire::method::Method;
+
+use crate::Worker;
+use crate::state::{At, limits};
+
+/// A request, all formats evaluated.
+#[derive(Debug, Default)]
+pub struct Request<'r> {
+    /// Method.
+    pub method: &'r [u8],
+    /// Target.
+    pub uri: Vec<u8>,
+    /// Version, `HTTP/1.0` and the like.
+    pub version: &'r [u8],
+    /// Fields.
+    pub headers: Vec<(&'r [u8], Vec<u8>)>,
+    /// Body.
+    pub body: Option<Vec<u8>>,
+    /// `http-check send-state`.
+    pub state: Option<String>,
+}
+
+impl Request<'_> {
+    /// Appends the request. Fields that frame it are ours alone.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut line = |parts: &[&[u8]]| {
+            parts.iter().for_each(|p| out.extend_from_slice(p));
+            out.extend_from_slice(b"\r\n");
+        };
+        let uri: &[u8] = if self.uri.is_empty() { b"/" } else { &self.uri };
+        line(&[self.method, b" ", uri, b" ", self.version]);
+        let mut connection = !self.version.eq_ignore_ascii_case(b"HTTP/1.0");
+        for (name, value) in &self.headers {
+            let is = |n: &str| name.eq_ignore_ascii_case(n.as_bytes());
+            if is("content-length") || is("transfer-encoding") {
+                continue;
+            }
+            connection &= !is("connection");
+            line(&[&name.to_ascii_lowercase(), b": ", value]);
+        }
+        if let Some(state) = &self.state {
+            line(&[b"x-haproxy-server-state: ", state.as_bytes()]);
+        }
+        if let Some(body) = &self.body {
+            line(&[b"content-length: ", body.len().to_string().as_bytes()]);
+        }
+        if connection {
+            line(&[b"connection: close"]);
+        }
+        line(&[]);
+        out.extend_from_slice(self.body.as_deref().unwrap_or_default());
+    }
+}
+
+/// How the proxy sees a server: the value of `X-Haproxy-Server-State`.
+pub fn state(worker: &Worker, at: At) -> String {
+    let proxy = worker.shared.program.proxy(at.proxy);
+    let server = &proxy.servers[at.server as usize];
+    let state = &server.state;
+    let word = match state.op() {
+        Op::Stopped => "DOWN",
+        Op::Stopping => "NOLB",
+        Op::Starting | Op::Running => "UP",
+    };
+    let mut out = String::from(word);
+    let (limits, value) = (limits(server), state.health.load(Relaxed));
+    if value > 0 && value < limits.top() {
+        let (at, of) = limits.progress(value);
+        let _ = write!(out, " {at}/{of}");
+    }
+    let (address, port) = match &**state.target.load() {
+        Target::Inet(a) => (a.ip().to_string(), a.port().to_string()),
+        Target::Unix { .. } => ("unix".to_owned(), "unix".to_owned()),
+        Target::None => Default::default(),
+    };
+    let usable = proxy.servers.iter().filter(|s| s.state.is_usable());
+    let total: u32 = usable.map(|s| s.state.weight.load(Relaxed)).sum();
+    let served: u32 = proxy.servers.iter().map(|s| s.state.served.load(Relaxed)).sum();
+    let _ = write!(
+        out,
+        "; address={address}; port={port}; name={}/{}; node={}; weight={}/{total}; scur={}/{served}; qcur={}",
+        proxy.name,
+        server.name,
+        worker.shared.program.global.node,
+        state.weight.load(Relaxed),
+        state.served.load(Relaxed),
+        state.queued.load(Relaxed),
+    );
+    out
+}
+
+/// The body of an answer as far as it came, and whether that is all of it. `over`: no more can come.
+pub fn body<'b>(head: &Head, method: Method, raw: &'b [u8], over: bool) -> (Cow<'b, [u8]>, bool) {
+    match Framing::of(head, method).body {
+        Body::None => (Cow::Borrowed(&[]), true),
+        Body::Length(n) => {
+            let n = usize::try_from(n).unwrap_or(usize::MAX);
+            let have = raw.get(..n.min(raw.len())).unwrap_or_default();
+            (Cow::Borrowed(have), over || have.len() == n)
+        }
+        Body::Chunked => {
+            let (body, whole) = dechunk(raw);
+            (Cow::Owned(body), over || whole)
+        }
+        Body::UntilClose | Body::Tunnel => (Cow::Borrowed(raw), over),
+    }
+}
+
+/// Takes chunks apart (RFC 9112 section 7.1) as far as they came; whether the last one was among them. What is no
+/// chunk ends the body.
+fn dechunk(mut raw: &[u8]) -> (Vec<u8>, bool) {
+    let mut body = Vec::new();
+    while let Some(end) = raw.iter().position(|b| *b == b'\n') {
+        let line = raw.get(..end).unwrap_or_default();
+        let digits = line.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+        let digits = std::str::from_utf8(line.get(..digits).unwrap_or_default()).unwrap_or_default();
+        let size = usize::from_str_radix(digits, 16).unwrap_or(0);
+        raw = raw.get(end + 1..).unwrap_or_default();
+        if size == 0 {
+            return (body, true);
+        }
+        body.extend_from_slice(raw.get(..size.min(raw.len())).unwrap_or_default());
+        // The chunk's own line end goes with it.
+        let Some(rest) = raw.get(size.saturating_add(2)..) else { break };
+        raw = rest;
+    }
+    (body, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(request: &Request<'_>) -> String {
+        let mut out = Vec::new();
+        request.write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn requests_look_as_haproxy_sends_them() {
+        let plain = Request { method: b"OPTIONS", version: b"HTTP/1.0", ..Request::default() };
+        assert_eq!(written(&plain), "OPTIONS / HTTP/1.0\r\n\r\n");
+        let full = Request {
+            method: b"POST",
+            uri: b"/a?b=c".to_vec(),
+            version: b"HTTP/1.1",
+            headers: vec![(b"Host", b"foo".to_vec()), (b"Content-Length", b"5".to_vec())],
+            body: Some(b"hello body".to_vec()),
+            state: Some("UP".into()),
+        };
+        assert_eq!(
+            written(&full),
+            "POST /a?b=c HTTP/1.1\r\nhost: foo\r\nx-haproxy-server-state: UP\r\ncontent-length: 10\r\n\
+             connection: close\r\n\r\nhello body"
+        );
+        let kept = Request {
+            method: b"GET",
+            version: b"HTTP/1.1",
+            headers: vec![(b"Connection", b"keep-alive".to_vec())],
+            ..Request::default()
+        };
+        assert_eq!(written(&kept), "GET / HTTP/1.1\r\nconnection: keep-alive\r\n\r\n");
+    }
+
+    #[test]
+    fn chunks_are_taken_apart_however_far_they_came() {
+        let all = b"3\r\nwor\r\n2;x=y\r\nld\r\n0\r\n\r\n";
+        assert_eq!(dechunk(all), (b"world".to_vec(), true));
+        assert_eq!(dechunk(&all[..6]), (b"wor".to_vec(), false));
+        assert_eq!(dechunk(&all[..1]), (Vec::new(), false));
+        for n in 0..all.len() {
+            assert!(b"world".starts_with(&dechunk(&all[..n]).0), "{n}");
+        }
+        assert_eq!(dechunk(b"ffffffffffffffff\r\nab"), (b"ab".to_vec(), false));
+        assert_eq!(dechunk(b"zz\r\nab"), (Vec::new(), true));
+    }
+}

@@ -1,0 +1,166 @@
+//! One connection of a check: what is to be sent, what was received, how it ended.
+//!
+//! A check that is over closes its connection with a reset, so that neither side keeps a dead connection around;
+//! `linger` asks for an orderly close. A buffer is taken only when there is something to put into it.
+
+use std::future::poll_fn;
+use std::io;
+use std::task::Poll;
+
+use rt::{Addr, Buf, ConnectOptions, Socket, Timer};
+
+/// Why nothing more comes of a connection.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The deadline passed.
+    TimedOut,
+    /// The system says no.
+    Io(io::Error),
+}
+
+/// A connection of a check.
+pub struct Link {
+    socket: Socket,
+    linger: bool,
+    out: Vec<u8>,
+    input: Option<Buf>,
+    /// The peer's end: in order, or with an error.
+    ended: Option<io::Result<()>>,
+}
+
+impl Link {
+    /// Connects until the timer expires.
+    ///
+    /// # Errors
+    /// Why there is no connection.
+    pub async fn open(
+        addr: &Addr,
+        options: &ConnectOptions,
+        linger: bool,
+        timer: &mut Timer,
+    ) -> Result<Link, Trouble> {
+        let socket = Socket::connect(addr, options).map_err(Trouble::Io)?;
+        poll_fn(|cx| {
+            if let Poll::Ready(r) = socket.poll_connected(cx) {
+                return Poll::Ready(r.map_err(Trouble::Io));
+            }
+            timer.poll_expired(cx).map(|()| Err(Trouble::TimedOut))
+        })
+        .await?;
+        Ok(Link { socket, linger, out: Vec::new(), input: None, ended: None })
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// Where to append what is to be sent. What was received before belongs to an earlier question.
+    pub fn out(&mut self) -> &mut Vec<u8> {
+        self.input = None;
+        &mut self.out
+    }
+
+    /// Sends what waits to be sent.
+    ///
+    /// # Errors
+    /// The connection's, or the deadline.
+    pub async fn flush(&mut self, timer: &mut Timer) -> Result<(), Trouble> {
+        let mut sent = 0;
+        let Link { socket, out, .. } = self;
+        let sending = poll_fn(|cx| {
+            while let Some(rest) = out.get(sent..).filter(|r| !r.is_empty()) {
+                match socket.poll_send(cx, rest, false) {
+                    Poll::Ready(Ok(n)) => sent += n,
+                    Poll::Ready(Err(e)) => return Poll::Ready(Err(Trouble::Io(e))),
+                    Poll::Pending => return timer.poll_expired(cx).map(|()| Err(Trouble::TimedOut)),
+                }
+            }
+            Poll::Ready(Ok(()))
+        });
+        let outcome = sending.await;
+        self.out.clear();
+        outcome
+    }
+
+    /// Waits for more to be received, or for the end.
+    ///
+    /// # Errors
+    /// The deadline only: how a connection ended is [`Link::end`].
+    pub async fn more(&mut self, timer: &mut Timer) -> Result<(), Trouble> {
+        let Link { socket, input, ended, .. } = self;
+        poll_fn(|cx| {
+            if ended.is_some() {
+                return Poll::Ready(Ok(()));
+            }
+            if input.is_none() && socket.poll_readable(cx).is_pending() {
+                return timer.poll_expired(cx).map(|()| Err(Trouble::TimedOut));
+            }
+            let buf = input.get_or_insert_with(Buf::new);
+            match socket.poll_recv(cx, buf.spare_mut()) {
+                Poll::Ready(Ok(0)) => *ended = Some(Ok(())),
+                Poll::Ready(Ok(n)) => buf.advance(n),
+                Poll::Ready(Err(e)) => *ended = Some(Err(e)),
+                Poll::Pending => {
+                    if buf.is_empty() {
+                        *input = None;
+                    }
+                    return timer.poll_expired(cx).map(|()| Err(Trouble::TimedOut));
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await
+    }
+
+    /// What was received since the last question.
+    pub fn data(&self) -> &[u8] {
+        self.input.as_ref().map(Buf::filled).unwrap_or_default()
+    }
+
+    /// Whether no more can come: the peer ended, or the buffer is full.
+    pub fn is_over(&self) -> bool {
+        self.ended.is_some() || self.input.as_ref().is_some_and(Buf::is_full)
+    }
+
+    /// How the peer ended, if it did so with an error.
+    pub fn error(&self) -> Option<&io::Error> {
+        self.ended.as_ref()?.as_ref().err()
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if !self.linger {
+            // If it fails, the connection is closed in the ordinary way.
+            let _ = self.socket.set_linger0();
+        }
+    }
+}
+
+/// How an error of the system is told (manual, table of `fc_err` and `bc_err`).
+pub fn describe(e: &io::Error) -> String {
+    let text = e.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let name = match e.kind() {
+        io::ErrorKind::ConnectionRefused => "ECONNREFUSED returned by OS",
+        io::ErrorKind::ConnectionReset => "ECONNRESET returned by OS",
+        io::ErrorKind::BrokenPipe => "EPIPE returned by OS",
+        io::ErrorKind::OutOfMemory => "ENOMEM returned by OS",
+        _ => "General socket error",
+    };
+    format!("{name} ({text})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_told_as_the_manual_names_them() {
+        let refused = io::Error::from_raw_os_error(111);
+        assert_eq!(describe(&refused), "ECONNREFUSED returned by OS (Connection refused)");
+        let unreachable = io::Error::from_raw_os_error(101);
+        assert_eq!(describe(&unreachable), "General socket error (Network is unreachable)");
+    }
+}

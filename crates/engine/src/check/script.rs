@@ -1,0 +1,504 @@
+//! One health check from connect to verdict: the steps of a rule set, in order (manual, `tcp-check`, `http-check`).
+//!
+//! Consecutive `expect` rules look at the same answer; sending again starts a new one. What is sent in a row goes out
+//! together. A rule set that does not begin with `connect` has one in front of it, and an HTTP one that asks without
+//! expecting anything expects 2xx or 3xx.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use lang::env::{Env, Payload, Side};
+use lang::logfmt::Use;
+use lang::{Expr, LogFormat};
+use model::check::{CheckResult, CheckStatus};
+use model::vars::{Owned, Scope, VarRef};
+use model::{Conn, Txn};
+use program::Server;
+use program::check::{Check, Expect, Pattern, Ruleset, Step};
+use rt::{Addr, ConnectOptions, Mono, Timer};
+use wire::http1::{Limits, Parsed, parse_response};
+use wire::method::Method;
+
+use super::expect::{self, Look, Received};
+use super::link::{self, Link, Trouble};
+use super::{http, verdict};
+use crate::Worker;
+use crate::live::View;
+use crate::state::At;
+
+/// What an HTTP check without `expect` wants.
+static GOOD_STATUS: LazyLock<Expect> = LazyLock::new(|| Expect {
+    negated: false,
+    min_recv: None,
+    what: Pattern::Status(vec![(200, 399)]),
+    ok_status: None,
+    error_status: None,
+    timeout_status: None,
+    on_success: None,
+    on_error: None,
+    status_code: None,
+    comment: None,
+});
+
+/// Runs a server's health check once.
+pub async fn run(worker: &Rc<Worker>, at: At, check: &Check) -> CheckResult {
+    let begun = rt::now();
+    let program = worker.shared.program.clone();
+    let proxy = program.proxy(at.proxy);
+    let mut script = Script {
+        worker,
+        at,
+        server: &proxy.servers[at.server as usize],
+        check,
+        conn: Conn::new(worker.next_serial(), at.proxy, 0, begun, rt::wall()),
+        txn: worker.take_txn(),
+        link: None,
+        timer: Timer::new(),
+        limits: Timing::of(begun, check.inter, proxy.timeouts.connect, proxy.timeouts.check),
+        method: Method::Options,
+        head: None,
+        body: Vec::new(),
+    };
+    script.txn.backend = Some(at.proxy);
+    script.txn.server = Some(at.server);
+    let mut result = match script.steps(&check.ruleset).await {
+        Ok(result) | Err(result) => result,
+    };
+    result.duration_ms = u32::try_from(rt::now().millis_since(begun)).unwrap_or(u32::MAX);
+    let txn = std::mem::take(&mut script.txn);
+    drop(script);
+    worker.give_txn(txn);
+    result
+}
+
+/// Deadlines (manual, `timeout check`): with it, connecting takes at most `timeout connect` and the interval, and
+/// what follows `timeout check`; without it, everything together takes the interval.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    whole: Mono,
+    connect: Option<Duration>,
+    answer: Option<Duration>,
+}
+
+impl Timing {
+    /// The deadlines of a check that begins now.
+    pub fn of(begun: Mono, inter: Duration, connect: Option<Duration>, answer: Option<Duration>) -> Timing {
+        let connect = answer.map(|_| connect.map_or(inter, |c| c.min(inter)));
+        Timing { whole: begun + inter, connect, answer }
+    }
+
+    /// When connecting must be done.
+    pub fn for_connect(&self) -> Mono {
+        self.connect.map_or(self.whole, |d| rt::now() + d)
+    }
+
+    /// When the answer must be there, once connected.
+    pub fn for_answer(&self) -> Mono {
+        self.answer.map_or(self.whole, |d| rt::now() + d)
+    }
+}
+
+struct Script<'w> {
+    worker: &'w Rc<Worker>,
+    at: At,
+    server: &'w Server,
+    check: &'w Check,
+    conn: Conn,
+    txn: Box<Txn>,
+    link: Option<Link>,
+    timer: Timer,
+    limits: Timing,
+    /// Of the last request.
+    method: Method,
+    /// Length of the answer's head, once it is there.
+    head: Option<usize>,
+    /// Body of the answer, or what a TCP server said, for expressions.
+    body: Vec<u8>,
+}
+
+/// A `connect` as the configuration has it.
+struct Target<'c> {
+    port: Option<u16>,
+    addr: Option<SocketAddr>,
+    send_proxy: bool,
+    linger: bool,
+    /// Where it stands, for messages; nothing for the implicit one.
+    place: Option<(usize, Option<&'c str>)>,
+}
+
+fn failure(status: CheckStatus, detail: String) -> CheckResult {
+    CheckResult { status, detail, ..CheckResult::default() }
+}
+
+impl Script<'_> {
+    async fn steps(&mut self, rules: &Ruleset) -> Result<CheckResult, CheckResult> {
+        let variable = |s: &&Step| matches!(s, Step::SetVar(..) | Step::UnsetVar(_));
+        let first = rules.steps.iter().find(|s| !variable(s));
+        if !matches!(first, Some(Step::Connect { .. })) {
+            let send_proxy = self.check.send_proxy;
+            self.connect(Target { port: None, addr: None, send_proxy, linger: false, place: None }).await?;
+        }
+        let mut asks = rules.http && !rules.steps.iter().any(|s| matches!(s, Step::SendHttp { .. }));
+        let mut passed = failure(CheckStatus::L4Ok, String::new());
+        let mut unanswered = rules.http;
+        for (number, step) in (1..).zip(&rules.steps) {
+            match step {
+                Step::Connect { port, addr, send_proxy, linger, comment } => {
+                    let place = Some((number, comment.as_deref()));
+                    self.flush(number, "send", comment.as_deref()).await?;
+                    let (port, addr, send_proxy, linger) = (*port, *addr, *send_proxy, *linger);
+                    self.connect(Target { port, addr, send_proxy, linger, place }).await?;
+                }
+                Step::SendHttp { .. } => {
+                    self.send_http(step);
+                    unanswered = true;
+                }
+                Step::Send { data, hex, .. } => {
+                    self.send(data, *hex, number)?;
+                    passed = failure(CheckStatus::L7Ok, "(tcp-check)".to_owned());
+                }
+                Step::Expect(rule) => {
+                    if std::mem::take(&mut asks) {
+                        self.send_default();
+                    }
+                    passed = self.expect(rule, number).await?;
+                    unanswered = false;
+                }
+                Step::SetVar(var, expr) => self.set(*var, Some(expr)),
+                Step::UnsetVar(var) => self.set(*var, None),
+            }
+        }
+        if asks {
+            self.send_default();
+        }
+        if unanswered {
+            passed = self.expect(&GOOD_STATUS, rules.steps.len() + 1).await?;
+        }
+        self.flush(rules.steps.len(), "send", None).await?;
+        Ok(passed)
+    }
+
+    /// ` at step 2 of tcp-check (expect string 'x') comment: 'y'`; nothing for HTTP.
+    fn place(&self, number: usize, what: &str, comment: Option<&str>) -> String {
+        if self.check.ruleset.http {
+            return String::new();
+        }
+        let comment = comment.map(|c| format!(" comment: '{c}'")).unwrap_or_default();
+        format!(" at step {number} of tcp-check ({what}){comment}")
+    }
+
+    fn address(&self, to: &Target<'_>) -> Option<Addr> {
+        let own = crate::net::target(&self.server.state.target.load());
+        let Some(ip) = to.addr.or(self.check.addr) else {
+            let Some(Addr::Inet(mut a)) = own else { return own };
+            a.set_port(to.port.or(self.check.port).unwrap_or(a.port()));
+            return Some(Addr::Inet(a));
+        };
+        let own = own.as_ref().and_then(Addr::as_inet).map(|a| a.port());
+        let given = |a: SocketAddr| (a.port() > 0).then_some(a.port());
+        let port = to.port.or_else(|| to.addr.and_then(given)).or(self.check.port);
+        let port = port.or_else(|| self.check.addr.and_then(given)).or(own)?;
+        Some(Addr::Inet(SocketAddr::new(ip.ip(), port)))
+    }
+
+    async fn connect(&mut self, to: Target<'_>) -> Result<(), CheckResult> {
+        self.link = None;
+        self.forget();
+        let what = to.port.map_or("connect".to_owned(), |p| format!("connect port {p}"));
+        let place = to.place.map(|(n, comment)| self.place(n, &what, comment)).unwrap_or_default();
+        let Some(addr) = self.address(&to) else {
+            return Err(failure(CheckStatus::SockErr, format!("No address to connect to{place}")));
+        };
+        self.timer.set(Some(self.limits.for_connect()));
+        let opened =
+            Link::open(&addr, &options(self.worker, self.at, self.server), to.linger, &mut self.timer).await;
+        let mut link = match opened {
+            Ok(link) => link,
+            Err(Trouble::TimedOut) => return Err(failure(CheckStatus::L4Timeout, place)),
+            Err(Trouble::Io(e)) => {
+                return Err(failure(connect_status(&e), format!("{}{place}", link::describe(&e))));
+            }
+        };
+        self.timer.set(Some(self.limits.for_answer()));
+        if to.send_proxy {
+            let version = self.server.send_proxy.as_ref().map_or(1, |s| s.version);
+            proxy_header(&mut link, version);
+        }
+        self.link = Some(link);
+        Ok(())
+    }
+
+    fn forget(&mut self) {
+        self.head = None;
+        self.body.clear();
+        self.txn.has_res = false;
+    }
+
+    /// Where to put what is to be sent.
+    fn out(&mut self) -> &mut Vec<u8> {
+        self.forget();
+        match &mut self.link {
+            Some(link) => link.out(),
+            // There is a connection whenever steps run.
+            None => &mut self.body,
+        }
+    }
+
+    fn send(&mut self, data: &LogFormat, hex: bool, number: usize) -> Result<(), CheckResult> {
+        let text = self.text(data);
+        let bytes = if hex { expect::unhex(&text) } else { Some(text) };
+        let Some(bytes) = bytes else {
+            let detail = format!("tcp-check send : failed to build log-format string at step {number}");
+            return Err(failure(CheckStatus::L7Rsp, detail));
+        };
+        self.out().extend_from_slice(&bytes);
+        Ok(())
+    }
+
+    fn send_default(&mut self) {
+        let state = self.state();
+        let request = http::Request { method: b"OPTIONS", version: b"HTTP/1.0", state, ..Default::default() };
+        self.method = Method::Options;
+        request.write(self.out());
+    }
+
+    fn send_http(&mut self, step: &Step) {
+        let Step::SendHttp { method, uri, version, headers, body, .. } = step else { return };
+        let request = http::Request {
+            method,
+            uri: self.text(uri),
+            version,
+            headers: headers.iter().map(|(name, value)| (&**name, self.text(value))).collect(),
+            body: body.as_ref().map(|b| self.text(b)),
+            state: self.state(),
+        };
+        self.method = Method::from_bytes(method);
+        request.write(self.out());
+    }
+
+    fn state(&self) -> Option<String> {
+        self.check.ruleset.send_state.then(|| http::state(self.worker, self.at))
+    }
+
+    async fn flush(&mut self, number: usize, what: &str, comment: Option<&str>) -> Result<(), CheckResult> {
+        let Some(link) = &mut self.link else { return Ok(()) };
+        match link.flush(&mut self.timer).await {
+            Ok(()) => Ok(()),
+            Err(Trouble::TimedOut) => Err(failure(CheckStatus::L7Timeout, self.place(number, what, comment))),
+            Err(Trouble::Io(e)) => {
+                let detail = format!("{}{}", link::describe(&e), self.place(number, what, comment));
+                Err(failure(CheckStatus::SockErr, detail))
+            }
+        }
+    }
+
+    async fn expect(&mut self, rule: &Expect, number: usize) -> Result<CheckResult, CheckResult> {
+        let what = expect::describe(&rule.what);
+        let comment = rule.comment.as_deref();
+        self.flush(number, &what, comment).await?;
+        loop {
+            let look = if self.check.ruleset.http {
+                self.look_http(rule)?
+            } else {
+                self.look_tcp(rule, number, &what)?
+            };
+            match look {
+                Look::Satisfied => return Ok(self.satisfied(rule)),
+                Look::Violated => return Err(self.violated(rule, number)),
+                Look::Later => {}
+            }
+            let Some(link) = &mut self.link else {
+                return Err(failure(CheckStatus::SockErr, String::new()));
+            };
+            if link.more(&mut self.timer).await.is_err() {
+                let status = rule.timeout_status.unwrap_or(CheckStatus::L7Timeout);
+                return Err(failure(status, self.place(number, &what, comment)));
+            }
+        }
+    }
+
+    fn look_tcp(&mut self, rule: &Expect, number: usize, what: &str) -> Result<Look, CheckResult> {
+        let Some(link) = &self.link else { return Ok(Look::Later) };
+        let (data, over) = (link.data(), link.is_over());
+        if over && data.is_empty() {
+            if let Some(e) = link.error() {
+                let place = self.place(number, what, rule.comment.as_deref());
+                return Err(failure(CheckStatus::SockErr, format!("{}{place}", link::describe(e))));
+            }
+            let detail = format!("TCPCHK got an empty response at step {number}");
+            return Err(failure(CheckStatus::L7Rsp, detail));
+        }
+        if data.is_empty() {
+            return Ok(Look::Later);
+        }
+        self.body.clear();
+        self.body.extend_from_slice(data);
+        Ok(expect::in_data(rule, &self.needle(rule), &Received { data, over }))
+    }
+
+    fn look_http(&mut self, rule: &Expect) -> Result<Look, CheckResult> {
+        let Some(link) = &self.link else { return Ok(Look::Later) };
+        let (data, over) = (link.data(), link.is_over());
+        let head = match self.head {
+            Some(length) => length,
+            None => {
+                let limits = Limits { head: rt::bufsize(), ..Limits::default() };
+                match parse_response(data, &mut self.txn.res, &limits, false) {
+                    Ok(Parsed::Complete { consumed }) => consumed,
+                    Ok(Parsed::Partial) if !over => return Ok(Look::Later),
+                    _ => {
+                        let detail = link.error().map(link::describe).unwrap_or_default();
+                        return Err(failure(CheckStatus::SockErr, detail));
+                    }
+                }
+            }
+        };
+        self.head = Some(head);
+        self.txn.has_res = true;
+        let status = self.txn.res.status();
+        self.txn.status = status;
+        if status == 404 && self.check.ruleset.disable_on_404 && verdict::runs(self.server) {
+            let result = failure(CheckStatus::L7OkCond, String::new());
+            return Err(CheckResult { code: status, ..result });
+        }
+        let raw = data.get(head..).unwrap_or_default();
+        let (body, whole) = http::body(&self.txn.res, self.method, raw, over);
+        self.body.clear();
+        self.body.extend_from_slice(&body);
+        if expect::wants_head(&rule.what) {
+            return Ok(expect::in_head(rule, &self.txn.res, &|f| self.text(f)));
+        }
+        Ok(expect::in_data(rule, &self.needle(rule), &Received { data: &self.body, over: whole }))
+    }
+
+    /// The bytes that a pattern looks for.
+    fn needle(&self, rule: &Expect) -> Vec<u8> {
+        match &rule.what {
+            Pattern::Text(t) | Pattern::Binary(t) => t.to_vec(),
+            Pattern::Format(f) => self.text(f),
+            Pattern::BinaryFormat(f) => expect::unhex(&self.text(f)).unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn satisfied(&self, rule: &Expect) -> CheckResult {
+        let http = self.check.ruleset.http;
+        let detail = match &rule.on_success {
+            Some(format) => self.message(format),
+            None if http => String::new(),
+            None => "(tcp-check)".to_owned(),
+        };
+        let status = rule.ok_status.unwrap_or(CheckStatus::L7Ok);
+        CheckResult { code: self.code(rule), ..failure(status, detail) }
+    }
+
+    fn violated(&self, rule: &Expect, number: usize) -> CheckResult {
+        let http = self.check.ruleset.http;
+        let about_head = http && expect::wants_head(&rule.what);
+        let comment = rule.comment.as_deref().map(|c| format!(" comment: {c}")).unwrap_or_default();
+        let detail = match &rule.on_error {
+            Some(format) => self.message(format),
+            None if about_head => {
+                format!("{}{comment}", String::from_utf8_lossy(self.txn.res.reason()))
+            }
+            None if http && rule.negated => format!("HTTP check matched unwanted content{comment}"),
+            None if http => format!("HTTP content check did not match{comment}"),
+            None => {
+                let how = if rule.negated { "matched unwanted content" } else { "did not match content" };
+                format!("TCPCHK {how} {} at step {number}{comment}", expect::name(&rule.what))
+            }
+        };
+        let usual = if about_head { CheckStatus::L7Sts } else { CheckStatus::L7Rsp };
+        let status = rule.error_status.unwrap_or(usual);
+        CheckResult { code: self.code(rule), ..failure(status, detail) }
+    }
+
+    fn code(&self, rule: &Expect) -> u16 {
+        let given = rule.status_code.as_ref().and_then(|expr| match self.value(expr)? {
+            Owned::Int(n) => u16::try_from(n).ok(),
+            Owned::Str(t) | Owned::Bin(t) => std::str::from_utf8(&t).ok()?.trim().parse().ok(),
+            _ => None,
+        });
+        given.unwrap_or(if self.check.ruleset.http { self.txn.status } else { 0 })
+    }
+
+    fn message(&self, format: &LogFormat) -> String {
+        String::from_utf8_lossy(&self.text(format)).into_owned()
+    }
+
+    fn text(&self, format: &LogFormat) -> Vec<u8> {
+        if let Some(text) = format.constant() {
+            return text.to_vec();
+        }
+        let mut out = Vec::new();
+        self.evaluate(|env| format.append(env, Use::Value, &mut out));
+        out
+    }
+
+    fn value(&self, expr: &Expr) -> Option<Owned> {
+        self.evaluate(|env| expr.eval_owned(env))
+    }
+
+    fn evaluate<R>(&self, f: impl FnOnce(&Env<'_>) -> R) -> R {
+        self.worker.with_arena(|arena| {
+            let view = View {
+                response: Payload { data: &self.body, complete: true },
+                upstream: self.link.as_ref().map(Link::socket),
+                ..View::of_txn(self.worker, &self.conn, &self.txn)
+            };
+            f(&Env { conn: &self.conn, txn: &self.txn, live: &view, arena, side: Side::Response, last: true })
+        })
+    }
+
+    /// Sets or forgets a variable; only those of the process, the session and the check are in reach.
+    fn set(&self, var: VarRef, expr: Option<&Expr>) {
+        let value = match expr {
+            Some(expr) => match self.value(expr) {
+                Some(value) => Some(value),
+                None => return,
+            },
+            None => None,
+        };
+        match var.scope {
+            Scope::Proc => self.worker.shared.program.world.vars.set(var.slot, value),
+            Scope::Sess => drop(self.conn.vars.borrow_mut().set(var.slot, value)),
+            _ => drop(self.txn.check_vars.borrow_mut().set(var.slot, value)),
+        }
+    }
+}
+
+/// How a connection of a check is made.
+pub fn options(worker: &Worker, at: At, server: &Server) -> ConnectOptions {
+    let proxy = worker.shared.program.proxy(at.proxy);
+    let source = server.source.as_ref().or(proxy.source.as_ref());
+    ConnectOptions {
+        source: source.and_then(|s| s.addr).map(Addr::Inet),
+        interface: source.and_then(|s| s.interface.as_deref()).map(str::to_owned),
+        md5sig: server.md5sig.as_deref().map(|k| k.as_bytes().to_vec()),
+        ..ConnectOptions::default()
+    }
+}
+
+/// A refused connection is the server's fault; a lack of descriptors or ports is ours.
+pub fn connect_status(e: &std::io::Error) -> CheckStatus {
+    match e.raw_os_error() {
+        // EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL, EAGAIN
+        Some(24 | 23 | 105 | 12 | 99 | 11) => CheckStatus::SockErr,
+        // ETIMEDOUT
+        Some(110) => CheckStatus::L4Timeout,
+        _ => CheckStatus::L4Con,
+    }
+}
+
+/// Version 1 names this very connection, version 2 says that it is the proxy's own.
+fn proxy_header(link: &mut Link, version: u8) {
+    let end = |a: std::io::Result<Addr>| a.ok().as_ref().and_then(Addr::as_inet);
+    let (src, dst) = (end(link.socket().local_addr()), end(link.socket().peer_addr()));
+    if version == 1 {
+        wire::proxy::v1(src.zip(dst), link.out());
+    } else {
+        wire::proxy::v2(None, &wire::proxy::V2Options::default(), link.out());
+    }
+}

@@ -1,0 +1,428 @@
+//! Changes of a server's state, wherever they come from: checks, agents, traffic, tracked servers, the runtime API.
+//!
+//! One place makes them all, because each has the same train of consequences: the state itself, the schedule of the
+//! backend, requests that wait, idle connections and sessions on every worker, a line in the log, and the servers
+//! that track this one. Changes are rare, so they happen one at a time, under one lock of the process; nothing on the
+//! way of a request takes it unless `observe` decides that a server failed.
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use model::server::{Op, Target, admin};
+use model::term::Cause;
+use program::Server;
+use rt::Mono;
+
+use crate::check::health::{Limits, Verdict, settle};
+use crate::check::text::{self, Left, Rest};
+use crate::{Worker, log, queue};
+
+/// A server, by indices of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// Backend.
+    pub proxy: u32,
+    /// Server in it.
+    pub server: u32,
+}
+
+/// What a runtime command makes of a server's health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forced {
+    /// `health up`.
+    Up,
+    /// `health stopping`.
+    Stopping,
+    /// `health down`.
+    Down,
+}
+
+/// The administrative state that an operator or an agent asks for.
+pub use crate::check::words::Wanted;
+
+/// What a line says about the origin of a change to the operational state.
+const BY_COMMAND: &str = ", changed from CLI";
+
+/// The right to change states: one at a time in the process.
+pub struct Changes<'w> {
+    worker: &'w Rc<Worker>,
+    now: Mono,
+    _turn: MutexGuard<'w, ()>,
+}
+
+/// `set server ... state ready|drain|maint`, and the same words of an agent.
+pub fn set_admin(worker: &Rc<Worker>, at: At, wanted: Wanted) {
+    Changes::begin(worker).set_admin(at, wanted);
+}
+
+/// Sets and clears bits of the administrative state (see [`model::server::admin`]): `disable server`, name resolution.
+pub fn change_admin(worker: &Rc<Worker>, at: At, set: u32, clear: u32) {
+    Changes::begin(worker).admin(at, set, clear, None);
+}
+
+/// `set server ... health up|stopping|down`. A server that tracks another has no health of its own: not for it.
+pub fn force_health(worker: &Rc<Worker>, at: At, forced: Forced) {
+    let changes = Changes::begin(worker);
+    let server = changes.server(at);
+    let limits = limits(server);
+    let (value, verdict) = match forced {
+        Forced::Up => (limits.top(), Verdict::Up),
+        Forced::Stopping => (limits.top(), Verdict::Stopping),
+        Forced::Down => (0, Verdict::Down),
+    };
+    server.state.health.store(value, Relaxed);
+    changes.settle(at, verdict, true, BY_COMMAND);
+}
+
+/// `set server ... agent up|down`.
+pub fn force_agent(worker: &Rc<Worker>, at: At, up: bool) {
+    let changes = Changes::begin(worker);
+    let server = changes.server(at);
+    server.state.agent_health.store(i64::from(up), Relaxed);
+    let other = server.check.is_none() || limits(server).is_up(server.state.health.load(Relaxed));
+    changes.settle(at, if up { Verdict::Up } else { Verdict::Down }, other, BY_COMMAND);
+}
+
+/// Sets a server's weight (0 to 256).
+pub fn set_weight(worker: &Rc<Worker>, at: At, weight: u32) {
+    Changes::begin(worker).set_weight(at, weight);
+}
+
+/// Sets how many requests a server serves at once; 0: no limit.
+pub fn set_maxconn(worker: &Rc<Worker>, at: At, maxconn: u32) {
+    worker.shared.program.proxy(at.proxy).servers[at.server as usize].state.maxconn.store(maxconn, Relaxed);
+    queue::admit_next(worker, at.proxy, at.server);
+}
+
+/// Moves a server to another address: idle connections to the old one are closed.
+pub fn set_target(worker: &Rc<Worker>, at: At, target: Target) {
+    let changes = Changes::begin(worker);
+    changes.server(at).state.set_target(target);
+    changes.flush(at);
+    changes.refresh(at);
+}
+
+/// `rise` and `fall` of a server.
+pub fn limits(server: &Server) -> Limits {
+    server.check.as_ref().map_or(Limits::AGENT, |c| Limits::new(c.rise, c.fall))
+}
+
+/// Runs `job` on every worker, on this one at once.
+pub fn on_all(worker: &Rc<Worker>, job: impl Fn(&Rc<Worker>) + Clone + Send + 'static) {
+    for index in 0..worker.shared.program.world.workers {
+        if index == worker.index {
+            job(worker);
+        } else {
+            let job = job.clone();
+            rt::send_to(
+                index,
+                Box::new(move || {
+                    let _ = crate::run::with_worker(|w| job(w));
+                }),
+            );
+        }
+    }
+}
+
+impl<'w> Changes<'w> {
+    /// Waits for the right to change states.
+    pub fn begin(worker: &'w Rc<Worker>) -> Changes<'w> {
+        let turn: &Mutex<()> = &worker.shared.changes;
+        let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        Changes { worker, now: rt::now(), _turn: turn }
+    }
+
+    /// A server's configuration.
+    pub fn server(&self, at: At) -> &'w Server {
+        &self.worker.shared.program.proxy(at.proxy).servers[at.server as usize]
+    }
+
+    /// Follows a verdict of a check. `other` is what the other check of the server says, `why` what a log line adds.
+    pub fn settle(&self, at: At, verdict: Verdict, other: bool, why: &str) {
+        let server = self.server(at);
+        if let Some(op) = settle(server.state.op(), verdict, other)
+            && server.state.admin() & admin::MAINT == 0
+        {
+            self.set_op(at, op, why);
+        }
+    }
+
+    fn set_op(&self, at: At, op: Op, why: &str) {
+        let server = self.server(at);
+        let state = &server.state;
+        let was = state.op();
+        let op = match op {
+            Op::Running if was == Op::Stopped && server.slowstart.is_some() => Op::Starting,
+            op => op,
+        };
+        if was == op || (was == Op::Starting && op == Op::Running) {
+            return;
+        }
+        state.set_op(op, self.now);
+        match op {
+            Op::Stopped => self.went_down(at, why),
+            Op::Starting | Op::Running => self.came_up(at, why),
+            Op::Stopping => {
+                self.refresh_and_tell(at, |c| c.line_there(at, log::NOTICE, &format!("is stopping{why}")));
+            }
+        }
+        for follower in self.followers(at) {
+            self.follow_op(follower, at);
+        }
+    }
+
+    /// A server that tracks another takes over its state.
+    fn follow_op(&self, at: At, tracked: At) {
+        if self.server(at).state.admin() & admin::MAINT != 0 {
+            return;
+        }
+        let via = self.via(tracked);
+        let op = match self.server(tracked).state.op() {
+            Op::Starting => Op::Running,
+            op => op,
+        };
+        self.set_op(at, op, &via);
+    }
+
+    fn went_down(&self, at: At, why: &str) {
+        self.refresh_and_tell(at, |c| c.line_lost(at, log::ALERT, &format!("is DOWN{why}")));
+    }
+
+    fn came_up(&self, at: At, why: &str) {
+        let server = self.server(at);
+        if server.state.op() == Op::Starting {
+            rt::spawn(warm_up(self.worker.clone(), at));
+        }
+        if server.up_kills_backups && !server.backup && server.state.weight.load(Relaxed) > 0 {
+            on_all(self.worker, move |w| {
+                let servers = &w.shared.program.proxy(at.proxy).servers;
+                w.sessions.kill(Cause::Up, |s| {
+                    let on_backup = |i: u32| servers.get(i as usize).is_some_and(|s| s.backup);
+                    s.backend.get() == Some(at.proxy) && s.server.get().is_some_and(on_backup)
+                });
+            });
+        }
+        self.refresh_and_tell(at, |c| c.line_there(at, log::NOTICE, &format!("is UP{why}")));
+    }
+
+    /// Sets an administrative state.
+    pub fn set_admin(&self, at: At, wanted: Wanted) {
+        match wanted {
+            Wanted::Ready => self.admin(at, 0, admin::FMAINT | admin::CMAINT | admin::FDRAIN, None),
+            Wanted::Drain => self.admin(at, admin::FDRAIN, admin::FMAINT | admin::CMAINT, None),
+            Wanted::Maint => self.admin(at, admin::FMAINT, 0, None),
+        }
+    }
+
+    /// Changes administrative bits; `via` is the tracked server that they come from.
+    fn admin(&self, at: At, set: u32, clear: u32, via: Option<At>) {
+        let state = &self.server(at).state;
+        let was_up = state.op() != Op::Stopped;
+        let old = state.change_admin(set, clear, self.now);
+        let new = state.admin();
+        if old == new {
+            return;
+        }
+        let (in_maint, in_drain) = (new & admin::MAINT != 0, new & admin::DRAIN != 0);
+        let via_text = via.map(|t| self.via(t)).unwrap_or_default();
+        match (old & admin::MAINT != 0, in_maint) {
+            (false, true) => self.enter_maintenance(at, was_up, &via_text),
+            (true, false) => self.leave_maintenance(at, via, &via_text),
+            (false, false) if in_drain != (old & admin::DRAIN != 0) => self.drain(at, in_drain, &via_text),
+            _ => {}
+        }
+        let inherited =
+            [(in_maint, admin::IMAINT), (in_drain, admin::IDRAIN)].map(|(on, bit)| if on { bit } else { 0 });
+        let inherited = inherited[0] | inherited[1];
+        let both = admin::IMAINT | admin::IDRAIN;
+        for follower in self.followers(at) {
+            self.admin(follower, inherited, both & !inherited, Some(at));
+        }
+    }
+
+    fn enter_maintenance(&self, at: At, was_up: bool, via: &str) {
+        self.server(at).state.set_op(Op::Stopped, self.now);
+        if was_up {
+            let what = format!("is going DOWN for maintenance{via}");
+            self.refresh_and_tell(at, |c| c.line_lost(at, log::ALERT, &what));
+        } else {
+            self.refresh(at);
+            self.line(at, log::NOTICE, &format!("was DOWN and now enters maintenance{via}."));
+        }
+    }
+
+    fn leave_maintenance(&self, at: At, via: Option<At>, via_text: &str) {
+        let server = self.server(at);
+        let state = &server.state;
+        // Nothing is known of it now: the first check decides.
+        state.health.store(limits(server).rise, Relaxed);
+        let op = match via {
+            Some(tracked) => self.server(tracked).state.op(),
+            None if server.agent.is_some() && state.agent_health.load(Relaxed) == 0 => Op::Stopped,
+            None if server.slowstart.is_some() => Op::Starting,
+            None => Op::Running,
+        };
+        state.set_op(op, self.now);
+        if op == Op::Starting {
+            rt::spawn(warm_up(self.worker.clone(), at));
+        }
+        let health = if op == Op::Stopped { "DOWN" } else { "UP" };
+        let draining = state.admin() & admin::DRAIN != 0;
+        let mode = if draining { "DRAIN" } else { "READY" };
+        let forced = if via.is_some() { "" } else { "forced " };
+        self.line(at, log::NOTICE, &format!("is {health}/{mode} (leaving {forced}maintenance)."));
+        if draining {
+            self.line(at, log::NOTICE, &format!("remains in {forced}drain mode{via_text}."));
+        }
+        self.refresh(at);
+        queue::admit_next(self.worker, at.proxy, at.server);
+    }
+
+    fn drain(&self, at: At, enters: bool, via: &str) {
+        let up = self.server(at).state.op() != Op::Stopped;
+        if enters {
+            let what = format!("enters drain state{via}");
+            self.refresh_and_tell(at, |c| {
+                if up { c.line_there(at, log::NOTICE, &what) } else { c.line_lost(at, log::NOTICE, &what) }
+            });
+            return;
+        }
+        let health = if up { "UP" } else { "DOWN" };
+        let forced = if via.is_empty() { "forced " } else { "" };
+        self.line(at, log::NOTICE, &format!("is {health} (leaving {forced}drain){via}."));
+        self.refresh(at);
+        queue::admit_next(self.worker, at.proxy, at.server);
+    }
+
+    /// Sets a weight.
+    pub fn set_weight(&self, at: At, weight: u32) {
+        let state = &self.server(at).state;
+        if state.weight.swap(weight, Relaxed) != weight {
+            state.generation.fetch_add(1, Relaxed);
+            self.refresh(at);
+            queue::admit_next(self.worker, at.proxy, at.server);
+        }
+    }
+
+    /// Publishes the new schedule, and says so if the backend has lost its last server.
+    fn refresh(&self, at: At) {
+        self.refresh_and_tell(at, |_| {});
+    }
+
+    fn refresh_and_tell(&self, at: At, tell: impl FnOnce(&Self)) {
+        let shared = &self.worker.shared;
+        let proxy = shared.program.proxy(at.proxy);
+        let was = proxy.state.back.up.load(Relaxed);
+        shared.refresh(at.proxy, self.now);
+        tell(self);
+        if was && !proxy.state.back.up.load(Relaxed) {
+            let text = format!("backend {} has no server available!", proxy.name);
+            log::proxy_line(self.worker, at.proxy, log::EMERGENCY, &text);
+        }
+    }
+
+    /// A line about a server that was lost, after those who waited for it were sent elsewhere.
+    fn line_lost(&self, at: At, level: u8, what: &str) {
+        let server = self.server(at);
+        let requeued = if server.state.is_up() { 0 } else { self.abandon(at) };
+        let rest = Rest { requeued, ..self.rest(at) };
+        self.line(at, level, &format!("{what}.{}", text::lost(&rest)));
+    }
+
+    /// What follows when a server is not to be used at all any more; returns how many requests look for another.
+    fn abandon(&self, at: At) -> usize {
+        self.flush(at);
+        let kills = self.server(at).down_kills;
+        let requeued = queue::redistribute(self.worker, at.proxy, at.server);
+        if kills {
+            on_all(self.worker, move |w| {
+                let here = |s: &crate::sessions::Session| {
+                    s.backend.get() == Some(at.proxy) && s.server.get() == Some(at.server)
+                };
+                w.sessions.kill(Cause::Down, here);
+            });
+        }
+        requeued
+    }
+
+    fn line_there(&self, at: At, level: u8, what: &str) {
+        let waiting = || self.worker.shared.backends[at.proxy as usize].queue.len();
+        let before = waiting();
+        queue::admit_next(self.worker, at.proxy, at.server);
+        let rest = Rest { requeued: before.saturating_sub(waiting()), ..self.rest(at) };
+        self.line(at, level, &format!("{what}.{}", text::there(&rest)));
+    }
+
+    fn rest(&self, at: At) -> Rest {
+        let shared = &self.worker.shared;
+        let servers = &shared.program.proxy(at.proxy).servers;
+        let count = |backup| servers.iter().filter(|s| s.backup == backup && s.state.is_usable()).count();
+        Rest {
+            left: Left { active: count(false), backup: count(true) },
+            sessions: self.server(at).state.served.load(Relaxed),
+            requeued: 0,
+            queued: shared.backends[at.proxy as usize].slots[at.server as usize].queue.len(),
+        }
+    }
+
+    fn line(&self, at: At, level: u8, what: &str) {
+        let proxy = self.worker.shared.program.proxy(at.proxy);
+        let server = self.server(at);
+        let backup = if server.backup { "Backup " } else { "" };
+        let line = format!("{backup}Server {}/{} {what}", proxy.name, server.name);
+        log::proxy_line(self.worker, at.proxy, level, &line);
+    }
+
+    fn via(&self, at: At) -> String {
+        format!(" via {}/{}", self.worker.shared.program.proxy(at.proxy).name, self.server(at).name)
+    }
+
+    fn flush(&self, at: At) {
+        on_all(self.worker, move |w| {
+            let state = &w.shared.program.proxy(at.proxy).servers[at.server as usize].state;
+            w.pools.flush(at.proxy, at.server, state);
+        });
+    }
+
+    fn followers(&self, at: At) -> Vec<At> {
+        let tracked = Some((at.proxy, at.server));
+        let proxies = (0u32..).zip(&self.worker.shared.program.proxies);
+        let of_proxy = |(proxy, p): (u32, &'w program::Proxy)| {
+            let servers = (0u32..).zip(&p.servers).filter(move |(_, s)| s.track == tracked);
+            servers.map(move |(server, _)| At { proxy, server })
+        };
+        proxies.flat_map(of_proxy).collect()
+    }
+}
+
+/// Steps of a slow start.
+const WARM_UP_STEPS: u32 = 20;
+
+/// Raises a server's weight and places little by little until its slow start is over.
+async fn warm_up(worker: Rc<Worker>, at: At) {
+    let server = &worker.shared.program.clone();
+    let server = &server.proxy(at.proxy).servers[at.server as usize];
+    let whole = server.slowstart.unwrap_or_default();
+    let pause = (whole / WARM_UP_STEPS).max(Duration::from_millis(1));
+    let since = server.state.last_change.load(Relaxed);
+    let mine = || server.state.op() == Op::Starting && server.state.last_change.load(Relaxed) == since;
+    loop {
+        rt::sleep(pause).await;
+        let changes = Changes::begin(&worker);
+        if !mine() {
+            return;
+        }
+        let over =
+            rt::now().as_millis().saturating_sub(since) >= u64::try_from(whole.as_millis()).unwrap_or(0);
+        if over {
+            server.state.set_op(Op::Running, rt::now());
+        }
+        changes.refresh(at);
+        queue::admit_next(&worker, at.proxy, at.server);
+        if over {
+            return;
+        }
+    }
+}
