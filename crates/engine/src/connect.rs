@@ -14,6 +14,7 @@ use program::proxy::{Mode, Proxy, Reuse};
 use program::server::{PortMap, Server};
 use rt::{Addr, ConnectOptions, Socket, Timer};
 
+use crate::check;
 use crate::choose::{self, NoServer, Wish};
 use crate::pool::{Identity, Idle};
 use crate::stream::{Stream, Upstream};
@@ -87,6 +88,9 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
             Err(f) => f,
         };
         count_failure(stream, proxy, server);
+        if matches!(failure, Attempt::Refused | Attempt::TimedOut) {
+            check::observe(&worker, index, server, check::Seen::ConnectFailed);
+        }
         if failure == Attempt::Aborted || failure == Attempt::Resource || stream.txn.retries >= retries {
             return Err(Failed::Connect(failure));
         }
@@ -198,6 +202,7 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     let socket = open(stream, proxy, &addr, &options).await?;
     config.state.counters.of(worker.index).connects.inc();
     proxy.state.back.counters.of(worker.index).connects.inc();
+    check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
     install(stream, socket, identity.unwrap_or_default(), &addr);
     if let Some(send) = &config.send_proxy {
         crate::proxy_header::stage(stream, send);

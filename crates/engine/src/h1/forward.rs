@@ -15,6 +15,7 @@ use wire::http1::{Limits, ParseError, Parsed, parse_response};
 use super::framing::Body;
 use super::{Next, headers, response};
 use crate::captured::{self, Captured};
+use crate::check::{self, Seen};
 use crate::choose::Wish;
 use crate::connect;
 use crate::pump::{Break, End, Framing, Half};
@@ -216,6 +217,7 @@ async fn pass_interim(stream: &mut Stream<'_>) -> bool {
 
 fn on_head(stream: &mut Stream<'_>, back: &Proxy) -> Wait {
     let status = stream.txn.res.status();
+    observe(stream, Seen::Response(status));
     if back.retry_on.statuses.contains(&status) && may_retry(stream, back) {
         return Wait::Retry;
     }
@@ -224,7 +226,20 @@ fn on_head(stream: &mut Stream<'_>, back: &Proxy) -> Wait {
     Wait::Response
 }
 
+/// Tells the health checks what became of the request at its server.
+fn observe(stream: &Stream<'_>, seen: Seen) {
+    if let Some(place) = &stream.place {
+        check::observe(&stream.worker, place.backend, place.server, seen);
+    }
+}
+
 fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
+    match &event {
+        Event::ServerClosed => observe(stream, Seen::Broken),
+        Event::ServerTimeout => observe(stream, Seen::Timeout),
+        Event::Bad(_) => observe(stream, Seen::BadResponse),
+        _ => {}
+    }
     let worker = stream.worker.index;
     let retry = &back.retry_on;
     let received = stream.upstream.as_ref().is_some_and(|u| u.buf.as_ref().is_some_and(|b| !b.is_empty()));
