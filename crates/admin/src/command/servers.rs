@@ -74,6 +74,7 @@ fn check_number(status: CheckStatus) -> u8 {
     match status {
         Unknown => 1,
         Init => 2,
+        Analyzed => 3,
         Forced => 4,
         SockErr => 5,
         L4Ok => 6,
