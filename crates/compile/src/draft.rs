@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use balance::HashType;
-use program::options::{AddressHeader, Connection, Options};
+use program::options::{AddressHeader, Connection, KeepAlive, Options};
 use program::persist::Cookie;
 use program::proxy::{Affinity, Capture, CaptureCookie, LoadState, Mode, RetryOn, Reuse};
 use program::timeouts::Timeouts;
@@ -165,12 +165,18 @@ pub(crate) struct Draft {
     /// `mode log`, `mode spop`, ...: not built.
     pub disabled: bool,
     pub id: Option<u32>,
+    /// `id` stands in the section.
+    pub forced_id: bool,
     pub guid: Option<Box<str>>,
     pub description: Option<Box<str>>,
     pub timeouts: Timeouts,
     /// Timeouts given in this very section.
     pub given_timeouts: Vec<&'static str>,
     pub options: Options,
+    /// `option clitcpka`, `option srvtcpka`: on or off; the figures may come without.
+    pub keepalive: (bool, bool),
+    /// `clitcpka-*`, `srvtcpka-*`.
+    pub figures: (KeepAlive, KeepAlive),
     pub connection: Option<Connection>,
     pub maxconn: Option<u32>,
     pub backlog: Option<u32>,
@@ -184,6 +190,8 @@ pub(crate) struct Draft {
     pub acls: Vec<LineRef>,
     /// Rule lines of all sets in order.
     pub rules: Vec<LineRef>,
+    /// The kinds of rules seen in this very section, as bits by stage of processing.
+    pub stages: u8,
     pub log: LogDraft,
     pub format: FormatDraft,
     pub structured: Option<Deferred>,
@@ -238,11 +246,14 @@ impl Draft {
             mode: Mode::Tcp,
             disabled: false,
             id: None,
+            forced_id: false,
             guid: None,
             description: None,
             timeouts: Timeouts::default(),
             given_timeouts: Vec::new(),
             options: Options::default(),
+            keepalive: (false, false),
+            figures: Default::default(),
             connection: None,
             maxconn: None,
             backlog: None,
@@ -254,6 +265,7 @@ impl Draft {
             monitor_fail: Vec::new(),
             acls: Vec::new(),
             rules: Vec::new(),
+            stages: 0,
             log: LogDraft::default(),
             format: FormatDraft::None,
             structured: None,
@@ -299,7 +311,7 @@ impl Draft {
 
     /// A section of another kind that starts from this one.
     pub fn inherit(&self, kind: Kind) -> Draft {
-        Draft { kind, disabled: self.disabled, given_timeouts: Vec::new(), ..self.clone() }
+        Draft { kind, disabled: self.disabled, given_timeouts: Vec::new(), stages: 0, ..self.clone() }
     }
 
     /// `frontend 'name'`, as messages name it.

@@ -53,7 +53,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// A format whose blanks are text.
+    /// A format whose blanks are text; a word that isn't there is an empty one.
     pub(super) fn value_format(
         &mut self,
         index: usize,
@@ -63,10 +63,10 @@ impl Assembly<'_> {
         notes: &mut Diagnostics,
     ) -> Option<Arc<LogFormat>> {
         let line = self.ground.line(deferred.at)?;
-        let word = self.ground.deferred(deferred)?;
+        let text = self.ground.deferred(deferred).map_or(&b""[..], |w| w.bytes());
         let registry = self.ground.registry;
         let mut names = self.resolver(index, p, deferred.at);
-        match LogFormat::parse(word.bytes(), place, registry, &mut names) {
+        match LogFormat::parse(text, place, registry, &mut names) {
             Ok(format) => Some(Arc::new(format)),
             Err(fault) => {
                 notes.push(complaint(fault, line, deferred.word));
@@ -85,7 +85,9 @@ impl Assembly<'_> {
     ) -> Option<Arc<LogFormat>> {
         let word = self.ground.deferred(deferred)?;
         let keyword = self.ground.line(deferred.at)?.keyword().text();
-        match self.log_text(index, word.bytes(), p, deferred.at, notes) {
+        // A unique id is made while the request is there; lines are made at the end.
+        let place = if keyword == "unique-id-format" { Place::FrontHttpReq } else { Place::Log };
+        match self.log_text(index, word.bytes(), p, deferred.at, place, notes) {
             Ok(format) => Some(format),
             Err(fault) => {
                 let at = self.ground.place(word.span());
@@ -107,11 +109,12 @@ impl Assembly<'_> {
         text: &[u8],
         p: &Draft,
         at: LineRef,
+        place: Place,
         notes: &mut Diagnostics,
     ) -> Result<Arc<LogFormat>, lang::Fault> {
         let registry = self.ground.registry;
         let mut names = self.resolver(index, p, at);
-        let format = LogFormat::parse_log(text, Place::Log, registry, &mut names)?;
+        let format = LogFormat::parse_log(text, place, registry, &mut names)?;
         for text in std::mem::take(&mut names.warnings) {
             notes.push(super::remark(p.span, text));
         }

@@ -145,7 +145,7 @@ pub(crate) fn complaint(fault: Fault, line: &Line, offset: usize) -> Diagnostic 
         None => line.span(),
     };
     // HAProxy closes what its rule parsers say with a full stop, and leaves the blank out before lists of actions.
-    let stop = if fault.text.ends_with(['.', '\n']) { "" } else { "." };
+    let stop = if fault.text.ends_with('\n') { "" } else { "." };
     let list = fault.text.starts_with('\'')
         && (fault.text.contains(", but got '") || fault.text.contains("' expects either 'if' or 'unless'"));
     let diagnostic = Diagnostic::alert(span, format!("{}{stop}", fault.text));

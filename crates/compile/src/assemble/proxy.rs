@@ -27,6 +27,13 @@ impl Assembly<'_> {
     ) -> Proxy {
         super::checks::http_only(p, notes);
         let parsed = self.rules(index, p, notes);
+        for switch in &parsed.switching {
+            if let program::proxy::SwitchTo::Backend(to) = switch.to
+                && let Some(to) = all.get(to as usize)
+            {
+                self.compatible(p, to, "in a 'use_backend' rule", p.span, notes);
+            }
+        }
         let check = self.ruleset(index, p, notes);
         let servers = self.servers(index, p, all, &check, notes);
         let log = self.logging(index, p, notes);
@@ -34,6 +41,8 @@ impl Assembly<'_> {
         let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
         let mut options = p.options.clone();
         options.connection = p.connection.unwrap_or_default();
+        options.client_keepalive = p.keepalive.0.then_some(p.figures.0);
+        options.server_keepalive = p.keepalive.1.then_some(p.figures.1);
         let mut cookie = p.cookie.clone();
         if let Some(c) = &mut cookie
             && c.dynamic_key.is_some()
@@ -41,6 +50,7 @@ impl Assembly<'_> {
             c.dynamic_key = Some(p.dynamic_key.clone().unwrap_or_default());
         }
         let state = self.declared[index].state.clone();
+        state.enabled.store(!p.disabled, std::sync::atomic::Ordering::Relaxed);
         Proxy {
             name: p.name.clone(),
             state,
@@ -57,7 +67,7 @@ impl Assembly<'_> {
             backlog: p.backlog,
             rate_limit: p.rate_limit,
             switching: parsed.switching,
-            default_backend: self.default_backend(index, p, notes),
+            default_backend: self.default_backend(index, p, all, notes),
             monitor_uri: p.monitor_uri.clone(),
             monitor_fail: parsed.monitor_fail,
             log,
@@ -92,7 +102,7 @@ impl Assembly<'_> {
             check,
             load_state: p.load_state.unwrap_or(LoadState::None),
             state_file: p.state_file.clone(),
-            forced_id: forced(self, p),
+            forced_id: p.forced_id,
         }
     }
 
@@ -125,7 +135,27 @@ impl Assembly<'_> {
         out
     }
 
-    fn default_backend(&self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Option<u32> {
+    /// A frontend that speaks HTTP can't send to a backend that doesn't.
+    fn compatible(&self, p: &Draft, to: &Draft, how: &str, span: syntax::Span, notes: &mut Diagnostics) {
+        if p.mode != Mode::Http || to.mode != Mode::Tcp {
+            return;
+        }
+        let (at, there) = (self.ground.place(p.span), self.ground.place(to.span));
+        let (word, other) = (p.kind.noun(), to.kind.noun());
+        let text = format!(
+            "http {word} '{}' ({at}) tries to use incompatible tcp {other} '{}' ({there}) {how} (see 'mode').",
+            p.name, to.name
+        );
+        notes.push(refusal(span, text));
+    }
+
+    fn default_backend(
+        &self,
+        index: usize,
+        p: &Draft,
+        all: &[Draft],
+        notes: &mut Diagnostics,
+    ) -> Option<u32> {
         if !p.kind.is_front() {
             return None;
         }
@@ -137,6 +167,9 @@ impl Assembly<'_> {
             let near = syntax::nearest(name, self.declared.iter().filter(|d| d.is_back).map(|d| &*d.name));
             let text = format!("Proxy '{}': unable to find required default_backend: '{name}'.", p.name);
             notes.push(refusal(*span, text).meant(near));
+        }
+        if let Some(to) = found.and_then(|i| all.get(i)) {
+            self.compatible(p, to, "as its default backend", *span, notes);
         }
         found.and_then(|i| u32::try_from(i).ok())
     }
@@ -155,7 +188,7 @@ impl Assembly<'_> {
                     _ => logformats::HTTP,
                 };
                 let at = crate::statement::LineRef { section: p.section, line: 0 };
-                let parsed = self.log_text(index, text.as_bytes(), p, at, notes);
+                let parsed = self.log_text(index, text.as_bytes(), p, at, Place::Log, notes);
                 let parsed = parsed.map_err(|fault| {
                     notes.push(refusal(
                         *span,
@@ -419,10 +452,4 @@ fn said_here(p: &Draft, assembly: &Assembly<'_>) -> bool {
         l.keyword() == "log-format"
             || l.keyword() == "option" && l.args().first().is_some_and(|w| w == "httplog" || w == "tcplog")
     })
-}
-
-/// Whether the section says `id`.
-fn forced(assembly: &Assembly<'_>, p: &Draft) -> bool {
-    let lines = assembly.ground.tree.sections.get(p.section as usize).map(|s| &s.lines);
-    lines.into_iter().flatten().any(|l| l.keyword() == "id")
 }

@@ -134,12 +134,20 @@ impl Parse<'_, '_, '_> {
                 self.notes.alert(line.span(), format!("unknown rule set '{} {word}'", line.keyword()));
                 continue;
             };
+            let last = lists.get(slot).and_then(|l| l.last());
+            if slot >= 4 && last.is_some_and(|r| r.condition.is_none() && r.action.is_final()) {
+                let set = set.words();
+                let text = format!(
+                    "previous '{set}' action is final and has no condition attached, further entries are NOOP."
+                );
+                self.notes.push(crate::statement::tight(syntax::Diagnostic::warning(line.span(), text)));
+            }
             let number = place_of(line, places);
             let action_place = ActionPlace { set, place };
             let short = line.keyword() == "redirect";
             let rule = self.run(line, skip, |w, reg, names| {
                 let rule = Rule::parse(w, &action_place, number, reg, names);
-                rule.map_err(|f| if short { of_redirect(f) } else { f })
+                rule.map_err(|f| if short { of_redirect(f, &names.owner) } else { f })
             });
             if let (Some(rule), Some(list)) = (rule, lists.get_mut(slot)) {
                 list.push(rule);
@@ -250,10 +258,12 @@ impl Parse<'_, '_, '_> {
 }
 
 /// A `redirect` line is parsed as the action it stands for, but named as it was written.
-fn of_redirect(fault: Fault) -> Fault {
+fn of_redirect(fault: Fault, owner: &str) -> Fault {
     let text = fault.text.replace("'http-request redirect' rule", "redirect rule");
     let text = match text.split_once("an 'http-request redirect' condition : ") {
-        Some((_, why)) => format!("error detected while parsing redirect rule : error in condition: {why}"),
+        Some((_, why)) => {
+            format!("error detected in {owner} while parsing redirect rule : error in condition: {why}")
+        }
         None => text,
     };
     Fault { text, ..fault }

@@ -90,7 +90,7 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
     *state.fqdn.get_mut() = found.fqdn.map(String::from);
     state.weight.store(server.weight, Relaxed);
     state.initial_weight.store(server.weight, Relaxed);
-    state.maxconn.store(server.maxconn, Relaxed);
+    state.maxconn.store(limits(server).1, Relaxed);
     let (rise, fall) = (i64::from(server.rise), i64::from(server.fall));
     let health = match server.init_state {
         InitState::FullyUp => rise + fall - 1,
@@ -156,12 +156,8 @@ impl Assembly<'_> {
                 transparent: place.is_some_and(|(any, _)| any),
                 backup: server.backup,
                 cookie: cookie(server, p, notes),
-                maxconn: server.maxconn.max(server.minconn),
-                minconn: if server.minconn == 0 || server.maxconn == 0 {
-                    server.maxconn.min(server.minconn)
-                } else {
-                    server.minconn.min(server.maxconn)
-                },
+                maxconn: limits(server).1,
+                minconn: limits(server).0,
                 maxqueue: server.maxqueue,
                 slowstart: server.slowstart,
                 check: check(server, p, place.map(|(_, ports)| ports), ruleset, notes),
@@ -194,7 +190,7 @@ impl Assembly<'_> {
                     Where::Inet { host: Host::Name(name, _), .. } => Some(name.as_str().into()),
                     _ => None,
                 },
-                forced_id: forced(self, server),
+                forced_id: server.forced_id,
             });
         }
         out
@@ -223,12 +219,10 @@ impl Assembly<'_> {
     }
 }
 
-/// Whether the line says `id`: numbers have been filled in meanwhile.
-fn forced(assembly: &Assembly<'_>, server: &ServerDraft) -> bool {
-    let lines = assembly.ground.tree.sections.iter().flat_map(|s| &s.lines);
-    let line =
-        lines.filter(|l| l.span().file == server.span.file).find(|l| l.span().line == server.span.line);
-    line.is_some_and(|l| l.words().iter().any(|w| w == "id"))
+/// `minconn` and `maxconn`. A lower bound that isn't below the upper one is the limit itself, and nothing follows the load.
+fn limits(server: &ServerDraft) -> (u32, u32) {
+    let most = server.maxconn.max(server.minconn);
+    (if server.minconn < most { server.minconn } else { 0 }, most)
 }
 
 fn cookie(server: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Option<Box<[u8]>> {

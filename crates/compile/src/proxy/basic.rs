@@ -48,42 +48,42 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     entry(
         "clitcpka-cnt",
         Places::FRONT,
-        |s, p| keepalive(s).map(|n| p.options.client_keepalive.get_or_insert_default().count = n),
+        |s, p| keepalive(s).map(|n| p.figures.0.count = n),
         "TCP keep-alive probes to clients.",
         "clitcpka-cnt 3",
     ),
     entry(
         "clitcpka-idle",
         Places::FRONT,
-        |s, p| keepalive_time(s).map(|n| p.options.client_keepalive.get_or_insert_default().idle = n),
+        |s, p| keepalive_time(s).map(|n| p.figures.0.idle = n),
         "Idle time before the first probe.",
         "clitcpka-idle 10s",
     ),
     entry(
         "clitcpka-intvl",
         Places::FRONT,
-        |s, p| keepalive_time(s).map(|n| p.options.client_keepalive.get_or_insert_default().interval = n),
+        |s, p| keepalive_time(s).map(|n| p.figures.0.interval = n),
         "Time between probes.",
         "clitcpka-intvl 10s",
     ),
     entry(
         "srvtcpka-cnt",
         Places::BACK,
-        |s, p| keepalive(s).map(|n| p.options.server_keepalive.get_or_insert_default().count = n),
+        |s, p| keepalive(s).map(|n| p.figures.1.count = n),
         "TCP keep-alive probes to servers.",
         "srvtcpka-cnt 3",
     ),
     entry(
         "srvtcpka-idle",
         Places::BACK,
-        |s, p| keepalive_time(s).map(|n| p.options.server_keepalive.get_or_insert_default().idle = n),
+        |s, p| keepalive_time(s).map(|n| p.figures.1.idle = n),
         "Idle time before the first probe.",
         "srvtcpka-idle 10s",
     ),
     entry(
         "srvtcpka-intvl",
         Places::BACK,
-        |s, p| keepalive_time(s).map(|n| p.options.server_keepalive.get_or_insert_default().interval = n),
+        |s, p| keepalive_time(s).map(|n| p.figures.1.interval = n),
         "Time between probes.",
         "srvtcpka-intvl 10s",
     ),
@@ -183,6 +183,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         Places::PROXIES,
         |s, p| {
             let n = s.next().map_or(0, |w| units::lenient(w.text()));
+            p.forced_id = true;
             p.id = Some(
                 u32::try_from(n)
                     .ok()

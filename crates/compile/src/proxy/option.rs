@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use program::log::Style;
-use program::options::{AddressHeader, Connection, KeepAlive, Options, RestrictNames};
+use program::options::{AddressHeader, Connection, Options, RestrictNames};
 use syntax::{Modifier, Word};
 
 use super::{check, entry, placed};
@@ -298,10 +298,10 @@ fn with_arguments(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
         "tcpka" => {
             s.end_of_option()?;
             if p.kind != Kind::Backend {
-                p.options.client_keepalive.get_or_insert_default();
+                p.keepalive.0 = true;
             }
             if p.kind != Kind::Frontend {
-                p.options.server_keepalive.get_or_insert_default();
+                p.keepalive.1 = true;
             }
             Ok(())
         }
@@ -325,14 +325,8 @@ fn plain(s: &mut Statement<'_>, p: &mut Draft, switch: &Switch) -> Step {
     s.end_of_option()?;
     let on = !s.off();
     match switch.name {
-        "clitcpka" => {
-            p.options.client_keepalive =
-                on.then(|| p.options.client_keepalive.unwrap_or(KeepAlive::default()))
-        }
-        "srvtcpka" => {
-            p.options.server_keepalive =
-                on.then(|| p.options.server_keepalive.unwrap_or(KeepAlive::default()))
-        }
+        "clitcpka" => p.keepalive.0 = on,
+        "srvtcpka" => p.keepalive.1 = on,
         _ => {}
     }
     if let Some(flag) = switch.flag {

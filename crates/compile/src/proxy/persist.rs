@@ -85,6 +85,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
             if !matches!(s.peek(), "if" | "unless") {
                 return Err(s.fail("'use-server' requires either 'if' or 'unless' followed by a condition."));
             }
+            super::rules::stage(s, p, "use-server");
             p.use_server.push(s.at);
             Ok(())
         },

@@ -55,6 +55,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
                     s.fail("'monitor fail' requires either 'if' or 'unless' followed by a condition.")
                 );
             }
+            stage(s, p, "monitor fail");
             p.monitor_fail.push(s.at);
             Ok(())
         },
@@ -75,6 +76,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "redirect",
         Places::PROXIES,
         |s, p| {
+            stage(s, p, "redirect");
             p.rules.push(s.at);
             Ok(())
         },
@@ -109,6 +111,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
                     return Err(s.fail_at(s.args.here(), text));
                 }
             }
+            stage(s, p, "use_backend");
             p.switching.push(s.at);
             Ok(())
         },
@@ -117,7 +120,32 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     ),
 ];
 
+/// Kinds of rules in the order in which they are processed, with their articles.
+const STAGES: &[(&str, &str)] = &[
+    ("tcp-request connection", "a"),
+    ("tcp-request session", "a"),
+    ("tcp-request content", "a"),
+    ("monitor fail", "a"),
+    ("http-request", "an"),
+    ("redirect", "a"),
+    ("use_backend", "a"),
+    ("use-server", "a"),
+];
+
+/// Notes a rule of a kind, and warns if one that is processed later stands above it.
+pub(crate) fn stage(s: &mut Statement<'_>, p: &mut Draft, name: &str) {
+    let Some(at) = STAGES.iter().position(|(n, _)| *n == name) else { return };
+    let later = STAGES.iter().enumerate().skip(at + 1).find(|(i, _)| p.stages & (1 << i) != 0);
+    if let Some((_, (other, article))) = later {
+        let text =
+            format!("a '{name}' rule placed after {article} '{other}' rule will still be processed before.");
+        s.notes.warning(s.line.span(), text);
+    }
+    p.stages |= 1 << at;
+}
+
 fn rule(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    stage(s, p, s.keyword());
     p.rules.push(s.at);
     Ok(())
 }
@@ -140,11 +168,13 @@ fn tcp(s: &mut Statement<'_>, p: &mut Draft, request: bool) -> Step {
                     )),
                 });
             }
+            stage(s, p, if what == "session" { "tcp-request session" } else { "tcp-request connection" });
             p.rules.push(s.at);
             Ok(())
         }
         ("content", true) => {
             if placed(s, p, keyword, Places::RULES)? {
+                stage(s, p, "tcp-request content");
                 p.rules.push(s.at);
             }
             Ok(())

@@ -655,7 +655,8 @@ fn tlv(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
         );
     };
     let word = s.args.position();
-    s.word(format!("'{name}' : missing format string"))?;
+    // No format at all is a field without a value.
+    s.args.next();
     v.send_proxy.tlvs.push((kind, Deferred { at: s.at, word }));
     Ok(())
 }

@@ -56,6 +56,8 @@ pub(crate) struct ServerDraft {
     /// Position of its line.
     pub place: Where,
     pub id: Option<u32>,
+    /// `id` stands on the line.
+    pub forced_id: bool,
     pub guid: Option<Box<str>>,
     pub backup: bool,
     pub disabled: bool,
@@ -124,6 +126,7 @@ impl Default for ServerDraft {
             span: Span::default(),
             place: Where::Nowhere,
             id: None,
+            forced_id: false,
             guid: None,
             backup: false,
             disabled: false,
@@ -190,7 +193,9 @@ pub(crate) fn server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let label = format!("'server {}/{name}'", p.name);
     server.place = place(s, &expects, &label)?;
     words(s, &mut server, p, &label, false)?;
-    if let Some(other) = p.servers.iter().find(|o| o.id.is_some() && o.id == server.id) {
+    server.forced_id = server.id.is_some();
+    let taken = p.servers.iter().find(|o| server.forced_id && o.id == server.id);
+    if let Some(other) = taken {
         let at = format!("{}:{}", s.around.sources.name(other.span.file), other.span.line);
         let id = server.id.unwrap_or(0);
         let text = format!("{label} : 'id' : custom id {id} already used at {at} ('server {}').", other.name);
@@ -240,6 +245,7 @@ pub(crate) fn template(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     first.span = prefix.span();
     words(s, &mut first, p, &label, false)?;
     for number in from..=to {
+        first.forced_id = first.id.is_some();
         let id = first.id.map(|id| id.saturating_add(number - from));
         let template = (number == from).then(|| prefix.text().into());
         let name = format!("{prefix}{number}").into();
