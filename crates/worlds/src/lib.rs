@@ -24,7 +24,7 @@ mod stage;
 mod task;
 
 pub use explore::{ALL, CALM, Climate, QUIET, explore, play, seeds};
-pub use log::Line;
+pub use log::{Line, TCP_FORMAT};
 pub use message::{End, Message, chunked, content, get, post, response};
 pub use origin::Answer;
 pub use peer::Peer;

@@ -5,6 +5,9 @@
 /// The format of a line; see [`Line`].
 pub(crate) const FORMAT: &str = "%ft %b/%s %ST %tsc %rc %TR/%Tw/%Tc/%Tr %Ta %U %B %sq/%bq %rt";
 
+/// The same for `mode tcp`, which has no statuses.
+pub const TCP_FORMAT: &str = "%ft %b/%s - %ts-- %rc -1/%Tw/%Tc/-1 %Tt %U %B %sq/%bq %rt";
+
 /// One line.
 #[derive(Clone, Debug, Default)]
 pub struct Line {

@@ -1,6 +1,9 @@
 //! Scenes. See the library's head for how they are played, and replayed.
 
+mod aborts;
+mod bodies;
 mod queue;
 mod retries;
 mod reuse;
+mod tcp;
 mod timeouts;
