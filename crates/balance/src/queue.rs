@@ -63,6 +63,16 @@ pub struct Queue<T> {
 struct Waiting<T> {
     tickets: BTreeMap<Place, T>,
     arrivals: u64,
+    /// Tickets that were taken out for a server, ever.
+    taken: u64,
+}
+
+impl<T> Waiting<T> {
+    fn pop(&mut self) -> Option<(Place, T)> {
+        let first = self.tickets.pop_first();
+        self.taken += u64::from(first.is_some());
+        first
+    }
 }
 
 impl<T> Default for Queue<T> {
@@ -74,7 +84,7 @@ impl<T> Default for Queue<T> {
 impl<T> Queue<T> {
     /// An empty queue.
     pub fn new() -> Queue<T> {
-        let waiting = Waiting { tickets: BTreeMap::new(), arrivals: 0 };
+        let waiting = Waiting { tickets: BTreeMap::new(), arrivals: 0, taken: 0 };
         Queue { length: AtomicUsize::new(0), waiting: Mutex::new(waiting) }
     }
 
@@ -114,15 +124,16 @@ impl<T> Queue<T> {
         ticket
     }
 
-    /// How many requests stand before this place.
-    pub fn before(&self, place: Place) -> usize {
-        self.lock().tickets.range(..place).count()
+    /// How many requests were ever taken out for a server: the difference between two looks tells how many were served
+    /// in between.
+    pub fn taken(&self) -> u64 {
+        self.lock().taken
     }
 
     /// Takes the first out.
     pub fn pop(&self) -> Option<T> {
         let mut waiting = self.lock();
-        let first = waiting.tickets.pop_first();
+        let first = waiting.pop();
         self.publish(&waiting);
         first.map(|(_, ticket)| ticket)
     }
@@ -162,7 +173,7 @@ pub fn first_of<T>(own: &Queue<T>, shared: Option<&Queue<T>>) -> Option<T> {
         (mine, _) => mine.is_none(),
     };
     let (queue, waiting) = if shared_first { (shared, &mut theirs) } else { (own, &mut mine) };
-    let first = waiting.tickets.pop_first();
+    let first = waiting.pop();
     queue.publish(waiting);
     first.map(|(_, ticket)| ticket)
 }

@@ -38,10 +38,11 @@ mod ordinary {
         let queue = Queue::new();
         let first = push(&queue, 0, 0, 1, "first");
         let second = push(&queue, 0, 0, 2, "second");
-        assert_eq!(queue.before(second), 1);
+        assert_eq!(queue.taken(), 0);
         assert_eq!(queue.cancel(first), Some("first"));
-        assert_eq!((queue.len(), queue.before(second)), (1, 0));
+        assert_eq!((queue.len(), queue.taken()), (1, 0));
         assert_eq!(queue.pop(), Some("second"));
+        assert_eq!(queue.taken(), 1);
         assert_eq!(queue.cancel(second), None);
         assert!(queue.is_empty());
     }

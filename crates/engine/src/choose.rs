@@ -210,10 +210,12 @@ async fn wait(stream: &mut Stream<'_>, backend: u32, server: Option<u32>) -> Res
     let gone = |cx: &mut std::task::Context<'_>| {
         session.kill.get().is_some() || (abort && socket.poll_hangup(cx).is_ready())
     };
-    let (place, before) = queue::wait(&worker, backend, Wait { priority, timeout, server }, gone).await?;
-    stream.txn.queue_positions.0 += before.0;
-    stream.txn.queue_positions.1 += before.1;
-    Ok(place)
+    let wait = Wait { priority, timeout, server };
+    let outcome = queue::wait(&worker, backend, wait, &mut stream.txn.queue_positions, gone).await;
+    if matches!(outcome, Err(Refused::TimedOut | Refused::Aborted)) {
+        stream.txn.times.queued = Some(rt::now());
+    }
+    outcome
 }
 
 /// What is logged and answered when no server could be assigned: cause, phase and status.

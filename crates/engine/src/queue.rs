@@ -173,8 +173,9 @@ pub struct Wait {
     pub server: Option<u32>,
 }
 
-/// Waits for a place. `gone` says, polled with the task at hand, whether waiting has become pointless. With the
-/// place come the numbers of requests that stood before in the server's and in the backend's queue.
+/// Waits for a place. `gone` says, polled with the task at hand, whether waiting has become pointless. The number of
+/// requests that were served from the queue meanwhile, itself included, is added to `positions`: of servers, of the
+/// backend.
 ///
 /// # Errors
 /// Why there is none.
@@ -182,8 +183,9 @@ pub async fn wait(
     worker: &Rc<Worker>,
     backend: u32,
     wait: Wait,
+    positions: &mut (u32, u32),
     mut gone: impl FnMut(&mut std::task::Context<'_>) -> bool,
-) -> Result<(Place, (u32, u32)), Refused> {
+) -> Result<Place, Refused> {
     let shared = &worker.shared;
     let b = &shared.backends[backend as usize];
     let most = wait.server.map_or(0, |s| shared.program.proxy(backend).servers[s as usize].maxqueue);
@@ -194,8 +196,7 @@ pub async fn wait(
         .map_err(|_| Refused::Full)?;
     let mut waiter = Waiter { worker, backend, server: wait.server, at, ticket, done: false };
     note_length(worker, backend, wait.server, queue.len());
-    let before = u32::try_from(queue.before(at)).unwrap_or(u32::MAX);
-    let before = if wait.server.is_some() { (before, 0) } else { (0, before) };
+    let joined = queue.taken();
     // A place may have become free between the look and the queueing.
     match wait.server {
         Some(s) => admit_next(worker, backend, s),
@@ -215,10 +216,14 @@ pub async fn wait(
         }
         timer.poll_expired(cx).map(|()| Err(Refused::TimedOut))
     });
-    outcome.await?;
+    let outcome = outcome.await;
+    let served = queue.taken().saturating_sub(joined) + u64::from(waiter.given().is_none());
+    let position = if wait.server.is_some() { &mut positions.0 } else { &mut positions.1 };
+    *position = position.saturating_add(u32::try_from(served).unwrap_or(u32::MAX));
+    outcome?;
     waiter.done = true;
     let server = waiter.given().ok_or(Refused::Redistributed)?;
-    Ok((Place::taken(worker, backend, server), before))
+    Ok(Place::taken(worker, backend, server))
 }
 
 fn admit_some(worker: &Worker, backend: &Backend, index: u32, server: u32) {

@@ -269,6 +269,16 @@ impl Socket {
         self.ready() & bit::CLOSED != 0
     }
 
+    /// Ready when the connection is gone in both directions: reset, or closed by the peer and here. It takes the
+    /// reader's waiting place, as [`Socket::poll_hangup`] does.
+    pub fn poll_broken(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.ready() & (bit::ERROR | bit::HANGUP) != 0 {
+            Poll::Ready(())
+        } else {
+            self.wait(cx, Side::Reader)
+        }
+    }
+
     /// Says that a read should be tried without waiting for a report: after an accept that waited for data.
     pub fn assume_readable(&self) {
         worker::with(|w| w.sources.borrow_mut().add(self.source, bit::READ));

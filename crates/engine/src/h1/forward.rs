@@ -39,6 +39,8 @@ enum Event {
     ServerClosed,
     ServerTimeout,
     ClientBroke(Cause),
+    /// The client closed while it waited for the response.
+    ClientLeft,
     BadBody,
     Killed(Cause),
 }
@@ -58,7 +60,6 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     }
     stream.upload.splice = splices(stream, stream.frontend(), back, true) && stream.upload.kept.is_none();
     let mut write_failed = false;
-    let mut told = false;
     loop {
         let event = poll_fn(|cx| {
             if let Some(event) = upload(stream, cx, &mut write_failed, client_limit, server_limit) {
@@ -67,8 +68,10 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
             if let Poll::Ready(event) = download_head(stream, cx, back, server_limit) {
                 return Poll::Ready(event);
             }
-            watch_client(stream, cx, back, &mut told);
-            expired(stream, cx)
+            match watch_client(stream, cx, back) {
+                Some(event) => Poll::Ready(event),
+                None => expired(stream, cx),
+            }
         })
         .await;
         match event {
@@ -174,18 +177,17 @@ fn download_head(
     }
 }
 
-/// A client that closes its sending side while it waits tells the server so, if the options have it.
-fn watch_client(stream: &mut Stream<'_>, cx: &mut Context<'_>, back: &Proxy, told: &mut bool) {
-    if *told || !back.options.abortonclose || !stream.http.body_received {
-        return;
+/// A client whose connection breaks while it waits ends the request; one that only closes its sending side does so
+/// with `abortonclose`, which can't tell it from one that is gone.
+fn watch_client(stream: &Stream<'_>, cx: &mut Context<'_>, back: &Proxy) -> Option<Event> {
+    if !stream.http.body_received {
+        return None;
     }
-    if stream.client.socket.poll_hangup(cx).is_ready() {
-        *told = true;
-        stream.http.client_keeps = false;
-        if let Some(up) = &stream.upstream {
-            let _ = up.socket.shutdown_write();
-        }
+    let socket = &stream.client.socket;
+    if socket.poll_broken(cx).is_ready() {
+        return Some(Event::ClientBroke(Cause::ClientAbort));
     }
+    (socket.is_hung_up() && back.options.abortonclose).then_some(Event::ClientLeft)
 }
 
 fn expired(stream: &mut Stream<'_>, cx: &mut Context<'_>) -> Poll<Event> {
@@ -284,6 +286,11 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             client_abort(stream, back);
             stream.end(cause, Phase::Data);
             Wait::Failed(Some(if cause == Cause::ClientTimeout { 408 } else { 400 }))
+        }
+        Event::ClientLeft => {
+            client_abort(stream, back);
+            stream.end(Cause::ClientAbort, Phase::Headers);
+            Wait::Failed(Some(400))
         }
         Event::BadBody => {
             stream.frontend().state.front.counters.of(worker).req_errors.inc();

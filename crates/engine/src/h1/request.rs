@@ -177,18 +177,6 @@ fn failed(stream: &mut Stream<'_>, e: &io::Error) -> Read {
             stream.end(Cause::Killed, Phase::Request);
             Read::Nothing
         }
-        // An idle connection may end in any way.
-        _ if silent && !stream.txn.first_request => {
-            stream.txn.silent = true;
-            Read::Nothing
-        }
-        _ => {
-            stream.end(Cause::ClientAbort, Phase::Request);
-            if !silent {
-                count_error(stream);
-            }
-            stream.txn.null = silent;
-            Read::Nothing
-        }
+        _ => closed(stream),
     }
 }

@@ -221,7 +221,8 @@ fn requests_in_single_bytes_are_requests() {
 
 #[test]
 fn a_client_that_half_closes_after_its_request_is_answered() {
-    explore(PLAIN, CALM, |stage| async move {
+    let config = "  no option abortonclose\nlisten p\n bind 127.0.0.1:80\n server s 127.0.1.1:80";
+    explore(config, CALM, |stage| async move {
         stage.answer(S, |_, _| Answer::Late(Duration::from_secs(2), response(200, b"late")));
         let mut client = stage.client(FRONT).await;
         client.send(&get("/")).await.unwrap();

@@ -191,7 +191,7 @@ fn who_waits_in_the_queue_too_long_gets_503() {
         assert_eq!(first.response().await.body, b"late");
         drop((first, second));
         let lines = stage.ended(2).await;
-        assert_eq!((&*lines[0].status, &*lines[0].term, &*lines[0].queues), ("503", "sQ--", "0/0"));
+        assert_eq!((&*lines[0].status, &*lines[0].term, &*lines[0].queues), ("503", "sQ--", "0/1"));
         assert_eq!((&*lines[1].status, &*lines[1].term), ("200", "----"));
         assert_eq!(stage.proxy("p").back.queued_max.load(std::sync::atomic::Ordering::Relaxed), 1);
     });
