@@ -34,6 +34,10 @@ pub mod registry;
 pub mod rules;
 pub mod sample;
 pub mod tag;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod variables;
 pub mod words;

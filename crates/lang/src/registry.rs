@@ -287,6 +287,17 @@ pub struct Registry {
 }
 
 impl Registry {
+    /// Without entries.
+    pub fn empty() -> Registry {
+        Registry {
+            fetches: HashMap::new(),
+            convs: HashMap::new(),
+            acls: HashMap::new(),
+            actions: Vec::new(),
+            tags: HashMap::new(),
+        }
+    }
+
     /// The entries of this crate.
     ///
     /// # Panics
@@ -294,13 +305,7 @@ impl Registry {
     /// start would show, and that the tests find first.
     pub fn standard() -> Registry {
         crate::calendar::load_zone();
-        let mut r = Registry {
-            fetches: HashMap::new(),
-            convs: HashMap::new(),
-            acls: HashMap::new(),
-            actions: Vec::new(),
-            tags: HashMap::new(),
-        };
+        let mut r = Registry::empty();
         for table in crate::fetch::TABLES {
             r.add_fetches(table);
         }

@@ -15,7 +15,7 @@ pub(super) const ACTIONS: &[ActionDef] = &[def(
     Sets::HTTP_REQ.and(Sets::HTTP_RES),
     parse,
     "Sends the client elsewhere.",
-    "redirect scheme https code 301",
+    "redirect location https://example.org/ code 301",
 )];
 
 #[derive(Clone, Copy, PartialEq, Eq)]

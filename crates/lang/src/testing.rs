@@ -1,0 +1,365 @@
+//! A stage for tests: a request, a response, a connection and proxies that rules can be tried on, without
+//! a configuration and without a network.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base::time::{Mono, Wall};
+use bumpalo::Bump;
+use model::proxy::{Listener, Proxy};
+use model::vars::{Scope, VarRef};
+use model::{Conn, Peer, Server, Txn, World};
+
+use crate::action::{Exec, Flow};
+use crate::cond::Acl;
+use crate::env::{Env, Live, Payload, Side, TcpInfo};
+use crate::fetch::{Password, User, Userlist};
+use crate::logfmt::{LogFormat, Use};
+use crate::names::{CaptureSlot, Names};
+use crate::places::Place;
+use crate::registry::{ActionPlace, Registry, Sets};
+use crate::rules::{Position, Rule, RuleSet, Run};
+use crate::words::{Fault, Words};
+use crate::{Condition, Expr};
+
+/// Everything that rules look at, filled with plausible facts.
+pub(crate) struct Stage {
+    pub(crate) reg: Registry,
+    pub(crate) outside: Outside,
+    pub(crate) conn: Conn,
+    pub(crate) txn: Txn,
+    pub(crate) side: Side,
+    pub(crate) last: bool,
+    pub(crate) names: Book,
+}
+
+/// The outside world.
+pub(crate) struct Outside {
+    pub(crate) world: World,
+    pub(crate) front: Arc<Proxy>,
+    pub(crate) back: Arc<Proxy>,
+    pub(crate) server: Arc<Server>,
+    pub(crate) listener: Option<Listener>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) complete: bool,
+    pub(crate) random: Cell<u64>,
+}
+
+/// The resolver of names.
+pub(crate) struct Book {
+    reg: Registry,
+    front: Arc<Proxy>,
+    back: Arc<Proxy>,
+    server: Arc<Server>,
+    slots: HashMap<String, VarRef>,
+    pub(crate) acls: HashMap<String, Arc<Acl>>,
+    pub(crate) files: HashMap<String, String>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Live for Outside {
+    fn now(&self) -> Mono {
+        Mono::from_nanos(5_000_000_000)
+    }
+    fn date(&self) -> Wall {
+        Wall::from_micros(1_795_237_060_123_456)
+    }
+    fn random(&self) -> u64 {
+        self.random.get()
+    }
+    fn worker(&self) -> usize {
+        0
+    }
+    fn world(&self) -> &World {
+        &self.world
+    }
+    fn frontend(&self) -> &Proxy {
+        &self.front
+    }
+    fn backend(&self) -> Option<&Proxy> {
+        Some(&self.back)
+    }
+    fn server(&self) -> Option<&Server> {
+        Some(&self.server)
+    }
+    fn listener(&self) -> Option<&Listener> {
+        self.listener.as_ref()
+    }
+    fn default_backend(&self) -> Option<&str> {
+        Some("be")
+    }
+    fn payload(&self, _: Side) -> Payload<'_> {
+        Payload { data: &self.body, complete: self.complete }
+    }
+    fn tcp_info(&self, _: Side) -> Option<TcpInfo> {
+        Some(TcpInfo { rtt_us: 1500, rttvar_us: 750, retrans: 2, ..TcpInfo::default() })
+    }
+    fn unique_id(&self) -> Option<&[u8]> {
+        Some(b"id-1")
+    }
+    fn rule_place(&self, rule: u32) -> Option<(&str, u32)> {
+        Some(("a.cfg", rule))
+    }
+    fn node(&self) -> (&str, u32) {
+        ("node1", 4242)
+    }
+}
+
+impl Names for Book {
+    fn frontend(&self, name: Option<&str>) -> Result<Arc<Proxy>, Fault> {
+        match name.unwrap_or("fe") {
+            "fe" => Ok(self.front.clone()),
+            other => Err(Fault::new(format!("unable to find frontend '{other}'"))),
+        }
+    }
+    fn backend(&self, name: Option<&str>) -> Result<Arc<Proxy>, Fault> {
+        match name.unwrap_or("be") {
+            "be" => Ok(self.back.clone()),
+            other => Err(Fault::new(format!("unable to find backend '{other}'"))),
+        }
+    }
+    fn server(&self, name: &str) -> Result<(Arc<Proxy>, Arc<Server>), Fault> {
+        match name {
+            "be/s1" | "s1" => Ok((self.back.clone(), self.server.clone())),
+            other => Err(Fault::new(format!("unable to find server '{other}'"))),
+        }
+    }
+    fn variable(&mut self, name: &str) -> Result<VarRef, Fault> {
+        let next = self.slots.len() as u16;
+        let scope = name.split('.').next().and_then(Scope::from_prefix).ok_or_else(|| Fault::new("no scope"))?;
+        Ok(*self.slots.entry(name.to_owned()).or_insert(VarRef { scope, slot: next }))
+    }
+    fn acl(&mut self, name: &str) -> Result<Arc<Acl>, Fault> {
+        if let Some(acl) = self.acls.get(name) {
+            return Ok(acl.clone());
+        }
+        let reg = std::mem::replace(&mut self.reg, Registry::empty());
+        let acl = crate::parse::predefined(name, &reg, self);
+        self.reg = reg;
+        acl.ok_or_else(|| Fault::new(format!("no such ACL : '{name}'")))
+    }
+    fn patterns(
+        &mut self,
+        reference: &str,
+        kind: pattern::Kind,
+        flags: pattern::Flags,
+        map: bool,
+    ) -> Result<Arc<pattern::View>, Fault> {
+        let Some(text) = self.files.get(reference) else {
+            return Err(Fault::new(format!("failed to open pattern file <{reference}>")));
+        };
+        let shape = if map { pattern::Shape::Map } else { pattern::Shape::Acl };
+        let set = pattern::LiveSet::new(reference, shape);
+        let view = set.view(kind, flags).map_err(|e| Fault::new(e.text))?;
+        for line in text.lines().filter_map(|l| pattern::split_line(l.as_bytes(), shape)) {
+            set.add(None, line.pattern, line.value).map_err(|e| Fault::new(e.to_string()))?;
+        }
+        Ok(Arc::new(view))
+    }
+    fn object(&self, _: crate::arg::Kind, _: Option<&str>) -> Result<Arc<dyn std::any::Any + Send + Sync>, Fault> {
+        let user = |name: &str, password, group: &str| User {
+            name: name.as_bytes().into(),
+            password: Some(password),
+            groups: Box::new([group.as_bytes().into()]),
+        };
+        // The hash of "secret" as crypt(3) makes it.
+        let hash = "$5$salt$kpa26zwgX83BPSR8d7w93OIXbFt/d3UOTZaAu5vsTM6";
+        Ok(Arc::new(Userlist {
+            name: "users".into(),
+            users: Box::new([
+                user("plain", Password::Plain(b"secret"[..].into()), "staff"),
+                user("crypt", Password::Crypt(hash.into()), "admins"),
+            ]),
+        }))
+    }
+    fn backend_index(&self, _: &str) -> Result<u32, Fault> {
+        Ok(0)
+    }
+    fn error_file(&mut self, section: Option<&str>, status: u16) -> Result<Arc<[u8]>, Fault> {
+        Ok(format!("{} {status}", section.unwrap_or("default")).into_bytes().into())
+    }
+    fn read_file(&mut self, path: &str) -> Result<Vec<u8>, Fault> {
+        match self.files.get(path) {
+            Some(text) => Ok(text.clone().into_bytes()),
+            None => Err(Fault::new(format!("error opening file '{path}'"))),
+        }
+    }
+    fn capture(&mut self, _: bool, slot: CaptureSlot) -> Result<u16, Fault> {
+        match slot {
+            CaptureSlot::Id(id) => Ok(id),
+            CaptureSlot::Length(_) => Ok(0),
+        }
+    }
+    fn environment(&self, name: &str) -> Option<Vec<u8>> {
+        (name == "PATH").then(|| b"/bin".to_vec())
+    }
+    fn is_http(&self) -> bool {
+        true
+    }
+    fn owner(&self) -> String {
+        "frontend 'fe'".into()
+    }
+    fn service(&self, name: &str) -> bool {
+        name == "prometheus-exporter"
+    }
+    fn warn(&mut self, text: String) {
+        self.warnings.push(text);
+    }
+}
+
+impl Stage {
+    /// `GET /a/b?c=d&e=f HTTP/1.1` with a few header fields, answered with 200.
+    pub(crate) fn new() -> Stage {
+        let front = Arc::new(Proxy::new("fe", 2, None, 1));
+        let back = Arc::new(Proxy::new("be", 3, None, 1));
+        let server = World::server(&back, "s1", || Server::new("be", "s1", 1, 1));
+        let mut txn = Txn { has_req: true, has_res: true, first_request: true, status: 200, ..Txn::default() };
+        txn.req.set_target(b"/a/b?c=d&e=f").unwrap();
+        for (name, value) in
+            [("host", "www.example.com:80"), ("x-list", "a, b"), ("x-list", "c"), ("cookie", "sid=1; t=x; sid=2"), ("x-n", "42")]
+        {
+            txn.req.append(name.as_bytes(), value.as_bytes()).unwrap();
+        }
+        txn.res.append(b"set-cookie", b"sid=9; path=/").unwrap();
+        txn.line.set(b"GET", b"/a/b?c=d&e=f", b"HTTP/1.1", 1024);
+        let conn = Conn::new(7, 0, 0, Mono::from_nanos(1_000_000_000), Wall::from_micros(1_795_237_056_000_000));
+        conn.set_addresses(
+            Peer::Inet("192.0.2.1:1234".parse().unwrap()),
+            Peer::Inet("198.51.100.2:80".parse().unwrap()),
+        );
+        let names = Book {
+            reg: Registry::standard(),
+            front: front.clone(),
+            back: back.clone(),
+            server: server.clone(),
+            slots: HashMap::new(),
+            acls: HashMap::new(),
+            files: HashMap::from([("map.txt".to_owned(), "/a one\n/a/b two words\n10.0.0.0/8 ten\n".to_owned())]),
+            warnings: Vec::new(),
+        };
+        let outside = Outside {
+            world: World::new(1),
+            front,
+            back,
+            server,
+            listener: None,
+            body: Vec::new(),
+            complete: true,
+            random: Cell::new(0x0123_4567_89ab_cdef),
+        };
+        Stage { reg: Registry::standard(), outside, conn, txn, side: Side::Request, last: true, names }
+    }
+
+    /// Lets expressions look.
+    pub(crate) fn with_env<R>(&self, look: impl for<'e> FnOnce(&Env<'e>) -> R) -> R {
+        let arena = Bump::new();
+        look(&Env {
+            conn: &self.conn,
+            txn: &self.txn,
+            live: &self.outside,
+            arena: &arena,
+            side: self.side,
+            last: self.last,
+        })
+    }
+
+    /// Where everything may be used.
+    fn place(&self) -> Place {
+        match self.side {
+            Side::Request => Place::BackHttpReq,
+            Side::Response => Place::BackHttpRes,
+        }
+    }
+
+    pub(crate) fn compile(&mut self, text: &str) -> Result<Expr, Fault> {
+        let list = [text.as_bytes()];
+        let place = self.place();
+        Expr::parse(&mut Words::new(&list), place, &self.reg, &mut self.names)
+    }
+
+    /// The value of an expression as text; `none`, `later`, or the fault.
+    pub(crate) fn value(&mut self, text: &str) -> String {
+        let expr = match self.compile(text) {
+            Ok(expr) => expr,
+            Err(fault) => return format!("fault: {fault}"),
+        };
+        self.with_env(|env| match expr.eval(env) {
+            Ok(value) => {
+                let mut out = Vec::new();
+                value.append_text(&mut out);
+                out.iter().flat_map(|c| std::ascii::escape_default(*c)).map(char::from).collect()
+            }
+            Err(crate::Miss::None) => "none".into(),
+            Err(crate::Miss::Later) => "later".into(),
+        })
+    }
+
+    /// Whether a condition holds.
+    pub(crate) fn holds(&mut self, text: &str) -> Result<crate::cond::Outcome, Fault> {
+        let list: Vec<&[u8]> = text.split_whitespace().map(str::as_bytes).collect();
+        let place = self.place();
+        let condition = Condition::parse(&mut Words::new(&list), place, &self.reg, &mut self.names)?;
+        Ok(self.with_env(|env| condition.unwrap().holds(env)))
+    }
+
+    /// A format, written.
+    pub(crate) fn format(&mut self, text: &str, how: Use) -> String {
+        let parsed = match how {
+            Use::Log => LogFormat::parse_log(text.as_bytes(), Place::Log, &self.reg, &mut self.names),
+            _ => LogFormat::parse(text.as_bytes(), self.place(), &self.reg, &mut self.names),
+        };
+        let format = match parsed {
+            Ok(format) => format,
+            Err(fault) => return format!("fault: {fault}"),
+        };
+        let mut out = Vec::new();
+        self.with_env(|env| format.append(env, how, &mut out));
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    /// A rule, parsed.
+    pub(crate) fn rule(&mut self, set: Sets, text: &[&str]) -> Result<Rule, Fault> {
+        let list: Vec<&[u8]> = text.iter().map(|w| w.as_bytes()).collect();
+        let place = match set {
+            Sets::TCP_CONN => Place::FrontConn,
+            Sets::TCP_SESS => Place::FrontSess,
+            Sets::TCP_REQ => Place::BackTcpContent,
+            Sets::TCP_RES => Place::BackTcpResponse,
+            Sets::HTTP_REQ => Place::BackHttpReq,
+            _ => Place::BackHttpRes,
+        };
+        Rule::parse(&mut Words::new(&list), &ActionPlace { set, place }, 1, &self.reg, &mut self.names)
+    }
+
+    /// A rule of one set, run; how it ended.
+    pub(crate) fn run(&mut self, set: Sets, text: &[&str]) -> Run {
+        let rule = self.rule(set, text).unwrap_or_else(|f| panic!("{text:?}: {f}"));
+        let arena = Bump::new();
+        let mut exec = Exec {
+            conn: &self.conn,
+            txn: &mut self.txn,
+            live: &self.outside,
+            arena: &arena,
+            side: self.side,
+            last: self.last,
+            resumed: None,
+        };
+        RuleSet::new(vec![rule]).run(&mut exec, Position(0))
+    }
+
+    /// A rule that must let the next one run.
+    pub(crate) fn pass(&mut self, set: Sets, text: &str) {
+        let words: Vec<&str> = text.split(' ').collect();
+        assert!(matches!(self.run(set, &words), Run::Done), "{text}");
+    }
+
+    /// A rule that must decide.
+    pub(crate) fn decide(&mut self, set: Sets, text: &str) -> Flow {
+        let words: Vec<&str> = text.split(' ').collect();
+        match self.run(set, &words) {
+            Run::Decided(flow, _) | Run::Waits(flow, _) => flow,
+            Run::Done => panic!("{text}: nothing decided"),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! What users of the rule language notice: values, verdicts, messages.
+
+mod actions;
+mod conditions;
+mod fetches;
+mod formats;
+mod tables;
