@@ -105,7 +105,7 @@ pub enum Kind {
     Server,
     /// `table`.
     Table,
-    /// `userlist`.
+    /// `user list`.
     Userlist,
     /// `regex`.
     Regex,
@@ -126,7 +126,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("backend", Kind::Backend),
     ("server", Kind::Server),
     ("table", Kind::Table),
-    ("userlist", Kind::Userlist),
+    ("user list", Kind::Userlist),
     ("regex", Kind::Regex),
     ("variable", Kind::Var),
 ];

@@ -23,6 +23,7 @@ mod calendar;
 pub mod codec;
 pub mod cond;
 pub mod conv;
+pub mod dump;
 pub mod env;
 pub mod expr;
 pub mod fetch;

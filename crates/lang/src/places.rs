@@ -84,6 +84,20 @@ const LEGEND: [&str; COUNT as usize] = [
     "CLI parser",
 ];
 
+/// The lines of the dump's legend.
+pub(crate) fn legend() -> Vec<String> {
+    let count = COUNT as usize;
+    let line = |(bit, words): (usize, &&str)| {
+        let (blanks, slashes, dashes) =
+            (" ".repeat(count + 1 - bit), "/ ".repeat(bit), "-".repeat(count - bit));
+        format!("#{blanks}{slashes}_.{dashes} {words}")
+    };
+    let mut lines: Vec<String> = LEGEND.iter().enumerate().map(line).collect();
+    lines.push(format!("# {} ", "/ ".repeat(count)));
+    lines.push(format!("# {}", "| ".repeat(count)));
+    lines
+}
+
 impl Place {
     /// The words of the dump's legend.
     pub fn words(self) -> &'static str {

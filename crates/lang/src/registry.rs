@@ -158,6 +158,11 @@ impl ConvDef {
         self
     }
 
+    /// The same once more, for tables that are put together of others.
+    pub const fn copy(&self) -> ConvDef {
+        ConvDef { ..*self }
+    }
+
     /// Has a side effect or depends on more than its input.
     pub const fn volatile(mut self) -> ConvDef {
         self.volatile = true;

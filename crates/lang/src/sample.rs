@@ -160,14 +160,15 @@ impl<'a> Value<'a> {
     }
 
     /// The value as an integer, if it can be one. Text is read as HAProxy does: an optional sign and
-    /// digits, up to the first other character; no digits at all is no integer.
+    /// digits, up to the first other character; without digits it is 0, and empty it is none.
     pub fn int(self) -> Option<i64> {
         match self {
             Value::Bool(b) => Some(i64::from(b)),
             Value::Int(i) => Some(i),
             Value::Ipv4(a) => Some(i64::from(u32::from(a))),
             Value::Ipv6(_) | Value::Method(_) => None,
-            Value::Str(s) => parse_int(s),
+            Value::Str(b"") => None,
+            Value::Str(s) => Some(parse_int(s).unwrap_or(0)),
             Value::Bin(b) => Some(b.iter().take(8).fold(0, |n, c| (n << 8) | i64::from(*c))),
         }
     }
@@ -177,7 +178,8 @@ impl<'a> Value<'a> {
         match self {
             Value::Bool(b) => Some(b),
             Value::Int(i) => Some(i != 0),
-            Value::Str(s) | Value::Bin(s) => parse_int(s).map(|i| i != 0),
+            Value::Str(b"") => None,
+            Value::Str(s) | Value::Bin(s) => Some(parse_int(s).is_some_and(|i| i != 0)),
             _ => None,
         }
     }
@@ -208,7 +210,11 @@ impl<'a> Value<'a> {
                 IpAddr::V4(a) => Value::Ipv6(a.to_ipv6_mapped()),
                 IpAddr::V6(a) => Value::Ipv6(a),
             },
-            Type::Str => Value::Str(self.text(arena)),
+            // As text, bytes end before their first NUL.
+            Type::Str => Value::Str(match self {
+                Value::Bin(b) => b.split(|c| *c == 0).next().unwrap_or_default(),
+                other => other.text(arena),
+            }),
             Type::Bin => Value::Bin(self.binary(arena)),
             Type::Method => Value::Method(self.text(arena)),
         })

@@ -127,7 +127,8 @@ impl Names for Book {
     }
     fn variable(&mut self, name: &str) -> Result<VarRef, Fault> {
         let next = self.slots.len() as u16;
-        let scope = name.split('.').next().and_then(Scope::from_prefix).ok_or_else(|| Fault::new("no scope"))?;
+        let scope =
+            name.split('.').next().and_then(Scope::from_prefix).ok_or_else(|| Fault::new("no scope"))?;
         Ok(*self.slots.entry(name.to_owned()).or_insert(VarRef { scope, slot: next }))
     }
     fn acl(&mut self, name: &str) -> Result<Arc<Acl>, Fault> {
@@ -157,7 +158,11 @@ impl Names for Book {
         }
         Ok(Arc::new(view))
     }
-    fn object(&self, _: crate::arg::Kind, _: Option<&str>) -> Result<Arc<dyn std::any::Any + Send + Sync>, Fault> {
+    fn object(
+        &self,
+        _: crate::arg::Kind,
+        _: Option<&str>,
+    ) -> Result<Arc<dyn std::any::Any + Send + Sync>, Fault> {
         let user = |name: &str, password, group: &str| User {
             name: name.as_bytes().into(),
             password: Some(password),
@@ -214,16 +219,22 @@ impl Stage {
         let front = Arc::new(Proxy::new("fe", 2, None, 1));
         let back = Arc::new(Proxy::new("be", 3, None, 1));
         let server = World::server(&back, "s1", || Server::new("be", "s1", 1, 1));
-        let mut txn = Txn { has_req: true, has_res: true, first_request: true, status: 200, ..Txn::default() };
+        let mut txn =
+            Txn { has_req: true, has_res: true, first_request: true, status: 200, ..Txn::default() };
         txn.req.set_target(b"/a/b?c=d&e=f").unwrap();
-        for (name, value) in
-            [("host", "www.example.com:80"), ("x-list", "a, b"), ("x-list", "c"), ("cookie", "sid=1; t=x; sid=2"), ("x-n", "42")]
-        {
+        for (name, value) in [
+            ("host", "www.example.com:80"),
+            ("x-list", "a, b"),
+            ("x-list", "c"),
+            ("cookie", "sid=1; t=x; sid=2"),
+            ("x-n", "42"),
+        ] {
             txn.req.append(name.as_bytes(), value.as_bytes()).unwrap();
         }
         txn.res.append(b"set-cookie", b"sid=9; path=/").unwrap();
         txn.line.set(b"GET", b"/a/b?c=d&e=f", b"HTTP/1.1", 1024);
-        let conn = Conn::new(7, 0, 0, Mono::from_nanos(1_000_000_000), Wall::from_micros(1_795_237_056_000_000));
+        let conn =
+            Conn::new(7, 0, 0, Mono::from_nanos(1_000_000_000), Wall::from_micros(1_795_237_056_000_000));
         conn.set_addresses(
             Peer::Inet("192.0.2.1:1234".parse().unwrap()),
             Peer::Inet("198.51.100.2:80".parse().unwrap()),
@@ -235,7 +246,11 @@ impl Stage {
             server: server.clone(),
             slots: HashMap::new(),
             acls: HashMap::new(),
-            files: HashMap::from([("map.txt".to_owned(), "/a one\n/a/b two words\n10.0.0.0/8 ten\n".to_owned())]),
+            files: HashMap::from([
+                ("map.txt".to_owned(), "/a one\n/a/b two words\n".to_owned()),
+                ("numbers.txt".to_owned(), "1:9 small\n10: big\n".to_owned()),
+                ("nets.txt".to_owned(), "192.0.2.0/24 net\n".to_owned()),
+            ]),
             warnings: Vec::new(),
         };
         let outside = Outside {

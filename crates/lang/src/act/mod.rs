@@ -17,6 +17,8 @@ mod verdict;
 
 use std::cell::RefCell;
 
+pub(crate) use fields::expand;
+
 use crate::action::{Action, Exec, Flow};
 use crate::expr::Expr;
 use crate::logfmt::{LogFormat, Use};

@@ -63,7 +63,7 @@ pub(super) const ACTIONS: &[ActionDef] = &[
         Sets::HTTP_RES.and(Sets::HTTP_AFTER),
         set_status,
         "Replaces the status.",
-        "set-status 503 reason \"Slow Down\"",
+        "set-status 503 reason Slow",
     ),
 ];
 

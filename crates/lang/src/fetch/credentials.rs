@@ -21,7 +21,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         http_auth,
         "Whether user and password are in the user list.",
     )
-    .args("userlist", "http_auth(users)"),
+    .args("user list", "http_auth(users)"),
     FetchDef::new("http_auth_bearer", Type::Str, REQUEST, bearer, "The token of a Bearer authorization.")
         .args("[string]", "http_auth_bearer(x-token)"),
     FetchDef::new(
@@ -31,7 +31,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         group,
         "The user, if its password is right; ACLs compare its groups.",
     )
-    .args("userlist", "http_auth_group(users)")
+    .args("user list", "http_auth_group(users)")
     .each(each_group),
     FetchDef::new(
         "http_auth_pass",

@@ -49,7 +49,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
     kept("capture.req.ver", Type::Str, |e, _| line(e.txn.line.version()), "Version as received, 'HTTP/1.1'."),
     res("capture.res.hdr", Type::Str, captured_res, "A captured response header, by position.")
         .args("integer", "capture.res.hdr(0)"),
-    res("capture.res.ver", Type::Str, capture_res_ver, "HTTP version of the response, 'HTTP/1.1'."),
+    kept("capture.res.ver", Type::Str, capture_res_ver, "HTTP version of the response, 'HTTP/1.1'."),
     kept("method", Type::Method, method, "Method of the request."),
     req("path", Type::Str, |e, _| text(Some(path(e)?)), "Path of the request, without host and query."),
     req("pathq", Type::Str, |e, _| text(Some(pathq(e)?)), "Path and query of the request."),

@@ -24,6 +24,7 @@ use crate::env::Env;
 use crate::registry::{AclDef, FetchDef};
 use crate::sample::{Found, Miss, Value};
 
+pub(crate) use credentials::same;
 pub use credentials::{Password, User, Userlist};
 
 /// All tables of fetches.

@@ -89,13 +89,17 @@ fn redirects_build_their_location() {
         assert_eq!(location(Stage::new().decide(REQ, rule)), (code, expected.into()), "{rule}");
     }
     Stage::new().pass(REQ, "redirect location %[hdr(none)] ignore-empty");
-    let Flow::Reply(reply) = Stage::new().decide(REQ, "redirect location / clear-cookie SID=") else { panic!() };
+    let Flow::Reply(reply) = Stage::new().decide(REQ, "redirect location / clear-cookie SID=") else {
+        panic!()
+    };
     assert_eq!(reply.computed[1], ("set-cookie", b"SID=; path=/; Max-Age=0;".to_vec()));
 }
 
 #[test]
 fn replies_carry_status_headers_and_payload() {
-    let Flow::Reply(reply) = Stage::new().decide(REQ, "return status 418 content-type a/b string hi hdr x-a %[path]") else {
+    let Flow::Reply(reply) =
+        Stage::new().decide(REQ, "return status 418 content-type a/b string hi hdr x-a %[path]")
+    else {
         panic!()
     };
     assert_eq!((reply.status, reply.content_type.as_deref(), reply.headers.len()), (418, Some("a/b"), 1));
@@ -104,9 +108,14 @@ fn replies_carry_status_headers_and_payload() {
     assert!(reply.status == 429 && matches!(reply.payload, Payload::ErrorFile));
     assert!(matches!(Stage::new().decide(Sets::HTTP_RES, "deny"), Flow::Deny(r) if r.status == 502));
     assert!(matches!(Stage::new().decide(REQ, "tarpit"), Flow::Tarpit(r) if r.status == 500));
-    assert!(matches!(Stage::new().decide(REQ, "return"), Flow::Reply(r) if r.status == 200 && matches!(r.payload, Payload::Empty)));
+    assert!(
+        matches!(Stage::new().decide(REQ, "return"), Flow::Reply(r) if r.status == 200 && matches!(r.payload, Payload::Empty))
+    );
     let Flow::Reply(reply) = Stage::new().decide(REQ, "auth realm R") else { panic!() };
-    assert_eq!((reply.status, &reply.computed[0]), (401, &("www-authenticate", b"Basic realm=\"R\"".to_vec())));
+    assert_eq!(
+        (reply.status, &reply.computed[0]),
+        (401, &("www-authenticate", b"Basic realm=\"R\"".to_vec()))
+    );
 }
 
 #[test]
@@ -155,10 +164,15 @@ fn a_rewrite_without_room_is_an_error_unless_lenient() {
 fn what_takes_time_is_asked_for_once() {
     let mut stage = Stage::new();
     assert!(matches!(stage.decide(REQ, "pause 20ms"), Flow::Yield(Need::Delay(d)) if d.as_millis() == 20));
-    assert!(matches!(stage.decide(REQ, "early-hint link x"), Flow::Yield(Need::Interim(b)) if b.ends_with(b"link: x\r\n\r\n")));
+    assert!(
+        matches!(stage.decide(REQ, "early-hint link x"), Flow::Yield(Need::Interim(b)) if b.ends_with(b"link: x\r\n\r\n"))
+    );
     stage.pass(REQ, "wait-for-body time 1s");
     stage.outside.complete = false;
-    assert!(matches!(stage.decide(REQ, "wait-for-body time 1s at-least 1k"), Flow::Yield(Need::Body { at_least: Some(1024), .. })));
+    assert!(matches!(
+        stage.decide(REQ, "wait-for-body time 1s at-least 1k"),
+        Flow::Yield(Need::Body { at_least: Some(1024), .. })
+    ));
     let rule = stage.decide(Sets::TCP_CONN, "expect-proxy layer4");
     assert!(matches!(rule, Flow::Yield(Need::Extension(name)) if &*name == "expect-proxy"));
 }
@@ -174,7 +188,9 @@ fn the_status_is_replaced() {
 #[test]
 fn faults_read_as_haproxy_words_them() {
     let mut stage = Stage::new();
-    let in_rule = |name: &str, text: &str| format!("error detected in frontend 'fe' while parsing 'http-request {name}' rule : {text}");
+    let in_rule = |name: &str, text: &str| {
+        format!("error detected in frontend 'fe' while parsing 'http-request {name}' rule : {text}")
+    };
     for (rule, fault) in [
         ("set-header a", in_rule("set-header", "expects exactly 2 arguments")),
         ("set-header a %[foo]", in_rule("set-header", "failed to parse sample expression <foo]> : unknown fetch method 'foo'")),
@@ -195,6 +211,9 @@ fn faults_read_as_haproxy_words_them() {
         assert_eq!(stage.rule(REQ, &words).err().map(|f| f.text), Some(fault), "{rule}");
     }
     let fault = stage.rule(REQ, &["set-haeder"]).err().unwrap();
-    assert!(fault.text.starts_with("'http-request' expects 'capture', ") && fault.text.ends_with(", but got 'set-haeder'"));
+    assert!(
+        fault.text.starts_with("'http-request' expects 'capture', ")
+            && fault.text.ends_with(", but got 'set-haeder'")
+    );
     assert_eq!(fault.help.as_deref(), Some("did you mean 'set-header' ?"));
 }

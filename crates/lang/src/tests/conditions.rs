@@ -55,12 +55,21 @@ fn faults_read_as_haproxy_words_them() {
         ("if { path,foo a }", "ACL keyword 'path' : unknown converter 'foo'"),
         ("if { src,foo a }", "unknown converter 'foo' in ACL expression 'src,foo'"),
         ("if { path(x) a }", "ACL keyword 'path' : expected ')' before 'x)'"),
-        ("if { req.fhdr(a,b) }", "fetch method 'req.fhdr' : failed to parse 'b' as type 'integer' at position 2 in ACL expression 'req.fhdr(a,b)'"),
+        (
+            "if { req.fhdr(a,b) }",
+            "fetch method 'req.fhdr' : failed to parse 'b' as type 'integer' at position 2 in ACL expression 'req.fhdr(a,b)'",
+        ),
         ("if { path -m foo x }", "unknown matching method 'foo' when parsing ACL expression"),
         ("if { src -m int 1 }", "matching method 'int' cannot be used with fetch keyword 'src'"),
         ("if { dst_port gt x }", "'x' is neither a number nor a supported operator"),
-        ("if { base32+src x }", "matching method must be specified first (using '-m') when using a sample fetch of this type ('base32+src')"),
-        ("if { bool(true),ipmask(24) 1.2.3.4 }", "converter 'ipmask' cannot be applied in ACL expression 'bool(true),ipmask(24)'"),
+        (
+            "if { base32+src x }",
+            "matching method must be specified first (using '-m') when using a sample fetch of this type ('base32+src')",
+        ),
+        (
+            "if { bool(true),ipmask(24) 1.2.3.4 }",
+            "converter 'ipmask' cannot be applied in ACL expression 'bool(true),ipmask(24)'",
+        ),
     ] {
         assert_eq!(stage.holds(text).unwrap_err().text, fault, "{text}");
     }

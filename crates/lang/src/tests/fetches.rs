@@ -137,7 +137,10 @@ fn header_fields_by_occurrence() {
             ("req.hdr_names", "host,x-list,x-list,cookie,x-n"),
             ("req.hdr_names(;)", "host;x-list;x-list;cookie;x-n"),
             ("hdr_ip(host)", "none"),
-            ("req.hdr(x,-11)", "fault: invalid args in fetch method 'req.hdr' : header occurrence must be >= -10"),
+            (
+                "req.hdr(x,-11)",
+                "fault: invalid args in fetch method 'req.hdr' : header occurrence must be >= -10",
+            ),
         ],
     );
 }
@@ -163,7 +166,16 @@ fn cookies_by_name() {
 fn the_response() {
     let mut stage = Stage::new();
     stage.side = Side::Response;
-    check(&mut stage, &[("status", "200"), ("res.ver", "1.1"), ("res.cook(sid)", "9"), ("srv_name", "s1"), ("txn.status", "200")]);
+    check(
+        &mut stage,
+        &[
+            ("status", "200"),
+            ("res.ver", "1.1"),
+            ("res.cook(sid)", "9"),
+            ("srv_name", "s1"),
+            ("txn.status", "200"),
+        ],
+    );
 }
 
 #[test]
@@ -174,11 +186,16 @@ fn credentials_are_checked_against_the_list() {
         stage
     };
     // plain:secret, crypt:secret, plain:wrong
-    for (value, found) in [("Basic cGxhaW46c2VjcmV0", "1"), ("Basic Y3J5cHQ6c2VjcmV0", "1"), ("Basic cGxhaW46d3Jvbmc=", "0")] {
+    for (value, found) in
+        [("Basic cGxhaW46c2VjcmV0", "1"), ("Basic Y3J5cHQ6c2VjcmV0", "1"), ("Basic cGxhaW46d3Jvbmc=", "0")]
+    {
         assert_eq!(with(value).value("http_auth(users)"), found, "{value}");
     }
     let mut stage = with("Basic cGxhaW46c2VjcmV0");
-    check(&mut stage, &[("http_auth_user", "plain"), ("http_auth_pass", "secret"), ("http_auth_type", "Basic")]);
+    check(
+        &mut stage,
+        &[("http_auth_user", "plain"), ("http_auth_pass", "secret"), ("http_auth_type", "Basic")],
+    );
     assert_eq!(stage.holds("if { http_auth_group(users) staff }"), Ok(true.into()));
     assert_eq!(stage.holds("if { http_auth_group(users) admins }"), Ok(false.into()));
     assert_eq!(with("Bearer abc").value("http_auth_bearer"), "abc");
@@ -252,5 +269,8 @@ fn an_rdp_cookie_is_found_in_the_connection_request() {
     let mut body = vec![3, 0, 0, (11 + text.len()) as u8, 0, 0xe0, 0, 0, 0, 0, 0];
     body.extend(text);
     stage.outside.body = body;
-    check(&mut stage, &[("rdp_cookie(MSTSHASH)", "joe"), ("rdp_cookie(msts)", "none"), ("req.rdp_cookie_cnt", "1")]);
+    check(
+        &mut stage,
+        &[("rdp_cookie(MSTSHASH)", "joe"), ("rdp_cookie(msts)", "none"), ("req.rdp_cookie_cnt", "1")],
+    );
 }

@@ -14,11 +14,15 @@ fn options_quote_escape_and_encode() {
         ("%{+Q}[str('a\"b\\c]d')]", "\"a\"b\\c]d\""),
         ("%{+Q}o %ci %cp %{-Q}f %b", " \"192.0.2.1\" 1234 fe \"be\""),
         ("%[bin(410042)]", "A"),
-        ("%{+json}o %(a)ci x %(b)[path] %[path] %(c:sint)[str(12)] %(d:bool)[str(1)] %(e)[int(5)] %(f)[bool(true)] %(g)[hdr(none)]",
-         "{\"a\": \"192.0.2.1\", \"b\": \"/a/b\", \"c\": 12, \"d\": true, \"e\": 5, \"f\": true, \"g\": \"\"}"),
+        (
+            "%{+json}o %(a)ci x %(b)[path] %[path] %(c:sint)[str(12)] %(d:bool)[str(1)] %(e)[int(5)] %(f)[bool(true)] %(g)[hdr(none)]",
+            "{\"a\": \"192.0.2.1\", \"b\": \"/a/b\", \"c\": 12, \"d\": true, \"e\": 5, \"f\": true, \"g\": \"\"}",
+        ),
         ("%{+json}[int(1)] %{+json}ci %{+json}[bool(true)] %{+json}[hdr(none)]", "1 \"192.0.2.1\" true \"\""),
-        ("%{+cbor}o %(c:sint)[str(12)] %(e)[int(500)] %(f)[bool(true)] %(g)[hdr(none)] %(s)[str(ab)]",
-         "BF61630C61651901F46166F56167F66173626162FF"),
+        (
+            "%{+cbor}o %(c:sint)[str(12)] %(e)[int(500)] %(f)[bool(true)] %(g)[hdr(none)] %(s)[str(ab)]",
+            "BF61630C61651901F46166F56167F66173626162FF",
+        ),
     ] {
         assert_eq!(stage.format(text, Use::Value), expected, "{text}");
     }
@@ -86,10 +90,16 @@ fn faults_read_as_haproxy_words_them() {
         ("%[path,foo]", "failed to parse sample expression <path,foo]> : unknown converter 'foo'"),
         ("%[path", "missing ']' after 'path'"),
         ("%[path lower]", "expected ']' after 'path', but found ' '"),
-        ("%zz", "no such format alias 'zz'. If you wanted to emit the '%' character verbatim, you need to use '%%'"),
+        (
+            "%zz",
+            "no such format alias 'zz'. If you wanted to emit the '%' character verbatim, you need to use '%%'",
+        ),
         ("%{+Q", "truncated line after '+Q'"),
         ("%", "truncated line after '%'"),
-        ("%[status]", "sample fetch <status> may not be reliably used here because it needs 'HTTP response' which is not available here"),
+        (
+            "%[status]",
+            "sample fetch <status> may not be reliably used here because it needs 'HTTP response' which is not available here",
+        ),
     ] {
         assert_eq!(stage.format(text, Use::Value), format!("fault: {fault}"), "{text}");
     }

@@ -2,6 +2,7 @@
 
 mod actions;
 mod conditions;
+mod converters;
 mod fetches;
 mod formats;
 mod tables;

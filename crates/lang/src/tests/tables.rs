@@ -3,8 +3,15 @@
 use crate::registry::Sets;
 use crate::testing::Stage;
 
-const SETS: [Sets; 7] =
-    [Sets::TCP_CONN, Sets::TCP_SESS, Sets::TCP_REQ, Sets::TCP_RES, Sets::HTTP_REQ, Sets::HTTP_RES, Sets::HTTP_AFTER];
+const SETS: [Sets; 7] = [
+    Sets::TCP_CONN,
+    Sets::TCP_SESS,
+    Sets::TCP_REQ,
+    Sets::TCP_RES,
+    Sets::HTTP_REQ,
+    Sets::HTTP_RES,
+    Sets::HTTP_AFTER,
+];
 
 #[test]
 fn every_fetch_is_documented_and_its_example_compiles() {
