@@ -4,7 +4,19 @@
 pub const NAME: &str = "HAProxy";
 
 /// `Version`: the language it speaks, then its own.
-pub const VERSION: &str = concat!("3.5-harrier-", env!("CARGO_PKG_VERSION"));
+pub const VERSION: &str = concat!("3.5.0-harrier-", env!("CARGO_PKG_VERSION"));
 
 /// Date of the version.
 pub const RELEASE_DATE: &str = "2026/11/21";
+
+static STARTUP_LOGS: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+
+/// Keeps what was said while the process started, for `show startup-logs`. Once; each line ends with its end.
+pub fn set_startup_logs(lines: String) {
+    let _ = STARTUP_LOGS.set(lines);
+}
+
+/// What was said while the process started.
+pub fn startup_logs() -> String {
+    STARTUP_LOGS.get().cloned().unwrap_or_default()
+}

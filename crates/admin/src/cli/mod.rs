@@ -6,6 +6,7 @@
 //! ([`crate::gather`]).
 
 pub mod call;
+pub mod date;
 pub mod line;
 mod speak;
 pub mod table;

@@ -1,7 +1,16 @@
 //! What the commands do, by family.
 
 pub mod basic;
+pub mod counters;
+pub mod debug;
+pub mod errors;
+pub mod frontend;
+pub mod limits;
 pub mod process;
+pub mod server;
 pub mod servers;
+pub mod sessions;
+pub mod set_server;
 pub mod stat;
 pub mod wait;
+pub mod weight;

@@ -1,0 +1,186 @@
+//! `clear counters`.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use base::rate::PeakRate;
+use model::counter::{Counter, Sharded};
+use model::proxy::{Back, Front, Listener};
+use model::{Proxy, Server};
+use program::listener::Level;
+
+use crate::cli::call::{Call, Outcome, Reply};
+
+/// `clear counters [all | server <backend>/<server> [force]]`. Only an admin may clear more than maxima.
+pub fn clear(call: &mut Call<'_>) -> Outcome {
+    let what = call.arg(0);
+    let all = what == "all";
+    if (all || what == "server") && call.client.level < Level::Admin {
+        return Err("Permission denied".into());
+    }
+    if what == "server" {
+        clear_server(&call.config(call.server_called(call.arg(1))?).state, true);
+        return Ok(Reply::Done);
+    }
+    let program = &call.shared().program;
+    for proxy in &program.proxies {
+        clear_proxy(&proxy.state, all);
+        for bind in &proxy.binds {
+            clear_listener(&bind.state, all);
+        }
+        for server in &proxy.servers {
+            clear_server(&server.state, all);
+        }
+    }
+    let process = &program.world.process;
+    for rate in [&process.conn_rate, &process.sess_rate] {
+        rate.reset_peak();
+    }
+    Ok(Reply::Done)
+}
+
+fn zero<T>(counters: &Sharded<T>, which: &[fn(&T) -> &Counter]) {
+    for copy in counters.iter() {
+        for figure in which {
+            figure(copy).set(0);
+        }
+    }
+}
+
+fn reset(rates: &[&PeakRate], all: bool) {
+    for rate in rates {
+        rate.reset_peak();
+        if all {
+            rate.rate().clear();
+        }
+    }
+}
+
+fn clear_proxy(proxy: &Proxy, all: bool) {
+    clear_front(&proxy.front, all);
+    clear_back(&proxy.back, all);
+}
+
+fn clear_front(front: &Front, all: bool) {
+    front.current_max.store(front.current.load(Relaxed), Relaxed);
+    reset(&[&front.session_rate, &front.conn_rate, &front.request_rate], all);
+    if !all {
+        return;
+    }
+    zero(
+        &front.counters,
+        &[
+            |c| &c.connections,
+            |c| &c.sessions,
+            |c| &c.bytes_in,
+            |c| &c.bytes_out,
+            |c| &c.denied_req,
+            |c| &c.denied_resp,
+            |c| &c.req_errors,
+            |c| &c.denied_conn,
+            |c| &c.denied_sess,
+            |c| &c.requests,
+            |c| &c.intercepted,
+            |c| &c.failed_rewrites,
+            |c| &c.internal_errors,
+        ],
+    );
+    for copy in front.counters.iter() {
+        copy.responses.iter().for_each(|c| c.set(0));
+    }
+}
+
+fn clear_back(back: &Back, all: bool) {
+    back.current_max.store(back.current.load(Relaxed), Relaxed);
+    back.queued_max.store(back.queued.load(Relaxed), Relaxed);
+    reset(&[&back.session_rate], all);
+    for copy in back.counters.iter() {
+        copy.max_times.iter().for_each(|c| c.set(0));
+    }
+    if !all {
+        return;
+    }
+    zero(
+        &back.counters,
+        &[
+            |c| &c.sessions,
+            |c| &c.chosen,
+            |c| &c.bytes_in,
+            |c| &c.bytes_out,
+            |c| &c.denied_req,
+            |c| &c.denied_resp,
+            |c| &c.conn_errors,
+            |c| &c.resp_errors,
+            |c| &c.retries,
+            |c| &c.redispatches,
+            |c| &c.client_aborts,
+            |c| &c.server_aborts,
+            |c| &c.connects,
+            |c| &c.reuses,
+            |c| &c.requests,
+            |c| &c.failed_rewrites,
+            |c| &c.internal_errors,
+        ],
+    );
+    for copy in back.counters.iter() {
+        copy.responses.iter().for_each(|c| c.set(0));
+    }
+    back.went_down.store(0, Relaxed);
+}
+
+fn clear_listener(listener: &Listener, all: bool) {
+    listener.current_max.store(listener.current.load(Relaxed), Relaxed);
+    if all {
+        zero(
+            &listener.counters,
+            &[
+                |c| &c.sessions,
+                |c| &c.bytes_in,
+                |c| &c.bytes_out,
+                |c| &c.req_errors,
+                |c| &c.denied_req,
+                |c| &c.denied_resp,
+                |c| &c.denied_conn,
+                |c| &c.denied_sess,
+            ],
+        );
+    }
+}
+
+fn clear_server(server: &Server, all: bool) {
+    server.served_max.store(server.served.load(Relaxed), Relaxed);
+    server.queued_max.store(server.queued.load(Relaxed), Relaxed);
+    reset(&[&server.rate], all);
+    for copy in server.counters.iter() {
+        copy.max_times.iter().for_each(|c| c.set(0));
+    }
+    if !all {
+        return;
+    }
+    zero(
+        &server.counters,
+        &[
+            |c| &c.sessions,
+            |c| &c.chosen,
+            |c| &c.bytes_in,
+            |c| &c.bytes_out,
+            |c| &c.denied_resp,
+            |c| &c.conn_errors,
+            |c| &c.resp_errors,
+            |c| &c.retries,
+            |c| &c.redispatches,
+            |c| &c.client_aborts,
+            |c| &c.server_aborts,
+            |c| &c.connects,
+            |c| &c.reuses,
+            |c| &c.failed_rewrites,
+            |c| &c.internal_errors,
+            |c| &c.requests,
+            |c| &c.observe_failures,
+        ],
+    );
+    for copy in server.counters.iter() {
+        copy.responses.iter().for_each(|c| c.set(0));
+    }
+    server.failed_checks.store(0, Relaxed);
+    server.went_down.store(0, Relaxed);
+}

@@ -1,0 +1,121 @@
+//! What the workers are doing: `show activity`, `show threads`, `show pools`, `show fd`, `show startup-logs`.
+//!
+//! The shapes are those that tools know as far as there is something to say; figures of HAProxy's inner parts that
+//! have no counterpart here are left out.
+
+use std::fmt::Write;
+use std::pin::Pin;
+
+use rt::{BufStats, WorkerStats};
+
+use crate::cli::call::{Call, Outcome, Reply};
+use crate::gather::gather;
+
+/// One line of `show activity`.
+type Figure = (&'static str, fn(&WorkerStats) -> u64);
+
+const FIGURES: &[Figure] = &[
+    ("ctxsw", |s| s.polls),
+    ("tasksw", |s| s.polls),
+    ("loops", |s| s.turns),
+    ("tasks", |s| s.tasks as u64),
+    ("timers", |s| s.timers as u64),
+    ("fds", |s| s.sources as u64),
+];
+
+/// `show activity [thread]`: sums, and in brackets the figures by thread.
+pub fn activity<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let workers = gather(|_| rt::worker_stats()).await;
+        let one = call.arg(0).parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+        let here = call.worker.index + 1;
+        let (wall, up) = (rt::wall(), rt::now().since(call.shared().started));
+        let mut out = format!(
+            "thread_id: {here} (1..{})\ndate_now: {}.{:06}\nuptime_now: {}.{:06}\n",
+            call.shared().program.world.workers,
+            wall.as_secs(),
+            wall.subsec_micros(),
+            up.as_secs(),
+            up.subsec_micros()
+        );
+        for (name, read) in FIGURES {
+            let figures: Vec<u64> =
+                workers.iter().filter(|(i, _)| one.is_none_or(|n| n == *i)).map(|(_, s)| read(s)).collect();
+            let sum: u64 = figures.iter().sum();
+            let _ = write!(out, "{name}: {sum}");
+            if figures.len() > 1 {
+                let each: String = figures.iter().map(|n| format!("{n} ")).collect();
+                let _ = write!(out, " [ {each}]");
+            }
+            out.push('\n');
+        }
+        Ok(Reply::Dump(out))
+    })
+}
+
+/// `show threads`.
+pub fn threads<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let workers = gather(|_| rt::worker_stats()).await;
+        let mut out = String::new();
+        for (index, s) in workers {
+            let mark = if index == call.worker.index { '*' } else { ' ' };
+            let (number, stuck) = (index + 1, 0);
+            let _ = writeln!(
+                out,
+                "{mark} Thread {number} : tasks={} timers={} fds={}\n      1/{number}    loops={} ctxsw={} stuck={stuck}",
+                s.tasks, s.timers, s.sources, s.turns, s.polls
+            );
+        }
+        Ok(Reply::Dump(out))
+    })
+}
+
+/// `show pools`: buffers are the one pool there is.
+pub fn pools<'a>(_: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let all = gather(|_| rt::buf_stats()).await;
+        let sum = all.iter().fold(BufStats::default(), |sum, (_, b)| BufStats {
+            used: sum.used + b.used,
+            idle: sum.idle + b.idle,
+            allocated: sum.allocated + b.allocated,
+        });
+        let (size, there) = (rt::bufsize(), sum.used + sum.idle);
+        Ok(Reply::Dump(format!(
+            "Dumping pools usage.\n  - Pool buffer ({size} bytes) : {there} allocated ({} bytes), {} used, \
+{} allocations\nTotal: 1 pools, {} bytes allocated, {} used.\n",
+            there * size,
+            sum.used,
+            sum.allocated,
+            there * size,
+            sum.used * size
+        )))
+    })
+}
+
+/// The most descriptors that are listed.
+const MOST_FDS: usize = 4096;
+
+/// `show fd [number]`: the open descriptors and what they are.
+pub fn fd(call: &mut Call<'_>) -> Outcome {
+    let only: Option<u32> = call.arg(0).parse().ok();
+    let entries = std::fs::read_dir("/proc/self/fd").map_err(|e| e.to_string())?;
+    let mut fds: Vec<(u32, String)> = entries
+        .flatten()
+        .take(MOST_FDS)
+        .filter_map(|e| {
+            let number = e.file_name().to_str()?.parse().ok()?;
+            let target = std::fs::read_link(e.path()).ok()?;
+            Some((number, target.to_string_lossy().into_owned()))
+        })
+        .filter(|(number, _)| only.is_none_or(|n| n == *number))
+        .collect();
+    fds.sort();
+    let lines = fds.iter().map(|(number, target)| format!("{number:7} : {target}\n"));
+    Ok(Reply::Dump(lines.collect()))
+}
+
+/// `show startup-logs`.
+pub fn startup_logs(_: &mut Call<'_>) -> Outcome {
+    Ok(Reply::Dump(crate::product::startup_logs()))
+}

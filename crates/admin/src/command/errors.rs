@@ -1,0 +1,176 @@
+//! `show errors`: the last message of each proxy and direction that could not be parsed.
+
+use std::fmt::Write;
+use std::pin::Pin;
+
+use engine::captured::Captured;
+use model::Peer;
+use program::Program;
+
+use crate::cli::call::{Call, Outcome, Refusal, Reply, find_proxy};
+use crate::cli::date;
+use crate::gather::gather;
+
+/// Columns of the dump that a message's bytes may take.
+const WIDTH: usize = 70;
+
+/// `show errors [<iid>|<proxy>] [request|response]`.
+pub fn show<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let only = proxy(call)?;
+        let side = [call.arg(0), call.arg(1)].iter().find_map(|w| match *w {
+            "request" => Some(false),
+            "response" => Some(true),
+            _ => None,
+        });
+        let answers = gather(|w| w.errors.borrow().iter().cloned().collect::<Vec<_>>()).await;
+        let mut all: Vec<Captured> = answers.into_iter().flat_map(|(_, kept)| kept).collect();
+        all.sort_by_key(|c| c.date);
+        let mut out = format!("Total events captured on [{}] : {}\n", date::millis(rt::wall()), all.len());
+        let program = &call.shared().program;
+        for (number, c) in all.iter().enumerate() {
+            let replaced = all.iter().skip(number + 1).any(|later| owner(later) == owner(c) && later.response == c.response);
+            let concerned = only.is_none_or(|p| p == c.frontend || Some(p) == c.backend);
+            if !replaced && concerned && side.is_none_or(|s| s == c.response) {
+                dump(program, number, c, &mut out);
+            }
+        }
+        Ok(Reply::Dump(out))
+    })
+}
+
+/// The proxy that keeps the message: the frontend a request, the backend a response.
+fn owner(c: &Captured) -> u32 {
+    if c.response { c.backend.unwrap_or(c.frontend) } else { c.frontend }
+}
+
+fn proxy(call: &Call<'_>) -> Result<Option<u32>, Refusal> {
+    match call.arg(0) {
+        "" | "-1" | "request" | "response" => Ok(None),
+        word => {
+            let number = word.parse::<u32>().ok();
+            let named = match number {
+                Some(n) => find_proxy(call.shared(), &format!("#{n}"), |_| true),
+                None => find_proxy(call.shared(), word, |_| true),
+            };
+            named.map(|(index, _)| Some(index)).ok_or("No such proxy.".into())
+        }
+    }
+}
+
+fn dump(program: &Program, number: usize, c: &Captured, out: &mut String) {
+    let at = |index: u32| {
+        let p = program.proxy(index);
+        format!("{} (#{})", p.name, p.state.id)
+    };
+    let none = || "<NONE> (#-1)".to_owned();
+    let server = c.backend.zip(c.server).and_then(|(b, s)| program.proxy(b).servers.get(s as usize));
+    let server = server.map_or_else(none, |s| format!("{} (#{})", s.name, s.state.id));
+    let _ = writeln!(out, " ");
+    let when = date::millis(c.date);
+    let _ = match c.response {
+        false => writeln!(
+            out,
+            "[{when}] frontend {}: invalid request\n  backend {}, server {server}, event #{number}, {}",
+            at(c.frontend),
+            c.backend.map_or_else(none, at),
+            source(c),
+        ),
+        true => writeln!(
+            out,
+            "[{when}] backend {}: invalid response\n  frontend {}, server {server}, event #{number}, {}",
+            c.backend.map_or_else(none, at),
+            at(c.frontend),
+            source(c),
+        ),
+    };
+    let _ = writeln!(
+        out,
+        "  buffer starts at 0 (including 0 out), {} free,\n  len {}, wraps at {}, error at position {}\n  \
+H1 connection flags 0x00000000, H1 stream flags 0x00000000\n  H1 msg state {}(0), H1 msg flags 0x00000000\n  \
+H1 chunk len 0 bytes, H1 body len 0 bytes :\n  ",
+        rt::bufsize().saturating_sub(c.bytes.len()),
+        c.bytes.len(),
+        rt::bufsize(),
+        c.position,
+        c.state,
+    );
+    bytes(&c.bytes, out);
+}
+
+fn source(c: &Captured) -> String {
+    match c.src {
+        Peer::Inet(a) => format!("src {a}"),
+        Peer::Unix => "src unix".into(),
+        Peer::Unknown => "src -".into(),
+    }
+}
+
+/// The bytes, each line with its position; a line that goes on is marked with `+`.
+fn bytes(bytes: &[u8], out: &mut String) {
+    let (mut width, mut fresh) = (usize::MAX, true);
+    for (position, b) in bytes.iter().enumerate() {
+        let text = escaped(*b);
+        if width.saturating_add(text.len()) > WIDTH {
+            if position > 0 && !fresh {
+                out.push('\n');
+            }
+            let _ = write!(out, "  {position:05}{} ", if fresh { ' ' } else { '+' });
+            width = 0;
+        }
+        out.push_str(&text);
+        width += text.len();
+        fresh = *b == b'\n';
+        if fresh {
+            out.push('\n');
+            width = usize::MAX;
+        }
+    }
+    if !fresh {
+        out.push('\n');
+    }
+}
+
+fn escaped(b: u8) -> String {
+    match b {
+        b'\t' => "\\t".into(),
+        b'\n' => "\\n".into(),
+        b'\r' => "\\r".into(),
+        0x1b => "\\e".into(),
+        b'\\' => "\\\\".into(),
+        b' '..=b'~' => char::from(b).into(),
+        _ => format!("\\x{b:02x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_shown_line_by_line_as_the_oracle_does() {
+        let mut message = b"GET / HTTP/1.1\r\nHost: x\r\nbad\x01hdr: a\\b\r\nLong: ".to_vec();
+        message.extend([b'a'; 92]);
+        message.extend(b"\r\n\r\n");
+        let mut out = String::new();
+        bytes(&message, &mut out);
+        let a = |n| "a".repeat(n);
+        let wanted = format!(
+            "  00000  GET / HTTP/1.1\\r\\n\n  00016  Host: x\\r\\n\n  00025  bad\\x01hdr: a\\\\b\\r\\n\n  \
+00039  Long: {}\n  00109+ {}\\r\\n\n  00139  \\r\\n\n",
+            a(64),
+            a(28)
+        );
+        assert_eq!(out, wanted);
+    }
+
+    #[test]
+    fn bytes_without_a_last_line_end_get_one() {
+        let mut out = String::new();
+        bytes(b"BAD", &mut out);
+        assert_eq!(out, "  00000  BAD\n");
+        out.clear();
+        bytes(b"", &mut out);
+        assert_eq!(out, "");
+    }
+}

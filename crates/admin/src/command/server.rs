@@ -1,0 +1,50 @@
+//! Taking servers and their checks in and out: `enable` and `disable`, for `server`, `health` and `agent`.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::change::{self, Wanted};
+use crate::cli::call::{Call, Outcome, Reply};
+
+/// `disable server`.
+pub fn disable(call: &mut Call<'_>) -> Outcome {
+    change::set_admin(&call.worker, call.server()?, Wanted::Maint);
+    Ok(Reply::Done)
+}
+
+/// `enable server`.
+pub fn enable(call: &mut Call<'_>) -> Outcome {
+    change::enable(&call.worker, call.server()?);
+    Ok(Reply::Done)
+}
+
+/// `disable health`.
+pub fn disable_health(call: &mut Call<'_>) -> Outcome {
+    call.config(call.server()?).state.check_enabled.store(false, Relaxed);
+    Ok(Reply::Done)
+}
+
+/// `enable health`.
+pub fn enable_health(call: &mut Call<'_>) -> Outcome {
+    let server = call.config(call.server()?);
+    if server.check.is_none() {
+        return Err("Health check was not configured on this server, cannot enable.".into());
+    }
+    server.state.check_enabled.store(true, Relaxed);
+    Ok(Reply::Done)
+}
+
+/// `disable agent`.
+pub fn disable_agent(call: &mut Call<'_>) -> Outcome {
+    call.config(call.server()?).state.agent_enabled.store(false, Relaxed);
+    Ok(Reply::Done)
+}
+
+/// `enable agent`.
+pub fn enable_agent(call: &mut Call<'_>) -> Outcome {
+    let server = call.config(call.server()?);
+    if server.agent.is_none() {
+        return Err("Agent was not configured on this server, cannot enable.".into());
+    }
+    server.state.agent_enabled.store(true, Relaxed);
+    Ok(Reply::Done)
+}

@@ -1,0 +1,218 @@
+//! `show sess`, `shutdown session`, `shutdown sessions server`: the client connections of all workers.
+//!
+//! An id is the number of the connection, in hexadecimal like the addresses that HAProxy shows: to tools it is
+//! opaque anyway.
+
+use std::fmt::Write;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use engine::Worker;
+use engine::sessions::Session;
+use model::Peer;
+use model::term::Cause;
+use program::Proxy;
+use program::address::Listen;
+use program::proxy::Mode;
+
+use crate::cli::call::{Call, Outcome, Refusal, Reply, find_proxy};
+use crate::gather::gather;
+
+const HELP: &str = "\
+Usage: show sess [<id> | all | help] [<options>*]
+Lists client connections. What to list:
+   <id>         this one alone (0x...), with all that is known
+   all          all of them, with all that is known
+   help         these lines
+Options:
+   older <age>  only those older than this many seconds
+   server <b/s> only those on this server
+   backend <b>  only those on this backend
+   frontend <f> only those on this frontend
+";
+
+/// What is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Wanted {
+    id: Option<u64>,
+    long: bool,
+    older: u64,
+    frontend: Option<u32>,
+    backend: Option<u32>,
+    server: Option<u32>,
+}
+
+/// `show sess`.
+pub fn show<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let wanted = match wanted(call)? {
+            Some(wanted) => wanted,
+            None => return Ok(Reply::Dump(HELP.into())),
+        };
+        let by_id = wanted.id.is_some();
+        let texts = gather(move |w| list(w, &wanted)).await;
+        let text: String = texts.into_iter().map(|(_, text)| text).collect();
+        Ok(Reply::Dump(if by_id && text.is_empty() { "Session not found.\n".into() } else { text }))
+    })
+}
+
+fn wanted(call: &Call<'_>) -> Result<Option<Wanted>, Refusal> {
+    let mut wanted = Wanted::default();
+    let mut words = call.args().iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().unwrap_or("");
+        match word {
+            "help" => return Ok(None),
+            "all" => wanted.long = true,
+            "susp" | "show-uri" => {}
+            "older" => {
+                let age = value().trim_end_matches('s').parse();
+                wanted.older = age.map_err(|_| Refusal::from("Invalid age, expects an integer."))?;
+            }
+            "frontend" => {
+                let found = find_proxy(call.shared(), value(), |p| p.is_frontend);
+                wanted.frontend = Some(found.ok_or("No such frontend.")?.0);
+            }
+            "backend" => wanted.backend = Some(call.find_backend(value()).ok_or("No such backend.")?.0),
+            "server" => {
+                let at = call.server_called(value())?;
+                (wanted.backend, wanted.server) = (Some(at.proxy), Some(at.server));
+            }
+            word => match parse_id(word) {
+                Some(id) => (wanted.id, wanted.long) = (Some(id), true),
+                None => {
+                    return Err(format!("Unsupported option '{word}', try 'help' for more info.").into());
+                }
+            },
+        }
+    }
+    Ok(Some(wanted))
+}
+
+fn parse_id(word: &str) -> Option<u64> {
+    u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()
+}
+
+/// The id of a connection; never 0.
+fn id(session: &Session) -> u64 {
+    session.conn.serial + 1
+}
+
+impl Wanted {
+    fn is(&self, s: &Session) -> bool {
+        self.id.is_none_or(|wanted| wanted == id(s))
+            && age(s) >= self.older
+            && self.frontend.is_none_or(|f| f == s.conn.frontend)
+            && (self.backend.is_none() || s.backend.get() == self.backend)
+            && (self.server.is_none() || s.server.get() == self.server)
+    }
+}
+
+fn age(s: &Session) -> u64 {
+    rt::now().since(s.conn.accepted).as_secs()
+}
+
+/// The matching connections of a worker.
+fn list(worker: &Rc<Worker>, wanted: &Wanted) -> String {
+    let mut out = String::new();
+    for s in worker.sessions.all().iter().filter(|s| wanted.is(s)) {
+        if wanted.long { long(worker, s, &mut out) } else { short(worker, s, &mut out) }
+    }
+    out
+}
+
+struct Names<'w> {
+    frontend: &'w Proxy,
+    backend: Option<&'w Proxy>,
+    server: Option<&'w str>,
+    protocol: &'static str,
+    source: String,
+}
+
+fn names<'w>(worker: &'w Worker, s: &Session) -> Names<'w> {
+    let program = &worker.shared.program;
+    let frontend = program.proxy(s.conn.frontend);
+    let backend = s.backend.get().map(|b| program.proxy(b));
+    let server = || Some(&*backend?.servers.get(s.server.get()? as usize)?.name);
+    let bind = frontend.binds.get(s.conn.listener as usize);
+    let protocol = match (s.conn.src.get(), bind.map(|b| &b.address)) {
+        (Peer::Inet(a), _) if a.is_ipv4() => "tcpv4",
+        (Peer::Inet(_), _) => "tcpv6",
+        (_, Some(Listen::SockPair(_))) => "sockpair",
+        _ => "unix_stream",
+    };
+    let source = match s.conn.src.get() {
+        Peer::Unix => format!("unix:{}", bind.map_or(0, |b| b.state.id)),
+        peer => peer.to_string(),
+    };
+    Names { frontend, backend, server: server(), protocol, source }
+}
+
+fn short(worker: &Worker, s: &Session, out: &mut String) {
+    let n = names(worker, s);
+    let _ = writeln!(
+        out,
+        "0x{:x}: proto={} src={} fe={} be={} srv={} ts=00 epoch=0 age={}s calls={} rate=0 cpu=0 lat=0 \
+rq[f=0h,i=0,an=00h,ax=] rp[f=0h,i=0,an=00h,ax=] scf=[8,0h,fd=-1,rex=,wex=] \
+scb=[{},0h,fd=-1,rex=,wex=] exp= rc=0 c_exp=",
+        id(s),
+        n.protocol,
+        n.source,
+        n.frontend.name,
+        n.backend.map_or("<NONE>", |b| &b.name),
+        n.server.unwrap_or("<none>"),
+        age(s),
+        s.conn.requests.get(),
+        if n.server.is_some() { 8 } else { 0 },
+    );
+}
+
+fn long(worker: &Worker, s: &Session, out: &mut String) {
+    let n = names(worker, s);
+    let mode = |p: &Proxy| if p.mode == Mode::Http { "http" } else { "tcp" };
+    let date = crate::cli::date::micros(s.conn.accept_date);
+    let _ = writeln!(out, "0x{:x}: [{date}] id={} proto={} source={}", id(s), s.conn.serial, n.protocol, n.source);
+    let _ = writeln!(out, "  requests={} idle={} age={}s worker={}", s.conn.requests.get(), u8::from(s.idle.get()), age(s), worker.index + 1);
+    let bind = n.frontend.binds.get(s.conn.listener as usize);
+    let _ = writeln!(
+        out,
+        "  frontend={} (id={} mode={}), listener={} (id={}) addr={}",
+        n.frontend.name,
+        n.frontend.state.id,
+        mode(n.frontend),
+        bind.map_or("?", |b| if b.state.name.is_empty() { "?" } else { &b.state.name }),
+        bind.map_or(0, |b| b.state.id),
+        s.conn.dst.get(),
+    );
+    let _ = match n.backend {
+        Some(b) => writeln!(out, "  backend={} (id={} mode={})", b.name, b.state.id, mode(b)),
+        None => writeln!(out, "  backend=<NONE> (id=-1 mode=-)"),
+    };
+    let server = n.backend.zip(s.server.get()).and_then(|(b, i)| b.servers.get(i as usize));
+    let _ = match server {
+        Some(server) => writeln!(out, "  server={} (id={}) addr={}", server.name, server.state.id, crate::server_state::full_address(server)),
+        None => writeln!(out, "  server=<NONE> (id=-1)"),
+    };
+}
+
+/// `shutdown session <id>`.
+pub fn shutdown<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let wanted = parse_id(call.arg(0)).ok_or("Session pointer expected (use 'show sess').")?;
+        let killed = gather(move |w| w.sessions.kill(Cause::Killed, |s| id(s) == wanted)).await;
+        if killed.iter().all(|(_, n)| *n == 0) {
+            return Err("No such session (use 'show sess').".into());
+        }
+        Ok(Reply::Done)
+    })
+}
+
+/// `shutdown sessions server <backend>/<server>`.
+pub fn shutdown_server<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let at = call.server()?;
+        let here = move |s: &Session| s.backend.get() == Some(at.proxy) && s.server.get() == Some(at.server);
+        gather(move |w| w.sessions.kill(Cause::Killed, here)).await;
+        Ok(Reply::Done)
+    })
+}

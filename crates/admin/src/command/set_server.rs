@@ -1,0 +1,164 @@
+//! `set server`: state, weight, address and health of a server.
+
+use std::net::{IpAddr, SocketAddr};
+
+use model::server::Target;
+use program::Server;
+
+use super::weight;
+use crate::change::{self, Forced, Wanted};
+use crate::cli::call::{Call, Outcome, Place, Refusal, Reply, severity};
+
+const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | \
+agent-send | check-addr | check-port | fqdn | health | name | ssl | state | weight";
+
+/// `set server <backend>/<server> <what> <value>...`.
+pub fn run(call: &mut Call<'_>) -> Outcome {
+    let at = call.server()?;
+    match call.arg(1) {
+        "weight" => weight::set_to(call, call.arg(2)),
+        "state" => state(call, at),
+        "health" => health(call, at),
+        "agent" => agent(call, at),
+        "addr" => addr(call, at),
+        "agent-addr" | "agent-port" | "agent-send" => agent_setting(call, at),
+        "check-port" | "check-addr" => check_setting(call, at),
+        "fqdn" => fqdn(call),
+        "ssl" => Err("'set server <srv> ssl' cannot be set.  default-server should define ssl settings".into()),
+        "name" => Err("Servers cannot be renamed.".into()),
+        _ => Err(USAGE.into()),
+    }
+}
+
+fn state(call: &Call<'_>, at: Place) -> Outcome {
+    let wanted = match call.arg(2) {
+        "ready" => Wanted::Ready,
+        "drain" => Wanted::Drain,
+        "maint" => Wanted::Maint,
+        _ => return Err("'set server <srv> state' expects 'ready', 'drain' and 'maint'.".into()),
+    };
+    change::set_admin(&call.worker, at, wanted);
+    Ok(Reply::Done)
+}
+
+fn health(call: &Call<'_>, at: Place) -> Outcome {
+    if call.config(at).track.is_some() {
+        return Err("cannot change health on a tracking server.".into());
+    }
+    let forced = match call.arg(2) {
+        "up" => Forced::Up,
+        "stopping" => Forced::Stopping,
+        "down" => Forced::Down,
+        _ => return Err("'set server <srv> health' expects 'up', 'stopping', or 'down'.".into()),
+    };
+    change::force_health(&call.worker, at, forced);
+    Ok(Reply::Done)
+}
+
+const NO_AGENT: &str = "agent checks are not enabled on this server.";
+
+fn agent(call: &Call<'_>, at: Place) -> Outcome {
+    if call.config(at).agent.is_none() {
+        return Err(NO_AGENT.into());
+    }
+    let up = match call.arg(2) {
+        "up" => true,
+        "down" => false,
+        _ => return Err("'set server <srv> agent' expects 'up' or 'down'.".into()),
+    };
+    change::force_agent(&call.worker, at, up);
+    Ok(Reply::Done)
+}
+
+/// Settings of checks are part of the immutable configuration: saying so is better than pretending.
+const FIXED: &str = "This setting of checks is fixed by the configuration and cannot be changed at run time.";
+
+fn agent_setting(call: &Call<'_>, at: Place) -> Outcome {
+    Err(if call.config(at).agent.is_none() { NO_AGENT } else { FIXED }.into())
+}
+
+fn check_setting(call: &Call<'_>, at: Place) -> Outcome {
+    if call.config(at).check.is_none() {
+        return Err("health checks are not enabled on this server".into());
+    }
+    match (call.arg(1), call.arg(2)) {
+        ("check-port", "") => Err("set server <b>/<s> check-port requires a port.".into()),
+        ("check-port", port) if port.parse::<u16>().is_err() => Err("provided port is invalid".into()),
+        _ => Err(FIXED.into()),
+    }
+}
+
+fn fqdn(call: &Call<'_>) -> Outcome {
+    Err(match call.arg(2) {
+        "" => "set server <b>/<s> fqdn requires a FQDN.",
+        _ => "set server <b>/<s> fqdn failed because no resolution is configured.",
+    }
+    .into())
+}
+
+fn addr(call: &Call<'_>, at: Place) -> Outcome {
+    if call.arg(2).is_empty() {
+        return Err("set server <b>/<s> addr requires an address and optionally a port.".into());
+    }
+    let port = (call.arg(3) == "port").then(|| call.arg(4));
+    let (target, told) = moved(call.config(at), call.arg(2), port)?;
+    if let Some(target) = target {
+        change::set_target(&call.worker, at, target);
+    }
+    Ok(Reply::Message(severity::NOTICE, told.into()))
+}
+
+/// The new address of a server, if it is new, and what to say about it.
+fn moved(server: &Server, addr: &str, port: Option<&str>) -> Result<(Option<Target>, String), Refusal> {
+    let ip: IpAddr = addr.parse().map_err(|_| Refusal::from(format!("Invalid addr '{addr}'")))?;
+    let old = match &**server.state.target.load() {
+        Target::Inet(a) => Some(*a),
+        _ => None,
+    };
+    let old_port = old.map_or(0, |a| a.port());
+    let new_port = match port {
+        None => old_port,
+        Some(text) => match text.strip_prefix('+').unwrap_or(text).parse() {
+            Ok(_) if text.starts_with(['+', '-']) => old_port,
+            Ok(port) => port,
+            Err(_) if text.bytes().all(|b| b.is_ascii_digit()) => return Err("provided port is not valid".into()),
+            Err(_) => return Err(format!("problem converting port '{text}' to an int").into()),
+        },
+    };
+    let mut changes = Vec::new();
+    if old.map(|a| a.ip()) != Some(ip) {
+        let before = old.map_or("(none)".into(), |a| a.ip().to_string());
+        changes.push(format!("IP changed from '{before}' to '{ip}'"));
+    }
+    if new_port != old_port {
+        changes.push(format!("port changed from '{old_port}' to '{new_port}'"));
+    }
+    if changes.is_empty() {
+        return Ok((None, "nothing changed".into()));
+    }
+    let target = Target::Inet(SocketAddr::new(ip, new_port));
+    Ok((Some(target), changes.join(", ") + " by 'stats socket command'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_move_says_what_changed() {
+        let server = crate::tests::server("s", 1);
+        server.state.set_target(Target::Inet("127.0.0.1:80".parse().unwrap()));
+        let told = |addr: &str, port: Option<&str>| moved(&server, addr, port).map(|(_, told)| told);
+        let by = " by 'stats socket command'";
+        assert_eq!(told("127.0.0.1", None), Ok("nothing changed".into()));
+        assert_eq!(told("127.0.0.2", None), Ok(format!("IP changed from '127.0.0.1' to '127.0.0.2'{by}")));
+        assert_eq!(told("127.0.0.1", Some("81")), Ok(format!("port changed from '80' to '81'{by}")));
+        assert_eq!(
+            told("::1", Some("9")),
+            Ok(format!("IP changed from '127.0.0.1' to '::1', port changed from '80' to '9'{by}"))
+        );
+        assert_eq!(told("foo", None), Err("Invalid addr 'foo'".into()));
+        assert_eq!(told("1.2.3.4", Some("x")), Err("problem converting port 'x' to an int".into()));
+        assert!(told("1.2.3.4", Some("70000")).is_err() && told("1.2.3.4", Some("")).is_err());
+    }
+}
