@@ -8,6 +8,7 @@
 //! messages) is fetched by jobs sent to each worker ([`gather`]).
 #![forbid(unsafe_code)]
 
+mod change;
 pub mod cli;
 mod command;
 pub mod dump;
@@ -16,3 +17,6 @@ pub mod info;
 pub mod product;
 mod server_state;
 pub mod stats;
+
+#[cfg(test)]
+mod tests;

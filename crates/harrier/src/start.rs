@@ -188,12 +188,14 @@ fn serve(shared: Arc<Shared>, opened: Vec<Opened>, cli: Vec<(Bind, Listener)>) -
         .collect();
     let _ = sys::block_signals();
     let ended = rt::run(workers, move |index| {
-        run::start_worker(index, shared.clone(), &opened);
+        let worker = run::start_worker(index, shared.clone(), &opened);
         if index == 0 {
             let peers = rt::peers();
             watchdog::start(peers.clone());
             rt::spawn(stop::obey(shared.clone(), peers));
-            let _ = &cli;
+            for (bind, listener) in &cli {
+                rt::spawn(admin::cli::serve(worker.clone(), listener.clone(), bind.clone()));
+            }
         }
     });
     match ended {

@@ -5,7 +5,7 @@ use rt::Wall;
 
 fn seconds(at: Wall) -> String {
     let secs = i64::try_from(at.as_secs()).unwrap_or(0);
-    let d = Date::of(secs + i64::from(rt::sys::zone::local_offset(secs)));
+    let d = Date::of(secs + i64::from(rt::sys::local_offset(secs)));
     let (month, year) = (d.month_name(), d.year);
     format!("{:02}/{month}/{year}:{:02}:{:02}:{:02}", d.day, d.hour, d.minute, d.second)
 }

@@ -8,7 +8,7 @@
 pub mod call;
 pub mod date;
 pub mod line;
-mod speak;
+pub(crate) mod speak;
 pub mod table;
 
 use std::cell::Cell;

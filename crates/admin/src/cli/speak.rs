@@ -98,7 +98,7 @@ async fn payload(socket: &Socket, input: &mut Input, client: &mut Client, end: &
 }
 
 /// Runs the commands of a line and appends their answers.
-async fn answer_line(
+pub async fn answer_line(
     worker: &Rc<Worker>,
     client: &mut Client,
     line: &Line,
@@ -117,7 +117,7 @@ async fn answer_line(
 }
 
 /// Runs one command.
-pub async fn command(
+async fn command(
     worker: &Rc<Worker>,
     client: &mut Client,
     words: &[String],

@@ -59,10 +59,91 @@ use Level::{Admin, Operator, User};
 
 /// All commands but those of every connection ([`ALWAYS`]), sorted by their words.
 pub const COMMANDS: &[Command] = &[
+    now(
+        &["clear", "counters"],
+        "[all|server <bk>/<srv> [force]]",
+        "set maxima to zero, or all figures",
+        Operator,
+        c::counters::clear,
+    ),
+    now(
+        &["disable", "agent"],
+        "<bk>/<srv>",
+        "stop the agent check of a server",
+        Admin,
+        c::server::disable_agent,
+    ),
+    now(
+        &["disable", "frontend"],
+        "<frontend>",
+        "let a frontend accept no connections",
+        Admin,
+        c::frontend::disable,
+    ),
+    now(
+        &["disable", "health"],
+        "<bk>/<srv>",
+        "stop the health check of a server",
+        Admin,
+        c::server::disable_health,
+    ),
+    now(&["disable", "server"], "<bk>/<srv>", "take a server into maintenance", Admin, c::server::disable),
     now(&["echo"], "<text>", "repeat the text", User, c::basic::echo),
+    now(
+        &["enable", "agent"],
+        "<bk>/<srv>",
+        "run the agent check of a server again",
+        Admin,
+        c::server::enable_agent,
+    ),
+    now(
+        &["enable", "frontend"],
+        "<frontend>",
+        "let a frontend accept connections again",
+        Admin,
+        c::frontend::enable,
+    ),
+    now(
+        &["enable", "health"],
+        "<bk>/<srv>",
+        "run the health check of a server again",
+        Admin,
+        c::server::enable_health,
+    ),
+    now(&["enable", "server"], "<bk>/<srv>", "end the maintenance of a server", Admin, c::server::enable),
     now(&["experimental-mode"], "[on|off]", "", Admin, c::basic::experimental_mode),
     now(&["expert-mode"], "[on|off]", "", Admin, c::basic::expert_mode),
+    now(&["get", "weight"], "<bk>/<srv>", "weight of a server, now and at the start", User, c::weight::get),
     now(&["operator"], "", "give up the rights of an admin", Operator, c::basic::operator),
+    now(
+        &["set", "maxconn", "frontend"],
+        "<frontend> <value>",
+        "change the limit of connections of a frontend",
+        Admin,
+        c::limits::frontend,
+    ),
+    now(
+        &["set", "maxconn", "global"],
+        "<value>",
+        "change the limit of connections of the process",
+        Admin,
+        c::limits::global,
+    ),
+    now(
+        &["set", "maxconn", "server"],
+        "<bk>/<srv> <value>",
+        "change the limit of requests of a server",
+        Admin,
+        c::weight::set_maxconn,
+    ),
+    now(&["set", "rate-limit"], "<setting> <value>", "change a limit of rates", Admin, c::limits::rate),
+    now(
+        &["set", "server"],
+        "<bk>/<srv> [opts]",
+        "change state, weight, address or health of a server",
+        Admin,
+        c::set_server::run,
+    ),
     now(
         &["set", "severity-output"],
         "[none|number|string]",
@@ -77,10 +158,20 @@ pub const COMMANDS: &[Command] = &[
         User,
         c::basic::set_timeout,
     ),
+    now(&["set", "weight"], "<bk>/<srv> <weight>", "change the weight of a server", Admin, c::weight::set),
+    later(&["show", "activity"], "[<thread>]", "what the workers did", Operator, c::debug::activity),
     now(&["show", "backend"], "", "names of all backends", User, c::process::backends),
     now(&["show", "cli", "level"], "", "what this connection may do", User, c::basic::show_level),
     now(&["show", "cli", "sockets"], "", "where the runtime API listens", User, c::process::cli_sockets),
     now(&["show", "env"], "[var]", "environment variables, all or one", Operator, c::process::env),
+    later(
+        &["show", "errors"],
+        "[<px>] [request|response]",
+        "the last messages that could not be parsed",
+        Operator,
+        c::errors::show,
+    ),
+    now(&["show", "fd"], "[num]", "open file descriptors", Operator, c::debug::fd),
     later(
         &["show", "info"],
         "[desc|json|typed|float]*",
@@ -88,6 +179,7 @@ pub const COMMANDS: &[Command] = &[
         User,
         c::process::info,
     ),
+    later(&["show", "pools"], "", "memory of buffers", User, c::debug::pools),
     now(&["show", "schema", "json"], "", "JSON schema of the statistics", User, c::stat::schema),
     now(&["show", "servers", "conn"], "[<backend>]", "connections of servers", User, c::servers::conn),
     now(
@@ -97,6 +189,14 @@ pub const COMMANDS: &[Command] = &[
         User,
         c::servers::state,
     ),
+    later(&["show", "sess"], "[help|<id>|all] [opts...]", "client connections", Operator, c::sessions::show),
+    now(
+        &["show", "startup-logs"],
+        "",
+        "what was said while the process started",
+        Operator,
+        c::debug::startup_logs,
+    ),
     now(
         &["show", "stat"],
         "[desc|json|no-maint|typed|up]*",
@@ -104,7 +204,17 @@ pub const COMMANDS: &[Command] = &[
         User,
         c::stat::show,
     ),
+    later(&["show", "threads"], "", "what the threads hold", User, c::debug::threads),
     now(&["show", "version"], "", "version of the process", User, c::basic::version),
+    now(&["shutdown", "frontend"], "<frontend>", "stop a frontend for good", Admin, c::frontend::shutdown),
+    later(&["shutdown", "session"], "[id]", "end a client connection", Admin, c::sessions::shutdown),
+    later(
+        &["shutdown", "sessions", "server"],
+        "<bk>/<srv>",
+        "end the client connections of a server",
+        Admin,
+        c::sessions::shutdown_server,
+    ),
     now(&["user"], "", "give up all rights to change things", User, c::basic::user),
     later(
         &["wait"],
@@ -250,6 +360,6 @@ mod tests {
     fn help_lists_everything_visible() {
         let text = help(&[]);
         assert!(text.contains("show info [desc|json|typed|float]*") && !text.contains("expert-mode"));
-        assert_eq!(help(&words("set sev")).lines().count(), 5);
+        assert_eq!(help(&words("set sev")).lines().count(), 5, "{}", help(&words("set sev")));
     }
 }

@@ -29,7 +29,10 @@ pub fn show<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> 
         let mut out = format!("Total events captured on [{}] : {}\n", date::millis(rt::wall()), all.len());
         let program = &call.shared().program;
         for (number, c) in all.iter().enumerate() {
-            let replaced = all.iter().skip(number + 1).any(|later| owner(later) == owner(c) && later.response == c.response);
+            let replaced = all
+                .iter()
+                .skip(number + 1)
+                .any(|later| owner(later) == owner(c) && later.response == c.response);
             let concerned = only.is_none_or(|p| p == c.frontend || Some(p) == c.backend);
             if !replaced && concerned && side.is_none_or(|s| s == c.response) {
                 dump(program, number, c, &mut out);

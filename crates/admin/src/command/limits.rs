@@ -79,7 +79,9 @@ mod tests {
 
     #[test]
     fn integers_end_where_their_digits_end() {
-        for (text, n) in [("5", 5), ("5x", 5), ("x", 0), ("", 0), ("-5", -5), ("-", 0), ("99999999999999999999", i64::MAX)] {
+        for (text, n) in
+            [("5", 5), ("5x", 5), ("x", 0), ("", 0), ("-5", -5), ("-", 0), ("99999999999999999999", i64::MAX)]
+        {
             assert_eq!(lenient(text), n, "{text:?}");
         }
     }

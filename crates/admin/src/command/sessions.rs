@@ -171,8 +171,22 @@ fn long(worker: &Worker, s: &Session, out: &mut String) {
     let n = names(worker, s);
     let mode = |p: &Proxy| if p.mode == Mode::Http { "http" } else { "tcp" };
     let date = crate::cli::date::micros(s.conn.accept_date);
-    let _ = writeln!(out, "0x{:x}: [{date}] id={} proto={} source={}", id(s), s.conn.serial, n.protocol, n.source);
-    let _ = writeln!(out, "  requests={} idle={} age={}s worker={}", s.conn.requests.get(), u8::from(s.idle.get()), age(s), worker.index + 1);
+    let _ = writeln!(
+        out,
+        "0x{:x}: [{date}] id={} proto={} source={}",
+        id(s),
+        s.conn.serial,
+        n.protocol,
+        n.source
+    );
+    let _ = writeln!(
+        out,
+        "  requests={} idle={} age={}s worker={}",
+        s.conn.requests.get(),
+        u8::from(s.idle.get()),
+        age(s),
+        worker.index + 1
+    );
     let bind = n.frontend.binds.get(s.conn.listener as usize);
     let _ = writeln!(
         out,
@@ -190,7 +204,13 @@ fn long(worker: &Worker, s: &Session, out: &mut String) {
     };
     let server = n.backend.zip(s.server.get()).and_then(|(b, i)| b.servers.get(i as usize));
     let _ = match server {
-        Some(server) => writeln!(out, "  server={} (id={}) addr={}", server.name, server.state.id, crate::server_state::full_address(server)),
+        Some(server) => writeln!(
+            out,
+            "  server={} (id={}) addr={}",
+            server.name,
+            server.state.id,
+            crate::server_state::full_address(server)
+        ),
         None => writeln!(out, "  server=<NONE> (id=-1)"),
     };
 }

@@ -24,7 +24,9 @@ pub fn run(call: &mut Call<'_>) -> Outcome {
         "agent-addr" | "agent-port" | "agent-send" => agent_setting(call, at),
         "check-port" | "check-addr" => check_setting(call, at),
         "fqdn" => fqdn(call),
-        "ssl" => Err("'set server <srv> ssl' cannot be set.  default-server should define ssl settings".into()),
+        "ssl" => {
+            Err("'set server <srv> ssl' cannot be set.  default-server should define ssl settings".into())
+        }
         "name" => Err("Servers cannot be renamed.".into()),
         _ => Err(USAGE.into()),
     }
@@ -121,7 +123,9 @@ fn moved(server: &Server, addr: &str, port: Option<&str>) -> Result<(Option<Targ
         Some(text) => match text.strip_prefix('+').unwrap_or(text).parse() {
             Ok(_) if text.starts_with(['+', '-']) => old_port,
             Ok(port) => port,
-            Err(_) if text.bytes().all(|b| b.is_ascii_digit()) => return Err("provided port is not valid".into()),
+            Err(_) if text.bytes().all(|b| b.is_ascii_digit()) => {
+                return Err("provided port is not valid".into());
+            }
             Err(_) => return Err(format!("problem converting port '{text}' to an int").into()),
         },
     };

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use balance::HashFill;
+use balance::Method;
 use program::proxy::Balance;
 use program::{Proxy, Server};
 
@@ -31,12 +31,10 @@ pub fn set_to(call: &Call<'_>, text: &str) -> Outcome {
 fn is_static(proxy: &Proxy) -> bool {
     match proxy.balance {
         Balance::StaticRr => true,
-        Balance::RoundRobin
-        | Balance::LeastConn
-        | Balance::First
-        | Balance::Random(_)
-        | Balance::Sticky => false,
-        _ => proxy.hash.fill == HashFill::Map,
+        Balance::RoundRobin | Balance::LeastConn | Balance::First | Balance::Random(_) | Balance::Sticky => {
+            false
+        }
+        _ => proxy.hash.method == Method::MapBased,
     }
 }
 
