@@ -8,7 +8,6 @@
 //! messages) is fetched by jobs sent to each worker ([`gather`]).
 #![forbid(unsafe_code)]
 
-mod change;
 pub mod cli;
 mod command;
 pub mod dump;

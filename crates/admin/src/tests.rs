@@ -392,17 +392,17 @@ fn typed_lines_and_json_say_the_same_as_the_csv() {
         let mut client = client(Level::Admin);
         let typed = ask(&worker, &mut client, "show stat typed").await;
         for line in [
-            "F.1.0.0.pxname.1:KNSV:str:fe1",
-            "F.1.0.32.type.1:CGSV:u32:0",
-            "L.1.1.73.addr.1:CGSV:str:127.0.0.1:18181",
-            "S.2.1.19.act.1:SGPV:u32:1",
-            "B.2.0.19.act.1:MGPV:u32:1",
-            "S.2.1.55.lastsess.1:MAPP:s32:-1",
+            "F.2.0.0.pxname.1:KNSV:str:fe1",
+            "F.2.0.32.type.1:CGSV:u32:0",
+            "L.2.1.73.addr.1:CGSV:str:127.0.0.1:18181",
+            "S.3.1.19.act.1:SGPV:u32:1",
+            "B.3.0.19.act.1:MGPV:u32:1",
+            "S.3.1.55.lastsess.1:MAPP:s32:-1",
         ] {
             assert!(typed.lines().any(|l| l == line), "{line} in\n{typed}");
         }
         let json = ask(&worker, &mut client, "show stat be2 4 -1 json").await;
-        assert!(json.starts_with("[[{\"objType\":\"Server\",\"proxyId\":4,\"id\":1,\"field\":{\"pos\":0,\"name\":\"pxname\"},\"processNum\":1,\"tags\":{\"origin\":\"Key\",\"nature\":\"Name\",\"scope\":\"Service\"},\"value\":{\"type\":\"str\",\"value\":\"be2\"}},"), "{json}");
+        assert!(json.starts_with("[[{\"objType\":\"Server\",\"proxyId\":5,\"id\":1,\"field\":{\"pos\":0,\"name\":\"pxname\"},\"processNum\":1,\"tags\":{\"origin\":\"Key\",\"nature\":\"Name\",\"scope\":\"Service\"},\"value\":{\"type\":\"str\",\"value\":\"be2\"}},"), "{json}");
         assert!(json.ends_with("}}]]\n\n"));
         let info = ask(&worker, &mut client, "show info typed").await;
         assert!(info.contains("50.node.1:COSV:str:mynode\n"), "{info}");

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::Duration;
 
+use engine::state::At;
 use engine::{Shared, Worker};
 use program::listener::{Level, Severity};
 use program::{Proxy, Server};
@@ -130,7 +131,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// What the runtime API says of a name that is missing or not known.
-    pub fn server(&self) -> Result<Place, Refusal> {
+    pub fn server(&self) -> Result<At, Refusal> {
         self.server_called(self.arg(0))
     }
 
@@ -138,34 +139,23 @@ impl Call<'_> {
     ///
     /// # Errors
     /// As [`Call::server`].
-    pub fn server_called(&self, name: &str) -> Result<Place, Refusal> {
+    pub fn server_called(&self, name: &str) -> Result<At, Refusal> {
         let pair = name.split_once('/').filter(|(_, server)| !server.is_empty());
         let (backend, server) = pair.ok_or("Require 'backend/server'.")?;
         let (index, proxy) = self.find_backend(backend).ok_or("No such backend.")?;
         let at = find_server(proxy, server).ok_or("No such server.")?;
-        Ok(Place { proxy: index, server: at })
+        Ok(At { proxy: index, server: at })
     }
 
     /// The configuration of a server.
-    pub fn config(&self, at: Place) -> &Server {
-        at.config(self.shared())
+    pub fn config(&self, at: At) -> &Server {
+        config(self.shared(), at)
     }
 }
 
-/// Where a server stands in the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Its backend, as an index of the program.
-    pub proxy: u32,
-    /// Its index in the backend.
-    pub server: u32,
-}
-
-impl Place {
-    /// The server's configuration. The place comes from a look-up in the same program.
-    pub fn config(self, shared: &Shared) -> &Server {
-        &shared.program.proxy(self.proxy).servers[self.server as usize]
-    }
+/// The configuration of the server at a place. The place comes from a look-up in the same program.
+pub fn config(shared: &Shared, at: At) -> &Server {
+    &shared.program.proxy(at.proxy).servers[at.server as usize]
 }
 
 /// The proxy called `name` or numbered `#id` among those that `which` admits.

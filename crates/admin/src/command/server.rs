@@ -2,7 +2,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::change::{self, Wanted};
+use engine::state::{self as change, Wanted};
+use model::server::admin;
+
 use crate::cli::call::{Call, Outcome, Reply};
 
 /// `disable server`.
@@ -13,7 +15,7 @@ pub fn disable(call: &mut Call<'_>) -> Outcome {
 
 /// `enable server`.
 pub fn enable(call: &mut Call<'_>) -> Outcome {
-    change::enable(&call.worker, call.server()?);
+    change::change_admin(&call.worker, call.server()?, 0, admin::FMAINT | admin::CMAINT);
     Ok(Reply::Done)
 }
 

@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use engine::state::{self as change, At, Forced, Wanted};
 use model::server::Target;
 use program::Server;
 
 use super::weight;
-use crate::change::{self, Forced, Wanted};
-use crate::cli::call::{Call, Outcome, Place, Refusal, Reply, severity};
+use crate::cli::call::{Call, Outcome, Refusal, Reply, severity};
 
 const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | \
 agent-send | check-addr | check-port | fqdn | health | name | ssl | state | weight";
@@ -32,7 +32,7 @@ pub fn run(call: &mut Call<'_>) -> Outcome {
     }
 }
 
-fn state(call: &Call<'_>, at: Place) -> Outcome {
+fn state(call: &Call<'_>, at: At) -> Outcome {
     let wanted = match call.arg(2) {
         "ready" => Wanted::Ready,
         "drain" => Wanted::Drain,
@@ -43,7 +43,7 @@ fn state(call: &Call<'_>, at: Place) -> Outcome {
     Ok(Reply::Done)
 }
 
-fn health(call: &Call<'_>, at: Place) -> Outcome {
+fn health(call: &Call<'_>, at: At) -> Outcome {
     if call.config(at).track.is_some() {
         return Err("cannot change health on a tracking server.".into());
     }
@@ -59,7 +59,7 @@ fn health(call: &Call<'_>, at: Place) -> Outcome {
 
 const NO_AGENT: &str = "agent checks are not enabled on this server.";
 
-fn agent(call: &Call<'_>, at: Place) -> Outcome {
+fn agent(call: &Call<'_>, at: At) -> Outcome {
     if call.config(at).agent.is_none() {
         return Err(NO_AGENT.into());
     }
@@ -75,11 +75,11 @@ fn agent(call: &Call<'_>, at: Place) -> Outcome {
 /// Settings of checks are part of the immutable configuration: saying so is better than pretending.
 const FIXED: &str = "This setting of checks is fixed by the configuration and cannot be changed at run time.";
 
-fn agent_setting(call: &Call<'_>, at: Place) -> Outcome {
+fn agent_setting(call: &Call<'_>, at: At) -> Outcome {
     Err(if call.config(at).agent.is_none() { NO_AGENT } else { FIXED }.into())
 }
 
-fn check_setting(call: &Call<'_>, at: Place) -> Outcome {
+fn check_setting(call: &Call<'_>, at: At) -> Outcome {
     if call.config(at).check.is_none() {
         return Err("health checks are not enabled on this server".into());
     }
@@ -98,7 +98,7 @@ fn fqdn(call: &Call<'_>) -> Outcome {
     .into())
 }
 
-fn addr(call: &Call<'_>, at: Place) -> Outcome {
+fn addr(call: &Call<'_>, at: At) -> Outcome {
     if call.arg(2).is_empty() {
         return Err("set server <b>/<s> addr requires an address and optionally a port.".into());
     }

@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use balance::Method;
+use engine::state as change;
 use program::proxy::Balance;
 use program::{Proxy, Server};
 
-use crate::change;
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
 
 /// `set weight <backend>/<server> <weight>[%]`.

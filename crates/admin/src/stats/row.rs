@@ -284,13 +284,13 @@ pub fn each<'r>(shared: &'r Shared, filter: &'r Filter, mut f: impl FnMut(Row<'r
 fn wants_proxy(filter: &Filter, proxy: &Proxy) -> bool {
     !proxy.disabled
         && filter.proxy.is_none_or(|id| id == proxy.state.id)
-        && (filter.scope.is_empty() || filter.scope.iter().any(|name| *name == proxy.name))
+        && (filter.scope.is_empty() || filter.scope.contains(&proxy.name))
         && (filter.search.is_empty() || proxy.name.contains(&filter.search))
 }
 
 fn wants_server(filter: &Filter, server: &Server) -> bool {
     let maint = server.state.admin() & model::server::admin::MAINT != 0;
-    !(filter.no_maint && maint) && !(filter.up && !server.state.is_up())
+    (!filter.no_maint || !maint) && (!filter.up || server.state.is_up())
 }
 
 /// The server that another one tracks.

@@ -55,19 +55,19 @@ fn servers(p: &Draft, notes: &mut Diagnostics) {
     }
 }
 
-/// Gives numbers to those that have none: the lowest free one from the position on.
+/// Gives numbers to those that have none: the lowest free one from the position on. Proxies start at 2, as HAProxy's do.
 pub(super) fn number(proxies: &mut [Draft]) {
-    fill(proxies.iter_mut().map(|p| &mut p.id));
+    fill(proxies.iter_mut().map(|p| &mut p.id), 2);
     for p in proxies {
-        fill(p.servers.iter_mut().map(|s| &mut s.id));
+        fill(p.servers.iter_mut().map(|s| &mut s.id), 1);
     }
 }
 
-/// Numbers in order; those given are kept, and each entry moves the next number on.
-pub(super) fn fill<'i>(ids: impl Iterator<Item = &'i mut Option<u32>>) {
+/// Numbers in order from `first` on; those given are kept, and each entry moves the next number on.
+pub(super) fn fill<'i>(ids: impl Iterator<Item = &'i mut Option<u32>>, first: u32) {
     let mut ids: Vec<_> = ids.collect();
     let used: HashSet<u32> = ids.iter().filter_map(|id| **id).collect();
-    let mut next = 1u32;
+    let mut next = first;
     for id in &mut ids {
         if id.is_none() {
             while used.contains(&next) {
@@ -117,7 +117,7 @@ mod tests {
     fn numbers_are_given_as_haproxy_gives_them() {
         // Seen on the oracle: three servers, the second with `id 1`.
         let mut ids = [None, Some(1), None];
-        fill(ids.iter_mut());
+        fill(ids.iter_mut(), 1);
         assert_eq!(ids, [Some(2), Some(1), Some(4)]);
     }
 }

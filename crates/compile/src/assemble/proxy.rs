@@ -113,7 +113,7 @@ impl Assembly<'_> {
             let rest = draft.addresses.iter().skip(1).map(|_| None);
             ids.extend(draft.addresses.first().map(|_| draft.id).into_iter().chain(rest));
         }
-        super::identity::fill(ids.iter_mut());
+        super::identity::fill(ids.iter_mut(), 1);
         let mut ids = ids.into_iter();
         let mut out = Vec::new();
         let known = self.declared[index].state.front.listeners.read().clone();
