@@ -52,6 +52,7 @@ async fn steps(stream: &mut Stream<'_>) {
         let (cause, phase, _) = failed.explain();
         return stream.end(cause, phase);
     }
+    crate::log::write_early(stream);
     pump(stream, front, back).await;
 }
 

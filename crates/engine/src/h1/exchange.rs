@@ -86,7 +86,10 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
         return Attempt::Over(forward::tunnel(stream).await);
     }
     match response::process(stream).await {
-        Step::Go => Attempt::Over(forward::body(stream).await),
+        Step::Go => {
+            crate::log::write_early(stream);
+            Attempt::Over(forward::body(stream).await)
+        }
         Step::Done(next) => Attempt::Over(next),
     }
 }

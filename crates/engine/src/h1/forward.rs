@@ -259,7 +259,8 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
                 return Wait::Failed(None);
             }
             count_response_error(stream, back, worker);
-            stream.end(Cause::ServerAbort, Phase::Headers);
+            // A head that breaks off is a bad message; no word at all is the server's failure.
+            stream.end(if received { Cause::Proxy } else { Cause::ServerAbort }, Phase::Headers);
             Wait::Failed(Some(502))
         }
         Event::Bad(e) => {
