@@ -155,16 +155,24 @@ impl Half {
     }
 
     /// How many bytes of the buffer may be passed on.
-    fn scan(&mut self, buf: &Option<Buf>) -> Result<usize, Break> {
-        let Some(data) = buf.as_ref().map(Buf::filled).filter(|d| !d.is_empty()) else { return Ok(0) };
+    fn scan(&mut self, buf: &mut Option<Buf>) -> Result<usize, Break> {
+        let Some(buf) = buf.as_mut().filter(|b| !b.is_empty()) else { return Ok(0) };
         Ok(match &mut self.framing {
-            Framing::Close => data.len(),
-            Framing::Length(left) => usize::try_from(*left).unwrap_or(usize::MAX).min(data.len()),
+            Framing::Close => buf.len(),
+            Framing::Length(left) => usize::try_from(*left).unwrap_or(usize::MAX).min(buf.len()),
             Framing::Chunked(scanner) => {
-                if !self.ended && self.scanned < data.len() {
-                    let (n, end) = scanner.scan(&data[self.scanned..]).map_err(|_| Break::Malformed)?;
-                    self.scanned += n;
-                    self.ended = end;
+                if !self.ended && self.scanned < buf.len() {
+                    let data = buf.filled_mut();
+                    let done = scanner.strip(&mut data[self.scanned..]).map_err(|_| Break::Malformed)?;
+                    if done.kept < done.used {
+                        // What was left out makes the rest move up.
+                        let (from, to, all) =
+                            (self.scanned + done.used, self.scanned + done.kept, data.len());
+                        data.copy_within(from..all, to);
+                        buf.truncate(all - (done.used - done.kept));
+                    }
+                    self.scanned += done.kept;
+                    self.ended = done.end;
                 }
                 self.scanned
             }

@@ -242,7 +242,6 @@ async fn finish(stream: &mut Stream<'_>, body: Vec<u8>, keep: bool) -> Next {
     };
     headers::client_connection(stream, next);
     stream.txn.status = stream.txn.res.status();
-    stream.txn.times.response.get_or_insert_with(rt::now);
     let head_only = bodiless || (stream.txn.has_req && stream.txn.req.method_id() == Method::Head);
     let mut out = Vec::with_capacity(stream.txn.res.wire_len() + body.len() + 64);
     headers::write_response(stream, &mut out);

@@ -48,19 +48,33 @@ impl Default for Scanner {
     }
 }
 
+/// What became of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scanned {
+    /// Bytes looked at.
+    pub used: usize,
+    /// Bytes that remain of them, at the start of the slice: chunk extensions are left out, as HAProxy does.
+    pub kept: usize,
+    /// The body ends with them.
+    pub end: bool,
+}
+
 impl Scanner {
-    /// How many of the bytes belong to the body, and whether it ends with them.
+    /// Follows the body through `bytes`, moving what is to be passed on to their start.
     ///
     /// # Errors
     /// They are no chunked body.
-    pub fn scan(&mut self, bytes: &[u8]) -> Result<(usize, bool), Malformed> {
-        let mut at = 0;
+    pub fn strip(&mut self, bytes: &mut [u8]) -> Result<Scanned, Malformed> {
+        let (mut at, mut kept) = (0, 0);
         while let Some(&byte) = bytes.get(at) {
             if self.state == State::Data {
-                let rest = (bytes.len() - at) as u64;
-                let n = self.left.min(rest);
+                let n = self.left.min((bytes.len() - at) as u64);
+                let (from, len) = (at, n as usize);
+                if kept != from {
+                    bytes.copy_within(from..from + len, kept);
+                }
+                (at, kept) = (at + len, kept + len);
                 self.left -= n;
-                at += n as usize;
                 if self.left == 0 {
                     self.state = State::DataCr;
                 }
@@ -68,11 +82,26 @@ impl Scanner {
             }
             at += 1;
             self.state = self.step(byte)?;
+            if self.state != State::Extension {
+                if let Some(slot) = bytes.get_mut(kept) {
+                    *slot = byte;
+                }
+                kept += 1;
+            }
             if self.state == State::Size(true) && self.line == u32::MAX {
-                return Ok((at, true));
+                return Ok(Scanned { used: at, kept, end: true });
             }
         }
-        Ok((at, false))
+        Ok(Scanned { used: at, kept, end: false })
+    }
+
+    /// How many of the bytes belong to the body, and whether it ends with them; nothing is changed.
+    ///
+    /// # Errors
+    /// They are no chunked body.
+    pub fn scan(&mut self, bytes: &[u8]) -> Result<(usize, bool), Malformed> {
+        let done = self.strip(&mut bytes.to_vec())?;
+        Ok((done.used, done.end))
     }
 
     fn step(&mut self, byte: u8) -> Result<State, Malformed> {
@@ -137,6 +166,23 @@ mod tests {
             let mut s = Scanner::default();
             assert_eq!(s.scan(&body[..cut]), Ok((cut, false)), "cut at {cut}");
             assert_eq!(s.scan(&body[cut..]), Ok((end - cut, true)), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn extensions_are_left_out_wherever_the_pieces_are_cut() {
+        let body = b"4\r\nWiki\r\n5;a=b\r\npedia\r\n0;c\r\nX: y\r\n\r\n";
+        let want = b"4\r\nWiki\r\n5\r\npedia\r\n0\r\nX: y\r\n\r\n";
+        for cut in 0..body.len() {
+            let mut scanner = Scanner::default();
+            let mut out = Vec::new();
+            for piece in [&body[..cut], &body[cut..]] {
+                let mut piece = piece.to_vec();
+                let done = scanner.strip(&mut piece).unwrap();
+                assert_eq!(done.used, piece.len());
+                out.extend_from_slice(&piece[..done.kept]);
+            }
+            assert_eq!(out, want, "cut at {cut}");
         }
     }
 

@@ -8,7 +8,7 @@ use program::Proxy;
 use program::options::{AddressHeader, Connection};
 use rt::Buf;
 use wire::head::{Head, Known};
-use wire::method::{Method, Version};
+use wire::method::Version;
 
 use super::Next;
 use super::framing::{self, Body};
@@ -250,8 +250,7 @@ fn adjusted<'a>(map: &'a [(Box<[u8]>, Box<[u8]>)], name: &'a [u8]) -> &'a [u8] {
 /// Notes what the request head says of framing and connection, before rules change it.
 pub fn note_request(stream: &mut Stream<'_>) {
     let body = framing::of_request(&stream.txn.req);
-    let tunnel = stream.txn.req.method_id() == Method::Connect;
-    stream.http.client_keeps = framing::keeps(&stream.txn.req) && !tunnel;
+    stream.http.client_keeps = framing::keeps(&stream.txn.req);
     stream.http.body_received = matches!(body, Body::None);
     stream.http.request_body = body;
     stream.upload = crate::pump::Half::new(body.framing());
