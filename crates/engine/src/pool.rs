@@ -91,7 +91,10 @@ impl Pools {
     /// Puts a connection to rest, unless the server has enough of them (`limit`, negative: no limit).
     pub fn give(&self, proxy: u32, server: u32, mut idle: Idle, limit: i32, state: &Server) {
         let Some(pool) = self.pool(proxy, server) else { return };
-        let full = u32::try_from(limit).is_ok_and(|l| state.idle.load(Relaxed) >= l);
+        let rests = state.idle.load(Relaxed);
+        // The request that gives it back still counts as served.
+        let enough = rests + state.served.load(Relaxed) > state.need.load(Relaxed);
+        let full = enough || u32::try_from(limit).is_ok_and(|l| rests >= l);
         if full || idle.socket.is_hung_up() {
             return;
         }
@@ -217,5 +220,8 @@ pub async fn sweeper(worker: Rc<crate::Worker>) {
     loop {
         rt::sleep(Duration::from_secs(1)).await;
         worker.pools.sweep(&program, rt::now());
+        if worker.index == 0 {
+            program.proxies.iter().flat_map(|p| &p.servers).for_each(|s| s.state.fade_need());
+        }
     }
 }

@@ -171,6 +171,8 @@ pub struct Server {
     pub served: AtomicU32,
     /// Greatest `served` so far (`smax`).
     pub served_max: AtomicU32,
+    /// Greatest `served` of late: how many connections are worth keeping (`need_conn_est`).
+    pub need: AtomicU32,
     /// Requests waiting for this server (`qcur`).
     pub queued: AtomicU32,
     /// Greatest `queued` so far (`qmax`).
@@ -255,6 +257,7 @@ impl Server {
             maxconn: AtomicU32::new(0),
             served: AtomicU32::new(0),
             served_max: AtomicU32::new(0),
+            need: AtomicU32::new(0),
             queued: AtomicU32::new(0),
             queued_max: AtomicU32::new(0),
             idle: AtomicU32::new(0),
@@ -350,10 +353,17 @@ impl Server {
     #[inline]
     pub fn enter(&self) -> u32 {
         let n = self.served.fetch_add(1, Relaxed) + 1;
-        if n > self.served_max.load(Relaxed) {
+        if n > self.need.load(Relaxed) {
+            self.need.fetch_max(n, Relaxed);
             self.served_max.fetch_max(n, Relaxed);
         }
         n
+    }
+
+    /// Lets the estimate of needed connections fade; called once a second.
+    pub fn fade_need(&self) {
+        let need = self.need.load(Relaxed);
+        self.need.store(self.served.load(Relaxed).max(need - need / 4), Relaxed);
     }
 
     /// Counts one request less.
