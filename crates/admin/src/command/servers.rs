@@ -74,8 +74,8 @@ fn check_number(status: CheckStatus) -> u8 {
     match status {
         Unknown => 1,
         Init => 2,
-        Analyzed => 3,
-        Forced => 4,
+        Analyzed => 4,
+        Forced => 3,
         SockErr => 5,
         L4Ok => 6,
         L4Timeout => 7,
