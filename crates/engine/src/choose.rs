@@ -147,14 +147,19 @@ pub async fn server(stream: &mut Stream<'_>, wish: &Wish) -> Result<Place, NoSer
         proxy.balance,
         Balance::RoundRobin | Balance::StaticRr | Balance::LeastConn | Balance::First | Balance::Random(_)
     );
-    let key = if wish.fixed.is_some() { None } else { key(stream, proxy) };
+    let mut fixed = wish.fixed;
+    let mut key = if fixed.is_some() { None } else { key(stream, proxy) };
     loop {
-        if let Some(fixed) = wish.fixed {
-            if let Some(place) = queue::try_enter(&worker, index, fixed) {
+        if let Some(server) = fixed {
+            if let Some(place) = queue::try_enter(&worker, index, server) {
                 return Ok(place);
             }
-            match wait(stream, index, Some(fixed)).await {
-                Err(Refused::Redistributed) => return Err(NoServer::None),
+            match wait(stream, index, Some(server)).await {
+                // Persistence ends with its server: whoever waited there goes wherever there is room.
+                Err(Refused::Redistributed) => {
+                    (fixed, key) = (None, self::key(stream, proxy));
+                    stream.txn.redispatched = true;
+                }
                 other => return other.map_err(NoServer::Refused),
             }
         }

@@ -335,7 +335,10 @@ impl<'w> Changes<'w> {
     fn abandon(&self, at: At) -> usize {
         self.flush(at);
         let kills = self.server(at).down_kills;
-        let requeued = queue::redistribute(self.worker, at.proxy, at.server);
+        let options = &self.worker.shared.program.proxy(at.proxy).options;
+        // Without these, a request that waits for this server waits on (manual, `option redispatch`).
+        let leave = options.redispatch != 0 && !options.persist;
+        let requeued = if leave { queue::redistribute(self.worker, at.proxy, at.server) } else { 0 };
         if kills {
             on_all(self.worker, move |w| {
                 let here = |s: &crate::sessions::Session| {

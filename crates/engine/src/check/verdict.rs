@@ -66,7 +66,7 @@ fn weight_of(server: &Server, weight: Weight) -> u32 {
         Weight::Absolute(n) => n.min(256),
         Weight::Percent(p) => {
             let whole = u64::from(server.state.initial_weight.load(Relaxed));
-            u32::try_from((whole * u64::from(p)).div_ceil(100)).map_or(256, |w| w.min(256))
+            u32::try_from(whole * u64::from(p) / 100).map_or(256, |w| w.min(256))
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod aborts;
 mod bodies;
+mod checks;
 mod queue;
 mod retries;
 mod reuse;
