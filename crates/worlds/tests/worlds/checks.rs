@@ -21,6 +21,26 @@ async fn after(ms: u64) {
     rt::sleep(Duration::from_millis(ms)).await;
 }
 
+/// No more checks: what is under way ends before the world does, and its buffers with it.
+async fn silence(stage: &Stage) {
+    for server in stage.shared.program.proxies.iter().flat_map(|p| &p.servers) {
+        server.state.check_enabled.store(false, Relaxed);
+        server.state.agent_enabled.store(false, Relaxed);
+    }
+    after(11_000).await;
+}
+
+/// Plays a scene in which checks run until its end.
+fn checked<F>(config: &str, climates: &[Climate], scene: impl Fn(Rc<Stage>) -> F + Copy + 'static)
+where
+    F: Future<Output = ()> + 'static,
+{
+    explore(config, climates, move |stage| async move {
+        scene(stage.clone()).await;
+        silence(&stage).await;
+    });
+}
+
 /// Waits until something holds that has to come true: a choppy network takes its time.
 async fn until(what: impl Fn() -> bool) {
     for _ in 0..600 {
@@ -50,7 +70,7 @@ fn status(stage: &Stage, at: &str, first: u16) -> Rc<Cell<u16>> {
 fn a_tcp_check_follows_a_server_down_and_up() {
     let config = "listen p\n bind 127.0.0.1:80\n option log-health-checks\n \
                   server s 127.0.1.1:80 check inter 1s rise 2 fall 3";
-    explore(config, QUIET, |stage| async move {
+    checked(config, QUIET, |stage| async move {
         after(500).await;
         let refused = "reason: Layer4 connection problem, info: \"ECONNREFUSED returned by OS (Connection refused)\", \
                        check duration: 0ms";
@@ -94,7 +114,7 @@ fn statuses_decide_and_404_only_stops_new_work() {
                   server s 127.0.1.1:80 check inter 1s rise 2 fall 2\n server t 127.0.1.2:80 backup\n\
                   listen q\n bind 127.0.0.1:81\n option httpchk\n http-check disable-on-404\n \
                   server f 127.0.1.1:80 track p/s";
-    explore(config, CALM, |stage| async move {
+    checked(config, CALM, |stage| async move {
         let answer = status(&stage, S, 200);
         let (server, follower) = (stage.server("p/s"), stage.server("q/f"));
         let both = || (server.op(), follower.op());
@@ -115,8 +135,10 @@ fn statuses_decide_and_404_only_stops_new_work() {
         if !stage.climate.is_quiet() {
             return;
         }
-        let said: Vec<String> =
-            told(&stage).into_iter().map(|l| l.split(", check duration").next().unwrap().to_owned()).collect();
+        let said: Vec<String> = told(&stage)
+            .into_iter()
+            .map(|l| l.split(", check duration").next().unwrap().to_owned())
+            .collect();
         let rest = "0 sessions requeued, 0 total in queue.";
         let lost = "0 sessions active, 0 requeued, 0 remaining in queue.";
         let nobody = "backend q has no server available!".to_owned();
@@ -130,8 +152,7 @@ fn statuses_decide_and_404_only_stops_new_work() {
                 nobody.clone(),
                 "Server p/s is UP, reason: Layer7 check passed, code: 200".to_owned(),
                 up.clone(),
-                "Server p/s is DOWN, reason: Layer7 wrong status, code: 500, info: \"Whatever\""
-                    .to_owned(),
+                "Server p/s is DOWN, reason: Layer7 wrong status, code: 500, info: \"Whatever\"".to_owned(),
                 down,
                 nobody,
                 "Server p/s is UP, reason: Layer7 check passed, code: 200".to_owned(),
@@ -145,7 +166,7 @@ fn statuses_decide_and_404_only_stops_new_work() {
 fn an_answer_that_is_late_broken_or_missing_is_a_failure() {
     let config = "listen p\n bind 127.0.0.1:80\n option httpchk\n option log-health-checks\n timeout check 300ms\n \
                   server s 127.0.1.1:80 check inter 1s fall 9";
-    explore(config, QUIET, |stage| async move {
+    checked(config, QUIET, |stage| async move {
         stage.serve(S, |mut peer, number| async move {
             let _ = peer.request().await;
             match number {
@@ -162,23 +183,24 @@ fn an_answer_that_is_late_broken_or_missing_is_a_failure() {
             told(&stage).iter().map(|l| l.replace("300ms", "30xms").replace("301ms", "30xms")).collect();
         let reset = "Socket error, info: \"ECONNRESET returned by OS (Connection reset by peer)\", check duration: 0ms";
         let expected = [
-            "succeeded, reason: Layer7 check passed, code: 200, check duration: 0ms, status: 9/9 UP.".to_owned(),
+            "succeeded, reason: Layer7 check passed, code: 200, check duration: 0ms, status: 9/9 UP."
+                .to_owned(),
             "failed, reason: Layer7 timeout, check duration: 30xms, status: 8/9 UP.".to_owned(),
             format!("failed, reason: {reset}, status: 7/9 UP."),
             "failed, reason: Socket error, check duration: 0ms, status: 6/9 UP.".to_owned(),
             "failed, reason: Socket error, check duration: 0ms, status: 5/9 UP.".to_owned(),
             "failed, reason: Socket error, check duration: 0ms, status: 4/9 UP.".to_owned(),
         ];
-        let expected: Vec<_> =
-            expected.iter().map(|e| format!("Health check for server p/s {e}")).collect();
+        let expected: Vec<_> = expected.iter().map(|e| format!("Health check for server p/s {e}")).collect();
         assert_eq!(said, expected);
     });
 }
 
 #[test]
 fn a_silent_address_costs_no_more_than_the_interval() {
-    let config = "listen p\n bind 127.0.0.1:80\n timeout connect 10s\n server s 127.0.1.1:80 check inter 2s fall 1";
-    explore(config, QUIET, |stage| async move {
+    let config =
+        "listen p\n bind 127.0.0.1:80\n timeout connect 10s\n server s 127.0.1.1:80 check inter 2s fall 1";
+    checked(config, QUIET, |stage| async move {
         stage.link(S, |f| f.black_hole = 1.0);
         after(2100).await;
         let last = stage.server("p/s").status.lock().last.clone();
@@ -191,7 +213,7 @@ fn a_silent_address_costs_no_more_than_the_interval() {
 fn the_intervals_are_those_of_the_manual() {
     let config = "listen p\n bind 127.0.0.1:80\n \
                   server s 127.0.1.1:80 check inter 1s fastinter 100ms downinter 3s rise 2 fall 2";
-    explore(config, QUIET, |stage| async move {
+    checked(config, QUIET, |stage| async move {
         let times: Rc<std::cell::RefCell<Vec<u64>>> = Rc::default();
         let (seen, start) = (times.clone(), stage.start);
         let open = stage.serve(S, move |_, _| {
@@ -223,7 +245,7 @@ fn tcp_rules_talk_and_listen() {
                   tcp-check connect\n tcp-check send PING\\r\\n\n tcp-check expect string +PONG comment pong\n \
                   tcp-check send-binary 515549540d0a\n tcp-check expect rstring bye\n \
                   server s 127.0.1.1:80 check inter 1s rise 2 fall 3";
-    explore(config, CALM, |stage| async move {
+    checked(config, CALM, |stage| async move {
         let broken = Rc::new(Cell::new(false));
         let now = broken.clone();
         stage.serve(S, move |mut peer, _| {
@@ -253,7 +275,7 @@ fn a_check_asks_for_what_the_configuration_says() {
                   http-check send meth POST uri /a ver HTTP/1.1 hdr Host foo hdr X-Name \"a %[be_name]\" body hello\n \
                   http-check expect string wor\n \
                   server s 127.0.1.1:80 check inter 1s";
-    explore(config, CALM, |stage| async move {
+    checked(config, CALM, |stage| async move {
         let body = Rc::new(Cell::new("hello world"));
         let now = body.clone();
         stage.answer(S, move |request, _| {
@@ -282,7 +304,7 @@ const AGENT_CONFIG: &str = "listen p\n bind 127.0.0.1:80\n balance leastconn\n \
 
 #[test]
 fn an_agent_is_obeyed_however_its_words_arrive() {
-    explore(AGENT_CONFIG, CALM, |stage| async move {
+    checked(AGENT_CONFIG, CALM, |stage| async move {
         stage.serve(S, |_, _| async {});
         let word: Rc<Cell<&str>> = Rc::new(Cell::new("up\n"));
         let now = word.clone();
@@ -319,7 +341,7 @@ fn an_agent_is_obeyed_however_its_words_arrive() {
 
 #[test]
 fn an_agent_that_is_gone_changes_nothing() {
-    explore(AGENT_CONFIG, ALL, |stage| async move {
+    checked(AGENT_CONFIG, ALL, |stage| async move {
         // Whatever the health check makes of it, no line may speak of the agent's failures as a change.
         let mut open = stage.serve(AGENT, |peer, _| async move { drop(peer.send(b"down\n").await) });
         after(9000).await;
@@ -338,7 +360,7 @@ fn an_agent_that_is_gone_changes_nothing() {
 #[test]
 fn commands_change_health_and_maintenance_stops_checks() {
     let config = "listen p\n bind 127.0.0.1:80\n server s 127.0.1.1:80 check inter 1s rise 2 fall 2";
-    explore(config, QUIET, |stage| async move {
+    checked(config, QUIET, |stage| async move {
         let asked = Rc::new(Cell::new(0));
         let count = asked.clone();
         stage.serve(S, move |_, _| {
@@ -387,7 +409,7 @@ fn a_chain_of_tracking_servers_follows_its_end() {
     let config = "listen p\n bind 127.0.0.1:80\n server s 127.0.1.1:80 check inter 1s fall 1 rise 1\n\
                   listen q\n bind 127.0.0.1:81\n server m 127.0.1.1:80 track p/s\n\
                   listen r\n bind 127.0.0.1:82\n server e 127.0.1.1:80 track q/m\n server b 127.0.1.1:80 backup";
-    explore(config, CALM, |stage| async move {
+    checked(config, CALM, |stage| async move {
         let servers = ["p/s", "q/m", "r/e"].map(|n| stage.server(n));
         let ops = || servers.each_ref().map(|s| s.op());
         until(|| ops() == [Op::Stopped; 3]).await;
@@ -407,7 +429,7 @@ fn sessions_end_with_their_server_if_so_configured() {
     let config = "listen p\n bind 127.0.0.1:80\n mode tcp\n \
                   server s 127.0.1.1:80 check inter 1s fall 1 rise 1 on-marked-down shutdown-sessions \
                   on-marked-up shutdown-backup-sessions\n server b 127.0.1.2:80 backup";
-    explore(config, CALM, |stage| async move {
+    checked(config, CALM, |stage| async move {
         let open = stage.serve(S, |mut peer, _| async move { drop(peer.rest().await) });
         stage.serve(T, |mut peer, _| async move { drop(peer.rest().await) });
         after(500).await;
@@ -435,7 +457,7 @@ fn who_waits_for_a_server_that_fails_goes_elsewhere() {
     let config = "listen p\n bind 127.0.0.1:80\n balance roundrobin\n cookie C insert\n option redispatch\n \
                   server s 127.0.1.1:80 cookie s maxconn 1 check addr 127.0.1.9 port 99 inter 1s fall 1\n \
                   server t 127.0.1.2:80 cookie t weight 0";
-    explore(config, QUIET, |stage| async move {
+    checked(config, QUIET, |stage| async move {
         stage.answer(S, |_, _| Answer::Late(Duration::from_secs(10), response(200, b"s")));
         stage.answer(T, |_, _| Answer::Bytes(response(200, b"t")));
         let open = stage.serve(AGENT, |_, _| async {});
@@ -465,7 +487,7 @@ fn a_server_that_comes_back_is_loaded_slowly() {
     let config = "listen p\n bind 127.0.0.1:80\n \
                   server s 127.0.1.1:80 weight 100 slowstart 10s check inter 1s fall 1 rise 1\n \
                   server t 127.0.1.2:80 weight 100";
-    explore(config, QUIET, |stage| async move {
+    checked(config, QUIET, |stage| async move {
         let server = stage.server("p/s");
         stage.origin(T);
         after(500).await;
@@ -495,7 +517,7 @@ fn traffic_that_fails_brings_a_server_down() {
     let config = "listen p\n bind 127.0.0.1:80\n option log-health-checks\n \
                   server s 127.0.1.1:80 check addr 127.0.1.9 port 99 inter 60s fastinter 100ms rise 2 fall 3 \
                   observe layer7 error-limit 2 on-error mark-down";
-    explore(config, QUIET, |stage| async move {
+    checked(config, QUIET, |stage| async move {
         stage.serve(AGENT, |_, _| async {});
         let answer = status(&stage, S, 500);
         after(50).await;
@@ -528,7 +550,7 @@ fn traffic_that_fails_brings_a_server_down() {
 fn first_checks_are_spread_over_the_interval() {
     let servers: String = (0..10).map(|i| format!(" server s{i} 127.0.1.1:80 check inter 10s\n")).collect();
     let config = format!("listen p\n bind 127.0.0.1:80\n{servers}");
-    explore(&config, QUIET, |stage| async move {
+    checked(&config, QUIET, |stage| async move {
         let times: Rc<std::cell::RefCell<Vec<u64>>> = Rc::default();
         let (seen, start) = (times.clone(), stage.start);
         stage.serve(S, move |_, _| {
@@ -566,12 +588,7 @@ fn worlds_of_one_seed_are_the_same_and_no_fault_breaks_the_checks() {
                 "a follower strays"
             );
         }
-        // What is under way ends before the world does.
-        for name in ["p/s", "p/t"] {
-            stage.server(name).check_enabled.store(false, Relaxed);
-            stage.server(name).agent_enabled.store(false, Relaxed);
-        }
-        after(3000).await;
+        silence(&stage).await;
     };
     for seed in worlds::seeds() {
         let traces = [0, 1].map(|_| play(seed, Climate::Hostile, config, scene));
