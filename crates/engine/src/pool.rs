@@ -75,7 +75,7 @@ impl Pools {
         while i > 0 {
             i -= 1;
             let idle = &pool[i];
-            if idle.socket.is_hung_up() || idle.socket.is_readable() {
+            if !idle.is_quiet() {
                 // Whatever it has to say belongs to no request.
                 pool.remove(i);
                 self.less(state);
@@ -121,7 +121,7 @@ impl Pools {
                     continue;
                 }
                 let before = pool.len();
-                pool.retain(|i| !i.socket.is_hung_up() && !i.socket.is_readable());
+                pool.retain(Idle::is_quiet);
                 let old = |i: &&Idle| now.since(i.since) >= server.pool_purge_delay;
                 // The oldest stand first.
                 let aged = pool.iter().take_while(old).count();
@@ -201,6 +201,15 @@ pub async fn take_over(
 }
 
 impl Idle {
+    /// Whether the connection stands and its server has said nothing since: what it says now belongs to no request.
+    fn is_quiet(&self) -> bool {
+        if self.socket.is_hung_up() {
+            return false;
+        }
+        // The last read may have left the socket marked readable though it was empty: one look tells.
+        !self.socket.is_readable() || self.socket.try_recv(&mut [0]).is_none()
+    }
+
     fn pack(self) -> Option<Parcel> {
         let socket = self.socket.detach().ok()?;
         Some(Parcel { socket, identity: self.identity, requests: self.requests, safe: self.safe })
