@@ -30,6 +30,9 @@ pub(crate) struct BindDraft {
     pub proto: Option<Box<str>>,
 }
 
+/// Sets one word of a `bind` line; the error is what is wrong with its value.
+type Set = fn(&mut BindDraft, &Word, &mut Statement<'_>) -> Result<(), String>;
+
 /// One word of a `bind` line.
 pub(crate) struct BindKeyword {
     /// The word.
@@ -37,19 +40,14 @@ pub(crate) struct BindKeyword {
     /// How many words follow, for the dump.
     pub args: u8,
     /// What it does; `None`: it belongs to something that is not built yet.
-    pub set: Option<fn(&mut BindDraft, &Word, &mut Statement<'_>) -> Result<(), String>>,
+    pub set: Option<Set>,
     /// It needs `ssl` and is harmless without it.
     pub tls: bool,
     /// One line of documentation.
     pub doc: &'static str,
 }
 
-const fn word(
-    name: &'static str,
-    args: u8,
-    set: fn(&mut BindDraft, &Word, &mut Statement<'_>) -> Result<(), String>,
-    doc: &'static str,
-) -> BindKeyword {
+const fn word(name: &'static str, args: u8, set: Set, doc: &'static str) -> BindKeyword {
     BindKeyword { name, args, set: Some(set), tls: false, doc }
 }
 

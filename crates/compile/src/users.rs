@@ -5,11 +5,14 @@ use syntax::{Diagnostics, Section, Word};
 
 use crate::statement::{LineRef, Statement, Step, Surroundings};
 
+/// A name's bytes.
+type Name = Box<[u8]>;
+
 /// The list while it is read: groups name users and users name groups.
 #[derive(Default)]
 struct Draft {
-    users: Vec<(Box<[u8]>, Option<Password>, Vec<Box<[u8]>>)>,
-    groups: Vec<(Box<[u8]>, Vec<Box<[u8]>>)>,
+    users: Vec<(Name, Option<Password>, Vec<Name>)>,
+    groups: Vec<(Name, Vec<Name>)>,
 }
 
 /// Reads one section.

@@ -8,7 +8,7 @@ use program::{Bind, Global};
 use syntax::{Diagnostic, Diagnostics, Level};
 
 use super::Assembly;
-use crate::global::GlobalDraft;
+use crate::global::{CasePairs as Pairs, GlobalDraft};
 use crate::statement::LineRef;
 
 /// Descriptors that the process needs besides connections: its own, and some for every thread.
@@ -157,8 +157,6 @@ fn affinity(map: &[(Vec<u32>, Vec<usize>)], threads: u32) -> Vec<Vec<usize>> {
         |n: u32| map.iter().rev().find(|(threads, _)| threads.contains(&n)).map(|(_, cpus)| cpus.clone());
     (1..=threads).map(|n| of(n).unwrap_or_default()).collect()
 }
-
-type Pairs = Vec<(Box<[u8]>, Box<[u8]>)>;
 
 /// The pairs of the configuration and of the file, one pair a line.
 fn case_adjust(

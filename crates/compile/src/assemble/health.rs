@@ -353,7 +353,7 @@ impl<'g> Reader<'g, '_> {
         let odd = || {
             self.fail(format!("'{word}' invalid binary string (an even number of hex digit is expected).\n"))
         };
-        if text.len() % 2 != 0 {
+        if !text.len().is_multiple_of(2) {
             return Err(odd());
         }
         let pairs = text.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use model::{Proxy, Server, World};
+use model::{Proxy, Server};
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 
 use super::Ground;
@@ -88,10 +88,18 @@ pub(super) fn declare(proxies: &mut [Draft], ground: &Ground<'_>, notes: &mut Di
         let id = p.id.unwrap_or(0);
         let guid = p.guid.as_deref();
         let state = ground.world.proxy(&p.name, || Proxy::new(&p.name, id, guid, workers));
-        let mut servers: Vec<Arc<Server>> = Vec::new();
+        // The world finds a server by looking at all of them; here they are many and come at once.
+        let known: HashMap<Box<str>, Arc<Server>> =
+            state.back.servers.read().iter().map(|s| (s.name.clone(), s.clone())).collect();
+        let mut servers: Vec<Arc<Server>> = Vec::with_capacity(p.servers.len());
         for draft in &p.servers {
-            let target = make::target(draft, p, ground, notes);
-            servers.push(World::server(&state, &draft.name, || make::state(draft, p, target, workers)));
+            let server = known.get(&draft.name).cloned().unwrap_or_else(|| {
+                let target = make::target(draft, p, ground, notes);
+                let server = Arc::new(make::state(draft, p, target, workers));
+                state.back.servers.write().push(server.clone());
+                server
+            });
+            servers.push(server);
         }
         out.push(Declared {
             name: p.name.clone(),

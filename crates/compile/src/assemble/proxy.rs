@@ -223,7 +223,7 @@ impl Assembly<'_> {
 
     fn page(&self, p: &Draft, parsed: &super::rules::Parsed) -> Option<Arc<Page>> {
         let draft = p.stats.as_ref()?;
-        let scope = |name: &Box<str>| if &**name == "." { p.name.clone() } else { name.clone() };
+        let scope = |name: &str| if name == "." { p.name.clone() } else { name.into() };
         let hostname = crate::global::process::hostname;
         Some(Arc::new(Page {
             uri: draft.uri.clone().unwrap_or_else(|| "/haproxy?stats".into()),
@@ -232,7 +232,7 @@ impl Assembly<'_> {
             rules: parsed.stats_rules.clone(),
             admin: parsed.stats_admin.clone(),
             refresh: draft.refresh,
-            scope: draft.scope.iter().map(scope).collect(),
+            scope: draft.scope.iter().map(|name| scope(name)).collect(),
             hide_version: draft.hide_version,
             description: draft
                 .description

@@ -17,6 +17,9 @@ use crate::keyword::{Keyword, find};
 use crate::log::LogDraft;
 use crate::statement::{LineRef, Statement, Step, tight};
 
+/// Names in lower case, and how they are sent.
+pub(crate) type CasePairs = Vec<(Box<[u8]>, Box<[u8]>)>;
+
 /// The section while it is read.
 pub(crate) struct GlobalDraft {
     pub threads: Option<u32>,
@@ -47,7 +50,7 @@ pub(crate) struct GlobalDraft {
     pub close_spread_time: Option<Duration>,
     pub spread_checks: u32,
     pub max_spread_checks: Option<Duration>,
-    pub case_adjust: Vec<(Box<[u8]>, Box<[u8]>)>,
+    pub case_adjust: CasePairs,
     pub case_adjust_file: Option<(PathBuf, Span)>,
     pub disabled: Switches,
     pub busy_polling: bool,

@@ -248,18 +248,8 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "server-state-file one",
     ),
     entry("set-dumpable", |s, g| flag(s, |on| g.set_dumpable = on), "Allow core files.", "set-dumpable"),
-    entry(
-        "set-var",
-        |s, g| variable(s, g),
-        "A variable of the process from an expression.",
-        "set-var proc.a str(x)",
-    ),
-    entry(
-        "set-var-fmt",
-        |s, g| variable(s, g),
-        "A variable of the process from a format.",
-        "set-var-fmt proc.a x",
-    ),
+    entry("set-var", variable, "A variable of the process from an expression.", "set-var proc.a str(x)"),
+    entry("set-var-fmt", variable, "A variable of the process from a format.", "set-var-fmt proc.a x"),
     entry("stats", stats, "The runtime API's sockets and limits.", "stats timeout 30s"),
     entry(
         "strict-limits",

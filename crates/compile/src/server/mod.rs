@@ -194,7 +194,7 @@ pub(crate) fn server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     server.place = place(s, &expects, &label)?;
     words(s, &mut server, p, &label, false)?;
     server.forced_id = server.id.is_some();
-    let taken = p.servers.iter().find(|o| server.forced_id && o.id == server.id);
+    let taken = if server.forced_id { p.servers.iter().find(|o| o.id == server.id) } else { None };
     if let Some(other) = taken {
         let at = format!("{}:{}", s.around.sources.name(other.span.file), other.span.line);
         let id = server.id.unwrap_or(0);
