@@ -39,8 +39,13 @@ impl Facts for Plain {
     }
 }
 
-/// Compiles a text as the file `t.cfg`.
+/// Compiles a text as the file `t.cfg`, in a world of its own.
 pub(crate) fn run(text: &str) -> Outcome {
+    run_in(text, Arc::new(World::new(2)))
+}
+
+/// Compiles a text as the file `t.cfg`.
+pub(crate) fn run_in(text: &str, world: Arc<World>) -> Outcome {
     let mut environment = Environment::new();
     for (name, value) in crate::logformats::ENVIRONMENT {
         environment.set(name, value);
@@ -48,7 +53,11 @@ pub(crate) fn run(text: &str) -> Outcome {
     let grammar = Grammar { sections: SECTION_WORDS, facts: &Plain };
     let reading = syntax::read(vec![Source::new("t.cfg", text.as_bytes().to_vec())], environment, grammar);
     let options = Options { fd_limit: 20_000, processors: 2, ..Options::default() };
-    let world = Arc::new(World::new(workers(&reading, &options)));
+    let world = if workers(&reading, &options) == world.workers {
+        world
+    } else {
+        Arc::new(World::new(workers(&reading, &options)))
+    };
     compile(reading, &Registry::standard(), world, &options)
 }
 
