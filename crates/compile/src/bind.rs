@@ -26,6 +26,8 @@ pub(crate) struct BindDraft {
     pub span: Span,
     /// `thread` as written is checked once the number of threads is known.
     pub threads: Vec<(u32, u32)>,
+    /// `shards` was given.
+    pub shards: bool,
     /// `proto`, checked against the proxy's mode later.
     pub proto: Option<Box<str>>,
 }
@@ -234,6 +236,7 @@ pub(crate) const KEYWORDS: &[BindKeyword] = &[
         "shards",
         1,
         |b, w, _| {
+            b.shards = true;
             b.settings.shards = match w.text() {
                 "by-thread" => 0,
                 "by-group" => 1,
@@ -470,6 +473,7 @@ pub(crate) fn line(s: &mut Statement<'_>, missing: &str) -> Step<BindDraft> {
         name: None,
         span: word.span(),
         threads: Vec::new(),
+        shards: false,
         proto: None,
     };
     let source = s.around.sources.name(word.span().file);

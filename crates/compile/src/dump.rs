@@ -1,4 +1,4 @@
-//! The dump of `-dKcfg`: keywords by section, as HAProxy's own list has them, made of the tables.
+//! The dumps of `-dK`: keywords by class, as HAProxy's own lists have them, made of the tables.
 //!
 //! HAProxy lists the keywords that register themselves and leaves out its oldest ones, which are built into its
 //! parsers. So that the two dumps can be compared line by line, ours leaves out the same ones ([`BUILT_IN`]).
@@ -189,8 +189,82 @@ const OTHER_SECTIONS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// The list of a class as `-dK` names it: `acl`, `cfg`, `cnv`, `smp`; `None` for a class that is not known here.
+pub fn keywords(class: &str, registry: &Registry) -> Option<String> {
+    Some(match class {
+        "acl" => acls(registry),
+        "cfg" => configuration(registry),
+        "cnv" => converters(registry),
+        "smp" => fetches(registry),
+        _ => return None,
+    })
+}
+
+fn acls(registry: &Registry) -> String {
+    let mut out = String::from("# List of registered ACL keywords:\n");
+    for acl in registry.all_acls() {
+        let _ = writeln!(out, "{} = {} -m {}", acl.name, acl.fetch, acl.kind.name());
+    }
+    out
+}
+
+fn converters(registry: &Registry) -> String {
+    let mut out = String::from("# List of registered sample converter functions:\n");
+    for c in registry.all_converters() {
+        let _ = writeln!(out, "{}{}: {} => {}", c.name, arguments(c.args), c.from.word(), c.out.word());
+    }
+    out
+}
+
+/// The columns of the list of fetches, leftmost first; each gets a line that ends above its column.
+const COLUMNS: &[&str] = &[
+    "frontend tcp-request connection rule",
+    "frontend tcp-request session rule",
+    "frontend tcp-request content rule",
+    "frontend http-request header rule",
+    "frontend http-request body rule",
+    "frontend use-backend rule",
+    "backend tcp-request content rule",
+    "backend http-request header rule",
+    "backend http-request body rule",
+    "backend use-server, balance or stick-match rule",
+    "server source selection",
+    "backend tcp-response content rule",
+    "backend http-response header rule",
+    "backend http-response body rule",
+    "backend stick-store rule",
+    "frontend tcp-response content rule",
+    "frontend http-response header rule",
+    "frontend http-response body rule",
+    "logs",
+    "backend tcp-check rule",
+    "configuration parser",
+    "CLI parser",
+];
+
+fn fetches(registry: &Registry) -> String {
+    let mut out = String::from("# List of registered sample fetch functions:\n");
+    let all = COLUMNS.len();
+    for (i, column) in COLUMNS.iter().enumerate() {
+        let blanks = " ".repeat(all + 1 - i);
+        let lines = "/ ".repeat(i);
+        let dashes = "-".repeat(all - i);
+        let _ = writeln!(out, "#{blanks}{lines}_.{dashes} {column}");
+    }
+    let _ = writeln!(out, "# {} ", "/ ".repeat(all));
+    let _ = writeln!(out, "# {}", "| ".repeat(all));
+    for f in registry.all_fetches() {
+        let _ = writeln!(out, "{} {}{}: {}", f.places.dump(), f.name, arguments(f.args), f.out.word());
+    }
+    out
+}
+
+fn arguments(signature: &str) -> String {
+    if signature.is_empty() { String::new() } else { format!("({signature})") }
+}
+
 /// The configuration keywords, section by section.
-pub fn configuration(registry: &Registry) -> String {
+fn configuration(registry: &Registry) -> String {
     let mut out = String::from("# List of registered configuration keywords:\n");
     let all = global::TABLES.iter().flat_map(|t| t.iter()).map(|k| k.name);
     section(&mut out, "global", all.filter(|n| !BUILT_IN.contains(n)));
@@ -206,6 +280,7 @@ pub fn configuration(registry: &Registry) -> String {
     out.push_str("\toption transparent [ ]\n");
     for (name, set, built_in) in RULE_SETS {
         let actions = registry.all_actions().iter().filter(|a| a.sets.has(*set)).map(|a| a.name);
+        let actions = actions.filter(|n| !n.starts_with("lua."));
         let mut names: Vec<String> = actions.filter(|n| !built_in.contains(n)).map(starred).collect();
         names.sort();
         names.dedup();

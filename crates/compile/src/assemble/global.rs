@@ -133,7 +133,8 @@ impl Assembly<'_> {
                 let id = u32::try_from(out.len() + 1).unwrap_or(u32::MAX);
                 let name = draft.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
                 let state = crate::bind::listener(&name, draft.id.unwrap_or(id), workers);
-                out.push(Bind { address: address.clone(), state: state.into(), ..draft.settings.clone() });
+                let bind = Bind { state: state.into(), ..draft.settings.clone() };
+                out.push(self.sockets.apply(draft, address, bind));
             }
         }
         out

@@ -15,11 +15,14 @@ use std::sync::Arc;
 
 use lang::{Fault, Registry};
 use model::World;
-use program::Program;
+use program::address::Listen;
+use program::listener::UnixRights;
 use program::log::Target;
+use program::{Bind, Program};
 use syntax::{Diagnostic, Diagnostics, Environment, Level, Line, Sources, Span, Style, Tree, Word};
 
 use crate::Options;
+use crate::bind::BindDraft;
 use crate::draft::{Deferred, Named};
 use crate::names::{Declared, Memory, Resolver};
 use crate::sections::Drafts;
@@ -61,6 +64,38 @@ pub(crate) struct Assembly<'g> {
     pub global_log: Vec<Target>,
     pub rings: HashMap<Box<str>, u32>,
     pub log_hostname: bool,
+    pub sockets: Sockets,
+}
+
+/// What `global` says of all listening sockets.
+pub(crate) struct Sockets {
+    /// `unix-bind prefix`.
+    pub prefix: Box<[u8]>,
+    /// `unix-bind mode`, `user`, `group`.
+    pub rights: UnixRights,
+    /// `tune.listener.default-shards`.
+    pub shards: Option<u32>,
+}
+
+impl Sockets {
+    /// The settings of one socket with what `global` adds.
+    fn apply(&self, draft: &BindDraft, address: &Listen, bind: Bind) -> Bind {
+        let (address, unix) = match address {
+            Listen::Unix(path) => {
+                let whole = [&*self.prefix, path].concat();
+                let own = bind.unix;
+                let unix = UnixRights {
+                    mode: own.mode.or(self.rights.mode),
+                    uid: own.uid.or(self.rights.uid),
+                    gid: own.gid.or(self.rights.gid),
+                };
+                (Listen::Unix(whole.into()), unix)
+            }
+            other => (other.clone(), bind.unix),
+        };
+        let shards = self.shards.filter(|_| !draft.shards).unwrap_or(bind.shards);
+        Bind { address, unix, shards, ..bind }
+    }
 }
 
 /// Puts the program together.
@@ -77,6 +112,11 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
         global_log: Vec::new(),
         rings: (0u32..).zip(&rings).map(|(i, r)| (r.name.clone(), i)).collect(),
         log_hostname: global.log_hostname.is_some(),
+        sockets: Sockets {
+            prefix: global.unix_prefix.clone(),
+            rights: global.unix_bind,
+            shards: global.default_shards,
+        },
     };
     assembly.global_log = assembly.log_targets(&global.log, notes);
     assembly.declared = identity::declare(&mut proxies, &assembly.ground, notes);

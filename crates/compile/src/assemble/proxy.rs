@@ -128,7 +128,7 @@ impl Assembly<'_> {
                 list.push(state.clone());
                 let settings =
                     Bind { threads: bind::mask(&draft.threads, threads), ..draft.settings.clone() };
-                out.push(Bind { address: address.clone(), state, ..settings });
+                out.push(self.sockets.apply(draft, address, Bind { state, ..settings }));
             }
         }
         *self.declared[index].state.front.listeners.write() = list;

@@ -365,8 +365,7 @@ fn stats(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
         "socket" => {
             s.next();
             let text = "'stats socket' in global section expects an address or a path to a UNIX socket";
-            let mut bind = socket(s, text)?;
-            bind.settings.unix = merge(bind.settings.unix, g.unix_bind);
+            let bind = bind::line(s, text)?;
             g.cli.push(bind);
             Ok(())
         }
@@ -407,22 +406,6 @@ fn stats(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
             );
             Err(s.fail_at(s.args.here(), text))
         }
-    }
-}
-
-/// The address of a runtime socket may be a path without prefix, or any `bind` address.
-fn socket(s: &mut Statement<'_>, missing: &str) -> Step<bind::BindDraft> {
-    bind::line(s, missing)
-}
-
-fn merge(
-    own: program::listener::UnixRights,
-    shared: program::listener::UnixRights,
-) -> program::listener::UnixRights {
-    program::listener::UnixRights {
-        mode: own.mode.or(shared.mode),
-        uid: own.uid.or(shared.uid),
-        gid: own.gid.or(shared.gid),
     }
 }
 
