@@ -3,8 +3,11 @@
 mod aborts;
 mod bodies;
 mod checks;
+mod limits;
 mod queue;
 mod retries;
 mod reuse;
+mod seeded;
+mod stop;
 mod tcp;
 mod timeouts;
