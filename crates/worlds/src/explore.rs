@@ -48,7 +48,7 @@ impl Climate {
 }
 
 /// Seeds for each scene unless `WORLDS_SEEDS` says otherwise.
-const DEFAULT_SEEDS: u64 = 12;
+const DEFAULT_SEEDS: u64 = 6;
 
 /// The seeds to play.
 pub fn seeds() -> Vec<u64> {
