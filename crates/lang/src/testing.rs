@@ -56,6 +56,7 @@ pub(crate) struct Book {
     pub(crate) acls: HashMap<String, Arc<Acl>>,
     pub(crate) files: HashMap<String, String>,
     pub(crate) warnings: Vec<String>,
+    sets: HashMap<String, Arc<pattern::LiveSet>>,
 }
 
 impl Live for Outside {
@@ -151,7 +152,11 @@ impl Names for Book {
             return Err(Fault::new(format!("failed to open pattern file <{reference}>")));
         };
         let shape = if map { pattern::Shape::Map } else { pattern::Shape::Acl };
+        if let Some(set) = self.sets.get(reference) {
+            return Ok(Arc::new(set.view(kind, flags).map_err(|e| Fault::new(e.text))?));
+        }
         let set = pattern::LiveSet::new(reference, shape);
+        self.sets.insert(reference.to_owned(), set.clone());
         let view = set.view(kind, flags).map_err(|e| Fault::new(e.text))?;
         for line in text.lines().filter_map(|l| pattern::split_line(l.as_bytes(), shape)) {
             set.add(None, line.pattern, line.value).map_err(|e| Fault::new(e.to_string()))?;
@@ -250,8 +255,10 @@ impl Stage {
                 ("map.txt".to_owned(), "/a one\n/a/b two words\n".to_owned()),
                 ("numbers.txt".to_owned(), "1:9 small\n10: big\n".to_owned()),
                 ("nets.txt".to_owned(), "192.0.2.0/24 net\n".to_owned()),
+                ("acl.txt".to_owned(), String::new()),
             ]),
             warnings: Vec::new(),
+            sets: HashMap::new(),
         };
         let outside = Outside {
             world: World::new(1),

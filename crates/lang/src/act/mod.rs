@@ -6,6 +6,7 @@
 
 mod capture;
 mod fields;
+mod maps;
 mod redirect;
 mod refused;
 mod reply;
@@ -30,6 +31,7 @@ use crate::words::{Fault, Words};
 pub const TABLES: &[&[ActionDef]] = &[
     capture::ACTIONS,
     fields::ACTIONS,
+    maps::ACTIONS,
     redirect::ACTIONS,
     settings::ACTIONS,
     start_line::ACTIONS,

@@ -16,14 +16,11 @@ const SERVED: Sets = Sets::HTTP_REQ.and(Sets::HTTP_RES);
 const CONTENT: Sets = Sets::TCP_REQ.and(Sets::TCP_RES).and(SERVED);
 
 pub(super) const ACTIONS: &[ActionDef] = &[
-    refused("add-acl*", SERVED),
     refused("add-headers-bin", Sets::HTTP),
     refused("attach-srv", Sets::TCP_SESS),
     refused("cache-store", Sets::HTTP_RES),
     refused("cache-use", Sets::HTTP_REQ),
-    refused("del-acl*", SERVED),
     refused("del-headers-bin", Sets::HTTP),
-    refused("del-map*", Sets::HTTP),
     refused("do-resolve*", Sets::TCP_REQ.and(Sets::HTTP_REQ)),
     refused("lua.*", CONTENT.and(Sets::HTTP_AFTER)),
     refused("normalize-uri", Sets::HTTP_REQ),
@@ -33,7 +30,6 @@ pub(super) const ACTIONS: &[ActionDef] = &[
     refused("send-spoe-group", CONTENT),
     refused("set-bandwidth-limit", CONTENT),
     refused("set-headers-bin", Sets::HTTP),
-    refused("set-map*", Sets::HTTP),
     refused("switch-mode", Sets::TCP_REQ),
     refused("track-sc*", TRACKED),
 ];

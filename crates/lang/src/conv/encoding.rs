@@ -41,7 +41,8 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
         "Blocks of bytes as hexadecimal digits.",
         "bin(01020304),be2hex(:,2)",
     )
-    .args("string[,integer,integer]"),
+    .args("string[,integer,integer]")
+    .check(check_hex_chunks),
     def("bytes", Type::Bin, Type::Bin, cut, "Bytes from an offset, all or so many.", "path,bytes(1,3)")
         .args("string[,string]")
         .check(check_cut),

@@ -152,10 +152,18 @@ fn concat<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
 }
 
 fn check_param(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
-    match arg(args, 1).bytes() {
-        Some(d) if d.len() > 1 => Err(Fault::new("Delimiter must be exactly 1 character.")),
-        _ => Ok(()),
+    let Some(text) = arg(args, 1).bytes() else { return Ok(()) };
+    let hex = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"));
+    if let Some([a, b]) = hex
+        && let (Some(a), Some(b)) = (crate::codec::hex_digit(*a), crate::codec::hex_digit(*b))
+    {
+        args[1] = Arg::Str(Box::new([a << 4 | b]));
+        return Ok(());
     }
+    if text.len() > 1 {
+        return Err(Fault::new("Delimiter must be exactly 1 character."));
+    }
+    Ok(())
 }
 
 fn param<'a>(_: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {

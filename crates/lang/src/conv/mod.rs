@@ -4,9 +4,12 @@
 
 mod checksum;
 mod encoding;
+mod forwarded;
 mod integer;
+mod json;
 mod list;
 mod lookup;
+mod proxies;
 mod text;
 mod time;
 mod variable;
@@ -24,9 +27,12 @@ use crate::words::Fault;
 pub const TABLES: &[&[ConvDef]] = &[
     checksum::CONVERTERS,
     encoding::CONVERTERS,
+    forwarded::CONVERTERS,
     integer::CONVERTERS,
+    json::CONVERTERS,
     list::CONVERTERS,
     lookup::CONVERTERS,
+    proxies::CONVERTERS,
     text::CONVERTERS,
     time::CONVERTERS,
     variable::CONVERTERS,

@@ -164,6 +164,14 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| text(e.live.listener().map(|l| l.name.as_bytes())),
         "Name of the listener.",
     ),
+    // No connection is encrypted until TLS is built.
+    FetchDef::new(
+        "ssl_fc",
+        Type::Bool,
+        CLIENT_L5,
+        |_, _| Ok(Value::Bool(false)),
+        "Whether the client connection is encrypted.",
+    ),
     FetchDef::new(
         "http_first_req",
         Type::Bool,

@@ -26,6 +26,7 @@ use crate::sample::{Found, Miss, Value};
 
 pub(crate) use credentials::same;
 pub use credentials::{Password, User, Userlist};
+pub(crate) use proxies::usable;
 
 /// All tables of fetches.
 pub const TABLES: &[&[FetchDef]] = &[

@@ -124,6 +124,8 @@ pub(super) const TAGS: &[TagDef] = &[
     text("si", |e, p, o| ip(o, p, e.txn.server_conn.dst), "Address of the server."),
     number("sp", |e, p, o| port(o, p, e.txn.server_conn.dst), "Port of the server."),
     number("sq", |e, _, o| uint(o, e.txn.queue_positions.0), "Requests ahead in the server's queue."),
+    text("sslc", |_, _, _| None, "Cipher of the client connection."),
+    text("sslv", |_, _, _| None, "TLS version of the client connection."),
     plain("ts", |e, _, o| raw(o, &e.txn.term.two()), "Termination state."),
     http(plain("tsc", |e, _, o| raw(o, &e.txn.term.four()), "Termination state with cookie status.")),
 ];

@@ -217,3 +217,25 @@ fn faults_read_as_haproxy_words_them() {
     );
     assert_eq!(fault.help.as_deref(), Some("did you mean 'set-header' ?"));
 }
+
+#[test]
+fn a_rule_changes_the_map_that_a_converter_reads() {
+    let mut stage = Stage::new();
+    let list = [b"path,map(map.txt)".as_slice()];
+    let place = crate::places::Place::BackHttpReq;
+    let expr =
+        crate::Expr::parse(&mut crate::Words::new(&list), place, &stage.reg, &mut stage.names).unwrap();
+    let now = |stage: &Stage| {
+        stage.with_env(|env| {
+            let mut out = Vec::new();
+            expr.append_text(env, &mut out).map(|()| String::from_utf8(out).unwrap())
+        })
+    };
+    assert_eq!(now(&stage).as_deref(), Some("two words"));
+    stage.pass(REQ, "set-map(map.txt) %[path] %[src]");
+    assert_eq!(now(&stage).as_deref(), Some("192.0.2.1"));
+    stage.pass(REQ, "del-map(map.txt) %[path]");
+    assert_eq!(now(&stage), None);
+    stage.pass(REQ, "set-map(map.txt) %[path] new");
+    assert_eq!(now(&stage).as_deref(), Some("new"));
+}

@@ -212,3 +212,61 @@ fn maps_and_variables() {
         ("var(txn.q)", "none"),
     ]);
 }
+
+#[test]
+fn json_is_looked_into() {
+    let mut stage = Stage::new();
+    let text = r#"{"a":{"b":[1,"x",true,1.5],"c":1},"i":5,"f":false,"n":null,"s":"q\"\u00e9\ud83d\ude00","fl":1.5,"my.key":"v"}"#;
+    stage.txn.req.append(b"j", text.as_bytes()).unwrap();
+    for (path, expected) in [
+        ("$.a.b[1]", "x"),
+        ("$.a.b", "[1,\"x\",true,1.5]"),
+        ("$.a", "none"),
+        ("$.i", "5"),
+        ("$.i,int", "5"),
+        ("$.a.b[2]", "1"),
+        ("$.f", "0"),
+        ("$.n", "none"),
+        ("$.s", "q\"\\xc3\\xa9\\xf0\\x9f\\x98\\x80"),
+        ("$.fl", "1.5"),
+        ("$.fl,int", "1"),
+        ("$.zz", "none"),
+        ("$.a.b[9]", "none"),
+        ("'$.my\\.key'", "v"),
+    ] {
+        let value = stage.value(&format!("req.fhdr(j),json_query({path})"));
+        assert_eq!(value.replace("\\\"", "\""), expected, "{path}");
+    }
+    stage.txn.req.set(b"j", "[".repeat(5000).as_bytes()).unwrap();
+    assert_eq!(stage.value("req.fhdr(j),json_query($[0])"), "none");
+}
+
+#[test]
+fn forwarded_values_are_taken_apart() {
+    let mut stage = Stage::new();
+    stage
+        .txn
+        .req
+        .append(b"fw", br#"proto=https;host="haproxy.org:80";for="127.0.0.1:9999";by="_a:_b""#)
+        .unwrap();
+    for (expr, expected) in [
+        ("req.fhdr(fw),rfc7239_is_valid", "1"),
+        ("req.fhdr(fw),rfc7239_field(host)", "haproxy.org:80"),
+        ("req.fhdr(fw),rfc7239_field(for),rfc7239_n2nn", "127.0.0.1"),
+        ("req.fhdr(fw),rfc7239_field(for),rfc7239_n2np", "9999"),
+        ("req.fhdr(fw),rfc7239_field(by),rfc7239_n2np", "_b"),
+        ("str(\"[ab:cd:ff:ff:ff:ff:ff:ff]:9998\"),rfc7239_n2nn", "ab:cd:ff:ff:ff:ff:ff:ff"),
+        ("str(127.0.0.1:99999),rfc7239_n2np", "none"),
+        ("str(unknown),rfc7239_n2nn", "unknown"),
+        ("str(\"proto=custom\"),rfc7239_is_valid", "0"),
+        ("str(\"for=1.2.3.4, for=2.3.4.5\"),rfc7239_is_valid", "0"),
+        ("str(\"for=1.2.3.4;for=1.1.1.1\"),rfc7239_is_valid", "0"),
+        ("str(\"host=a.b:80\"),rfc7239_is_valid", "0"),
+        ("str(),rfc7239_is_valid", "0"),
+        ("src,rfc7239_nn", "192.0.2.1"),
+        ("ipv6(::1),rfc7239_nn", "[::1]"),
+        ("str(\"a=1&b=2\"),param(b,0x26)", "2"),
+    ] {
+        assert_eq!(stage.value(expr), expected, "{expr}");
+    }
+}
