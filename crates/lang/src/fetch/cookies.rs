@@ -93,7 +93,7 @@ fn visit<'a>(head: &'a Head, side: Side, seen: &mut dyn FnMut(Cookie<'a>) -> boo
     }
 }
 
-fn wanted<'a>(args: &'a [Arg]) -> Option<&'a [u8]> {
+fn wanted(args: &[Arg]) -> Option<&[u8]> {
     arg(args, 0).bytes().filter(|name| !name.is_empty())
 }
 

@@ -69,9 +69,9 @@ fn alternatives(
         check_place(&acl, rest == b"{", place, names);
         all.push(Term { negated: std::mem::take(&mut negated), acl });
     }
-    any.push(all.into());
+    any.push(all.into_boxed_slice());
     // An empty alternative holds nothing to test: it is no alternative.
-    any.retain(|all: &Box<[Term]>| !all.is_empty());
+    any.retain(|all| !all.is_empty());
     Ok(any.into())
 }
 

@@ -87,7 +87,7 @@ pub(super) const TAGS: &[TagDef] = &[
     number("bp", |e, p, o| port(o, p, e.txn.server_conn.src), "Local port of the server connection."),
     number("bq", |e, _, o| uint(o, e.txn.queue_positions.1), "Requests ahead in the backend's queue."),
     text("ci", |e, p, o| ip(o, p, e.src()), "Client address."),
-    number("cp", |e, p, o| client_port(e, p, o), "Client port."),
+    number("cp", client_port, "Client port."),
     text("f", |e, _, o| raw(o, e.live.frontend().name.as_bytes()), "Frontend."),
     number(
         "fc",
