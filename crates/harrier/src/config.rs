@@ -86,6 +86,9 @@ fn environment(args: &Args) -> Environment {
     let peer = args.localpeer.clone().unwrap_or_else(rt::sys::hostname);
     env.preset("HAPROXY_LOCALPEER", peer);
     env.set("HAPROXY_MWORKER", "0");
+    for (name, format) in compile::logformats::ENVIRONMENT {
+        env.set(name, format);
+    }
     env
 }
 

@@ -5,24 +5,12 @@ use lang::Registry;
 /// The lists of `-dK<classes>`.
 pub fn dump(classes: &str, registry: &Registry) -> String {
     let all = classes.split(',').any(|c| c == "all");
-    let wants = |class: &str| all || classes.split(',').any(|c| c == class);
-    let mut out = String::new();
-    for (class, title) in CLASSES {
-        if wants(class) {
-            out.push_str(&format!("# List of registered {title}:\n"));
-            out.push_str(&lines(class, registry));
-        }
-    }
-    out
+    let wanted = CLASSES.iter().filter(|class| all || classes.split(',').any(|c| c == **class));
+    wanted.filter_map(|class| compile::dump::keywords(class, registry)).collect()
 }
 
-/// The classes, and how the dump titles them.
-const CLASSES: &[(&str, &str)] = &[("cfg", "configuration keywords")];
-
-fn lines(class: &str, _registry: &Registry) -> String {
-    let _ = class;
-    String::new()
-}
+/// The classes that have a list, in the order of the dump.
+const CLASSES: &[&str] = &["acl", "cfg", "cnv", "smp"];
 
 /// What is known of a word.
 pub fn explain(word: &str, registry: &Registry) -> String {
