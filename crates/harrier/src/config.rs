@@ -74,7 +74,7 @@ pub fn load(args: &Args) -> Result<Loaded, u8> {
 }
 
 fn services() -> Services {
-    Vec::new()
+    vec![("stats".into(), Arc::new(admin::stats::page::Stats))]
 }
 
 fn environment(args: &Args) -> Environment {

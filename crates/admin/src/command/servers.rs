@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
 use model::check::CheckStatus;
+use model::server::admin;
 use program::{Proxy, Server};
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
@@ -28,16 +29,20 @@ pub fn state(call: &mut Call<'_>) -> Outcome {
     let mut out = format!("1\n{STATE_COLUMNS}");
     for proxy in backends(call)? {
         for server in &proxy.servers {
-            state_line(&mut out, proxy, server);
+            state_line(&mut out, call.shared().started, proxy, server);
         }
     }
     Ok(Reply::Dump(out))
 }
 
-fn state_line(out: &mut String, proxy: &Proxy, server: &Server) {
+fn state_line(out: &mut String, started: rt::Mono, proxy: &Proxy, server: &Server) {
     let s = &server.state;
     let (addr, port) = address(server);
-    let changed = rt::now().as_millis().saturating_sub(s.last_change.load(Relaxed)) / 1000;
+    let since = s.last_change.load(Relaxed).max(started.as_millis());
+    let changed = rt::now().as_millis().saturating_sub(since) / 1000;
+    let maint = s.admin() & admin::MAINT != 0;
+    // Maintenance by configuration counts as forced at the start: that is how a later process must read it.
+    let forced = if s.admin() & admin::CMAINT != 0 { admin::FMAINT } else { 0 };
     let (status, result) = {
         let health = s.status.lock();
         (check_number(health.last.status), check_result(server, health.last.status))
@@ -52,11 +57,11 @@ fn state_line(out: &mut String, proxy: &Proxy, server: &Server) {
         proxy.name,
         s.id,
         server.name,
-        s.op() as u8,
-        s.admin(),
+        if maint { 0 } else { s.op() as u8 },
+        s.admin() | forced,
         s.weight.load(Relaxed),
         s.initial_weight.load(Relaxed),
-        s.health.load(Relaxed),
+        check.map_or(0, |_| s.health.load(Relaxed)),
         check_state(server),
         agent_state(server),
         u8::from(proxy.forced_id),
@@ -109,10 +114,10 @@ fn check_result(server: &Server, status: CheckStatus) -> u8 {
 fn check_state(server: &Server) -> u8 {
     let s = &server.state;
     let configured = server.check.is_some();
-    let paused = s.admin() & model::server::admin::MAINT != 0;
+    let paused = s.admin() & admin::MAINT != 0;
     2 * u8::from(configured)
         + 4 * u8::from(configured && s.check_enabled.load(Relaxed))
-        + 8 * u8::from(paused && (configured || s.admin() & model::server::admin::CMAINT != 0))
+        + 8 * u8::from(paused && (configured || s.admin() & admin::CMAINT != 0))
 }
 
 /// `srv_agent_state`: as `srv_check_state`, with 16 for an agent.

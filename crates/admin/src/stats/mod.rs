@@ -1,6 +1,10 @@
 //! Statistics: one table of figures ([`table`]), the objects they belong to ([`row`]), and the forms they take:
 //! CSV, typed lines and JSON ([`show`]), HTML ([`page`]).
 
+mod html;
+mod options;
+pub mod page;
+mod post;
 mod read;
 pub mod row;
 pub mod schema;

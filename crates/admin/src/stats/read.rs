@@ -174,6 +174,7 @@ pub fn took(result: &CheckResult) -> Option<u64> {
 /// `chkdown`.
 pub fn went_down(r: &Row<'_>) -> Value {
     match r.kind {
+        Kind::Backend if r.proxy.servers.is_empty() => 0u64.into(),
         Kind::Backend => r.proxy.state.back.went_down.load(Relaxed).into(),
         _ => checked(r).map(|s| s.state.went_down.load(Relaxed)).into(),
     }
@@ -190,6 +191,9 @@ pub fn last_change(r: &Row<'_>) -> Value {
 
 /// `downtime`.
 pub fn downtime(r: &Row<'_>) -> Value {
+    if r.is_back() && r.proxy.servers.is_empty() {
+        return Value::None;
+    }
     if r.is_back() {
         let back = &r.proxy.state.back;
         let running = match back.up.load(Relaxed) {

@@ -209,8 +209,9 @@ impl<'r> Row<'r> {
         u32::try_from(n).unwrap_or(u32::MAX).into()
     }
 
-    /// Seconds from a moment of the monotonic clock, in ms, until now.
+    /// Seconds from a moment of the monotonic clock, in ms, until now; at most since the start.
     pub fn seconds_since(&self, ms: u64) -> u32 {
+        let ms = ms.max(self.shared.started.as_millis());
         u32::try_from(self.now.as_millis().saturating_sub(ms) / 1000).unwrap_or(u32::MAX)
     }
 

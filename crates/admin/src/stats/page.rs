@@ -1,0 +1,185 @@
+//! The statistics page: an HTTP service (configuration manual, `stats enable` and its kin).
+
+use engine::Worker;
+use engine::live::View;
+use engine::service::{Answer, Request, Service};
+use lang::Env;
+use lang::cond::Outcome;
+use lang::env::Side;
+use model::Txn;
+use program::stats::Page;
+
+use super::options::{Form, Options, Result};
+use super::row::Filter;
+use super::{html, post, schema, show};
+
+/// The realm unless `stats realm` names one.
+const REALM: &str = "HAProxy Statistics";
+
+/// The service called `stats`.
+#[derive(Debug, Default)]
+pub struct Stats;
+
+impl Service for Stats {
+    fn wants_body(&self, txn: &Txn) -> bool {
+        txn.req.method() == b"POST"
+    }
+
+    fn answer(&self, request: &Request<'_>) -> Answer {
+        let program = request.worker.shared.program.clone();
+        let Some(page) = program.proxies.get(request.proxy as usize).and_then(|p| p.stats.clone()) else {
+            return Answer { status: 503, ..Answer::default() };
+        };
+        if !is_known(&page, request.txn) {
+            return ask_for_password(&page);
+        }
+        let target = String::from_utf8_lossy(request.txn.req.target()).into_owned();
+        let options = Options::parse(target.strip_prefix(&*page.uri).unwrap_or(""));
+        let admin = may_change(&page, request);
+        match request.txn.req.method() {
+            b"POST" => {
+                let result = if admin { act(request) } else { Result::Deny };
+                redirect(&page, Options { result: Some(result), ..options })
+            }
+            _ => show_page(request, &page, &options, admin),
+        }
+    }
+}
+
+/// Whether the request names one of the page's users, if it has any.
+fn is_known(page: &Page, txn: &Txn) -> bool {
+    if page.users.is_empty() {
+        return true;
+    }
+    let Some(field) = txn.req.first("authorization") else { return false };
+    let Some((scheme, coded)) = field.split_at_checked(6) else { return false };
+    if !scheme.eq_ignore_ascii_case(b"basic ") {
+        return false;
+    }
+    let Some(pair) = base64(coded.trim_ascii()) else { return false };
+    page.users.iter().any(|(user, password)| {
+        let wanted = [user.as_bytes(), b":", password.as_bytes()].concat();
+        same(&wanted, &pair)
+    })
+}
+
+/// Compares in a time that does not tell where they differ.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |d, (x, y)| d | (x ^ y)) == 0
+}
+
+/// Base64 with or without padding (RFC 4648, section 4).
+fn base64(text: &[u8]) -> Option<Vec<u8>> {
+    let text = text.strip_suffix(b"==").or(text.strip_suffix(b"=")).unwrap_or(text);
+    let mut out = Vec::with_capacity(text.len() * 3 / 4);
+    let (mut bits, mut have) = (0u32, 0);
+    for b in text {
+        let digit = match b {
+            b'A'..=b'Z' => b - b'A',
+            b'a'..=b'z' => b - b'a' + 26,
+            b'0'..=b'9' => b - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(digit);
+        have += 6;
+        if have >= 8 {
+            have -= 8;
+            out.push((bits >> have & 0xff) as u8);
+        }
+    }
+    Some(out)
+}
+
+fn ask_for_password(page: &Page) -> Answer {
+    let realm = page.realm.as_deref().unwrap_or(REALM).replace('"', "\\\"");
+    Answer {
+        status: 401,
+        headers: vec![
+            ("cache-control", b"no-cache".to_vec()),
+            ("content-type", b"text/html".to_vec()),
+            ("www-authenticate", format!("Basic realm=\"{realm}\"").into_bytes()),
+        ],
+        body: b"<html><body><h1>401 Unauthorized</h1>\nThis page needs a user name and a password.\n</body></html>\n"
+            .to_vec(),
+    }
+}
+
+/// Whether one of the `stats admin` lines holds.
+fn may_change(page: &Page, request: &Request<'_>) -> bool {
+    page.admin.iter().any(|condition| match &**condition {
+        None => true,
+        Some(condition) => holds(condition, request.worker, request),
+    })
+}
+
+fn holds(condition: &lang::Condition, worker: &Worker, request: &Request<'_>) -> bool {
+    let view = View::of_txn(worker, request.conn, request.txn);
+    worker.with_arena(|arena| {
+        let (conn, txn) = (request.conn, request.txn);
+        let env = Env { conn, txn, live: &view, arena, side: Side::Request, last: true };
+        condition.holds(&env) == Outcome::Yes
+    })
+}
+
+fn act(request: &Request<'_>) -> Result {
+    let length = request.txn.req.first("content-length");
+    let length = length.and_then(|l| std::str::from_utf8(l).ok()?.parse::<usize>().ok());
+    if length.is_some_and(|l| l > request.body.len()) {
+        return Result::Excd;
+    }
+    let body = request.body.get(..length.unwrap_or(request.body.len())).unwrap_or_default();
+    engine::run::with_worker(|w| post::run(w, body)).unwrap_or(Result::Unkn)
+}
+
+fn redirect(page: &Page, options: Options) -> Answer {
+    let location = format!("{}{}", page.uri, options.link());
+    Answer {
+        status: 303,
+        headers: vec![
+            ("cache-control", b"no-cache".to_vec()),
+            ("content-type", b"text/plain".to_vec()),
+            ("location", location.into_bytes()),
+        ],
+        body: Vec::new(),
+    }
+}
+
+fn show_page(request: &Request<'_>, page: &Page, options: &Options, admin: bool) -> Answer {
+    let shared = &request.worker.shared;
+    let filter = Filter {
+        scope: page.scope.clone(),
+        search: options.scope.clone(),
+        no_maint: options.no_maint,
+        up: options.up,
+        legends: page.legends,
+        ..Filter::default()
+    };
+    let (kind, body) = match options.form {
+        Form::Html => ("text/html", html::render(shared, page, options, &filter, admin)),
+        Form::Csv => ("text/plain", show::csv(shared, &filter)),
+        Form::Json => ("application/json", show::json(shared, &filter)),
+        Form::Schema => ("application/json", schema::text()),
+    };
+    let mut headers =
+        vec![("cache-control", b"no-cache".to_vec()), ("content-type", kind.as_bytes().to_vec())];
+    if let Some(refresh) = page.refresh.filter(|r| !r.is_zero() && !options.no_refresh) {
+        headers.push(("refresh", refresh.as_secs().to_string().into_bytes()));
+    }
+    Answer { status: 200, headers, body: body.into_bytes() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_decoded_strictly() {
+        assert_eq!(base64(b"YWRtaW46cHc=").as_deref(), Some(&b"admin:pw"[..]));
+        assert_eq!(base64(b"YWRtaW46cHc").as_deref(), Some(&b"admin:pw"[..]));
+        assert_eq!(base64(b"YWR*"), None);
+        assert_eq!(base64(b"").as_deref(), Some(&b""[..]));
+        assert!(same(b"a", b"a") && !same(b"a", b"b") && !same(b"a", b"ab"));
+    }
+}

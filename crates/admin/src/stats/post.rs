@@ -1,0 +1,108 @@
+//! Actions that the page's form asks for (configuration manual, `stats admin`).
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use engine::Worker;
+use engine::state::{self, At, Forced, Wanted};
+use model::term::Cause;
+use program::Server;
+
+use super::options::{Result, decode};
+use crate::cli::call::{config, find_proxy, find_server};
+use crate::gather::tell_all;
+
+/// An action: changes a server, or says that there was nothing to do.
+type Action = fn(&Rc<Worker>, At, &Server) -> bool;
+
+/// All actions: the word in the form, what the list of the page says, and what is done.
+pub const ACTIONS: &[(&str, &str, Action)] = &[
+    ("ready", "Set state to READY", |w, at, _| admin(w, at, Wanted::Ready)),
+    ("drain", "Set state to DRAIN", |w, at, _| admin(w, at, Wanted::Drain)),
+    ("maint", "Set state to MAINT", |w, at, _| admin(w, at, Wanted::Maint)),
+    ("dhlth", "Health: disable checks", |_, _, s| {
+        s.check.is_some() && s.state.check_enabled.swap(false, Relaxed)
+    }),
+    ("ehlth", "Health: enable checks", |_, _, s| {
+        s.check.is_some() && !s.state.check_enabled.swap(true, Relaxed)
+    }),
+    ("hrunn", "Health: force UP", |w, at, s| health(w, at, s, Forced::Up)),
+    ("hnolb", "Health: force NOLB", |w, at, s| health(w, at, s, Forced::Stopping)),
+    ("hdown", "Health: force DOWN", |w, at, s| health(w, at, s, Forced::Down)),
+    ("dagent", "Agent: disable checks", |_, _, s| {
+        s.agent.is_some() && s.state.agent_enabled.swap(false, Relaxed)
+    }),
+    ("eagent", "Agent: enable checks", |_, _, s| {
+        s.agent.is_some() && !s.state.agent_enabled.swap(true, Relaxed)
+    }),
+    ("arunn", "Agent: force UP", |w, at, s| agent(w, at, s, true)),
+    ("adown", "Agent: force DOWN", |w, at, s| agent(w, at, s, false)),
+    ("shutdown", "Kill sessions", |_, at, _| kill(at)),
+];
+
+fn admin(worker: &Rc<Worker>, at: At, wanted: Wanted) -> bool {
+    state::set_admin(worker, at, wanted);
+    true
+}
+
+fn health(worker: &Rc<Worker>, at: At, server: &Server, forced: Forced) -> bool {
+    let own = server.track.is_none();
+    if own {
+        state::force_health(worker, at, forced);
+    }
+    own
+}
+
+fn agent(worker: &Rc<Worker>, at: At, server: &Server, up: bool) -> bool {
+    let has = server.agent.is_some();
+    if has {
+        state::force_agent(worker, at, up);
+    }
+    has
+}
+
+fn kill(at: At) -> bool {
+    tell_all(move |w| {
+        w.sessions
+            .kill(Cause::Killed, |s| s.backend.get() == Some(at.proxy) && s.server.get() == Some(at.server));
+    });
+    true
+}
+
+/// Does what a form asks for: `s=SERVER&s=SERVER&action=ACTION&b=BACKEND`.
+pub fn run(worker: &Rc<Worker>, body: &[u8]) -> Result {
+    let text = String::from_utf8_lossy(body);
+    let (mut backend, mut action, mut servers) = (None, None, Vec::new());
+    for pair in text.trim_end().split('&') {
+        let Some((key, value)) = pair.split_once('=') else { continue };
+        let value = decode(value);
+        match key {
+            "b" => backend = find_proxy(&worker.shared, &value, |p| p.is_backend),
+            "action" if !value.is_empty() => match ACTIONS.iter().find(|(word, ..)| *word == value) {
+                Some((.., run)) => action = Some(run),
+                None => return Result::Errp,
+            },
+            "s" => servers.push(value),
+            _ => {}
+        }
+    }
+    if servers.is_empty() && backend.is_none() && action.is_none() {
+        return Result::None;
+    }
+    let (Some((proxy, config_of)), Some(action)) = (backend, action) else { return Result::Errp };
+    let (mut done, mut unknown) = (0, 0);
+    for name in &servers {
+        let Some(server) = find_server(config_of, name) else {
+            unknown += 1;
+            continue;
+        };
+        let at = At { proxy, server };
+        done += u32::from(action(worker, at, config(&worker.shared, at)));
+    }
+    match (done, unknown) {
+        (0, 0) => Result::None,
+        (0, _) => Result::Errp,
+        (_, 0) => Result::Done,
+        _ => Result::Part,
+    }
+}
