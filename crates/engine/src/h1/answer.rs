@@ -11,6 +11,7 @@ use program::proxy::ErrorAnswer;
 use wire::http1::{Limits, Parsed, parse_response};
 use wire::method::{Method, Version};
 
+use super::framing::Body;
 use super::{Next, headers};
 use crate::errors;
 use crate::stream::Stream;
@@ -100,6 +101,7 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
         };
         service.answer(&request)
     };
+    consume_body(stream);
     let res = &mut stream.txn.res;
     res.clear();
     let _ = res.set_status(answer.status, None);
@@ -107,6 +109,20 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
         let _ = res.append(name.as_bytes(), value);
     }
     finish(stream, answer.body, true).await
+}
+
+/// Drops the body of a request that a service has looked at, if it is there as a whole, so that the next request may
+/// follow.
+fn consume_body(stream: &mut Stream<'_>) {
+    let Body::Length(length) = stream.http.request_body else { return };
+    let Ok(length) = usize::try_from(length) else { return };
+    if let Some(buf) = stream.client.buf.as_mut()
+        && !stream.http.body_received
+        && buf.len() >= length
+    {
+        buf.consume(length);
+        stream.http.body_received = true;
+    }
 }
 
 /// Sends an answer made of a [`Reply`].
