@@ -20,6 +20,8 @@ pub struct Shared {
     pub changes: std::sync::Mutex<()>,
     /// Services that `use-service` and the statistics reach, by name.
     pub services: Vec<(Arc<str>, Arc<dyn crate::service::Service>)>,
+    /// Changes of servers are also told on standard error: the process runs in the foreground.
+    pub console: bool,
     /// When the process started.
     pub started: Mono,
     /// The same, as a date.
@@ -63,7 +65,15 @@ impl Shared {
     /// Prepares a program to run.
     pub fn new(program: Arc<Program>, started: Mono, started_at: rt::Wall) -> Shared {
         let backends = program.proxies.iter().map(|p| Backend::new(p, started)).collect();
-        Shared { program, backends, changes: Default::default(), services: Vec::new(), started, started_at }
+        Shared {
+            program,
+            backends,
+            changes: Default::default(),
+            services: Vec::new(),
+            console: false,
+            started,
+            started_at,
+        }
     }
 
     /// A service by name.

@@ -319,6 +319,7 @@ impl<'w> Changes<'w> {
         tell(self);
         if was && !proxy.state.back.up.load(Relaxed) {
             let text = format!("backend {} has no server available!", proxy.name);
+            log::console(self.worker, "ALERT", &format!("backend '{}' has no server available!", proxy.name));
             log::proxy_line(self.worker, at.proxy, log::EMERGENCY, &text);
         }
     }
@@ -375,6 +376,7 @@ impl<'w> Changes<'w> {
         let server = self.server(at);
         let backup = if server.backup { "Backup " } else { "" };
         let line = format!("{backup}Server {}/{} {what}", proxy.name, server.name);
+        log::console(self.worker, "WARNING", &line);
         log::proxy_line(self.worker, at.proxy, level, &line);
     }
 

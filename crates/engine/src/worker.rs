@@ -1,6 +1,7 @@
 //! What one worker owns: idle server connections, recycled memory, its log sinks.
 
 use std::cell::{Cell, RefCell};
+use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ pub struct Worker {
     pub pools: Pools,
     /// Where log lines go.
     pub sinks: Sinks,
+    /// Standard error, where changes of servers are told on it.
+    pub console: Option<rt::FdWriter>,
     arena: Cell<Option<Box<Bump>>>,
     txns: RefCell<Vec<Box<Txn>>>,
     scratch: Cell<Vec<u8>>,
@@ -43,11 +46,14 @@ impl Worker {
     pub fn new(index: usize, shared: Arc<Shared>) -> Rc<Worker> {
         let sinks = Sinks::new(&shared.program, index);
         let pools = Pools::new(&shared.program);
+        let stderr = std::io::stderr();
+        let console = shared.console.then(|| rt::FdWriter::new(stderr.as_fd()).ok()).flatten();
         Rc::new(Worker {
             index,
             shared,
             pools,
             sinks,
+            console,
             arena: Cell::new(Some(Box::default())),
             txns: RefCell::default(),
             scratch: Cell::default(),

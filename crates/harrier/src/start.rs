@@ -29,6 +29,8 @@ pub fn run(loaded: Loaded, args: &Args) -> ExitCode {
     process.conn_rate_limit.store(program.global.maxconnrate, Relaxed);
     process.sess_rate_limit.store(program.global.maxsessrate, Relaxed);
     let mut shared = Shared::new(program.clone(), rt::precise(), rt::wall());
+    let background = (args.daemon || program.global.daemon) && !args.foreground;
+    shared.console = !args.quiet && !background;
     shared.services = loaded.services;
     let shared = Arc::new(shared);
     let (opened, failed) = run::open_all(&shared, open);

@@ -98,8 +98,12 @@ pub enum Step {
     Expect(Expect),
     /// `set-var`.
     SetVar(model::vars::VarRef, Expr),
+    /// `set-var-fmt`.
+    SetVarFormat(model::vars::VarRef, Arc<LogFormat>),
     /// `unset-var`.
     UnsetVar(model::vars::VarRef),
+    /// `comment`: about the next step.
+    Comment(Box<str>),
 }
 
 impl std::fmt::Debug for Step {
@@ -110,7 +114,9 @@ impl std::fmt::Debug for Step {
             Step::Send { .. } => "Send",
             Step::Expect(_) => "Expect",
             Step::SetVar(..) => "SetVar",
+            Step::SetVarFormat(..) => "SetVarFormat",
             Step::UnsetVar(_) => "UnsetVar",
+            Step::Comment(_) => "Comment",
         })
     }
 }

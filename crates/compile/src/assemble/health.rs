@@ -267,7 +267,12 @@ impl<'g> Reader<'g, '_> {
             "expect" => Step::Expect(self.expect(http)?),
             "set-var" => self.set_var(arg)?,
             "unset-var" => Step::UnsetVar(self.variable(arg)?),
-            "set-var-fmt" => return Err(self.fail("not supported yet by Harrier (planned)")),
+            "set-var-fmt" => {
+                let var = self.variable(arg)?;
+                let word = self.value("set-var-fmt", "a format")?;
+                Step::SetVarFormat(var, self.format(word)?)
+            }
+            "comment" => Step::Comment(self.comment()?),
             _ => return Ok(None),
         }))
     }
@@ -379,7 +384,6 @@ impl<'g> Reader<'g, '_> {
                     let value = LogFormat::parse(value.bytes(), Place::Check, self.registry, &mut self.names);
                     let value = value.map_err(|f| self.fail(f.text))?;
                     if !name.eq_ignore_ascii_case(b"content-length")
-                        && !name.eq_ignore_ascii_case(b"connection")
                         && !name.eq_ignore_ascii_case(b"transfer-encoding")
                     {
                         headers.push((name.into(), value));
@@ -515,19 +519,20 @@ impl<'g> Reader<'g, '_> {
         if !matches!(word, "name" | "name-lf") {
             return Err(self.fail("'hdr' expects 'name' or 'name-lf' as argument"));
         }
-        let name = self.header_pattern(word == "name-lf")?;
+        let name = self.header_pattern(word == "name-lf", true)?;
         let next = self.line.words().get(self.at).map_or("", Word::text);
         let value = match next {
             "value" | "value-lf" => {
                 self.next();
-                Some(self.header_pattern(next == "value-lf")?)
+                Some(self.header_pattern(next == "value-lf", false)?)
             }
             _ => None,
         };
         Ok(Pattern::Header { name, value, full })
     }
 
-    fn header_pattern(&mut self, format: bool) -> Read<HeaderPattern> {
+    /// `name`: names of fields are compared without regard to case.
+    fn header_pattern(&mut self, format: bool, name: bool) -> Read<HeaderPattern> {
         let mut word = self.value("hdr", "a pattern")?;
         let mut how = "str";
         if word == "-m" {
@@ -535,7 +540,8 @@ impl<'g> Reader<'g, '_> {
             word = self.value("hdr", "a pattern")?;
         }
         if how == "reg" {
-            return self.regex(word).map(HeaderPattern::Reg);
+            let regex = pattern::Regex::new(word.bytes(), name);
+            return regex.map(HeaderPattern::Reg).map_err(|e| self.fail(e));
         }
         let text = if format { self.format(word)? } else { Arc::new(text(word.bytes())) };
         Ok(match how {

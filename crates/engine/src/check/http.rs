@@ -38,13 +38,17 @@ impl Request<'_> {
         };
         let uri: &[u8] = if self.uri.is_empty() { b"/" } else { &self.uri };
         line(&[self.method, b" ", uri, b" ", self.version]);
-        let mut connection = !self.version.eq_ignore_ascii_case(b"HTTP/1.0");
+        let close: &[u8] = b"close";
+        let mut connection = (!self.version.eq_ignore_ascii_case(b"HTTP/1.0")).then_some(close);
         for (name, value) in &self.headers {
             let is = |n: &str| name.eq_ignore_ascii_case(n.as_bytes());
             if is("content-length") || is("transfer-encoding") {
                 continue;
             }
-            connection &= !is("connection");
+            if is("connection") {
+                connection = Some(value);
+                continue;
+            }
             line(&[&name.to_ascii_lowercase(), b": ", value]);
         }
         if let Some(state) = &self.state {
@@ -53,8 +57,8 @@ impl Request<'_> {
         if let Some(body) = &self.body {
             line(&[b"content-length: ", body.len().to_string().as_bytes()]);
         }
-        if connection {
-            line(&[b"connection: close"]);
+        if let Some(how) = connection {
+            line(&[b"connection: ", how]);
         }
         line(&[]);
         out.extend_from_slice(self.body.as_deref().unwrap_or_default());

@@ -134,8 +134,10 @@ fn failure(status: CheckStatus, detail: String) -> CheckResult {
 
 impl Script<'_> {
     async fn steps(&mut self, rules: &Ruleset) -> Result<CheckResult, CheckResult> {
-        let variable = |s: &&Step| matches!(s, Step::SetVar(..) | Step::UnsetVar(_));
-        let first = rules.steps.iter().find(|s| !variable(s));
+        let talks = |s: &&Step| {
+            matches!(s, Step::Connect { .. } | Step::SendHttp { .. } | Step::Send { .. } | Step::Expect(_))
+        };
+        let first = rules.steps.iter().find(talks);
         if !matches!(first, Some(Step::Connect { .. })) {
             let send_proxy = self.check.send_proxy;
             self.connect(Target { port: None, addr: None, send_proxy, linger: false, place: None }).await?;
@@ -143,11 +145,14 @@ impl Script<'_> {
         let mut asks = rules.http && !rules.steps.iter().any(|s| matches!(s, Step::SendHttp { .. }));
         let mut passed = failure(CheckStatus::L4Ok, String::new());
         let mut unanswered = rules.http;
+        // That of the `comment` rule right before a step.
+        let mut before = None;
         for (number, step) in (1..).zip(&rules.steps) {
+            let spare: Option<&str> = before.take();
             match step {
                 Step::Connect { port, addr, send_proxy, linger, comment } => {
-                    let place = Some((number, comment.as_deref()));
-                    self.flush(number, "send", comment.as_deref()).await?;
+                    let place = Some((number, comment.as_deref().or(spare)));
+                    self.flush(number, "send", None).await?;
                     let (port, addr, send_proxy, linger) = (*port, *addr, *send_proxy, *linger);
                     self.connect(Target { port, addr, send_proxy, linger, place }).await?;
                 }
@@ -163,18 +168,26 @@ impl Script<'_> {
                     if std::mem::take(&mut asks) {
                         self.send_default();
                     }
-                    passed = self.expect(rule, number).await?;
+                    passed = self.expect(rule, number, spare).await?;
                     unanswered = false;
                 }
-                Step::SetVar(var, expr) => self.set(*var, Some(expr)),
+                Step::SetVar(var, expr) => {
+                    if let Some(value) = self.value(expr) {
+                        self.set(*var, Some(value));
+                    }
+                }
+                Step::SetVarFormat(var, format) => {
+                    self.set(*var, Some(Owned::Str(self.text(format).into())));
+                }
                 Step::UnsetVar(var) => self.set(*var, None),
+                Step::Comment(text) => before = Some(&**text),
             }
         }
         if asks {
             self.send_default();
         }
         if unanswered {
-            passed = self.expect(&GOOD_STATUS, rules.steps.len() + 1).await?;
+            passed = self.expect(&GOOD_STATUS, rules.steps.len() + 1, None).await?;
         }
         self.flush(rules.steps.len(), "send", None).await?;
         Ok(passed)
@@ -294,19 +307,25 @@ impl Script<'_> {
         }
     }
 
-    async fn expect(&mut self, rule: &Expect, number: usize) -> Result<CheckResult, CheckResult> {
+    /// Waits until a rule is decided. `spare` is the comment for one that has none of its own.
+    async fn expect(
+        &mut self,
+        rule: &Expect,
+        number: usize,
+        spare: Option<&str>,
+    ) -> Result<CheckResult, CheckResult> {
         let what = expect::describe(&rule.what);
-        let comment = rule.comment.as_deref();
+        let comment = rule.comment.as_deref().or(spare);
         self.flush(number, &what, comment).await?;
         loop {
             let look = if self.check.ruleset.http {
                 self.look_http(rule)?
             } else {
-                self.look_tcp(rule, number, &what)?
+                self.look_tcp(rule, self.place(number, &what, comment), number)?
             };
             match look {
                 Look::Satisfied => return Ok(self.satisfied(rule)),
-                Look::Violated => return Err(self.violated(rule, number)),
+                Look::Violated => return Err(self.violated(rule, number, comment)),
                 Look::Later => {}
             }
             let Some(link) = &mut self.link else {
@@ -319,12 +338,11 @@ impl Script<'_> {
         }
     }
 
-    fn look_tcp(&mut self, rule: &Expect, number: usize, what: &str) -> Result<Look, CheckResult> {
+    fn look_tcp(&mut self, rule: &Expect, place: String, number: usize) -> Result<Look, CheckResult> {
         let Some(link) = &self.link else { return Ok(Look::Later) };
         let (data, over) = (link.data(), link.is_over());
         if over && data.is_empty() {
             if let Some(e) = link.error() {
-                let place = self.place(number, what, rule.comment.as_deref());
                 return Err(failure(CheckStatus::SockErr, format!("{}{place}", link::describe(e))));
             }
             let detail = format!("TCPCHK got an empty response at step {number}");
@@ -394,10 +412,10 @@ impl Script<'_> {
         CheckResult { code: self.code(rule), ..failure(status, detail) }
     }
 
-    fn violated(&self, rule: &Expect, number: usize) -> CheckResult {
+    fn violated(&self, rule: &Expect, number: usize, comment: Option<&str>) -> CheckResult {
         let http = self.check.ruleset.http;
         let about_head = http && expect::wants_head(&rule.what);
-        let comment = rule.comment.as_deref().map(|c| format!(" comment: {c}")).unwrap_or_default();
+        let comment = comment.map(|c| format!(" comment: {c}")).unwrap_or_default();
         let detail = match &rule.on_error {
             Some(format) => self.message(format),
             None if about_head => {
@@ -453,14 +471,7 @@ impl Script<'_> {
     }
 
     /// Sets or forgets a variable; only those of the process, the session and the check are in reach.
-    fn set(&self, var: VarRef, expr: Option<&Expr>) {
-        let value = match expr {
-            Some(expr) => match self.value(expr) {
-                Some(value) => Some(value),
-                None => return,
-            },
-            None => None,
-        };
+    fn set(&self, var: VarRef, value: Option<Owned>) {
         match var.scope {
             Scope::Proc => self.worker.shared.program.world.vars.set(var.slot, value),
             Scope::Sess => drop(self.conn.vars.borrow_mut().set(var.slot, value)),

@@ -117,6 +117,7 @@ fn count(
         if (fresh || after != before) && result.status != CheckStatus::Forced {
             let name = (&*proxy.name, &*server.name);
             let line = text::checked(kind, server.backup, name, &result, limits, after);
+            log::console(worker, "WARNING", &line);
             log::proxy_line(worker, at.proxy, log::NOTICE, &line);
         }
     }

@@ -87,6 +87,14 @@ pub fn proxy_line(worker: &Worker, proxy: u32, level: u8, text: &str) {
     worker.sinks.send(worker, proxy, level, text.as_bytes(), b"");
 }
 
+/// A line on standard error, where there is one to read it; what it does not take at once is lost.
+pub fn console(worker: &Worker, word: &str, text: &str) {
+    if let Some(out) = &worker.console {
+        let line = format!("{:<10} ({}) : {text}\n", format!("[{word}]"), std::process::id());
+        let _ = out.try_write(line.as_bytes());
+    }
+}
+
 /// A line about a connection that ended before it had a stream (`error-log-format`).
 pub fn connection_error(client: &Client, text: &str) {
     let worker = &client.worker;
