@@ -41,6 +41,8 @@ pub enum Arg {
     Var(VarRef),
     /// `regex`.
     Regex(Arc<pattern::Regex>),
+    /// The name of a header field that has a number.
+    Field(wire::head::Known),
     /// A map, its match kind already chosen.
     Map(Arc<pattern::View>),
     /// `acl`: a named ACL.

@@ -131,6 +131,10 @@ impl Redirect {
             return Flow::Next;
         }
         let mut computed = vec![("location", location)];
+        // Permanent redirects may be cached.
+        if !matches!(self.code, 301 | 308) {
+            computed.push(("cache-control", b"no-cache".to_vec()));
+        }
         if let Some(cookie) = &self.cookie {
             let mut value = Vec::new();
             cookie.append(&exec.env(), Use::Header, &mut value);

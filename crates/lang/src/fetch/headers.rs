@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use wire::head::{Head, split_values};
+use wire::head::{Head, Known, Name, split_values};
 
 use crate::arg::{Arg, arg};
 use crate::env::{Env, Side};
@@ -169,6 +169,11 @@ fn check(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     if arg(args, 1).int_or(0) < FURTHEST {
         return Err(Fault::new(format!("header occurrence must be >= {FURTHEST}")));
     }
+    // A field that has a number is found by it, not by its name.
+    let known = arg(args, 0).bytes().map_or(Known::Other, Known::of);
+    if known != Known::Other {
+        args[0] = Arg::Field(known);
+    }
     Ok(())
 }
 
@@ -199,22 +204,15 @@ fn visit<'a>(head: &'a Head, args: &'a [Arg], split: bool, seen: &mut dyn FnMut(
     let mut field = |value: &'a [u8]| {
         if split { split_values(value).any(&mut *seen) } else { seen(value) }
     };
-    match arg(args, 0).bytes() {
-        Some(name) if !name.is_empty() => {
-            for (_, value) in head.all(name) {
-                if field(value) {
-                    return;
-                }
-            }
-        }
+    let name = match arg(args, 0) {
+        Arg::Field(known) => Name::from(*known),
+        Arg::Str(name) if !name.is_empty() => Name::new(name),
         _ => {
-            for (_, _, value) in head.fields() {
-                if field(value) {
-                    return;
-                }
-            }
+            let _ = head.fields().any(|(_, _, value)| field(value));
+            return;
         }
-    }
+    };
+    let _ = head.all(name).any(|(_, value)| field(value));
 }
 
 fn one<'a>(env: &Env<'a>, side: Side, args: &'a [Arg], split: bool, make: Make) -> Found<'a> {
@@ -225,6 +223,8 @@ fn one<'a>(env: &Env<'a>, side: Side, args: &'a [Arg], split: bool, make: Make) 
     };
     let value = if occurrence > 0 {
         nth(head, args, split, occurrence as usize)
+    } else if occurrence == -1 {
+        last(head, args, split)
     } else {
         let total = total(head, args, split);
         total.checked_sub(occurrence.unsigned_abs() as usize).and_then(|i| nth(head, args, split, i + 1))
@@ -241,6 +241,15 @@ fn nth<'a>(head: &'a Head, args: &'a [Arg], split: bool, n: usize) -> Option<&'a
             found = Some(value);
         }
         at == n
+    });
+    found
+}
+
+fn last<'a>(head: &'a Head, args: &'a [Arg], split: bool) -> Option<&'a [u8]> {
+    let mut found = None;
+    visit(head, args, split, &mut |value| {
+        found = Some(value);
+        false
     });
     found
 }

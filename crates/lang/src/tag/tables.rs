@@ -59,7 +59,8 @@ pub(super) const TAGS: &[TagDef] = &[
     running("Tt", |e, _, o| int(o, Timers::of(e).total()), "Time in all."),
     running("Tu", |e, _, o| int(o, Timers::of(e).user()), "Time as the client sees it."),
     number("Tw", |e, _, o| int(o, Timers::of(e).queue()), "Time in queues."),
-    running("B", |e, _, o| uint(o, e.txn.down.sent), "Bytes sent to the client."),
+    // What HAProxy 3.5 logs: answers of its own count nothing here.
+    running("B", |e, _, o| uint(o, e.txn.down.received), "Bytes from the server."),
     running("U", |e, _, o| uint(o, e.txn.up.received), "Bytes from the client."),
     http(text("CC", |e, _, o| shown(o, e.txn.req_cookie.as_deref()?), "Captured request cookie.")),
     http(text("CS", |e, _, o| shown(o, e.txn.res_cookie.as_deref()?), "Captured response cookie.")),

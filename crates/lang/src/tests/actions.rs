@@ -92,7 +92,8 @@ fn redirects_build_their_location() {
     let Flow::Reply(reply) = Stage::new().decide(REQ, "redirect location / clear-cookie SID=") else {
         panic!()
     };
-    assert_eq!(reply.computed[1], ("set-cookie", b"SID=; path=/; Max-Age=0;".to_vec()));
+    assert_eq!(reply.computed[1], ("cache-control", b"no-cache".to_vec()));
+    assert_eq!(reply.computed[2], ("set-cookie", b"SID=; path=/; Max-Age=0;".to_vec()));
 }
 
 #[test]
