@@ -17,12 +17,12 @@ pub enum Step {
     Done(Next),
 }
 
-/// Serves one request.
-pub async fn run(client: &mut Client) -> Next {
+/// Serves one request; also says whether the client still owes some of it.
+pub async fn run(client: &mut Client) -> (Next, bool) {
     let mut stream = Stream::new(client);
     let next = steps(&mut stream).await;
     crate::finish::run(&mut stream);
-    next
+    (next, !stream.http.body_received)
 }
 
 async fn steps(stream: &mut Stream<'_>) -> Next {

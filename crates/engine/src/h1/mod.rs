@@ -38,8 +38,9 @@ pub async fn serve(mut client: Client) {
         if !client.has_input() && !idle(&mut client).await {
             return;
         }
-        if rt::boxed(exchange::run(&mut client)).await == Next::Close {
-            close(&client).await;
+        let (next, owes) = rt::boxed(exchange::run(&mut client)).await;
+        if next == Next::Close {
+            close(&client, owes).await;
             return;
         }
         if client.buf.as_ref().is_some_and(rt::Buf::is_empty) {
@@ -74,9 +75,11 @@ async fn idle(client: &mut Client) -> bool {
     readable.await
 }
 
-/// Closes so that the client can still read what was sent: unread input would turn the close into a reset.
-async fn close(client: &Client) {
-    if client.socket.is_hung_up() || !client.has_input() && !client.socket.is_readable() {
+/// Closes so that the client can still read what was sent: unread input would turn the close into a reset, and so would
+/// what is yet to come of a request that was answered early.
+async fn close(client: &Client, owes: bool) {
+    let comes = owes || client.has_input() || client.socket.is_readable();
+    if client.socket.is_hung_up() || !comes {
         return;
     }
     if client.socket.shutdown_write().is_err() {

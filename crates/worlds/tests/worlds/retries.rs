@@ -156,7 +156,7 @@ fn retry_on_hides_every_kind_of_failure_it_names() {
 fn without_retry_on_the_failure_is_the_clients() {
     for (bad, status, term) in [
         (Answer::Close(Vec::new()), 502, "SH--"),
-        (Answer::Close(b"HTTP/1.1 200 OK\r\nconte".to_vec()), 502, "SH--"),
+        (Answer::Close(b"HTTP/1.1 200 OK\r\nconte".to_vec()), 502, "PH--"),
         (Answer::Stall(b"\x16\x03\x01\r\n\r\n".to_vec()), 502, "PH--"),
         (Answer::Bytes(response(503, b"busy")), 503, "----"),
     ] {
