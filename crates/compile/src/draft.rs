@@ -138,8 +138,8 @@ pub(crate) enum CheckKind {
     /// Connect only.
     #[default]
     Connect,
-    /// `option httpchk`: method, URI, version, and what follows the version in the old style.
-    Http { method: Box<[u8]>, uri: Option<Box<[u8]>>, version: Box<[u8]>, tail: Box<[u8]> },
+    /// `option httpchk`: method, URI, version.
+    Http { method: Box<[u8]>, uri: Option<Box<[u8]>>, version: Box<[u8]> },
     /// `option tcp-check`.
     Tcp,
     /// A ready-made conversation.

@@ -107,6 +107,9 @@ pub(super) fn http_only(p: &Draft, notes: &mut Diagnostics) {
         format!("'monitor-uri' statement ignored for {label} as it requires HTTP mode."),
     );
     say(p.stats.is_some(), format!("'stats' statement ignored for {label} as it requires HTTP mode."));
+    let ignored = |option: &str| format!("'option {option}' ignored for {label} as it requires HTTP mode.");
+    say(p.forwardfor.is_some(), ignored("forwardfor"));
+    say(p.originalto.is_some(), ignored("originalto"));
     let captures = !p.req_captures.is_empty() || !p.res_captures.is_empty() || p.capture_cookie.is_some();
     say(captures, format!("'capture' statement ignored for {label} as it requires HTTP mode."));
 }

@@ -38,8 +38,8 @@ impl Assembly<'_> {
             CheckKind::Connect => {}
             CheckKind::Canned(steps) => set.steps = steps.iter().filter_map(canned).collect(),
             CheckKind::Tcp => set.steps = tcp,
-            CheckKind::Http { method, uri, version, tail } => {
-                let first = Request { method, uri: uri.as_deref(), version, tail };
+            CheckKind::Http { method, uri, version } => {
+                let first = Request { method, uri: uri.as_deref(), version };
                 set.steps = complete(http, &first);
             }
         }
@@ -90,7 +90,6 @@ struct Request<'p> {
     method: &'p [u8],
     uri: Option<&'p [u8]>,
     version: &'p [u8],
-    tail: &'p [u8],
 }
 
 impl Request<'_> {
@@ -99,32 +98,14 @@ impl Request<'_> {
             method: self.method.into(),
             uri: Arc::new(text(self.uri.unwrap_or(b"/"))),
             version: self.version_or_default().into(),
-            headers: self.headers(),
+            headers: Vec::new(),
             body: None,
             comment: None,
         }
     }
 
     fn version_or_default(&self) -> &[u8] {
-        // Old configurations put fields behind the version: "HTTP/1.1\r\nHost:\ x".
-        let line = self.version.split(|b| *b == b'\r').next().unwrap_or_default();
-        if line.is_empty() { b"HTTP/1.0" } else { line }
-    }
-
-    fn headers(&self) -> Vec<(Box<[u8]>, LogFormat)> {
-        let mut all = self.version.to_vec();
-        if !self.tail.is_empty() {
-            all.push(b' ');
-            all.extend_from_slice(self.tail);
-        }
-        let lines = all.split(|b| *b == b'\n').skip(1).map(|l| l.strip_suffix(b"\r").unwrap_or(l));
-        lines
-            .filter_map(|l| {
-                let colon = l.iter().position(|b| *b == b':')?;
-                let (name, value) = l.split_at(colon);
-                Some((name.into(), text(value.get(1..)?.trim_ascii())))
-            })
-            .collect()
+        if self.version.is_empty() { b"HTTP/1.0" } else { self.version }
     }
 }
 
@@ -136,7 +117,7 @@ fn complete(mut steps: Vec<Step>, first: &Request<'_>) -> Vec<Step> {
             let at = usize::from(matches!(steps.first(), Some(Step::Connect { .. })));
             steps.insert(at, first.step());
         }
-        Some(Step::SendHttp { method, uri, version, headers, .. }) => {
+        Some(Step::SendHttp { method, uri, version, .. }) => {
             let own = !has_connect;
             if method.is_empty() {
                 *method = if own { first.method.into() } else { (*b"GET").into() };
@@ -146,9 +127,6 @@ fn complete(mut steps: Vec<Step>, first: &Request<'_>) -> Vec<Step> {
             }
             if version.is_empty() {
                 *version = first.version_or_default().into();
-            }
-            if own {
-                headers.splice(0..0, first.headers());
             }
         }
         Some(_) => {}

@@ -52,7 +52,7 @@ pub(crate) const OPTIONS: &[&str] = &[
 /// `option <check>`, the name already eaten.
 pub(crate) fn option(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
     p.check = match name {
-        "httpchk" => httpchk(s),
+        "httpchk" => httpchk(s)?,
         "tcp-check" => CheckKind::Tcp,
         "redis-check" => {
             nothing(s, name)?;
@@ -97,8 +97,8 @@ fn nothing(s: &mut Statement<'_>, name: &str) -> Step {
     }
 }
 
-/// `option httpchk [[method] uri [version]]`; what follows the version is an old way to add fields.
-fn httpchk(s: &mut Statement<'_>) -> CheckKind {
+/// `option httpchk [[method] uri [version]]`. Header fields used to be smuggled in behind the version.
+fn httpchk(s: &mut Statement<'_>) -> Step<CheckKind> {
     let first = s.next();
     let second = s.next();
     let (method, uri) = match (first, second) {
@@ -107,13 +107,13 @@ fn httpchk(s: &mut Statement<'_>) -> CheckKind {
         (Some(method), Some(uri)) => (method.bytes(), Some(uri.bytes())),
     };
     let version = s.next().map_or(&b""[..], Word::bytes);
-    let tail: Vec<&[u8]> = s.args.eat_rest().iter().map(Word::bytes).collect();
-    CheckKind::Http {
-        method: method.into(),
-        uri: uri.map(Into::into),
-        version: version.into(),
-        tail: tail.join(&b' ').into(),
+    if version.iter().any(|b| matches!(b, b'\r' | b'\n')) {
+        let text = "'option httpchk' : hiding headers or body at the end of the version string is unsupported.Use 'http-check send' directive instead..";
+        return Err(s.fail(text).help(
+            "write 'http-check send meth ... uri ... ver HTTP/1.1 hdr <name> <value>' on a line of its own",
+        ));
     }
+    Ok(CheckKind::Http { method: method.into(), uri: uri.map(Into::into), version: version.into() })
 }
 
 fn mysql(s: &mut Statement<'_>) -> Step<CheckKind> {

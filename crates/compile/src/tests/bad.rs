@@ -60,6 +60,11 @@ fn complaints_have_the_words_of_the_oracle_and_point_at_the_word() {
             "timer overflow in argument '99999999999' to 'timeout connect' (maximum value is 2147483647 ms or ~24.8 days)",
             "99999999999",
         ),
+        (
+            "option httpchk GET / HTTP/1.1\\r\\nHost:x",
+            "'option httpchk' : hiding headers or body at the end of the version string is unsupported.Use 'http-check send' directive instead..",
+            "HTTP/1.1\\r\\nHost:x",
+        ),
         ("option foo", "unknown option 'foo'.", "foo"),
         ("retry-on 404 none", "'retry-on' 'none' keyword only usable alone", "none"),
         (
