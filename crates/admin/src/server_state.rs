@@ -30,19 +30,19 @@ pub fn status(program: &Program, server: &Server) -> String {
     let going_down = source.check.as_ref().map(|c| (i64::from(c.rise), i64::from(c.fall)));
     let steps = going_down.filter(|(rise, fall)| health >= *rise && health < rise + fall - 1);
     let steps = steps.map_or(String::new(), |(rise, fall)| format!(" {}/{fall}", health - rise + 1));
-    match (bits & admin::DRAIN != 0 || state.is_draining(), state.op()) {
+    match (bits & admin::DRAIN != 0, state.op()) {
         (_, Op::Stopping) => format!("NOLB{steps}"),
-        (true, _) if bits & admin::DRAIN == 0 && server.agent.is_some() => "DRAIN (agent)".into(),
+        (true, _) if server.agent.is_some() => "DRAIN (agent)".into(),
         (true, _) => "DRAIN".into(),
-        _ if source.check.is_none() => "no check".into(),
+        _ if source.check.is_none() || !source.state.check_enabled.load(Relaxed) => "no check".into(),
         _ => format!("UP{steps}"),
     }
 }
 
 fn down(source: &Server, health: i64) -> String {
-    let agent_says = source.agent.is_some() && !source.state.status.lock().agent.status.passed();
+    let agent_says = source.agent.is_some() && source.state.agent_health.load(Relaxed) == 0;
     match &source.check {
-        None if agent_says => "DOWN (agent)".into(),
+        _ if agent_says => "DOWN (agent)".into(),
         Some(check) if health > 0 && health < i64::from(check.rise) => {
             format!("DOWN {health}/{}", check.rise)
         }

@@ -142,9 +142,14 @@ pub fn servers(r: &Row<'_>, backup: bool) -> Value {
     }
 }
 
-/// The server of a row that has a health check.
+/// The server of a row that has a health check, which is not switched off.
+pub fn watched<'r>(r: &Row<'r>) -> Option<&'r Server> {
+    r.server.filter(|s| s.check.is_some() && s.state.check_enabled.load(Relaxed))
+}
+
+/// The server of a row that is being checked: not in maintenance either.
 pub fn checked<'r>(r: &Row<'r>) -> Option<&'r Server> {
-    r.server.filter(|s| s.check.is_some())
+    watched(r).filter(|s| s.state.admin() & model::server::admin::MAINT == 0)
 }
 
 /// The server of a row that has an agent check.
@@ -162,7 +167,8 @@ pub fn agent_status(s: &Server) -> CheckStatus {
 
 /// The status code of a check that got one.
 pub fn code(result: &CheckResult) -> Option<u32> {
-    (result.code > 0).then_some(u32::from(result.code))
+    let has = matches!(result.status, CheckStatus::L7Ok | CheckStatus::L7OkCond | CheckStatus::L7Sts);
+    has.then_some(u32::from(result.code))
 }
 
 /// The time of a check that ended.
@@ -176,7 +182,7 @@ pub fn went_down(r: &Row<'_>) -> Value {
     match r.kind {
         Kind::Backend if r.proxy.servers.is_empty() => 0u64.into(),
         Kind::Backend => r.proxy.state.back.went_down.load(Relaxed).into(),
-        _ => checked(r).map(|s| s.state.went_down.load(Relaxed)).into(),
+        _ => watched(r).map(|s| s.state.went_down.load(Relaxed)).into(),
     }
 }
 
@@ -202,7 +208,7 @@ pub fn downtime(r: &Row<'_>) -> Value {
         };
         return clip((back.down_ms.load(Relaxed) + running) / 1000).into();
     }
-    checked(r).map(|s| clip(s.state.downtime_ms(r.now) / 1000)).into()
+    watched(r).map(|s| clip(s.state.downtime_ms(r.now) / 1000)).into()
 }
 
 /// `throttle`.

@@ -206,7 +206,7 @@ pub const COLUMNS: &[Column] = &[
         name: "chkfail",
         tag: "MCPP",
         about: "Checks that failed while the server was up",
-        read: |r| checked(r).map(|s| s.state.failed_checks.load(Relaxed)).into(),
+        read: |r| watched(r).map(|s| s.state.failed_checks.load(Relaxed)).into(),
     },
     Column { name: "chkdown", tag: "MCPP", about: "Times that it went down", read: |r| went_down(r) },
     Column {
@@ -426,7 +426,9 @@ pub const COLUMNS: &[Column] = &[
         name: "agent_health",
         tag: "CGSV",
         about: "Health as the agent sees it",
-        read: |r| with_agent(r).map(|s| u32::from(s.state.is_up())).into(),
+        read: |r| {
+            with_agent(r).map(|s| u32::try_from(s.state.agent_health.load(Relaxed)).unwrap_or(0)).into()
+        },
     },
     Column { name: "addr", tag: "CGSV", about: "Address", read: |r| address(r) },
     Column {
