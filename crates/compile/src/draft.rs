@@ -162,7 +162,6 @@ pub(crate) struct Draft {
     /// Index of its section.
     pub section: u32,
     pub mode: Mode,
-    /// `mode log`, `mode spop`, ...: not built.
     pub disabled: bool,
     pub id: Option<u32>,
     /// `id` stands in the section.

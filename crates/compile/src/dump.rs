@@ -11,7 +11,7 @@ use lang::registry::Sets;
 use crate::{bind, global, proxy, server};
 
 /// Keywords that HAProxy does not list.
-const BUILT_IN: &[&str] = &[
+pub(crate) const BUILT_IN: &[&str] = &[
     "51degrees-allow-unmatched",
     "51degrees-cache-size",
     "51degrees-data-file",
@@ -23,7 +23,6 @@ const BUILT_IN: &[&str] = &[
     "51degrees-use-predictive-graph",
     "anonkey",
     "busy-polling",
-    "ca-base2",
     "cluster-secret",
     "cpu-map",
     "debug.counters",
@@ -52,7 +51,6 @@ const BUILT_IN: &[&str] = &[
     "maxsessrate",
     "maxsslrate",
     "maxzlibmem",
-    "no-quic",
     "node",
     "nogetaddrinfo",
     "noreuseport",
@@ -78,11 +76,10 @@ const BUILT_IN: &[&str] = &[
     "wurfl-information-list",
     "wurfl-information-list-separator",
     "wurfl-patch-file",
-    "zero-copy",
 ];
 
 /// Proxy keywords that HAProxy lists.
-const LISTED: &[&str] = &[
+pub(crate) const LISTED: &[&str] = &[
     "be-unpublished",
     "clitcpka-cnt",
     "clitcpka-idle",

@@ -43,7 +43,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "Deprecated: no effect.",
         "",
     ),
-    entry("zero-copy", no_effect, "No effect.", ""),
     // TLS
     tls("ca-base"),
     tls("crt-base"),
@@ -119,7 +118,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     other("tune.h2.max-frame-size"),
     other("tune.h2.zero-copy-fwd-send"),
     other("limited-quic"),
-    other("no-quic"),
     other("harden.reject-privileged-ports.quic"),
     other("harden.reject-privileged-ports.tcp"),
     other("tune.quic.be.cc.cubic-min-losses"),
@@ -238,7 +236,15 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     quiet("tune.ring.queues"),
     quiet("tune.sched.low-latency"),
     quiet("tune.streams-elasticity"),
-    quiet("default-path"),
+    entry(
+        "default-path",
+        |s, _| match s.next().map_or("", |w| w.text()) {
+            "current" => s.end(),
+            _ => Err(s.fail("'default-path' other than 'current' is not supported yet by Harrier (planned)")),
+        },
+        "Where relative paths start: only the current directory is built.",
+        "default-path current",
+    ),
     // Promises of a function
     later("shm-stats-file"),
     later("shm-stats-file-max-objects"),

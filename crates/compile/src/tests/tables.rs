@@ -72,3 +72,11 @@ fn the_dump_is_that_of_the_oracle() {
     }
     assert!(!ours.contains("\tmaxconn\n"), "a built-in keyword is not listed");
 }
+
+#[test]
+fn what_the_dump_leaves_out_or_in_exists() {
+    let ours: HashSet<_> = crate::reference::entries().iter().map(|e| e.name).collect();
+    for name in dump::BUILT_IN.iter().chain(dump::LISTED) {
+        assert!(ours.contains(name), "{name} is no keyword");
+    }
+}
