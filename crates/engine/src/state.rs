@@ -256,11 +256,14 @@ impl<'w> Changes<'w> {
     fn leave_maintenance(&self, at: At, via: Option<At>, via_text: &str) {
         let server = self.server(at);
         let state = &server.state;
-        // Nothing is known of it now: the first check decides.
-        state.health.store(limits(server).rise, Relaxed);
+        // Nothing is known of it now: `init-state` counts again, until checks decide.
+        let limits = limits(server);
+        let health = server.check.as_ref().map_or(limits.rise, |_| state.initial_health.load(Relaxed));
+        state.health.store(health, Relaxed);
+        let agent_says_down = server.agent.is_some() && state.agent_health.load(Relaxed) == 0;
         let op = match via {
             Some(tracked) => self.server(tracked).state.op(),
-            None if server.agent.is_some() && state.agent_health.load(Relaxed) == 0 => Op::Stopped,
+            None if agent_says_down || !limits.is_up(health) => Op::Stopped,
             None if server.slowstart.is_some() => Op::Starting,
             None => Op::Running,
         };

@@ -183,6 +183,8 @@ pub struct Server {
     pub used_conns: AtomicU32,
     /// Consecutive health: 0..rise-1 is down, rise..rise+fall-1 is up.
     pub health: AtomicI64,
+    /// Health at the start and after maintenance (`init-state`).
+    pub initial_health: AtomicI64,
     /// Health by its agent: 0 down, 1 up.
     pub agent_health: AtomicI64,
     /// Errors in a row that `observe` saw.
@@ -263,6 +265,7 @@ impl Server {
             idle: AtomicU32::new(0),
             used_conns: AtomicU32::new(0),
             health: AtomicI64::new(0),
+            initial_health: AtomicI64::new(0),
             agent_health: AtomicI64::new(1),
             consecutive_errors: AtomicU32::new(0),
             failed_checks: AtomicU64::new(0),

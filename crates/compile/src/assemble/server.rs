@@ -99,6 +99,7 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
         InitState::FullyDown => 0,
     };
     state.health.store(health, Relaxed);
+    state.initial_health.store(health, Relaxed);
     if health < rise && server.check {
         state.set_op(Op::Stopped, Mono::ZERO);
         state.went_down.store(0, Relaxed);

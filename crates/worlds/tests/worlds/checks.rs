@@ -405,6 +405,36 @@ fn commands_change_health_and_maintenance_stops_checks() {
 }
 
 #[test]
+fn init_state_counts_at_the_start_and_after_maintenance() {
+    let config = "listen p\n bind 127.0.0.1:80\n \
+                  server s 127.0.1.1:80 check inter 1s rise 3 fall 2 init-state fully-down\n \
+                  server t 127.0.1.1:80 check inter 1s rise 3 fall 2 init-state down\n \
+                  server u 127.0.1.2:80 check inter 1s rise 3 fall 2 init-state fully-up";
+    checked(config, QUIET, |stage| async move {
+        let all = ["p/s", "p/t", "p/u"].map(|n| stage.server(n));
+        let up = || all.each_ref().map(|s| s.is_up());
+        assert_eq!(up(), [false, false, true]);
+        stage.serve(S, |_, _| async {});
+        for after_start in [true, false] {
+            after(900).await;
+            assert_eq!(up(), [false, true, true], "{after_start}");
+            after(1000).await;
+            assert_eq!(up(), [false, true, false], "{after_start}");
+            after(1000).await;
+            assert_eq!(up(), [true, true, false], "{after_start}");
+            for server in 0..3 {
+                state::set_admin(&stage.worker, At { proxy: 0, server }, Wanted::Maint);
+            }
+            after(50).await;
+            for server in 0..3 {
+                state::set_admin(&stage.worker, At { proxy: 0, server }, Wanted::Ready);
+            }
+            assert_eq!(up(), [false, false, true]);
+        }
+    });
+}
+
+#[test]
 fn a_chain_of_tracking_servers_follows_its_end() {
     let config = "listen p\n bind 127.0.0.1:80\n server s 127.0.1.1:80 check inter 1s fall 1 rise 1\n\
                   listen q\n bind 127.0.0.1:81\n server m 127.0.1.1:80 track p/s\n\
