@@ -22,7 +22,6 @@ pub mod act;
 pub mod action;
 pub mod arg;
 mod calendar;
-pub mod captures;
 pub mod codec;
 pub mod cond;
 pub mod conv;
