@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use lang::fetch::Userlist;
 use program::log::{Format, Ring};
-use syntax::{Diagnostics, Section, Sources, Tree, Word};
+use syntax::{Diagnostic, Diagnostics, Section, Sources, Tree, Word};
 
 use crate::draft::{Draft, Kind};
 use crate::global::{self, GlobalDraft};
 use crate::proxy;
-use crate::statement::{LineRef, Statement, Step, Surroundings};
+use crate::statement::{LineRef, Statement, Step, Surroundings, tight};
 use crate::users;
 
 /// Everything that the first pass found.
@@ -33,12 +33,14 @@ pub(crate) fn read(tree: &Tree, sources: &Sources, notes: &mut Diagnostics) -> D
         rings: Vec::new(),
     };
     let mut defaults: HashMap<usize, Draft> = HashMap::new();
+    let mut heirs: HashMap<usize, (bool, bool)> = HashMap::new();
     for (index, section) in tree.sections.iter().enumerate() {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         match section.word() {
             "global" => lines(section, number, &around, notes, |s| global::line(s, &mut out.global)),
             "defaults" => {
                 let kind = Kind::Defaults { named: section.name.is_some() };
+                lineage(section, &defaults, tree, sources, &mut heirs, notes);
                 let mut draft = start(kind, section, number, &defaults);
                 lines(section, number, &around, notes, |s| proxy::line(s, &mut draft));
                 defaults.insert(index, draft);
@@ -49,6 +51,7 @@ pub(crate) fn read(tree: &Tree, sources: &Sources, notes: &mut Diagnostics) -> D
                     "backend" => Kind::Backend,
                     _ => Kind::Listen,
                 };
+                lineage(section, &defaults, tree, sources, &mut heirs, notes);
                 let mut draft = start(kind, section, number, &defaults);
                 lines(section, number, &around, notes, |s| proxy::line(s, &mut draft));
                 out.proxies.push(draft);
@@ -72,6 +75,62 @@ pub(crate) fn read(tree: &Tree, sources: &Sources, notes: &mut Diagnostics) -> D
         }
     }
     out
+}
+
+/// Rules of a defaults section fit one side of the traffic: who may not inherit them is told so. `heirs` remembers
+/// whether frontends and backends have inherited from a section.
+fn lineage(
+    section: &Section,
+    defaults: &HashMap<usize, Draft>,
+    tree: &Tree,
+    sources: &Sources,
+    heirs: &mut HashMap<usize, (bool, bool)>,
+    notes: &mut Diagnostics,
+) {
+    let Some(index) = section.inherits.section() else { return };
+    let Some(base) = defaults.get(&index).filter(|d| !d.rules.is_empty()) else { return };
+    let at = format!("{}:{}", sources.name(base.span.file), base.span.line);
+    let sides = heirs.entry(index).or_default();
+    let text = match section.word() {
+        "defaults" => format!(
+            "a defaults section cannot inherit from a defaults section defining TCP/HTTP rules (defaults section at {at})."
+        ),
+        "listen" => {
+            "a listen section cannot inherit from a defaults section defining TCP/HTTP rules.".to_owned()
+        }
+        word => {
+            let front = word == "frontend";
+            *sides = (sides.0 || front, sides.1 || !front);
+            let foreign = base.rules.iter().any(|rule| of_other_side(tree, *rule, front));
+            match *sides {
+                (true, true) => format!(
+                    "frontends and backends cannot inherit from the same defaults section if it defines TCP/HTTP rules (defaults section at {at})."
+                ),
+                _ if foreign && front => format!(
+                    "a frontend section cannot inherit from a defaults section defining 'tcp-response content' rules (defaults section at {at})."
+                ),
+                _ if foreign => format!(
+                    "a backend section cannot inherit from a defaults section defining 'tcp-request connection' or 'tcp-request session' rules (defaults section at {at})."
+                ),
+                _ => return,
+            }
+        }
+    };
+    notes.push(tight(Diagnostic::alert(section.header.span(), text)));
+}
+
+/// Whether a rule belongs to the other side of the traffic than frontends (or backends) are on.
+fn of_other_side(tree: &Tree, rule: LineRef, front: bool) -> bool {
+    let line = tree.sections.get(rule.section as usize).and_then(|s| s.lines.get(rule.line as usize));
+    line.is_some_and(|l| {
+        let set = l.args().first().map_or("", Word::text);
+        let keyword = l.keyword().text();
+        if front {
+            keyword == "tcp-response"
+        } else {
+            keyword == "tcp-request" && matches!(set, "connection" | "session")
+        }
+    })
 }
 
 fn start(kind: Kind, section: &Section, number: u32, defaults: &HashMap<usize, Draft>) -> Draft {

@@ -9,6 +9,8 @@ pub enum CookieMode {
     Rewrite,
     /// `insert`.
     Insert,
+    /// No mode was named: requests are sent where the cookie says, responses pass as they are.
+    Passive,
     /// `prefix`: the server's cookie gets the server's name in front.
     Prefix,
 }

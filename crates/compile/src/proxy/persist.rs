@@ -146,7 +146,7 @@ fn cookie(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         return Err(s.fail("cookie 'rewrite', 'insert' and 'prefix' modes are incompatible."));
     }
     let plain = modes.is_empty();
-    c.mode = modes.first().copied().unwrap_or(CookieMode::Rewrite);
+    c.mode = modes.first().copied().unwrap_or(CookieMode::Passive);
     if c.mode != CookieMode::Insert && (c.maxidle.is_some() || c.maxlife.is_some()) && !plain {
         return Err(s.fail("cookie 'maxidle' and 'maxlife' need 'insert' mode."));
     }

@@ -119,6 +119,31 @@ fn two_proxies_of_one_number_are_refused() {
 }
 
 #[test]
+fn rules_of_defaults_are_not_for_everybody() {
+    let tcp = "defaults d\n tcp-request inspect-delay 5s\n tcp-request content accept\n";
+    for (text, says) in [
+        (
+            format!("{tcp}defaults from d\n"),
+            "a defaults section cannot inherit from a defaults section defining TCP/HTTP rules (defaults section at t.cfg:1).",
+        ),
+        (
+            format!("{tcp}listen l from d\n bind :1\n"),
+            "a listen section cannot inherit from a defaults section defining TCP/HTTP rules.",
+        ),
+        (
+            format!("{tcp}frontend f from d\n bind :1\nbackend b from d\n"),
+            "frontends and backends cannot inherit from the same defaults section if it defines TCP/HTTP rules (defaults section at t.cfg:1).",
+        ),
+        (
+            "defaults d\n tcp-request connection accept\nbackend b from d\n".into(),
+            "a backend section cannot inherit from a defaults section defining 'tcp-request connection' or 'tcp-request session' rules (defaults section at t.cfg:1).",
+        ),
+    ] {
+        assert_eq!(first(&text).text, says);
+    }
+}
+
+#[test]
 fn a_missing_timeout_is_worth_a_warning() {
     let outcome = run("listen x\n bind :1\n server s 127.0.0.1:1\n");
     let d = outcome.diagnostics.iter().next().expect("a warning");
