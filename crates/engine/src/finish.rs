@@ -19,6 +19,7 @@ pub fn run(stream: &mut Stream<'_>) {
     if !stream.txn.silent {
         count(stream);
     }
+    stream.release();
     if crate::log::wanted(stream) {
         crate::log::write(stream);
     }

@@ -151,6 +151,15 @@ impl<'c> Stream<'c> {
         self.entered = Some(backend);
     }
 
+    /// Gives back the place at the server and leaves the backend: what follows (the log line) sees them without us.
+    pub fn release(&mut self) {
+        self.upstream = None;
+        self.place = None;
+        if let Some(backend) = self.entered.take() {
+            leave(&self.worker.shared.program.proxy(backend).state.back.current);
+        }
+    }
+
     /// Notes how the stream ends, unless that stands already.
     pub fn end(&mut self, cause: Cause, phase: Phase) {
         self.txn.term.end(cause, phase);
@@ -220,9 +229,7 @@ fn payload(buf: Option<&Buf>, complete: bool) -> Payload<'_> {
 
 impl Drop for Stream<'_> {
     fn drop(&mut self) {
-        if let Some(backend) = self.entered {
-            leave(&self.worker.shared.program.proxy(backend).state.back.current);
-        }
+        self.release();
         self.client.session.backend.set(None);
         self.client.session.server.set(None);
         self.worker.give_txn(std::mem::take(&mut self.txn));

@@ -393,13 +393,20 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     finish_body(stream, &down, outcome)
 }
 
-/// Whether a direction may be spliced.
+/// Whether a direction may be spliced: asked for by an option, or a message so long that pipes are cheaper than copies.
 pub fn splices(stream: &Stream<'_>, front: &Proxy, back: &Proxy, request: bool) -> bool {
+    if stream.worker.shared.program.global.disabled.splice {
+        return false;
+    }
     let asked = |p: &Proxy| {
         p.options.splice_auto || if request { p.options.splice_request } else { p.options.splice_response }
     };
-    (asked(front) || asked(back)) && !stream.worker.shared.program.global.disabled.splice
+    let body = if request { stream.http.request_body } else { stream.http.response_body };
+    asked(front) || asked(back) || matches!(body, Body::Length(n) if n >= WORTH_SPLICING)
 }
+
+/// Bodies from this length on go through pipes unasked.
+const WORTH_SPLICING: u64 = 256 * 1024;
 
 /// How the exchange of bodies ended.
 enum Outcome {
