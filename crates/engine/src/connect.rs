@@ -122,6 +122,7 @@ async fn retry(stream: &mut Stream<'_>, proxy: &Proxy, server: u32, retries: u32
     let left = retries - stream.txn.retries;
     if redispatches(proxy.options.redispatch, stream.txn.retries, left) && others_exist(stream, server) {
         stream.txn.redispatched = true;
+        crate::persist::lost(stream);
         proxy.state.back.counters.of(worker).redispatches.inc();
         proxy.servers[server as usize].state.counters.of(worker).redispatches.inc();
         wish.fixed = None;
@@ -145,6 +146,7 @@ pub fn count_l7_retry(stream: &mut Stream<'_>, server: Option<u32>, wish: &mut W
     let left = retries.saturating_sub(stream.txn.retries);
     if redispatches(proxy.options.redispatch, stream.txn.retries, left) && others_exist(stream, server) {
         stream.txn.redispatched = true;
+        crate::persist::lost(stream);
         proxy.state.back.counters.of(worker.index).redispatches.inc();
         proxy.servers[server as usize].state.counters.of(worker.index).redispatches.inc();
         wish.fixed = None;
@@ -178,10 +180,13 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     let worker = stream.worker.clone();
     let config = &proxy.servers[server as usize];
     let addr = address(stream, config).ok_or(Attempt::Refused)?;
-    let identity = identity(stream, proxy, config, &addr);
-    if let Some(id) = identity
-        && let Some(idle) = take_idle(stream, proxy, server, id).await
-    {
+    let (identity, shareable) = identity(stream, proxy, config, &addr);
+    let own = take_own(stream, Some(server), identity);
+    let idle = match own {
+        None if shareable => take_idle(stream, proxy, server, identity).await,
+        own => own,
+    };
+    if let Some(idle) = idle {
         stream.txn.server_conn.reused = true;
         reused(stream, &idle);
         stream.upstream = Some(Upstream {
@@ -189,8 +194,9 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
             buf: None,
             reused: true,
             requests: idle.requests,
-            identity: id,
+            identity,
             safe: true,
+            shareable,
         });
         stream.txn.times.connected = Some(rt::now());
         config.state.counters.of(worker.index).reuses.inc();
@@ -203,21 +209,22 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     config.state.counters.of(worker.index).connects.inc();
     proxy.state.back.counters.of(worker.index).connects.inc();
     check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
-    install(stream, socket, identity.unwrap_or_default(), &addr);
+    install(stream, socket, (identity, shareable), &addr);
     if let Some(send) = &config.send_proxy {
         crate::proxy_header::stage(stream, send);
     }
     Ok(())
 }
 
-fn install(stream: &mut Stream<'_>, socket: Socket, identity: Identity, addr: &Addr) {
+fn install(stream: &mut Stream<'_>, socket: Socket, (identity, shareable): (Identity, bool), addr: &Addr) {
     let http = stream.txn.has_req;
     let facts = &mut stream.txn.server_conn;
     facts.reused = false;
     facts.dst = crate::net::peer(Some(addr));
     facts.http_major = u8::from(http);
     stream.txn.times.connected = Some(rt::now());
-    stream.upstream = Some(Upstream { socket, buf: None, reused: false, requests: 0, identity, safe: false });
+    stream.upstream =
+        Some(Upstream { socket, buf: None, reused: false, requests: 0, identity, safe: false, shareable });
 }
 
 fn reused(stream: &mut Stream<'_>, idle: &Idle) {
@@ -356,12 +363,10 @@ fn with_port(mut addr: SocketAddr, ports: Option<(u16, u16)>) -> SocketAddr {
     addr
 }
 
-/// What makes a connection of this request interchangeable with others; `None`: it is nobody else's.
-fn identity(stream: &Stream<'_>, proxy: &Proxy, server: &Server, addr: &Addr) -> Option<Identity> {
+/// What makes a connection of this request interchangeable with others, and whether other clients may use it at all.
+fn identity(stream: &Stream<'_>, proxy: &Proxy, server: &Server, addr: &Addr) -> (Identity, bool) {
     use std::hash::{DefaultHasher, Hash, Hasher};
-    if !stream.txn.has_req || server.send_proxy.is_some() {
-        return None;
-    }
+    let shareable = stream.txn.has_req && server.send_proxy.is_none() && proxy.reuse != Reuse::Never;
     let plain = !server.transparent
         && server.port == PortMap::Fixed
         && server.source.is_none()
@@ -370,7 +375,7 @@ fn identity(stream: &Stream<'_>, proxy: &Proxy, server: &Server, addr: &Addr) ->
         && stream.txn.decisions.bc_mark.is_none()
         && stream.txn.decisions.bc_tos.is_none();
     if plain {
-        return Some(0);
+        return (0, shareable);
     }
     let mut h = DefaultHasher::new();
     addr.hash(&mut h);
@@ -385,7 +390,14 @@ fn identity(stream: &Stream<'_>, proxy: &Proxy, server: &Server, addr: &Addr) ->
             }
         });
     }
-    Some(h.finish().max(1))
+    (h.finish().max(1), shareable)
+}
+
+fn address_identity(addr: &Addr) -> Identity {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut h = DefaultHasher::new();
+    addr.hash(&mut h);
+    h.finish()
 }
 
 /// `dispatch` and `option transparent`: one address, no server.
@@ -403,10 +415,26 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
         ..ConnectOptions::default()
     };
     let addr = Addr::Inet(addr);
+    let identity = address_identity(&addr);
+    if let Some(idle) = take_own(stream, None, identity) {
+        stream.txn.server_conn.reused = true;
+        reused(stream, &idle);
+        stream.upstream = Some(Upstream {
+            socket: idle.socket,
+            buf: None,
+            reused: true,
+            requests: idle.requests,
+            identity,
+            safe: true,
+            shareable: false,
+        });
+        stream.txn.times.connected = Some(rt::now());
+        return Ok(());
+    }
     loop {
         match open(stream, proxy, &addr, &options).await {
             Ok(socket) => {
-                install(stream, socket, 0, &addr);
+                install(stream, socket, (identity, false), &addr);
                 return Ok(());
             }
             Err(f) => {
@@ -426,17 +454,51 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
 pub fn park(stream: &mut Stream<'_>) {
     let Some(up) = stream.upstream.take() else { return };
     let worker = stream.worker.clone();
-    let Some(place) = &stream.place else { return };
-    let (backend, server) = (place.backend, place.server);
-    let proxy = worker.shared.program.proxy(backend);
-    let config = &proxy.servers[server as usize];
     let requests = up.requests + 1;
-    let worn = u32::try_from(config.max_reuse).is_ok_and(|m| requests > m);
-    if worn || config.send_proxy.is_some() || config.pool_max_conn == 0 || !config.state.is_up() {
+    let idle = Idle::new(up.socket, up.identity, requests, up.safe || up.reused);
+    let server = stream.place.as_ref().map(|p| p.server);
+    if !up.shareable || authenticates_connection(stream) {
+        stream.client.own = Some(Box::new(Own { backend: stream.backend_index(), server, idle }));
         return;
     }
-    let idle = Idle::new(up.socket, up.identity, requests, up.safe || up.reused);
-    worker.pools.give(backend, server, idle, config.pool_max_conn, &config.state);
+    let Some(server) = server else { return };
+    let backend = stream.backend_index();
+    let config = &worker.shared.program.proxy(backend).servers[server as usize];
+    let worn = u32::try_from(config.max_reuse).is_ok_and(|m| requests > m);
+    if !worn && config.pool_max_conn != 0 && config.state.is_up() {
+        worker.pools.give(backend, server, idle, config.pool_max_conn, &config.state);
+    }
+}
+
+/// NTLM and Negotiate authenticate the connection, not the request: it then belongs to one client.
+fn authenticates_connection(stream: &Stream<'_>) -> bool {
+    if !matches!(stream.txn.res.status(), 401 | 407) {
+        return false;
+    }
+    let schemes = [&b"ntlm"[..], b"negotiate", b"nego2"];
+    let says = |name: &str| {
+        stream.txn.res.all(name).any(|(_, v)| {
+            schemes.iter().any(|s| v.get(..s.len()).is_some_and(|start| start.eq_ignore_ascii_case(s)))
+        })
+    };
+    says("www-authenticate") || says("proxy-authenticate")
+}
+
+/// A server connection that only the client at hand may use, between two of its requests.
+pub struct Own {
+    backend: u32,
+    server: Option<u32>,
+    idle: Idle,
+}
+
+/// The client's own connection, if it leads where this request goes.
+fn take_own(stream: &mut Stream<'_>, server: Option<u32>, identity: Identity) -> Option<Idle> {
+    let own = stream.client.own.take()?;
+    let fits = own.backend == stream.backend_index()
+        && own.server == server
+        && own.idle.identity == identity
+        && own.idle.is_quiet();
+    fits.then_some(own.idle)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use program::Proxy;
 use program::persist::{Cookie, CookieMode};
-use wire::head::Known;
+use wire::head::Known as Field;
 use wire::method::Method;
 
 use crate::stream::Stream;
@@ -29,6 +29,9 @@ pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<u32> {
         return None;
     };
     let (name, dates) = split(cookie, value);
+    let mut parts = dates.unwrap_or_default().split(|b| *b == DATES).map(undate);
+    let last = parts.next().flatten();
+    stream.http.cookie = Known { named: Some(name.into()), first: parts.next().flatten(), last };
     if let Some(letter) = outdated(cookie, dates) {
         stream.txn.term.cookie = letter;
         return None;
@@ -45,6 +48,24 @@ pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<u32> {
         return None;
     }
     u32::try_from(index).ok()
+}
+
+/// The server that the cookie named could not be reached.
+pub fn lost(stream: &mut Stream<'_>) {
+    if stream.txn.term.cookie == b'V' {
+        stream.txn.term.cookie = b'D';
+    }
+}
+
+/// What the client's cookie said, kept because the cookie itself may be cut out of the request.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// The server's name in it.
+    named: Option<Box<[u8]>>,
+    /// When it was first given.
+    first: Option<u64>,
+    /// When it was last renewed.
+    last: Option<u64>,
 }
 
 /// The name of the server in a cookie's value, and the dates behind it.
@@ -208,9 +229,8 @@ fn server_cookies(stream: &mut Stream<'_>, cookie: &Cookie, value: Option<&[u8]>
 /// Adds the cookie if the client's own does not already lead here.
 fn insert(stream: &mut Stream<'_>, proxy: &Proxy, cookie: &Cookie, server: u32, value: Option<&[u8]>) {
     let term = stream.txn.term;
-    let (first, last) = dates_of(stream, cookie);
+    let Known { named, first, last } = std::mem::take(&mut stream.http.cookie);
     let now = rt::wall().as_secs();
-    let named = stream.txn.req.cookie(&cookie.name).map(|v| split(cookie, v).0.to_vec());
     let leads_here = term.cookie == b'V' && named.as_deref() == value && value.is_some();
     // Dates are renewed at most once every minute or so.
     let stale = cookie.maxidle.is_some() && last.is_none_or(|l| now.saturating_sub(l) > 60)
@@ -258,19 +278,10 @@ fn insert(stream: &mut Stream<'_>, proxy: &Proxy, cookie: &Cookie, server: u32, 
     if res.append(b"set-cookie", &line).is_err() {
         return;
     }
-    if cookie.nocache && !res.has(Known::CacheControl) {
+    if cookie.nocache && !res.has(Field::CacheControl) {
         let _ = res.append(b"cache-control", b"private");
     }
     stream.txn.term.set_cookie = if leads_here { b'U' } else { b'I' };
-}
-
-/// First and last date in the request's cookie.
-fn dates_of(stream: &Stream<'_>, cookie: &Cookie) -> (Option<u64>, Option<u64>) {
-    let Some(value) = stream.txn.req.cookie(&cookie.name) else { return (None, None) };
-    let dates = split(cookie, value).1.unwrap_or_default();
-    let mut parts = dates.split(|b| *b == DATES).map(undate);
-    let last = parts.next().flatten();
-    (parts.next().flatten(), last)
 }
 
 /// `http-send-name-header`.

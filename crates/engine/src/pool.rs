@@ -202,7 +202,7 @@ pub async fn take_over(
 
 impl Idle {
     /// Whether the connection stands and its server has said nothing since: what it says now belongs to no request.
-    fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         if self.socket.is_hung_up() {
             return false;
         }

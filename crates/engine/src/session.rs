@@ -36,6 +36,8 @@ pub struct Client {
     pub buf: Option<Buf>,
     /// Deadline of what is being waited for.
     pub timer: Timer,
+    /// A server connection that no other client may use (`http-reuse never`, PROXY header, NTLM).
+    pub own: Option<Box<crate::connect::Own>>,
     key: Option<Key>,
 }
 
@@ -119,7 +121,7 @@ pub fn start(worker: Rc<Worker>, frontend: u32, listener: u32, socket: Socket, s
     };
     let session = Rc::new(session);
     let key = worker.sessions.enter(session.clone());
-    let client = Client { worker, session, socket, buf: None, timer: Timer::new(), key };
+    let client = Client { worker, session, socket, buf: None, timer: Timer::new(), own: None, key };
     prepare(proxy, &client.socket);
     let inner = client.session.clone();
     let task = rt::spawn(run(client));

@@ -35,6 +35,8 @@ pub struct Upstream {
     pub identity: crate::pool::Identity,
     /// See [`crate::pool::Idle::safe`].
     pub safe: bool,
+    /// Other clients may use it after this request.
+    pub shareable: bool,
 }
 
 /// One stream.
@@ -65,6 +67,8 @@ pub struct Stream<'c> {
 /// What an HTTP stream knows of its two connections.
 #[derive(Debug)]
 pub struct Http {
+    /// What the client's persistence cookie said.
+    pub cookie: crate::persist::Known,
     /// The request head has got its final form.
     pub edited: bool,
     /// The client wants to keep its connection.
@@ -99,6 +103,7 @@ impl<'c> Stream<'c> {
             to_server: None,
             to_client: None,
             http: Http {
+                cookie: Default::default(),
                 edited: false,
                 client_keeps: false,
                 server_keeps: false,

@@ -19,6 +19,7 @@ const FEATURES: &[(&str, bool)] = &[
     ("EPOLL", true),
     ("GETADDRINFO", true),
     ("HAVE_TCP_MD5SIG", true),
+    ("HAVE_WORKING_TCP_MD5SIG", true),
     ("LINUX_SPLICE", true),
     ("LINUX_TPROXY", true),
     ("LUA", false),
@@ -94,8 +95,8 @@ impl Facts for Answers {
 
     fn enabled(&self, option: &str) -> Option<bool> {
         Some(match option {
-            "EPOLL" | "SPLICE" | "GETADDRINFO" | "REUSEPORT" => true,
-            "POLL" | "KQUEUE" | "EVPORTS" | "FAST-FORWARD" | "SERVER-SSL-VERIFY-NONE" => false,
+            "EPOLL" | "SPLICE" | "GETADDRINFO" | "REUSEPORT" | "FAST-FORWARD" => true,
+            "POLL" | "KQUEUE" | "EVPORTS" | "SERVER-SSL-VERIFY-NONE" => false,
             _ => return None,
         })
     }

@@ -84,8 +84,8 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     };
     if service.wants_body(&stream.txn) {
         let config = worker.shared.program.proxy(proxy);
-        if !super::forward::buffer_body(stream, config).await {
-            return refuse(stream, 408).await;
+        if let Err(status) = super::forward::buffer_body(stream, config).await {
+            return refuse(stream, status).await;
         }
     }
     stream.end(Cause::Local, Phase::Request);

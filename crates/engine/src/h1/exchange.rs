@@ -3,7 +3,7 @@
 use model::term::{Cause, Phase};
 use wire::method::Method;
 
-use super::{Next, answer, forward, headers, request, response, rules};
+use super::{Next, answer, captures, forward, headers, request, response, rules};
 use crate::choose::{self, Wish};
 use crate::connect::{self, Failed};
 use crate::session::Client;
@@ -27,7 +27,10 @@ pub async fn run(client: &mut Client) -> (Next, bool) {
 
 async fn steps(stream: &mut Stream<'_>) -> Next {
     match request::read(stream).await {
-        request::Read::Request => {}
+        request::Read::Request => {
+            crate::log::ensure_unique_id(stream);
+            captures::request(stream);
+        }
         request::Read::Nothing => return Next::Close,
         request::Read::Bad(status) => return answer::refuse(stream, status).await,
     }

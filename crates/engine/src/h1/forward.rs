@@ -587,6 +587,9 @@ pub async fn wait_body(
         if is_whole(stream) || at_least.is_some_and(|n| there >= n) {
             return Fulfilled::Done;
         }
+        if is_malformed(stream) {
+            return Fulfilled::Failed;
+        }
         if stream.client.buf.as_ref().is_some_and(Buf::is_full) {
             return Fulfilled::Done;
         }
@@ -647,19 +650,29 @@ async fn wait_response_body(stream: &mut Stream<'_>, time: Duration, at_least: O
     .await
 }
 
-/// `option http-buffer-request`: waits for the body, or as much of it as fits; whether it came in time.
-pub async fn buffer_body(stream: &mut Stream<'_>, proxy: &Proxy) -> bool {
+/// `option http-buffer-request`: waits for the body, or as much of it as fits.
+///
+/// # Errors
+/// The status to answer when it did not come in time, or is none.
+pub async fn buffer_body(stream: &mut Stream<'_>, proxy: &Proxy) -> Result<(), u16> {
     let limit = proxy.timeouts.http_request.or(stream.frontend().timeouts.client);
     let time = limit.unwrap_or(Duration::from_secs(86_400));
     match wait_body(stream, Side::Request, time, None).await {
-        Fulfilled::Done => true,
+        Fulfilled::Done => Ok(()),
         Fulfilled::TimedOut => {
-            stream.end(Cause::ClientTimeout, Phase::Data);
-            false
+            stream.end(Cause::ClientTimeout, Phase::Request);
+            Err(408)
         }
         Fulfilled::Failed => {
-            stream.end(Cause::ClientAbort, Phase::Data);
-            false
+            let bad = is_malformed(stream);
+            stream.end(if bad { Cause::Proxy } else { Cause::ClientAbort }, Phase::Request);
+            Err(400)
         }
     }
+}
+
+/// Whether what was received of the body can't be one.
+fn is_malformed(stream: &Stream<'_>) -> bool {
+    let data = stream.client.buf.as_ref().map(Buf::filled).unwrap_or_default();
+    matches!(stream.http.request_body, Body::Chunked) && super::chunks::Scanner::default().scan(data).is_err()
 }

@@ -58,10 +58,8 @@ fn edit_request(stream: &mut Stream<'_>) {
     let (src, dst) = (stream.src(), stream.dst());
     let req = &mut stream.txn.req;
     hop_by_hop(req, upgrade);
-    let for_ = back.forwardfor.as_ref().or(front.forwardfor.as_ref());
-    // The frontend's settings count where the backend has none; both may forbid by `if-none`.
-    address_header(req, for_, src);
-    address_header(req, back.originalto.as_ref().or(front.originalto.as_ref()), dst);
+    address_header(req, front.forwardfor.as_ref(), back.forwardfor.as_ref(), src);
+    address_header(req, front.originalto.as_ref(), back.originalto.as_ref(), dst);
     if upgrade {
         let _ = req.append(b"connection", b"Upgrade");
     } else if !keep_server && !back.options.http_pretend_keepalive {
@@ -83,6 +81,14 @@ fn hop_by_hop(head: &mut Head, upgrade: bool) {
     if head.has(Known::Upgrade) && !upgrade {
         head.remove_all(Known::Upgrade);
     }
+    if head.has(Known::Te) {
+        // Only `trailers` means anything beyond one connection.
+        let trailers = head.has_token(Known::Te, b"trailers");
+        head.remove_all(Known::Te);
+        if trailers {
+            let _ = head.append(b"te", b"trailers");
+        }
+    }
     if !head.has(Known::Connection) {
         return;
     }
@@ -102,13 +108,16 @@ fn hop_by_hop(head: &mut Head, upgrade: bool) {
     }
 }
 
-fn address_header(req: &mut Head, setting: Option<&AddressHeader>, peer: Peer) {
-    let Some(setting) = setting else { return };
+/// Adds a field that says where a request came from. The backend's name counts before the frontend's; either may
+/// except networks; `if-none` holds only where nobody insists.
+fn address_header(req: &mut Head, front: Option<&AddressHeader>, back: Option<&AddressHeader>, peer: Peer) {
+    let Some(setting) = back.or(front) else { return };
     let Some(ip) = peer.ip() else { return };
-    if setting.if_none && req.has(&*setting.name) {
+    let both = || [front, back].into_iter().flatten();
+    if both().all(|s| s.if_none) && req.has(&*setting.name) {
         return;
     }
-    if setting.except.is_some_and(|(net, bits)| covers(net, bits, ip)) {
+    if both().any(|s| s.except.is_some_and(|(net, bits)| covers(net, bits, ip))) {
         return;
     }
     let mut text = [0u8; 48];

@@ -4,6 +4,7 @@
 //! a future in recycled memory that is made when the first byte has come.
 
 mod answer;
+mod captures;
 pub mod chunks;
 mod exchange;
 mod forward;

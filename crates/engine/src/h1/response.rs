@@ -6,7 +6,7 @@ use program::options::Connection;
 
 use super::exchange::Step;
 use super::framing::{self, Body};
-use super::{Next, answer, headers, rules};
+use super::{Next, answer, captures, headers, rules};
 use crate::stream::Stream;
 
 /// Processes a complete final response head and stages it for the client.
@@ -21,6 +21,7 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
             return Step::Done(next);
         }
     }
+    captures::response(stream);
     crate::persist::response(stream, back);
     answer::after_response_rules(stream);
     let body = stream.http.response_body;

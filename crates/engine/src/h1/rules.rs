@@ -40,9 +40,9 @@ async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step
         return Step::Done(next);
     }
     if (proxy.options.http_buffer_request || looks_at_body(proxy))
-        && !forward::buffer_body(stream, proxy).await
+        && let Err(status) = forward::buffer_body(stream, proxy).await
     {
-        return Step::Done(answer::refuse(stream, 408).await);
+        return Step::Done(answer::refuse(stream, status).await);
     }
     if let Some(page) = &proxy.stats
         && matches!(stream.txn.req.method(), b"GET" | b"HEAD" | b"POST")

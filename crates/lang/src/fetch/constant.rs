@@ -82,7 +82,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         .args("[integer]", "rand(100)")
         .volatile(),
     def("str", Type::Str, |_, a| super::text(arg(a, 0).bytes()), "A string.").args("string", "str(hello)"),
-    def("unique-id", Type::Str, |e, _| super::text(e.live.unique_id()), "The unique id of the transaction."),
+    def("unique-id", Type::Str, unique_id, "The unique id of the transaction."),
     def("uuid", Type::Str, uuid, "A UUID of version 4 or 7 (RFC 9562).")
         .args("[integer]", "uuid(7)")
         .check(check_uuid)
@@ -220,4 +220,11 @@ fn var<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
         Some(value) => Ok(value),
         None => super::text(arg(args, 1).bytes()),
     }
+}
+
+/// Made by the engine before the first rule runs.
+fn unique_id<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
+    let id = env.txn.unique_id.borrow();
+    let id = id.as_deref().ok_or(Miss::None)?;
+    Ok(Value::Str(env.arena.alloc_slice_copy(id)))
 }
