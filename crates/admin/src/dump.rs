@@ -2,11 +2,10 @@
 
 use crate::cli::table::{ALWAYS, COMMANDS};
 
-/// One line for each command: its words, then the processes that know it.
+/// A heading, then a line for each command: its words, and the processes that know it.
 pub fn commands() -> String {
-    let mut lines: Vec<String> =
-        COMMANDS.iter().map(|c| format!("{} [WORKER] \n", c.words.join(" "))).collect();
-    lines.extend(ALWAYS.iter().map(|c| format!("{} [MASTER] [WORKER] \n", c.words.join(" "))));
+    let line = |c: &crate::cli::table::Command| format!("{} [WORKER] \n", c.words.join(" "));
+    let mut lines: Vec<String> = COMMANDS.iter().chain(ALWAYS).map(line).collect();
     lines.sort();
-    lines.concat()
+    "# List of registered CLI keywords:\n".to_owned() + &lines.concat()
 }

@@ -6,11 +6,15 @@ use lang::Registry;
 pub fn dump(classes: &str, registry: &Registry) -> String {
     let all = classes.split(',').any(|c| c == "all");
     let wanted = CLASSES.iter().filter(|class| all || classes.split(',').any(|c| c == **class));
-    wanted.filter_map(|class| compile::dump::keywords(class, registry)).collect()
+    let list = |class: &&str| match *class {
+        "cli" => Some(admin::dump::commands()),
+        class => compile::dump::keywords(class, registry),
+    };
+    wanted.filter_map(list).collect()
 }
 
 /// The classes that have a list, in the order of the dump.
-const CLASSES: &[&str] = &["acl", "cfg", "cnv", "smp"];
+const CLASSES: &[&str] = &["acl", "cfg", "cli", "cnv", "smp"];
 
 /// What is known of a word.
 pub fn explain(word: &str, registry: &Registry) -> String {

@@ -61,7 +61,7 @@ fn state_line(out: &mut String, started: rt::Mono, proxy: &Proxy, server: &Serve
         s.admin() | forced,
         s.weight.load(Relaxed),
         s.initial_weight.load(Relaxed),
-        check.map_or(0, |_| s.health.load(Relaxed)),
+        s.health.load(Relaxed),
         check_state(server),
         agent_state(server),
         u8::from(proxy.forced_id),

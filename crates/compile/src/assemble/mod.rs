@@ -62,6 +62,8 @@ pub(crate) struct Assembly<'g> {
     pub declared: Vec<Declared>,
     pub rule_places: Vec<(u16, u32)>,
     pub global_log: Vec<Target>,
+    /// `node`.
+    pub node: Option<Box<str>>,
     pub rings: HashMap<Box<str>, u32>,
     pub log_hostname: bool,
     pub sockets: Sockets,
@@ -110,6 +112,7 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
         declared: Vec::new(),
         rule_places: Vec::new(),
         global_log: Vec::new(),
+        node: global.node.clone(),
         rings: (0u32..).zip(&rings).map(|(i, r)| (r.name.clone(), i)).collect(),
         log_hostname: global.log_hostname.is_some(),
         sockets: Sockets {

@@ -224,7 +224,7 @@ impl Assembly<'_> {
     fn page(&self, p: &Draft, parsed: &super::rules::Parsed) -> Option<Arc<Page>> {
         let draft = p.stats.as_ref()?;
         let scope = |name: &str| if name == "." { p.name.clone() } else { name.into() };
-        let hostname = crate::global::process::hostname;
+        let node = || self.node.clone().unwrap_or_else(crate::global::process::hostname);
         Some(Arc::new(Page {
             uri: draft.uri.clone().unwrap_or_else(|| "/haproxy?stats".into()),
             realm: draft.realm.clone(),
@@ -239,7 +239,7 @@ impl Assembly<'_> {
                 .clone()
                 .map(|d| d.or_else(|| p.description.clone()).unwrap_or_default()),
             legends: draft.legends,
-            node: draft.node.clone().map(|n| n.unwrap_or_else(hostname)),
+            node: draft.node.clone().map(|n| n.unwrap_or_else(node)),
             modules: draft.modules,
         }))
     }

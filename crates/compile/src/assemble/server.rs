@@ -98,7 +98,9 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
         InitState::Down => rise - 1,
         InitState::FullyDown => 0,
     };
-    state.health.store(health, Relaxed);
+    // Without checks the figure means nothing; `show servers state` shows it all the same, and so does HAProxy.
+    let idle = !server.check && !server.defaulted;
+    state.health.store(if idle { 0 } else { health }, Relaxed);
     state.initial_health.store(health, Relaxed);
     if health < rise && server.check {
         state.set_op(Op::Stopped, Mono::ZERO);

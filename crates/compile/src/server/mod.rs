@@ -52,6 +52,8 @@ pub(crate) struct ProxyDraft {
 #[derive(Clone, Debug)]
 pub(crate) struct ServerDraft {
     pub name: Box<str>,
+    /// A `default-server` line stood before it.
+    pub defaulted: bool,
     pub span: Span,
     /// Position of its line.
     pub place: Where,
@@ -123,6 +125,7 @@ impl Default for ServerDraft {
     fn default() -> ServerDraft {
         ServerDraft {
             name: "".into(),
+            defaulted: false,
             span: Span::default(),
             place: Where::Nowhere,
             id: None,
@@ -212,6 +215,7 @@ pub(crate) fn default_server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     }
     let mut server = p.default_server.clone();
     words(s, &mut server, p, "", true)?;
+    server.defaulted = true;
     p.default_server = server;
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! Commands and statistics against a compiled configuration, in a world with one worker and virtual time. The
 //! expected texts are what the oracle printed for the same configuration.
 
+mod page;
+
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
