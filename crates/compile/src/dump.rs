@@ -208,7 +208,8 @@ fn acls(registry: &Registry) -> String {
 fn converters(registry: &Registry) -> String {
     let mut out = String::from("# List of registered sample converter functions:\n");
     for c in registry.all_converters() {
-        let _ = writeln!(out, "{}{}: {} => {}", c.name, arguments(c.args), c.from.word(), c.out.word());
+        // The dump names the type made before the type taken.
+        let _ = writeln!(out, "{}{}: {} => {}", c.name, arguments(c.args), c.out.word(), c.from.word());
     }
     out
 }
