@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use balance::queue::{Gate, Queue};
 use balance::{Algorithm, Balancer, ServerView, Settings};
-use model::server::{Op, Target};
+use model::server::{Op, Target, admin};
 use program::proxy::{Balance, Proxy};
 use program::{Program, Server};
 use rt::{Mono, RemoteNotify};
@@ -64,6 +64,7 @@ pub struct Waiting {
 impl Shared {
     /// Prepares a program to run.
     pub fn new(program: Arc<Program>, started: Mono, started_at: rt::Wall) -> Shared {
+        inherit(&program, started);
         let backends = program.proxies.iter().map(|p| Backend::new(p, started)).collect();
         Shared {
             program,
@@ -86,6 +87,31 @@ impl Shared {
         let backend = &self.backends[proxy as usize];
         let proxy = self.program.proxy(proxy);
         backend.refresh(proxy, now);
+    }
+}
+
+/// Servers that track others begin in their state.
+fn inherit(program: &Program, now: Mono) {
+    let servers = || program.proxies.iter().flat_map(|p| &p.servers);
+    // A chain is done after as many rounds as it has links.
+    for _ in 0..servers().filter(|s| s.track.is_some()).count() {
+        let mut changed = false;
+        for server in servers() {
+            let Some((proxy, tracked)) = server.track else { continue };
+            let tracked = &program.proxy(proxy).servers[tracked as usize].state;
+            let bit = |any: u32, bit: u32| if tracked.admin() & any != 0 { bit } else { 0 };
+            let bits = bit(admin::MAINT, admin::IMAINT) | bit(admin::DRAIN, admin::IDRAIN);
+            changed |= server.state.change_admin(bits, 0, now) & bits != bits;
+            if tracked.op() == Op::Stopped && server.state.op() != Op::Stopped {
+                let before = server.state.went_down.load(Relaxed);
+                server.state.set_op(Op::Stopped, now);
+                server.state.went_down.store(before, Relaxed);
+                changed = true;
+            }
+        }
+        if !changed {
+            return;
+        }
     }
 }
 

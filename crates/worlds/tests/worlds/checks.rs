@@ -455,6 +455,27 @@ fn a_chain_of_tracking_servers_follows_its_end() {
 }
 
 #[test]
+fn a_follower_begins_where_its_end_begins() {
+    let config = "listen p\n bind 127.0.0.1:80\n server s 127.0.1.1:80 check inter 1s disabled\n \
+                  server d 127.0.1.1:80 check inter 9s init-state fully-down\n\
+                  listen q\n bind 127.0.0.1:81\n server e 127.0.1.1:80 track q/m\n server m 127.0.1.1:80 track p/s\n \
+                  server f 127.0.1.1:80 track p/d";
+    checked(config, QUIET, |stage| async move {
+        let followers = ["q/e", "q/m", "q/f"].map(|n| stage.server(n));
+        assert!(followers.iter().all(|s| !s.is_up()));
+        assert!(followers.iter().all(|s| s.went_down.load(Relaxed) == 0));
+        stage.origin(S);
+        let mut client = stage.client("127.0.0.1:81").await;
+        assert_eq!(client.ask(&get("/1/1")).await.status(), 503);
+        drop(client);
+        state::set_admin(&stage.worker, FIRST, Wanted::Ready);
+        assert!(followers[0].is_usable() && followers[1].is_usable());
+        let mut client = stage.client("127.0.0.1:81").await;
+        assert_eq!(client.ask(&get("/1/1")).await.status(), 200);
+    });
+}
+
+#[test]
 fn sessions_end_with_their_server_if_so_configured() {
     let config = "listen p\n bind 127.0.0.1:80\n mode tcp\n \
                   server s 127.0.1.1:80 check inter 1s fall 1 rise 1 on-marked-down shutdown-sessions \
