@@ -53,6 +53,8 @@ pub(crate) struct Resolver<'r> {
     pub here: Option<usize>,
     pub owner: String,
     pub http: bool,
+    /// The section of the proxy; lines of other sections come from `defaults`.
+    pub section: u32,
     /// The line at hand: ACLs are known from the line of their first declaration on.
     pub line: LineRef,
     pub acls: HashMap<Box<str>, (LineRef, Arc<Acl>)>,
@@ -104,6 +106,12 @@ impl Names for Resolver<'_> {
         let (proxy, server) = match name.split_once('/') {
             Some((proxy, server)) => {
                 (self.declared.iter().find(|d| d.is_back && *d.name == *proxy).ok_or_else(missing)?, server)
+            }
+            // Rules of defaults are for several proxies, none of which is "the" one.
+            None if self.line.section != self.section => {
+                return Err(Fault::new(format!(
+                    "backend name must be set for server '{name}' in a rule of a defaults section,"
+                )));
             }
             None => (self.current().ok_or_else(missing)?, name),
         };

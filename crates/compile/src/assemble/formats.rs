@@ -22,6 +22,7 @@ impl Assembly<'_> {
             here: Some(index),
             owner: p.label(),
             http: p.mode == program::Mode::Http,
+            section: p.section,
             line,
             acls: HashMap::new(),
             predefined: HashMap::new(),

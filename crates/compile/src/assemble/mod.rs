@@ -171,6 +171,7 @@ impl Assembly<'_> {
             here: None,
             owner: String::new(),
             http: true,
+            section: u32::MAX,
             line: LineRef { section: u32::MAX, line: u32::MAX },
             acls: HashMap::new(),
             predefined: HashMap::new(),
