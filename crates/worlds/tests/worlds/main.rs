@@ -11,3 +11,4 @@ mod seeded;
 mod stop;
 mod tcp;
 mod timeouts;
+mod tunnels;
