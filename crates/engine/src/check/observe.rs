@@ -87,6 +87,10 @@ fn note(worker: &Rc<Worker>, at: At, server: &Server, mode: Observe, seen: Seen)
         let value = health::before_error(limits(server), state.health.load(Relaxed), server.on_error);
         verdict::observed(worker, at, value, result);
     }
+    if state.op() == Op::Stopped {
+        // Marked down: the rhythm is that of a server that is down, as HAProxy keeps it.
+        return;
+    }
     worker.shared.backends[at.proxy as usize].slots[at.server as usize].hurry.notify();
 }
 

@@ -591,9 +591,26 @@ fn traffic_that_fails_brings_a_server_down() {
              last one was: Wrong http response\", status: 0/2 DOWN."
         );
         assert_eq!(ask(stage.clone()).await, 503);
-        // The next checks come soon, and they have nothing to complain about.
-        after(250).await;
-        assert_eq!(stage.server("p/s").op(), Op::Running);
+        after(2000).await;
+        assert_eq!(stage.server("p/s").op(), Op::Stopped, "the next check is a minute away");
+    });
+}
+
+#[test]
+fn traffic_that_fails_brings_the_next_check_forward() {
+    let config = "listen p\n bind 127.0.0.1:80\n retries 0\n \
+                  server s 127.0.1.1:80 check addr 127.0.1.9 port 99 inter 60s fastinter 100ms rise 2 fall 3 \
+                  observe layer4 error-limit 1";
+    checked(config, QUIET, |stage| async move {
+        stage.serve(AGENT, |_, _| async {});
+        after(50).await;
+        let server = stage.server("p/s");
+        let mut client = stage.client(FRONT).await;
+        assert_eq!(client.ask(&get("/")).await.status(), 503);
+        assert_eq!((server.op(), server.health.load(Relaxed)), (Op::Running, 3));
+        // It has nothing to complain about.
+        after(150).await;
+        assert_eq!(server.health.load(Relaxed), 4);
     });
 }
 
