@@ -41,6 +41,8 @@ pub struct Half {
     ended: bool,
     /// Bytes may go through a pipe inside the kernel instead of through the buffer.
     pub splice: bool,
+    /// The receiver must not see the message: its bytes are dropped.
+    pub discard: bool,
     /// Of the bytes passed on, those that went through a pipe.
     pub spliced: u64,
     pipe: Option<Pipe>,
@@ -89,6 +91,7 @@ impl Half {
             scanned: 0,
             ended,
             splice: false,
+            discard: false,
             spliced: 0,
             pipe: None,
             kept: None,
@@ -115,6 +118,11 @@ impl Half {
         for _ in 0..TURNS {
             self.blocked = false;
             let ready = self.scan(buf)?;
+            if self.discard && ready > 0 && stage.is_none() {
+                self.consume(buf, ready);
+                self.moved = true;
+                continue;
+            }
             if ready > 0 || stage.is_some() {
                 match self.send(cx, buf, stage, to, ready) {
                     Poll::Pending => {
@@ -188,6 +196,7 @@ impl Half {
         ready: usize,
     ) -> Poll<Result<(), Break>> {
         let head = stage.as_ref().map(Buf::filled).unwrap_or_default();
+        let ready = if self.discard { 0 } else { ready };
         let body = buf.as_ref().map(|b| &b.filled()[..ready]).unwrap_or_default();
         let more = matches!(self.framing, Framing::Length(left) if left > ready as u64 && ready > 0);
         let result = match (head.is_empty(), body.is_empty()) {

@@ -187,11 +187,14 @@ impl<'c> Stream<'c> {
         let worker = self.worker.clone();
         let client: &Client = self.client;
         let conn = &client.session.conn;
+        // Without HTTP nobody knows the end of the data but the one who waits for it.
+        let whole =
+            if self.txn.has_req { self.http.request_body.is_whole(client.buf.as_ref()) } else { last };
         let upstream = self.upstream.as_ref();
         let txn = &mut self.txn;
         worker.with_arena(|arena| {
             let view = View {
-                request: payload(client.buf.as_ref(), last),
+                request: payload(client.buf.as_ref(), whole),
                 response: payload(upstream.and_then(|u| u.buf.as_ref()), last),
                 client: Some(&client.socket),
                 upstream: upstream.map(|u| &u.socket),

@@ -386,7 +386,9 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     let front = worker.shared.program.proxy(stream.client.conn().frontend);
     let framing = stream.http.response_body.framing();
     let mut down = Half::new(framing);
-    down.splice = splices(stream, front, back, false);
+    // A rule may have turned the client's HEAD into a GET: the client still gets no body.
+    down.discard = stream.txn.line.method() == b"HEAD" && stream.txn.req.method() != b"HEAD";
+    down.splice = !down.discard && splices(stream, front, back, false);
     let outcome = exchange(stream, &mut down, front, back, false).await;
     stream.txn.down.received += down.received;
     stream.txn.down.sent += down.sent;
@@ -613,13 +615,7 @@ async fn invite(stream: &mut Stream<'_>) {
 
 /// Whether the request's body is whole in the buffer.
 fn is_whole(stream: &Stream<'_>) -> bool {
-    let data = stream.client.buf.as_ref().map(Buf::filled).unwrap_or_default();
-    match stream.http.request_body {
-        Body::None => true,
-        Body::Length(n) => data.len() as u64 >= n,
-        Body::Chunked => super::chunks::Scanner::default().scan(data).is_ok_and(|(_, end)| end),
-        Body::Close => false,
-    }
+    stream.http.request_body.is_whole(stream.client.buf.as_ref())
 }
 
 async fn wait_response_body(stream: &mut Stream<'_>, time: Duration, at_least: Option<u64>) -> Fulfilled {

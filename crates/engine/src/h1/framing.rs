@@ -32,6 +32,19 @@ impl Body {
     }
 }
 
+impl Body {
+    /// Whether a body is whole in a buffer that starts where it starts.
+    pub fn is_whole(self, buf: Option<&rt::Buf>) -> bool {
+        let data = buf.map(rt::Buf::filled).unwrap_or_default();
+        match self {
+            Body::None => true,
+            Body::Length(n) => data.len() as u64 >= n,
+            Body::Chunked => Scanner::default().scan(data).is_ok_and(|(_, end)| end),
+            Body::Close => false,
+        }
+    }
+}
+
 /// The body of a request: chunked (section 6.3, rule 4), a length (rule 6), else none (rule 7).
 pub fn of_request(head: &Head) -> Body {
     declared(head).unwrap_or(Body::None)

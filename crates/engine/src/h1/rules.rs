@@ -77,7 +77,11 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
                 match need {
                     Need::Data => last = !forward::more_data(stream, deadline).await,
                     Need::Body { time, at_least } => {
-                        resumed = Some(forward::wait_body(stream, side, time, at_least).await);
+                        let outcome = forward::wait_body(stream, side, time, at_least).await;
+                        if outcome == Fulfilled::TimedOut {
+                            return Step::Done(body_late(stream, side).await);
+                        }
+                        resumed = Some(outcome);
                     }
                     Need::Delay(d) => {
                         rt::sleep(d).await;
@@ -91,6 +95,20 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
                 }
             }
             Run::Waits(..) => return Step::Go,
+        }
+    }
+}
+
+/// `wait-for-body` in vain.
+async fn body_late(stream: &mut Stream<'_>, side: Side) -> Next {
+    match side {
+        Side::Request => {
+            stream.end(Cause::ClientTimeout, Phase::Request);
+            answer::refuse(stream, 408).await
+        }
+        Side::Response => {
+            stream.end(Cause::ServerTimeout, Phase::Headers);
+            answer::refuse(stream, 504).await
         }
     }
 }
