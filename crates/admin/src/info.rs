@@ -11,7 +11,7 @@ use base::time::Mono;
 use engine::Shared;
 use model::world::Process;
 use program::Global;
-use rt::WorkerStats;
+use rt::{BufStats, WorkerStats};
 
 use crate::product;
 use crate::stats::value::{Tag, Value, json_string, json_tag};
@@ -20,7 +20,7 @@ use crate::stats::value::{Tag, Value, json_string, json_tag};
 pub struct Facts<'f> {
     shared: &'f Shared,
     workers: Vec<WorkerStats>,
-    /// Memory of buffers of the worker at hand, and how much of it is in use, in bytes.
+    /// Memory of buffers, and how much of it is in use, in bytes.
     buffers: u64,
     buffers_used: u64,
     now: Mono,
@@ -351,8 +351,8 @@ const ITEMS: &[Item] = &[
         position: 49,
         name: "Idle_pct",
         tag: "MaPV",
-        about: "Time that workers waited for events, percent",
-        read: |_| 100u32.into(),
+        about: "Time since the start without work, percent",
+        read: |f| f.idle().into(),
     },
     Item {
         position: 50,
@@ -580,17 +580,29 @@ fn clip(n: u64) -> Value {
 
 impl Facts<'_> {
     /// The facts as of now. `float` gives times with fractions.
-    pub fn new(shared: &Shared, workers: impl Iterator<Item = WorkerStats>, float: bool) -> Facts<'_> {
-        let buf = rt::buf_stats();
+    pub fn new(
+        shared: &Shared,
+        workers: impl Iterator<Item = (WorkerStats, BufStats)>,
+        float: bool,
+    ) -> Facts<'_> {
+        let (workers, buffers): (Vec<_>, Vec<_>) = workers.unzip();
         let bytes = |n: usize| n as u64 * rt::bufsize() as u64;
         Facts {
             shared,
-            workers: workers.collect(),
-            buffers: bytes(buf.used + buf.idle),
-            buffers_used: bytes(buf.used),
+            workers,
+            buffers: buffers.iter().map(|b| bytes(b.used + b.idle)).sum(),
+            buffers_used: buffers.iter().map(|b| bytes(b.used)).sum(),
             now: rt::now(),
             float,
         }
+    }
+
+    /// The share of time since the start in which the threads used no processor.
+    fn idle(&self) -> u32 {
+        let (user, system) = rt::sys::cpu_time();
+        let all = self.uptime().as_micros() as u64 * u64::from(self.global().threads.max(1));
+        let used = (user + system).saturating_mul(100) / all.max(1);
+        u32::try_from(100u64.saturating_sub(used)).unwrap_or(0)
     }
 
     fn global(&self) -> &Global {

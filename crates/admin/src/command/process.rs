@@ -60,7 +60,7 @@ pub fn info<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> 
     Box::pin(async move {
         let has = |word: &str| call.args().iter().any(|a| a == word);
         let (json, typed, desc, float) = (has("json"), has("typed"), has("desc"), has("float"));
-        let workers = crate::gather::gather(|_| rt::worker_stats()).await;
+        let workers = crate::gather::gather(|_| (rt::worker_stats(), rt::buf_stats())).await;
         let facts = info::Facts::new(call.shared(), workers.into_iter().map(|(_, w)| w), float);
         Ok(Reply::Dump(match (json, typed) {
             (true, _) => info::json(&facts),

@@ -5,6 +5,7 @@ mod html;
 mod options;
 pub mod page;
 mod post;
+pub mod protocols;
 mod read;
 pub mod row;
 pub mod schema;

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use engine::Shared;
 
+use super::protocols::PROTOCOLS;
 use super::row::{Filter, Row, each};
-use super::table::{COLUMNS, PROTOCOLS, columns};
+use super::table::{COLUMNS, columns};
 use super::value::{json_string, json_tag};
 
 /// The first line of the CSV.
