@@ -48,10 +48,12 @@ pub fn options(bind: &Bind, backlog: u32) -> ListenOptions {
     }
 }
 
-/// Accepts the connections of one listener on this worker until the process stops.
+/// Accepts the connections of one listener on this worker until the process stops or its frontend is shut down.
 pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listener) {
     let Ok(acceptor) = listener.attach() else { return };
-    let gone = || worker.shared.program.world.process.stopping.load(Relaxed);
+    let program = worker.shared.program.clone();
+    let state = || program.proxy(frontend).state.front.state();
+    let gone = || program.world.process.stopping.load(Relaxed) || state() == FrontState::Stopped;
     while !gone() {
         if !has_room(&worker, frontend, index) {
             rest(&worker, &acceptor).await;
@@ -60,6 +62,10 @@ pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listen
         let next = poll_fn(|cx| {
             if worker.stop.poll_changed(cx) && gone() {
                 return Poll::Ready(None);
+            }
+            if state() == FrontState::Paused {
+                // Disabled while this task waited: whoever connects now stays in the kernel's queue.
+                return Poll::Ready(Some(Err(io::ErrorKind::WouldBlock.into())));
             }
             acceptor.poll_accept(cx).map(Some)
         });
@@ -78,6 +84,9 @@ pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listen
             // The connection was gone before it was accepted.
             Some(Err(_)) => {}
         }
+    }
+    if state() == FrontState::Stopped {
+        let _ = listener.shutdown();
     }
 }
 

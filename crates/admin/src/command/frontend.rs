@@ -7,7 +7,10 @@ use crate::gather::tell_all;
 
 fn note(call: &Call<'_>, proxy: u32, text: &str) {
     engine::log::proxy_line(&call.worker, proxy, engine::log::WARNING, text);
-    tell_all(|w| w.freed.notify());
+    tell_all(|w| {
+        w.freed.notify();
+        w.stop.raise();
+    });
 }
 
 /// `disable frontend`: it stops accepting, its sockets stay.
