@@ -24,6 +24,9 @@ pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<u32> {
     if !stream.txn.has_req {
         return None;
     }
+    if cookie.mode != CookieMode::Passive && stream.txn.term.set_cookie == b'-' {
+        stream.txn.term.set_cookie = b'N';
+    }
     let Some(value) = stream.txn.req.cookie(&cookie.name) else {
         stream.txn.term.cookie = b'N';
         return None;

@@ -21,7 +21,7 @@ pub async fn refuse(stream: &mut Stream<'_>, status: u16) -> Next {
     send(stream, Reply::error(status)).await
 }
 
-/// `monitor-uri`: answers for the health of this very proxy.
+/// `monitor-uri`: answers for the health of this very proxy, without a log line.
 pub async fn monitor(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<Next> {
     let uri = proxy.monitor_uri.as_deref()?;
     if stream.txn.req.target() != uri {
@@ -30,6 +30,7 @@ pub async fn monitor(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<Next> {
     let fails =
         proxy.monitor_fail.iter().any(|c| stream.evaluate(Side::Request, |env| c.holds(env)) == Outcome::Yes);
     stream.end(Cause::Local, Phase::Request);
+    stream.txn.decisions.log_level = Some(crate::log::SILENT);
     proxy.state.front.counters.of(stream.worker.index).intercepted.inc();
     Some(refuse(stream, if fails { 503 } else { 200 }).await)
 }
@@ -111,9 +112,9 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     finish(stream, answer.body, true).await
 }
 
-/// Drops the body of a request that a service has looked at, if it is there as a whole, so that the next request may
-/// follow.
-fn consume_body(stream: &mut Stream<'_>) {
+/// Drops the body of a request that is answered here, if it is there as a whole and nothing of it was forwarded, so
+/// that the next request may follow.
+pub fn consume_body(stream: &mut Stream<'_>) {
     let Body::Length(length) = stream.http.request_body else { return };
     let Ok(length) = usize::try_from(length) else { return };
     if let Some(buf) = stream.client.buf.as_mut()
@@ -213,7 +214,10 @@ fn head_of(stream: &mut Stream<'_>, reply: &Reply, body: &[u8]) {
         for (name, value) in reply.headers.iter() {
             let mut v = Vec::new();
             value.append(env, Use::Value, &mut v);
-            fields.push((name.to_vec(), v));
+            // A field whose format came to nothing is left out.
+            if !v.is_empty() {
+                fields.push((name.to_vec(), v));
+            }
         }
     });
     let res = &mut stream.txn.res;

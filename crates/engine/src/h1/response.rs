@@ -11,6 +11,8 @@ use crate::stream::Stream;
 
 /// Processes a complete final response head and stages it for the client.
 pub async fn process(stream: &mut Stream<'_>) -> Step {
+    // Variables of the request end where the response begins.
+    stream.txn.req_vars.get_mut().clear();
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let back = program.proxy(stream.backend_index());

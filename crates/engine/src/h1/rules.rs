@@ -126,6 +126,9 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
         Flow::Reply(reply) => {
             stream.end(Cause::Local, if response { Phase::Headers } else { Phase::Request });
             intercepted(stream);
+            if !response && stream.upstream.is_none() {
+                answer::consume_body(stream);
+            }
             answer::send(stream, reply).await
         }
         Flow::Reject => {

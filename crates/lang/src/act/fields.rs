@@ -1,7 +1,7 @@
 //! Header fields: `add-header`, `set-header`, `del-header`, `replace-header`, `replace-value` (section 4.3).
 
 use pattern::{Flags, Groups, Kind, LiveSet, Regex, Shape, View};
-use wire::head::split_values;
+use wire::head::comma;
 
 use super::{Parsed, Reading, def, rewritten, step, with_bytes, with_format};
 use crate::action::{Exec, Flow};
@@ -202,11 +202,21 @@ impl Replace {
             return self.part(exec, old, out);
         }
         let mut changed = false;
-        for (i, value) in split_values(old).enumerate() {
-            if i > 0 {
-                out.extend_from_slice(b", ");
+        // What does not match keeps its blanks; what does loses those before it.
+        let mut rest = Some(old);
+        while let Some(value) = rest {
+            let (raw, tail) = value.split_at_checked(comma(value)).unwrap_or((value, &[]));
+            let start = out.len();
+            if self.part(exec, raw.trim_ascii_start(), out) {
+                changed = true;
+            } else {
+                out.truncate(start);
+                out.extend_from_slice(raw);
             }
-            changed |= self.part(exec, value, out);
+            rest = tail.get(1..);
+            if rest.is_some() {
+                out.push(b',');
+            }
         }
         changed
     }

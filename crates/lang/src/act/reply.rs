@@ -56,8 +56,11 @@ const PAYLOADS: &[&str] =
 
 fn status(reading: &mut Reading<'_, '_>) -> Result<u16, Fault> {
     let word = reading.word("'status' expects <status_code> as argument")?;
-    let code = word.parse::<u16>().ok().filter(|n| (200..=599).contains(n));
-    code.ok_or_else(|| Fault::new(format!("Unexpected status code '{word}'")))
+    let code = word.parse::<i64>().unwrap_or(0);
+    u16::try_from(code)
+        .ok()
+        .filter(|n| (200..=599).contains(n))
+        .ok_or_else(|| Fault::new(format!("Unexpected status code '{code}'")))
 }
 
 fn header(reading: &mut Reading<'_, '_>) -> Result<(Box<[u8]>, LogFormat), Fault> {

@@ -61,7 +61,7 @@ impl<'v> Iterator for Split<'v> {
 }
 
 /// The position of the first comma outside quotes, or the length.
-fn comma(value: &[u8]) -> usize {
+pub fn comma(value: &[u8]) -> usize {
     let Some(first) = memchr::memchr2(b',', b'"', value) else { return value.len() };
     if value.get(first) == Some(&b',') {
         return first;
