@@ -301,7 +301,7 @@ fn rdp_wanted(stream: &Stream<'_>, proxy: &Proxy, name: &[u8]) -> Option<u32> {
     let value = std::str::from_utf8(rdp_cookie(data, name)?).ok()?;
     let mut parts = value.split('.');
     // Address and port are written as decimal numbers in the byte order of a small-endian machine.
-    let ip = u32::from_str_radix(parts.next()?, 10).ok()?.swap_bytes();
+    let ip = parts.next()?.parse::<u32>().ok()?.swap_bytes();
     let port = parts.next()?.parse::<u16>().ok()?.swap_bytes();
     let insists = stream.txn.decisions.force_persist || proxy.options.persist;
     let at = proxy.servers.iter().position(|s| match &**s.state.target.load() {

@@ -166,10 +166,13 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
         let moved_down = std::mem::take(&mut down.moved);
         if moved_up || moved_down {
             // Once both have spoken it is a tunnel.
-            if let Some(t) = tunnel.filter(|_| stream.upload.sent > 0 && down.sent > 0) {
-                if !up_done && !down_done {
-                    limits = (Some(t), Some(t));
-                }
+            if let Some(t) = tunnel
+                && stream.upload.sent > 0
+                && down.sent > 0
+                && !up_done
+                && !down_done
+            {
+                limits = (Some(t), Some(t));
             }
             client.timer.set_after(limits.0);
             stream.server_timer.set_after(limits.1);

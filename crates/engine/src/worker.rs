@@ -28,6 +28,7 @@ pub struct Worker {
     /// Standard error, where changes of servers are told on it.
     pub console: Option<rt::FdWriter>,
     arena: Cell<Option<Box<Bump>>>,
+    #[expect(clippy::vec_box, reason = "streams take the boxes themselves: a transaction is never moved")]
     txns: RefCell<Vec<Box<Txn>>>,
     scratch: Cell<Vec<u8>>,
     serial: Cell<u64>,

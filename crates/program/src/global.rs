@@ -9,6 +9,9 @@ use model::vars::VarRef;
 use crate::listener::Bind;
 use crate::log::Target;
 
+/// Header names in lower case, and how they are to be written.
+pub type CaseMap = Arc<[(Box<[u8]>, Box<[u8]>)]>;
+
 /// Settings of the whole process.
 pub struct Global {
     /// `maxconn`, computed when not given.
@@ -70,7 +73,7 @@ pub struct Global {
     /// `max-spread-checks`.
     pub max_spread_checks: Option<Duration>,
     /// `h1-case-adjust`: lower-case name to what is sent.
-    pub case_adjust: Arc<[(Box<[u8]>, Box<[u8]>)]>,
+    pub case_adjust: CaseMap,
     /// `noreuseport` and its kin switch parts off.
     pub disabled: Switches,
     /// `busy-polling`.

@@ -50,8 +50,11 @@ where
     })
 }
 
+/// What an origin answers to each message, and how many there were on the connection.
+pub(crate) type Answers = Rc<dyn Fn(&Message, usize) -> Answer>;
+
 /// Serves requests one after the other as `answer` says, which gets the number of the request on its connection.
-pub(crate) async fn requests(mut peer: Peer, answer: Rc<dyn Fn(&Message, usize) -> Answer>) {
+pub(crate) async fn requests(mut peer: Peer, answer: Answers) {
     for number in 0.. {
         let request = peer.request().await;
         if !request.is_whole() {

@@ -68,7 +68,7 @@ impl Stage {
 
     /// A server that does as `answer` says with each request, which it gets with its number on its connection.
     pub fn answer(&self, at: &str, answer: impl Fn(&Message, usize) -> Answer + 'static) -> TaskId {
-        let answer: Rc<dyn Fn(&Message, usize) -> Answer> = Rc::new(answer);
+        let answer: crate::origin::Answers = Rc::new(answer);
         self.serve(at, move |peer, _| origin::requests(peer, answer.clone()))
     }
 

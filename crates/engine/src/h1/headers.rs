@@ -5,6 +5,7 @@ use std::io::Write;
 
 use model::Peer;
 use program::Proxy;
+use program::global::CaseMap;
 use program::options::{AddressHeader, Connection};
 use rt::Buf;
 use wire::head::{Head, Known};
@@ -31,7 +32,7 @@ pub fn send_request(stream: &mut Stream<'_>) -> Result<(), TooLarge> {
     }
     let proxy = program.proxy(stream.backend_index());
     crate::persist::name_header(stream, proxy);
-    let adjust = proxy.options.case_adjust_server.then_some(&*program.global.case_adjust);
+    let adjust = proxy.options.case_adjust_server.then_some(&program.global.case_adjust);
     let done = worker.with_scratch(|out| {
         write_head(&stream.txn.req, adjust, out);
         stage(&mut stream.to_server, out)
@@ -222,12 +223,12 @@ pub fn write_response(stream: &mut Stream<'_>, out: &mut Vec<u8>) {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let front = program.proxy(stream.client.conn().frontend);
-    let adjust = front.options.case_adjust_client.then_some(&*program.global.case_adjust);
+    let adjust = front.options.case_adjust_client.then_some(&program.global.case_adjust);
     write_head(&stream.txn.res, adjust, out);
 }
 
 /// Appends a head in HTTP/1 form, names as `adjust` has them.
-pub fn write_head(head: &Head, adjust: Option<&[(Box<[u8]>, Box<[u8]>)]>, out: &mut Vec<u8>) {
+pub fn write_head(head: &Head, adjust: Option<&CaseMap>, out: &mut Vec<u8>) {
     if head.is_request() {
         out.extend_from_slice(head.method());
         out.push(b' ');
@@ -252,7 +253,7 @@ pub fn write_head(head: &Head, adjust: Option<&[(Box<[u8]>, Box<[u8]>)]>, out: &
     out.extend_from_slice(b"\r\n");
 }
 
-fn adjusted<'a>(map: &'a [(Box<[u8]>, Box<[u8]>)], name: &'a [u8]) -> &'a [u8] {
+fn adjusted<'a>(map: &'a CaseMap, name: &'a [u8]) -> &'a [u8] {
     map.iter().find(|(lower, _)| lower.eq_ignore_ascii_case(name)).map_or(name, |(_, to)| to)
 }
 

@@ -37,7 +37,7 @@ pub fn wanted(stream: &Stream<'_>) -> bool {
     if options.dontlognull && txn.null {
         return false;
     }
-    !(options.dontlog_normal && !is_error(stream))
+    !options.dontlog_normal || is_error(stream)
 }
 
 /// `set-log-level silent`.

@@ -200,8 +200,8 @@ fn target_end(input: &[u8], start: usize, head: &mut Head, relax: bool) -> Resul
 #[inline]
 fn version(input: &[u8], at: usize, relax: bool) -> Result<Option<(Version, usize)>, ParseError> {
     match input.get(at..at + 8) {
-        Some(b"HTTP/1.1") if !relax => return Ok(Some((Version::HTTP_11, at + 8))),
-        Some(b"HTTP/1.0") if !relax => return Ok(Some((Version::HTTP_10, at + 8))),
+        Some(b"HTTP/1.1") if !relax => Ok(Some((Version::HTTP_11, at + 8))),
+        Some(b"HTTP/1.0") if !relax => Ok(Some((Version::HTTP_10, at + 8))),
         _ => odd_version(input, at, relax),
     }
 }

@@ -124,10 +124,11 @@ fn partial(input: &[u8], limits: &Limits) -> Result<Parsed, ParseError> {
 fn start_line(input: &[u8], head: &mut Head, relax: bool) -> Result<bool, ParseError> {
     let mut at = head.progress.offset;
     // RFC 9112 section 2.2: empty lines before a request are ignored.
-    while head.kind == Kind::Request {
+    let lenient = head.kind == Kind::Request;
+    loop {
         match (input.get(at), input.get(at + 1)) {
-            (Some(b'\r'), Some(b'\n')) => at += 2,
-            (Some(b'\n'), _) => at += 1,
+            (Some(b'\r'), Some(b'\n')) if lenient => at += 2,
+            (Some(b'\n'), _) if lenient => at += 1,
             _ => break,
         }
     }
