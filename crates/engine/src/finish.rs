@@ -6,6 +6,7 @@ use model::Txn;
 use model::proxy::status_class;
 use rt::Mono;
 
+use crate::pump::Half;
 use crate::stream::Stream;
 
 /// Counts what the stream did and logs it.
@@ -22,6 +23,14 @@ pub fn run(stream: &mut Stream<'_>) {
     stream.release();
     if crate::log::wanted(stream) {
         crate::log::write(stream);
+    }
+}
+
+/// Counts what went to the client through pipes.
+pub fn count_spliced(stream: &Stream<'_>, down: &Half) {
+    if down.spliced > 0 {
+        let counters = &stream.worker.shared.program.world.process.counters;
+        counters.of(stream.worker.index).spliced_bytes_out.add(down.spliced);
     }
 }
 

@@ -185,6 +185,7 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     .await;
     stream.txn.down.received += down.received;
     stream.txn.down.sent += down.sent;
+    crate::finish::count_spliced(stream, &down);
     if let Some((cause, phase)) = outcome {
         count_abort(stream, back, cause);
         stream.end(cause, phase);

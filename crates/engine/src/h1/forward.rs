@@ -392,6 +392,7 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     let outcome = exchange(stream, &mut down, front, back, false).await;
     stream.txn.down.received += down.received;
     stream.txn.down.sent += down.sent;
+    crate::finish::count_spliced(stream, &down);
     finish_body(stream, &down, outcome)
 }
 
@@ -557,6 +558,7 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Next {
     let outcome = exchange(stream, &mut down, front, back, true).await;
     stream.txn.down.received += down.received;
     stream.txn.down.sent += down.sent;
+    crate::finish::count_spliced(stream, &down);
     finish_body(stream, &down, outcome);
     Next::Close
 }

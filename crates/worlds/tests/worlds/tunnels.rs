@@ -123,6 +123,8 @@ fn a_relay_through_pipes() {
         assert_eq!(client.rest().await, (body, End::Closed));
         let line = stage.line().await;
         assert_eq!((line.state(), line.up, line.down), ("--", 30_000, 30_000), "{}", line.text);
+        let process = &stage.shared.program.world.process.counters;
+        assert_eq!(process.sum(|c| &c.spliced_bytes_out), 30_000);
     });
 }
 
