@@ -35,7 +35,7 @@ pub async fn converse(worker: Rc<Worker>, socket: Socket, mut client: Client) {
             None => None,
         };
         out.clear();
-        answer_line(&worker, &mut client, &line, payload.as_deref(), &mut out).await;
+        answer_line(&worker, Some(&socket), &mut client, &line, payload.as_deref(), &mut out).await;
         if !client.quit && client.prompt {
             prompt(&worker, &client, &mut out);
         }
@@ -97,9 +97,11 @@ async fn payload(socket: &Socket, input: &mut Input, client: &mut Client, end: &
     }
 }
 
-/// Runs the commands of a line and appends their answers.
+/// Runs the commands of a line and appends their answers. When the client behind `socket` is gone, so is whatever a
+/// command waits for.
 pub async fn answer_line(
     worker: &Rc<Worker>,
+    socket: Option<&Socket>,
     client: &mut Client,
     line: &Line,
     payload: Option<&str>,
@@ -108,7 +110,7 @@ pub async fn answer_line(
     let last = line.commands.len() - 1;
     for (i, words) in line.commands.iter().enumerate() {
         let payload = payload.filter(|_| i == last);
-        let outcome = command(worker, client, words, payload).await;
+        let outcome = command(worker, socket, client, words, payload).await;
         if client.quit {
             return;
         }
@@ -119,6 +121,7 @@ pub async fn answer_line(
 /// Runs one command.
 async fn command(
     worker: &Rc<Worker>,
+    socket: Option<&Socket>,
     client: &mut Client,
     words: &[String],
     payload: Option<&str>,
@@ -137,7 +140,14 @@ async fn command(
     let mut call = Call { worker: worker.clone(), client, words, named: command.words.len(), payload };
     match command.run {
         Run::Now(run) => run(&mut call),
-        Run::Later(run) => run(&mut call).await,
+        Run::Later(run) => {
+            let mut waiting = run(&mut call);
+            poll_fn(|cx| match (waiting.as_mut().poll(cx), socket) {
+                (Poll::Pending, Some(s)) => s.poll_broken(cx).map(|()| Err("Interrupted.".into())),
+                (outcome, _) => outcome,
+            })
+            .await
+        }
     }
 }
 

@@ -125,7 +125,7 @@ fn client(level: Level) -> Client {
 pub(crate) async fn ask(worker: &Rc<Worker>, client: &mut Client, line: &str) -> String {
     let mut out = String::new();
     let line = crate::cli::line::parse(line.as_bytes());
-    speak::answer_line(worker, client, &line, None, &mut out).await;
+    speak::answer_line(worker, None, client, &line, None, &mut out).await;
     out
 }
 
