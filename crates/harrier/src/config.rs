@@ -53,6 +53,7 @@ pub fn load(args: &Args) -> Result<Loaded, u8> {
     let render = Render { zero_warning: args.zero_warning || outcome.zero_warning, ..render(args, pid) };
     let verdict = render.verdict(&outcome.diagnostics, &sources);
     eprint!("{}", verdict.errors);
+    admin::product::set_startup_logs(verdict.errors.to_string());
     if let Some(classes) = &args.keywords {
         print!("{}", crate::keywords::dump(classes, &registry));
     }
