@@ -29,6 +29,8 @@ pub enum ErrorKind {
     TooManyFields,
     /// The head does not end within its limit.
     TooLarge,
+    /// The request line does not fit (RFC 9110 section 15.5.15).
+    TargetTooLong,
     /// Content-Length is no number, or one that does not fit (RFC 9110 section 8.6).
     BadContentLength,
     /// Several lengths that differ (RFC 9112 section 6.3).
@@ -69,6 +71,7 @@ impl ErrorKind {
             ErrorKind::BareLf => "LF without CR",
             ErrorKind::TooManyFields => "too many headers",
             ErrorKind::TooLarge => "message headers too large",
+            ErrorKind::TargetTooLong => "request target too long",
             ErrorKind::BadContentLength => "invalid content-length",
             ErrorKind::ConflictingContentLength => "conflicting content-lengths",
             ErrorKind::BadTransferEncoding => "invalid transfer-encoding",
@@ -87,6 +90,8 @@ impl ErrorKind {
     pub fn status(self) -> u16 {
         match self {
             ErrorKind::UnsupportedTransferEncoding => 422,
+            ErrorKind::TooLarge => 431,
+            ErrorKind::TargetTooLong => 414,
             _ => 400,
         }
     }

@@ -145,21 +145,24 @@ pub fn request(input: &[u8], at: usize, head: &mut Head, relax: bool) -> Result<
     let method_end = run(input, at, |byte| class(byte) & TOKEN != 0);
     match input.get(method_end) {
         None => return Ok(None),
-        Some(b' ') if method_end > at => {}
+        Some(b' ' | b'\t') if method_end > at => {}
         Some(b'\r') if method_end == at && input.len() == at + 1 => return Ok(None),
         Some(_) => return Err(ParseError::new(ErrorKind::BadMethod, method_end, State::Method)),
     }
-    let target = method_end + 1;
+    // RFC 9112 section 3: blanks may be taken for one space.
+    let target = run(input, method_end, is_blank);
     let target_end = target_end(input, target, head, relax)?;
     let (version, next) = match input.get(target_end) {
         None => return Ok(None),
-        Some(b' ') if target_end > target => match version(input, target_end + 1, relax)? {
-            None => return Ok(None),
-            Some((version, end)) => match line_end(input, end)? {
+        Some(b' ' | b'\t') if target_end > target => {
+            match version(input, run(input, target_end, is_blank), relax)? {
                 None => return Ok(None),
-                Some(next) => (version, next),
-            },
-        },
+                Some((version, end)) => match line_end(input, end)? {
+                    None => return Ok(None),
+                    Some(next) => (version, next),
+                },
+            }
+        }
         Some(b'\r' | b'\n') if relax && target_end > target => match line_end(input, target_end)? {
             None => return Ok(None),
             Some(next) => (Version::HTTP_09, next),
@@ -171,6 +174,10 @@ pub fn request(input: &[u8], at: usize, head: &mut Head, relax: bool) -> Result<
     };
     let method = input.get(at..method_end).unwrap_or_default();
     head.method_id = Method::from_bytes(method);
+    let form = input.get(target..target_end).unwrap_or_default();
+    if !fits_method(form, head.method_id) && (!relax || head.method_id == Method::Connect) {
+        return Err(ParseError::new(ErrorKind::BadTarget, target, State::Target));
+    }
     if version == Version::HTTP_09 && head.method_id != Method::Get {
         return Err(ParseError::new(ErrorKind::BadVersion, target_end, State::Version));
     }
@@ -178,6 +185,30 @@ pub fn request(input: &[u8], at: usize, head: &mut Head, relax: bool) -> Result<
     head.target = Span::new(target, target_end);
     head.version = version;
     Ok(Some(next))
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+/// Whether a target has one of the forms that RFC 9112 section 3.2 gives this method: `host:port` for CONNECT and for
+/// nothing else, `*` for OPTIONS, a path or an absolute URI for all but CONNECT.
+fn fits_method(target: &[u8], method: Method) -> bool {
+    match (target, method) {
+        (b"*", _) => method == Method::Options,
+        ([b'/', ..], _) => method != Method::Connect,
+        (_, Method::Connect) => !is_absolute(target),
+        _ => is_absolute(target),
+    }
+}
+
+/// Whether a target begins with a scheme (RFC 3986 section 3.1) and `://`.
+fn is_absolute(target: &[u8]) -> bool {
+    let Some(colon) = target.iter().position(|b| *b == b':') else { return false };
+    let (scheme, rest) = target.split_at(colon);
+    scheme.first().is_some_and(u8::is_ascii_alphabetic)
+        && scheme.iter().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(b))
+        && rest.starts_with(b"://")
 }
 
 /// The end of the target: the first byte that no target has.
@@ -190,7 +221,7 @@ fn target_end(input: &[u8], start: usize, head: &mut Head, relax: bool) -> Resul
                 head.violation.get_or_insert(ParseError::new(ErrorKind::BadTarget, at, State::Target));
                 at += 1;
             }
-            None | Some(b' ' | b'\r' | b'\n') => return Ok(at),
+            None | Some(b' ' | b'\t' | b'\r' | b'\n') => return Ok(at),
             Some(_) => return Err(ParseError::new(ErrorKind::BadTarget, at, State::Target)),
         }
     }
@@ -236,7 +267,7 @@ fn odd_version(input: &[u8], at: usize, relax: bool) -> Result<Option<(Version, 
     let digits = |from, to| number(input.get(from..to).unwrap_or_default());
     let (major, minor) = (digits(name + 1, major_end), digits(major_end + 1, end));
     let version = if (major, minor) >= (1, 1) { Version::HTTP_11 } else { Version::HTTP_10 };
-    if !relax && major != 1 {
+    if !relax && major == 0 {
         return Err(ParseError::new(ErrorKind::UnsupportedVersion, name + 1, State::Version));
     }
     Ok(Some((version, end)))

@@ -80,7 +80,7 @@ fn parse(
 /// Reads as many lines as there are.
 fn lines(input: &[u8], head: &mut Head, limits: &Limits, relax: bool) -> Result<Parsed, ParseError> {
     if !head.progress.start_line && !start_line(input, head, relax)? {
-        return partial(input, limits);
+        return partial(input, head, limits);
     }
     loop {
         let at = head.progress.offset;
@@ -88,7 +88,7 @@ fn lines(input: &[u8], head: &mut Head, limits: &Limits, relax: bool) -> Result<
             return Err(ParseError::new(ErrorKind::TooLarge, at, State::Head));
         }
         match line::field(input, at, relax)? {
-            Line::More => return partial(input, limits),
+            Line::More => return partial(input, head, limits),
             Line::End { next } if next > limits.head => {
                 return Err(ParseError::new(ErrorKind::TooLarge, at, State::Head));
             }
@@ -113,9 +113,11 @@ fn lines(input: &[u8], head: &mut Head, limits: &Limits, relax: bool) -> Result<
     }
 }
 
-fn partial(input: &[u8], limits: &Limits) -> Result<Parsed, ParseError> {
+fn partial(input: &[u8], head: &Head, limits: &Limits) -> Result<Parsed, ParseError> {
     if input.len() >= limits.head {
-        return Err(ParseError::new(ErrorKind::TooLarge, input.len(), State::Head));
+        let in_line = !head.progress.start_line && head.kind == Kind::Request;
+        let kind = if in_line { ErrorKind::TargetTooLong } else { ErrorKind::TooLarge };
+        return Err(ParseError::new(kind, input.len(), State::Head));
     }
     Ok(Parsed::Partial)
 }

@@ -189,8 +189,13 @@ fn absolute_authority(head: &mut Head, relax: bool) -> Result<(), ParseError> {
             return Err(fault(head, ErrorKind::HostMismatch, Known::Host));
         }
     }
+    let pathless = uri::host_offset(target) + authority.len() == target.len();
     if cut {
         cut_port(head, host.len());
+    } else if pathless {
+        // RFC 3986 section 6.2.3: an empty path is the root.
+        let rooted = [target, b"/"].concat();
+        let _ = head.set_target(&rooted);
     }
     Ok(())
 }

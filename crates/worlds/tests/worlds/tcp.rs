@@ -184,7 +184,8 @@ fn a_reset_reaches_the_other_side() {
             async move {
                 peer.take(4).await;
                 if n == 0 {
-                    seen.borrow_mut().push(peer.rest().await.1);
+                    let end = peer.rest().await.1;
+                    seen.borrow_mut().push(end);
                 } else {
                     peer.reset();
                 }
