@@ -226,6 +226,7 @@ impl Stage {
         let server = World::server(&back, "s1", || Server::new("be", "s1", 1, 1));
         let mut txn =
             Txn { has_req: true, has_res: true, first_request: true, status: 200, ..Txn::default() };
+        *txn.unique_id.borrow_mut() = Some(b"id-1".as_slice().into());
         txn.req.set_target(b"/a/b?c=d&e=f").unwrap();
         for (name, value) in [
             ("host", "www.example.com:80"),

@@ -18,7 +18,7 @@ fn header_fields_are_edited() {
     stage.pass(REQ, "add-header x-list d");
     assert_eq!(field(&stage, "x-list"), "a, b|c|d");
     stage.pass(REQ, "replace-value x-list ^(.)$ <\\1>");
-    assert_eq!(field(&stage, "x-list"), "<a>, <b>|<c>|<d>");
+    assert_eq!(field(&stage, "x-list"), "<a>,<b>|<c>|<d>");
     stage.pass(REQ, "replace-header x-list ^(.*),.* \\1-%[src]");
     assert_eq!(field(&stage, "x-list"), "<a>-192.0.2.1|<c>|<d>");
     stage.pass(REQ, "set-header x-list %[path]");
