@@ -15,6 +15,8 @@ enum State {
     /// In the digits of a size; whether there was one.
     Size(bool),
     /// Behind the digits, before the line's CR.
+    /// Blanks behind a size.
+    Blank,
     Extension,
     /// After the CR of a size line.
     SizeLf,
@@ -26,13 +28,18 @@ enum State {
     DataLf,
     /// At the start of a trailer line.
     LineStart,
-    /// In a trailer line.
+    /// In the name of a trailer.
+    Name,
+    /// In the value of a trailer.
     Line,
     /// After the CR of a trailer line.
     LineLf,
     /// After the CR of the last, empty line.
     EndLf,
 }
+
+/// What a field name may hold besides letters and digits (RFC 9110 section 5.6.2).
+const MARKS: &[u8] = b"!#$%&'*+-.^_`|~";
 
 /// Follows a chunked body through its pieces.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +89,7 @@ impl Scanner {
             }
             at += 1;
             self.state = self.step(byte)?;
-            if self.state != State::Extension {
+            if !matches!(self.state, State::Blank | State::Extension) {
                 if let Some(slot) = bytes.get_mut(kept) {
                     *slot = byte;
                 }
@@ -115,8 +122,12 @@ impl Scanner {
                 let _ = seen;
                 State::Size(true)
             }
-            (State::Size(true), b'\r') | (State::Extension, b'\r') => State::SizeLf,
-            (State::Size(true), b';' | b' ' | b'\t') => State::Extension,
+            (State::Size(true) | State::Blank | State::Extension, b'\r') => State::SizeLf,
+            (State::Size(true) | State::Blank, b';') => State::Extension,
+            (State::Size(true) | State::Blank, b' ' | b'\t') => {
+                self.count(LINE_MAX)?;
+                State::Blank
+            }
             (State::Extension, b) if b != b'\n' && b != 0 => {
                 self.count(LINE_MAX)?;
                 State::Extension
@@ -128,7 +139,12 @@ impl Scanner {
             (State::DataCr, b'\r') => State::DataLf,
             (State::DataLf, b'\n') => State::Size(false),
             (State::LineStart, b'\r') => State::EndLf,
-            (State::LineStart | State::Line, b) if b != b'\n' && b != b'\r' && b != 0 => {
+            (State::LineStart | State::Name, b) if b.is_ascii_alphanumeric() || MARKS.contains(&b) => {
+                self.count(TRAILER_MAX)?;
+                State::Name
+            }
+            (State::Name, b':') => State::Line,
+            (State::Line, b) if b != b'\n' && b != b'\r' && b != 0 => {
                 self.count(TRAILER_MAX)?;
                 State::Line
             }
@@ -198,6 +214,8 @@ mod tests {
             b"0\r\nX: y\n",
             b"-1\r\n",
             b"4;\n",
+            b"4 x\r\n",
+            b"0\r\nx y: 1\r\n\r\n",
         ] {
             assert_eq!(whole(bad), Err(Malformed), "{:?}", String::from_utf8_lossy(bad));
         }

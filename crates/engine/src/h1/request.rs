@@ -171,7 +171,9 @@ fn failed(stream: &mut Stream<'_>, e: &io::Error) -> Read {
         io::ErrorKind::OutOfMemory => {
             stream.end(Cause::Proxy, Phase::Request);
             count_error(stream);
-            Read::Bad(400)
+            // A full buffer: of a target alone, or of a whole head.
+            let line = stream.client.buf.as_ref().is_some_and(|b| b.filled().contains(&b'\n'));
+            Read::Bad(if line { 431 } else { 414 })
         }
         io::ErrorKind::ConnectionAborted => {
             stream.end(Cause::Killed, Phase::Request);
