@@ -23,14 +23,14 @@ run_vtc() {
     export here vtest work known
     xargs -P "${JOBS:-2}" -n 1 sh -c '
         log=$work/$(echo "$1" | tr / _).log
-        limit=20; word=FAIL
+        limit=20; word=FAIL; again=
         if grep -qxF "$1" "$known"; then limit=6; word=known; fi
         try() { timeout 40 "$vtest" -k -t $limit "$here/vtc/$1" > "$log" 2>&1 < /dev/null; }
         # A machine under load may miss a timeout under test: what fails is tried once more.
-        if try "$1" || { [ $word != known ] && try "$1"; }; then
+        if try "$1" || { [ $word != known ] && try "$1" && again=" (second try)"; }; then
             if [ $word = known ]; then echo "ok   $1 (passes now: take it out of known-failures.txt)"
             elif grep -q "[1-9][0-9]* tests skipped" "$log"; then echo "skip $1"
-            else echo "ok   $1"; fi
+            else echo "ok   $1$again"; fi
         elif [ $word = known ]; then echo "skip $1 (known failure)"
         else echo "FAIL $1: $(grep -am1 -e "^---- " "$log" | cut -c1-200)"
         fi' sh < "$work/files" | tee -a "$work/results"
