@@ -41,6 +41,10 @@ pub struct Half {
     ended: bool,
     /// Bytes may go through a pipe inside the kernel instead of through the buffer.
     pub splice: bool,
+    /// Streams of unknown length may go through pipes once they turn out to be long.
+    pub bulk_pipes: bool,
+    /// Reads in a row that filled the whole room.
+    full_reads: u8,
     /// The receiver must not see the message: its bytes are dropped.
     pub discard: bool,
     /// Of the bytes passed on, those that went through a pipe.
@@ -52,6 +56,8 @@ pub struct Half {
 
 /// With fewer bytes to come than this, a buffer is cheaper than a pipe.
 const WORTH_A_PIPE: u64 = 16 * 1024;
+/// So many full reads in a row make a stream a long one.
+const BULK: u8 = 4;
 /// Most bytes asked of one splice.
 const PIPEFUL: u64 = 1 << 20;
 
@@ -91,6 +97,8 @@ impl Half {
             scanned: 0,
             ended,
             splice: false,
+            bulk_pipes: false,
+            full_reads: 0,
             discard: false,
             spliced: 0,
             pipe: None,
@@ -250,7 +258,9 @@ impl Half {
 
     /// Whether what comes next should go through a pipe.
     fn pipes(&self) -> bool {
-        self.splice
+        let asked = self.splice || (self.bulk_pipes && self.full_reads >= BULK);
+        asked
+            && self.kept.is_none()
             && match self.framing {
                 Framing::Length(left) => left >= WORTH_A_PIPE || self.pipe.is_some(),
                 Framing::Close => true,
@@ -284,6 +294,9 @@ impl Half {
                 Poll::Ready(Ok(()))
             }
             Poll::Ready(Ok(n)) => {
+                if (n as u64) < WORTH_A_PIPE {
+                    self.full_reads = 0;
+                }
                 self.received += n as u64;
                 self.moved = true;
                 self.pipe = Some(pipe);
@@ -347,6 +360,7 @@ impl Half {
                 Poll::Ready(Ok(()))
             }
             Poll::Ready(Ok(n)) => {
+                self.full_reads = if n == b.spare() { self.full_reads.saturating_add(1) } else { 0 };
                 b.advance(n);
                 self.received += n as u64;
                 self.moved = true;

@@ -121,6 +121,8 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     let mut down = Half::new(Framing::Close);
     down.splice = crate::h1::splices(stream, front, back, false);
     stream.upload.splice = crate::h1::splices(stream, front, back, true);
+    let pipes = !stream.worker.shared.program.global.disabled.splice;
+    (down.bulk_pipes, stream.upload.bulk_pipes) = (pipes, pipes);
     let (mut up_done, mut down_done) = (false, false);
     let outcome = poll_fn(|cx| {
         if let Some(cause) = stream.client.session.kill.get() {
