@@ -126,10 +126,10 @@ fn a_head_that_is_too_large_is_refused() {
         let mut client = stage.client(FRONT).await;
         let request = format!("GET / HTTP/1.1\r\nhost: w\r\nx: {}\r\n\r\n", "x".repeat(20_000));
         let answer = client.ask(request.as_bytes()).await;
-        assert_eq!(answer.status(), 400);
+        assert_eq!(answer.status(), 431);
         drop(client);
         let line = stage.line().await;
-        assert_eq!((&*line.status, &*line.term), ("400", "PR--"));
+        assert_eq!((&*line.status, &*line.term), ("431", "PR--"));
     });
 }
 
