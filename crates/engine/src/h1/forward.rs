@@ -384,6 +384,9 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     let worker = stream.worker.clone();
     let back = worker.shared.program.proxy(stream.backend_index());
     let front = worker.shared.program.proxy(stream.client.conn().frontend);
+    // What came with the head was received before the pump began to count.
+    let early = stream.upstream.as_ref().and_then(|u| u.buf.as_ref()).map_or(0, Buf::len);
+    stream.txn.down.received += early as u64;
     let framing = stream.http.response_body.framing();
     let mut down = Half::new(framing);
     // A rule may have turned the client's HEAD into a GET: the client still gets no body.

@@ -41,7 +41,8 @@ pub async fn serve(mut client: Client) {
         }
         let (next, owes) = rt::boxed(exchange::run(&mut client)).await;
         if next == Next::Close {
-            close(&client, owes).await;
+            // In recycled memory, so that the task of an idle connection stays small.
+            rt::boxed(close(&client, owes)).await;
             return;
         }
         if client.buf.as_ref().is_some_and(rt::Buf::is_empty) {
