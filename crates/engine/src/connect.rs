@@ -188,7 +188,7 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     };
     if let Some(idle) = idle {
         stream.txn.server_conn.reused = true;
-        reused(stream, &idle);
+        reused(stream, &addr);
         stream.upstream = Some(Upstream {
             socket: idle.socket,
             buf: None,
@@ -227,9 +227,10 @@ fn install(stream: &mut Stream<'_>, socket: Socket, (identity, shareable): (Iden
         Some(Upstream { socket, buf: None, reused: false, requests: 0, identity, safe: false, shareable });
 }
 
-fn reused(stream: &mut Stream<'_>, idle: &Idle) {
-    let dst = idle.socket.peer_addr().ok();
-    stream.txn.server_conn.dst = crate::net::peer(dst.as_ref());
+/// A connection at rest leads where one made now would: its identity and the flush at every change of the
+/// server's address see to that, so nobody has to ask the system.
+fn reused(stream: &mut Stream<'_>, addr: &Addr) {
+    stream.txn.server_conn.dst = crate::net::peer(Some(addr));
     stream.txn.server_conn.http_major = 1;
 }
 
@@ -418,7 +419,7 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
     let identity = address_identity(&addr);
     if let Some(idle) = take_own(stream, None, identity) {
         stream.txn.server_conn.reused = true;
-        reused(stream, &idle);
+        reused(stream, &addr);
         stream.upstream = Some(Upstream {
             socket: idle.socket,
             buf: None,
