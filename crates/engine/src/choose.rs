@@ -20,22 +20,21 @@ pub fn backend(stream: &mut Stream<'_>) -> Option<u32> {
     let program = &worker.shared.program;
     let index = stream.client.session.conn.frontend;
     let frontend = program.proxy(index);
-    for switch in &frontend.switching {
-        if !stream.holds(switch.condition.as_ref()) {
-            continue;
-        }
-        match &switch.to {
-            SwitchTo::Backend(b) => return Some(*b),
-            // A name that is no backend's falls through to the default one.
-            SwitchTo::Format(format) => {
-                let found = worker.with_scratch(|name| {
-                    stream.evaluate(Side::Request, |env| format.append(env, Use::Value, name));
-                    program.backend(std::str::from_utf8(name).ok()?)
-                });
-                if found.is_some() {
-                    return found;
-                }
-                break;
+    let chosen = match frontend.switching.is_empty() {
+        true => None,
+        false => stream.evaluate(Side::Request, |env| frontend.switching.choose(env)),
+    };
+    match chosen.map(|switch| &switch.to) {
+        None => {}
+        Some(SwitchTo::Backend(b)) => return Some(*b),
+        // A name that is no backend's falls through to the default one.
+        Some(SwitchTo::Format(format)) => {
+            let found = worker.with_scratch(|name| {
+                stream.evaluate(Side::Request, |env| format.append(env, Use::Value, name));
+                program.backend(std::str::from_utf8(name).ok()?)
+            });
+            if found.is_some() {
+                return found;
             }
         }
     }

@@ -3,6 +3,7 @@
 use model::vars::Owned;
 
 use crate::arg::Arg;
+use crate::arith::{self, Sum};
 use crate::env::Env;
 use crate::registry::{ConvDef, FetchDef};
 use crate::sample::{Found, Miss, Type, Value};
@@ -23,17 +24,37 @@ pub struct Conv {
     pub args: Box<[Arg]>,
 }
 
+/// A step of the conversion.
+enum Step {
+    /// The converter with this index.
+    Call(usize),
+    /// A run of arithmetic.
+    Sums(Box<[Sum]>),
+}
+
 /// A sample expression.
 pub struct Expr {
     /// Where the sample comes from.
     pub fetch: Fetch,
     /// What is done to it, in order.
-    pub convs: Box<[Conv]>,
+    convs: Box<[Conv]>,
+    /// How that is done.
+    steps: Box<[Step]>,
     /// As written, for dumps, logs and `explain`.
     pub text: Box<str>,
 }
 
 impl Expr {
+    /// From its parts.
+    pub fn new(fetch: Fetch, convs: Vec<Conv>, text: &str) -> Expr {
+        Expr { fetch, steps: steps(&convs), convs: convs.into(), text: text.into() }
+    }
+
+    /// What is done to the sample, in order.
+    pub fn convs(&self) -> &[Conv] {
+        &self.convs
+    }
+
     /// Type of the result.
     pub fn out(&self) -> Type {
         // A converter from any to any keeps the type of its input.
@@ -61,9 +82,18 @@ impl Expr {
     /// # Errors
     /// A converter had no result, or its input could not be cast.
     pub fn convert<'a>(&'a self, env: &Env<'a>, mut value: Value<'a>) -> Found<'a> {
-        for conv in &self.convs {
-            value = value.cast(conv.def.from, env.arena).ok_or(Miss::None)?;
-            value = (conv.def.eval)(env, value, &conv.args)?;
+        for step in &self.steps {
+            value = match step {
+                Step::Call(i) => {
+                    let Some(conv) = self.convs.get(*i) else { return Err(Miss::None) };
+                    value = value.cast(conv.def.from, env.arena).ok_or(Miss::None)?;
+                    (conv.def.eval)(env, value, &conv.args)?
+                }
+                Step::Sums(chain) => {
+                    let start = value.int().ok_or(Miss::None)?;
+                    Value::Int(arith::run(env, start, chain).ok_or(Miss::None)?)
+                }
+            };
         }
         Ok(value)
     }
@@ -103,4 +133,24 @@ impl Expr {
     pub fn eval_owned(&self, env: &Env<'_>) -> Option<Owned> {
         Some(self.eval(env).ok()?.to_owned_value())
     }
+}
+
+/// Joins neighbouring operations on integers.
+fn steps(convs: &[Conv]) -> Box<[Step]> {
+    let mut steps = Vec::new();
+    let mut chain = Vec::new();
+    for (i, conv) in convs.iter().enumerate() {
+        if let Some(op) = conv.def.arith {
+            chain.push(Sum::new(op, &conv.args));
+            continue;
+        }
+        if !chain.is_empty() {
+            steps.push(Step::Sums(std::mem::take(&mut chain).into()));
+        }
+        steps.push(Step::Call(i));
+    }
+    if !chain.is_empty() {
+        steps.push(Step::Sums(chain.into()));
+    }
+    steps.into()
 }

@@ -21,10 +21,12 @@
 pub mod act;
 pub mod action;
 pub mod arg;
+pub mod arith;
 mod calendar;
 pub mod codec;
 pub mod cond;
 pub mod conv;
+pub mod dispatch;
 pub mod dump;
 pub mod env;
 pub mod expr;

@@ -8,10 +8,11 @@ use std::collections::HashMap;
 
 use crate::action::Action;
 use crate::arg::{Arg, Signature};
+use crate::arith::Arith;
 use crate::env::Env;
 use crate::names::Names;
 use crate::places::Places;
-use crate::sample::{Found, Type, Value};
+use crate::sample::{Found, Miss, Type, Value};
 use crate::words::{Fault, Words};
 
 /// Takes a sample. What it returns lives as long as what it looked at.
@@ -67,6 +68,8 @@ pub struct ConvDef {
     pub check: Option<CheckFn>,
     /// Has a side effect or depends on more than its input.
     pub volatile: bool,
+    /// It is an operation on integers, run as part of a chain; `eval` is then never called.
+    pub arith: Option<Arith>,
     /// One line of documentation.
     pub doc: &'static str,
     /// An expression that compiles.
@@ -143,7 +146,13 @@ impl ConvDef {
         doc: &'static str,
         example: &'static str,
     ) -> ConvDef {
-        ConvDef { name, args: "", from, out, eval, check: None, volatile: false, doc, example }
+        ConvDef { name, args: "", from, out, eval, check: None, volatile: false, arith: None, doc, example }
+    }
+
+    /// An operation on integers.
+    pub const fn arith(name: &'static str, op: Arith, doc: &'static str, example: &'static str) -> ConvDef {
+        let def = ConvDef::new(name, Type::Int, Type::Int, |_, _, _| Err(Miss::None), doc, example);
+        ConvDef { arith: Some(op), ..def }
     }
 
     /// With arguments.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::action::{Action, Exec, Flow};
 use crate::cond::{Condition, Outcome};
+use crate::dispatch::{Cursor, Dispatch};
 
 /// One rule.
 pub struct Rule {
@@ -19,6 +20,8 @@ pub struct Rule {
 #[derive(Clone, Default)]
 pub struct RuleSet {
     rules: Arc<[Rule]>,
+    /// Which of them can't apply.
+    dispatch: Arc<Dispatch>,
 }
 
 /// Where a rule set stopped, so that it can go on.
@@ -38,7 +41,8 @@ pub enum Run {
 impl RuleSet {
     /// From rules in order.
     pub fn new(rules: Vec<Rule>) -> RuleSet {
-        RuleSet { rules: rules.into() }
+        let dispatch = Dispatch::new(rules.iter().map(|r| r.condition.as_ref()));
+        RuleSet { rules: rules.into(), dispatch: Arc::new(dispatch) }
     }
 
     /// Whether there is nothing to run.
@@ -54,23 +58,34 @@ impl RuleSet {
     /// Runs from a position. After [`Run::Waits`], call again with the position and, for a need of an
     /// action, `exec.resumed` set.
     pub fn run(&self, exec: &mut Exec<'_>, from: Position) -> Run {
-        for (i, rule) in self.rules.iter().enumerate().skip(from.0) {
+        let mut cursor = Cursor::default();
+        let mut at = from.0;
+        loop {
+            if exec.resumed.is_none() {
+                at = self.dispatch.next(at, &mut cursor, &exec.env());
+            }
+            let Some(rule) = self.rules.get(at) else { return Run::Done };
             // A resumed action has passed its condition already.
             if exec.resumed.is_none()
                 && let Some(condition) = &rule.condition
             {
                 match condition.holds(&exec.env()) {
                     Outcome::Yes => {}
-                    Outcome::No => continue,
-                    Outcome::Later if exec.last => continue,
-                    Outcome::Later => return Run::Waits(Flow::Yield(crate::action::Need::Data), Position(i)),
+                    Outcome::Later if !exec.last => {
+                        return Run::Waits(Flow::Yield(crate::action::Need::Data), Position(at));
+                    }
+                    Outcome::No | Outcome::Later => {
+                        at += 1;
+                        continue;
+                    }
                 }
             }
             let flow = rule.action.run(exec);
             exec.resumed = None;
+            cursor.forget();
             match flow {
-                Flow::Next => {}
-                Flow::Yield(need) => return Run::Waits(Flow::Yield(need), Position(i)),
+                Flow::Next => at += 1,
+                Flow::Yield(need) => return Run::Waits(Flow::Yield(need), Position(at)),
                 Flow::Accept => {
                     exec.txn.last_rule.set(Some(rule.number));
                     return Run::Done;
@@ -81,6 +96,5 @@ impl RuleSet {
                 }
             }
         }
-        Run::Done
     }
 }

@@ -196,7 +196,15 @@ impl<'a> Value<'a> {
     }
 
     /// Converts to a type, as a converter's or an action's input demands.
+    #[inline]
     pub fn cast(self, to: Type, arena: &'a Bump) -> Option<Value<'a>> {
+        if to == Type::Any || (to == self.kind() && to != Type::Method) {
+            return Some(self);
+        }
+        self.cast_other(to, arena)
+    }
+
+    fn cast_other(self, to: Type, arena: &'a Bump) -> Option<Value<'a>> {
         Some(match to {
             Type::Any => self,
             Type::Bool => Value::Bool(self.truth()?),

@@ -318,6 +318,14 @@ impl Stage {
         })
     }
 
+    /// A condition, parsed.
+    pub(crate) fn condition(&mut self, text: &str) -> Condition {
+        let list: Vec<&[u8]> = text.split_whitespace().map(str::as_bytes).collect();
+        let place = self.place();
+        let parsed = Condition::parse(&mut Words::new(&list), place, &self.reg, &mut self.names);
+        parsed.unwrap_or_else(|f| panic!("{text}: {f}")).unwrap_or_else(|| panic!("{text}: no condition"))
+    }
+
     /// Whether a condition holds.
     pub(crate) fn holds(&mut self, text: &str) -> Result<crate::cond::Outcome, Fault> {
         let list: Vec<&[u8]> = text.split_whitespace().map(str::as_bytes).collect();
@@ -358,6 +366,11 @@ impl Stage {
     /// A rule of one set, run; how it ended.
     pub(crate) fn run(&mut self, set: Sets, text: &[&str]) -> Run {
         let rule = self.rule(set, text).unwrap_or_else(|f| panic!("{text:?}: {f}"));
+        self.run_all(&RuleSet::new(vec![rule]), Position(0))
+    }
+
+    /// A rule set, run.
+    pub(crate) fn run_all(&mut self, rules: &RuleSet, from: Position) -> Run {
         let arena = Bump::new();
         let mut exec = Exec {
             conn: &self.conn,
@@ -368,7 +381,7 @@ impl Stage {
             last: self.last,
             resumed: None,
         };
-        RuleSet::new(vec![rule]).run(&mut exec, Position(0))
+        rules.run(&mut exec, from)
     }
 
     /// A rule that must let the next one run.

@@ -15,6 +15,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
@@ -72,6 +73,8 @@ struct Writer {
     views: Vec<(Kind, Flags)>,
     prepared: BTreeMap<u32, Layers>,
     next_id: u64,
+    /// Raised at every change: see [`LiveSet::watch`].
+    watched: Vec<Arc<AtomicBool>>,
 }
 
 /// One way of looking up in a [`LiveSet`].
@@ -259,6 +262,7 @@ impl LiveSet {
         let mut writer = self.writer();
         let Some(at) = writer.resolve(Some(version))? else { return Err(ChangeError::Version) };
         let layers = writer.prepared.remove(&at).unwrap_or_default();
+        writer.raise();
         self.published.store(Arc::new(layers));
         writer.current = version;
         let (current, next) = (writer.current, writer.next);
@@ -292,11 +296,21 @@ impl LiveSet {
         false
     }
 
+    /// Raises `flag` at every change from now on: whoever made an index of their own of the entries learns that it
+    /// is out of date.
+    pub fn watch(&self, flag: Arc<AtomicBool>) {
+        let mut writer = self.writer();
+        if !writer.watched.iter().any(|w| Arc::ptr_eq(w, &flag)) {
+            writer.watched.push(flag);
+        }
+    }
+
     fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn update(&self, writer: &mut Writer, at: Option<u32>, change: impl FnOnce(&mut Layers)) {
+        writer.raise();
         match at {
             Some(version) => change(writer.prepared.entry(version).or_default()),
             None => {
@@ -309,6 +323,10 @@ impl LiveSet {
 }
 
 impl Writer {
+    fn raise(&self) {
+        self.watched.iter().for_each(|w| w.store(true, Ordering::Relaxed));
+    }
+
     /// The prepared version meant, or nothing for the current one.
     fn resolve(&self, version: Option<u32>) -> Result<Option<u32>, ChangeError> {
         match version {

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use balance::HashType;
 use balance::key::UriParams;
+use lang::cond::Outcome;
+use lang::dispatch::{Cursor, Dispatch};
+use lang::env::Env;
 use lang::{Condition, Expr, LogFormat, RuleSet};
 
 use crate::address::Source;
@@ -57,7 +60,7 @@ pub struct Proxy {
     /// `rate-limit sessions`, 0: none.
     pub rate_limit: u32,
     /// `use_backend`, in order.
-    pub switching: Vec<Switch>,
+    pub switching: Switching,
     /// `default_backend` (a `listen` is its own).
     pub default_backend: Option<u32>,
     /// `monitor-uri`.
@@ -150,6 +153,45 @@ pub struct Rules {
     pub http_response: RuleSet,
     /// `http-after-response`.
     pub http_after_response: RuleSet,
+}
+
+/// The `use_backend` rules of a proxy, in order.
+#[derive(Default)]
+pub struct Switching {
+    rules: Box<[Switch]>,
+    dispatch: Dispatch,
+}
+
+impl Switching {
+    /// From rules in order.
+    pub fn new(rules: Vec<Switch>) -> Switching {
+        let dispatch = Dispatch::new(rules.iter().map(|r| r.condition.as_ref()));
+        Switching { rules: rules.into(), dispatch }
+    }
+
+    /// The first rule that applies.
+    pub fn choose(&self, env: &Env<'_>) -> Option<&Switch> {
+        let mut cursor = Cursor::default();
+        let mut at = 0;
+        loop {
+            at = self.dispatch.next(at, &mut cursor, env);
+            let rule = self.rules.get(at)?;
+            if rule.condition.as_ref().is_none_or(|c| c.holds(env) == Outcome::Yes) {
+                return Some(rule);
+            }
+            at += 1;
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The rules.
+    pub fn iter(&self) -> impl Iterator<Item = &Switch> {
+        self.rules.iter()
+    }
 }
 
 /// `use_backend`.

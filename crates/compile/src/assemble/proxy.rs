@@ -66,7 +66,7 @@ impl Assembly<'_> {
             maxconn: p.maxconn.unwrap_or(0),
             backlog: p.backlog,
             rate_limit: p.rate_limit,
-            switching: parsed.switching,
+            switching: program::proxy::Switching::new(parsed.switching),
             default_backend: self.default_backend(index, p, all, notes),
             monitor_uri: p.monitor_uri.clone(),
             monitor_fail: parsed.monitor_fail,

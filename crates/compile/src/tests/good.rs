@@ -171,8 +171,9 @@ fn backends_are_chosen_by_name_and_by_format() {
         "frontend f\n{FRONT} acl api path_beg /api\n use_backend one if api\n use_backend %[req.hdr(host)]\n default_backend two\nbackend one\n{BACK}backend two\n{BACK}"
     ));
     let f = &p.proxies[0];
-    assert!(matches!(f.switching[0].to, SwitchTo::Backend(1)) && f.switching[0].condition.is_some());
-    assert!(matches!(f.switching[1].to, SwitchTo::Format(_)) && f.switching[1].condition.is_none());
+    let switching: Vec<_> = f.switching.iter().collect();
+    assert!(matches!(switching[0].to, SwitchTo::Backend(1)) && switching[0].condition.is_some());
+    assert!(matches!(switching[1].to, SwitchTo::Format(_)) && switching[1].condition.is_none());
     assert_eq!(f.default_backend, Some(2));
 }
 

@@ -111,13 +111,13 @@ impl Test {
         let keyword = reader.keyword.clone();
         let implied = keyword.as_deref().and_then(|k| reg.acl(k)).map(|a| a.kind);
         let kind = match implied {
-            Some(kind) if expr.convs.is_empty() => Some(kind),
+            Some(kind) if expr.convs().is_empty() => Some(kind),
             _ => default_kind(expr.out()),
         };
         let mut state =
             Patterns { kind, explicit: false, flags: Flags::default(), map: false, views: Vec::new() };
         let ended = state.flags(words, &expr, names)?;
-        let overwritten = state.kind != implied && (state.explicit || !expr.convs.is_empty());
+        let overwritten = state.kind != implied && (state.explicit || !expr.convs().is_empty());
         if let (Some(word), Some(_), true) = (&keyword, implied, overwritten)
             && word.as_str() != expr.fetch.def.name
         {

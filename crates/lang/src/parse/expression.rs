@@ -51,7 +51,7 @@ impl Expr {
         };
         let mut reader = Reader { reg, names, around: Around::Words, keyword: None, whole: printable(word) };
         let mut text = Text::new(word, 0);
-        let mut expr = reader.read(&mut text).map_err(|f| f.at(at))?;
+        let (fetch, mut convs, mut whole) = reader.parts(&mut text).map_err(|f| f.at(at))?;
         while let Some(next) = words.peek() {
             let at = words.position();
             let mut text = Text::new(next, 0);
@@ -60,12 +60,12 @@ impl Expr {
                 break;
             }
             let mut text = Text::new(next, 0);
-            reader.converters(&mut text, &mut expr).map_err(|f| f.at(at))?;
-            expr.text = format!("{} {}", expr.text, printable(next)).into();
+            reader.converters(&mut text, &fetch, &mut convs).map_err(|f| f.at(at))?;
+            whole = format!("{whole} {}", printable(next));
             words.take();
         }
-        in_place(expr.fetch.def, place).map_err(|f| f.at(at))?;
-        Ok(expr)
+        in_place(fetch.def, place).map_err(|f| f.at(at))?;
+        Ok(Expr::new(fetch, convs, &whole))
     }
 }
 
@@ -84,6 +84,12 @@ fn in_place(def: &FetchDef, place: Place) -> Result<(), Fault> {
 impl Reader<'_> {
     /// Reads one expression from `text`, as far as it goes.
     pub(super) fn read(&mut self, text: &mut Text<'_>) -> Result<Expr, Fault> {
+        let (fetch, convs, whole) = self.parts(text)?;
+        Ok(Expr::new(fetch, convs, &whole))
+    }
+
+    /// A fetch, the converters behind it, and both as written.
+    fn parts(&mut self, text: &mut Text<'_>) -> Result<(Fetch, Vec<Conv>, String), Fault> {
         let from = text.at();
         let name = text.keyword();
         let def_name = self.fetch_name(&name);
@@ -94,17 +100,21 @@ impl Reader<'_> {
             return Err(self.outside("missing comma after fetch keyword".into(), false));
         }
         let fetch = Fetch { def, args };
-        let mut expr = Expr { fetch, convs: Box::new([]), text: "".into() };
+        let mut convs = Vec::new();
         if text.peek() == Some(b',') {
-            self.converters(text, &mut expr)?;
+            self.converters(text, &fetch, &mut convs)?;
         }
-        expr.text = printable(text.since(from)).into();
-        Ok(expr)
+        let whole = printable(text.since(from));
+        Ok((fetch, convs, whole))
     }
 
     /// Reads converters, each behind any number of commas.
-    pub(super) fn converters(&mut self, text: &mut Text<'_>, expr: &mut Expr) -> Result<(), Fault> {
-        let mut convs = std::mem::take(&mut expr.convs).into_vec();
+    pub(super) fn converters(
+        &mut self,
+        text: &mut Text<'_>,
+        fetch: &Fetch,
+        convs: &mut Vec<Conv>,
+    ) -> Result<(), Fault> {
         loop {
             let commas = text.take_while(|c| c == b',').len();
             if text.peek().is_none() {
@@ -118,8 +128,8 @@ impl Reader<'_> {
             };
             let _ = commas;
             let args = arguments::read(text, signature, self.names)
-                .map_err(|w| self.bad_conv_args(&name, expr, w))?;
-            let from = type_after(expr.fetch.def.out, &convs);
+                .map_err(|w| self.bad_conv_args(&name, fetch, w))?;
+            let from = type_after(fetch.def.out, convs);
             if !from.casts_to(def.from) {
                 return Err(self.outside(format!("converter '{name}' cannot be applied"), true));
             }
@@ -132,7 +142,6 @@ impl Reader<'_> {
                 Some(_) => return Err(self.outside(format!("missing comma after converter '{name}'"), true)),
             }
         }
-        expr.convs = convs.into();
         Ok(())
     }
 
@@ -188,7 +197,7 @@ impl Reader<'_> {
         }
     }
 
-    fn bad_conv_args(&self, name: &str, expr: &Expr, wrong: Wrong) -> Fault {
+    fn bad_conv_args(&self, name: &str, fetch: &Fetch, wrong: Wrong) -> Fault {
         match wrong {
             Wrong::Text(i, what) => {
                 self.outside(format!("invalid arg {} in converter '{name}' : {what}", i + 1), true)
@@ -198,7 +207,7 @@ impl Reader<'_> {
                     "{} referenced in arg {} of conversion keyword '{name}' for sample fetch keyword '{}'",
                     fault.text,
                     i + 1,
-                    expr.fetch.def.name
+                    fetch.def.name
                 );
                 Fault { text, ..fault }
             }
