@@ -225,6 +225,7 @@ pub(crate) struct Draft {
     pub source: Option<SourceDraft>,
     pub send_name_header: Option<Box<[u8]>>,
     pub max_keep_alive_queue: i32,
+    pub session_conns: u32,
     pub check: CheckKind,
     /// `http-check` and `tcp-check` rules.
     pub check_rules: Vec<LineRef>,
@@ -299,6 +300,7 @@ impl Draft {
             source: None,
             send_name_header: None,
             max_keep_alive_queue: 0,
+            session_conns: 5,
             check: CheckKind::Connect,
             check_rules: Vec::new(),
             disable_on_404: false,

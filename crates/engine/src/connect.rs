@@ -459,8 +459,7 @@ pub fn park(stream: &mut Stream<'_>) {
     let idle = Idle::new(up.socket, up.identity, requests, up.safe || up.reused);
     let server = stream.place.as_ref().map(|p| p.server);
     if !up.shareable || authenticates_connection(stream) {
-        stream.client.own = Some(Box::new(Own { backend: stream.backend_index(), server, idle }));
-        return;
+        return keep_own(stream, Kept { backend: stream.backend_index(), server, idle });
     }
     let Some(server) = server else { return };
     let backend = stream.backend_index();
@@ -485,21 +484,34 @@ fn authenticates_connection(stream: &Stream<'_>) -> bool {
     says("www-authenticate") || says("proxy-authenticate")
 }
 
-/// A server connection that only the client at hand may use, between two of its requests.
-pub struct Own {
+/// Server connections that only the client at hand may use, between two of its requests: at most as many as
+/// `max-session-srv-conns` says.
+#[derive(Default)]
+pub struct Own(Vec<Kept>);
+
+struct Kept {
     backend: u32,
     server: Option<u32>,
     idle: Idle,
 }
 
-/// The client's own connection, if it leads where this request goes.
+fn keep_own(stream: &mut Stream<'_>, kept: Kept) {
+    let most = stream.frontend().session_conns as usize;
+    let own = &mut stream.client.own.get_or_insert_default().0;
+    own.retain(|k| k.idle.is_quiet());
+    if own.len() < most {
+        own.push(kept);
+    }
+}
+
+/// One of the client's own connections, if it leads where this request goes.
 fn take_own(stream: &mut Stream<'_>, server: Option<u32>, identity: Identity) -> Option<Idle> {
-    let own = stream.client.own.take()?;
-    let fits = own.backend == stream.backend_index()
-        && own.server == server
-        && own.idle.identity == identity
-        && own.idle.is_quiet();
-    fits.then_some(own.idle)
+    let backend = stream.backend_index();
+    let own = &mut stream.client.own.as_mut()?.0;
+    own.retain(|k| k.idle.is_quiet());
+    let fits = |k: &Kept| k.backend == backend && k.server == server && k.idle.identity == identity;
+    let at = own.iter().position(fits)?;
+    Some(own.swap_remove(at).idle)
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! What rules may ask of the outside: the engine's side of [`lang::env::Live`].
 
+use bumpalo::Bump;
 use lang::env::{Payload, Side, TcpInfo};
 use model::proxy::{Listener, Proxy};
 use model::{Conn, Server, Txn, World};
-use rt::{Mono, Wall};
+use rt::{Buf, Mono, Wall};
 
 use crate::Worker;
+use crate::h1::chunks::Scanner;
+use crate::h1::framing::Body;
 
 /// The view of one stream at one moment. Cheap to make: references only.
 pub struct View<'v> {
@@ -20,13 +23,52 @@ pub struct View<'v> {
     /// The listener, as an index of the frontend.
     pub listener: u32,
     /// Bytes of the request that were not forwarded.
-    pub request: Payload<'v>,
+    pub request: Waiting<'v>,
     /// Bytes of the response that were not forwarded.
-    pub response: Payload<'v>,
+    pub response: Waiting<'v>,
+    /// Memory for bodies that have to be taken out of their chunks.
+    pub arena: Option<&'v Bump>,
     /// The client's socket.
     pub client: Option<&'v rt::Socket>,
     /// The server's socket.
     pub upstream: Option<&'v rt::Socket>,
+}
+
+/// What of a direction waits in its buffer.
+#[derive(Clone, Copy, Default)]
+pub struct Waiting<'v> {
+    /// Its bytes.
+    pub data: &'v [u8],
+    /// The body that it begins with; `None`: the bytes as they are.
+    pub body: Option<Body>,
+    /// No more will come.
+    pub over: bool,
+}
+
+impl<'v> Waiting<'v> {
+    /// What waits in a buffer; in a full one no more will come.
+    pub fn of(buf: Option<&'v Buf>, body: Option<Body>, over: bool) -> Waiting<'v> {
+        let data = buf.map(Buf::filled).unwrap_or_default();
+        Waiting { data, body, over: over || buf.is_some_and(Buf::is_full) }
+    }
+
+    /// The data of the message: without chunks, and without what belongs to the next message.
+    fn payload(&self, arena: Option<&'v Bump>) -> Payload<'v> {
+        let (bytes, full) = (self.data, self.over);
+        match (self.body, arena) {
+            (Some(Body::None), _) => Payload { data: &[], complete: true },
+            (Some(Body::Length(n)), _) => {
+                let n = usize::try_from(n).unwrap_or(usize::MAX);
+                Payload { data: &bytes[..n.min(bytes.len())], complete: full || bytes.len() >= n }
+            }
+            (Some(Body::Chunked), Some(arena)) => {
+                let mut data = bumpalo::collections::Vec::with_capacity_in(bytes.len(), arena);
+                let end = Scanner::default().data(bytes, |piece| data.extend_from_slice(piece));
+                Payload { data: data.into_bump_slice(), complete: full || end.unwrap_or(true) }
+            }
+            _ => Payload { data: bytes, complete: full },
+        }
+    }
 }
 
 impl<'v> View<'v> {
@@ -38,8 +80,9 @@ impl<'v> View<'v> {
             backend: None,
             server: None,
             listener: conn.listener,
-            request: Payload::default(),
-            response: Payload::default(),
+            request: Waiting::default(),
+            response: Waiting::default(),
+            arena: None,
             client: None,
             upstream: None,
         }
@@ -97,8 +140,8 @@ impl lang::Live for View<'_> {
 
     fn payload(&self, side: Side) -> Payload<'_> {
         match side {
-            Side::Request => self.request,
-            Side::Response => self.response,
+            Side::Request => self.request.payload(self.arena),
+            Side::Response => self.response.payload(self.arena),
         }
     }
 

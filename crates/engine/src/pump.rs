@@ -206,7 +206,9 @@ impl Half {
         let head = stage.as_ref().map(Buf::filled).unwrap_or_default();
         let ready = if self.discard { 0 } else { ready };
         let body = buf.as_ref().map(|b| &b.filled()[..ready]).unwrap_or_default();
-        let more = matches!(self.framing, Framing::Length(left) if left > ready as u64 && ready > 0);
+        // Only when the last read left something behind: else what was read would wait in the kernel for its company.
+        let more = self.full_reads > 0
+            && matches!(self.framing, Framing::Length(left) if left > ready as u64 && ready > 0);
         let result = match (head.is_empty(), body.is_empty()) {
             (true, _) => to.poll_send(cx, body, more),
             (false, true) => to.poll_send(cx, head, false),

@@ -36,7 +36,7 @@ pub struct Client {
     pub buf: Option<Buf>,
     /// Deadline of what is being waited for.
     pub timer: Timer,
-    /// A server connection that no other client may use (`http-reuse never`, PROXY header, NTLM).
+    /// Server connections that no other client may use (`http-reuse never`, PROXY header, NTLM).
     pub own: Option<Box<crate::connect::Own>>,
     key: Option<Key>,
 }

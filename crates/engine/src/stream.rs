@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use lang::action::Exec;
-use lang::env::{Payload, Side};
+use lang::env::Side;
 use lang::rules::{Position, Run};
 use lang::{Env, RuleSet};
 use model::Txn;
@@ -16,7 +16,7 @@ use rt::{Buf, Socket, Timer};
 
 use crate::Worker;
 use crate::h1::framing::Body;
-use crate::live::View;
+use crate::live::{View, Waiting};
 use crate::pump::{Framing, Half};
 use crate::queue::Place;
 use crate::session::Client;
@@ -83,6 +83,10 @@ pub struct Http {
     pub response_body: Body,
     /// The whole request has been received.
     pub body_received: bool,
+    /// The client went away before its request was whole.
+    pub client_left: bool,
+    /// The server closed while its response was held back.
+    pub response_ended: bool,
 }
 
 impl<'c> Stream<'c> {
@@ -111,6 +115,8 @@ impl<'c> Stream<'c> {
                 request_body: Body::None,
                 response_body: Body::None,
                 body_received: true,
+                client_left: false,
+                response_ended: false,
             },
             upload: Half::new(Framing::Length(0)),
             server_timer: Timer::new(),
@@ -187,15 +193,23 @@ impl<'c> Stream<'c> {
         let worker = self.worker.clone();
         let client: &Client = self.client;
         let conn = &client.session.conn;
-        // Without HTTP nobody knows the end of the data but the one who waits for it.
-        let whole =
-            if self.txn.has_req { self.http.request_body.is_whole(client.buf.as_ref()) } else { last };
+        let http = &self.http;
         let upstream = self.upstream.as_ref();
         let txn = &mut self.txn;
         worker.with_arena(|arena| {
             let view = View {
-                request: payload(client.buf.as_ref(), whole),
-                response: payload(upstream.and_then(|u| u.buf.as_ref()), last),
+                // Without HTTP nobody knows the end of the data but the one who waits for it.
+                request: Waiting::of(
+                    client.buf.as_ref(),
+                    txn.has_req.then_some(http.request_body),
+                    if txn.has_req { http.client_left } else { last },
+                ),
+                response: Waiting::of(
+                    upstream.and_then(|u| u.buf.as_ref()),
+                    txn.has_res.then_some(http.response_body),
+                    if txn.has_res { http.response_ended } else { last },
+                ),
+                arena: Some(arena),
                 client: Some(&client.socket),
                 upstream: upstream.map(|u| &u.socket),
                 ..View::of_txn(&worker, conn, txn)
@@ -212,8 +226,17 @@ impl<'c> Stream<'c> {
         let upstream = self.upstream.as_ref();
         self.worker.with_arena(|arena| {
             let view = View {
-                request: payload(client.buf.as_ref(), true),
-                response: payload(upstream.and_then(|u| u.buf.as_ref()), true),
+                request: Waiting::of(
+                    client.buf.as_ref(),
+                    self.txn.has_req.then_some(self.http.request_body),
+                    true,
+                ),
+                response: Waiting::of(
+                    upstream.and_then(|u| u.buf.as_ref()),
+                    self.txn.has_res.then_some(self.http.response_body),
+                    true,
+                ),
+                arena: Some(arena),
                 client: Some(&client.socket),
                 upstream: upstream.map(|u| &u.socket),
                 ..View::of_txn(&self.worker, conn, &self.txn)
@@ -225,13 +248,6 @@ impl<'c> Stream<'c> {
     /// Whether a condition holds for the request as it stands.
     pub fn holds(&self, condition: Option<&lang::Condition>) -> bool {
         condition.is_none_or(|c| self.evaluate(Side::Request, |env| c.holds(env)) == lang::cond::Outcome::Yes)
-    }
-}
-
-fn payload(buf: Option<&Buf>, complete: bool) -> Payload<'_> {
-    Payload {
-        data: buf.map(Buf::filled).unwrap_or_default(),
-        complete: complete || buf.is_some_and(Buf::is_full),
     }
 }
 

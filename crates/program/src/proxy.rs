@@ -126,6 +126,8 @@ pub struct Proxy {
     pub send_name_header: Option<Box<[u8]>>,
     /// `max-keep-alive-queue`: -1 no limit.
     pub max_keep_alive_queue: i32,
+    /// `max-session-srv-conns`: idle server connections that stay with one client.
+    pub session_conns: u32,
     /// The check that servers without one of their own run.
     pub check: Arc<Ruleset>,
     /// `load-server-state-from-file`.

@@ -99,6 +99,7 @@ impl Assembly<'_> {
             dispatch: None,
             send_name_header: p.send_name_header.clone(),
             max_keep_alive_queue: p.max_keep_alive_queue,
+            session_conns: p.session_conns,
             check,
             load_state: p.load_state.unwrap_or(LoadState::None),
             state_file: p.state_file.clone(),

@@ -235,7 +235,11 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     entry(
         "max-session-srv-conns",
         Places::FRONT,
-        |s, _| s.integer("'max-session-srv-conns' expects an integer").map(drop),
+        |s, p| {
+            let n = s.integer("'max-session-srv-conns' expects an integer")?;
+            p.session_conns = u32::try_from(n).unwrap_or(0);
+            Ok(())
+        },
         "Idle server connections of one client.",
         "max-session-srv-conns 5",
     ),

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use lang::env::{Env, Payload, Side};
+use lang::env::{Env, Side};
 use lang::logfmt::Use;
 use lang::{Expr, LogFormat};
 use model::check::{CheckResult, CheckStatus};
@@ -25,7 +25,7 @@ use super::expect::{self, Look, Received};
 use super::link::{self, Link, Trouble};
 use super::{http, verdict};
 use crate::Worker;
-use crate::live::View;
+use crate::live::{View, Waiting};
 use crate::state::At;
 
 /// What an HTTP check without `expect` wants.
@@ -462,7 +462,7 @@ impl Script<'_> {
     fn evaluate<R>(&self, f: impl FnOnce(&Env<'_>) -> R) -> R {
         self.worker.with_arena(|arena| {
             let view = View {
-                response: Payload { data: &self.body, complete: true },
+                response: Waiting { data: &self.body, body: None, over: true },
                 upstream: self.link.as_ref().map(Link::socket),
                 ..View::of_txn(self.worker, &self.conn, &self.txn)
             };

@@ -85,7 +85,7 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     };
     if service.wants_body(&stream.txn) {
         let config = worker.shared.program.proxy(proxy);
-        if let Err(status) = super::forward::buffer_body(stream, config).await {
+        if let Err(status) = super::wait::buffer_request(stream, config).await {
             return refuse(stream, status).await;
         }
     }
@@ -267,6 +267,9 @@ async fn finish(stream: &mut Stream<'_>, body: Vec<u8>, keep: bool) -> Next {
     headers::write_response(stream, &mut out);
     if !head_only {
         out.extend_from_slice(&body);
+    }
+    if stream.http.client_left {
+        return Next::Close;
     }
     stream.txn.down.sent += out.len() as u64;
     match deliver(stream, &out).await {

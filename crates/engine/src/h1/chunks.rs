@@ -111,6 +111,33 @@ impl Scanner {
         Ok((done.used, done.end))
     }
 
+    /// Follows the body through `bytes` and hands the data of its chunks to `take`; whether the body ends with them.
+    ///
+    /// # Errors
+    /// They are no chunked body; what came before the fault was handed on.
+    pub fn data(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Result<bool, Malformed> {
+        let mut rest = bytes;
+        while let Some((&byte, behind)) = rest.split_first() {
+            if self.state == State::Data {
+                let n = usize::try_from(self.left).unwrap_or(usize::MAX).min(rest.len());
+                let (data, behind) = rest.split_at(n);
+                take(data);
+                self.left -= n as u64;
+                if self.left == 0 {
+                    self.state = State::DataCr;
+                }
+                rest = behind;
+                continue;
+            }
+            rest = behind;
+            self.state = self.step(byte)?;
+            if self.state == State::Size(true) && self.line == u32::MAX {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn step(&mut self, byte: u8) -> Result<State, Malformed> {
         Ok(match (self.state, byte) {
             (State::Size(seen), b) if b.is_ascii_hexdigit() => {

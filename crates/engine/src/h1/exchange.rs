@@ -47,6 +47,9 @@ async fn steps(stream: &mut Stream<'_>) -> Next {
         Step::Go => {}
         Step::Done(next) => return next,
     }
+    if stream.http.client_left {
+        return gone(stream).await;
+    }
     let mut wish = Wish { fixed: choose::bound(stream), tried: Vec::new() };
     loop {
         match once(stream, &mut wish).await {
@@ -54,6 +57,18 @@ async fn steps(stream: &mut Stream<'_>) -> Next {
             Attempt::Again => {}
         }
     }
+}
+
+/// The client left before its request was whole: nobody is to be served.
+async fn gone(stream: &mut Stream<'_>) -> Next {
+    match stream.client.session.kill.get() {
+        Some(cause) => stream.end(cause, Phase::Request),
+        None => stream.end(Cause::ClientAbort, Phase::Request),
+    }
+    let worker = stream.worker.index;
+    stream.backend().state.back.counters.of(worker).client_aborts.inc();
+    stream.frontend().state.front.counters.of(worker).req_errors.inc();
+    answer::refuse(stream, 400).await
 }
 
 enum Attempt {

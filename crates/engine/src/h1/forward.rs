@@ -4,16 +4,13 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use lang::action::Fulfilled;
-use lang::env::Side;
 use model::term::{Cause, Phase};
 use program::Proxy;
-use rt::{Buf, Mono};
-use wire::head::Known;
+use rt::Buf;
 use wire::http1::{Limits, ParseError, Parsed, parse_response};
 
 use super::framing::Body;
-use super::{Next, headers, response};
+use super::{Next, framing, headers, response, wait};
 use crate::captured::{self, Captured};
 use crate::check::{self, Seen};
 use crate::choose::Wish;
@@ -144,10 +141,14 @@ fn download_head(
         if let Some(buf) = up.buf.as_mut().filter(|b| !b.is_empty()) {
             match parse_response(buf.filled(), &mut stream.txn.res, &limits, back.options.unsafe_response) {
                 Ok(Parsed::Complete { consumed }) => {
-                    buf.consume(consumed);
-                    stream.txn.down.received += consumed as u64;
                     let status = stream.txn.res.status();
                     let interim = status < 200 && status != 101;
+                    let body = framing::of_response(&stream.txn.res, stream.txn.req.method_id());
+                    if !interim && let Err(e) = wait::check_chunks(body, buf.filled(), consumed) {
+                        return Poll::Ready(Event::Bad(e));
+                    }
+                    buf.consume(consumed);
+                    stream.txn.down.received += consumed as u64;
                     return Poll::Ready(if interim { Event::Interim } else { Event::Head });
                 }
                 Ok(Parsed::Partial) => {}
@@ -258,7 +259,7 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
                 stream.txn.silent = true;
                 return Wait::Failed(None);
             }
-            count_response_error(stream, back, worker);
+            count_response_error(stream);
             // A head that breaks off is a bad message; no word at all is the server's failure.
             stream.end(if received { Cause::Proxy } else { Cause::ServerAbort }, Phase::Headers);
             Wait::Failed(Some(502))
@@ -268,7 +269,7 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             if retry.junk_response && may_retry(stream, back) {
                 return Wait::Retry;
             }
-            count_response_error(stream, back, worker);
+            count_response_error(stream);
             stream.end(Cause::Proxy, Phase::Headers);
             Wait::Failed(Some(502))
         }
@@ -276,7 +277,7 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             if retry.response_timeout && may_retry(stream, back) {
                 return Wait::Retry;
             }
-            count_response_error(stream, back, worker);
+            count_response_error(stream);
             stream.end(
                 Cause::ServerTimeout,
                 if stream.http.body_received { Phase::Headers } else { Phase::Data },
@@ -305,7 +306,10 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
     }
 }
 
-fn count_response_error(stream: &Stream<'_>, back: &Proxy, worker: usize) {
+/// Counts a response that was none.
+pub fn count_response_error(stream: &Stream<'_>) {
+    let worker = stream.worker.index;
+    let back = stream.backend();
     back.state.back.counters.of(worker).resp_errors.inc();
     if let Some(p) = &stream.place {
         p.config().state.counters.of(worker).resp_errors.inc();
@@ -449,7 +453,7 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
             Next::Close
         }
         Outcome::Malformed => {
-            count_response_error(stream, back, worker.index);
+            count_response_error(stream);
             stream.end(Cause::Proxy, Phase::Data);
             Next::Close
         }
@@ -564,116 +568,4 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Next {
     crate::finish::count_spliced(stream, &down);
     finish_body(stream, &down, outcome);
     Next::Close
-}
-
-/// Waits for more bytes of the request until the deadline; whether more came.
-pub async fn more_data(stream: &mut Stream<'_>, deadline: Option<Mono>) -> bool {
-    if stream.client.buf.as_ref().is_some_and(Buf::is_full) {
-        return false;
-    }
-    stream.client.timer.set(deadline);
-    matches!(stream.client.receive().await, Ok(n) if n > 0)
-}
-
-/// Waits until enough of a body is there.
-pub async fn wait_body(
-    stream: &mut Stream<'_>,
-    side: Side,
-    time: Duration,
-    at_least: Option<u64>,
-) -> Fulfilled {
-    if side == Side::Response {
-        return wait_response_body(stream, time, at_least).await;
-    }
-    let deadline = rt::now() + time;
-    if !stream.http.body_received {
-        invite(stream).await;
-    }
-    loop {
-        let there = stream.client.buf.as_ref().map_or(0, Buf::len) as u64;
-        if is_whole(stream) || at_least.is_some_and(|n| there >= n) {
-            return Fulfilled::Done;
-        }
-        if is_malformed(stream) {
-            return Fulfilled::Failed;
-        }
-        if stream.client.buf.as_ref().is_some_and(Buf::is_full) {
-            return Fulfilled::Done;
-        }
-        stream.client.timer.set(Some(deadline));
-        match stream.client.receive().await {
-            Ok(n) if n > 0 => {}
-            Err(e) if e.kind() == std::io::ErrorKind::TimedOut => return Fulfilled::TimedOut,
-            Err(e) if e.kind() == std::io::ErrorKind::OutOfMemory => return Fulfilled::Done,
-            _ => return Fulfilled::Failed,
-        }
-    }
-}
-
-/// A client that asked leave to send its body gets it, for here it is waited for (RFC 9110 section 10.1.1).
-async fn invite(stream: &mut Stream<'_>) {
-    if stream.txn.req.has(Known::Expect) && !stream.client.has_input() {
-        let _ = stream.client.socket.send_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
-        stream.txn.req.remove_all(Known::Expect);
-    }
-}
-
-/// Whether the request's body is whole in the buffer.
-fn is_whole(stream: &Stream<'_>) -> bool {
-    stream.http.request_body.is_whole(stream.client.buf.as_ref())
-}
-
-async fn wait_response_body(stream: &mut Stream<'_>, time: Duration, at_least: Option<u64>) -> Fulfilled {
-    let mut timer = rt::Timer::at(rt::now() + time);
-    let Some(up) = stream.upstream.as_mut() else { return Fulfilled::Failed };
-    let want = match stream.http.response_body {
-        Body::None => return Fulfilled::Done,
-        Body::Length(n) => n,
-        Body::Chunked | Body::Close => u64::MAX,
-    };
-    let want = want.min(at_least.unwrap_or(u64::MAX));
-    poll_fn(|cx| {
-        loop {
-            let buf = up.buf.get_or_insert_default();
-            buf.compact();
-            let chunked_end = matches!(stream.http.response_body, Body::Chunked)
-                && super::chunks::Scanner::default().scan(buf.filled()).is_ok_and(|(_, end)| end);
-            if buf.len() as u64 >= want || chunked_end || buf.is_full() {
-                return Poll::Ready(Fulfilled::Done);
-            }
-            match up.socket.poll_recv(cx, buf.spare_mut()) {
-                Poll::Ready(Ok(n)) if n > 0 => buf.advance(n),
-                Poll::Ready(_) => return Poll::Ready(Fulfilled::Done),
-                Poll::Pending => return timer.poll_expired(cx).map(|()| Fulfilled::TimedOut),
-            }
-        }
-    })
-    .await
-}
-
-/// `option http-buffer-request`: waits for the body, or as much of it as fits.
-///
-/// # Errors
-/// The status to answer when it did not come in time, or is none.
-pub async fn buffer_body(stream: &mut Stream<'_>, proxy: &Proxy) -> Result<(), u16> {
-    let limit = proxy.timeouts.http_request.or(stream.frontend().timeouts.client);
-    let time = limit.unwrap_or(Duration::from_secs(86_400));
-    match wait_body(stream, Side::Request, time, None).await {
-        Fulfilled::Done => Ok(()),
-        Fulfilled::TimedOut => {
-            stream.end(Cause::ClientTimeout, Phase::Request);
-            Err(408)
-        }
-        Fulfilled::Failed => {
-            let bad = is_malformed(stream);
-            stream.end(if bad { Cause::Proxy } else { Cause::ClientAbort }, Phase::Request);
-            Err(400)
-        }
-    }
-}
-
-/// Whether what was received of the body can't be one.
-fn is_malformed(stream: &Stream<'_>) -> bool {
-    let data = stream.client.buf.as_ref().map(Buf::filled).unwrap_or_default();
-    matches!(stream.http.request_body, Body::Chunked) && super::chunks::Scanner::default().scan(data).is_err()
 }

@@ -14,6 +14,7 @@ mod headers;
 mod request;
 mod response;
 mod rules;
+mod wait;
 
 pub use forward::splices;
 

@@ -5,6 +5,7 @@ use std::io;
 use model::term::{Cause, Phase};
 use wire::http1::{Limits, ParseError, Parsed, parse_request};
 
+use super::{framing, wait};
 use crate::captured::{self, Captured};
 use crate::stream::Stream;
 
@@ -77,7 +78,11 @@ fn parse(stream: &mut Stream<'_>) -> Result<Parsed, ParseError> {
     let limits = limits(stream);
     let relax = stream.frontend().options.unsafe_request;
     let Some(buf) = &stream.client.buf else { return Ok(Parsed::Partial) };
-    parse_request(buf.filled(), &mut stream.txn.req, &limits, relax)
+    let parsed = parse_request(buf.filled(), &mut stream.txn.req, &limits, relax)?;
+    if let Parsed::Complete { consumed } = parsed {
+        wait::check_chunks(framing::of_request(&stream.txn.req), buf.filled(), consumed)?;
+    }
+    Ok(parsed)
 }
 
 fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {

@@ -10,7 +10,7 @@ use model::term::{Cause, Phase};
 use program::Proxy;
 
 use super::exchange::Step;
-use super::{Next, answer, forward};
+use super::{Next, answer, wait};
 use crate::stream::Stream;
 
 /// Rules of the frontend, its statistics page and its monitor.
@@ -40,7 +40,7 @@ async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step
         return Step::Done(next);
     }
     if (proxy.options.http_buffer_request || looks_at_body(proxy))
-        && let Err(status) = forward::buffer_body(stream, proxy).await
+        && let Err(status) = wait::buffer_request(stream, proxy).await
     {
         return Step::Done(answer::refuse(stream, status).await);
     }
@@ -75,13 +75,12 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
             Run::Waits(Flow::Yield(need), at) => {
                 from = at;
                 match need {
-                    Need::Data => last = !forward::more_data(stream, deadline).await,
+                    Need::Data => last = !wait::more(stream, side, deadline).await,
                     Need::Body { time, at_least } => {
-                        let outcome = forward::wait_body(stream, side, time, at_least).await;
-                        if outcome == Fulfilled::TimedOut {
-                            return Step::Done(body_late(stream, side).await);
+                        if let Err(status) = body(stream, side, time, at_least).await {
+                            return Step::Done(answer::refuse(stream, status).await);
                         }
-                        resumed = Some(outcome);
+                        resumed = Some(Fulfilled::Done);
                     }
                     Need::Delay(d) => {
                         rt::sleep(d).await;
@@ -99,16 +98,16 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
     }
 }
 
-/// `wait-for-body` in vain.
-async fn body_late(stream: &mut Stream<'_>, side: Side) -> Next {
+/// `wait-for-body`; the status to answer when it was in vain.
+async fn body(stream: &mut Stream<'_>, side: Side, time: Duration, at_least: Option<u64>) -> Result<(), u16> {
     match side {
         Side::Request => {
-            stream.end(Cause::ClientTimeout, Phase::Request);
-            answer::refuse(stream, 408).await
+            let waited = wait::request(stream, Some(time), at_least).await;
+            wait::note_request(stream, waited)
         }
         Side::Response => {
-            stream.end(Cause::ServerTimeout, Phase::Headers);
-            answer::refuse(stream, 504).await
+            let waited = wait::response(stream, Some(time), at_least).await;
+            wait::note_response(stream, waited)
         }
     }
 }

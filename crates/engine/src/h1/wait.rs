@@ -1,0 +1,247 @@
+//! Waiting for a body before anything of it is passed on: `option http-buffer-request`, `wait-for-body`, services that
+//! read what was posted.
+//!
+//! The head counts as received only with the body that was waited for (`%TR`). A client that leaves meanwhile ends the
+//! wait, not the rules: they still decide what is counted and logged, and whoever comes to choose a server finds that
+//! there is nobody to serve ([`crate::stream::Http::client_left`]).
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use lang::env::Side;
+use model::term::{Cause, Phase};
+use program::Proxy;
+use rt::{Buf, Mono};
+use wire::head::Known;
+use wire::http1::{ErrorKind, ParseError, State};
+
+use super::chunks::Scanner;
+use super::framing::Body;
+use crate::stream::Stream;
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// The body is whole, or as much of it is there as was asked for, or as fits; or no more will come.
+    Enough,
+    /// The time is over.
+    Late,
+    /// What came can't be a body.
+    Malformed,
+}
+
+/// How much of a body stands in a buffer; what was looked at once is not looked at again.
+struct Progress {
+    body: Body,
+    scanner: Scanner,
+    seen: usize,
+    data: u64,
+}
+
+impl Progress {
+    fn of(body: Body) -> Progress {
+        Progress { body, scanner: Scanner::default(), seen: 0, data: 0 }
+    }
+
+    /// Looks at what has come; whether that is enough.
+    fn look(&mut self, buf: Option<&Buf>, at_least: Option<u64>) -> Option<Waited> {
+        let bytes = buf.map(Buf::filled).unwrap_or_default();
+        let whole = match self.body {
+            Body::None => true,
+            Body::Length(n) => {
+                self.data = n.min(bytes.len() as u64);
+                self.data == n
+            }
+            Body::Close => {
+                self.data = bytes.len() as u64;
+                false
+            }
+            Body::Chunked => {
+                let fresh = bytes.get(self.seen..).unwrap_or_default();
+                self.seen = bytes.len();
+                let data = &mut self.data;
+                match self.scanner.data(fresh, |piece| *data += piece.len() as u64) {
+                    Ok(end) => end,
+                    Err(_) => return Some(Waited::Malformed),
+                }
+            }
+        };
+        let enough = whole || at_least.is_some_and(|n| self.data >= n) || buf.is_some_and(Buf::is_full);
+        enough.then_some(Waited::Enough)
+    }
+}
+
+/// Waits for the body of the request, at most for `time` in all and for the client's timeout between two pieces.
+pub async fn request(stream: &mut Stream<'_>, time: Option<Duration>, at_least: Option<u64>) -> Waited {
+    let mut progress = Progress::of(stream.http.request_body);
+    if stream.http.client_left || stream.http.body_received {
+        return Waited::Enough;
+    }
+    if let Some(done) = progress.look(stream.client.buf.as_ref(), at_least) {
+        return done;
+    }
+    invite(stream).await;
+    stream.txn.times.request = None;
+    let deadline = time.map(|t| rt::now() + t);
+    let done = loop {
+        stream.client.timer.set(next_deadline(deadline, client_limit(stream)));
+        match stream.client.receive().await {
+            Ok(n) if n > 0 => {
+                if let Some(done) = progress.look(stream.client.buf.as_ref(), at_least) {
+                    break done;
+                }
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::TimedOut => break Waited::Late,
+            Err(e) if e.kind() == std::io::ErrorKind::OutOfMemory => break Waited::Enough,
+            _ => {
+                stream.http.client_left = true;
+                break Waited::Enough;
+            }
+        }
+    };
+    if done == Waited::Enough {
+        stream.txn.times.request = Some(rt::now());
+    }
+    done
+}
+
+fn client_limit(stream: &Stream<'_>) -> Option<Duration> {
+    stream.txn.overrides.client.or(stream.frontend().timeouts.client)
+}
+
+/// What comes first: the end of the whole wait, or that of a silence that begins now.
+fn next_deadline(whole: Option<Mono>, silence: Option<Duration>) -> Option<Mono> {
+    let silence = silence.map(|t| rt::now() + t);
+    whole.into_iter().chain(silence).min()
+}
+
+/// Whether the bytes that came with a head can't be the chunks that it announces. A message whose fault is seen before
+/// anything of it was passed on is refused as a whole.
+///
+/// # Errors
+/// The fault, for `show errors`.
+pub fn check_chunks(body: Body, bytes: &[u8], head: usize) -> Result<(), ParseError> {
+    let rest = bytes.get(head..).unwrap_or_default();
+    if body != Body::Chunked || Scanner::default().data(rest, |_| {}).is_ok() {
+        return Ok(());
+    }
+    Err(ParseError { kind: ErrorKind::BadChunkSize, position: head, state: State::ChunkSize })
+}
+
+/// A client that asked leave to send its body gets it, for here it is waited for (RFC 9110 section 10.1.1).
+async fn invite(stream: &mut Stream<'_>) {
+    if stream.txn.req.has(Known::Expect) && !stream.client.has_input() {
+        let _ = stream.client.socket.send_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
+        stream.txn.req.remove_all(Known::Expect);
+    }
+}
+
+/// Waits for the body of the response, at most for `time` in all and for the server's timeout between two pieces.
+pub async fn response(stream: &mut Stream<'_>, time: Option<Duration>, at_least: Option<u64>) -> Waited {
+    let mut progress = Progress::of(stream.http.response_body);
+    let limit = stream.txn.overrides.server.or(stream.backend().timeouts.server);
+    let deadline = time.map(|t| rt::now() + t);
+    stream.server_timer.set(next_deadline(deadline, limit));
+    poll_fn(|cx| {
+        loop {
+            let buf = stream.upstream.as_ref().and_then(|u| u.buf.as_ref());
+            if let Some(done) = progress.look(buf, at_least) {
+                return Poll::Ready(done);
+            }
+            match receive(stream, cx) {
+                Poll::Ready(true) => stream.server_timer.set(next_deadline(deadline, limit)),
+                Poll::Ready(false) => return Poll::Ready(Waited::Enough),
+                Poll::Pending => return stream.server_timer.poll_expired(cx).map(|()| Waited::Late),
+            }
+        }
+    })
+    .await
+}
+
+/// Receives more of the response; `false`: there will be no more.
+fn receive(stream: &mut Stream<'_>, cx: &mut Context<'_>) -> Poll<bool> {
+    if stream.client.session.kill.get().is_some() || stream.client.socket.poll_broken(cx).is_ready() {
+        return Poll::Ready(false);
+    }
+    let Some(up) = stream.upstream.as_mut() else { return Poll::Ready(false) };
+    let buf = up.buf.get_or_insert_default();
+    if buf.spare() == 0 {
+        buf.compact();
+    }
+    if buf.spare() == 0 {
+        return Poll::Ready(false);
+    }
+    match up.socket.poll_recv(cx, buf.spare_mut()) {
+        Poll::Ready(Ok(n)) if n > 0 => {
+            buf.advance(n);
+            Poll::Ready(true)
+        }
+        Poll::Ready(_) => {
+            stream.http.response_ended = true;
+            Poll::Ready(false)
+        }
+        Poll::Pending => Poll::Pending,
+    }
+}
+
+/// `inspect-delay`: waits until the deadline for more bytes of a direction; whether some came.
+pub async fn more(stream: &mut Stream<'_>, side: Side, deadline: Option<Mono>) -> bool {
+    if side == Side::Response {
+        stream.server_timer.set(deadline);
+        return poll_fn(|cx| match receive(stream, cx) {
+            Poll::Pending => stream.server_timer.poll_expired(cx).map(|()| false),
+            came => came,
+        })
+        .await;
+    }
+    if stream.client.buf.as_ref().is_some_and(Buf::is_full) {
+        return false;
+    }
+    stream.client.timer.set(deadline);
+    matches!(stream.client.receive().await, Ok(n) if n > 0)
+}
+
+/// `option http-buffer-request`: waits for the body, or as much of it as fits.
+///
+/// # Errors
+/// The status to answer when it did not come in time, or is none.
+pub async fn buffer_request(stream: &mut Stream<'_>, proxy: &Proxy) -> Result<(), u16> {
+    let waited = request(stream, proxy.timeouts.http_request, None).await;
+    note_request(stream, waited)
+}
+
+/// Notes how the stream ends if its request did not come as it should.
+///
+/// # Errors
+/// The status to answer.
+pub fn note_request(stream: &mut Stream<'_>, waited: Waited) -> Result<(), u16> {
+    match waited {
+        Waited::Enough => Ok(()),
+        Waited::Late => {
+            stream.end(Cause::ClientTimeout, Phase::Request);
+            Err(408)
+        }
+        Waited::Malformed => {
+            stream.end(Cause::Proxy, Phase::Request);
+            Err(400)
+        }
+    }
+}
+
+/// The same for a response.
+///
+/// # Errors
+/// The status to answer.
+pub fn note_response(stream: &mut Stream<'_>, waited: Waited) -> Result<(), u16> {
+    match waited {
+        Waited::Enough => return Ok(()),
+        Waited::Late => stream.end(Cause::ServerTimeout, Phase::Headers),
+        Waited::Malformed => {
+            stream.txn.times.response = None;
+            stream.end(Cause::Proxy, Phase::Headers);
+        }
+    }
+    super::forward::count_response_error(stream);
+    Err(if waited == Waited::Late { 504 } else { 502 })
+}
