@@ -65,6 +65,7 @@ impl Shared {
     /// Prepares a program to run.
     pub fn new(program: Arc<Program>, started: Mono, started_at: rt::Wall) -> Shared {
         inherit(&program, started);
+        crate::process_vars::set(&program);
         let backends = program.proxies.iter().map(|p| Backend::new(p, started)).collect();
         Shared {
             program,
