@@ -196,6 +196,8 @@ pub(crate) struct Draft {
     pub structured: Option<Deferred>,
     pub error_format: Option<Deferred>,
     pub log_tag: Option<Box<str>>,
+    /// `log-steps`, as bits of moments.
+    pub log_steps: Option<u16>,
     pub req_captures: Vec<Capture>,
     pub res_captures: Vec<Capture>,
     pub capture_cookie: Option<CaptureCookie>,
@@ -271,6 +273,7 @@ impl Draft {
             structured: None,
             error_format: None,
             log_tag: None,
+            log_steps: None,
             req_captures: Vec::new(),
             res_captures: Vec::new(),
             capture_cookie: None,

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use program::log::{Format, Sampling, Sink, Target};
+use program::log::{Format, Sampling, Sink};
 use syntax::addr::{self, Accept, Address, Host, Ports, Transport};
-use syntax::{Modifier, Word};
+use syntax::{Modifier, Span, Word};
 
 use crate::draft::Named;
 use crate::statement::{Statement, Step};
@@ -38,6 +38,8 @@ const FORMATS: &[(&str, Format)] = &[
 pub(crate) enum SinkDraft {
     Known(Sink),
     Ring(Named),
+    /// A syslog server over a stream.
+    Stream(model::server::Target),
 }
 
 /// A `log` line with a target.
@@ -51,6 +53,9 @@ pub(crate) struct TargetDraft {
     pub max_level: u8,
     pub min_level: u8,
     pub sample: Option<Arc<Sampling>>,
+    pub profile: Option<Named>,
+    /// Where the line stands.
+    pub span: Span,
 }
 
 /// The `log` lines of a section.
@@ -101,6 +106,8 @@ fn target(s: &mut Statement<'_>) -> Step<TargetDraft> {
         max_level: 7,
         min_level: 0,
         sample: None,
+        profile: None,
+        span: s.line.keyword().span(),
     };
     loop {
         match s.peek() {
@@ -108,9 +115,8 @@ fn target(s: &mut Statement<'_>) -> Step<TargetDraft> {
             "format" => out.format = Some(framing(s)?),
             "sample" => out.sample = Some(Arc::new(sampling(s)?)),
             "profile" => {
-                return Err(
-                    s.fail_at(s.args.here(), "'log-profile' is not supported yet by Harrier (planned)")
-                );
+                s.next();
+                out.profile = s.next().map(|w| Named { name: w.text().into(), span: w.span() });
             }
             _ => break,
         }
@@ -192,8 +198,13 @@ fn sink(s: &Statement<'_>, word: &Word) -> Step<SinkDraft> {
         return Ok(SinkDraft::Ring(Named { name: name.into(), span: word.span() }));
     }
     let address = addr::parse(text, Accept::LOG).map_err(|why| s.fail(format!("log : {why}")))?;
+    if address.transport == Transport::Stream {
+        let target = crate::ring::target(&address);
+        let target = target.ok_or_else(|| s.fail(format!("log : could not resolve address '{word}'")))?;
+        return Ok(SinkDraft::Stream(target));
+    }
     if address.transport != Transport::Datagram {
-        return Err(later("log targets over streams"));
+        return Err(later("this kind of log target"));
     }
     Ok(SinkDraft::Known(match address.host {
         Host::Ip(_) | Host::Name(..) => Sink::Udp(socket(s, word, &address)?),
@@ -214,38 +225,4 @@ fn socket(s: &Statement<'_>, word: &Word, address: &Address) -> Step<SocketAddr>
     let ip = ip.ok_or_else(|| s.fail(format!("log : could not resolve address '{word}'")))?;
     let ip = if ip.is_unspecified() { IpAddr::from([127, 0, 0, 1]) } else { ip };
     Ok(SocketAddr::new(ip, port))
-}
-
-/// The finished targets of a proxy or of `global`; `log global` is replaced by what `global` has.
-pub(crate) fn finish(
-    log: &LogDraft,
-    global: &[Target],
-    hostname: bool,
-    mut ring: impl FnMut(&Named) -> Option<u32>,
-) -> Vec<Target> {
-    let mut out = Vec::new();
-    for line in &log.lines {
-        let Some(t) = line else {
-            out.extend_from_slice(global);
-            continue;
-        };
-        let sink = match &t.sink {
-            SinkDraft::Known(sink) => sink.clone(),
-            SinkDraft::Ring(name) => match ring(name) {
-                Some(index) => Sink::Ring(index),
-                None => continue,
-            },
-        };
-        let fallback = if hostname { Format::Rfc3164 } else { Format::Local };
-        out.push(Target {
-            sink,
-            format: t.format.unwrap_or(fallback),
-            len: t.len,
-            facility: t.facility,
-            max_level: t.max_level,
-            min_level: t.min_level,
-            sample: t.sample.clone(),
-        });
-    }
-    out
 }

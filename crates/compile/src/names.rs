@@ -39,6 +39,8 @@ pub(crate) struct Memory {
     pub http_errors: HashMap<Box<str>, BTreeMap<u16, Arc<[u8]>>>,
     pub users: HashMap<Box<str>, Arc<Userlist>>,
     pub environment: Environment,
+    /// Names of log profiles in order.
+    pub log_profiles: Vec<Box<str>>,
 }
 
 /// The most bytes of a file named in a rule.
@@ -204,6 +206,13 @@ impl Names for Resolver<'_> {
         let at = self.declared.iter().position(|d| d.is_back && *d.name == *name);
         at.and_then(|i| u32::try_from(i).ok())
             .ok_or_else(|| Fault::new(format!("unable to find required use_backend: '{name}'")))
+    }
+
+    fn log_profile(&self, name: &str) -> Result<u32, Fault> {
+        let found = self.memory.log_profiles.iter().position(|p| **p == *name);
+        found
+            .and_then(|i| u32::try_from(i).ok())
+            .ok_or_else(|| Fault::new(format!("do-log action: profile '{name}' is invalid")))
     }
 
     fn error_file(&mut self, section: Option<&str>, status: u16) -> Result<Arc<[u8]>, Fault> {

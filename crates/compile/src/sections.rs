@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use lang::fetch::Userlist;
-use program::log::{Format, Ring};
+use program::log::Ring;
 use syntax::{Diagnostic, Diagnostics, Section, Sources, Tree, Word};
 
 use crate::draft::{Draft, Kind};
 use crate::global::{self, GlobalDraft};
+use crate::profile::{self, ProfileDraft};
 use crate::proxy;
+use crate::ring;
 use crate::statement::{LineRef, Statement, Step, Surroundings, tight};
 use crate::users;
 
@@ -20,6 +22,7 @@ pub(crate) struct Drafts {
     pub http_errors: HashMap<Box<str>, BTreeMap<u16, Arc<[u8]>>>,
     pub users: HashMap<Box<str>, Arc<Userlist>>,
     pub rings: Vec<Ring>,
+    pub profiles: Vec<ProfileDraft>,
 }
 
 /// Reads all sections.
@@ -31,6 +34,7 @@ pub(crate) fn read(tree: &Tree, sources: &Sources, notes: &mut Diagnostics) -> D
         http_errors: HashMap::new(),
         users: HashMap::new(),
         rings: Vec::new(),
+        profiles: Vec::new(),
     };
     let mut defaults: HashMap<usize, Draft> = HashMap::new();
     let mut heirs: HashMap<usize, (bool, bool)> = HashMap::new();
@@ -61,7 +65,19 @@ pub(crate) fn read(tree: &Tree, sources: &Sources, notes: &mut Diagnostics) -> D
                 out.users.insert(section.name().into(), Arc::new(list));
             }
             "http-errors" => http_errors(section, number, &around, notes, &mut out.http_errors),
-            "ring" => ring(section, number, &around, notes, &mut out.rings),
+            "ring" => {
+                if let Some(mut ring) = ring::header(section, &out.rings, notes) {
+                    lines(section, number, &around, notes, |s| ring::line(s, &mut ring));
+                    ring::finish(&mut ring, section, notes);
+                    out.rings.push(ring);
+                }
+            }
+            "log-profile" => {
+                if let Some(mut profile) = profile::header(section, &out.profiles, sources, notes) {
+                    lines(section, number, &around, notes, |s| profile::line(s, &mut profile));
+                    out.profiles.push(profile);
+                }
+            }
             "mailers" | "traces" => {
                 notes.warning(
                     section.header.span(),
@@ -180,46 +196,4 @@ fn http_errors(
         let text = format!("http-errors section '{}' already exists (declared before).", section.name());
         notes.alert(section.span(), text);
     }
-}
-
-fn ring(
-    section: &Section,
-    number: u32,
-    around: &Surroundings<'_>,
-    notes: &mut Diagnostics,
-    rings: &mut Vec<Ring>,
-) {
-    if section.name().is_empty() {
-        return notes.alert(section.header.span(), "missing ring name");
-    }
-    let mut ring = Ring {
-        name: section.name().into(),
-        description: "".into(),
-        format: Format::Local,
-        maxlen: 1024,
-        size: 16384,
-    };
-    lines(section, number, around, notes, |s| ring_line(s, &mut ring));
-    rings.push(ring);
-}
-
-fn ring_line(s: &mut Statement<'_>, ring: &mut Ring) -> Step {
-    match s.keyword() {
-        "description" => {
-            ring.description = s.args.eat_rest().iter().map(Word::text).collect::<Vec<_>>().join(" ").into()
-        }
-        "format" => {
-            let word = s.word("format: missing name")?;
-            ring.format =
-                crate::log::format(word.text()).ok_or_else(|| s.fail(format!("unknown format '{word}'.")))?;
-        }
-        "maxlen" => ring.maxlen = s.count("maxlen expects a positive integer")?.max(1) as usize,
-        "size" => ring.size = usize::try_from(s.size("size")?).unwrap_or(usize::MAX).clamp(1, 1 << 30),
-        "timeout" => drop(s.args.eat_rest()),
-        other @ ("server" | "backing-file") => {
-            return Err(s.fail(format!("'{other}' of a ring is not supported yet by Harrier (planned)")));
-        }
-        other => return Err(s.fail(format!("unknown keyword '{other}' in 'ring' section"))),
-    }
-    Ok(())
 }

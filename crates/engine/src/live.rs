@@ -173,6 +173,10 @@ impl lang::Live for View<'_> {
         Some((program.files.get(usize::from(file))?, line))
     }
 
+    fn log(&self, env: &lang::Env<'_>, origin: model::Origin, profile: Option<u32>) {
+        crate::log::now(self.worker, self.frontend, env, origin, profile);
+    }
+
     fn node(&self) -> (&str, u32) {
         (&self.worker.shared.program.global.node, std::process::id())
     }

@@ -22,6 +22,10 @@ pub struct Shared {
     pub services: Vec<(Arc<str>, Arc<dyn crate::service::Service>)>,
     /// Changes of servers are also told on standard error: the process runs in the foreground.
     pub console: bool,
+    /// Log sinks that were opened before the process went into its chroot.
+    pub outlets: crate::log::Outlets,
+    /// Rings of log lines, by index of the program.
+    pub rings: Vec<Arc<crate::log::Ring>>,
     /// When the process started.
     pub started: Mono,
     /// The same, as a date.
@@ -68,6 +72,8 @@ impl Shared {
         crate::process_vars::set(&program);
         let backends = program.proxies.iter().map(|p| Backend::new(p, started)).collect();
         Shared {
+            rings: crate::log::rings(&program),
+            outlets: Default::default(),
             program,
             backends,
             changes: Default::default(),

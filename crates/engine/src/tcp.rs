@@ -34,6 +34,7 @@ async fn steps(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let front = program.proxy(stream.client.conn().frontend);
+    crate::log::accepted(stream);
     if !rules(stream, &front.rules.tcp_content, Side::Request, front.timeouts.inspect_request).await {
         return;
     }
@@ -53,6 +54,7 @@ async fn steps(stream: &mut Stream<'_>) {
         return stream.end(cause, phase);
     }
     crate::log::write_early(stream);
+    crate::log::step(stream, model::Origin::Connect);
     pump(stream, front, back).await;
 }
 

@@ -45,7 +45,7 @@ pub struct Worker {
 impl Worker {
     /// The worker of this thread.
     pub fn new(index: usize, shared: Arc<Shared>) -> Rc<Worker> {
-        let sinks = Sinks::new(&shared.program, index);
+        let sinks = Sinks::new(&shared);
         let pools = Pools::new(&shared.program);
         let stderr = std::io::stderr();
         let console = shared.console.then(|| rt::FdWriter::new(stderr.as_fd()).ok()).flatten();

@@ -1,9 +1,11 @@
-//! From a program to a running process, in the order that works: sockets, limits, pid file, chroot, rights, threads.
+//! From a program to a running process, in the order that works: sockets, limits, pid file, log
+//! sinks, chroot, rights, threads.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use engine::log::Outlets;
 use engine::run::{self, Opened};
 use engine::{Shared, listener};
 use program::address::Listen;
@@ -32,7 +34,6 @@ pub fn run(loaded: Loaded, args: &Args) -> ExitCode {
     let background = (args.daemon || program.global.daemon) && !args.foreground;
     shared.console = !args.quiet && !background;
     shared.services = loaded.services;
-    let shared = Arc::new(shared);
     let (opened, failed) = run::open_all(&shared, open);
     for (p, b, e) in &failed {
         complain(&program, *p, *b, e);
@@ -47,10 +48,11 @@ pub fn run(loaded: Loaded, args: &Args) -> ExitCode {
     for pid in &args.terminate {
         let _ = sys::kill(*pid, sys::Signal::Term.number());
     }
-    if let Err(code) = settle(&program, args) {
-        return code;
+    match settle(&program, args) {
+        Ok(outlets) => shared.outlets = outlets,
+        Err(code) => return code,
     }
-    serve(shared, opened, cli)
+    serve(Arc::new(shared), opened, cli)
 }
 
 /// Opens one listening socket, inherited ones included.
@@ -129,8 +131,8 @@ fn set_limits(program: &Program) -> Result<(), String> {
     Err(format!("Cannot raise FD limit to {wanted}, limit is {}.", hard.unwrap_or(0)))
 }
 
-/// Background, pid file, chroot, rights.
-fn settle(program: &Program, args: &Args) -> Result<(), ExitCode> {
+/// Background, pid file, log sinks, chroot, rights. The sinks, opened while the whole tree is in sight, are returned.
+fn settle(program: &Program, args: &Args) -> Result<Outlets, ExitCode> {
     let global = &program.global;
     let fail = |text: String| {
         eprintln!("[ALERT]    ({}) : {text}", std::process::id());
@@ -162,6 +164,7 @@ fn settle(program: &Program, args: &Args) -> Result<(), ExitCode> {
         use std::io::Write;
         let _ = writeln!(f, "{}", std::process::id());
     }
+    let outlets = Outlets::open(program);
     if let Some(folder) = &global.chroot {
         sys::chroot(folder)
             .map_err(|e| fail(format!("Cannot chroot({}): {}", folder.display(), reason(&e))))?;
@@ -176,7 +179,7 @@ fn settle(program: &Program, args: &Args) -> Result<(), ExitCode> {
     if global.set_dumpable {
         let _ = sys::set_dumpable();
     }
-    Ok(())
+    Ok(outlets)
 }
 
 /// Starts the workers and waits for their end.

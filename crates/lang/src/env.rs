@@ -77,6 +77,8 @@ pub trait Live {
     fn rule_place(&self, rule: u32) -> Option<(&str, u32)>;
     /// Host name of the machine or node (`node`), and process id.
     fn node(&self) -> (&str, u32);
+    /// Writes a log line now (`do-log`), through a log profile of the configuration if one is named by its number.
+    fn log(&self, _env: &Env<'_>, _origin: model::Origin, _profile: Option<u32>) {}
 }
 
 /// Everything an expression sees.

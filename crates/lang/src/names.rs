@@ -99,6 +99,14 @@ pub trait Names {
         false
     }
 
+    /// The number of a log profile (`do-log profile NAME`).
+    ///
+    /// # Errors
+    /// No such profile.
+    fn log_profile(&self, name: &str) -> Result<u32, Fault> {
+        Err(Fault::new(format!("profile '{name}' is invalid")))
+    }
+
     /// The log-format text of an `environment`-like alias (`HAPROXY_HTTP_LOG_FMT` and its kin).
     fn environment(&self, name: &str) -> Option<Vec<u8>>;
 

@@ -15,6 +15,7 @@
 pub mod check;
 pub mod conn;
 pub mod counter;
+pub mod origin;
 pub mod peer;
 pub mod proxy;
 pub mod server;
@@ -25,6 +26,7 @@ pub mod world;
 
 pub use conn::Conn;
 pub use counter::{Counter, Sharded};
+pub use origin::Origin;
 pub use peer::Peer;
 pub use proxy::Proxy;
 pub use server::Server;

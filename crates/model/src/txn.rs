@@ -9,6 +9,7 @@ use std::time::Duration;
 use base::time::{Mono, Wall};
 use wire::head::Head;
 
+use crate::origin::Origin;
 use crate::peer::Peer;
 use crate::term::Term;
 use crate::vars::Vars;
@@ -137,6 +138,8 @@ pub struct Txn {
     pub silent: bool,
     /// Its line has been written (`option logasap`).
     pub logged: bool,
+    /// Which moment the line at hand is made at (`%OG`).
+    pub origin: Cell<Origin>,
     /// No data was ever received (`option dontlognull`).
     pub null: bool,
     /// The first request of its connection.
@@ -240,6 +243,7 @@ impl Default for Txn {
             backend: None,
             server: None,
             silent: false,
+            origin: Cell::default(),
             logged: false,
             null: false,
             first_request: false,

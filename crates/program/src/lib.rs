@@ -42,8 +42,12 @@ pub struct Program {
     pub rule_places: Vec<(u16, u32)>,
     /// Names of the files it was read from.
     pub files: Vec<Box<str>>,
-    /// Named rings.
+    /// Where log lines go; targets name them by index.
+    pub sinks: Vec<log::Sink>,
+    /// Rings, named ones first.
     pub rings: Vec<log::Ring>,
+    /// Log profiles.
+    pub log_profiles: Vec<log::Profile>,
     /// Slots of variables by name.
     pub vars: vars::VarNames,
     /// Maps and ACL files, for the runtime API.

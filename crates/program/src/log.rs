@@ -2,8 +2,11 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lang::LogFormat;
+use model::Origin;
+use model::origin::COUNT;
 
 /// Syslog framing of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,14 +42,14 @@ pub enum Sink {
     /// An open descriptor: 1 and 2 for `stdout` and `stderr`.
     Fd(i32),
     /// A ring, by index of the program.
-    Ring(u32),
+    Ring(usize),
 }
 
 /// One `log` line.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Where.
-    pub sink: Sink,
+    /// Where: an index of the program's sinks.
+    pub sink: usize,
     /// `format`.
     pub format: Format,
     /// `len`: longest line.
@@ -59,6 +62,8 @@ pub struct Target {
     pub min_level: u8,
     /// `sample ranges:size`: which of so many lines go here; empty: all.
     pub sample: Option<Arc<Sampling>>,
+    /// `profile`, by index of the program.
+    pub profile: Option<u32>,
 }
 
 /// `sample`: a share of the lines.
@@ -85,6 +90,53 @@ pub struct Ring {
     pub maxlen: usize,
     /// `size`.
     pub size: usize,
+    /// `server`: where its lines are sent on to.
+    pub servers: Vec<RingServer>,
+    /// `timeout connect`.
+    pub connect_timeout: Option<Duration>,
+    /// `timeout server`.
+    pub server_timeout: Option<Duration>,
+}
+
+/// A syslog server over a stream that gets the lines of a ring.
+#[derive(Clone, Debug)]
+pub struct RingServer {
+    /// Name.
+    pub name: Box<str>,
+    /// Where it is.
+    pub target: model::server::Target,
+    /// `log-proto octet-count`: the length stands before each line; otherwise a line feed behind it (RFC 6587).
+    pub octet_count: bool,
+}
+
+/// `log-profile`: how the lines of a target are made, by the moment.
+pub struct Profile {
+    /// Name.
+    pub name: Box<str>,
+    /// `log-tag`.
+    pub tag: Option<Box<str>>,
+    /// `on <step>`, by [`Origin::index`].
+    pub steps: [Option<Step>; COUNT],
+    /// `on any`: all moments that have no step of their own.
+    pub any: Option<Step>,
+}
+
+impl Profile {
+    /// What is said of a moment.
+    pub fn step(&self, origin: Origin) -> Option<&Step> {
+        self.steps[origin.index()].as_ref().or(self.any.as_ref())
+    }
+}
+
+/// What a profile says of one moment.
+#[derive(Default)]
+pub struct Step {
+    /// `drop`: no line.
+    pub drop: bool,
+    /// `format`, in place of the proxy's.
+    pub format: Option<LogFormat>,
+    /// `sd`, in place of the proxy's.
+    pub structured: Option<LogFormat>,
 }
 
 /// Which default format a proxy logs with, for its warnings and its statistics.
@@ -116,6 +168,8 @@ pub struct Logging {
     pub error_format: Option<Arc<LogFormat>>,
     /// Which default it came from.
     pub style: Style,
+    /// `log-steps`: moments at which lines are made, as [`Origin::bit`]s; `None`: once, when all is known.
+    pub steps: Option<u16>,
     /// `log-tag`, if not the global one.
     pub tag: Option<Box<str>>,
 }

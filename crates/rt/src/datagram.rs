@@ -53,6 +53,19 @@ impl Datagram {
         Ok(socket)
     }
 
+    /// Takes over a datagram socket, which must be non-blocking.
+    pub fn from_fd(fd: OwnedFd) -> Datagram {
+        Datagram::of(fd.into())
+    }
+
+    /// Gives up the socket, for another worker or to keep it across a chroot.
+    ///
+    /// # Errors
+    /// In a simulated world, `Unsupported`.
+    pub fn into_fd(self) -> io::Result<OwnedFd> {
+        self.handle.os()?.try_clone_to_owned()
+    }
+
     fn of(handle: Handle) -> Datagram {
         Datagram { handle, source: Cell::new(None), here: PhantomData }
     }

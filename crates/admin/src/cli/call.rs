@@ -51,6 +51,17 @@ pub enum Reply {
     Done,
     /// Text as it is, each line ended.
     Dump(String),
+    /// The lines of a ring from a position on.
+    Events {
+        /// Which ring, by index of the program.
+        ring: usize,
+        /// Where to begin.
+        position: u64,
+        /// Go on with new lines until the client says anything.
+        wait: bool,
+        /// A NUL byte ends each line instead of a line feed.
+        nul: bool,
+    },
     /// A message with a severity.
     Message(u8, Cow<'static, str>),
 }

@@ -7,6 +7,7 @@
 
 pub mod call;
 pub mod date;
+mod follow;
 pub mod line;
 pub(crate) mod speak;
 pub mod table;

@@ -11,6 +11,7 @@ use rt::{Socket, Timer};
 use super::call::{Call, Client, Outcome, Refusal, Reply, severity};
 use super::line::{self, Line, MAX_WORDS};
 use super::table::{self, Run};
+use super::follow;
 
 /// The longest line, and the longest payload (`tune.cli.max-payload-size`).
 const MAX_PAYLOAD: usize = 128 * 1024;
@@ -114,6 +115,12 @@ pub async fn answer_line(
         if client.quit {
             return;
         }
+        if let Ok(Reply::Events { ring, position, wait, nul }) = outcome {
+            let Some(ring) = worker.shared.rings.get(ring) else { continue };
+            follow::events(ring, position, nul, socket.filter(|_| wait), out).await;
+            out.push('\n');
+            continue;
+        }
         write(client, outcome, out);
     }
 }
@@ -154,7 +161,7 @@ async fn command(
 /// Appends an answer with its mark of severity and the empty line that ends it.
 fn write(client: &Client, outcome: Outcome, out: &mut String) {
     let (level, text) = match outcome {
-        Ok(Reply::Done) => return out.push('\n'),
+        Ok(Reply::Done | Reply::Events { .. }) => return out.push('\n'),
         Ok(Reply::Dump(text)) => {
             out.push_str(&text);
             return out.push('\n');

@@ -171,6 +171,7 @@ pub const COMMANDS: &[Command] = &[
         Operator,
         c::errors::show,
     ),
+    now(&["show", "events"], "[<sink>] [-w] [-n] [-0]", "lines kept in a ring", Operator, c::events::show),
     now(&["show", "fd"], "[num]", "open file descriptors", Operator, c::debug::fd),
     later(
         &["show", "info"],

@@ -4,6 +4,7 @@ pub mod basic;
 pub mod counters;
 pub mod debug;
 pub mod errors;
+pub mod events;
 pub mod frontend;
 pub mod limits;
 pub mod process;

@@ -5,6 +5,7 @@ mod formats;
 mod global;
 mod health;
 mod identity;
+mod logs;
 mod proxy;
 mod replies;
 mod rules;
@@ -17,13 +18,13 @@ use lang::{Fault, Registry};
 use model::World;
 use program::address::Listen;
 use program::listener::UnixRights;
-use program::log::Target;
+use program::log::{Ring, Sink, Target};
 use program::{Bind, Program};
 use syntax::{Diagnostic, Diagnostics, Environment, Level, Line, Sources, Span, Style, Tree, Word};
 
 use crate::Options;
 use crate::bind::BindDraft;
-use crate::draft::{Deferred, Named};
+use crate::draft::Deferred;
 use crate::names::{Declared, Memory, Resolver};
 use crate::sections::Drafts;
 use crate::statement::LineRef;
@@ -64,7 +65,8 @@ pub(crate) struct Assembly<'g> {
     pub global_log: Vec<Target>,
     /// `node`.
     pub node: Option<Box<str>>,
-    pub rings: HashMap<Box<str>, u32>,
+    pub rings: Vec<Ring>,
+    pub sinks: Vec<Sink>,
     pub log_hostname: bool,
     pub sockets: Sockets,
 }
@@ -102,10 +104,12 @@ impl Sockets {
 
 /// Puts the program together.
 pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostics) -> Option<Program> {
-    let Drafts { global, mut proxies, http_errors, users, rings } = drafts;
+    let Drafts { global, mut proxies, http_errors, users, rings, profiles } = drafts;
     identity::check(&proxies, &ground, notes);
     identity::number(&mut proxies);
-    let memory = Memory { http_errors, users, environment: ground.environment.clone(), ..Memory::default() };
+    let log_profiles = profiles.iter().map(|p| p.name.clone()).collect();
+    let environment = ground.environment.clone();
+    let memory = Memory { http_errors, users, environment, log_profiles, ..Memory::default() };
     let mut assembly = Assembly {
         ground,
         memory,
@@ -113,7 +117,8 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
         rule_places: Vec::new(),
         global_log: Vec::new(),
         node: global.node.clone(),
-        rings: (0u32..).zip(&rings).map(|(i, r)| (r.name.clone(), i)).collect(),
+        rings,
+        sinks: Vec::new(),
         log_hostname: global.log_hostname.is_some(),
         sockets: Sockets {
             prefix: global.unix_prefix.clone(),
@@ -121,8 +126,9 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
             shards: global.default_shards,
         },
     };
-    assembly.global_log = assembly.log_targets(&global.log, notes);
+    assembly.global_log = assembly.log_targets(&global.log, "", notes);
     assembly.declared = identity::declare(&mut proxies, &assembly.ground, notes);
+    let log_profiles = assembly.log_profiles(&profiles, notes);
     let threads = assembly.ground.world.workers as u32;
     let mut finished = Vec::new();
     for (index, draft) in proxies.iter().enumerate() {
@@ -138,30 +144,15 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
         world: assembly.ground.world.clone(),
         rule_places: assembly.rule_places,
         files,
-        rings,
+        sinks: assembly.sinks,
+        rings: assembly.rings,
+        log_profiles,
         vars: assembly.memory.vars,
         patterns: assembly.memory.patterns,
     })
 }
 
 impl Assembly<'_> {
-    /// Finished log targets of a section.
-    fn log_targets(&self, log: &crate::log::LogDraft, notes: &mut Diagnostics) -> Vec<Target> {
-        let mut missing: Vec<Named> = Vec::new();
-        let out = crate::log::finish(log, &self.global_log, self.log_hostname, |name| {
-            let found = self.rings.get(&name.name).copied();
-            if found.is_none() {
-                missing.push(name.clone());
-            }
-            found
-        });
-        for name in missing {
-            let text = format!("log : unknown ring '{}' in '{}'", name.name, self.ground.place(name.span));
-            notes.push(Diagnostic::alert(name.span, text).styled(Style::Bare));
-        }
-        out
-    }
-
     /// Names as `global` sees them.
     fn names_of_global(&mut self) -> Resolver<'_> {
         Resolver {

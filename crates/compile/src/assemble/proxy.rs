@@ -176,7 +176,7 @@ impl Assembly<'_> {
     }
 
     fn logging(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Logging {
-        let targets = self.log_targets(&p.log, notes);
+        let targets = self.log_targets(&p.log, &p.name, notes);
         let (style, mut format) = match &p.format {
             FormatDraft::None => (LogStyle::Default, None),
             FormatDraft::Custom(deferred) => (LogStyle::Custom, self.log_format(index, deferred, p, notes)),
@@ -218,6 +218,7 @@ impl Assembly<'_> {
             structured: p.structured.as_ref().and_then(|d| self.log_format(index, d, p, notes)),
             error_format: p.error_format.as_ref().and_then(|d| self.log_format(index, d, p, notes)),
             style,
+            steps: p.log_steps,
             tag: p.log_tag.clone(),
         }
     }

@@ -1,5 +1,7 @@
 //! What a proxy logs, and how (manual, section 4.2 and chapter 8).
 
+use model::Origin;
+
 use super::entry;
 use crate::draft::{Deferred, Draft, FormatDraft};
 use crate::keyword::{Keyword, Places};
@@ -46,19 +48,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "Program name in log lines.",
         "log-tag edge",
     ),
-    entry(
-        "log-steps",
-        Places::FRONT,
-        |s, _| {
-            let keyword = s.line.keyword();
-            match s.next().map_or("", |w| w.text()) {
-                "close" => Ok(()),
-                _ => Err(s.fail_at(keyword.span(), "'log-steps' is not supported yet by Harrier (planned)")),
-            }
-        },
-        "When lines are logged: only 'close' is built.",
-        "log-steps close",
-    ),
+    entry("log-steps", Places::ALL, steps, "The moments at which lines are logged.", "log-steps accept,close"),
     entry(
         "unique-id-format",
         Places::ALL,
@@ -89,4 +79,28 @@ fn format(s: &mut Statement<'_>) -> Step<Deferred> {
         return Err(s.fail(format!("{name} expects only one argument, don't forget to escape spaces!")));
     }
     Ok(Deferred { at: s.at, word })
+}
+
+/// `log-steps all` or a list of moments.
+fn steps(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    let text = s.next().map_or("", |w| w.text());
+    if p.kind == crate::draft::Kind::Backend {
+        let name = p.name.clone();
+        s.warn(format!("log-steps will be ignored because backend '{name}' has no frontend capability"));
+        return Ok(());
+    }
+    let mut set = 0;
+    for name in text.split(',').filter(|_| text != "all") {
+        match Origin::from_step(name).filter(|o| *o != Origin::Error) {
+            Some(origin) => set |= origin.bit(),
+            None if text.is_empty() => {}
+            None => {
+                return Err(s.fail(format!(
+                    "invalid log step name ({name}). Expected values are: accept, request, connect, response, close, quic-init, http-req, http-res, http-after-res, tcp-req-conn, tcp-req-sess, tcp-req-cont, tcp-res-cont"
+                )));
+            }
+        }
+    }
+    p.log_steps = Some(if text == "all" { u16::MAX } else { set });
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! One request and its response, from top to bottom.
 
+use model::Origin;
 use model::term::{Cause, Phase};
 use wire::method::Method;
 
@@ -30,6 +31,7 @@ async fn steps(stream: &mut Stream<'_>) -> Next {
         request::Read::Request => {
             crate::log::ensure_unique_id(stream);
             captures::request(stream);
+            crate::log::accepted(stream);
         }
         request::Read::Nothing => return Next::Close,
         request::Read::Bad(status) => return answer::refuse(stream, status).await,
@@ -81,6 +83,7 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     if let Err(failed) = connect::reach(stream, wish).await {
         return Attempt::Over(unreachable(stream, &failed).await);
     }
+    crate::log::step(stream, Origin::Connect);
     if headers::send_request(stream).is_err() {
         stream.end(Cause::Internal, Phase::Headers);
         return Attempt::Over(answer::refuse(stream, 500).await);
@@ -106,6 +109,7 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     match response::process(stream).await {
         Step::Go => {
             crate::log::write_early(stream);
+            crate::log::step(stream, Origin::Response);
             Attempt::Over(forward::body(stream).await)
         }
         Step::Done(next) => Attempt::Over(next),

@@ -39,6 +39,9 @@ async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step
     if let Step::Done(next) = run(stream, &proxy.rules.tcp_content, Side::Request, inspect).await {
         return Step::Done(next);
     }
+    if stream.txn.backend.is_none() {
+        crate::log::step(stream, model::Origin::Request);
+    }
     if (proxy.options.http_buffer_request || looks_at_body(proxy))
         && let Err(status) = wait::buffer_request(stream, proxy).await
     {

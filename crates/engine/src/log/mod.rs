@@ -1,18 +1,29 @@
 //! Log lines: when one is written, what it says, and the sinks that never make traffic wait.
 
+pub mod forward;
 mod frame;
+mod outlets;
+mod ring;
 mod sinks;
 
+use std::sync::atomic::Ordering::Relaxed;
+
+use lang::Env;
 use lang::env::Side;
 use lang::logfmt::Use;
+use model::Origin;
 use model::term::Cause;
+use program::log::Style;
 use program::Proxy;
+use program::proxy::Mode;
 
 use crate::Worker;
 use crate::session::Client;
 use crate::stream::Stream;
 
-pub use sinks::Sinks;
+pub use outlets::{Outlets, rings};
+pub use ring::{Bell, Ring};
+pub use sinks::{Body, Event, Sinks};
 
 /// Syslog level of a backend without servers.
 pub const EMERGENCY: u8 = 0;
@@ -51,40 +62,89 @@ fn is_error(stream: &Stream<'_>) -> bool {
         || txn.status >= 500
 }
 
-/// Writes the line of a stream.
-pub fn write(stream: &mut Stream<'_>) {
-    if stream.txn.logged {
+/// A stream begins: what proxies without any log format say, and `log-steps accept`.
+pub fn accepted(stream: &mut Stream<'_>) {
+    let proxy = stream.frontend();
+    if proxy.log.targets.is_empty() || stream.txn.silent {
         return;
     }
-    ensure_unique_id(stream);
-    let worker = stream.worker.clone();
-    let proxy = worker.shared.program.proxy(stream.client.conn().frontend);
-    let Some(format) = &proxy.log.format else { return };
-    let separate = proxy.options.log_separate_errors && is_error(stream);
-    let level = stream.txn.decisions.log_level.unwrap_or(if separate { ERROR } else { INFO });
-    proxy.state.front.log_count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    worker.with_scratch(|line| {
-        stream.evaluate(Side::Request, |env| format.append(env, Use::Log, line));
-        let mut structured = Vec::new();
-        if let Some(sd) = &proxy.log.structured {
-            stream.evaluate(Side::Request, |env| sd.append(env, Use::Log, &mut structured));
-        }
-        worker.sinks.send(&worker, proxy, level, line, &structured);
-    });
+    if proxy.log.style == Style::Default {
+        let mode = if proxy.mode == Mode::Http { "HTTP" } else { "TCP" };
+        let text = format!("Connect from {} to {} ({}/{mode})", stream.src(), stream.dst(), proxy.name);
+        let event = Event { origin: Origin::Accept, level: INFO, profile: None };
+        stream.worker.sinks.send(&stream.worker, proxy, event, Body::Text(text.as_bytes()));
+        return;
+    }
+    step(stream, Origin::Accept);
+}
+
+/// A moment has come: a line is written if `log-steps` names it.
+pub fn step(stream: &mut Stream<'_>, origin: Origin) {
+    let proxy = stream.frontend();
+    let named = proxy.log.steps.is_some_and(|s| s & origin.bit() != 0);
+    if named && !proxy.options.logasap && wanted(stream) {
+        line(stream, origin);
+    }
+}
+
+/// Writes the line of a stream that has come to its end.
+pub fn write(stream: &mut Stream<'_>) {
+    let proxy = stream.frontend();
+    let left_out = !proxy.options.logasap && proxy.log.steps.is_some_and(|s| s & Origin::Close.bit() == 0);
+    if stream.txn.logged || left_out {
+        return;
+    }
+    // In HTTP mode a stream that never saw a request ended before it began.
+    let failed = proxy.mode == Mode::Http && !stream.txn.has_req;
+    line(stream, if failed { Origin::Error } else { Origin::Close });
 }
 
 /// Writes the line of a stream early, for `option logasap`.
 pub fn write_early(stream: &mut Stream<'_>) {
     if stream.frontend().options.logasap && wanted(stream) {
-        write(stream);
+        let http = stream.frontend().mode == Mode::Http;
+        line(stream, if http { Origin::Response } else { Origin::Connect });
         stream.txn.logged = true;
+    }
+}
+
+/// A line about a stream as it stands.
+fn line(stream: &mut Stream<'_>, origin: Origin) {
+    ensure_unique_id(stream);
+    let worker = stream.worker.clone();
+    let proxy = worker.shared.program.proxy(stream.client.conn().frontend);
+    let separate = proxy.options.log_separate_errors && is_error(stream);
+    let level = stream.txn.decisions.log_level.unwrap_or(if separate { ERROR } else { INFO });
+    proxy.state.front.log_count.fetch_add(1, Relaxed);
+    let event = Event { origin, level, profile: None };
+    stream.evaluate(Side::Request, |env| made(&worker, proxy, event, env));
+}
+
+/// A line that formats make.
+fn made(worker: &Worker, proxy: &Proxy, event: Event, env: &Env<'_>) {
+    let log = &proxy.log;
+    let format = match event.origin {
+        Origin::Error => log.error_format.as_deref().or(log.format.as_deref()),
+        _ => log.format.as_deref(),
+    };
+    env.txn.origin.set(event.origin);
+    worker.sinks.send(worker, proxy, event, Body::Made { format, structured: log.structured.as_deref(), env });
+}
+
+/// `do-log`: a line now, whatever else is logged of the transaction.
+pub fn now(worker: &Worker, frontend: u32, env: &Env<'_>, origin: Origin, profile: Option<u32>) {
+    let level = env.txn.decisions.log_level.unwrap_or(INFO);
+    if level != SILENT {
+        let proxy = worker.shared.program.proxy(frontend);
+        made(worker, proxy, Event { origin, level, profile }, env);
     }
 }
 
 /// A line about a proxy as a whole, or the process.
 pub fn proxy_line(worker: &Worker, proxy: u32, level: u8, text: &str) {
     let proxy = worker.shared.program.proxy(proxy);
-    worker.sinks.send(worker, proxy, level, text.as_bytes(), b"");
+    let event = Event { origin: Origin::Unspecified, level, profile: None };
+    worker.sinks.send(worker, proxy, event, Body::Text(text.as_bytes()));
 }
 
 /// A line on standard error, where there is one to read it; what it does not take at once is lost.
@@ -102,13 +162,14 @@ pub fn connection_error(client: &Client, text: &str) {
     if proxy.log.targets.is_empty() || (proxy.options.dontlognull && !client.has_input()) {
         return;
     }
-    let mut line = Vec::new();
-    match &proxy.log.error_format {
-        Some(format) => evaluate(client, |env| format.append(env, Use::Log, &mut line)),
-        None => default_error_line(client, proxy, text, &mut line),
-    }
     let level = if proxy.options.log_separate_errors { ERROR } else { INFO };
-    worker.sinks.send(worker, proxy, level, &line, b"");
+    let event = Event { origin: Origin::Error, level, profile: None };
+    if proxy.log.error_format.is_some() {
+        return evaluate(client, |env| made(worker, proxy, event, env));
+    }
+    let mut line = Vec::new();
+    default_error_line(client, proxy, text, &mut line);
+    worker.sinks.send(worker, proxy, event, Body::Text(&line));
 }
 
 /// Without `error-log-format`: who, when, where, and what went wrong.

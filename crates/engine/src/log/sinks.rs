@@ -1,86 +1,130 @@
 //! Where lines go. A sink takes a line at once or the line is dropped and counted: nothing ever waits for a log server.
+//!
+//! Which sink a target means is a number fixed when the configuration was read. The text of a line is made once for all
+//! targets that take it as the proxy says; only a log profile that says otherwise costs another evaluation.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use program::log::{Sampling, Sink, Target};
+use lang::logfmt::Use;
+use lang::{Env, LogFormat};
+use model::Origin;
+use program::log::{Format, Sampling, Sink, Step, Target};
 use program::{Program, Proxy};
 use rt::{Addr, Datagram, FdWriter};
 
 use super::frame::Frame;
-use crate::Worker;
+use super::outlets::{self, Outlet};
+use super::ring::Ring;
+use crate::{Shared, Worker};
 
 /// A worker's open sinks.
 pub struct Sinks {
-    open: RefCell<HashMap<Sink, Open>>,
-    line: Cell<Vec<u8>>,
+    open: RefCell<Vec<Open>>,
+    buffers: Cell<Buffers>,
     pid: u32,
 }
 
 enum Open {
     Datagram(Datagram, Addr),
-    Stream(FdWriter),
+    Writer(Arc<FdWriter>),
+    Ring(Arc<Ring>),
     /// It could not be opened; tried again after a while.
     Failed(Addr, rt::Mono),
+    /// Nothing can be opened.
+    Closed,
 }
 
 /// How long a sink that failed is left alone.
 const REST: std::time::Duration = std::time::Duration::from_secs(1);
 
+/// A moment that is logged.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// Which moment.
+    pub origin: Origin,
+    /// Syslog level.
+    pub level: u8,
+    /// A log profile in place of the targets' own (`do-log profile`), by index of the program.
+    pub profile: Option<u32>,
+}
+
+/// What a line says.
+#[derive(Clone, Copy)]
+pub enum Body<'b> {
+    /// These words.
+    Text(&'b [u8]),
+    /// What formats make of a transaction; profiles may put others in their place.
+    Made {
+        /// The proxy's format for the moment.
+        format: Option<&'b LogFormat>,
+        /// Structured data.
+        structured: Option<&'b LogFormat>,
+        /// What formats look at.
+        env: &'b Env<'b>,
+    },
+}
+
+/// Memory for lines, kept from one to the next.
+#[derive(Default)]
+struct Buffers {
+    line: Vec<u8>,
+    /// `message` and `structured` have been made for the line at hand.
+    made: bool,
+    /// Message and structured data as the proxy says.
+    message: Vec<u8>,
+    structured: Vec<u8>,
+    /// The same as a profile says.
+    own_message: Vec<u8>,
+    own_structured: Vec<u8>,
+}
+
 impl Sinks {
-    /// Opens the sinks of all targets, so that they work inside a chroot.
-    pub fn new(program: &Program, _worker: usize) -> Sinks {
-        let mut open = HashMap::new();
-        let targets = program.proxies.iter().flat_map(|p| p.log.targets.iter());
-        for target in targets.chain(program.global.log.iter()) {
-            if !open.contains_key(&target.sink)
-                && let Some(sink) = open_sink(&target.sink)
-            {
-                open.insert(target.sink.clone(), sink);
-            }
-        }
-        Sinks { open: RefCell::new(open), line: Cell::default(), pid: std::process::id() }
+    /// The sinks of a worker.
+    pub fn new(shared: &Shared) -> Sinks {
+        let sinks = shared.program.sinks.iter().enumerate();
+        let open = sinks.map(|(i, sink)| open(sink, shared.outlets.get(i), &shared.rings)).collect();
+        Sinks { open: RefCell::new(open), buffers: Cell::default(), pid: std::process::id() }
     }
 
     /// Sends a line to all targets of a proxy that take its level.
-    pub fn send(&self, worker: &Worker, proxy: &Proxy, level: u8, message: &[u8], structured: &[u8]) {
-        let global = &worker.shared.program.global;
-        let tag = proxy.log.tag.as_deref().unwrap_or(&global.log_tag);
-        let mut line = self.line.take();
-        for target in proxy.log.targets.iter() {
-            if level > target.max_level || !target.sample.as_deref().is_none_or(is_sampled) {
+    pub fn send(&self, worker: &Worker, proxy: &Proxy, event: Event, body: Body<'_>) {
+        let program = &worker.shared.program;
+        let mut buffers = self.buffers.take();
+        buffers.made = false;
+        for target in proxy.log.targets.iter().filter(|t| event.level <= t.max_level) {
+            let profile = event.profile.or(target.profile);
+            let profile = profile.and_then(|i| program.log_profiles.get(i as usize));
+            let step = profile.and_then(|p| p.step(event.origin));
+            if step.is_some_and(|s| s.drop) || !target.sample.as_deref().is_none_or(is_sampled) {
                 continue;
             }
-            line.clear();
-            let frame = Frame {
-                format: target.format,
-                facility: target.facility,
-                level: level.max(target.min_level),
-                host: global.log_hostname.as_deref(),
-                tag,
-                pid: self.pid,
-                structured,
-                date: rt::wall(),
-            };
-            frame.append(&mut line);
-            line.extend_from_slice(message);
-            line.truncate(target.len.saturating_sub(1));
-            line.push(b'\n');
-            if self.deliver(target, &line).is_err() {
-                worker.shared.program.world.process.counters.of(worker.index).dropped_logs.inc();
+            let Some(own) = buffers.make(body, step) else { continue };
+            let tag = profile.and_then(|p| p.tag.as_deref()).or(proxy.log.tag.as_deref());
+            buffers.frame(program, target, event.level, own, tag, self.pid);
+            if self.deliver(target.sink, &buffers.line).is_err() {
+                program.world.process.counters.of(worker.index).dropped_logs.inc();
             }
         }
-        self.line.set(line);
+        self.buffers.set(buffers);
     }
 
-    fn deliver(&self, target: &Target, line: &[u8]) -> io::Result<()> {
+    fn deliver(&self, sink: usize, line: &[u8]) -> io::Result<()> {
         let mut open = self.open.borrow_mut();
-        let Some(sink) = open.get_mut(&target.sink) else { return Err(io::ErrorKind::NotConnected.into()) };
+        let Some(sink) = open.get_mut(sink) else { return Err(io::ErrorKind::NotConnected.into()) };
         match sink {
-            Open::Stream(out) => out.try_write(line).map(drop),
+            Open::Closed => Err(io::ErrorKind::NotConnected.into()),
+            // What a descriptor takes only in part is as good as lost.
+            Open::Writer(out) => match out.try_write(line)? {
+                n if n == line.len() => Ok(()),
+                _ => Err(io::ErrorKind::WriteZero.into()),
+            },
+            Open::Ring(ring) => {
+                let line = line.strip_suffix(b"\n").unwrap_or(line);
+                if ring.append(line) { Ok(()) } else { Err(io::ErrorKind::OutOfMemory.into()) }
+            }
             Open::Datagram(socket, addr) => match socket.try_send(line) {
                 Ok(_) => Ok(()),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => Err(e),
@@ -104,6 +148,76 @@ impl Sinks {
     }
 }
 
+impl Buffers {
+    /// Makes message and structured data; whether they are a profile's own, or `None` if there is no line to make.
+    fn make(&mut self, body: Body<'_>, step: Option<&Step>) -> Option<bool> {
+        let (format, structured, env) = match body {
+            Body::Text(text) => {
+                if !std::mem::replace(&mut self.made, true) {
+                    self.message.clear();
+                    self.structured.clear();
+                    self.message.extend_from_slice(text);
+                }
+                return Some(false);
+            }
+            Body::Made { format, structured, env } => (format, structured, env),
+        };
+        let special = step.filter(|s| s.format.is_some() || s.structured.is_some());
+        let Some(step) = special else {
+            let format = format?;
+            if !std::mem::replace(&mut self.made, true) {
+                fill(&mut self.message, Some(format), env);
+                fill(&mut self.structured, structured, env);
+            }
+            return Some(false);
+        };
+        fill(&mut self.own_message, Some(step.format.as_ref().or(format)?), env);
+        fill(&mut self.own_structured, step.structured.as_ref().or(structured), env);
+        Some(true)
+    }
+
+    /// Puts a line together as a target wants it.
+    fn frame(&mut self, program: &Program, target: &Target, level: u8, own: bool, tag: Option<&str>, pid: u32) {
+        let (message, structured) = match own {
+            true => (&self.own_message, &self.own_structured),
+            false => (&self.message, &self.structured),
+        };
+        let ring = match program.sinks.get(target.sink) {
+            Some(Sink::Ring(index)) => program.rings.get(*index),
+            _ => None,
+        };
+        let global = &program.global;
+        let format = ring.map_or(target.format, |r| r.format);
+        let frame = Frame {
+            format,
+            facility: target.facility,
+            level: level.max(target.min_level),
+            host: match format {
+                // A name nobody asked for stands only where the format has no line without it.
+                Format::Rfc3164 => Some(global.log_hostname.as_deref().unwrap_or("localhost")),
+                _ => global.log_hostname.as_deref(),
+            },
+            tag: tag.unwrap_or(&global.log_tag),
+            pid,
+            structured,
+            date: rt::wall(),
+        };
+        self.line.clear();
+        frame.append(&mut self.line);
+        self.line.extend_from_slice(message);
+        let most = ring.map_or(target.len.saturating_sub(1), |r| r.maxlen);
+        self.line.truncate(most);
+        self.line.push(b'\n');
+    }
+}
+
+fn fill(out: &mut Vec<u8>, format: Option<&LogFormat>, env: &Env<'_>) {
+    out.clear();
+    if let Some(format) = format {
+        format.append(env, Use::Log, out);
+    }
+}
+
 fn reopen(sink: &mut Open, addr: Addr, line: &[u8]) -> io::Result<()> {
     match Datagram::connect(&addr) {
         Ok(socket) => {
@@ -118,24 +232,27 @@ fn reopen(sink: &mut Open, addr: Addr, line: &[u8]) -> io::Result<()> {
     }
 }
 
-fn open_sink(sink: &Sink) -> Option<Open> {
+fn open(sink: &Sink, outlet: &Outlet, rings: &[Arc<Ring>]) -> Open {
     let addr = match sink {
         Sink::Udp(a) => Addr::Inet(*a),
         Sink::Unix(path) => Addr::Unix(path.to_vec()),
         Sink::Abstract(name) => Addr::Abstract { name: name.to_vec(), padded: true },
-        Sink::Fd(fd) => return open_fd(*fd).ok().map(Open::Stream),
-        Sink::Ring(_) => return None,
+        Sink::Ring(index) => return rings.get(*index).map_or(Open::Closed, |r| Open::Ring(r.clone())),
+        Sink::Fd(fd) => {
+            return match outlet {
+                Outlet::Writer(writer) => Open::Writer(writer.clone()),
+                _ => outlets::writer(*fd).map_or(Open::Closed, |w| Open::Writer(Arc::new(w))),
+            };
+        }
     };
-    Some(match Datagram::connect(&addr) {
+    let prepared = match outlet {
+        Outlet::Socket(fd) => fd.try_clone().ok().map(Datagram::from_fd),
+        _ => None,
+    };
+    match prepared.map_or_else(|| Datagram::connect(&addr), Ok) {
         Ok(socket) => Open::Datagram(socket, addr),
         Err(_) => Open::Failed(addr, rt::now()),
-    })
-}
-
-fn open_fd(fd: i32) -> io::Result<FdWriter> {
-    let owned = rt::sys::inherited(fd)?;
-    let borrowed: BorrowedFd<'_> = std::os::fd::AsFd::as_fd(&owned);
-    FdWriter::new(borrowed)
+    }
 }
 
 /// `sample`: whether this line is one of the share.

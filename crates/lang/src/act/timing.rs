@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::Origin;
+
 use super::{Parsed, Reading, def, ending, step, with_format};
 use crate::action::{Exec, Flow, Need};
 use crate::expr::Expr;
@@ -62,11 +64,33 @@ fn once(exec: &mut Exec<'_>, need: impl FnOnce() -> Need) -> Flow {
     }
 }
 
-fn do_log(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
+/// `do-log [profile NAME]`: a line through the sinks, which take it at once or drop it.
+fn do_log(words: &mut Words<'_>, at: &ActionPlace, _: &Registry, names: &mut dyn Names) -> Parsed {
+    let origin = origin_of(at.set);
+    let mut profile = None;
     if words.peek() == Some(b"profile") {
-        return Err(Fault::new("log profiles are not supported yet").at(words.position()));
+        words.take();
+        let name = words.expect("action 'do-log': 'profile' expects argument.")?;
+        profile = Some(names.log_profile(name).map_err(|f| f.at(words.position() - 1))?);
     }
-    step("do-log", |exec| once(exec, || Need::Extension("do-log".into())))
+    step("do-log", move |exec| {
+        exec.live.log(&exec.env(), origin, profile);
+        Flow::Next
+    })
+}
+
+fn origin_of(set: Sets) -> Origin {
+    match set {
+        Sets::QUIC => Origin::QuicInit,
+        Sets::TCP_CONN => Origin::TcpReqConn,
+        Sets::TCP_SESS => Origin::TcpReqSess,
+        Sets::TCP_REQ => Origin::TcpReqCont,
+        Sets::TCP_RES => Origin::TcpResCont,
+        Sets::HTTP_REQ => Origin::HttpReq,
+        Sets::HTTP_RES => Origin::HttpRes,
+        Sets::HTTP_AFTER => Origin::HttpAfterRes,
+        _ => Origin::Unspecified,
+    }
 }
 
 fn early_hint(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {

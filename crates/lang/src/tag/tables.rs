@@ -294,7 +294,7 @@ fn query(env: &Env<'_>, _: &Options, out: &mut Vec<u8>) -> Option<()> {
 }
 
 fn origin(env: &Env<'_>, _: &Options, out: &mut Vec<u8>) -> Option<()> {
-    raw(out, if env.txn.times.ended.is_some() { b"txn_close" } else { b"unspec" })
+    raw(out, env.txn.origin.get().text().as_bytes())
 }
 
 fn retries(env: &Env<'_>, _: &Options, out: &mut Vec<u8>) -> Option<()> {

@@ -1,0 +1,54 @@
+//! Lines of a ring on their way to a client of the runtime API (`show events`).
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use engine::log::Ring;
+use rt::Socket;
+
+/// Bytes that are put together for one send.
+const CHUNK: usize = 16384;
+
+/// Appends the lines from a position on to `out`. With a socket, sends them there instead and goes on with new lines
+/// until the client says anything or is gone; what it says is discarded.
+pub async fn events(
+    ring: &Arc<Ring>,
+    mut position: u64,
+    nul: bool,
+    socket: Option<&Socket>,
+    out: &mut String,
+) {
+    let Some(socket) = socket else {
+        take(ring, &mut position, nul, usize::MAX, out);
+        return;
+    };
+    let bell = ring.bell();
+    loop {
+        take(ring, &mut position, nul, CHUNK, out);
+        if !out.is_empty() {
+            if socket.send_all(out.as_bytes()).await.is_err() {
+                return;
+            }
+            out.clear();
+            continue;
+        }
+        let mut ignored = [0; 256];
+        let spoken = poll_fn(|cx| match socket.poll_recv(cx, &mut ignored) {
+            Poll::Ready(_) => Poll::Ready(true),
+            Poll::Pending => bell.notify.poll_notified(cx).map(|()| false),
+        });
+        if spoken.await {
+            return;
+        }
+    }
+}
+
+fn take(ring: &Ring, position: &mut u64, nul: bool, most: usize, out: &mut String) {
+    let end = if nul { '\0' } else { '\n' };
+    ring.read(position, |line| {
+        out.push_str(&String::from_utf8_lossy(line));
+        out.push(end);
+        out.len() < most
+    });
+}

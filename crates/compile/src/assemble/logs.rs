@@ -1,0 +1,174 @@
+//! Log targets, their sinks by number, and log profiles.
+
+use model::Origin;
+use model::origin::COUNT;
+use program::log::{Profile, Ring, RingServer, Sink, Step, Target};
+use syntax::{Diagnostic, Diagnostics, Style};
+
+use super::Assembly;
+use crate::draft::Deferred;
+use crate::log::{LogDraft, SinkDraft, TargetDraft};
+use crate::profile::ProfileDraft;
+use crate::ring;
+use lang::LogFormat;
+use lang::places::Place;
+
+impl Assembly<'_> {
+    /// Finished targets of a section; `log global` is replaced by what `global` has. `whose` begins what is said of
+    /// names that nobody has.
+    pub(super) fn log_targets(&mut self, log: &LogDraft, whose: &str, notes: &mut Diagnostics) -> Vec<Target> {
+        let mut out = Vec::new();
+        for line in &log.lines {
+            match line {
+                None => out.extend_from_slice(&self.global_log),
+                Some(draft) => out.extend(self.log_target(draft, whose, notes)),
+            }
+        }
+        out
+    }
+
+    fn log_target(&mut self, draft: &TargetDraft, whose: &str, notes: &mut Diagnostics) -> Option<Target> {
+        let span = draft.span;
+        let (file, line) = (self.ground.sources.name(span.file).to_owned(), span.line);
+        let mut refuse = |text: String| notes.push(Diagnostic::alert(span, text).styled(Style::Bare));
+        let place = match whose {
+            "" => format!("global log directive declared in file {file} at line '{line}'"),
+            name => {
+                format!("log directive declared in proxy section '{name}' in file '{file}' at line {line}")
+            }
+        };
+        let sink = match &draft.sink {
+            SinkDraft::Known(sink) => sink.clone(),
+            SinkDraft::Ring(name) => match self.rings.iter().position(|r| r.name == name.name) {
+                Some(index) => Sink::Ring(index),
+                None => {
+                    refuse(format!("{place} uses unknown ring named '{}'.", name.name));
+                    return None;
+                }
+            },
+            SinkDraft::Stream(to) => self.stream_ring(draft, to.clone(), &file, line),
+        };
+        let profile = match &draft.profile {
+            None => None,
+            Some(name) => match self.memory.log_profiles.iter().position(|p| *p == name.name) {
+                Some(index) => u32::try_from(index).ok(),
+                None => {
+                    refuse(format!("{place} unknown log-profile '{}'.", name.name));
+                    return None;
+                }
+            },
+        };
+        Some(Target {
+            sink: self.sink(sink),
+            format: draft.format.unwrap_or(self.default_framing()),
+            len: draft.len,
+            facility: draft.facility,
+            max_level: draft.max_level,
+            min_level: draft.min_level,
+            sample: draft.sample.clone(),
+            profile,
+        })
+    }
+
+    fn default_framing(&self) -> program::log::Format {
+        if self.log_hostname { program::log::Format::Rfc3164 } else { program::log::Format::Local }
+    }
+
+    /// The number of a sink: targets that send to the same place share it.
+    fn sink(&mut self, sink: Sink) -> usize {
+        match self.sinks.iter().position(|s| *s == sink) {
+            Some(index) => index,
+            None => {
+                self.sinks.push(sink);
+                self.sinks.len() - 1
+            }
+        }
+    }
+
+    /// A target over a stream has a ring of its own, whose only server it is.
+    fn stream_ring(
+        &mut self,
+        draft: &TargetDraft,
+        target: model::server::Target,
+        file: &str,
+        line: u32,
+    ) -> Sink {
+        let implicit = self.rings.iter().filter(|r| r.name.starts_with("ring#")).count();
+        let name = format!("ring#{}", implicit + 1);
+        let server = RingServer { name: name.as_str().into(), target, octet_count: false };
+        let description =
+            format!("created from log directive declared into '{file}' at line {line}").into_boxed_str();
+        self.rings.push(Ring {
+            description,
+            format: draft.format.unwrap_or(self.default_framing()),
+            maxlen: draft.len,
+            servers: vec![server],
+            ..ring::new(&name)
+        });
+        Sink::Ring(self.rings.len() - 1)
+    }
+
+    /// Log profiles with their formats.
+    pub(super) fn log_profiles(&mut self, drafts: &[ProfileDraft], notes: &mut Diagnostics) -> Vec<Profile> {
+        let mut out = Vec::new();
+        for draft in drafts {
+            let mut profile = Profile {
+                name: draft.name.clone(),
+                tag: draft.tag.clone(),
+                steps: std::array::from_fn::<_, COUNT, _>(|_| None),
+                any: None,
+            };
+            for (origin, step) in &draft.steps {
+                let place = origin.map_or(Place::Log, place_of);
+                let format = step.format.as_ref().and_then(|d| self.profile_format(d, place, notes));
+                let structured = step.structured.as_ref().and_then(|d| self.profile_format(d, place, notes));
+                let slot = match origin {
+                    None => &mut profile.any,
+                    Some(o) => &mut profile.steps[o.index()],
+                };
+                let known = slot.get_or_insert_default();
+                known.drop |= step.drop;
+                *known = Step {
+                    drop: known.drop,
+                    format: format.or_else(|| known.format.take()),
+                    structured: structured.or_else(|| known.structured.take()),
+                };
+            }
+            out.push(profile);
+        }
+        out
+    }
+
+    fn profile_format(
+        &mut self,
+        deferred: &Deferred,
+        place: Place,
+        notes: &mut Diagnostics,
+    ) -> Option<LogFormat> {
+        let word = self.ground.deferred(deferred)?;
+        let registry = self.ground.registry;
+        let mut names = self.names_of_global();
+        match LogFormat::parse_log(word.bytes(), place, registry, &mut names) {
+            Ok(format) => Some(format),
+            Err(fault) => {
+                let text = format!("failed to parse logformat: {}.", fault.text.trim_end_matches('.'));
+                let diagnostic = Diagnostic::alert(word.span(), text).styled(Style::Titled);
+                notes.push(Diagnostic { help: fault.help, ..diagnostic });
+                None
+            }
+        }
+    }
+}
+
+/// What exists when a line of `do-log` is made.
+fn place_of(origin: Origin) -> Place {
+    match origin {
+        Origin::QuicInit | Origin::TcpReqConn => Place::FrontConn,
+        Origin::TcpReqSess => Place::FrontSess,
+        Origin::TcpReqCont => Place::FrontTcpContent,
+        Origin::TcpResCont => Place::FrontTcpResponse,
+        Origin::HttpReq => Place::FrontHttpReq,
+        Origin::HttpRes | Origin::HttpAfterRes => Place::FrontHttpRes,
+        _ => Place::Log,
+    }
+}
