@@ -77,14 +77,15 @@ pub(crate) fn finish(ring: &mut Ring, section: &Section, notes: &mut Diagnostics
     // HAProxy keeps so much of a ring for itself.
     const OVERHEAD: usize = 196;
     let room = ring.size.saturating_sub(OVERHEAD).max(1);
-    if ring.maxlen > room && ring.size > OVERHEAD {
+    let given = section.lines.iter().any(|l| l.keyword() == "maxlen");
+    if given && ring.maxlen > room {
         let text = format!(
             "ring '{}' event max length '{}' exceeds max payload size, forced to '{room}'.",
             ring.name, ring.maxlen
         );
         notes.push(Diagnostic::warning(section.header.span(), text).styled(Style::Plain));
+        ring.maxlen = room;
     }
-    ring.maxlen = ring.maxlen.min(room);
 }
 
 fn size(s: &mut Statement<'_>) -> Step<usize> {

@@ -9,9 +9,9 @@ use program::listener::Severity;
 use rt::{Socket, Timer};
 
 use super::call::{Call, Client, Outcome, Refusal, Reply, severity};
+use super::follow;
 use super::line::{self, Line, MAX_WORDS};
 use super::table::{self, Run};
-use super::follow;
 
 /// The longest line, and the longest payload (`tune.cli.max-payload-size`).
 const MAX_PAYLOAD: usize = 128 * 1024;

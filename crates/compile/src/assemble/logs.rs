@@ -16,7 +16,12 @@ use lang::places::Place;
 impl Assembly<'_> {
     /// Finished targets of a section; `log global` is replaced by what `global` has. `whose` begins what is said of
     /// names that nobody has.
-    pub(super) fn log_targets(&mut self, log: &LogDraft, whose: &str, notes: &mut Diagnostics) -> Vec<Target> {
+    pub(super) fn log_targets(
+        &mut self,
+        log: &LogDraft,
+        whose: &str,
+        notes: &mut Diagnostics,
+    ) -> Vec<Target> {
         let mut out = Vec::new();
         for line in &log.lines {
             match line {

@@ -48,7 +48,13 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "Program name in log lines.",
         "log-tag edge",
     ),
-    entry("log-steps", Places::ALL, steps, "The moments at which lines are logged.", "log-steps accept,close"),
+    entry(
+        "log-steps",
+        Places::ALL,
+        steps,
+        "The moments at which lines are logged.",
+        "log-steps accept,close",
+    ),
     entry(
         "unique-id-format",
         Places::ALL,

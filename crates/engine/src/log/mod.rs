@@ -13,8 +13,8 @@ use lang::env::Side;
 use lang::logfmt::Use;
 use model::Origin;
 use model::term::Cause;
-use program::log::Style;
 use program::Proxy;
+use program::log::Style;
 use program::proxy::Mode;
 
 use crate::Worker;
@@ -128,7 +128,12 @@ fn made(worker: &Worker, proxy: &Proxy, event: Event, env: &Env<'_>) {
         _ => log.format.as_deref(),
     };
     env.txn.origin.set(event.origin);
-    worker.sinks.send(worker, proxy, event, Body::Made { format, structured: log.structured.as_deref(), env });
+    worker.sinks.send(
+        worker,
+        proxy,
+        event,
+        Body::Made { format, structured: log.structured.as_deref(), env },
+    );
 }
 
 /// `do-log`: a line now, whatever else is logged of the transaction.

@@ -5,13 +5,13 @@
 //! made, so a reader that fell behind knows how many it missed.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rt::RemoteNotify;
 
 /// What HAProxy keeps of a ring's size for itself; kept back here, too, so that as many lines fit.
-const OVERHEAD: usize = 196;
+const OVERHEAD: usize = 192;
 /// What a line takes besides its bytes.
 const PER_LINE: usize = 4;
 

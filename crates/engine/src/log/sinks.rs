@@ -177,7 +177,15 @@ impl Buffers {
     }
 
     /// Puts a line together as a target wants it.
-    fn frame(&mut self, program: &Program, target: &Target, level: u8, own: bool, tag: Option<&str>, pid: u32) {
+    fn frame(
+        &mut self,
+        program: &Program,
+        target: &Target,
+        level: u8,
+        own: bool,
+        tag: Option<&str>,
+        pid: u32,
+    ) {
         let (message, structured) = match own {
             true => (&self.own_message, &self.own_structured),
             false => (&self.message, &self.structured),
