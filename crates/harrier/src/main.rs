@@ -6,6 +6,7 @@
 
 mod args;
 mod config;
+mod explain;
 mod keywords;
 mod start;
 mod stop;
@@ -18,6 +19,10 @@ use std::process::ExitCode;
 use args::{Args, Usage, Version};
 
 fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    if words.next().is_some_and(|w| w == "explain") {
+        return explain::run(words);
+    }
     let args = match args::parse(std::env::args().skip(1)) {
         Ok(args) => args,
         Err(Usage(why)) => {

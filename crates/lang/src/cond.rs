@@ -6,7 +6,7 @@ use pattern::{Kind, View};
 
 use crate::env::Env;
 use crate::expr::Expr;
-use crate::sample::Miss;
+use crate::sample::{Miss, Value};
 
 /// What an ACL or a condition says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,28 +72,55 @@ impl From<bool> for Outcome {
     }
 }
 
+/// Who watches a condition being evaluated: `explain`. Traffic passes `&mut ()`, which costs nothing.
+pub trait Watch {
+    /// A test took this value.
+    fn value(&mut self, test: &Test, value: Value<'_>) {
+        let _ = (test, value);
+    }
+    /// A test came out so.
+    fn test(&mut self, test: &Test, outcome: Outcome) {
+        let _ = (test, outcome);
+    }
+    /// A factor came out so, its negation applied.
+    fn term(&mut self, term: &Term, outcome: Outcome) {
+        let _ = (term, outcome);
+    }
+}
+
+impl Watch for () {}
+
 impl Test {
     /// Compares.
-    pub fn holds(&self, env: &Env<'_>) -> Outcome {
-        let hit = self.expr.any(env, |value| match self.kind {
-            Kind::Found => true,
-            Kind::Bool => value.truth().unwrap_or(false),
-            _ => self.patterns.iter().any(|p| p.contains(value.for_pattern())),
+    pub fn holds(&self, env: &Env<'_>, watch: &mut impl Watch) -> Outcome {
+        let hit = self.expr.any(env, |value| {
+            watch.value(self, value);
+            match self.kind {
+                Kind::Found => true,
+                Kind::Bool => value.truth().unwrap_or(false),
+                _ => self.patterns.iter().any(|p| p.contains(value.for_pattern())),
+            }
         });
-        match hit {
+        let outcome = match hit {
             Ok(b) => b.into(),
             Err(Miss::Later) => Outcome::Later,
             Err(Miss::None) => Outcome::No,
-        }
+        };
+        watch.test(self, outcome);
+        outcome
     }
 }
 
 impl Acl {
     /// Whether any line of the name holds.
     pub fn holds(&self, env: &Env<'_>) -> Outcome {
+        self.watched(env, &mut ())
+    }
+
+    fn watched(&self, env: &Env<'_>, watch: &mut impl Watch) -> Outcome {
         let mut out = Outcome::No;
         for test in &self.tests {
-            match test.holds(env) {
+            match test.holds(env, watch) {
                 Outcome::Yes => return Outcome::Yes,
                 Outcome::Later => out = Outcome::Later,
                 Outcome::No => {}
@@ -103,12 +130,23 @@ impl Acl {
     }
 }
 
+impl std::fmt::Display for Condition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", if self.unless { "unless" } else { "if" }, self.text)
+    }
+}
+
 impl Condition {
     /// Whether the rule applies.
     pub fn holds(&self, env: &Env<'_>) -> Outcome {
+        self.watched(env, &mut ())
+    }
+
+    /// The same, with somebody watching.
+    pub fn watched(&self, env: &Env<'_>, watch: &mut impl Watch) -> Outcome {
         let mut out = Outcome::No;
         for alternative in &self.any {
-            match all(alternative, env) {
+            match all(alternative, env, watch) {
                 Outcome::Yes => {
                     out = Outcome::Yes;
                     break;
@@ -121,11 +159,13 @@ impl Condition {
     }
 }
 
-fn all(terms: &[Term], env: &Env<'_>) -> Outcome {
+fn all(terms: &[Term], env: &Env<'_>, watch: &mut impl Watch) -> Outcome {
     let mut out = Outcome::Yes;
     for term in terms {
-        let one = term.acl.holds(env);
-        match if term.negated { one.not() } else { one } {
+        let one = term.acl.watched(env, watch);
+        let one = if term.negated { one.not() } else { one };
+        watch.term(term, one);
+        match one {
             Outcome::No => return Outcome::No,
             Outcome::Later => out = Outcome::Later,
             Outcome::Yes => {}

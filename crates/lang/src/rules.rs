@@ -14,6 +14,8 @@ pub struct Rule {
     pub condition: Option<Condition>,
     /// Its number in the program: place in the configuration, for logs and `explain`.
     pub number: u32,
+    /// Action and arguments as written, for `explain`.
+    pub text: Box<str>,
 }
 
 /// Rules in order.

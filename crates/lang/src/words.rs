@@ -101,6 +101,11 @@ impl<'a> Words<'a> {
         same
     }
 
+    /// What was taken from word `from` on.
+    pub fn since(&self, from: usize) -> &'a [&'a [u8]] {
+        self.list.get(from..self.at).unwrap_or_default()
+    }
+
     /// What was not taken.
     pub fn rest(&self) -> &'a [&'a [u8]] {
         &self.list[self.at..]

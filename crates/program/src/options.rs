@@ -127,6 +127,40 @@ pub struct AddressHeader {
     pub if_none: bool,
 }
 
+impl AddressHeader {
+    /// The setting by which a request gets the field, if it does. The backend's name counts before the frontend's;
+    /// either may except networks; `if-none` holds only where nobody insists. `present` tells of fields that the
+    /// request has.
+    pub fn that_applies<'a>(
+        front: Option<&'a AddressHeader>,
+        back: Option<&'a AddressHeader>,
+        ip: IpAddr,
+        present: impl Fn(&[u8]) -> bool,
+    ) -> Option<&'a AddressHeader> {
+        let setting = back.or(front)?;
+        let both = || [front, back].into_iter().flatten();
+        let has_one = both().all(|s| s.if_none) && present(&setting.name);
+        let excepted = both().any(|s| s.except.is_some_and(|(net, bits)| covers(net, bits, ip)));
+        (!has_one && !excepted).then_some(setting)
+    }
+}
+
+/// Whether a network covers an address.
+fn covers(net: IpAddr, bits: u8, ip: IpAddr) -> bool {
+    use std::net::IpAddr::{V4, V6};
+    match (net, ip) {
+        (V4(n), V4(i)) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);
+            u32::from(n) & mask == u32::from(i) & mask
+        }
+        (V6(n), V6(i)) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(bits.min(128))).unwrap_or(0);
+            u128::from(n) & mask == u128::from(i) & mask
+        }
+        _ => false,
+    }
+}
+
 /// `option forwarded` (RFC 7239).
 pub struct Forwarded {
     /// `proto`.

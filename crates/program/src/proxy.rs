@@ -202,6 +202,8 @@ pub struct Switch {
     pub to: SwitchTo,
     /// When.
     pub condition: Option<Condition>,
+    /// Its number: an index of [`crate::Program::rule_places`].
+    pub number: u32,
 }
 
 /// Target of `use_backend`.
@@ -218,6 +220,8 @@ pub struct UseServer {
     pub to: UseServerTo,
     /// When.
     pub condition: Option<Condition>,
+    /// Its number: an index of [`crate::Program::rule_places`].
+    pub number: u32,
 }
 
 /// Target of `use-server`.

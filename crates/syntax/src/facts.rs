@@ -23,3 +23,37 @@ pub trait Facts {
     /// Whether the TLS library runs in FIPS mode.
     fn fips_mode(&self) -> bool;
 }
+
+/// A build without anything optional, for tests and for whoever reads a configuration without running it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlainBuild;
+
+impl Facts for PlainBuild {
+    fn version(&self) -> &str {
+        "3.5-dev5"
+    }
+
+    fn feature(&self, _: &str) -> bool {
+        false
+    }
+
+    fn enabled(&self, _: &str) -> Option<bool> {
+        None
+    }
+
+    fn openssl_version(&self) -> Option<&str> {
+        None
+    }
+
+    fn ssl_library(&self) -> &str {
+        ""
+    }
+
+    fn awslc_api(&self) -> Option<u64> {
+        None
+    }
+
+    fn fips_mode(&self) -> bool {
+        false
+    }
+}

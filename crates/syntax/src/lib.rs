@@ -29,7 +29,7 @@ mod word;
 pub use condition::{ConditionError, evaluate};
 pub use diagnostics::{Diagnostic, Diagnostics, Level, Style};
 pub use environment::Environment;
-pub use facts::Facts;
+pub use facts::{Facts, PlainBuild};
 pub use inherit::invalid_character;
 pub use inputs::load;
 pub use reader::{Grammar, Reading, dump, read};

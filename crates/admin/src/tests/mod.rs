@@ -11,40 +11,14 @@ use engine::{Shared, Worker};
 use model::World;
 use program::listener::{Level, Severity};
 use program::{Program, Server};
-use syntax::{Environment, Facts, Grammar, SECTION_WORDS, Source};
+use syntax::{Environment, Grammar, PlainBuild, SECTION_WORDS, Source};
 
 use crate::cli::call::Client;
 use crate::cli::speak;
 
-struct Plain;
-
-impl Facts for Plain {
-    fn version(&self) -> &str {
-        "3.5"
-    }
-    fn feature(&self, _: &str) -> bool {
-        false
-    }
-    fn enabled(&self, _: &str) -> Option<bool> {
-        None
-    }
-    fn openssl_version(&self) -> Option<&str> {
-        None
-    }
-    fn ssl_library(&self) -> &str {
-        ""
-    }
-    fn awslc_api(&self) -> Option<u64> {
-        None
-    }
-    fn fips_mode(&self) -> bool {
-        false
-    }
-}
-
 /// Compiles a text.
 pub(crate) fn program(text: &str) -> Arc<Program> {
-    let grammar = Grammar { sections: SECTION_WORDS, facts: &Plain };
+    let grammar = Grammar { sections: SECTION_WORDS, facts: &PlainBuild };
     let source = Source::new("t.cfg", text.as_bytes().to_vec());
     let reading = syntax::read(vec![source], Environment::new(), grammar);
     let options = compile::Options { fd_limit: 20_000, processors: 1, ..Default::default() };

@@ -83,7 +83,7 @@ impl Assembly<'_> {
         parse.acls(p);
         let mut out = Parsed::default();
         parse.sets(p, &mut places, &mut out);
-        parse.choices(p, &mut out);
+        parse.choices(p, &mut places, &mut out);
         parse.stats(p, &mut places, &mut out);
         out.req_captures = std::mem::take(&mut parse.names.req_captures);
         out.res_captures = std::mem::take(&mut parse.names.res_captures);
@@ -170,19 +170,19 @@ impl Parse<'_, '_, '_> {
     }
 
     /// Lines that choose: backends, servers, persistence, monitoring.
-    fn choices(&mut self, p: &Draft, out: &mut Parsed) {
+    fn choices(&mut self, p: &Draft, places: &mut Vec<(u16, u32)>, out: &mut Parsed) {
         for at in &p.switching {
             let Some(line) = self.line(*at) else { continue };
             let condition = self.condition(line, 2, Place::SwitchBackend, "switching rule");
             if let (Some(to), Some(condition)) = (self.switch_to(p, line), condition) {
-                out.switching.push(Switch { to, condition });
+                out.switching.push(Switch { to, condition, number: place_of(line, places) });
             }
         }
         for at in &p.use_server {
             let Some(line) = self.line(*at) else { continue };
             let condition = self.condition(line, 2, Place::ChooseServer, "a 'use-server' rule");
             if let (Some(to), Some(condition)) = (self.server_to(p, line), condition) {
-                out.use_server.push(UseServer { to, condition });
+                out.use_server.push(UseServer { to, condition, number: place_of(line, places) });
             }
         }
         let lists = [

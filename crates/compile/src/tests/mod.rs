@@ -8,36 +8,9 @@ use std::sync::Arc;
 
 use lang::Registry;
 use model::World;
-use syntax::{Environment, Facts, Grammar, Level, SECTION_WORDS, Source};
+use syntax::{Environment, Grammar, Level, PlainBuild, SECTION_WORDS, Source};
 
 use crate::{Options, Outcome, compile, workers};
-
-/// A build without anything optional.
-struct Plain;
-
-impl Facts for Plain {
-    fn version(&self) -> &str {
-        "3.5-dev5"
-    }
-    fn feature(&self, _: &str) -> bool {
-        false
-    }
-    fn enabled(&self, _: &str) -> Option<bool> {
-        None
-    }
-    fn openssl_version(&self) -> Option<&str> {
-        None
-    }
-    fn ssl_library(&self) -> &str {
-        ""
-    }
-    fn awslc_api(&self) -> Option<u64> {
-        None
-    }
-    fn fips_mode(&self) -> bool {
-        false
-    }
-}
 
 /// Compiles a text as the file `t.cfg`, in a world of its own.
 pub(crate) fn run(text: &str) -> Outcome {
@@ -50,7 +23,7 @@ pub(crate) fn run_in(text: &str, world: Arc<World>) -> Outcome {
     for (name, value) in crate::logformats::ENVIRONMENT {
         environment.set(name, value);
     }
-    let grammar = Grammar { sections: SECTION_WORDS, facts: &Plain };
+    let grammar = Grammar { sections: SECTION_WORDS, facts: &PlainBuild };
     let reading = syntax::read(vec![Source::new("t.cfg", text.as_bytes().to_vec())], environment, grammar);
     let options = Options { fd_limit: 20_000, processors: 2, ..Options::default() };
     let world = if workers(&reading, &options) == world.workers {

@@ -109,39 +109,16 @@ fn hop_by_hop(head: &mut Head, upgrade: bool) {
     }
 }
 
-/// Adds a field that says where a request came from. The backend's name counts before the frontend's; either may
-/// except networks; `if-none` holds only where nobody insists.
+/// Adds a field that says where a request came from.
 fn address_header(req: &mut Head, front: Option<&AddressHeader>, back: Option<&AddressHeader>, peer: Peer) {
-    let Some(setting) = back.or(front) else { return };
     let Some(ip) = peer.ip() else { return };
-    let both = || [front, back].into_iter().flatten();
-    if both().all(|s| s.if_none) && req.has(&*setting.name) {
-        return;
-    }
-    if both().any(|s| s.except.is_some_and(|(net, bits)| covers(net, bits, ip))) {
-        return;
-    }
+    let Some(setting) = AddressHeader::that_applies(front, back, ip, |name| req.has(name)) else { return };
     let mut text = [0u8; 48];
     let mut rest = &mut text[..];
     let room = rest.len();
     if write!(rest, "{ip}").is_ok() {
         let n = room - rest.len();
         let _ = req.append(&setting.name, &text[..n]);
-    }
-}
-
-fn covers(net: std::net::IpAddr, bits: u8, ip: std::net::IpAddr) -> bool {
-    use std::net::IpAddr::{V4, V6};
-    match (net, ip) {
-        (V4(n), V4(i)) => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);
-            u32::from(n) & mask == u32::from(i) & mask
-        }
-        (V6(n), V6(i)) => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(bits.min(128))).unwrap_or(0);
-            u128::from(n) & mask == u128::from(i) & mask
-        }
-        _ => false,
     }
 }
 

@@ -57,10 +57,11 @@ impl Rule {
             );
             return Err(Fault::new(text).at(words.position()));
         }
+        let text = words.since(first).iter().map(|w| printable(w)).collect::<Vec<_>>().join(" ").into();
         let condition = Condition::parse(words, at.place, reg, names).map_err(|f| {
             f.within(format_args!("error detected while parsing an '{set} {name}' condition"))
         })?;
-        Ok(Rule { action, condition, number })
+        Ok(Rule { action, condition, number, text })
     }
 }
 

@@ -1,0 +1,508 @@
+//! The way of the request, in the order in which traffic goes it.
+
+use bumpalo::Bump;
+use lang::action::{Exec, Flow, Fulfilled, Need, Payload, Reply};
+use lang::cond::{Condition, Outcome};
+use lang::env::{Env, Side};
+use lang::logfmt::Use;
+use lang::rules::Rule;
+use lang::{LogFormat, RuleSet};
+use model::{Conn, Peer, Txn};
+use program::options::AddressHeader;
+use program::proxy::{Balance, Mode, Proxy, SwitchTo, UseServerTo};
+use program::{Program, address::Listen};
+use wire::http1::{Limits, Parsed, parse_request};
+
+use crate::ask::Ask;
+use crate::changes::Snapshot;
+use crate::outside::{NOW, Outside, date};
+use crate::report::{Report, Row, Section};
+use crate::seen::Recorder;
+
+/// Times one action may wait.
+const WAITS: usize = 4;
+
+/// The request ends here; the sentence says how.
+type End = Option<String>;
+
+struct Walk<'p> {
+    program: &'p Program,
+    conn: Conn,
+    txn: Txn,
+    outside: Outside<'p>,
+    rows: Vec<Row>,
+}
+
+pub fn walk(program: &Program, ask: &Ask) -> Result<Report, String> {
+    let (frontend, listener) = door(program, ask)?;
+    let proxy = program.proxy(frontend);
+    let conn = Conn::new(1, frontend, listener, NOW, date());
+    let dst = destination(program, ask, frontend, listener);
+    conn.set_addresses(Peer::Inet(ask.src), Peer::Inet(dst));
+    conn.http_major.set(u8::from(proxy.mode == Mode::Http));
+    let outside = Outside { program, frontend, listener, backend: None, body: &ask.body, unique_id: None };
+    let mut walk = Walk { program, conn, txn: Txn::default(), outside, rows: Vec::new() };
+    let mut report = Report {
+        request: format!("{} {} HTTP/1.1", ask.method, ask.target),
+        addresses: (ask.src.to_string(), dst.to_string()),
+        ..Report::default()
+    };
+    let mut end = walk.opening(proxy);
+    let mut before = Snapshot::of(program, &walk.conn, &walk.txn);
+    if end.is_none() {
+        if proxy.mode == Mode::Http {
+            walk.read(ask, proxy)?;
+        }
+        before = Snapshot::of(program, &walk.conn, &walk.txn);
+        end = walk.frontend(proxy);
+    }
+    let chosen = if end.is_none() { walk.switch(proxy) } else { None };
+    report.sections.push(walk.section(format!("frontend {}", proxy.name)));
+    report.outcome = match (end, chosen) {
+        (Some(end), _) => end,
+        (None, None) => "no backend: answers 503".into(),
+        (None, Some(backend)) => walk.backend(frontend, backend, &mut report),
+    };
+    let after = Snapshot::of(program, &walk.conn, &walk.txn);
+    report.headers = before.fields_until(&after);
+    report.rewritten = (before.line() != after.line()).then(|| after.line().to_owned());
+    Ok(report)
+}
+
+impl<'p> Walk<'p> {
+    fn section(&mut self, title: String) -> Section {
+        Section { title, rows: std::mem::take(&mut self.rows) }
+    }
+
+    /// The request as its bytes are parsed.
+    fn read(&mut self, ask: &Ask, proxy: &Proxy) -> Result<(), String> {
+        let tune = &self.program.global.tune;
+        let limits = Limits { head: tune.bufsize.saturating_sub(tune.maxrewrite), fields: tune.maxhdr };
+        self.txn.req.set_limit(tune.bufsize);
+        self.txn.first_request = true;
+        let bytes = ask.bytes();
+        match parse_request(&bytes, &mut self.txn.req, &limits, proxy.options.unsafe_request) {
+            Ok(Parsed::Complete { .. }) => {}
+            Ok(Parsed::Partial) => {
+                return Err("the request is too long for tune.bufsize: it is refused".into());
+            }
+            Err(e) => {
+                let (why, status) = (e.kind.as_str(), e.kind.status());
+                return Err(format!("the request itself is refused with {status}: {why}"));
+            }
+        }
+        self.txn.has_req = true;
+        let req = &self.txn.req;
+        self.txn.line.set(req.method(), req.target(), req.version().as_str().as_bytes(), tune.logurilen);
+        if let Some(format) = &proxy.unique_id_format {
+            let mut id = Vec::new();
+            self.look(|env| format.append(env, Use::Value, &mut id));
+            *self.txn.unique_id.borrow_mut() = Some(id.as_slice().into());
+            self.outside.unique_id = Some(id);
+        }
+        Ok(())
+    }
+
+    /// Lets something look at the request as it stands.
+    fn look<R>(&self, look: impl FnOnce(&Env<'_>) -> R) -> R {
+        let arena = Bump::new();
+        look(&Env {
+            conn: &self.conn,
+            txn: &self.txn,
+            live: &self.outside,
+            arena: &arena,
+            side: Side::Request,
+            last: true,
+        })
+    }
+
+    /// Rules on the connection.
+    fn opening(&mut self, proxy: &Proxy) -> End {
+        let end = self.set("tcp-request connection", &proxy.rules.tcp_connection);
+        let end = end.or_else(|| self.set("tcp-request session", &proxy.rules.tcp_session));
+        // What they decide holds for all requests of the connection.
+        if let Some(src) = self.txn.decisions.src {
+            self.conn.src.set(src);
+        }
+        if let Some(dst) = self.txn.decisions.dst {
+            self.conn.dst.set(dst);
+        }
+        end
+    }
+
+    fn frontend(&mut self, proxy: &Proxy) -> End {
+        if let Some(uri) = proxy.monitor_uri.as_ref().filter(|u| ***u == *self.txn.req.target()) {
+            return Some(self.monitor(proxy, &String::from_utf8_lossy(uri)));
+        }
+        self.requests(proxy)
+    }
+
+    fn monitor(&mut self, proxy: &Proxy, uri: &str) -> String {
+        let mut status = 200;
+        for condition in &proxy.monitor_fail {
+            let (applies, seen) = self.condition(Some(condition));
+            if applies {
+                status = 503;
+            }
+            self.rows.push(row(None, "monitor fail".into(), Some(condition), applies, seen));
+        }
+        format!("monitor-uri {uri}: answers {status}")
+    }
+
+    /// The rules on requests of a proxy.
+    fn requests(&mut self, proxy: &Proxy) -> End {
+        if let Some(end) = self.set("tcp-request content", &proxy.rules.tcp_content) {
+            return Some(end);
+        }
+        if proxy.mode != Mode::Http {
+            return None;
+        }
+        if let Some(page) = &proxy.stats
+            && self.txn.req.target().starts_with(page.uri.as_bytes())
+        {
+            let end = self.set("stats http-request", &page.rules);
+            return Some(
+                end.unwrap_or_else(|| format!("stats uri {}: answers the statistics page", page.uri)),
+            );
+        }
+        self.set("http-request", &proxy.rules.http_request)
+    }
+
+    fn set(&mut self, keyword: &str, rules: &RuleSet) -> End {
+        for rule in rules.iter() {
+            let (applies, seen) = self.condition(rule.condition.as_ref());
+            let text = format!("{keyword} {}", rule.text);
+            let place = self.place(rule.number);
+            let mut row = row(place, text, rule.condition.as_ref(), applies, seen);
+            let mut end = After::Next;
+            if applies {
+                (end, row.effects) = self.act(rule);
+            }
+            self.rows.push(row);
+            match end {
+                After::Next => {}
+                After::Accept => return None,
+                After::End(how) => return Some(how),
+            }
+        }
+        None
+    }
+
+    fn condition(&self, condition: Option<&Condition>) -> (bool, Vec<crate::Seen>) {
+        let Some(condition) = condition else { return (true, Vec::new()) };
+        let mut recorder = Recorder::default();
+        let outcome = self.look(|env| condition.watched(env, &mut recorder));
+        (outcome == Outcome::Yes, recorder.seen)
+    }
+
+    /// Runs an action; what it waits for has happened.
+    fn act(&mut self, rule: &Rule) -> (After, Vec<String>) {
+        let before = Snapshot::of(self.program, &self.conn, &self.txn);
+        let mut effects = Vec::new();
+        let mut resumed = None;
+        let mut after = After::Next;
+        for _ in 0..WAITS {
+            let arena = Bump::new();
+            let mut exec = Exec {
+                conn: &self.conn,
+                txn: &mut self.txn,
+                live: &self.outside,
+                arena: &arena,
+                side: Side::Request,
+                last: true,
+                resumed: resumed.take(),
+            };
+            match rule.action.run(&mut exec) {
+                Flow::Yield(need) => {
+                    effects.extend(waits(&need));
+                    resumed = Some(Fulfilled::Done);
+                }
+                flow => {
+                    after = self.ends(flow);
+                    break;
+                }
+            }
+        }
+        effects.extend(before.until(&Snapshot::of(self.program, &self.conn, &self.txn)));
+        (after, effects)
+    }
+
+    fn ends(&self, flow: Flow) -> After {
+        After::End(match flow {
+            Flow::Next | Flow::Yield(_) => return After::Next,
+            Flow::Accept => return After::Accept,
+            Flow::Deny(reply) => format!("denied: {}", self.answer(&reply)),
+            Flow::Reply(reply) => self.answer(&reply),
+            Flow::Reject => "closes the connection".into(),
+            Flow::SilentDrop { .. } => "drops the connection without a word".into(),
+            Flow::Tarpit(reply) => {
+                format!("holds the client for timeout tarpit, then {}", self.answer(&reply))
+            }
+            Flow::Service(name) => format!("hands over to service {name}"),
+            Flow::Error => "internal error: answers 500".into(),
+        })
+    }
+
+    fn answer(&self, reply: &Reply) -> String {
+        let mut out = format!("answers {}", reply.status);
+        let text = |f: &LogFormat| {
+            let mut out = Vec::new();
+            self.look(|env| f.append(env, Use::Value, &mut out));
+            String::from_utf8_lossy(&out).into_owned()
+        };
+        for (name, value) in reply.headers.iter() {
+            out.push_str(&format!(", {}: {}", String::from_utf8_lossy(name), text(value)));
+        }
+        for (name, value) in &reply.computed {
+            out.push_str(&format!(", {name}: {}", String::from_utf8_lossy(value)));
+        }
+        match &reply.payload {
+            Payload::Bytes(b) if !b.is_empty() => out.push_str(&format!(", {} bytes of its own", b.len())),
+            Payload::Format(f) => out.push_str(&format!(", body: {}", text(f))),
+            _ => {}
+        }
+        out
+    }
+
+    /// `use_backend` and `default_backend`.
+    fn switch(&mut self, proxy: &'p Proxy) -> Option<u32> {
+        for switch in proxy.switching.iter() {
+            let (applies, seen) = self.condition(switch.condition.as_ref());
+            let (name, found) = match &switch.to {
+                SwitchTo::Backend(b) => (self.program.proxy(*b).name.to_string(), Some(*b)),
+                SwitchTo::Format(format) if applies => {
+                    let mut name = Vec::new();
+                    self.look(|env| format.append(env, Use::Value, &mut name));
+                    let name = String::from_utf8_lossy(&name).into_owned();
+                    let found = self.program.backend(&name);
+                    (format!("{} -> {name}", format.text), found)
+                }
+                SwitchTo::Format(format) => (format.text.to_string(), None),
+            };
+            let place = self.place(switch.number);
+            let mut row = row(place, format!("use_backend {name}"), switch.condition.as_ref(), applies, seen);
+            if applies && found.is_none() {
+                row.effects.push("there is no such backend: the default one is used".into());
+            }
+            self.rows.push(row);
+            if applies {
+                if found.is_some() {
+                    return found;
+                }
+                break;
+            }
+        }
+        if let Some(to) = proxy.default_backend {
+            let text = format!("default_backend {}", self.program.proxy(to).name);
+            self.rows.push(row(None, text, None, true, Vec::new()));
+            return Some(to);
+        }
+        proxy.is_backend.then_some(self.conn.frontend)
+    }
+
+    /// The backend's rules and its choice of a server.
+    fn backend(&mut self, frontend: u32, index: u32, report: &mut Report) -> String {
+        let proxy = self.program.proxy(index);
+        self.txn.backend = Some(index);
+        self.outside.backend = Some(index);
+        let end = if index == frontend { None } else { self.requests(proxy) };
+        report.forwarded = end.is_none() && (!proxy.servers.is_empty() || proxy.dispatch.is_some());
+        let outcome = end.unwrap_or_else(|| {
+            let outcome = self.server(proxy);
+            self.added(self.program.proxy(frontend), proxy);
+            outcome
+        });
+        if !self.rows.is_empty() {
+            report.sections.push(self.section(format!("backend {}", proxy.name)));
+        }
+        outcome
+    }
+
+    fn server(&mut self, proxy: &Proxy) -> String {
+        for rule in &proxy.use_server {
+            let (applies, seen) = self.condition(rule.condition.as_ref());
+            let name = match &rule.to {
+                UseServerTo::Server(i) => proxy.servers.get(*i as usize).map(|s| s.name.to_string()),
+                UseServerTo::Format(format) => {
+                    let mut name = Vec::new();
+                    self.look(|env| format.append(env, Use::Value, &mut name));
+                    Some(String::from_utf8_lossy(&name).into_owned())
+                }
+            };
+            let name = name.unwrap_or_default();
+            let place = self.place(rule.number);
+            let text = format!("use-server {name}");
+            self.rows.push(row(place, text, rule.condition.as_ref(), applies, seen));
+            if applies && proxy.servers.iter().any(|s| *s.name == *name) {
+                return format!("goes to server {}/{name}", proxy.name);
+            }
+        }
+        if let Some(server) = self.cookie(proxy) {
+            return format!("goes to server {}/{server}, which its cookie names", proxy.name);
+        }
+        let servers: Vec<_> =
+            proxy.servers.iter().filter(|s| !s.backup).map(|s| s.name.to_string()).collect();
+        match servers.as_slice() {
+            [] if proxy.dispatch.is_some() => "goes to the dispatch address".into(),
+            [] => format!("backend {} has no server: answers 503", proxy.name),
+            [one] => format!("goes to server {}/{one}", proxy.name),
+            many => {
+                let (how, count) = (balance(&proxy.balance), many.len());
+                let shown = many.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ");
+                let more = if count > 8 { ", ..." } else { "" };
+                format!("goes to backend {}: {how} chooses among {count} servers ({shown}{more})", proxy.name)
+            }
+        }
+    }
+
+    /// The server that a persistence cookie names.
+    fn cookie(&mut self, proxy: &Proxy) -> Option<String> {
+        let name = &proxy.cookie.as_ref()?.name;
+        let value = self.txn.req.cookie(name)?;
+        let server = proxy.servers.iter().find(|s| s.cookie.as_deref().is_some_and(|c| *c == *value))?;
+        let text = format!("cookie {}={}", String::from_utf8_lossy(name), String::from_utf8_lossy(value));
+        self.rows.push(row(None, text, None, true, Vec::new()));
+        Some(server.name.to_string())
+    }
+
+    /// Fields that options add on the way out.
+    fn added(&mut self, front: &Proxy, back: &Proxy) {
+        if !self.txn.has_req {
+            return;
+        }
+        let (src, dst) = self.look(|env| (env.src(), env.dst()));
+        let options = [
+            ("option forwardfor", &front.forwardfor, &back.forwardfor, src),
+            ("option originalto", &front.originalto, &back.originalto, dst),
+        ];
+        for (text, front, back, peer) in options {
+            let Some(ip) = peer.ip() else { continue };
+            let req = &self.txn.req;
+            let setting =
+                AddressHeader::that_applies(front.as_ref(), back.as_ref(), ip, |name| req.has(name));
+            if let Some(setting) = setting
+                && self.txn.req.append(&setting.name, ip.to_string().as_bytes()).is_ok()
+            {
+                let mut row = row(None, text.into(), None, true, Vec::new());
+                row.effects.push(format!("+ {}: {ip}", String::from_utf8_lossy(&setting.name)));
+                self.rows.push(row);
+            }
+        }
+        let id = self.outside.unique_id.clone();
+        if let (Some(name), Some(id)) = (&front.unique_id_header, id)
+            && self.txn.req.set(name, &id).is_ok()
+        {
+            let (name, id) = (String::from_utf8_lossy(name), String::from_utf8_lossy(&id));
+            let mut row = row(None, format!("unique-id-header {name}"), None, true, Vec::new());
+            row.effects.push(format!("+ {name}: {id}"));
+            self.rows.push(row);
+        }
+        if front.forwarded.is_some() || back.forwarded.is_some() {
+            let mut row = row(None, "option forwarded".into(), None, true, Vec::new());
+            row.effects.push("+ forwarded: ... (RFC 7239)".into());
+            self.rows.push(row);
+        }
+    }
+
+    fn place(&self, number: u32) -> Option<(String, u32)> {
+        let (file, line) = lang::Live::rule_place(&self.outside, number)?;
+        Some((file.to_owned(), line))
+    }
+}
+
+/// What follows an action.
+enum After {
+    Next,
+    Accept,
+    End(String),
+}
+
+fn row(
+    place: Option<(String, u32)>,
+    rule: String,
+    condition: Option<&Condition>,
+    applies: bool,
+    seen: Vec<crate::Seen>,
+) -> Row {
+    let condition = condition.map(Condition::to_string);
+    Row { place, rule, condition, applies, seen, effects: Vec::new() }
+}
+
+fn waits(need: &Need) -> Option<String> {
+    match need {
+        Need::Body { time, .. } => Some(format!("waits for the body, at most {} ms", time.as_millis())),
+        Need::Delay(d) => Some(format!("waits {} ms", d.as_millis())),
+        Need::Interim(_) => Some("sends an early hint first".into()),
+        Need::Data => None,
+        Need::Extension(name) => Some(format!("waits for {name}")),
+    }
+}
+
+fn balance(balance: &Balance) -> String {
+    match balance {
+        Balance::RoundRobin => "roundrobin".into(),
+        Balance::StaticRr => "static-rr".into(),
+        Balance::LeastConn => "leastconn".into(),
+        Balance::First => "first".into(),
+        Balance::Random(n) => format!("random({n})"),
+        Balance::Source => "a hash of the source address".into(),
+        Balance::Uri(_) => "a hash of the URI".into(),
+        Balance::UrlParam { name, .. } => {
+            format!("a hash of URL parameter {}", String::from_utf8_lossy(name))
+        }
+        Balance::Header { name, .. } => format!("a hash of header {}", String::from_utf8_lossy(name)),
+        Balance::RdpCookie(_) => "a hash of the RDP cookie".into(),
+        Balance::Hash(expr) => format!("a hash of {}", expr.text),
+        Balance::Sticky => "the least used server".into(),
+    }
+}
+
+/// The frontend and the listener that get the request.
+fn door(program: &Program, ask: &Ask) -> Result<(u32, u32), String> {
+    let fronts = || (0u32..).zip(&program.proxies).filter(|(_, p)| p.is_frontend && !p.disabled);
+    if let Some(name) = &ask.frontend {
+        let found = fronts().find(|(_, p)| *p.name == **name);
+        return found.map(|(i, _)| (i, 0)).ok_or_else(|| format!("no frontend is called '{name}'"));
+    }
+    let port = ask.dst.map(|d| d.port()).filter(|p| *p != 0).or(ask.port);
+    let ip = ask.dst.map(|d| d.ip());
+    let fits = |address: &Listen| match address {
+        Listen::Tcp(a) => {
+            port.is_none_or(|p| p == a.port()) && ip.is_none_or(|i| a.ip().is_unspecified() || a.ip() == i)
+        }
+        _ => false,
+    };
+    let doors: Vec<(u32, u32)> = fronts()
+        .flat_map(|(i, p)| (0u32..).zip(&p.binds).map(move |(l, b)| (i, l, b)))
+        .filter(|(_, _, b)| fits(&b.address))
+        .map(|(i, l, _)| (i, l))
+        .collect();
+    let mut owners: Vec<u32> = doors.iter().map(|(i, _)| *i).collect();
+    owners.dedup();
+    if let (Some(door), [_]) = (doors.first(), owners.as_slice()) {
+        return Ok(*door);
+    }
+    let all: Vec<_> = fronts().filter(|(_, p)| !p.binds.is_empty()).collect();
+    if let ([], [(only, _)]) = (doors.as_slice(), all.as_slice()) {
+        return Ok((*only, 0));
+    }
+    let names = if doors.is_empty() { all.iter().map(|(i, _)| *i).collect() } else { owners };
+    let names: Vec<_> = names.iter().map(|i| program.proxy(*i).name.to_string()).collect();
+    let what = if doors.is_empty() { "no frontend listens there" } else { "several frontends listen there" };
+    Err(format!("{what}: choose one with --frontend ({})", names.join(", ")))
+}
+
+/// The address connected to.
+fn destination(program: &Program, ask: &Ask, frontend: u32, listener: u32) -> std::net::SocketAddr {
+    let bind = program.proxy(frontend).binds.get(listener as usize).map(|b| &b.address);
+    let mut dst = match (ask.dst, bind) {
+        (Some(dst), _) => dst,
+        (None, Some(Listen::Tcp(a))) if !a.ip().is_unspecified() => *a,
+        (None, Some(Listen::Tcp(a))) => (std::net::Ipv4Addr::LOCALHOST, a.port()).into(),
+        _ => (std::net::Ipv4Addr::LOCALHOST, 80).into(),
+    };
+    if let (0, Some(Listen::Tcp(a))) = (dst.port(), bind) {
+        dst.set_port(a.port());
+    }
+    dst
+}
