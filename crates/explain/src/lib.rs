@@ -8,10 +8,12 @@
 
 mod ask;
 mod changes;
+mod door;
 mod json;
 mod outside;
 mod report;
 mod seen;
+mod server;
 mod text;
 mod walk;
 

@@ -8,13 +8,14 @@ use lang::logfmt::Use;
 use lang::rules::Rule;
 use lang::{LogFormat, RuleSet};
 use model::{Conn, Peer, Txn};
+use program::Program;
 use program::options::AddressHeader;
-use program::proxy::{Balance, Mode, Proxy, SwitchTo, UseServerTo};
-use program::{Program, address::Listen};
+use program::proxy::{Mode, Proxy, SwitchTo};
 use wire::http1::{Limits, Parsed, parse_request};
 
 use crate::ask::Ask;
 use crate::changes::Snapshot;
+use crate::door::{destination, door};
 use crate::outside::{NOW, Outside, date};
 use crate::report::{Report, Row, Section};
 use crate::seen::Recorder;
@@ -25,12 +26,12 @@ const WAITS: usize = 4;
 /// The request ends here; the sentence says how.
 type End = Option<String>;
 
-struct Walk<'p> {
+pub(crate) struct Walk<'p> {
     program: &'p Program,
     conn: Conn,
-    txn: Txn,
+    pub(crate) txn: Txn,
     outside: Outside<'p>,
-    rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
 }
 
 pub fn walk(program: &Program, ask: &Ask) -> Result<Report, String> {
@@ -104,7 +105,7 @@ impl<'p> Walk<'p> {
     }
 
     /// Lets something look at the request as it stands.
-    fn look<R>(&self, look: impl FnOnce(&Env<'_>) -> R) -> R {
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&Env<'_>) -> R) -> R {
         let arena = Bump::new();
         look(&Env {
             conn: &self.conn,
@@ -188,7 +189,7 @@ impl<'p> Walk<'p> {
         None
     }
 
-    fn condition(&self, condition: Option<&Condition>) -> (bool, Vec<crate::Seen>) {
+    pub(crate) fn condition(&self, condition: Option<&Condition>) -> (bool, Vec<crate::Seen>) {
         let Some(condition) = condition else { return (true, Vec::new()) };
         let mut recorder = Recorder::default();
         let outcome = self.look(|env| condition.watched(env, &mut recorder));
@@ -318,53 +319,6 @@ impl<'p> Walk<'p> {
         outcome
     }
 
-    fn server(&mut self, proxy: &Proxy) -> String {
-        for rule in &proxy.use_server {
-            let (applies, seen) = self.condition(rule.condition.as_ref());
-            let name = match &rule.to {
-                UseServerTo::Server(i) => proxy.servers.get(*i as usize).map(|s| s.name.to_string()),
-                UseServerTo::Format(format) => {
-                    let mut name = Vec::new();
-                    self.look(|env| format.append(env, Use::Value, &mut name));
-                    Some(String::from_utf8_lossy(&name).into_owned())
-                }
-            };
-            let name = name.unwrap_or_default();
-            let place = self.place(rule.number);
-            let text = format!("use-server {name}");
-            self.rows.push(row(place, text, rule.condition.as_ref(), applies, seen));
-            if applies && proxy.servers.iter().any(|s| *s.name == *name) {
-                return format!("goes to server {}/{name}", proxy.name);
-            }
-        }
-        if let Some(server) = self.cookie(proxy) {
-            return format!("goes to server {}/{server}, which its cookie names", proxy.name);
-        }
-        let servers: Vec<_> =
-            proxy.servers.iter().filter(|s| !s.backup).map(|s| s.name.to_string()).collect();
-        match servers.as_slice() {
-            [] if proxy.dispatch.is_some() => "goes to the dispatch address".into(),
-            [] => format!("backend {} has no server: answers 503", proxy.name),
-            [one] => format!("goes to server {}/{one}", proxy.name),
-            many => {
-                let (how, count) = (balance(&proxy.balance), many.len());
-                let shown = many.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ");
-                let more = if count > 8 { ", ..." } else { "" };
-                format!("goes to backend {}: {how} chooses among {count} servers ({shown}{more})", proxy.name)
-            }
-        }
-    }
-
-    /// The server that a persistence cookie names.
-    fn cookie(&mut self, proxy: &Proxy) -> Option<String> {
-        let name = &proxy.cookie.as_ref()?.name;
-        let value = self.txn.req.cookie(name)?;
-        let server = proxy.servers.iter().find(|s| s.cookie.as_deref().is_some_and(|c| *c == *value))?;
-        let text = format!("cookie {}={}", String::from_utf8_lossy(name), String::from_utf8_lossy(value));
-        self.rows.push(row(None, text, None, true, Vec::new()));
-        Some(server.name.to_string())
-    }
-
     /// Fields that options add on the way out.
     fn added(&mut self, front: &Proxy, back: &Proxy) {
         if !self.txn.has_req {
@@ -404,7 +358,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    fn place(&self, number: u32) -> Option<(String, u32)> {
+    pub(crate) fn place(&self, number: u32) -> Option<(String, u32)> {
         let (file, line) = lang::Live::rule_place(&self.outside, number)?;
         Some((file.to_owned(), line))
     }
@@ -417,7 +371,8 @@ enum After {
     End(String),
 }
 
-fn row(
+/// A rule as it is told; its effects come later.
+pub(crate) fn row(
     place: Option<(String, u32)>,
     rule: String,
     condition: Option<&Condition>,
@@ -436,73 +391,4 @@ fn waits(need: &Need) -> Option<String> {
         Need::Data => None,
         Need::Extension(name) => Some(format!("waits for {name}")),
     }
-}
-
-fn balance(balance: &Balance) -> String {
-    match balance {
-        Balance::RoundRobin => "roundrobin".into(),
-        Balance::StaticRr => "static-rr".into(),
-        Balance::LeastConn => "leastconn".into(),
-        Balance::First => "first".into(),
-        Balance::Random(n) => format!("random({n})"),
-        Balance::Source => "a hash of the source address".into(),
-        Balance::Uri(_) => "a hash of the URI".into(),
-        Balance::UrlParam { name, .. } => {
-            format!("a hash of URL parameter {}", String::from_utf8_lossy(name))
-        }
-        Balance::Header { name, .. } => format!("a hash of header {}", String::from_utf8_lossy(name)),
-        Balance::RdpCookie(_) => "a hash of the RDP cookie".into(),
-        Balance::Hash(expr) => format!("a hash of {}", expr.text),
-        Balance::Sticky => "the least used server".into(),
-    }
-}
-
-/// The frontend and the listener that get the request.
-fn door(program: &Program, ask: &Ask) -> Result<(u32, u32), String> {
-    let fronts = || (0u32..).zip(&program.proxies).filter(|(_, p)| p.is_frontend && !p.disabled);
-    if let Some(name) = &ask.frontend {
-        let found = fronts().find(|(_, p)| *p.name == **name);
-        return found.map(|(i, _)| (i, 0)).ok_or_else(|| format!("no frontend is called '{name}'"));
-    }
-    let port = ask.dst.map(|d| d.port()).filter(|p| *p != 0).or(ask.port);
-    let ip = ask.dst.map(|d| d.ip());
-    let fits = |address: &Listen| match address {
-        Listen::Tcp(a) => {
-            port.is_none_or(|p| p == a.port()) && ip.is_none_or(|i| a.ip().is_unspecified() || a.ip() == i)
-        }
-        _ => false,
-    };
-    let doors: Vec<(u32, u32)> = fronts()
-        .flat_map(|(i, p)| (0u32..).zip(&p.binds).map(move |(l, b)| (i, l, b)))
-        .filter(|(_, _, b)| fits(&b.address))
-        .map(|(i, l, _)| (i, l))
-        .collect();
-    let mut owners: Vec<u32> = doors.iter().map(|(i, _)| *i).collect();
-    owners.dedup();
-    if let (Some(door), [_]) = (doors.first(), owners.as_slice()) {
-        return Ok(*door);
-    }
-    let all: Vec<_> = fronts().filter(|(_, p)| !p.binds.is_empty()).collect();
-    if let ([], [(only, _)]) = (doors.as_slice(), all.as_slice()) {
-        return Ok((*only, 0));
-    }
-    let names = if doors.is_empty() { all.iter().map(|(i, _)| *i).collect() } else { owners };
-    let names: Vec<_> = names.iter().map(|i| program.proxy(*i).name.to_string()).collect();
-    let what = if doors.is_empty() { "no frontend listens there" } else { "several frontends listen there" };
-    Err(format!("{what}: choose one with --frontend ({})", names.join(", ")))
-}
-
-/// The address connected to.
-fn destination(program: &Program, ask: &Ask, frontend: u32, listener: u32) -> std::net::SocketAddr {
-    let bind = program.proxy(frontend).binds.get(listener as usize).map(|b| &b.address);
-    let mut dst = match (ask.dst, bind) {
-        (Some(dst), _) => dst,
-        (None, Some(Listen::Tcp(a))) if !a.ip().is_unspecified() => *a,
-        (None, Some(Listen::Tcp(a))) => (std::net::Ipv4Addr::LOCALHOST, a.port()).into(),
-        _ => (std::net::Ipv4Addr::LOCALHOST, 80).into(),
-    };
-    if let (0, Some(Listen::Tcp(a))) = (dst.port(), bind) {
-        dst.set_port(a.port());
-    }
-    dst
 }

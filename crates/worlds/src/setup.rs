@@ -9,7 +9,7 @@ use lang::Registry;
 use model::World;
 use program::Program;
 use rt::Addr;
-use syntax::{Environment, Facts, Grammar, Source};
+use syntax::{Environment, Grammar, PlainBuild, Source};
 
 /// A configuration, compiled for one world: its live state is new.
 pub struct Setup {
@@ -20,32 +20,6 @@ pub struct Setup {
 /// The address `text`.
 pub fn addr(text: &str) -> Addr {
     Addr::Inet(text.parse::<SocketAddr>().expect("an address and a port"))
-}
-
-struct Answers;
-
-impl Facts for Answers {
-    fn version(&self) -> &str {
-        "3.5-dev5"
-    }
-    fn feature(&self, _: &str) -> bool {
-        false
-    }
-    fn enabled(&self, _: &str) -> Option<bool> {
-        None
-    }
-    fn openssl_version(&self) -> Option<&str> {
-        None
-    }
-    fn ssl_library(&self) -> &str {
-        ""
-    }
-    fn awslc_api(&self) -> Option<u64> {
-        None
-    }
-    fn fips_mode(&self) -> bool {
-        false
-    }
 }
 
 /// What stands before every configuration: one worker, and the log of [`crate::LOG`].
@@ -67,7 +41,7 @@ impl Setup {
         static REGISTRY: OnceLock<Registry> = OnceLock::new();
         let text = preamble() + config + "\n";
         let source = Source::new("world.cfg", text.clone().into_bytes());
-        let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &Answers };
+        let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &PlainBuild };
         let reading = syntax::read(vec![source], Environment::new(), grammar);
         let options = compile::Options { fd_limit: 1 << 20, ..Default::default() };
         let world = Arc::new(World::new(compile::workers(&reading, &options)));
