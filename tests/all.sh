@@ -22,6 +22,7 @@ counted() {
     if [ "$code" != 0 ] && [ "$2" = 0 ]; then failed=$((failed + 1)); fi
 }
 cargo_sums() { awk '/^test result:/ { p += $4; f += $6; s += $8 } END { print p + 0, f + 0, s + 0 }' "$log"; }
+fuzz_sums() { awk '/^fuzz: / { p = $2; f = $4; s = $6 } END { print p + 0, f + 0, s + 0 }' "$log"; }
 outside_sums() { awk '/^outside: / { p = $2; f = $4; s = $6 } END { print p + 0, f + 0, s + 0 }' "$log"; }
 
 step cargo fmt --all --check
@@ -29,11 +30,6 @@ step cargo clippy --workspace --all-targets --locked -- -D warnings
 counted cargo_sums cargo test --workspace --locked --no-fail-fast
 step cargo build --profile quick --locked -p harrier
 counted outside_sums tests/run.sh target/quick/harrier
-# cargo-fuzz needs a nightly compiler; where it is not at hand the smoke run is skipped, and said so.
-if [ -d fuzz ] && cargo fuzz --version > /dev/null 2>&1; then
-    for target in $(cargo fuzz list); do step cargo fuzz run "$target" -- -max_total_time="${FUZZ_SECONDS:-15}"; done
-else
-    echo "== fuzz smoke: skipped (no fuzz/ folder or no cargo-fuzz)"; skipped=$((skipped + 1))
-fi
+counted fuzz_sums fuzz/run.sh all "${FUZZ_SECONDS:-15}"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -4,8 +4,8 @@
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
-use crate::h1::chunks::Scanner;
 use rt::{Buf, Pipe, Socket};
+use wire::http1::Scanner;
 
 /// Turns of read and write before other tasks get theirs.
 const TURNS: u32 = 16;

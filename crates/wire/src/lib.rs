@@ -4,6 +4,7 @@
 //! panics; each parser is total and says where and why it stopped.
 #![forbid(unsafe_code)]
 
+pub mod fuzzing;
 pub mod head;
 pub mod http1;
 pub mod method;

@@ -241,7 +241,7 @@ async fn finish(stream: &mut Stream<'_>, body: Vec<u8>, keep: bool) -> Next {
     let worker = stream.worker.clone();
     stream.txn.has_res = true;
     let status = stream.txn.res.status();
-    let bodiless = status < 200 || status == 204 || status == 304;
+    let bodiless = (100..200).contains(&status) || status == 204 || status == 304;
     stream.txn.res.remove_all("content-length");
     stream.txn.res.remove_all("transfer-encoding");
     stream.txn.res.remove_all("connection");

@@ -142,7 +142,7 @@ fn download_head(
             match parse_response(buf.filled(), &mut stream.txn.res, &limits, back.options.unsafe_response) {
                 Ok(Parsed::Complete { consumed }) => {
                     let status = stream.txn.res.status();
-                    let interim = status < 200 && status != 101;
+                    let interim = (100..200).contains(&status) && status != 101;
                     let body = framing::of_response(&stream.txn.res, stream.txn.req.method_id());
                     if !interim && let Err(e) = wait::check_chunks(body, buf.filled(), consumed) {
                         return Poll::Ready(Event::Bad(e));

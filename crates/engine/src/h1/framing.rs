@@ -1,8 +1,8 @@
 //! Where a body ends (RFC 9112 section 6.3), and what a head says of its connection. The parser has made sure that
 //! lengths and codings are sound.
 
-use super::chunks::Scanner;
 use crate::pump::Framing;
+use wire::http1::Scanner;
 
 use wire::head::{Head, Known};
 use wire::method::{Method, Version};
@@ -54,7 +54,7 @@ pub fn of_request(head: &Head) -> Body {
 pub fn of_response(head: &Head, method: Method) -> Body {
     let status = head.status();
     // Rule 1: HEAD, 1xx, 204, 304. Rule 2: 2xx to CONNECT is a tunnel, no message.
-    if method == Method::Head || status < 200 || status == 204 || status == 304 {
+    if method == Method::Head || (100..200).contains(&status) || status == 204 || status == 304 {
         return Body::None;
     }
     // Rule 8: without any declaration, until the server closes.

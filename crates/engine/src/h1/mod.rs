@@ -5,7 +5,6 @@
 
 mod answer;
 mod captures;
-pub mod chunks;
 mod exchange;
 mod forward;
 mod forwarded;

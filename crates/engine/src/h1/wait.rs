@@ -16,9 +16,9 @@ use rt::{Buf, Mono};
 use wire::head::Known;
 use wire::http1::{ErrorKind, ParseError, State};
 
-use super::chunks::Scanner;
 use super::framing::Body;
 use crate::stream::Stream;
+use wire::http1::Scanner;
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Changing a head: every edit appends to the arena and repoints, or is refused whole with [`NoRoom`].
 
-use super::{Field, Head, Kind, Known, Name, NoRoom, Span};
+use super::values::{is_blank, trim};
+use super::{Field, Head, Kind, Known, Name, NoRoom, Span, comma, split_values};
 use crate::method::{Method, Version, default_reason};
 
 /// Dead bytes that the arena may hold beside the live ones before it is swept.
@@ -25,11 +26,13 @@ impl Head {
         let reason = reason.unwrap_or(default_reason(status).as_bytes());
         self.reason = self.replace(self.reason.len as usize, reason)?;
         self.status = status;
+        self.status_text = Span::default();
         Ok(())
     }
 
     pub fn set_version(&mut self, version: Version) {
         self.version = version;
+        self.version_text = Span::default();
     }
 
     /// Adds a field after all others and returns its index.
@@ -88,6 +91,52 @@ impl Head {
         }
         self.field_bytes = self.field_bytes - old + value.len();
         Ok(())
+    }
+
+    /// Keeps of the comma-separated values of every field called `name` those that `keep` wants, in their place and
+    /// as they were written; a field of which nothing is left goes. It takes no room, so it can't fail.
+    pub fn retain_values<'n>(&mut self, name: impl Into<Name<'n>>, mut keep: impl FnMut(&[u8]) -> bool) {
+        let name = name.into();
+        for index in 0..self.fields.len() {
+            let wanted = |field: &&mut Field| !field.removed && name.is(field, &self.bytes);
+            let Some(span) = self.fields.get_mut(index).filter(wanted).map(|field| field.value) else {
+                continue;
+            };
+            if split_values(span.of(&self.bytes)).all(&mut keep) && span.len > 0 {
+                continue;
+            }
+            let len = self.squeeze(span, &mut keep);
+            if len == 0 {
+                self.remove(index);
+            } else if let Some(field) = self.fields.get_mut(index) {
+                field.value.len = len;
+                field.plain = false;
+                self.field_bytes -= (span.len - len) as usize;
+            }
+        }
+    }
+
+    /// Moves the wanted values within `span` to its start and returns their length.
+    fn squeeze(&mut self, span: Span, mut keep: impl FnMut(&[u8]) -> bool) -> u32 {
+        let Some(value) = self.bytes.get_mut(span.start()..span.end()) else { return 0 };
+        let (mut from, mut to, mut first) = (0, 0, true);
+        while let Some(rest) = value.get(from..) {
+            let end = from + comma(rest);
+            let blanks =
+                value.get(from..end).unwrap_or_default().iter().take_while(|byte| is_blank(byte)).count();
+            let start = from + blanks;
+            if value.get(start..end).is_some_and(|part| keep(trim(part))) {
+                if !first && let Some(slot) = value.get_mut(to) {
+                    *slot = b',';
+                    to += 1;
+                }
+                value.copy_within(start..end, to);
+                (to, first) = (to + end - start, false);
+            }
+            from = end + 1;
+        }
+        let kept = value.get(..to).unwrap_or_default();
+        trim(kept).len() as u32 + kept.iter().take_while(|byte| is_blank(byte)).count() as u32
     }
 
     /// Makes this head a copy of `other`, keeping its own memory and limit.
@@ -152,6 +201,8 @@ impl Head {
         keep(&mut self.method);
         keep(&mut self.target);
         keep(&mut self.reason);
+        keep(&mut self.version_text);
+        keep(&mut self.status_text);
         for field in self.fields.iter_mut() {
             field.plain = false;
             if field.removed {

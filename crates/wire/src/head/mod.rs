@@ -88,6 +88,8 @@ pub(crate) struct Progress {
     pub upper: bool,
     /// A value went on over a line end (obs-fold).
     pub folded: bool,
+    /// The last line was dropped; what folds belongs to it.
+    pub dropped: bool,
 }
 
 /// The head of a message: start line and fields. See the module for how it is kept.
@@ -102,6 +104,10 @@ pub struct Head {
     pub(crate) method: Span,
     pub(crate) target: Span,
     pub(crate) reason: Span,
+    /// A version that is written as it came, because it is none of those that [`Version`] writes.
+    pub(crate) version_text: Span,
+    /// A status that is written as it came, because it has not three digits.
+    pub(crate) status_text: Span,
     /// A bit for each known field that is or was present.
     pub(crate) present: u64,
     /// Sum of `wire_len` over the live fields.
@@ -141,6 +147,8 @@ impl Head {
             method: Span::default(),
             target: Span::default(),
             reason: Span::default(),
+            version_text: Span::default(),
+            status_text: Span::default(),
             present: 0,
             field_bytes: 0,
             limit: usize::MAX,
@@ -166,6 +174,7 @@ impl Head {
         self.status = if kind == Kind::Response { 200 } else { 0 };
         self.method_id = if kind == Kind::Request { Method::Get } else { Method::Other };
         (self.method, self.target, self.reason) = Default::default();
+        (self.version_text, self.status_text) = Default::default();
         self.present = 0;
         self.field_bytes = 0;
         self.progress = Progress::default();
@@ -231,10 +240,19 @@ impl Head {
     }
 
     pub(crate) fn start_line_len(&self) -> usize {
+        let version = if self.version_text.len == 0 { 8 } else { self.version_text.len as usize };
         match self.kind {
-            Kind::Request => self.method().len() + self.target.len as usize + 12,
-            Kind::Response => self.reason.len as usize + 15,
+            Kind::Request => self.method().len() + self.target.len as usize + version + 4,
+            Kind::Response => {
+                let status = if self.status_text.len == 0 { 3 } else { self.status_text.len as usize };
+                version + status + self.written_reason().len() + 4
+            }
         }
+    }
+
+    /// The reason phrase, or the one that belongs to the status when there is none.
+    pub(crate) fn written_reason(&self) -> &[u8] {
+        if self.reason.len == 0 { default_reason(self.status).as_bytes() } else { self.reason() }
     }
 
     /// The fields in order, each with its index.

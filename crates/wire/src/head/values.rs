@@ -81,8 +81,12 @@ pub fn comma(value: &[u8]) -> usize {
 
 /// `value` without the spaces and tabs around it.
 pub(crate) fn trim(value: &[u8]) -> &[u8] {
-    let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    let start = value.iter().position(|byte| !blank(byte)).unwrap_or(value.len());
-    let end = value.iter().rposition(|byte| !blank(byte)).map_or(start, |last| last + 1);
+    let start = value.iter().position(|byte| !is_blank(byte)).unwrap_or(value.len());
+    let end = value.iter().rposition(|byte| !is_blank(byte)).map_or(start, |last| last + 1);
     value.get(start..end).unwrap_or_default()
+}
+
+/// Whether a byte is a space or a tab.
+pub(crate) fn is_blank(byte: &u8) -> bool {
+    matches!(byte, b' ' | b'\t')
 }

@@ -9,6 +9,9 @@ pub const TARGET: u8 = 4;
 /// A byte that a host may have: those of RFC 3986's reg-name, brackets and colon apart.
 pub const HOST: u8 = 8;
 
+/// A byte of the word that names a version: an upper-case letter, a digit, slash or dot.
+pub const VERSION: u8 = 16;
+
 /// The class bits of each byte.
 pub const CLASS: [u8; 256] = classes();
 
@@ -28,6 +31,9 @@ const fn classes() -> [u8; 256] {
         }
         if byte.is_ascii_uppercase() {
             table[at] |= UPPER;
+        }
+        if byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'/' || byte == b'.' {
+            table[at] |= VERSION;
         }
         if byte > 32 && byte < 127 && byte != b'#' {
             table[at] |= TARGET;

@@ -43,8 +43,10 @@ pub enum ErrorKind {
     BadHost,
     /// Host says something else than the target's authority.
     HostMismatch,
-    /// A WebSocket handshake without its key (RFC 6455 section 4.1).
+    /// A WebSocket handshake without its key or its answer (RFC 6455 section 4).
     BadWebSocketKey,
+    /// A body where HTTP/1.0 gives none a meaning: GET, HEAD, DELETE.
+    BodyNotAllowed,
     /// A chunk size that is no hexadecimal number, or does not fit (RFC 9112 section 7.1).
     BadChunkSize,
     /// A chunk extension that is malformed or too long (RFC 9112 section 7.1.1).
@@ -79,6 +81,7 @@ impl ErrorKind {
             ErrorKind::BadHost => "invalid host",
             ErrorKind::HostMismatch => "host and authority differ",
             ErrorKind::BadWebSocketKey => "missing websocket key",
+            ErrorKind::BodyNotAllowed => "body not allowed",
             ErrorKind::BadChunkSize => "invalid chunk size",
             ErrorKind::BadChunkExtension => "invalid chunk extension",
             ErrorKind::BadChunkEnd => "chunk data not followed by CRLF",
@@ -89,6 +92,7 @@ impl ErrorKind {
     /// The status that a client gets for a request with this fault. A response with any fault is a 502.
     pub fn status(self) -> u16 {
         match self {
+            ErrorKind::BodyNotAllowed => 413,
             ErrorKind::UnsupportedTransferEncoding => 422,
             ErrorKind::TooLarge => 431,
             ErrorKind::TargetTooLong => 414,

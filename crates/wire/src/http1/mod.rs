@@ -1,13 +1,17 @@
 //! HTTP/1: heads in, heads out, and how the body between them is framed (RFC 9112).
 
+mod authority;
 mod bytes;
+mod chunk;
 mod error;
 mod framing;
 mod line;
 mod parse;
 mod rules;
+mod start;
 mod write;
 
+pub use chunk::{Malformed, Scanned, Scanner};
 pub use error::{ErrorKind, ParseError, State};
 pub use framing::{Body, Framing};
 pub use parse::{Limits, Parsed, parse_request, parse_response};

@@ -11,6 +11,7 @@
 use super::error::{ErrorKind, ParseError, State};
 use super::line::{self, Line};
 use super::rules;
+use super::start::{self, Next};
 use crate::head::{Field, Head, Kind, Known, Span};
 
 /// Limits of a received head.
@@ -79,8 +80,12 @@ fn parse(
 
 /// Reads as many lines as there are.
 fn lines(input: &[u8], head: &mut Head, limits: &Limits, relax: bool) -> Result<Parsed, ParseError> {
-    if !head.progress.start_line && !start_line(input, head, relax)? {
-        return partial(input, head, limits);
+    if !head.progress.start_line {
+        match start_line(input, head, relax)? {
+            None => return partial(input, head, limits),
+            Some(Next::Fields(_)) => {}
+            Some(Next::Body(next)) => return finish(input, head, next, relax),
+        }
     }
     loop {
         let at = head.progress.offset;
@@ -92,17 +97,20 @@ fn lines(input: &[u8], head: &mut Head, limits: &Limits, relax: bool) -> Result<
             Line::End { next } if next > limits.head => {
                 return Err(ParseError::new(ErrorKind::TooLarge, at, State::Head));
             }
-            Line::End { next } => {
-                complete(input, head, next);
-                rules::check(head, relax)?;
-                return Ok(Parsed::Complete { consumed: next });
+            Line::End { next } => return finish(input, head, next, relax),
+            Line::Fold { value, next } if !head.fields.is_empty() && !head.progress.dropped => {
+                fold(head, value, next);
             }
-            Line::Fold { value, next } => fold(head, at, value, next)?,
-            Line::Drop { at: position, next } => {
-                let fault = ParseError::new(ErrorKind::BadFieldName, position, State::FieldName);
-                head.violation.get_or_insert(fault);
-                head.progress.offset = next;
+            Line::Fold { next, .. } if relax && head.progress.dropped => head.progress.offset = next,
+            Line::Fold { value, next } => {
+                // A blank at the start of the first field line.
+                let named = input.get(value.0..value.1).is_some_and(|text| text.contains(&b':'));
+                if !relax || !named {
+                    return Err(ParseError::new(ErrorKind::BadFieldName, at, State::FieldName));
+                }
+                drop_line(head, at, next);
             }
+            Line::Drop { at: position, next } => drop_line(head, position, next),
             Line::Field(field) => {
                 if head.fields.len() + 2 > limits.fields {
                     return Err(ParseError::new(ErrorKind::TooManyFields, at, State::FieldName));
@@ -122,27 +130,44 @@ fn partial(input: &[u8], head: &Head, limits: &Limits) -> Result<Parsed, ParseEr
     Ok(Parsed::Partial)
 }
 
-/// Reads the start line; false when it isn't complete.
-fn start_line(input: &[u8], head: &mut Head, relax: bool) -> Result<bool, ParseError> {
+/// The head ends before `next`.
+#[inline]
+fn finish(input: &[u8], head: &mut Head, next: usize, relax: bool) -> Result<Parsed, ParseError> {
+    complete(input, head, next);
+    rules::check(head, relax)?;
+    Ok(Parsed::Complete { consumed: next })
+}
+
+/// Notes a line with a bad name, which is let pass but not passed on.
+#[cold]
+fn drop_line(head: &mut Head, position: usize, next: usize) {
+    let fault = ParseError::new(ErrorKind::BadFieldName, position, State::FieldName);
+    head.violation.get_or_insert(fault);
+    head.progress.offset = next;
+    head.progress.dropped = true;
+}
+
+/// Reads the start line; nothing when it isn't complete.
+fn start_line(input: &[u8], head: &mut Head, relax: bool) -> Result<Option<Next>, ParseError> {
     let mut at = head.progress.offset;
-    // RFC 9112 section 2.2: empty lines before a request are ignored.
-    let lenient = head.kind == Kind::Request;
+    // RFC 9112 section 2.2: empty lines before a request are ignored; before a response they do no harm either.
     loop {
         match (input.get(at), input.get(at + 1)) {
-            (Some(b'\r'), Some(b'\n')) if lenient => at += 2,
-            (Some(b'\n'), _) if lenient => at += 1,
+            (Some(b'\r'), Some(b'\n')) => at += 2,
+            (Some(b'\n'), _) => at += 1,
             _ => break,
         }
     }
     head.progress.offset = at;
     let next = match head.kind {
-        Kind::Request => line::request(input, at, head, relax)?,
-        Kind::Response => line::status(input, at, head, relax)?,
+        Kind::Request => start::request(input, at, head, relax)?,
+        Kind::Response => start::status(input, at, head, relax)?.map(Next::Fields),
     };
-    let Some(next) = next else { return Ok(false) };
-    head.progress.offset = next;
-    head.progress.start_line = true;
-    Ok(true)
+    if let Some(Next::Fields(offset)) = next {
+        head.progress.offset = offset;
+        head.progress.start_line = true;
+    }
+    Ok(next)
 }
 
 #[inline]
@@ -158,6 +183,7 @@ fn add(head: &mut Head, line: &line::FieldLine) {
     head.field_bytes += entry.wire_len();
     head.progress.upper |= line.upper;
     head.progress.offset = line.next;
+    head.progress.dropped = false;
     if line.nul.is_some() {
         head.violation = head.violation.or(line.nul);
     }
@@ -165,10 +191,8 @@ fn add(head: &mut Head, line: &line::FieldLine) {
 }
 
 /// A line that starts with a blank goes on with the value before it (RFC 9112 section 5.2).
-fn fold(head: &mut Head, at: usize, value: (usize, usize), next: usize) -> Result<(), ParseError> {
-    let Some(last) = head.fields.last_mut() else {
-        return Err(ParseError::new(ErrorKind::BadFieldName, at, State::FieldName));
-    };
+fn fold(head: &mut Head, value: (usize, usize), next: usize) {
+    let Some(last) = head.fields.last_mut() else { return };
     head.field_bytes -= last.wire_len();
     let start = if last.value.len == 0 { value.0 } else { last.value.start() };
     let end = if value.1 > value.0 { value.1 } else { last.value.end() };
@@ -177,7 +201,6 @@ fn fold(head: &mut Head, at: usize, value: (usize, usize), next: usize) -> Resul
     head.field_bytes += last.wire_len();
     head.progress.folded = true;
     head.progress.offset = next;
-    Ok(())
 }
 
 /// Copies the head into the arena and puts names in lower case.

@@ -1,98 +1,144 @@
-//! The checks that need the whole head: lengths and codings (RFC 9112 sections 6.1 to 6.3), Host and authority
-//! (RFC 9112 section 3.2), the WebSocket key. They also put in order what may be put in order: repeated equal
-//! lengths become one, a length beside `chunked` is removed, a default port is cut from authority and Host.
+//! The checks that need the whole head: lengths and codings (RFC 9112 sections 6.1 to 6.3), the WebSocket handshake;
+//! Host and authority are in `authority`. They also put in order what may be put in order: a length is written
+//! once and plainly, a length beside `chunked` is removed, both go where no body may follow, and offers to change to
+//! HTTP/2 are withdrawn.
 
-use super::bytes::{HOST, class};
+use super::authority;
 use super::error::{ErrorKind, ParseError, State};
 use super::parse::position;
-use crate::head::{Head, Kind, Known, split_values};
+use crate::head::{Head, Kind, Known};
 use crate::method::{Method, Version};
-use crate::uri;
 
 /// Checks a complete head.
 pub fn check(head: &mut Head, relax: bool) -> Result<(), ParseError> {
-    if head.present & Known::TransferEncoding.bit() != 0 {
-        transfer_encoding(head, relax)?;
+    if head.present & (Known::TransferEncoding.bit() | Known::ContentLength.bit()) != 0 {
+        lengths(head, relax)?;
     }
-    if head.present & Known::ContentLength.bit() != 0 {
-        content_length(head)?;
+    if head.present & Known::Upgrade.bit() != 0 {
+        upgrade(head, relax)?;
     }
-    if head.kind() == Kind::Request {
-        hosts(head)?;
-        authority(head, relax)?;
+    match head.kind() {
+        Kind::Request => authority::check(head, relax),
+        Kind::Response => Ok(()),
+    }
+}
+
+pub(super) fn fault(head: &Head, kind: ErrorKind, known: Known) -> ParseError {
+    ParseError::new(kind, position(head, known), State::FieldValue)
+}
+
+fn lengths(head: &mut Head, relax: bool) -> Result<(), ParseError> {
+    let coded = head.has(Known::TransferEncoding) && transfer_encoding(head, relax)?;
+    let length = content_length(head)?;
+    if coded && length.is_some() {
+        head.remove_all(Known::ContentLength);
+    }
+    // RFC 9112 section 6.1: with a length beside it, or from HTTP/1.0, a coding can't be trusted any longer.
+    head.distrusted |= coded && (length.is_some() || head.version() < Version::HTTP_11);
+    let no_body = match head.kind() {
+        // RFC 9110 section 9.3.6.
+        Kind::Request => head.method_id() == Method::Connect,
+        Kind::Response => matches!(head.status(), 100..=199 | 204),
+    };
+    if no_body {
+        head.remove_all(Known::TransferEncoding);
+        head.remove_all(Known::ContentLength);
+        return Ok(());
+    }
+    let old = head.kind() == Kind::Request && head.version() < Version::HTTP_11;
+    if old
+        && (coded || length.is_some_and(|length| length > 0))
+        && matches!(head.method_id(), Method::Get | Method::Head | Method::Delete)
+    {
+        let known = if coded { Known::TransferEncoding } else { Known::ContentLength };
+        // Values may have been rewritten, names are where they came.
+        let at = head.fields.iter().find(|field| field.known == known);
+        let at = at.map_or(0, |field| field.name.start());
+        return Err(ParseError::new(ErrorKind::BodyNotAllowed, at, State::FieldName));
     }
     Ok(())
 }
 
-fn fault(head: &Head, kind: ErrorKind, known: Known) -> ParseError {
-    ParseError::new(kind, position(head, known), State::FieldValue)
-}
-
-/// `chunked` has to be there once and last.
-fn transfer_encoding(head: &mut Head, relax: bool) -> Result<(), ParseError> {
+/// `chunked` has to be there once and last, and is left as the only coding; there may be no other. Says whether a
+/// coding takes precedence over a length.
+fn transfer_encoding(head: &mut Head, relax: bool) -> Result<bool, ParseError> {
     let lenient = relax && head.kind() == Kind::Response;
-    let bad = |kind| fault(head, kind, Known::TransferEncoding);
+    let bad = |kind| Err(fault(head, kind, Known::TransferEncoding));
     let (mut chunked, mut other) = (false, false);
     for coding in head.values(Known::TransferEncoding) {
         if coding.is_empty() {
             if !lenient {
-                return Err(bad(ErrorKind::BadTransferEncoding));
+                return bad(ErrorKind::BadTransferEncoding);
             }
         } else if coding.eq_ignore_ascii_case(b"chunked") {
             if chunked && !lenient {
-                return Err(bad(ErrorKind::BadTransferEncoding));
+                return bad(ErrorKind::BadTransferEncoding);
             }
             chunked = true;
         } else {
             if chunked {
-                return Err(bad(ErrorKind::BadTransferEncoding));
+                return bad(ErrorKind::BadTransferEncoding);
             }
             other = true;
         }
     }
-    if !chunked && (other || !lenient) {
-        return Err(bad(ErrorKind::BadTransferEncoding));
+    if other {
+        let kind =
+            if chunked { ErrorKind::UnsupportedTransferEncoding } else { ErrorKind::BadTransferEncoding };
+        return bad(kind);
     }
-    if other && head.kind() == Kind::Request {
-        return Err(bad(ErrorKind::UnsupportedTransferEncoding));
+    if !chunked {
+        // Only empty ones, let pass: as good as none, unless they are at least a list.
+        let listed = head.all(Known::TransferEncoding).any(|(_, value)| !value.is_empty());
+        head.remove_all(Known::TransferEncoding);
+        return Ok(listed);
     }
-    // RFC 9112 section 6.1: with a length beside it, or from HTTP/1.0, the framing can't be trusted any longer.
-    if head.version() < Version::HTTP_11 || head.has(Known::ContentLength) {
-        head.distrusted = true;
-    }
-    Ok(())
+    only(head, Known::TransferEncoding, b"chunked");
+    Ok(true)
 }
 
-/// All lengths have to be the same number.
-fn content_length(head: &mut Head) -> Result<(), ParseError> {
-    let bad = |kind| fault(head, kind, Known::ContentLength);
-    let (mut length, mut merged) = (None, false);
+/// All lengths have to be the same number, which is left as the only length, in plain digits.
+fn content_length(head: &mut Head) -> Result<Option<u64>, ParseError> {
+    let bad = |kind| Err(fault(head, kind, Known::ContentLength));
+    let mut length = None;
     for value in head.values(Known::ContentLength) {
-        let number = decimal(value).ok_or(bad(ErrorKind::BadContentLength))?;
+        let Some(number) = decimal(value) else { return bad(ErrorKind::BadContentLength) };
         if length.is_some_and(|length| length != number) {
-            return Err(bad(ErrorKind::ConflictingContentLength));
+            return bad(ErrorKind::ConflictingContentLength);
         }
-        merged |= length.is_some();
         length = Some(number);
     }
-    if head.has(Known::TransferEncoding) {
-        head.remove_all(Known::ContentLength);
-    } else if merged {
-        keep_one_length(head);
+    if let Some(number) = length {
+        let mut text = [0; 20];
+        only(head, Known::ContentLength, digits(number, &mut text));
     }
-    Ok(())
+    Ok(length)
 }
 
-/// Leaves the first of several equal lengths.
-fn keep_one_length(head: &mut Head) {
-    let Some((first, value)) = head.all(Known::ContentLength).next() else { return };
-    let one = split_values(value).next().unwrap_or_default().to_vec();
-    while let Some((last, _)) = head.all(Known::ContentLength).next_back().filter(|(last, _)| *last != first)
-    {
+/// Leaves one field of this name, where the first was, with this value.
+#[inline]
+fn only(head: &mut Head, known: Known, value: &[u8]) {
+    let mut fields = head.all(known);
+    let Some((first, text)) = fields.next() else { return };
+    if text == value && fields.next().is_none() {
+        return;
+    }
+    rewrite(head, known, first, value);
+}
+
+#[cold]
+fn rewrite(head: &mut Head, known: Known, first: usize, value: &[u8]) {
+    keep_first(head, known);
+    // What is written in its place is not longer.
+    let _ = head.replace_value(first, value);
+}
+
+/// Removes all fields of this name but the first.
+pub(super) fn keep_first(head: &mut Head, known: Known) {
+    let Some((first, _)) = head.all(known).next() else { return };
+    while let Some((last, _)) = head.all(known).next_back().filter(|(last, _)| *last != first) {
         head.remove(last);
     }
-    // A shorter value always has room.
-    let _ = head.replace_value(first, &one);
 }
 
 /// Digits only, as RFC 9110 section 8.6 has it; `None` when there are others, none, or too many.
@@ -106,111 +152,36 @@ pub fn decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Host may be repeated only if it says the same, and has to be a host.
-fn hosts(head: &mut Head) -> Result<(), ParseError> {
-    let mut hosts = head.all(Known::Host);
-    let Some((_, first)) = hosts.next() else { return Ok(()) };
-    let several = hosts.clone().next().is_some();
-    if hosts.any(|(_, other)| other != first) || !is_authority(first) {
-        return Err(fault(head, ErrorKind::BadHost, Known::Host));
-    }
-    if several {
-        let keep = head.all(Known::Host).next().map(|(index, _)| index);
-        while let Some((last, _)) = head.all(Known::Host).next_back().filter(|(last, _)| Some(*last) != keep)
-        {
-            head.remove(last);
+/// `number` in decimal digits, written to the end of `room`.
+fn digits(mut number: u64, room: &mut [u8; 20]) -> &[u8] {
+    let mut start = room.len();
+    for slot in room.iter_mut().rev() {
+        *slot = b'0' + (number % 10) as u8;
+        number /= 10;
+        start -= 1;
+        if number == 0 {
+            break;
         }
     }
-    Ok(())
+    room.get(start..).unwrap_or_default()
 }
 
-/// Whether `text` is `host[:port]` with bytes that hosts and ports have; it may be empty.
-fn is_authority(text: &[u8]) -> bool {
-    let (host, port) = uri::split_port(text);
-    let inner = match host.split_first() {
-        Some((b'[', rest)) => match rest.split_last() {
-            Some((b']', inner)) => {
-                return digits(port) && inner.iter().all(|&byte| byte == b':' || class(byte) & HOST != 0);
-            }
-            _ => return false,
-        },
-        _ => host,
-    };
-    digits(port) && inner.iter().all(|&byte| class(byte) & HOST != 0)
-}
-
-fn digits(port: Option<&[u8]>) -> bool {
-    port.is_none_or(|port| port.iter().all(u8::is_ascii_digit) && port.len() <= 5)
-}
-
-/// Compares Host with the authority of the target and cuts default ports (RFC 9112 section 3.2.2, RFC 3986
-/// section 6.2.3).
-fn authority(head: &mut Head, relax: bool) -> Result<(), ParseError> {
-    let connect = head.method_id() == Method::Connect;
-    if !connect && head.target().first() == Some(&b'/') {
+/// A change to HTTP/2 is not on offer. A WebSocket handshake needs its key, 24 characters of Base64, and its answer.
+#[cold]
+fn upgrade(head: &mut Head, relax: bool) -> Result<(), ParseError> {
+    let http2 = |value: &[u8]| value.eq_ignore_ascii_case(b"h2c") || value.eq_ignore_ascii_case(b"h2");
+    head.retain_values(Known::Upgrade, |value| !http2(value));
+    let websocket =
+        head.has_token(Known::Connection, b"upgrade") && head.has_token(Known::Upgrade, b"websocket");
+    if !websocket || relax {
         return Ok(());
     }
-    if connect { connect_authority(head, relax) } else { absolute_authority(head, relax) }
-}
-
-fn connect_authority(head: &mut Head, relax: bool) -> Result<(), ParseError> {
-    let (host, port) = uri::split_port(head.target());
-    let bad = ParseError::new(ErrorKind::BadAuthority, head.target.start(), State::Target);
-    let valid = port.is_some_and(|port| !port.is_empty()) && is_authority(head.target()) && !host.is_empty();
-    if !valid {
-        return if relax { Ok(()) } else { Err(bad) };
-    }
-    let Some((index, value)) = head.all(Known::Host).next() else { return Ok(()) };
-    let (name, host_port) = uri::split_port(value);
-    let default = matches!(port, Some(b"80" | b"443"));
-    let same_port = host_port == port || (default && host_port.is_none_or(<[u8]>::is_empty));
-    if !relax && (!name.eq_ignore_ascii_case(host) || !same_port) {
-        return Err(fault(head, ErrorKind::HostMismatch, Known::Host));
-    }
-    if default && host_port == port {
-        let name = name.to_vec();
-        let _ = head.replace_value(index, &name);
-    }
-    Ok(())
-}
-
-fn absolute_authority(head: &mut Head, relax: bool) -> Result<(), ParseError> {
-    let target = head.target();
-    let Some(scheme) = uri::scheme(target) else { return Ok(()) };
-    let authority = uri::host_port(target);
-    let default: &[u8] = if scheme.eq_ignore_ascii_case(b"https") { b"443" } else { b"80" };
-    let (host, port) = uri::split_port(authority);
-    let cut = port.is_some_and(|port| port.is_empty() || port == default);
-    if let Some((_, value)) = head.all(Known::Host).next() {
-        let (name, host_port) = uri::split_port(value);
-        let number = |port: Option<&[u8]>| port.filter(|port| !port.is_empty()).unwrap_or(default).to_vec();
-        let same = name.eq_ignore_ascii_case(host) && number(host_port) == number(port);
-        if !relax && !same {
-            return Err(fault(head, ErrorKind::HostMismatch, Known::Host));
+    let complete = match head.kind() {
+        Kind::Request => {
+            head.has(Known::SecWebsocketKey)
+                && head.all(Known::SecWebsocketKey).all(|(_, key)| key.len() == 24)
         }
-    }
-    let pathless = uri::host_offset(target) + authority.len() == target.len();
-    if cut {
-        cut_port(head, host.len());
-    } else if pathless {
-        // RFC 3986 section 6.2.3: an empty path is the root.
-        let rooted = [target, b"/"].concat();
-        let _ = head.set_target(&rooted);
-    }
-    Ok(())
-}
-
-/// Cuts the port after `host_len` bytes of host from target and Host.
-fn cut_port(head: &mut Head, host_len: usize) {
-    let target = head.target().to_vec();
-    let authority = uri::host_port(&target);
-    let host = authority.get(..host_len).unwrap_or_default();
-    let start = uri::host_offset(&target);
-    let tail = target.get(start + authority.len()..).unwrap_or_default();
-    let slash: &[u8] = if tail.is_empty() { b"/" } else { b"" };
-    let before = target.get(..start).unwrap_or_default();
-    let _ = head.set_target(&[before, host, slash, tail].concat());
-    if let Some((index, _)) = head.all(Known::Host).next() {
-        let _ = head.replace_value(index, host);
-    }
+        Kind::Response => head.status() != 101 || head.has(Known::SecWebsocketAccept),
+    };
+    if complete { Ok(()) } else { Err(fault(head, ErrorKind::BadWebSocketKey, Known::Upgrade)) }
 }

@@ -1,15 +1,16 @@
 //! Writing a head as HTTP/1 text: ranges of the arena are copied, neighbours that nobody edited in one go.
 
 use crate::head::{Head, Kind, NoRoom};
-use crate::method::default_reason;
 
 /// Appends `head` to `out` as long as `out` stays within `limit` bytes; otherwise `out` is as before.
 pub fn write_head(head: &Head, out: &mut Vec<u8>, limit: usize) -> Result<(), NoRoom> {
-    let reason = if head.reason().is_empty() { default_reason(head.status()) } else { "" };
-    if out.len() + head.wire_len() + reason.len() > limit {
+    if out.len() + head.wire_len() > limit {
         return Err(NoRoom);
     }
-    let version = head.version().as_str().as_bytes();
+    let version = match head.version_text.of(&head.bytes) {
+        b"" => head.version().as_str().as_bytes(),
+        text => text,
+    };
     match head.kind() {
         Kind::Request => [head.method(), b" ", head.target(), b" ", version]
             .iter()
@@ -17,10 +18,16 @@ pub fn write_head(head: &Head, out: &mut Vec<u8>, limit: usize) -> Result<(), No
         Kind::Response => {
             out.extend_from_slice(version);
             out.push(b' ');
-            let status = head.status();
-            out.extend([status / 100 % 10, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8));
+            if head.status_text.len == 0 {
+                let status = head.status();
+                out.extend(
+                    [status / 100 % 10, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8),
+                );
+            } else {
+                out.extend_from_slice(head.status_text.of(&head.bytes));
+            }
             out.push(b' ');
-            out.extend_from_slice(if reason.is_empty() { head.reason() } else { reason.as_bytes() });
+            out.extend_from_slice(head.written_reason());
         }
     }
     out.extend_from_slice(b"\r\n");

@@ -17,9 +17,10 @@ pub fn parse(input: &[u8], magic: u32) -> Result<Parsed, Error> {
     }
     // The legacy form gives the length of the packet headers here; the standard one the whole length, and
     // version and type in the four bytes behind.
-    let standard = input.get(8).is_some_and(|b| b >> 4 != 4 && b >> 4 != 6);
+    let Some(kind) = input.get(8) else { return Ok(Parsed::Partial) };
+    let standard = !matches!(kind >> 4, 4 | 6);
     let length = usize::try_from(word(4)).map_err(|_| Error::Malformed)?;
-    let (offset, total) = if standard { (12, length) } else { (8, 8 + length) };
+    let (offset, total) = if standard { (12, length) } else { (8, length.saturating_add(8)) };
     if total > 512 || total < offset + 40 {
         return Err(Error::Malformed);
     }

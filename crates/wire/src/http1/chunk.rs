@@ -14,9 +14,9 @@ pub struct Malformed;
 enum State {
     /// In the digits of a size; whether there was one.
     Size(bool),
-    /// Behind the digits, before the line's CR.
-    /// Blanks behind a size.
+    /// In blanks behind a size.
     Blank,
+    /// In an extension.
     Extension,
     /// After the CR of a size line.
     SizeLf,
@@ -36,6 +36,8 @@ enum State {
     LineLf,
     /// After the CR of the last, empty line.
     EndLf,
+    /// Behind the body.
+    End,
 }
 
 /// What a field name may hold besides letters and digits (RFC 9110 section 5.6.2).
@@ -66,6 +68,15 @@ pub struct Scanned {
     pub end: bool,
 }
 
+/// Bytes that belong together, see [`Scanner::advance`].
+struct Piece {
+    len: usize,
+    /// They are passed on.
+    keep: bool,
+    /// The body ends with them.
+    end: bool,
+}
+
 impl Scanner {
     /// Follows the body through `bytes`, moving what is to be passed on to their start.
     ///
@@ -73,29 +84,16 @@ impl Scanner {
     /// They are no chunked body.
     pub fn strip(&mut self, bytes: &mut [u8]) -> Result<Scanned, Malformed> {
         let (mut at, mut kept) = (0, 0);
-        while let Some(&byte) = bytes.get(at) {
-            if self.state == State::Data {
-                let n = self.left.min((bytes.len() - at) as u64);
-                let (from, len) = (at, n as usize);
-                if kept != from {
-                    bytes.copy_within(from..from + len, kept);
+        while at < bytes.len() {
+            let piece = self.advance(bytes.get(at..).unwrap_or_default())?;
+            if piece.keep {
+                if kept != at {
+                    bytes.copy_within(at..at + piece.len, kept);
                 }
-                (at, kept) = (at + len, kept + len);
-                self.left -= n;
-                if self.left == 0 {
-                    self.state = State::DataCr;
-                }
-                continue;
+                kept += piece.len;
             }
-            at += 1;
-            self.state = self.step(byte)?;
-            if !matches!(self.state, State::Blank | State::Extension) {
-                if let Some(slot) = bytes.get_mut(kept) {
-                    *slot = byte;
-                }
-                kept += 1;
-            }
-            if self.state == State::Size(true) && self.line == u32::MAX {
+            at += piece.len;
+            if piece.end {
                 return Ok(Scanned { used: at, kept, end: true });
             }
         }
@@ -107,8 +105,32 @@ impl Scanner {
     /// # Errors
     /// They are no chunked body.
     pub fn scan(&mut self, bytes: &[u8]) -> Result<(usize, bool), Malformed> {
-        let done = self.strip(&mut bytes.to_vec())?;
-        Ok((done.used, done.end))
+        let mut at = 0;
+        while at < bytes.len() {
+            let piece = self.advance(bytes.get(at..).unwrap_or_default())?;
+            at += piece.len;
+            if piece.end {
+                return Ok((at, true));
+            }
+        }
+        Ok((at, false))
+    }
+
+    /// Takes the next piece of `rest`, which is not empty: the data of a chunk as far as it is there, or one byte.
+    #[inline]
+    fn advance(&mut self, rest: &[u8]) -> Result<Piece, Malformed> {
+        if self.state == State::Data {
+            let len = self.left.min(rest.len() as u64);
+            self.left -= len;
+            if self.left == 0 {
+                self.state = State::DataCr;
+            }
+            return Ok(Piece { len: len as usize, keep: true, end: false });
+        }
+        let byte = rest.first().copied().ok_or(Malformed)?;
+        self.state = self.step(byte)?;
+        let keep = !matches!(self.state, State::Blank | State::Extension);
+        Ok(Piece { len: 1, keep, end: self.state == State::End })
     }
 
     /// Follows the body through `bytes` and hands the data of its chunks to `take`; whether the body ends with them.
@@ -116,37 +138,31 @@ impl Scanner {
     /// # Errors
     /// They are no chunked body; what came before the fault was handed on.
     pub fn data(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Result<bool, Malformed> {
-        let mut rest = bytes;
-        while let Some((&byte, behind)) = rest.split_first() {
-            if self.state == State::Data {
-                let n = usize::try_from(self.left).unwrap_or(usize::MAX).min(rest.len());
-                let (data, behind) = rest.split_at(n);
-                take(data);
-                self.left -= n as u64;
-                if self.left == 0 {
-                    self.state = State::DataCr;
-                }
-                rest = behind;
-                continue;
+        let mut at = 0;
+        while at < bytes.len() {
+            let data = self.state == State::Data;
+            let rest = bytes.get(at..).unwrap_or_default();
+            let piece = self.advance(rest)?;
+            if data {
+                take(rest.get(..piece.len).unwrap_or_default());
             }
-            rest = behind;
-            self.state = self.step(byte)?;
-            if self.state == State::Size(true) && self.line == u32::MAX {
+            if piece.end {
                 return Ok(true);
             }
+            at += piece.len;
         }
         Ok(false)
     }
 
     fn step(&mut self, byte: u8) -> Result<State, Malformed> {
         Ok(match (self.state, byte) {
-            (State::Size(seen), b) if b.is_ascii_hexdigit() => {
-                let digit = u64::from((b as char).to_digit(16).ok_or(Malformed)?);
+            (State::Size(_), b) if b.is_ascii_hexdigit() => {
+                let digit = (b as char).to_digit(16).ok_or(Malformed)?;
+                self.count(LINE_MAX)?;
                 if self.left >> 59 != 0 {
                     return Err(Malformed);
                 }
-                self.left = self.left << 4 | digit;
-                let _ = seen;
+                self.left = self.left << 4 | u64::from(digit);
                 State::Size(true)
             }
             (State::Size(true) | State::Blank | State::Extension, b'\r') => State::SizeLf,
@@ -155,7 +171,7 @@ impl Scanner {
                 self.count(LINE_MAX)?;
                 State::Blank
             }
-            (State::Extension, b) if b != b'\n' && b != 0 => {
+            (State::Extension, b) if (b >= b' ' && b != 127) || b == b'\t' => {
                 self.count(LINE_MAX)?;
                 State::Extension
             }
@@ -177,11 +193,7 @@ impl Scanner {
             }
             (State::Line, b'\r') => State::LineLf,
             (State::LineLf, b'\n') => State::LineStart,
-            (State::EndLf, b'\n') => {
-                // The mark of the end; nothing is scanned after it.
-                self.line = u32::MAX;
-                State::Size(true)
-            }
+            (State::EndLf, b'\n') => State::End,
             _ => return Err(Malformed),
         })
     }
@@ -243,6 +255,7 @@ mod tests {
             b"4;\n",
             b"4 x\r\n",
             b"0\r\nx y: 1\r\n\r\n",
+            b"4;a\x01\r\n",
         ] {
             assert_eq!(whole(bad), Err(Malformed), "{:?}", String::from_utf8_lossy(bad));
         }
