@@ -98,7 +98,7 @@ const ITEMS: &[Item] = &[
         name: "Memmax_MB",
         tag: "CLPV",
         about: "Limit of memory, in MB (0: none)",
-        read: |_| 0u32.into(),
+        read: |_| (memory_limit() >> 20).into(),
     },
     Item {
         position: 10,
@@ -472,7 +472,7 @@ const ITEMS: &[Item] = &[
         name: "Memmax_bytes",
         tag: "CLPV",
         about: "Limit of memory, in bytes (0: none)",
-        read: |_| 0u32.into(),
+        read: |_| memory_limit().into(),
     },
     Item {
         position: 68,
@@ -713,6 +713,11 @@ pub fn json(facts: &Facts<'_>) -> String {
     }
     out.push_str("]\n");
     out
+}
+
+/// What `-m` says, in bytes; 0: nothing.
+fn memory_limit() -> u64 {
+    rt::sys::Limit::Data.get().0.unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -49,13 +49,24 @@ pub struct Options {
     pub processors: usize,
     /// `-m`, `-n`: `maxconn` of the command line takes precedence.
     pub maxconn: Option<u32>,
+    /// `-N`: `maxconn` of proxies that have none.
+    pub proxy_maxconn: Option<u32>,
+    /// `-dr`: a server whose name can't be resolved is no error.
+    pub ignore_resolution: bool,
     /// `-L`: name of this peer.
     pub localpeer: Option<Box<str>>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fd_limit: 1024, processors: 1, maxconn: None, localpeer: None }
+        Options {
+            fd_limit: 1024,
+            processors: 1,
+            maxconn: None,
+            proxy_maxconn: None,
+            ignore_resolution: false,
+            localpeer: None,
+        }
     }
 }
 

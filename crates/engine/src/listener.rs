@@ -55,6 +55,10 @@ pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listen
     let state = || program.proxy(frontend).state.front.state();
     let gone = || program.world.process.stopping.load(Relaxed) || state() == FrontState::Stopped;
     while !gone() {
+        if state() == FrontState::Paused {
+            pause(&worker, frontend, index, &acceptor, gone).await;
+            continue;
+        }
         if !has_room(&worker, frontend, index) {
             rest(&worker, &acceptor).await;
             continue;
@@ -64,7 +68,7 @@ pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listen
                 return Poll::Ready(None);
             }
             if state() == FrontState::Paused {
-                // Disabled while this task waited: whoever connects now stays in the kernel's queue.
+                // Disabled while this task waited.
                 return Poll::Ready(Some(Err(io::ErrorKind::WouldBlock.into())));
             }
             acceptor.poll_accept(cx).map(Some)
@@ -93,6 +97,24 @@ pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listen
 fn is_exhausted(e: &io::Error) -> bool {
     // EMFILE, ENFILE, ENOBUFS, ENOMEM
     matches!(e.raw_os_error(), Some(24 | 23 | 105 | 12))
+}
+
+/// A disabled frontend gives up its ports, so that another process may have them, until it is enabled again. Each worker
+/// does so for itself: doing it twice changes nothing, and who gave a port up takes it back.
+async fn pause(worker: &Worker, frontend: u32, index: u32, acceptor: &Acceptor, gone: impl Fn() -> bool) {
+    let proxy = worker.shared.program.proxy(frontend);
+    let listener = acceptor.listener();
+    let _ = acceptor.pause();
+    let _ = listener.suspend();
+    while proxy.state.front.state() == FrontState::Paused && !gone() {
+        rt::sleep(REST).await;
+    }
+    let backlog = crate::run::backlog(proxy, &proxy.binds[index as usize]);
+    if let Err(e) = listener.restore(backlog) {
+        let text = format!("cannot listen again: {e}");
+        crate::log::proxy_line(worker, frontend, crate::log::ALERT, &text);
+    }
+    let _ = acceptor.resume();
 }
 
 async fn rest(worker: &Worker, acceptor: &Acceptor) {

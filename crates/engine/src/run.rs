@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use program::Bind;
+use program::{Bind, Proxy};
 use rt::Listener;
 
 use crate::{Shared, Worker, listener, pool};
@@ -36,16 +36,19 @@ pub fn open_all(
             continue;
         }
         for (b, bind) in (0u32..).zip(&proxy.binds) {
-            let maxconn =
-                if bind.maxconn > 0 { bind.maxconn } else { proxy.state.front.maxconn.load(Relaxed) };
-            let backlog = bind.backlog.or(proxy.backlog).unwrap_or(maxconn.max(1024));
-            match open(bind, backlog) {
+            match open(bind, backlog(proxy, bind)) {
                 Ok(listener) => opened.push(Opened { proxy: p, bind: b, listener }),
                 Err(e) => failed.push((p, b, e)),
             }
         }
     }
     (opened, failed)
+}
+
+/// How many connections may wait to be accepted.
+pub fn backlog(proxy: &Proxy, bind: &Bind) -> u32 {
+    let maxconn = if bind.maxconn > 0 { bind.maxconn } else { proxy.state.front.maxconn.load(Relaxed) };
+    bind.backlog.or(proxy.backlog).unwrap_or(maxconn.max(1024))
 }
 
 /// Makes this thread a worker: accepts on its share of the sockets. Called inside the runtime.

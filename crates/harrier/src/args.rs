@@ -23,6 +23,10 @@ pub struct Args {
     pub daemon: bool,
     /// `-W`, `-Ws`.
     pub master_worker: bool,
+    /// `-Ws`: the service manager wants to be told when the start is over.
+    pub notify: bool,
+    /// `-S`: where the master's socket would listen.
+    pub master_socket: Option<String>,
     /// `-n`.
     pub maxconn: Option<u32>,
     /// `-N`.
@@ -53,6 +57,12 @@ pub struct Args {
     pub no_reuseport: bool,
     /// `-dr`.
     pub ignore_resolution: bool,
+    /// `-dM<options>`.
+    pub memory_debugging: Option<String>,
+    /// `-dL`.
+    pub libraries: bool,
+    /// Remarks about words that were read but can't be obeyed, each a whole line of text.
+    pub remarks: Vec<String>,
     /// `-v`, `-vv`, and their short forms.
     pub version: Option<Version>,
     /// `help KEYWORD`.
@@ -105,12 +115,25 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Args, Usage> {
             "-sf" => pids(&mut words, &mut args.finish),
             "-st" => pids(&mut words, &mut args.terminate),
             _ => {
-                let value = words.next().ok_or(Usage(None))?;
+                let value = words.next().ok_or_else(|| missing(&word))?;
                 valued(&mut args, &word, value)?;
             }
         }
     }
+    // Verbose takes back quiet, whichever came first.
+    args.quiet &= !args.verbose;
     Ok(args)
+}
+
+/// What is said of a word without its value.
+fn missing(word: &str) -> Usage {
+    match word {
+        "-f" | "-C" | "-cc" | "-n" | "-N" | "-m" | "-p" | "-L" | "-S" => {
+            Usage(Some(format!("'{word}' needs a value behind it")))
+        }
+        "-x" => Usage(Some("Unix socket path expected with the -x flag".into())),
+        _ => Usage(None),
+    }
 }
 
 /// Words that stand alone; whether this was one.
@@ -121,23 +144,30 @@ fn flag(args: &mut Args, word: &str) -> bool {
         "-q" => args.quiet = true,
         "-d" | "-db" => args.foreground = true,
         "-D" => args.daemon = true,
-        "-W" | "-Ws" => args.master_worker = true,
+        "-W" => args.master_worker = true,
+        "-Ws" => (args.master_worker, args.notify) = (true, true),
+        "-dL" => args.libraries = true,
         "-dW" => args.zero_warning = true,
         "-dD" => args.diagnostics = true,
         "-dS" => args.no_splice = true,
         "-dR" => args.no_reuseport = true,
         "-dr" => args.ignore_resolution = true,
-        "-v" => args.version = Some(Version::Plain),
         "-vv" => args.version = Some(Version::Full),
         "-vq" => args.version = Some(Version::Quiet),
         "-vqs" => args.version = Some(Version::Short),
         "-vqb" => args.version = Some(Version::Branch),
         // They choose among things that exist only once here, or concern what is not there yet.
-        "-de" | "-dp" | "-dG" | "-dL" | "-dc" | "-dV" | "-dF" | "-dI" | "-dZ" | "-dT" | "-4" => {}
-        w if w.starts_with("-dM") || w.starts_with("-dt") || w.starts_with("-dA") => {}
+        "-de" | "-dk" | "-dp" | "-dv" | "-dG" | "-dc" | "-dV" | "-dF" | "-dI" | "-dZ" | "-dT" | "-4" => {}
+        w if w.starts_with("-dM") => args.memory_debugging = Some(w[3..].to_owned()),
+        w if w.starts_with("-dt") || w.starts_with("-dA") => args.remarks.push(format!(
+            "'{}' is not built into Harrier yet: nothing is {}.",
+            &w[..3],
+            if w.starts_with("-dt") { "traced" } else { "archived" }
+        )),
         w if w.starts_with("-dC") => {
             args.dump = Some(w[3..].split(',').next().and_then(|k| k.parse().ok()).unwrap_or(0))
         }
+        w if w.starts_with("-v") => args.version = Some(Version::Plain),
         w if w.starts_with("-dK") => args.keywords = Some(w[3..].to_owned()),
         _ => return false,
     }
@@ -146,21 +176,29 @@ fn flag(args: &mut Args, word: &str) -> bool {
 
 /// Words with a value.
 fn valued(args: &mut Args, word: &str, value: String) -> Result<(), Usage> {
-    let number = |v: &str| v.parse::<u32>().map_err(|_| Usage(None));
     match word {
         "-f" => args.files.push(value.into()),
         "-C" => args.folder = Some(value.into()),
         "-cc" => args.condition = Some(value),
-        "-n" => args.maxconn = Some(number(&value)?),
-        "-N" => args.proxy_maxconn = Some(number(&value)?),
-        "-m" => args.memory = Some(number(&value)?.into()),
+        "-n" => args.maxconn = number(args, word, &value),
+        "-N" => args.proxy_maxconn = number(args, word, &value),
+        "-m" => args.memory = number(args, word, &value).map(u64::from),
         "-p" => args.pidfile = Some(value.into()),
         "-L" => args.localpeer = Some(value),
         "-x" => args.sockets_from = Some(value.into()),
-        "-S" => {}
+        "-S" => args.master_socket = Some(value),
         _ => return Err(Usage(Some(format!("unknown option '{word}'")))),
     }
     Ok(())
+}
+
+/// A number that is not zero. What is none is passed over, as HAProxy does, but not in silence.
+fn number(args: &mut Args, word: &str, value: &str) -> Option<u32> {
+    let number = value.parse().ok();
+    if number.is_none() {
+        args.remarks.push(format!("'{word} {value}' is passed over: '{value}' is not a number."));
+    }
+    number.filter(|n| *n > 0)
 }
 
 fn pids(words: &mut std::iter::Peekable<impl Iterator<Item = String>>, out: &mut Vec<i32>) {
@@ -195,6 +233,14 @@ mod tests {
         assert!(of("-f").is_err());
         assert!(of("--nonsense x").is_err());
         assert!(of("file.cfg").is_err());
-        assert!(of("-n many").is_err());
+        assert!(matches!(of("-p"), Err(Usage(Some(text))) if text.contains("-p")));
+    }
+
+    #[test]
+    fn odd_words_that_haproxy_takes_are_taken() {
+        let a = of("-n many -m 64 -vz -dMno-merge -q -V -S /run/m.sock").unwrap();
+        assert_eq!((a.maxconn, a.memory, a.version), (None, Some(64), Some(Version::Plain)));
+        assert_eq!(a.remarks.len(), 1);
+        assert!(!a.quiet && a.master_socket.is_some());
     }
 }

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use admin::product;
 use engine::service::Services;
 use lang::Registry;
 use model::World;
@@ -11,7 +12,8 @@ use program::Program;
 use syntax::{Environment, Grammar, Render};
 
 use crate::args::Args;
-use crate::version::{self, Answers};
+use crate::say;
+use crate::version::Answers;
 
 /// A configuration that may run.
 pub struct Loaded {
@@ -21,8 +23,16 @@ pub struct Loaded {
     pub services: Services,
 }
 
-/// Reads the files of the command line; on failure, the exit code (all messages are printed).
-pub fn load(args: &Args) -> Result<Loaded, u8> {
+/// Why nothing runs; all messages are printed.
+pub enum Unusable {
+    /// There was nothing to read.
+    NoFile,
+    /// The process ends with this code.
+    Exit(u8),
+}
+
+/// Reads the files of the command line.
+pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     let pid = std::process::id();
     let names: Vec<String> = args.files.iter().map(|f| f.display().to_string()).collect();
     let files = match syntax::load(names.iter().map(String::as_str)) {
@@ -31,9 +41,12 @@ pub fn load(args: &Args) -> Result<Loaded, u8> {
             let mut all = syntax::Diagnostics::new();
             all.push(diagnostic);
             eprint!("{}", render(args, pid).text(&all, &syntax::Sources::default()));
-            return Err(1);
+            return Err(Unusable::Exit(1));
         }
     };
+    if files.is_empty() {
+        return Err(Unusable::NoFile);
+    }
     if let Some(key) = args.dump {
         let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &Answers };
         print!("{}", syntax::dump(files.clone(), environment(args), grammar, key));
@@ -45,6 +58,8 @@ pub fn load(args: &Args) -> Result<Loaded, u8> {
         fd_limit: rt::sys::Limit::Descriptors.get().1.unwrap_or(1 << 20),
         processors: rt::sys::allowed_cpus().map_or(1, |c| c.len()),
         maxconn: args.maxconn,
+        proxy_maxconn: args.proxy_maxconn,
+        ignore_resolution: args.ignore_resolution,
         localpeer: args.localpeer.as_deref().map(Into::into),
     };
     let sources = reading.sources.clone();
@@ -53,25 +68,52 @@ pub fn load(args: &Args) -> Result<Loaded, u8> {
     let render = Render { zero_warning: args.zero_warning || outcome.zero_warning, ..render(args, pid) };
     let verdict = render.verdict(&outcome.diagnostics, &sources);
     eprint!("{}", verdict.errors);
-    admin::product::set_startup_logs(verdict.errors.to_string());
-    if let Some(classes) = &args.keywords {
-        print!("{}", crate::keywords::dump(classes, &registry));
-    }
+    product::set_startup_logs(verdict.errors.to_string());
+    show_lists(args, &registry);
     if verdict.status != 0 {
-        return Err(u8::try_from(verdict.status).unwrap_or(1));
+        return Err(Unusable::Exit(u8::try_from(verdict.status).unwrap_or(1)));
     }
-    let Some(program) = outcome.program else { return Err(1) };
+    let Some(mut program) = outcome.program else { return Err(Unusable::Exit(1)) };
+    if args.master_socket.is_some() && !args.master_worker && !outcome.master_worker {
+        say::alert("a master CLI socket was defined, but master-worker mode (-W) is not enabled.");
+        return Err(Unusable::Exit(1));
+    }
     if !outcome.has_listener && program.global.cli.is_empty() {
-        eprintln!(
-            "[ALERT]    ({pid}) : Configuration file has no error but will not start (no listener) => exit(2)."
-        );
-        return Err(2);
+        say::alert("Configuration file has no error but will not start (no listener) => exit(2).");
+        return Err(Unusable::Exit(2));
     }
     if args.check {
         print!("{}", verdict.output);
-        return Err(0);
+        return Err(Unusable::Exit(0));
     }
+    program.global.disabled.splice |= args.no_splice;
+    program.global.disabled.reuseport |= args.no_reuseport;
     Ok(Loaded { program: Arc::new(program), services: services() })
+}
+
+/// What `-dK`, `-dL` and `-dM` ask for.
+fn show_lists(args: &Args, registry: &Registry) {
+    if let Some(classes) = &args.keywords {
+        print!("{}", crate::keywords::dump(classes, registry));
+    }
+    if args.memory_debugging.as_deref().is_some_and(|o| o.split(',').any(|o| o == "help")) {
+        println!("-dM has no effect in Harrier: memory is never read before it is written.");
+    }
+    if args.libraries {
+        print!("{}", libraries());
+    }
+}
+
+/// `-dL`: the program and the libraries it is linked with, as the system loaded them.
+fn libraries() -> String {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mut paths: Vec<&str> = Vec::new();
+    for path in maps.lines().filter_map(|l| l.find('/').and_then(|at| l.get(at..))) {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths.iter().fold("List of loaded object files:\n".to_owned(), |out, path| format!("{out}{path}\n"))
 }
 
 fn services() -> Services {
@@ -82,8 +124,8 @@ fn environment(args: &Args) -> Environment {
     let mut env = Environment::of_process();
     let files: Vec<String> = args.files.iter().map(|f| f.display().to_string()).collect();
     env.set("HAPROXY_CFGFILES", files.join(";"));
-    env.set("HAPROXY_BRANCH", version::BRANCH);
-    env.set("HAPROXY_STARTUP_VERSION", version::COMPATIBLE);
+    env.set("HAPROXY_BRANCH", product::BRANCH);
+    env.set("HAPROXY_STARTUP_VERSION", product::COMPATIBLE);
     let peer = args.localpeer.clone().unwrap_or_else(rt::sys::hostname);
     env.preset("HAPROXY_LOCALPEER", peer);
     env.set("HAPROXY_MWORKER", "0");
@@ -96,7 +138,7 @@ fn environment(args: &Args) -> Environment {
 fn render(args: &Args, pid: u32) -> Render<'static> {
     Render {
         pid,
-        version: version::COMPATIBLE,
+        version: product::COMPATIBLE,
         program: "harrier",
         carets: true,
         colours: std::io::stderr().is_terminal(),
@@ -113,7 +155,7 @@ pub fn evaluate(condition: &str) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(e) => {
-            eprintln!("[ALERT]    ({}) : Failed to evaluate condition: {}", std::process::id(), e.text);
+            say::alert(&format!("Failed to evaluate condition: {}", e.text));
             ExitCode::from(2)
         }
     }

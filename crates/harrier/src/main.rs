@@ -8,7 +8,11 @@ mod args;
 mod config;
 mod explain;
 mod keywords;
+mod ready;
+mod say;
+mod sockets;
 mod start;
+mod state;
 mod stop;
 mod version;
 mod watchdog;
@@ -16,6 +20,7 @@ mod watchdog;
 use std::io::Write;
 use std::process::ExitCode;
 
+use admin::product;
 use args::{Args, Usage, Version};
 
 fn main() -> ExitCode {
@@ -27,10 +32,9 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(Usage(why)) => {
             if let Some(why) = why {
-                eprintln!("{why}");
+                say::alert(&why);
             }
-            eprint!("{}", version::usage());
-            return ExitCode::from(1);
+            return show_usage();
         }
     };
     if let Some(v) = args.version {
@@ -45,31 +49,38 @@ fn main() -> ExitCode {
     run(args)
 }
 
+/// The version on standard output, the usage on standard error, as scripts expect them.
+fn show_usage() -> ExitCode {
+    print!("{}", version::short());
+    eprint!("{}", version::usage());
+    ExitCode::from(1)
+}
+
 fn show_version(v: Version) -> ExitCode {
     match v {
-        Version::Plain => println!("{}", version::line()),
+        Version::Plain => print!("{}", version::short()),
         Version::Full => print!("{}", version::full()),
-        Version::Quiet => println!("{}-harrier{}", version::COMPATIBLE, version::OURS),
-        Version::Short => println!("{}", version::COMPATIBLE),
-        Version::Branch => println!("{}", version::BRANCH),
+        Version::Quiet => println!("{}", product::VERSION),
+        Version::Short => println!("{}", product::COMPATIBLE),
+        Version::Branch => println!("{}", product::BRANCH),
     }
     ExitCode::SUCCESS
 }
 
 fn run(args: Args) -> ExitCode {
     if args.files.is_empty() {
-        eprint!("{}", version::usage());
-        return ExitCode::from(1);
+        return show_usage();
     }
     if let Some(folder) = &args.folder
         && let Err(e) = std::env::set_current_dir(folder)
     {
-        eprintln!("Could not change to directory {} : {e}", folder.display());
+        say::alert(&format!("Could not change to directory {} : {}", folder.display(), say::reason(&e)));
         return ExitCode::from(1);
     }
     match config::load(&args) {
         Ok(loaded) => start::run(loaded, &args),
-        Err(code) => {
+        Err(config::Unusable::NoFile) => show_usage(),
+        Err(config::Unusable::Exit(code)) => {
             let _ = std::io::stdout().flush();
             ExitCode::from(code)
         }

@@ -1,13 +1,15 @@
 //! Signals, and how a process ends: at once, or when the last connection is done.
 
+use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::time::Duration;
 
 use engine::{Shared, run};
-use model::proxy::FrontState;
 use rt::Peers;
 use rt::sys::{Signal, Signals};
+
+use crate::state;
 
 /// How often the end of a soft stop is looked for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -17,15 +19,29 @@ pub async fn obey(shared: Arc<Shared>, peers: Peers) {
     let Ok(mut signals) = Signals::open() else { return };
     loop {
         match signals.next().await {
-            Signal::Term | Signal::Int => return now(&peers),
+            signal @ (Signal::Term | Signal::Int) => {
+                ASKED.store(signal.number(), Relaxed);
+                return now(&peers);
+            }
             Signal::Usr1 => {
                 rt::spawn(softly(shared.clone(), peers.clone()));
             }
-            Signal::Ttou => pause(&shared, FrontState::Open, FrontState::Paused),
-            Signal::Ttin => pause(&shared, FrontState::Paused, FrontState::Open),
-            Signal::Hup => show_state(&shared),
-            Signal::Usr2 | Signal::Quit | Signal::Chld => {}
+            Signal::Ttou => state::pause(&shared, true),
+            Signal::Ttin => state::pause(&shared, false),
+            Signal::Hup => state::report(&shared),
+            // Buffers that nobody uses go back to the system.
+            Signal::Quit => trim(&peers),
+            Signal::Usr2 | Signal::Chld => {}
         }
+    }
+}
+
+/// The signal that ended the process at once; 0: none.
+static ASKED: AtomicI32 = AtomicI32::new(0);
+
+fn trim(peers: &Peers) {
+    for worker in 0..peers.count() {
+        peers.send_to(worker, Box::new(rt::trim_bufs));
     }
 }
 
@@ -48,7 +64,7 @@ async fn softly(shared: Arc<Shared>, peers: Peers) {
         rt::sleep(grace).await;
         process.stopping.store(true, Relaxed);
     }
-    announce(&shared);
+    state::stopped(&shared);
     for worker in 0..peers.count() {
         peers.send_to(worker, Box::new(run::soft_stop));
     }
@@ -59,38 +75,13 @@ async fn softly(shared: Arc<Shared>, peers: Peers) {
     now(&peers);
 }
 
-fn announce(shared: &Shared) {
-    let pid = std::process::id();
-    for proxy in shared.program.proxies.iter().filter(|p| !p.disabled) {
-        let fe = proxy.state.front.counters.sum(|c| &c.sessions);
-        let be = proxy.state.back.counters.sum(|c| &c.sessions);
-        let text = format!("Proxy {} stopped (cumulated conns: FE: {fe}, BE: {be}).", proxy.name);
-        eprintln!("[WARNING]  ({pid}) : {text}");
-        if proxy.is_frontend {
-            proxy.state.front.set_state(FrontState::Stopped);
-        }
+/// How the process ends once its workers have: by the signal that asked for it, so that whoever waits for it sees what
+/// HAProxy would have shown.
+pub fn leave() -> ExitCode {
+    let number = ASKED.load(Relaxed);
+    if number != 0 {
+        let _ = rt::sys::unblock_signals();
+        let _ = rt::sys::kill(std::process::id().cast_signed(), number);
     }
-}
-
-fn pause(shared: &Shared, from: FrontState, to: FrontState) {
-    for proxy in shared.program.proxies.iter().filter(|p| p.is_frontend && !p.disabled) {
-        if proxy.state.front.state() == from {
-            proxy.state.front.set_state(to);
-        }
-    }
-}
-
-/// SIGHUP: the state of all proxies and servers goes to the logs.
-fn show_state(shared: &Shared) {
-    run::with_worker(|worker| {
-        for (i, proxy) in (0u32..).zip(&shared.program.proxies) {
-            let text = if proxy.is_backend && !proxy.servers.is_empty() {
-                let up = proxy.servers.iter().filter(|s| s.state.is_up()).count();
-                format!("SIGHUP: Proxy {} has {} active servers of {}.", proxy.name, up, proxy.servers.len())
-            } else {
-                format!("SIGHUP: Proxy {} is {:?}.", proxy.name, proxy.state.front.state())
-            };
-            engine::log::proxy_line(worker, i, engine::log::NOTICE, &text);
-        }
-    });
+    ExitCode::SUCCESS
 }

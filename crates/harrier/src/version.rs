@@ -1,13 +1,7 @@
 //! What `-v` and `-vv` say, and the answers to predicates of the configuration.
 
+use admin::product::{self, BRANCH, COMPATIBLE};
 use syntax::Facts;
-
-/// The version of HAProxy whose language is run.
-pub const COMPATIBLE: &str = "3.5.0";
-/// The branch of it.
-pub const BRANCH: &str = "3.5";
-/// Our own version.
-pub const OURS: &str = env!("CARGO_PKG_VERSION");
 
 /// The feature list of `-vv`: what exists here under the names that tools look for.
 const FEATURES: &[(&str, bool)] = &[
@@ -47,15 +41,26 @@ pub fn as_haproxy() -> bool {
     std::env::args().next().is_some_and(|a| a.rsplit('/').next() == Some("haproxy"))
 }
 
-/// The first line of `-v`.
+/// The first line of `-v`. Under HAProxy's name, the words stand where scripts look for them.
 pub fn line() -> String {
+    let date = product::RELEASE_DATE;
     if as_haproxy() {
-        format!(
-            "HAProxy version {COMPATIBLE}-harrier{OURS} 2026/11/21 - Harrier, compatible with HAProxy {BRANCH}"
-        )
+        format!("HAProxy version {} {date} - Harrier, compatible with HAProxy {BRANCH}", product::VERSION)
     } else {
-        format!("Harrier version {OURS} 2026/11/21 - compatible with HAProxy version {COMPATIBLE}")
+        format!("Harrier version {} {date} - compatible with HAProxy version {COMPATIBLE}", product::OURS)
     }
+}
+
+/// The whole of `-v`.
+pub fn short() -> String {
+    let system = std::fs::read_to_string("/proc/version").unwrap_or_default();
+    let words: Vec<&str> = system.split_whitespace().collect();
+    let release = words.get(2).copied().unwrap_or("?");
+    format!(
+        "{}\nStatus: development version - not yet for production.\nRunning on: Linux {release} {}\n",
+        line(),
+        std::env::consts::ARCH
+    )
 }
 
 /// The whole of `-vv`.
@@ -64,8 +69,8 @@ pub fn full() -> String {
         FEATURES.iter().map(|(name, on)| format!("{}{name}", if *on { '+' } else { '-' })).collect();
     let threads = rt::sys::allowed_cpus().map_or(1, |c| c.len());
     format!(
-        "{}\nStatus: development version - not yet for production.\n\
-         Running on: Linux\nBuild options : \n  TARGET  = linux-glibc\n  CC      = rustc\n\n\
+        "{}\
+         Build options : \n  TARGET  = linux-glibc\n  CC      = rustc\n\n\
          Feature list : {}\n\nDefault settings :\n  bufsize = 16384, maxrewrite = 1024, maxpollevents = 200\n\n\
          Built with multi-threading support (MAX_TGROUPS=1, MAX_THREADS=64, default={threads}).\n\
          Available polling systems :\n      epoll : pref=300,  test result OK\nTotal: 1 (1 usable), will use epoll.\n\n\
@@ -76,7 +81,7 @@ pub fn full() -> String {
          <default> : mode=TCP   side=FE|BE  mux=PASS  flags=\n       \
          none : mode=TCP   side=FE|BE  mux=PASS  flags=NO_UPG\n\n\
          Available services : none\nAvailable filters : none\n",
-        line(),
+        short(),
         features.join(" ")
     )
 }
@@ -118,10 +123,10 @@ impl Facts for Answers {
     }
 }
 
-/// The usage, behind the version.
+/// The usage.
 pub fn usage() -> String {
     format!(
-        "{}\nUsage : {} [-f <cfgfile|cfgdir>]* [ -vdVD ] [ -n <maxconn> ] [ -N <maxpconn> ]\n        \
+        "Usage : {} [-f <cfgfile|cfgdir>]* [ -vdVD ] [ -n <maxconn> ] [ -N <maxpconn> ]\n        \
          [ -p <pidfile> ] [ -m <max megs> ] [ -C <dir> ] [-- <cfgfile>*]\n        \
          -f    configuration file or folder; may be repeated\n        \
          -c    check the configuration and exit\n        \
@@ -138,7 +143,6 @@ pub fn usage() -> String {
          -dR   no SO_REUSEPORT; -dS no splicing; -dr go on when a server name does not resolve\n        \
          -sf   tell old processes to finish; -st to stop at once\n\n\
          {} help KEYWORD explains a keyword.\n",
-        line(),
         if as_haproxy() { "haproxy" } else { "harrier" },
         if as_haproxy() { "haproxy" } else { "harrier" },
     )

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU32;
 
 use parking_lot::RwLock;
 
@@ -47,8 +47,6 @@ pub struct Process {
     pub conn_rate_limit: AtomicU32,
     /// Global `maxsessrate`, 0: none.
     pub sess_rate_limit: AtomicU32,
-    /// Numbers of connections and transactions.
-    pub serial: AtomicU64,
     /// Not accepting any more (soft stop).
     pub stopping: std::sync::atomic::AtomicBool,
     /// Figures of the path of requests.
@@ -79,7 +77,6 @@ impl World {
                 sess_rate: Default::default(),
                 conn_rate_limit: AtomicU32::new(0),
                 sess_rate_limit: AtomicU32::new(0),
-                serial: AtomicU64::new(0),
                 stopping: Default::default(),
                 counters: Sharded::new(workers),
             },
@@ -108,10 +105,5 @@ impl World {
         let s = Arc::new(make());
         list.push(s.clone());
         s
-    }
-
-    /// A number that no other connection or transaction of the process has.
-    pub fn next_serial(&self) -> u64 {
-        self.process.serial.fetch_add(1, Relaxed)
     }
 }

@@ -112,6 +112,35 @@ impl Listener {
         self.handle.os()
     }
 
+    /// Gives up the port for a while: who connects to it is refused, or reaches another process that listens there.
+    /// Connections that wait to be accepted are reset. Does nothing where only a TCP socket can: on a Unix socket, and
+    /// in a simulated world.
+    ///
+    /// # Errors
+    /// If it does not listen.
+    pub fn suspend(&self) -> io::Result<()> {
+        match self.internet() {
+            Some(fd) => Ok(rustix::net::shutdown(fd, rustix::net::Shutdown::Read)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Listens again after [`Listener::suspend`].
+    ///
+    /// # Errors
+    /// EADDRINUSE if somebody else has the port now.
+    pub fn restore(&self, backlog: u32) -> io::Result<()> {
+        match self.internet() {
+            Some(fd) => Ok(rustix::net::listen(fd, backlog.min(i32::MAX as u32) as i32)?),
+            None => Ok(()),
+        }
+    }
+
+    fn internet(&self) -> Option<BorrowedFd<'_>> {
+        let inet = matches!(self.local_addr(), Ok(Addr::Inet(_)));
+        self.handle.kernel().filter(|_| inet)
+    }
+
     /// Stops listening for every holder of this socket, in this process and others.
     ///
     /// # Errors

@@ -7,8 +7,15 @@ use syntax::Diagnostics;
 use super::remark;
 use crate::draft::{Draft, Kind};
 
-/// Looks at all proxies once everything is known, and fills in what follows from the whole.
-pub(super) fn whole(drafts: &[Draft], proxies: &mut [Proxy], global: &Global, notes: &mut Diagnostics) {
+/// Looks at all proxies once everything is known, and fills in what follows from the whole. `maxconn` is that of proxies
+/// that have none.
+pub(super) fn whole(
+    drafts: &[Draft],
+    proxies: &mut [Proxy],
+    global: &Global,
+    maxconn: u32,
+    notes: &mut Diagnostics,
+) {
     for draft in drafts {
         if draft.disabled {
             continue;
@@ -25,7 +32,7 @@ pub(super) fn whole(drafts: &[Draft], proxies: &mut [Proxy], global: &Global, no
     }
     for p in proxies.iter_mut() {
         if p.is_frontend && p.maxconn == 0 {
-            p.maxconn = global.maxconn;
+            p.maxconn = maxconn;
         }
         p.state.front.maxconn.store(p.maxconn, std::sync::atomic::Ordering::Relaxed);
     }

@@ -136,7 +136,8 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     }
     let set_vars = assembly.set_vars(&global.vars, notes);
     let global = assembly.global(global, set_vars, &finished, notes);
-    checks::whole(&proxies, &mut finished, &global, notes);
+    let default_maxconn = assembly.ground.options.proxy_maxconn.unwrap_or(global.maxconn);
+    checks::whole(&proxies, &mut finished, &global, default_maxconn, notes);
     let files = assembly.ground.sources.iter().map(|s| s.name().into()).collect();
     Some(Program {
         global,

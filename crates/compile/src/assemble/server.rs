@@ -47,7 +47,10 @@ pub(super) fn target(server: &ServerDraft, p: &Draft, ground: &Ground<'_>, notes
         [] => &[InitAddr::Last, InitAddr::Libc][..],
         given => given,
     };
-    for method in methods {
+    let tolerated = [InitAddr::None];
+    let last = if ground.options.ignore_resolution { &tolerated[..] } else { &[] };
+    let known_names = methods.contains(&InitAddr::Libc);
+    for method in methods.iter().chain(last) {
         match method {
             InitAddr::Last => {}
             InitAddr::Libc => {
@@ -57,7 +60,7 @@ pub(super) fn target(server: &ServerDraft, p: &Draft, ground: &Ground<'_>, notes
             }
             InitAddr::Ip(ip) => return Found { target: inet(*ip), unresolved: false, fqdn },
             InitAddr::None => {
-                if methods.contains(&InitAddr::Libc) {
+                if known_names {
                     notes.push(unresolved(server, p, ground, Level::Notice, ", disabling server"));
                 }
                 return Found { target: Target::None, unresolved: true, fqdn };

@@ -1,0 +1,162 @@
+//! Opening the listening sockets, and saying why one can't be opened.
+//!
+//! A port that an old process holds (`-sf`, `-st`) is asked for with SIGTTOU, as the management guide describes in
+//! chapter 4; if it can't be had all the same, SIGTTIN lets the old process go on as if nothing had happened.
+
+use std::io;
+use std::time::Duration;
+
+use engine::run::{self, Opened};
+use engine::{Shared, listener, net};
+use program::address::Listen;
+use program::{Bind, Program};
+use rt::sys::{self, Signal};
+use rt::{ListenOptions, Listener};
+
+use crate::args::Args;
+use crate::say;
+
+/// How often, and how far apart, a port that an old process holds is tried again.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// All sockets of a program.
+pub struct Sockets {
+    /// Those of frontends.
+    pub opened: Vec<Opened>,
+    /// Those of the runtime API.
+    pub cli: Vec<(Bind, Listener)>,
+}
+
+/// Opens all sockets; if one can't be had, says so of each.
+pub fn open(shared: &Shared, args: &Args) -> Option<Sockets> {
+    let program = &shared.program;
+    let reuse = !program.global.disabled.reuseport;
+    let (mut opened, failed) = run::open_all(shared, |bind, backlog| listen(bind, backlog, reuse));
+    let old: Vec<i32> = args.finish.iter().chain(&args.terminate).copied().collect();
+    let failed = if old.is_empty() { failed } else { insist(program, failed, &mut opened, &old, reuse) };
+    for (proxy, bind, e) in &failed {
+        let proxy = program.proxy(*proxy);
+        let noun = if proxy.is_backend { "proxy" } else { "frontend" };
+        complain(&proxy.binds[*bind as usize], &format!("{noun} {}", proxy.name), e, args);
+    }
+    let mut cli = Vec::new();
+    let mut complete = failed.is_empty();
+    for bind in &program.global.cli {
+        match listen(bind, 1024, reuse) {
+            Ok(l) => cli.push((bind.clone(), l)),
+            Err(e) => {
+                complete = false;
+                complain(bind, "frontend GLOBAL", &e, args);
+            }
+        }
+    }
+    if !complete {
+        let name = std::env::args().next().unwrap_or_default();
+        say::alert(&format!("[{name}.main()] Some protocols failed to start their listeners! Exiting."));
+        return None;
+    }
+    Some(Sockets { opened, cli })
+}
+
+/// Opens one listening socket, inherited ones included.
+fn listen(bind: &Bind, backlog: u32, reuseport: bool) -> io::Result<Listener> {
+    let options = ListenOptions { reuseport, ..listener::options(bind, backlog) };
+    match &bind.address {
+        Listen::Fd(fd) => Listener::adopt(sys::inherited(*fd)?, &options),
+        Listen::SockPair(fd) => Listener::from_sockpair(sys::inherited(*fd)?),
+        address => match net::listen(address) {
+            Some(addr) => Listener::bind(&addr, &options),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        },
+    }
+}
+
+/// Has the old processes give up their ports; what fails then, too, is returned.
+fn insist(
+    program: &Program,
+    failed: Vec<(u32, u32, io::Error)>,
+    opened: &mut Vec<Opened>,
+    old: &[i32],
+    reuse: bool,
+) -> Vec<(u32, u32, io::Error)> {
+    let (busy, mut rest): (Vec<_>, Vec<_>) =
+        failed.into_iter().partition(|(.., e)| e.kind() == io::ErrorKind::AddrInUse);
+    if busy.is_empty() {
+        return rest;
+    }
+    signal(old, Signal::Ttou);
+    for (proxy, index, first) in busy {
+        let proxy_ref = program.proxy(proxy);
+        let bind = &proxy_ref.binds[index as usize];
+        let mut last = Err(first);
+        for _ in 0..TRIES {
+            last = listen(bind, run::backlog(proxy_ref, bind), reuse);
+            if last.is_ok() {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        match last {
+            Ok(listener) => opened.push(Opened { proxy, bind: index, listener }),
+            Err(e) => rest.push((proxy, index, e)),
+        }
+    }
+    if !rest.is_empty() {
+        signal(old, Signal::Ttin);
+    }
+    rest
+}
+
+/// Sends a signal to processes, gone ones passed over.
+pub fn signal(processes: &[i32], signal: Signal) {
+    for pid in processes {
+        let _ = sys::kill(*pid, signal.number());
+    }
+}
+
+fn complain(bind: &Bind, whose: &str, e: &io::Error, args: &Args) {
+    let (file, line) = &bind.place;
+    let reason = say::reason(e);
+    let what = match &bind.address {
+        Listen::Tcp(a) => {
+            let family = if a.is_ipv6() { "tcpv6" } else { "tcpv4" };
+            format!("{family}: cannot bind socket ({reason}) for [{}:{}].", a.ip(), a.port())
+        }
+        Listen::Unix(path) => {
+            let path = String::from_utf8_lossy(path);
+            format!("unix_stream: cannot bind UNIX socket ({reason}) [{path}].")
+        }
+        Listen::Abns(name) => abstract_name("abns", name, &reason),
+        Listen::Abnsz(name) => abstract_name("abnsz", name, &reason),
+        Listen::Fd(n) => format!("tcpv4: cannot receive on socket ({reason}) for [fd@{n}]."),
+        Listen::SockPair(n) => format!("sockpair: cannot receive on socket ({reason}) for [sockpair@{n}]."),
+    };
+    say::alert(&format!("Binding [{file}:{line}] for {whose}: protocol {what}"));
+    if let Some(text) = hint(bind, e).filter(|_| !args.quiet) {
+        eprintln!("  {text}");
+    }
+}
+
+fn abstract_name(kind: &str, name: &[u8], reason: &str) -> String {
+    format!("{kind}: cannot bind UNIX socket ({reason}) [{kind}@{}].", String::from_utf8_lossy(name))
+}
+
+/// What may be done about it.
+fn hint(bind: &Bind, e: &io::Error) -> Option<String> {
+    let Listen::Tcp(address) = &bind.address else { return None };
+    Some(match e.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "Another program listens on port {0}: 'ss -ltnp sport = :{0}' names it. Stop it, or change this line.",
+            address.port()
+        ),
+        io::ErrorKind::PermissionDenied => {
+            "Ports below 1024 need root, or the capability CAP_NET_BIND_SERVICE.".to_owned()
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "This machine has no such address: 'ip address' lists those it has. 'transparent' binds it all the same."
+                .to_owned()
+        }
+        _ => return None,
+    })
+}

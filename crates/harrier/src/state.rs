@@ -1,0 +1,105 @@
+//! What is told of all proxies at once: SIGHUP's report, and that they paused, resumed or stopped.
+//!
+//! Each line goes to the logs of its proxy and, in the foreground, to standard error.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use engine::log::{self, NOTICE, WARNING};
+use engine::{Shared, Worker, run};
+use model::proxy::FrontState;
+use program::{Proxy, Server};
+
+/// A line about a proxy.
+fn tell(worker: &Worker, proxy: u32, level: u8, text: &str) {
+    log::console(worker, "WARNING", text);
+    log::proxy_line(worker, proxy, level, text);
+}
+
+/// SIGHUP: the state of all proxies and servers.
+pub fn report(shared: &Shared) {
+    run::with_worker(|worker| {
+        log::console(worker, "WARNING", "SIGHUP received, dumping servers states.");
+        for (index, proxy) in living(shared) {
+            let first = format!("SIGHUP received, dumping servers states for proxy {}.", proxy.name);
+            log::proxy_line(worker, index, NOTICE, &first);
+            for server in &proxy.servers {
+                tell(worker, index, NOTICE, &server_line(proxy, server));
+            }
+            tell(worker, index, NOTICE, &proxy_line(proxy));
+        }
+    });
+}
+
+/// Proxies that were not disabled, with their index.
+fn living(shared: &Shared) -> impl Iterator<Item = (u32, &Proxy)> {
+    (0u32..).zip(&shared.program.proxies).filter(|(_, p)| !p.disabled)
+}
+
+fn server_line(proxy: &Proxy, server: &Server) -> String {
+    let state = &server.state;
+    let queued = state.queued.load(Relaxed);
+    let up = if state.is_up() { "UP" } else { "DOWN" };
+    format!(
+        "SIGHUP: Server {}/{} is {up}. Conn: {} act, {queued} pend, {} tot.",
+        proxy.name,
+        state.name,
+        state.served.load(Relaxed),
+        state.counters.sum(|c| &c.sessions)
+    )
+}
+
+fn proxy_line(proxy: &Proxy) -> String {
+    let usable = |backup: bool| {
+        let some = proxy.servers.iter().filter(|s| s.backup == backup && s.state.is_usable());
+        some.count()
+    };
+    let (active, backup) = (usable(false), usable(true));
+    let what = match (proxy.servers.len(), active, backup) {
+        (0, ..) => "has no servers.".to_owned(),
+        (_, 0, 0) => "has no server available !".to_owned(),
+        (_, 0, _) => "is running on backup servers !".to_owned(),
+        _ => format!("has {active} active servers and {backup} backup servers available."),
+    };
+    let (front, back) = (&proxy.state.front, &proxy.state.back);
+    let unassigned = back.queued.load(Relaxed);
+    let pending: u32 = unassigned + proxy.servers.iter().map(|s| s.state.queued.load(Relaxed)).sum::<u32>();
+    format!(
+        "SIGHUP: Proxy {} {what} Conn: act(FE+BE): {}+{}, {pending} pend ({unassigned} unass), tot(FE+BE): {}+{}.",
+        proxy.name,
+        front.current.load(Relaxed),
+        back.current.load(Relaxed),
+        front.counters.sum(|c| &c.sessions),
+        back.counters.sum(|c| &c.sessions)
+    )
+}
+
+/// SIGTTOU and SIGTTIN: frontends give up their ports, or take them back.
+pub fn pause(shared: &Shared, pause: bool) {
+    let (from, to, word) = match pause {
+        true => (FrontState::Open, FrontState::Paused, "Paused"),
+        false => (FrontState::Paused, FrontState::Open, "Resumed"),
+    };
+    for (index, proxy) in living(shared).filter(|(_, p)| p.is_frontend) {
+        if proxy.state.front.state() != from {
+            continue;
+        }
+        proxy.state.front.set_state(to);
+        let noun = if proxy.is_backend { "proxy" } else { "frontend" };
+        run::with_worker(|w| tell(w, index, WARNING, &format!("{word} {noun} {}.", proxy.name)));
+    }
+}
+
+/// A soft stop: frontends end, and all proxies are said to.
+pub fn stopped(shared: &Shared) {
+    let mut all: Vec<_> = living(shared).collect();
+    all.sort_by_key(|(_, p)| p.binds.is_empty());
+    for (index, proxy) in all {
+        let front = proxy.state.front.counters.sum(|c| &c.sessions);
+        let back = proxy.state.back.counters.sum(|c| &c.sessions);
+        let text = format!("Proxy {} stopped (cumulated conns: FE: {front}, BE: {back}).", proxy.name);
+        run::with_worker(|w| tell(w, index, WARNING, &text));
+        if proxy.is_frontend {
+            proxy.state.front.set_state(FrontState::Stopped);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Opening sockets, limits, background and pid file.
+
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Stdio};
+
+use crate::running::{
+    DEFAULTS, Folder, PATIENCE, PROGRAM, Running, command, free_port, run, signal, stderr, until,
+};
+
+#[test]
+fn a_port_that_is_taken_keeps_it_from_starting() {
+    let folder = Folder::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let unix = folder.text("front");
+    let text = format!("{DEFAULTS}frontend f\n    bind unix@{unix}\n    bind 127.0.0.1:{port}\n");
+    let file = folder.file("busy.cfg", &text);
+    let pid = folder.text("pid");
+    let output = run(&["-D", "-p", &pid, "-f", &file]);
+    assert_eq!(output.status.code(), Some(1));
+    let errors = stderr(&output);
+    let expected = format!(
+        "busy.cfg:8] for frontend f: protocol tcpv4: cannot bind socket (Address already in use) for [127.0.0.1:{port}]."
+    );
+    assert!(errors.contains(&expected), "{errors}");
+    assert!(errors.contains(&format!("'ss -ltnp sport = :{port}' names it")), "{errors}");
+    assert!(errors.ends_with("Some protocols failed to start their listeners! Exiting.\n"), "{errors}");
+    assert!(!folder.path("pid").exists());
+}
+
+#[test]
+fn limits_of_the_command_line_go_before_the_file() {
+    let config = format!(
+        "global\n    maxconn 500\n    stats socket DIR/cli level admin\n{DEFAULTS}frontend f\n    bind unix@DIR/f\n"
+    );
+    let program = Running::start(Folder::new(), &config, &["-db", "-n", "70", "-N", "30", "-m", "900"]);
+    let info = program.command("show info");
+    for line in ["\nMaxconn: 70\n", "\nMemmax_MB: 900\n"] {
+        assert!(info.contains(line), "{line:?} in {info}");
+    }
+    let stat = program.command("show stat f 1 -1");
+    assert_eq!(stat.lines().nth(1).and_then(|l| l.split(',').nth(6)), Some("30"), "{stat}");
+}
+
+#[test]
+fn in_the_foreground_nobody_needs_a_pid_file() {
+    let config = format!("{DEFAULTS}frontend f\n    bind unix@DIR/f\n");
+    let folder = Folder::new();
+    let pid = folder.text("pid");
+    let program = Running::start(folder, &config, &["-db", "-p", &pid]);
+    assert!(!program.folder.path("pid").exists());
+    drop(program);
+    let folder = Folder::new();
+    let pid = folder.text("pid");
+    let program = Running::start(folder, &config, &["-p", &pid]);
+    assert_eq!(std::fs::read_to_string(&pid).unwrap(), format!("{}\n", program.pid()));
+    program.line_with("There is no master process in Harrier yet");
+}
+
+/// A daemon on the sockets `cli` and `f` of a folder; its pid.
+fn daemon(folder: &Folder, extra: &[&str]) -> u32 {
+    let config = format!(
+        "global\n    stats socket {0}/cli level admin\n{DEFAULTS}frontend f\n    bind unix@{0}/f\n    http-request return status 200\n",
+        folder.text("")
+    );
+    let file = folder.file("daemon.cfg", &config);
+    let _ = std::fs::remove_file(folder.path("notify"));
+    let notify = UnixDatagram::bind(folder.path("notify")).unwrap();
+    notify.set_read_timeout(Some(PATIENCE)).unwrap();
+    let status = Command::new(PROGRAM)
+        .args(["-D", "-Ws", "-q", "-f", &file, "-p", &folder.text("pid")])
+        .args(extra)
+        .env("NOTIFY_SOCKET", folder.path("notify"))
+        .stdin(Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(0));
+    let mut word = [0; 64];
+    notify.recv(&mut word).unwrap();
+    std::fs::read_to_string(folder.path("pid")).unwrap().trim().parse().unwrap()
+}
+
+fn lives(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|s| !s.contains(") Z "))
+}
+
+#[test]
+fn a_daemon_answers_and_gives_way_to_the_next() {
+    let folder = Folder::new();
+    let first = daemon(&folder, &[]);
+    let said = |pid: u32| command(&folder.path("cli"), "show info").contains(&format!("\nPid: {pid}\n"));
+    assert!(said(first));
+    // It left its terminal for a session of its own.
+    let stat = std::fs::read_to_string(format!("/proc/{first}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    assert_eq!((fields[3], fields[4]), (&*first.to_string(), "0"), "{stat}");
+    let second = daemon(&folder, &["-sf", &first.to_string()]);
+    assert!(second != first && said(second));
+    until("the end of the old process", || !lives(first));
+    signal(second, "TERM");
+    until("the end of the new process", || !lives(second));
+}
+
+#[test]
+fn frontends_give_up_their_ports_and_take_them_back() {
+    let port = free_port();
+    let config =
+        format!("{DEFAULTS}frontend f\n    bind 127.0.0.1:{port}\n    http-request return status 200\n");
+    let program = Running::start(Folder::new(), &config, &["-db"]);
+    let answers = || TcpStream::connect(("127.0.0.1", port)).is_ok();
+    assert!(answers());
+    program.signal("TTOU");
+    program.line_with("Paused frontend f.");
+    until("the end of listening", || !answers());
+    // The port is free for others meanwhile, even for those that do not share.
+    drop(TcpListener::bind(("127.0.0.1", port)).unwrap());
+    program.signal("TTIN");
+    program.line_with("Resumed frontend f.");
+    until("listening again", answers);
+}
