@@ -31,6 +31,16 @@ pub enum Unusable {
     Exit(u8),
 }
 
+impl Unusable {
+    /// The exit code.
+    pub fn code(self) -> ExitCode {
+        match self {
+            Unusable::NoFile => ExitCode::from(1),
+            Unusable::Exit(code) => ExitCode::from(code),
+        }
+    }
+}
+
 /// Reads the files of the command line.
 pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     let pid = std::process::id();

@@ -24,7 +24,7 @@ pub fn run(words: impl Iterator<Item = String>) -> ExitCode {
     let args = Args { files: ask.files.iter().map(Into::into).collect(), ..Args::default() };
     let loaded = match config::load(&args) {
         Ok(loaded) => loaded,
-        Err(code) => return ExitCode::from(code),
+        Err(unusable) => return unusable.code(),
     };
     match explain::explain(&loaded.program, &ask) {
         Ok(report) => {

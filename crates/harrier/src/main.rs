@@ -80,9 +80,9 @@ fn run(args: Args) -> ExitCode {
     match config::load(&args) {
         Ok(loaded) => start::run(loaded, &args),
         Err(config::Unusable::NoFile) => show_usage(),
-        Err(config::Unusable::Exit(code)) => {
+        Err(unusable) => {
             let _ = std::io::stdout().flush();
-            ExitCode::from(code)
+            unusable.code()
         }
     }
 }
