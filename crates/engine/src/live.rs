@@ -1,8 +1,13 @@
 //! What rules may ask of the outside: the engine's side of [`lang::env::Live`].
 
+use std::net::IpAddr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
 use bumpalo::Bump;
-use lang::env::{Payload, Side, TcpInfo};
+use lang::env::{Limits, Payload, Side, TcpInfo};
 use model::proxy::{Listener, Proxy};
+use model::vars::Scope;
 use model::{Conn, Server, Txn, World};
 use rt::{Buf, Mono, Wall};
 
@@ -175,6 +180,86 @@ impl lang::Live for View<'_> {
 
     fn log(&self, env: &lang::Env<'_>, origin: model::Origin, profile: Option<u32>) {
         crate::log::now(self.worker, self.frontend, env, origin, profile);
+    }
+
+    fn limits(&self, side: Side) -> Option<Limits> {
+        let index = match side {
+            Side::Request => self.frontend,
+            Side::Response => self.backend?,
+        };
+        let proxy = self.worker.shared.program.proxy(index);
+        let t = &proxy.timeouts;
+        Some(Limits {
+            client: t.client,
+            server: t.server,
+            connect: t.connect,
+            queue: t.queue.or(t.connect),
+            tarpit: t.tarpit.or(t.connect),
+            tunnel: t.tunnel,
+            retries: proxy.retries,
+        })
+    }
+
+    fn saved_syn(&self) -> Vec<u8> {
+        self.client.and_then(|c| c.saved_syn().ok()).unwrap_or_default()
+    }
+
+    fn is_local(&self, ip: IpAddr) -> bool {
+        rt::sys::is_local(ip)
+    }
+
+    fn free_slots(&self, backend: &Proxy) -> i64 {
+        let program = &self.worker.shared.program;
+        let Some(proxy) = program.proxies.iter().find(|p| p.is_backend && p.name == backend.name) else {
+            return 0;
+        };
+        let mut free = 0;
+        for server in &proxy.servers {
+            if server.maxconn == 0 || server.maxqueue == 0 {
+                return -1;
+            }
+            let most = i64::from(server.maxconn) + i64::from(server.maxqueue);
+            let now =
+                i64::from(server.state.served.load(Relaxed)) + i64::from(server.state.queued.load(Relaxed));
+            free += most - now;
+        }
+        free
+    }
+
+    fn buffer_size(&self) -> usize {
+        self.worker.shared.program.global.tune.bufsize
+    }
+
+    fn uptime(&self) -> Duration {
+        rt::now().since(self.worker.shared.started)
+    }
+
+    fn cpu_usage(&self) -> u32 {
+        let (user, system) = rt::sys::cpu_time();
+        let threads = u64::from(self.worker.shared.program.global.threads.max(1));
+        let all = (self.uptime().as_micros() as u64).saturating_mul(threads);
+        u32::try_from((user + system).saturating_mul(100) / all.max(1)).unwrap_or(100).min(100)
+    }
+
+    fn variables(&self, scope: Scope) -> &[Box<str>] {
+        self.worker.shared.program.vars.of(scope)
+    }
+
+    fn capture_length(&self, side: Side, slot: usize) -> Option<usize> {
+        let frontend = self.worker.shared.program.proxy(self.frontend);
+        let list = match side {
+            Side::Request => &frontend.req_captures,
+            Side::Response => &frontend.res_captures,
+        };
+        Some(list.get(slot)?.len)
+    }
+
+    fn has_frontend(&self, name: &str) -> bool {
+        self.worker.shared.program.proxies.iter().any(|p| *p.name == *name && p.is_frontend)
+    }
+
+    fn trace(&self, sink: &str, line: &[u8]) {
+        self.worker.sinks.trace(sink, line);
     }
 
     fn node(&self) -> (&str, u32) {

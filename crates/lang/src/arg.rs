@@ -113,6 +113,8 @@ pub enum Kind {
     Regex,
     /// `variable`.
     Var,
+    /// `Protocol buffers field number`: numbers joined by dots.
+    FieldNumber,
 }
 
 const KINDS: &[(&str, Kind)] = &[
@@ -131,6 +133,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("user list", Kind::Userlist),
     ("regex", Kind::Regex),
     ("variable", Kind::Var),
+    ("Protocol buffers field number", Kind::FieldNumber),
 ];
 
 /// A parsed signature: kinds, and how many of them must be given.

@@ -1,8 +1,12 @@
 //! What the evaluation of an expression may look at.
 
+use std::net::IpAddr;
+use std::time::Duration;
+
 use base::time::{Mono, Wall};
 use bumpalo::Bump;
 use model::proxy::{Listener, Proxy};
+use model::vars::Scope;
 use model::{Conn, Server, Txn, World};
 
 /// A direction of traffic.
@@ -44,6 +48,25 @@ pub struct TcpInfo {
     pub reordering: u32,
 }
 
+/// Timeouts and retries of a proxy. `None`: no limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// `timeout client`.
+    pub client: Option<Duration>,
+    /// `timeout server`.
+    pub server: Option<Duration>,
+    /// `timeout connect`.
+    pub connect: Option<Duration>,
+    /// `timeout queue`, or what stands in for it.
+    pub queue: Option<Duration>,
+    /// `timeout tarpit`, or what stands in for it.
+    pub tarpit: Option<Duration>,
+    /// `timeout tunnel`.
+    pub tunnel: Option<Duration>,
+    /// `retries`.
+    pub retries: u32,
+}
+
 /// The outside world, as far as expressions may ask for it. The engine implements it; tests use a
 /// plain struct.
 pub trait Live {
@@ -75,6 +98,48 @@ pub trait Live {
     fn unique_id(&self) -> Option<&[u8]>;
     /// Where the rule with this number stands: file and line.
     fn rule_place(&self, rule: u32) -> Option<(&str, u32)>;
+    /// Limits of the frontend ([`Side::Request`]) or of the backend, once chosen.
+    fn limits(&self, _side: Side) -> Option<Limits> {
+        None
+    }
+    /// The client's SYN packet, if its listener kept it; else nothing.
+    fn saved_syn(&self) -> Vec<u8> {
+        Vec::new()
+    }
+    /// Whether an address belongs to this machine. Asks the system.
+    fn is_local(&self, _ip: IpAddr) -> bool {
+        false
+    }
+    /// How many more connections and queued requests the servers of a backend take; -1 when one has no limit.
+    fn free_slots(&self, _backend: &Proxy) -> i64 {
+        0
+    }
+    /// `tune.bufsize`.
+    fn buffer_size(&self) -> usize {
+        16384
+    }
+    /// Age of the process.
+    fn uptime(&self) -> Duration {
+        Duration::ZERO
+    }
+    /// Share of time that the worker was busy of late, in percent.
+    fn cpu_usage(&self) -> u32 {
+        0
+    }
+    /// Names of the variables of a scope, by slot, without the scope.
+    fn variables(&self, _scope: Scope) -> &[Box<str>] {
+        &[]
+    }
+    /// How much a declared capture keeps; `None` when there is no such slot.
+    fn capture_length(&self, _side: Side, _slot: usize) -> Option<usize> {
+        None
+    }
+    /// Whether the configuration has a frontend of this name.
+    fn has_frontend(&self, _name: &str) -> bool {
+        false
+    }
+    /// Shows a line on `stdout`, `stderr` or in a ring (converter `debug`). Never waits.
+    fn trace(&self, _sink: &str, _line: &[u8]) {}
     /// Host name of the machine or node (`node`), and process id.
     fn node(&self) -> (&str, u32);
     /// Writes a log line now (`do-log`), through a log profile of the configuration if one is named by its number.

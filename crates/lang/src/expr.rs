@@ -58,7 +58,7 @@ impl Expr {
     /// Type of the result.
     pub fn out(&self) -> Type {
         // A converter from any to any keeps the type of its input.
-        let last = self.convs.iter().rev().map(|c| c.def.out).find(|t| *t != Type::Any);
+        let last = self.convs.iter().rev().map(|c| c.def.out).find(|t| !matches!(t, Type::Any | Type::Same));
         last.unwrap_or(self.fetch.def.out)
     }
 

@@ -20,6 +20,7 @@
 
 pub mod act;
 pub mod action;
+mod aes;
 pub mod arg;
 pub mod arith;
 mod calendar;
@@ -34,6 +35,7 @@ pub mod fetch;
 pub mod logfmt;
 pub mod names;
 pub mod parse;
+mod pem;
 pub mod places;
 pub mod registry;
 pub mod rules;

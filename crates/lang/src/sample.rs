@@ -10,6 +10,8 @@ use model::vars::Owned;
 pub enum Type {
     /// Any of the others.
     Any,
+    /// `same`: a converter gives the type that it was given.
+    Same,
     /// `bool`.
     Bool,
     /// `sint`: a signed 64-bit integer.
@@ -33,6 +35,7 @@ impl Type {
     pub fn word(self) -> &'static str {
         match self {
             Type::Any => "any",
+            Type::Same => "same",
             Type::Bool => "bool",
             Type::Int => "sint",
             Type::Addr => "addr",
@@ -49,7 +52,7 @@ impl Type {
         use Type::*;
         match (self, to) {
             (a, b) if a == b => true,
-            (Any, _) | (_, Any) => true,
+            (Any | Same, _) | (_, Any | Same) => true,
             (Bool, Int | Str | Bin) => true,
             (Int, Bool | Str | Bin | Addr | Ipv4 | Ipv6) => true,
             (Addr, Ipv4 | Ipv6 | Str | Bin) => true,
@@ -206,7 +209,7 @@ impl<'a> Value<'a> {
 
     fn cast_other(self, to: Type, arena: &'a Bump) -> Option<Value<'a>> {
         Some(match to {
-            Type::Any => self,
+            Type::Any | Type::Same => self,
             Type::Bool => Value::Bool(self.truth()?),
             Type::Int => Value::Int(self.int()?),
             Type::Addr => self.addr()?.into(),

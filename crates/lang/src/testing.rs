@@ -44,6 +44,8 @@ pub(crate) struct Outside {
     pub(crate) body: Vec<u8>,
     pub(crate) complete: bool,
     pub(crate) random: Cell<u64>,
+    pub(crate) variables: Vec<Box<str>>,
+    pub(crate) traced: std::cell::RefCell<Vec<u8>>,
 }
 
 /// The resolver of names.
@@ -101,6 +103,49 @@ impl Live for Outside {
     }
     fn rule_place(&self, rule: u32) -> Option<(&str, u32)> {
         Some(("a.cfg", rule))
+    }
+    fn limits(&self, side: Side) -> Option<crate::env::Limits> {
+        let seconds = |n| Some(std::time::Duration::from_secs(n));
+        let base = if side == Side::Request { 10 } else { 20 };
+        Some(crate::env::Limits {
+            client: seconds(base),
+            server: seconds(base + 1),
+            connect: seconds(base + 2),
+            queue: seconds(base + 3),
+            tarpit: seconds(base + 4),
+            tunnel: None,
+            retries: 3,
+        })
+    }
+    fn saved_syn(&self) -> Vec<u8> {
+        vec![0x45, 0]
+    }
+    fn is_local(&self, ip: std::net::IpAddr) -> bool {
+        ip.is_loopback()
+    }
+    fn free_slots(&self, _: &Proxy) -> i64 {
+        -1
+    }
+    fn buffer_size(&self) -> usize {
+        16384
+    }
+    fn uptime(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(77)
+    }
+    fn cpu_usage(&self) -> u32 {
+        12
+    }
+    fn variables(&self, _: Scope) -> &[Box<str>] {
+        &self.variables
+    }
+    fn capture_length(&self, _: Side, slot: usize) -> Option<usize> {
+        (slot == 0).then_some(5)
+    }
+    fn has_frontend(&self, name: &str) -> bool {
+        name == "fe"
+    }
+    fn trace(&self, sink: &str, line: &[u8]) {
+        self.traced.borrow_mut().extend_from_slice(&[sink.as_bytes(), b" ", line].concat());
     }
     fn node(&self) -> (&str, u32) {
         ("node1", 4242)
@@ -270,6 +315,8 @@ impl Stage {
             body: Vec::new(),
             complete: true,
             random: Cell::new(0x0123_4567_89ab_cdef),
+            variables: Vec::new(),
+            traced: Default::default(),
         };
         Stage { reg: Registry::standard(), outside, conn, txn, side: Side::Request, last: true, names }
     }

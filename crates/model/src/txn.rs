@@ -140,6 +140,8 @@ pub struct Txn {
     pub logged: bool,
     /// Which moment the line at hand is made at (`%OG`).
     pub origin: Cell<Origin>,
+    /// A service inside the process answered (statistics, Lua).
+    pub by_service: bool,
     /// No data was ever received (`option dontlognull`).
     pub null: bool,
     /// The first request of its connection.
@@ -167,9 +169,9 @@ pub struct Txn {
     /// `unique-id-format` of this transaction, once made.
     pub unique_id: RefCell<Option<Box<[u8]>>>,
     /// `capture request header` and `declare capture request`, by slot.
-    pub req_captures: Vec<Option<Box<[u8]>>>,
+    pub req_captures: RefCell<Vec<Option<Box<[u8]>>>>,
     /// `capture response header` and `declare capture response`, by slot.
-    pub res_captures: Vec<Option<Box<[u8]>>>,
+    pub res_captures: RefCell<Vec<Option<Box<[u8]>>>>,
     /// `capture cookie` of the request (`%CC`).
     pub req_cookie: Option<Box<[u8]>>,
     /// `capture cookie` of the response (`%CS`).
@@ -245,6 +247,7 @@ impl Default for Txn {
             silent: false,
             origin: Cell::default(),
             logged: false,
+            by_service: false,
             null: false,
             first_request: false,
             times: Times::default(),
@@ -258,8 +261,8 @@ impl Default for Txn {
             decisions: Decisions::default(),
             overrides: Overrides::default(),
             unique_id: RefCell::new(None),
-            req_captures: Vec::new(),
-            res_captures: Vec::new(),
+            req_captures: RefCell::default(),
+            res_captures: RefCell::default(),
             req_cookie: None,
             res_cookie: None,
             txn_vars: RefCell::default(),
@@ -273,13 +276,19 @@ impl Default for Txn {
 }
 
 impl Txn {
+    /// Whether it went wrong, in the sense of `option dontlog-normal`.
+    pub fn is_error(&self) -> bool {
+        let ended = !matches!(self.term.cause, crate::term::Cause::Normal | crate::term::Cause::Local);
+        ended || self.retries > 0 || self.redispatched || self.status >= 500
+    }
+
     /// Forgets everything, keeps the memory of heads, captures and variables.
     pub fn reset(&mut self) {
         let mut req = std::mem::replace(&mut self.req, Head::request());
         let mut res = std::mem::replace(&mut self.res, Head::response());
         let mut line = std::mem::take(&mut self.line);
-        let mut req_captures = std::mem::take(&mut self.req_captures);
-        let mut res_captures = std::mem::take(&mut self.res_captures);
+        let mut req_captures = self.req_captures.take();
+        let mut res_captures = self.res_captures.take();
         let (mut txn_vars, mut req_vars, mut res_vars) =
             (self.txn_vars.take(), self.req_vars.take(), self.res_vars.take());
         req.clear();
@@ -295,8 +304,8 @@ impl Txn {
             req,
             res,
             line,
-            req_captures,
-            res_captures,
+            req_captures: RefCell::new(req_captures),
+            res_captures: RefCell::new(res_captures),
             txn_vars: RefCell::new(txn_vars),
             req_vars: RefCell::new(req_vars),
             res_vars: RefCell::new(res_vars),

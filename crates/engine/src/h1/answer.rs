@@ -83,6 +83,7 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
         stream.end(Cause::Internal, Phase::Request);
         return refuse(stream, 503).await;
     };
+    stream.txn.by_service = true;
     if service.wants_body(&stream.txn) {
         let config = worker.shared.program.proxy(proxy);
         if let Err(status) = super::wait::buffer_request(stream, config).await {

@@ -10,7 +10,7 @@ pub fn request(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
     let front = worker.shared.program.proxy(stream.client.conn().frontend);
     if !front.req_captures.is_empty() {
-        headers(&front.req_captures, &stream.txn.req, &mut stream.txn.req_captures);
+        headers(&front.req_captures, &stream.txn.req, stream.txn.req_captures.get_mut());
     }
     if let Some(wanted) = &front.capture_cookie {
         let found = stream.txn.req.cookies().find(|c| matches(wanted, c.name));
@@ -23,7 +23,7 @@ pub fn response(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
     let front = worker.shared.program.proxy(stream.client.conn().frontend);
     if !front.res_captures.is_empty() {
-        headers(&front.res_captures, &stream.txn.res, &mut stream.txn.res_captures);
+        headers(&front.res_captures, &stream.txn.res, stream.txn.res_captures.get_mut());
     }
     if let Some(wanted) = &front.capture_cookie {
         let found = stream.txn.res.set_cookies().find(|c| matches(wanted, c.name));

@@ -12,7 +12,6 @@ use lang::Env;
 use lang::env::Side;
 use lang::logfmt::Use;
 use model::Origin;
-use model::term::Cause;
 use program::Proxy;
 use program::log::Style;
 use program::proxy::Mode;
@@ -55,11 +54,7 @@ pub fn wanted(stream: &Stream<'_>) -> bool {
 pub const SILENT: u8 = 8;
 
 fn is_error(stream: &Stream<'_>) -> bool {
-    let txn = &stream.txn;
-    txn.term.cause != Cause::Normal && txn.term.cause != Cause::Local
-        || txn.retries > 0
-        || txn.redispatched
-        || txn.status >= 500
+    stream.txn.is_error()
 }
 
 /// A stream begins: what proxies without any log format say, and `log-steps accept`.

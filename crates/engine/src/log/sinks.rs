@@ -24,6 +24,8 @@ use crate::{Shared, Worker};
 pub struct Sinks {
     open: RefCell<Vec<Open>>,
     buffers: Cell<Buffers>,
+    /// Standard output and error, once the `debug` converter wrote there.
+    standard: RefCell<[Option<FdWriter>; 2]>,
     pid: u32,
 }
 
@@ -86,7 +88,12 @@ impl Sinks {
     pub fn new(shared: &Shared) -> Sinks {
         let sinks = shared.program.sinks.iter().enumerate();
         let open = sinks.map(|(i, sink)| open(sink, shared.outlets.get(i), &shared.rings)).collect();
-        Sinks { open: RefCell::new(open), buffers: Cell::default(), pid: std::process::id() }
+        Sinks {
+            open: RefCell::new(open),
+            buffers: Cell::default(),
+            standard: RefCell::default(),
+            pid: std::process::id(),
+        }
     }
 
     /// Sends a line to all targets of a proxy that take its level.
@@ -109,6 +116,24 @@ impl Sinks {
             }
         }
         self.buffers.set(buffers);
+    }
+
+    /// Shows a line of the `debug` converter on a standard stream.
+    pub fn trace(&self, name: &str, line: &[u8]) {
+        let (index, fd) = match name {
+            "stdout" => (0, 1),
+            "stderr" => (1, 2),
+            _ => return,
+        };
+        let mut standard = self.standard.borrow_mut();
+        let Some(place) = standard.get_mut(index) else { return };
+        if place.is_none() {
+            *place = outlets::writer(fd);
+        }
+        if let Some(out) = place {
+            // A terminal that takes no more loses the line.
+            let _ = out.try_write(line);
+        }
     }
 
     fn deliver(&self, sink: usize, line: &[u8]) -> io::Result<()> {

@@ -45,6 +45,7 @@ fn parse(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
             }
             bytes.truncate(limit);
             let list = if response { &mut exec.txn.res_captures } else { &mut exec.txn.req_captures };
+            let list = list.get_mut();
             if list.len() <= slot {
                 list.resize_with(slot + 1, || None);
             }

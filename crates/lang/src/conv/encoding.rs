@@ -22,6 +22,7 @@ const fn def(
 
 pub(super) const CONVERTERS: &[ConvDef] = &[
     def("b64dec", Type::Str, Type::Bin, |e, v, _| decode(e, v, false), "Decodes base64.", "str(YWJj),b64dec"),
+    def("base2", Type::Bin, Type::Str, base2, "Bytes in binary digits.", "src,base2"),
     def("base64", Type::Bin, Type::Str, |e, v, _| encode(e, v, false), "Encodes base64.", "src,base64"),
     def(
         "be2dec",
@@ -100,6 +101,12 @@ fn decode<'a>(env: &Env<'a>, value: Value<'a>, url: bool) -> Found<'a> {
 fn encode<'a>(env: &Env<'a>, value: Value<'a>, url: bool) -> Found<'a> {
     let mut out = made(env.arena);
     base64_encode(bytes(value), url, &mut |c| out.push(c));
+    Ok(Value::Str(out.into_bump_slice()))
+}
+
+fn base2<'a>(env: &Env<'a>, value: Value<'a>, _: &'a [Arg]) -> Found<'a> {
+    let mut out = made(env.arena);
+    out.extend(bytes(value).iter().flat_map(|b| (0..8).rev().map(move |bit| b'0' + (b >> bit & 1))));
     Ok(Value::Str(out.into_bump_slice()))
 }
 

@@ -31,7 +31,7 @@ enum Step {
     Index(usize),
 }
 
-fn check(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
+pub(super) fn check(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     let text = arg(args, 0).bytes().unwrap_or_default();
     let steps = path(text)
         .ok_or_else(|| Fault::new(format!("invalid json path '{}'", String::from_utf8_lossy(text))))?;
@@ -183,7 +183,16 @@ fn select<'t>(text: &'t [u8], steps: &[Step]) -> Option<&'t [u8]> {
     Some(here)
 }
 
-fn query<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
+/// The string at the end of these member names, for those who read JSON themselves.
+pub(super) fn string_at(text: &[u8], names: &[&str]) -> Option<Vec<u8>> {
+    let steps: Vec<Step> = names.iter().map(|n| Step::Key(n.as_bytes().into())).collect();
+    match select(text, &steps)? {
+        [b'"', inside @ .., b'"'] if !inside.contains(&b'\\') => Some(inside.to_vec()),
+        _ => None,
+    }
+}
+
+pub(super) fn query<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     let Arg::Other(any) = arg(args, 0) else { return Err(Miss::None) };
     let steps = any.downcast_ref::<Vec<Step>>().ok_or(Miss::None)?;
     let text = select(bytes(value), steps).ok_or(Miss::None)?;

@@ -3,16 +3,26 @@
 //! What a converter makes stands in the arena of the evaluation; [`Made`] builds it there.
 
 mod checksum;
+mod cipher;
 mod encoding;
+mod fix;
+mod flow;
 mod forwarded;
+mod frames;
 mod integer;
 mod json;
+mod jwe;
+mod jwt;
 mod list;
 mod lookup;
+mod mqtt;
+mod protobuf;
 mod proxies;
+mod secret;
 mod text;
 mod time;
 mod variable;
+mod x509;
 
 use bumpalo::Bump;
 
@@ -26,16 +36,25 @@ use crate::words::Fault;
 /// All tables of converters.
 pub const TABLES: &[&[ConvDef]] = &[
     checksum::CONVERTERS,
+    cipher::CONVERTERS,
     encoding::CONVERTERS,
+    fix::CONVERTERS,
+    flow::CONVERTERS,
     forwarded::CONVERTERS,
+    frames::CONVERTERS,
     integer::CONVERTERS,
     json::CONVERTERS,
+    jwe::CONVERTERS,
+    jwt::CONVERTERS,
     list::CONVERTERS,
     lookup::CONVERTERS,
+    mqtt::CONVERTERS,
+    protobuf::CONVERTERS,
     proxies::CONVERTERS,
     text::CONVERTERS,
     time::CONVERTERS,
     variable::CONVERTERS,
+    x509::CONVERTERS,
 ];
 
 /// Bytes under construction in the arena.

@@ -143,16 +143,17 @@ fn line<'a>(part: &'a [u8]) -> Found<'a> {
 }
 
 fn captured_req<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
-    slot(&env.txn.req_captures, args)
+    slot(env, &env.txn.req_captures.borrow(), args)
 }
 
 fn captured_res<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
-    slot(&env.txn.res_captures, args)
+    slot(env, &env.txn.res_captures.borrow(), args)
 }
 
-fn slot<'a>(captures: &'a [Option<Box<[u8]>>], args: &[Arg]) -> Found<'a> {
+fn slot<'a>(env: &Env<'a>, captures: &[Option<Box<[u8]>>], args: &[Arg]) -> Found<'a> {
     let at = usize::try_from(arg(args, 0).int_or(0)).map_err(|_| Miss::None)?;
-    text(captures.get(at).and_then(|c| c.as_deref()))
+    let kept = captures.get(at).and_then(|c| c.as_deref());
+    text(kept.map(|c| &*env.arena.alloc_slice_copy(c)))
 }
 
 fn version<'a>(env: &Env<'a>, side: Side) -> Found<'a> {

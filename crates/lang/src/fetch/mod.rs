@@ -4,19 +4,25 @@
 //! `_beg`, `_end`, ... of an ACL keyword; the old names of a fetch) is copied from one entry.
 
 mod acls;
+mod blocks;
 mod body;
 mod client;
 mod constant;
 mod cookies;
 mod credentials;
+mod distcc;
+mod dump;
 mod figures;
 mod headers;
+mod limits;
 mod message;
 mod parameters;
 mod payload;
 mod process;
+mod profile;
 mod proxies;
 mod server;
+mod streams;
 mod times;
 mod tls_hello;
 
@@ -30,19 +36,25 @@ pub(crate) use proxies::usable;
 
 /// All tables of fetches.
 pub const TABLES: &[&[FetchDef]] = &[
+    blocks::FETCHES,
     body::FETCHES,
     client::FETCHES,
     constant::FETCHES,
     cookies::FETCHES,
     credentials::FETCHES,
+    distcc::FETCHES,
+    dump::FETCHES,
     figures::FETCHES,
     headers::FETCHES,
+    limits::FETCHES,
     message::FETCHES,
     parameters::FETCHES,
     payload::FETCHES,
     process::FETCHES,
+    profile::FETCHES,
     proxies::FETCHES,
     server::FETCHES,
+    streams::FETCHES,
     times::FETCHES,
     tls_hello::FETCHES,
 ];

@@ -45,6 +45,12 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "be_sess_rate(be)",
     ),
     back("nbsrv", |_, a| int(usable(proxy(a)?)), "Usable servers of the backend.", "nbsrv(be)"),
+    back(
+        "connslots",
+        |e, a| Ok(Value::Int(e.live.free_slots(proxy(a)?))),
+        "Connections and places in queues that the backend can still take; -1 without limit.",
+        "connslots(be)",
+    ),
     back("queue", |_, a| int(queued(proxy(a)?)), "Queued requests of the backend.", "queue(be)"),
     front(
         "fe_conn",

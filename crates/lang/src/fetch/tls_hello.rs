@@ -4,8 +4,8 @@
 
 use crate::arg::Arg;
 use crate::env::{Env, Side};
-use crate::places::{REQUEST_BUFFER, RESPONSE_BUFFER};
-use crate::registry::FetchDef;
+use crate::places::{CLIENT_L4, REQUEST_BUFFER, RESPONSE_BUFFER};
+use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 
 use super::int;
@@ -55,6 +55,30 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "Whether the TLS client hello buffered names elliptic curves.",
     )
     .volatile(),
+    list("req.ssl_cipherlist", |e, _| ciphers(e), "Cipher suites in the TLS client hello buffered."),
+    list(
+        "req.ssl_keyshare_groups",
+        |e, _| key_shares(e),
+        "Groups of the key shares in the TLS client hello buffered.",
+    ),
+    list(
+        "req.ssl_sigalgs",
+        |e, _| listed(e, SIGNATURE_ALGORITHMS),
+        "Signature algorithms in the TLS client hello buffered.",
+    ),
+    list(
+        "req.ssl_supported_groups",
+        |e, _| listed(e, SUPPORTED_GROUPS),
+        "Groups in the TLS client hello buffered.",
+    ),
+    FetchDef::new(
+        "req.ssl_st_ext",
+        Type::Int,
+        REQUEST_BUFFER,
+        ticket,
+        "Session ticket in the TLS client hello buffered: 0 not offered, 1 empty, 2 there.",
+    )
+    .volatile(),
     TYPE.alias("req_ssl_hello_type", REQUEST_BUFFER, "req_ssl_hello_type"),
     SNI.alias("req_ssl_sni", REQUEST_BUFFER, "req_ssl_sni"),
     VER.alias("req_ssl_ver", REQUEST_BUFFER, "req_ssl_ver"),
@@ -64,11 +88,18 @@ pub(super) const FETCHES: &[FetchDef] = &[
         .eval(|e, _| hello_type(e, Side::Response)),
 ];
 
+const fn list(name: &'static str, eval: FetchFn, doc: &'static str) -> FetchDef {
+    FetchDef::new(name, Type::Bin, CLIENT_L4, eval, doc).volatile()
+}
+
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const SUPPORTED_GROUPS: u16 = 10;
+const SIGNATURE_ALGORITHMS: u16 = 13;
 const ALPN: u16 = 16;
+const SESSION_TICKET: u16 = 35;
+const KEY_SHARE: u16 = 51;
 
 /// A cursor over nested lengths.
 struct Cursor<'a>(&'a [u8]);
@@ -109,8 +140,14 @@ fn hello_type<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
     int(*record(env, side)?.first().ok_or(Miss::None)?)
 }
 
-/// Version and extensions of the client hello.
-fn client_hello<'a>(env: &Env<'a>) -> Result<(u16, &'a [u8]), Miss> {
+/// What is read of a client hello.
+struct Hello<'a> {
+    version: u16,
+    ciphers: &'a [u8],
+    extensions: &'a [u8],
+}
+
+fn client_hello<'a>(env: &Env<'a>) -> Result<Hello<'a>, Miss> {
     let mut record = Cursor(record(env, Side::Request)?);
     if record.take(1) != Some(&[CLIENT_HELLO]) {
         return Err(Miss::None);
@@ -120,20 +157,19 @@ fn client_hello<'a>(env: &Env<'a>) -> Result<(u16, &'a [u8]), Miss> {
     parse_hello(record.take(length).unwrap_or_default()).ok_or(Miss::None)
 }
 
-fn parse_hello(hello: &[u8]) -> Option<(u16, &[u8])> {
+fn parse_hello(hello: &[u8]) -> Option<Hello<'_>> {
     let mut hello = Cursor(hello);
     let version = hello.number(2)? as u16;
     hello.take(32)?;
     hello.vector(1)?;
-    hello.vector(2)?;
+    let ciphers = hello.vector(2)?;
     hello.vector(1)?;
     let extensions = if hello.0.is_empty() { &[] } else { hello.vector(2)? };
-    Some((version, extensions))
+    Some(Hello { version, ciphers, extensions })
 }
 
 fn extension<'a>(env: &Env<'a>, wanted: u16) -> Result<&'a [u8], Miss> {
-    let (_, extensions) = client_hello(env)?;
-    let mut cursor = Cursor(extensions);
+    let mut cursor = Cursor(client_hello(env)?.extensions);
     while !cursor.0.is_empty() {
         let kind = cursor.number(2).ok_or(Miss::None)?;
         let content = cursor.vector(2).ok_or(Miss::None)?;
@@ -145,7 +181,7 @@ fn extension<'a>(env: &Env<'a>, wanted: u16) -> Result<&'a [u8], Miss> {
 }
 
 fn version<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
-    let (version, _) = client_hello(env)?;
+    let version = client_hello(env)?.version;
     int(i64::from(version >> 8) << 16 | i64::from(version & 0xff))
 }
 
@@ -179,5 +215,33 @@ fn curves<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
         Ok(_) => Ok(Value::Bool(true)),
         Err(Miss::Later) => Err(Miss::Later),
         Err(Miss::None) => Ok(Value::Bool(false)),
+    }
+}
+
+fn ciphers<'a>(env: &Env<'a>) -> Found<'a> {
+    Ok(Value::Bin(client_hello(env)?.ciphers))
+}
+
+/// An extension that is one list behind its length.
+fn listed<'a>(env: &Env<'a>, wanted: u16) -> Found<'a> {
+    Cursor(extension(env, wanted)?).vector(2).map(Value::Bin).ok_or(Miss::None)
+}
+
+fn key_shares<'a>(env: &Env<'a>) -> Found<'a> {
+    let mut shares = Cursor(Cursor(extension(env, KEY_SHARE)?).vector(2).ok_or(Miss::None)?);
+    let mut groups = bumpalo::collections::Vec::new_in(env.arena);
+    while !shares.0.is_empty() {
+        groups.extend_from_slice(shares.take(2).ok_or(Miss::None)?);
+        shares.vector(2).ok_or(Miss::None)?;
+    }
+    Ok(Value::Bin(groups.into_bump_slice()))
+}
+
+fn ticket<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
+    match extension(env, SESSION_TICKET) {
+        Ok([]) => int(1),
+        Ok(_) => int(2),
+        Err(Miss::Later) => Err(Miss::Later),
+        Err(Miss::None) => client_hello(env).and_then(|_| int(0)),
     }
 }

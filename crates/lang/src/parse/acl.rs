@@ -279,7 +279,7 @@ fn default_kind(out: Type) -> Option<Kind> {
         Type::Int => Some(Kind::Int),
         Type::Addr | Type::Ipv4 | Type::Ipv6 => Some(Kind::Ip),
         Type::Str => Some(Kind::Str),
-        Type::Any | Type::Bin | Type::Method => None,
+        Type::Any | Type::Same | Type::Bin | Type::Method => None,
     }
 }
 

@@ -83,6 +83,7 @@ fn value(kind: Kind, word: Vec<u8>, i: usize, required: bool, names: &mut dyn Na
     }
     let parsed = match kind {
         Kind::Str | Kind::Regex => Some(Arg::Str(word.into())),
+        Kind::FieldNumber => field_number(&text).map(|()| Arg::Str(word.into())),
         Kind::Int => integer(&text).map(Arg::Int),
         Kind::Time => milliseconds(&text).map(Arg::Time),
         Kind::Size => size(&text).map(Arg::Size),
@@ -131,6 +132,11 @@ pub fn variable(name: &str, names: &mut dyn Names) -> Result<VarRef, Fault> {
         return Err(Fault::new(format!("invalid syntax at char '{c}'")));
     }
     names.variable(name)
+}
+
+/// Numbers joined by dots.
+fn field_number(text: &str) -> Option<()> {
+    text.split('.').all(|n| n.parse::<u64>().is_ok()).then_some(())
 }
 
 fn integer(text: &str) -> Option<i64> {

@@ -232,5 +232,5 @@ impl Reader<'_> {
 
 /// The type after some converters; those from any to any keep it.
 fn type_after(fetch: Type, convs: &[Conv]) -> Type {
-    convs.iter().rev().map(|c| c.def.out).find(|t| *t != Type::Any).unwrap_or(fetch)
+    convs.iter().rev().map(|c| c.def.out).find(|t| !matches!(t, Type::Any | Type::Same)).unwrap_or(fetch)
 }

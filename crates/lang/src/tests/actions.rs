@@ -142,7 +142,7 @@ fn settings_reach_the_transaction() {
     assert!(all.lenient_rewrites && all.no_l7_retry);
     assert_eq!(stage.txn.overrides.tunnel, Some(std::time::Duration::from_secs(2)));
     assert_eq!(stage.txn.overrides.retries, Some(7));
-    assert_eq!(stage.txn.req_captures, vec![Some(b"203.0"[..].into())]);
+    assert_eq!(*stage.txn.req_captures.borrow(), vec![Some(b"203.0"[..].into())]);
     assert_eq!(stage.value("src"), "203.0.113.9");
     assert_eq!(stage.value("src_port"), "1234");
     assert_eq!(stage.value("fc_src"), "192.0.2.1");

@@ -44,7 +44,7 @@ fn a_log_line_shows_what_is_missing_and_merges_blanks() {
 #[test]
 fn captures_stand_in_braces_and_are_encoded() {
     let mut stage = Stage::new();
-    stage.txn.req_captures = vec![None, Some(b"1{|}\"\xe9 #2"[..].into())];
+    stage.txn.req_captures = vec![None, Some(b"1{|}\"\xe9 #2"[..].into())].into();
     assert_eq!(stage.format("%hr", Use::Log), "{|1#7B#7C#7D#22#E9 #232}");
     assert_eq!(stage.format("%hrl", Use::Log), "- 1#7B#7C#7D#22#E9 #232");
     assert_eq!(stage.format("%{+Q}hrl", Use::Log), "\"\" \"1#7B#7C#7D#22#E9 #232\"");

@@ -46,3 +46,8 @@ impl Limit {
         Ok(setrlimit(self.resource(), Rlimit { current: value, maximum })?)
     }
 }
+
+/// Whether an address belongs to this machine: whether a socket can be bound to it.
+pub fn is_local(ip: std::net::IpAddr) -> bool {
+    std::net::UdpSocket::bind((ip, 0)).is_ok()
+}

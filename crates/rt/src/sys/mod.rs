@@ -15,7 +15,7 @@ mod zone;
 
 pub use cpu::{allowed_cpus, set_affinity};
 pub use fds::{MAX_FDS, inherited, listen_fds, recv_fds, send_fds, set_inheritable, socket_pair};
-pub use limits::Limit;
+pub use limits::{Limit, is_local};
 pub use process::{
     Ended, Fork, chroot, cpu_time, detach_from_terminal, end_with_parent, exec, fork, hostname, is_terminal,
     kill, reap, resident_memory, set_dumpable, silence_standard_streams, stdout_is_terminal, wait,
