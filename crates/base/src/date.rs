@@ -19,14 +19,32 @@ pub struct Date {
     pub second: u8,
     /// Day of the week, 0 is Sunday.
     pub weekday: u8,
+    /// Day of the year, 0 is the first of January.
+    pub yearday: u16,
 }
 
-/// English abbreviations of the months.
-pub const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+/// English names of the months.
+pub const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
 
-/// English abbreviations of the days of the week, Sunday first.
-pub const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+/// English names of the days of the week, Sunday first.
+pub const WEEKDAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+/// Days of a year before each of its months, without a leap day.
+const BEFORE: [u16; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
 
 impl Date {
     /// The date `secs` seconds after 1970-01-01 00:00:00, in the same zone.
@@ -34,6 +52,7 @@ impl Date {
         let days = secs.div_euclid(86_400);
         let rest = secs.rem_euclid(86_400);
         let (year, month, day) = civil(days);
+        let leap_day = u16::from(month > 2 && year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
         Date {
             year,
             month,
@@ -42,17 +61,28 @@ impl Date {
             minute: (rest / 60 % 60) as u8,
             second: (rest % 60) as u8,
             weekday: (days + 4).rem_euclid(7) as u8,
+            yearday: BEFORE[usize::from(month - 1)] + leap_day + u16::from(day) - 1,
         }
+    }
+
+    /// `January`.
+    pub fn month_long(&self) -> &'static str {
+        MONTHS[usize::from(self.month.clamp(1, 12)) - 1]
     }
 
     /// `Jan`.
     pub fn month_name(&self) -> &'static str {
-        MONTHS[usize::from(self.month.clamp(1, 12)) - 1]
+        &self.month_long()[..3]
+    }
+
+    /// `Sunday`.
+    pub fn weekday_long(&self) -> &'static str {
+        WEEKDAYS[usize::from(self.weekday % 7)]
     }
 
     /// `Sun`.
     pub fn weekday_name(&self) -> &'static str {
-        WEEKDAYS[usize::from(self.weekday % 7)]
+        &self.weekday_long()[..3]
     }
 }
 
@@ -81,7 +111,8 @@ mod tests {
         assert_eq!((d.year, d.month, d.day, d.weekday_name()), (1970, 1, 1, "Thu"));
         let d = Date::of(951_782_400 + 3661);
         assert_eq!((d.year, d.month_name(), d.day, d.hour, d.minute, d.second), (2000, "Feb", 29, 1, 1, 1));
-        assert_eq!(d.weekday_name(), "Tue");
+        assert_eq!((d.weekday_name(), d.weekday_long(), d.month_long()), ("Tue", "Tuesday", "February"));
+        assert_eq!((d.yearday, Date::of(951_782_400 + 86_400).yearday, Date::of(0).yearday), (59, 60, 0));
         let d = Date::of(-1);
         assert_eq!((d.year, d.month, d.day, d.hour, d.second), (1969, 12, 31, 23, 59));
     }

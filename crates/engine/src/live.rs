@@ -108,6 +108,10 @@ impl lang::Live for View<'_> {
         rt::wall()
     }
 
+    fn local_offset(&self, secs: i64) -> i32 {
+        rt::sys::local_offset(secs)
+    }
+
     fn random(&self) -> u64 {
         rt::random()
     }

@@ -55,6 +55,10 @@ impl Live for Outside<'_> {
         rt::wall()
     }
 
+    fn local_offset(&self, secs: i64) -> i32 {
+        rt::sys::local_offset(secs)
+    }
+
     fn random(&self) -> u64 {
         rt::random()
     }

@@ -1,97 +1,46 @@
-//! Dates as text: the civil calendar, the local time zone, and the conversions of strftime(3) that the
-//! manual's time converters take.
-//!
-//! The zone is read once, when the registry is put together, so that it works inside a chroot.
+//! Dates as text: the forms of logs and HTTP, and the conversions of strftime(3) that the manual's time converters take.
 
 use std::io::Write;
-use std::sync::OnceLock;
+
+use base::date::Date;
+
+use crate::env::Env;
 
 /// A date and time, split up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Civil {
-    pub(crate) year: i64,
-    /// 1 to 12.
-    pub(crate) month: u32,
-    /// 1 to 31.
-    pub(crate) day: u32,
-    pub(crate) hour: u32,
-    pub(crate) minute: u32,
-    pub(crate) second: u32,
-    /// 0 is Sunday.
-    pub(crate) weekday: u32,
-    /// 0 is the first of January.
-    pub(crate) yearday: u32,
+    date: Date,
     /// Seconds east of UTC.
     pub(crate) offset: i32,
 }
 
-pub(crate) const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-pub(crate) const DAYS: [&str; 7] =
-    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-
 impl Civil {
     /// UTC.
-    pub(crate) fn utc(seconds: i64) -> Civil {
+    pub(crate) fn utc(_: &Env<'_>, seconds: i64) -> Civil {
         Civil::at(seconds, 0)
     }
 
     /// Local time.
-    pub(crate) fn local(seconds: i64) -> Civil {
-        Civil::at(seconds, zone().offset(seconds))
+    pub(crate) fn local(env: &Env<'_>, seconds: i64) -> Civil {
+        Civil::at(seconds, env.live.local_offset(seconds))
     }
 
-    /// Days are counted in eras of 400 years that begin in March, so that leap days come last.
     fn at(seconds: i64, offset: i32) -> Civil {
-        let local = seconds.saturating_add(i64::from(offset));
-        let (days, rest) = (local.div_euclid(86_400), local.rem_euclid(86_400) as u32);
-        let shifted = days + 719_468;
-        let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-        let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let march = (5 * of_year + 2) / 153;
-        let day = (of_year - (153 * march + 2) / 5 + 1) as u32;
-        let month = (if march < 10 { march + 3 } else { march - 9 }) as u32;
-        let year = year_of_era + era * 400 + i64::from(month <= 2);
-        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-        let before = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
-        let yearday = before[(month - 1) as usize] + u32::from(leap && month > 2) + day - 1;
-        Civil {
-            year,
-            month,
-            day,
-            hour: rest / 3600,
-            minute: rest / 60 % 60,
-            second: rest % 60,
-            weekday: (days + 4).rem_euclid(7) as u32,
-            yearday,
-            offset,
-        }
+        Civil { date: Date::of(seconds.saturating_add(i64::from(offset))), offset }
     }
+}
 
-    pub(crate) fn month_name(&self) -> &'static str {
-        MONTHS[(self.month - 1) as usize % 12]
-    }
+impl std::ops::Deref for Civil {
+    type Target = Date;
 
-    pub(crate) fn day_name(&self) -> &'static str {
-        DAYS[self.weekday as usize % 7]
+    fn deref(&self) -> &Date {
+        &self.date
     }
 }
 
 /// Appends two digits.
-pub(crate) fn two(out: &mut Vec<u8>, n: u32) {
+pub(crate) fn two(out: &mut Vec<u8>, n: impl Into<u32>) {
+    let n = n.into();
     out.extend([b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8]);
 }
 
@@ -99,7 +48,7 @@ pub(crate) fn two(out: &mut Vec<u8>, n: u32) {
 pub(crate) fn log_date(out: &mut Vec<u8>, t: &Civil) {
     two(out, t.day);
     out.push(b'/');
-    out.extend_from_slice(&t.month_name().as_bytes()[..3]);
+    out.extend_from_slice(t.month_name().as_bytes());
     out.push(b'/');
     crate::sample::append_int(out, t.year);
     for n in [t.hour, t.minute, t.second] {
@@ -122,11 +71,11 @@ fn offset(out: &mut Vec<u8>, seconds: i32) {
 
 /// Appends `Sat, 21 Nov 2026 04:57:40 GMT` (RFC 9110 section 5.6.7).
 pub(crate) fn http_date(out: &mut Vec<u8>, t: &Civil) {
-    out.extend_from_slice(&t.day_name().as_bytes()[..3]);
+    out.extend_from_slice(t.weekday_name().as_bytes());
     out.extend_from_slice(b", ");
     two(out, t.day);
     out.push(b' ');
-    out.extend_from_slice(&t.month_name().as_bytes()[..3]);
+    out.extend_from_slice(t.month_name().as_bytes());
     out.push(b' ');
     crate::sample::append_int(out, t.year);
     for (sep, n) in [(b' ', t.hour), (b':', t.minute), (b':', t.second)] {
@@ -166,10 +115,10 @@ fn one(out: &mut Vec<u8>, c: u8, t: &Civil, seconds: i64) {
     };
     let nested = |out: &mut Vec<u8>, pattern: &str| format(out, pattern.as_bytes(), t, seconds, 0);
     match c {
-        b'a' => out.extend_from_slice(&t.day_name().as_bytes()[..3]),
-        b'A' => out.extend_from_slice(t.day_name().as_bytes()),
-        b'b' | b'h' => out.extend_from_slice(&t.month_name().as_bytes()[..3]),
-        b'B' => out.extend_from_slice(t.month_name().as_bytes()),
+        b'a' => out.extend_from_slice(t.weekday_name().as_bytes()),
+        b'A' => out.extend_from_slice(t.weekday_long().as_bytes()),
+        b'b' | b'h' => out.extend_from_slice(t.month_name().as_bytes()),
+        b'B' => out.extend_from_slice(t.month_long().as_bytes()),
         b'c' => nested(out, "%a %b %e %H:%M:%S %Y"),
         b'C' => two(out, (t.year.div_euclid(100)) as u32),
         b'd' => two(out, t.day),
@@ -192,13 +141,13 @@ fn one(out: &mut Vec<u8>, c: u8, t: &Civil, seconds: i64) {
         b'S' => two(out, t.second),
         b't' => out.push(b'\t'),
         b'T' | b'X' => nested(out, "%H:%M:%S"),
-        b'u' => out.push(b'0' + if t.weekday == 0 { 7 } else { t.weekday as u8 }),
-        b'U' => two(out, (t.yearday + 7 - t.weekday) / 7),
-        b'W' => two(out, (t.yearday + 7 - (t.weekday + 6) % 7) / 7),
+        b'u' => out.push(b'0' + if t.weekday == 0 { 7 } else { t.weekday }),
+        b'U' => two(out, (t.yearday + 7 - u16::from(t.weekday)) / 7),
+        b'W' => two(out, (t.yearday + 7 - u16::from((t.weekday + 6) % 7)) / 7),
         b'V' => two(out, iso_week(t).1),
         b'G' => crate::sample::append_int(out, iso_week(t).0),
         b'g' => two(out, iso_week(t).0.rem_euclid(100) as u32),
-        b'w' => out.push(b'0' + t.weekday as u8),
+        b'w' => out.push(b'0' + t.weekday),
         b'y' => two(out, t.year.rem_euclid(100) as u32),
         b'Y' => crate::sample::append_int(out, t.year),
         b'z' => offset(out, t.offset),
@@ -227,79 +176,13 @@ fn iso_week(t: &Civil) -> (i64, u32) {
     }
 }
 
-/// The offsets of a time zone, from the moment each begins.
-#[derive(Debug, Default)]
-struct Zone {
-    from: Vec<i64>,
-    offset: Vec<i32>,
-    first: i32,
-}
-
-impl Zone {
-    fn offset(&self, seconds: i64) -> i32 {
-        match self.from.partition_point(|t| *t <= seconds) {
-            0 => self.first,
-            n => self.offset.get(n - 1).copied().unwrap_or(0),
-        }
-    }
-
-    /// Reads the 64-bit part of a TZif file (RFC 9636 section 3). What it says beyond its last transition is
-    /// taken to stay.
-    fn parse(file: &[u8]) -> Option<Zone> {
-        let counts = |at: usize| -> Option<[usize; 6]> {
-            let mut all = [0; 6];
-            for (i, n) in all.iter_mut().enumerate() {
-                *n =
-                    u32::from_be_bytes(file.get(at + 20 + 4 * i..at + 24 + 4 * i)?.try_into().ok()?) as usize;
-            }
-            Some(all)
-        };
-        if !file.starts_with(b"TZif") {
-            return None;
-        }
-        let [isut, isstd, leap, times, types, chars] = counts(0)?;
-        let second = 44 + times * 5 + types * 6 + chars + leap * 8 + isstd + isut;
-        let [_, _, _, times, types, _] = counts(second)?;
-        let at = second + 44;
-        let (kinds, infos) = (at + times * 8, at + times * 9);
-        let mut offsets = Vec::new();
-        for i in 0..types {
-            offsets.push(i32::from_be_bytes(file.get(infos + i * 6..infos + i * 6 + 4)?.try_into().ok()?));
-        }
-        let mut zone = Zone { first: offsets.first().copied().unwrap_or(0), ..Zone::default() };
-        for i in 0..times {
-            zone.from.push(i64::from_be_bytes(file.get(at + i * 8..at + i * 8 + 8)?.try_into().ok()?));
-            zone.offset.push(*offsets.get(usize::from(*file.get(kinds + i)?))?);
-        }
-        Some(zone)
-    }
-}
-
-fn zone() -> &'static Zone {
-    static ZONE: OnceLock<Zone> = OnceLock::new();
-    ZONE.get_or_init(|| {
-        let path = match std::env::var("TZ") {
-            Ok(tz) if tz.starts_with(['/', ':']) => tz.trim_start_matches(':').to_owned(),
-            Ok(tz) if !tz.is_empty() => format!("/usr/share/zoneinfo/{tz}"),
-            Ok(_) => return Zone::default(),
-            Err(_) => "/etc/localtime".to_owned(),
-        };
-        std::fs::read(path).ok().and_then(|file| Zone::parse(&file)).unwrap_or_default()
-    })
-}
-
-/// Reads the local time zone now, while the file system is still whole.
-pub(crate) fn load_zone() {
-    zone();
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn formatted(pattern: &str, seconds: i64) -> String {
         let mut out = Vec::new();
-        format(&mut out, pattern.as_bytes(), &Civil::utc(seconds), seconds, 123_456);
+        format(&mut out, pattern.as_bytes(), &Civil::at(seconds, 0), seconds, 123_456);
         String::from_utf8(out).unwrap()
     }
 
@@ -312,13 +195,5 @@ mod tests {
         assert_eq!(formatted("%F %j", 951_782_400), "2000-02-29 060");
         assert_eq!(formatted("%G-W%V", 1_230_768_000), "2009-W01");
         assert_eq!(formatted("%G-W%V", 1_261_958_400), "2009-W53");
-    }
-
-    #[test]
-    fn a_zone_file_gives_the_offset_of_each_moment() {
-        let Ok(file) = std::fs::read("/usr/share/zoneinfo/Europe/Paris") else { return };
-        let zone = Zone::parse(&file).unwrap();
-        assert_eq!(zone.offset(1_700_000_000), 3600);
-        assert_eq!(zone.offset(1_690_000_000), 7200);
     }
 }

@@ -74,6 +74,10 @@ pub trait Live {
     fn now(&self) -> Mono;
     /// Date of this turn of the loop.
     fn date(&self) -> Wall;
+    /// Seconds that the local time is ahead of UTC at `secs` since the epoch.
+    fn local_offset(&self, _secs: i64) -> i32 {
+        0
+    }
     /// A random number.
     fn random(&self) -> u64;
     /// This worker's index, for sharded counters.

@@ -318,7 +318,6 @@ impl Registry {
     /// When a table is wrong (a signature that can't be read, a name twice): a defect of ours that every
     /// start would show, and that the tests find first.
     pub fn standard() -> Registry {
-        crate::calendar::load_zone();
         let mut r = Registry::empty();
         for table in crate::fetch::TABLES {
             r.add_fetches(table);

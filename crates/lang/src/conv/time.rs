@@ -2,7 +2,9 @@
 
 use super::{bytes, made, number, some};
 use crate::arg::{Arg, arg};
-use crate::calendar::{Civil, MONTHS, format, http_date};
+use base::date::MONTHS;
+
+use crate::calendar::{Civil, format, http_date};
 use crate::env::Env;
 use crate::names::Names;
 use crate::registry::{ConvDef, ConvFn};
@@ -66,13 +68,13 @@ fn written<'a>(
     value: Value<'a>,
     args: &'a [Arg],
     per_second: i64,
-    split: fn(i64) -> Civil,
+    split: fn(&Env<'_>, i64) -> Civil,
 ) -> Found<'a> {
     let n = number(value);
     let seconds = n.div_euclid(per_second).saturating_add(arg(args, 1).int_or(0));
     let micros = (n.rem_euclid(per_second) * (1_000_000 / per_second)) as u32;
     let mut out = Vec::new();
-    format(&mut out, arg(args, 0).bytes().unwrap_or_default(), &split(seconds), seconds, micros);
+    format(&mut out, arg(args, 0).bytes().unwrap_or_default(), &split(env, seconds), seconds, micros);
     Ok(Value::Str(env.arena.alloc_slice_copy(&out)))
 }
 
@@ -95,7 +97,7 @@ fn to_http_date<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'
     let per_second = arg(args, 1).int_or(1).max(1);
     let n = number(value).saturating_add(arg(args, 0).int_or(0));
     let mut text = Vec::new();
-    http_date(&mut text, &Civil::utc(n.div_euclid(per_second)));
+    http_date(&mut text, &Civil::utc(env, n.div_euclid(per_second)));
     let mut out = made(env.arena);
     let zone = text.len().saturating_sub(4);
     out.extend_from_slice(&text[..zone]);

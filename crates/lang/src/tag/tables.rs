@@ -40,14 +40,14 @@ const fn http(def: TagDef) -> TagDef {
 }
 
 pub(super) const TAGS: &[TagDef] = &[
-    plain("T", |e, _, o| zoned(o, Civil::utc(secs(accepted(e)))), "Accept date, UTC."),
-    plain("Tl", |e, _, o| zoned(o, Civil::local(secs(accepted(e)))), "Accept date, local."),
+    plain("T", |e, _, o| zoned(o, Civil::utc(e, secs(accepted(e)))), "Accept date, UTC."),
+    plain("Tl", |e, _, o| zoned(o, Civil::local(e, secs(accepted(e)))), "Accept date, local."),
     number("Ts", |e, p, o| figure(o, p, secs(accepted(e))), "Accept date, seconds since the epoch."),
-    plain("t", |e, _, o| millis(o, accepted(e)), "Accept date, local, with milliseconds."),
+    plain("t", |e, _, o| millis(e, o, accepted(e)), "Accept date, local, with milliseconds."),
     number("ms", |e, _, o| three(o, accepted(e)), "Milliseconds of the accept date."),
-    http(plain("tr", |e, _, o| millis(o, requested(e)?), "Request date, local, with milliseconds.")),
-    http(plain("trg", |e, _, o| zoned(o, Civil::utc(secs(requested(e)?))), "Request date, UTC.")),
-    http(plain("trl", |e, _, o| zoned(o, Civil::local(secs(requested(e)?))), "Request date, local.")),
+    http(plain("tr", |e, _, o| millis(e, o, requested(e)?), "Request date, local, with milliseconds.")),
+    http(plain("trg", |e, _, o| zoned(o, Civil::utc(e, secs(requested(e)?))), "Request date, UTC.")),
+    http(plain("trl", |e, _, o| zoned(o, Civil::local(e, secs(requested(e)?))), "Request date, local.")),
     http(running("Ta", |e, _, o| int(o, Timers::of(e).active()), "Active time of the request.")),
     number("Tc", |e, _, o| int(o, Timers::of(e).connect()), "Time to connect to the server."),
     running("Td", |e, _, o| int(o, Timers::of(e).data()), "Time to transfer the response."),
@@ -174,8 +174,8 @@ fn zoned(out: &mut Vec<u8>, date: Civil) -> Option<()> {
     Some(())
 }
 
-fn millis(out: &mut Vec<u8>, date: Wall) -> Option<()> {
-    log_date(out, &Civil::local(secs(date)));
+fn millis(env: &Env<'_>, out: &mut Vec<u8>, date: Wall) -> Option<()> {
+    log_date(out, &Civil::local(env, secs(date)));
     out.push(b'.');
     three(out, date)
 }
