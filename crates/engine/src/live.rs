@@ -12,7 +12,7 @@ use model::{Conn, Server, Txn, World};
 use rt::{Buf, Mono, Wall};
 
 use crate::Worker;
-use crate::h1::framing::Body;
+use wire::http1::Body;
 use wire::http1::Scanner;
 
 /// The view of one stream at one moment. Cheap to make: references only.

@@ -5,7 +5,7 @@ use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
 use rt::{Buf, Pipe, Socket};
-use wire::http1::Scanner;
+use wire::http1::{Body, Scanner};
 
 /// Turns of read and write before other tasks get theirs.
 const TURNS: u32 = 16;
@@ -19,6 +19,17 @@ pub enum Framing {
     Chunked(Scanner),
     /// At the end of the stream.
     Close,
+}
+
+impl From<Body> for Framing {
+    fn from(body: Body) -> Framing {
+        match body {
+            Body::None => Framing::Length(0),
+            Body::Length(length) => Framing::Length(length),
+            Body::Chunked => Framing::Chunked(Scanner::default()),
+            Body::UntilClose => Framing::Close,
+        }
+    }
 }
 
 /// One direction.

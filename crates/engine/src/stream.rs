@@ -15,11 +15,11 @@ use program::Proxy;
 use rt::{Buf, Socket, Timer};
 
 use crate::Worker;
-use crate::h1::framing::Body;
 use crate::live::{View, Waiting};
 use crate::pump::{Framing, Half};
 use crate::queue::Place;
 use crate::session::Client;
+use wire::http1::Body;
 
 /// A connection to a server in use.
 pub struct Upstream {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use model::server::{Op, Target};
 use wire::head::Head;
-use wire::http1::{Body, Framing};
+use wire::http1::{Body, Scanner, response_body};
 use wire::method::Method;
 
 use crate::Worker;
@@ -104,7 +104,7 @@ pub fn state(worker: &Worker, at: At) -> String {
 
 /// The body of an answer as far as it came, and whether that is all of it. `over`: no more can come.
 pub fn body<'b>(head: &Head, method: Method, raw: &'b [u8], over: bool) -> (Cow<'b, [u8]>, bool) {
-    match Framing::of(head, method).body {
+    match response_body(head, method) {
         Body::None => (Cow::Borrowed(&[]), true),
         Body::Length(n) => {
             let n = usize::try_from(n).unwrap_or(usize::MAX);
@@ -115,29 +115,16 @@ pub fn body<'b>(head: &Head, method: Method, raw: &'b [u8], over: bool) -> (Cow<
             let (body, whole) = dechunk(raw);
             (Cow::Owned(body), over || whole)
         }
-        Body::UntilClose | Body::Tunnel => (Cow::Borrowed(raw), over),
+        Body::UntilClose => (Cow::Borrowed(raw), over),
     }
 }
 
 /// Takes chunks apart (RFC 9112 section 7.1) as far as they came; whether the last one was among them. What is no
 /// chunk ends the body.
-fn dechunk(mut raw: &[u8]) -> (Vec<u8>, bool) {
+fn dechunk(raw: &[u8]) -> (Vec<u8>, bool) {
     let mut body = Vec::new();
-    while let Some(end) = raw.iter().position(|b| *b == b'\n') {
-        let line = raw.get(..end).unwrap_or_default();
-        let digits = line.iter().take_while(|b| b.is_ascii_hexdigit()).count();
-        let digits = std::str::from_utf8(line.get(..digits).unwrap_or_default()).unwrap_or_default();
-        let size = usize::from_str_radix(digits, 16).unwrap_or(0);
-        raw = raw.get(end + 1..).unwrap_or_default();
-        if size == 0 {
-            return (body, true);
-        }
-        body.extend_from_slice(raw.get(..size.min(raw.len())).unwrap_or_default());
-        // The chunk's own line end goes with it.
-        let Some(rest) = raw.get(size.saturating_add(2)..) else { break };
-        raw = rest;
-    }
-    (body, false)
+    let end = Scanner::default().data(raw, |piece| body.extend_from_slice(piece));
+    (body, end.unwrap_or(false))
 }
 
 #[cfg(test)]

@@ -8,10 +8,9 @@ use lang::logfmt::Use;
 use model::term::{Cause, Phase};
 use program::Proxy;
 use program::proxy::ErrorAnswer;
-use wire::http1::{Limits, Parsed, parse_response};
+use wire::http1::{Body, Limits, Parsed, parse_response};
 use wire::method::{Method, Version};
 
-use super::framing::Body;
 use super::{Next, headers};
 use crate::errors;
 use crate::stream::Stream;

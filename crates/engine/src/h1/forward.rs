@@ -7,10 +7,11 @@ use std::time::Duration;
 use model::term::{Cause, Phase};
 use program::Proxy;
 use rt::Buf;
-use wire::http1::{Limits, ParseError, Parsed, parse_response};
+use wire::http1::{
+    Body, ErrorKind, Limits, ParseError, Parsed, State, parse_response, response_body, upgrades,
+};
 
-use super::framing::Body;
-use super::{Next, framing, headers, response, wait};
+use super::{Next, headers, response, wait};
 use crate::captured::{self, Captured};
 use crate::check::{self, Seen};
 use crate::choose::Wish;
@@ -142,8 +143,16 @@ fn download_head(
             match parse_response(buf.filled(), &mut stream.txn.res, &limits, back.options.unsafe_response) {
                 Ok(Parsed::Complete { consumed }) => {
                     let status = stream.txn.res.status();
+                    if status == 101 && !(upgrades(&stream.txn.req) && upgrades(&stream.txn.res)) {
+                        let kind = ErrorKind::UnaskedUpgrade;
+                        return Poll::Ready(Event::Bad(ParseError {
+                            kind,
+                            position: 0,
+                            state: State::Status,
+                        }));
+                    }
                     let interim = (100..200).contains(&status) && status != 101;
-                    let body = framing::of_response(&stream.txn.res, stream.txn.req.method_id());
+                    let body = response_body(&stream.txn.res, stream.txn.req.method_id());
                     if !interim && let Err(e) = wait::check_chunks(body, buf.filled(), consumed) {
                         return Poll::Ready(Event::Bad(e));
                     }
@@ -367,7 +376,7 @@ pub async fn prepare_retry(stream: &mut Stream<'_>, wish: &mut Wish) -> bool {
 fn rewind(stream: &mut Stream<'_>) {
     let kept = stream.upload.kept.take().unwrap_or_default();
     let body = stream.http.request_body;
-    let mut again = Half::new(body.framing());
+    let mut again = Half::new(body.into());
     (again.received, again.sent) = (stream.upload.received, stream.upload.sent);
     again.kept = Some(Vec::new());
     stream.upload = again;
@@ -391,7 +400,7 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     // What came with the head was received before the pump began to count.
     let early = stream.upstream.as_ref().and_then(|u| u.buf.as_ref()).map_or(0, Buf::len);
     stream.txn.down.received += early as u64;
-    let framing = stream.http.response_body.framing();
+    let framing = stream.http.response_body.into();
     let mut down = Half::new(framing);
     // A rule may have turned the client's HEAD into a GET: the client still gets no body.
     down.discard = stream.txn.line.method() == b"HEAD" && stream.txn.req.method() != b"HEAD";

@@ -4,16 +4,16 @@
 use std::io::Write;
 
 use model::Peer;
-use program::Proxy;
 use program::global::CaseMap;
 use program::options::{AddressHeader, Connection};
+use program::{Program, Proxy};
 use rt::Buf;
 use wire::head::{Head, Known};
 use wire::method::Version;
 
 use super::Next;
-use super::framing::{self, Body};
 use crate::stream::Stream;
+use wire::http1::{self, Body};
 
 /// The head does not fit a buffer.
 #[derive(Debug)]
@@ -33,20 +33,23 @@ pub fn send_request(stream: &mut Stream<'_>) -> Result<(), TooLarge> {
     let proxy = program.proxy(stream.backend_index());
     crate::persist::name_header(stream, proxy);
     let adjust = proxy.options.case_adjust_server.then_some(&program.global.case_adjust);
-    let done = worker.with_scratch(|out| {
-        write_head(&stream.txn.req, adjust, out);
-        stage(&mut stream.to_server, out)
-    });
-    done.then_some(()).ok_or(TooLarge)
+    stage(&stream.txn.req, adjust, &mut stream.to_server)
 }
 
-/// Appends bytes to what is to be sent; whether they fit.
-fn stage(staged: &mut Option<Buf>, bytes: &[u8]) -> bool {
+/// Appends a head to what is to be sent, if it fits.
+fn stage(head: &Head, adjust: Option<&CaseMap>, staged: &mut Option<Buf>) -> Result<(), TooLarge> {
     let buf = staged.get_or_insert_default();
-    if buf.spare() < bytes.len() {
+    let length = head.wire_len();
+    if buf.spare() < length {
         buf.compact();
     }
-    buf.push(bytes) == bytes.len()
+    if buf.spare() < length {
+        return Err(TooLarge);
+    }
+    write(head, adjust, &mut |part| {
+        buf.push(part);
+    });
+    Ok(())
 }
 
 fn edit_request(stream: &mut Stream<'_>) {
@@ -54,7 +57,7 @@ fn edit_request(stream: &mut Stream<'_>) {
     let program = &worker.shared.program;
     let (front, back) = (program.proxy(stream.client.conn().frontend), program.proxy(stream.backend_index()));
     crate::persist::clean_request(stream, back);
-    let upgrade = framing::upgrade(&stream.txn.req);
+    let upgrade = http1::upgrades(&stream.txn.req);
     let keep_server = keeps_server(front, back);
     let (src, dst) = (stream.src(), stream.dst());
     let req = &mut stream.txn.req;
@@ -62,7 +65,7 @@ fn edit_request(stream: &mut Stream<'_>) {
     address_header(req, front.forwardfor.as_ref(), back.forwardfor.as_ref(), src);
     address_header(req, front.originalto.as_ref(), back.originalto.as_ref(), dst);
     if upgrade {
-        let _ = req.append(b"connection", b"Upgrade");
+        // `Connection` says so already.
     } else if !keep_server && !back.options.http_pretend_keepalive {
         // HTTP/1.0 closes unless told otherwise.
         if req.version() >= Version::HTTP_11 {
@@ -76,36 +79,20 @@ fn edit_request(stream: &mut Stream<'_>) {
     }
 }
 
-/// Takes `close` and `keep-alive` out of `Connection`, and an `Upgrade` that the connection does not announce;
-/// whatever else the sender listed stays, as HAProxy leaves it.
+/// Takes `close` and `keep-alive` out of `Connection`, an `Upgrade` that the connection does not announce, and what in
+/// `TE` means nothing beyond one connection. Whatever else the sender listed stays where it is, as HAProxy leaves it.
 fn hop_by_hop(head: &mut Head, upgrade: bool) {
     if head.has(Known::Upgrade) && !upgrade {
         head.remove_all(Known::Upgrade);
     }
     if head.has(Known::Te) {
-        // Only `trailers` means anything beyond one connection.
-        let trailers = head.has_token(Known::Te, b"trailers");
-        head.remove_all(Known::Te);
-        if trailers {
-            let _ = head.append(b"te", b"trailers");
-        }
+        head.retain_values(Known::Te, |value| value == b"trailers");
     }
-    if !head.has(Known::Connection) {
-        return;
-    }
-    let mut rest: Vec<u8> = Vec::new();
-    for token in head.values(Known::Connection) {
-        let ours = [&b"close"[..], b"keep-alive", b"upgrade"].iter().any(|t| token.eq_ignore_ascii_case(t));
-        if !ours && !token.is_empty() {
-            if !rest.is_empty() {
-                rest.extend_from_slice(b", ");
-            }
-            rest.extend_from_slice(token);
-        }
-    }
-    head.remove_all(Known::Connection);
-    if !rest.is_empty() {
-        let _ = head.append(b"connection", &rest);
+    if head.has(Known::Connection) {
+        let is = |value: &[u8], token: &[u8]| value.eq_ignore_ascii_case(token);
+        head.retain_values(Known::Connection, |value| {
+            !is(value, b"close") && !is(value, b"keep-alive") && (upgrade || !is(value, b"upgrade"))
+        });
     }
 }
 
@@ -167,15 +154,16 @@ pub fn client_connection(stream: &mut Stream<'_>, next: Next) {
 /// # Errors
 /// The head became too large.
 pub fn send_response(stream: &mut Stream<'_>, next: Next) -> Result<(), TooLarge> {
-    let upgrade = framing::upgrade(&stream.txn.res);
+    let upgrade = http1::upgrades(&stream.txn.res);
     hop_by_hop(&mut stream.txn.res, upgrade);
     client_connection(stream, next);
+    stage_response(stream)
+}
+
+fn stage_response(stream: &mut Stream<'_>) -> Result<(), TooLarge> {
     let worker = stream.worker.clone();
-    let done = worker.with_scratch(|out| {
-        write_response(stream, out);
-        stage(&mut stream.to_client, out)
-    });
-    done.then_some(()).ok_or(TooLarge)
+    let adjust = client_case(stream, &worker.shared.program);
+    stage(&stream.txn.res, adjust, &mut stream.to_client)
 }
 
 /// Stages the head of a response that opens a tunnel.
@@ -184,50 +172,27 @@ pub fn send_response(stream: &mut Stream<'_>, next: Next) -> Result<(), TooLarge
 /// The head became too large.
 pub fn send_tunnel(stream: &mut Stream<'_>, upgrade: bool) -> Result<(), TooLarge> {
     hop_by_hop(&mut stream.txn.res, upgrade);
-    if upgrade {
-        let _ = stream.txn.res.append(b"connection", b"Upgrade");
-    }
-    let worker = stream.worker.clone();
-    let done = worker.with_scratch(|out| {
-        write_response(stream, out);
-        stage(&mut stream.to_client, out)
-    });
-    done.then_some(()).ok_or(TooLarge)
+    stage_response(stream)
+}
+
+/// The names that the client gets in other case.
+fn client_case<'p>(stream: &Stream<'_>, program: &'p Program) -> Option<&'p CaseMap> {
+    let front = program.proxy(stream.client.conn().frontend);
+    front.options.case_adjust_client.then_some(&program.global.case_adjust)
 }
 
 /// Appends the response head as the client is to see it.
-pub fn write_response(stream: &mut Stream<'_>, out: &mut Vec<u8>) {
-    let worker = stream.worker.clone();
-    let program = &worker.shared.program;
-    let front = program.proxy(stream.client.conn().frontend);
-    let adjust = front.options.case_adjust_client.then_some(&program.global.case_adjust);
-    write_head(&stream.txn.res, adjust, out);
+pub fn write_response(stream: &Stream<'_>, out: &mut Vec<u8>) {
+    let adjust = client_case(stream, &stream.worker.shared.program);
+    write(&stream.txn.res, adjust, &mut |part| out.extend_from_slice(part));
 }
 
-/// Appends a head in HTTP/1 form, names as `adjust` has them.
-pub fn write_head(head: &Head, adjust: Option<&CaseMap>, out: &mut Vec<u8>) {
-    if head.is_request() {
-        out.extend_from_slice(head.method());
-        out.push(b' ');
-        out.extend_from_slice(head.target());
-        out.push(b' ');
-        out.extend_from_slice(head.version().as_str().as_bytes());
-    } else {
-        out.extend_from_slice(head.version().as_str().as_bytes());
-        out.push(b' ');
-        lang::sample::append_int(out, head.status().into());
-        out.push(b' ');
-        out.extend_from_slice(head.reason());
+/// Writes a head in HTTP/1 form, names as `adjust` has them.
+fn write(head: &Head, adjust: Option<&CaseMap>, put: &mut impl FnMut(&[u8])) {
+    match adjust {
+        None => http1::write_head(head, put),
+        Some(map) => http1::write_head_as(head, |name| adjusted(map, name), put),
     }
-    out.extend_from_slice(b"\r\n");
-    for (_, name, value) in head.fields() {
-        let name = adjust.map_or(name, |map| adjusted(map, name));
-        out.extend_from_slice(name);
-        out.extend_from_slice(b": ");
-        out.extend_from_slice(value);
-        out.extend_from_slice(b"\r\n");
-    }
-    out.extend_from_slice(b"\r\n");
 }
 
 fn adjusted<'a>(map: &'a CaseMap, name: &'a [u8]) -> &'a [u8] {
@@ -236,9 +201,9 @@ fn adjusted<'a>(map: &'a CaseMap, name: &'a [u8]) -> &'a [u8] {
 
 /// Notes what the request head says of framing and connection, before rules change it.
 pub fn note_request(stream: &mut Stream<'_>) {
-    let body = framing::of_request(&stream.txn.req);
-    stream.http.client_keeps = framing::keeps(&stream.txn.req);
+    let body = http1::request_body(&stream.txn.req);
+    stream.http.client_keeps = http1::keeps_alive(&stream.txn.req);
     stream.http.body_received = matches!(body, Body::None);
     stream.http.request_body = body;
-    stream.upload = crate::pump::Half::new(body.framing());
+    stream.upload = crate::pump::Half::new(body.into());
 }

@@ -8,7 +8,6 @@ mod captures;
 mod exchange;
 mod forward;
 mod forwarded;
-pub mod framing;
 mod headers;
 mod request;
 mod response;

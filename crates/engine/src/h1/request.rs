@@ -3,9 +3,9 @@
 use std::io;
 
 use model::term::{Cause, Phase};
-use wire::http1::{Limits, ParseError, Parsed, parse_request};
+use wire::http1::{Limits, ParseError, Parsed, parse_request, request_body};
 
-use super::{framing, wait};
+use super::wait;
 use crate::captured::{self, Captured};
 use crate::stream::Stream;
 
@@ -80,7 +80,7 @@ fn parse(stream: &mut Stream<'_>) -> Result<Parsed, ParseError> {
     let Some(buf) = &stream.client.buf else { return Ok(Parsed::Partial) };
     let parsed = parse_request(buf.filled(), &mut stream.txn.req, &limits, relax)?;
     if let Parsed::Complete { consumed } = parsed {
-        wait::check_chunks(framing::of_request(&stream.txn.req), buf.filled(), consumed)?;
+        wait::check_chunks(request_body(&stream.txn.req), buf.filled(), consumed)?;
     }
     Ok(parsed)
 }

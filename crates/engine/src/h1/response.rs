@@ -5,9 +5,9 @@ use model::term::{Cause, Phase};
 use program::options::Connection;
 
 use super::exchange::Step;
-use super::framing::{self, Body};
 use super::{Next, answer, captures, headers, rules};
 use crate::stream::Stream;
+use wire::http1::{self, Body};
 
 /// Processes a complete final response head and stages it for the client.
 pub async fn process(stream: &mut Stream<'_>) -> Step {
@@ -27,7 +27,7 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     crate::persist::response(stream, back);
     answer::after_response_rules(stream);
     let body = stream.http.response_body;
-    let keep = headers::may_keep_client(stream) && !matches!(body, Body::Close);
+    let keep = headers::may_keep_client(stream) && !matches!(body, Body::UntilClose);
     let next = if keep { Next::KeepAlive } else { Next::Close };
     stream.http.next_keeps = keep;
     stream.txn.status = stream.txn.res.status();
@@ -69,17 +69,17 @@ async fn run(stream: &mut Stream<'_>, proxy: &program::Proxy) -> Step {
 /// Notes what the response head says of framing and connection, before rules change it.
 pub fn note(stream: &mut Stream<'_>) {
     let method = stream.txn.req.method_id();
-    let body = framing::of_response(&stream.txn.res, method);
+    let body = http1::response_body(&stream.txn.res, method);
     let connection = stream.frontend().options.connection.max(stream.backend().options.connection);
     stream.http.response_body = body;
-    stream.http.server_keeps = framing::keeps(&stream.txn.res)
+    stream.http.server_keeps = http1::keeps_alive(&stream.txn.res)
         && connection == Connection::KeepAlive
-        && !matches!(body, Body::Close);
+        && !matches!(body, Body::UntilClose);
 }
 
 /// Processes the head of a response that opens a tunnel (101, or 2xx to CONNECT).
 pub async fn tunnel(stream: &mut Stream<'_>) -> Step {
-    let upgrade = framing::upgrade(&stream.txn.res);
+    let upgrade = http1::upgrades(&stream.txn.res);
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let (back, front) = (program.proxy(stream.backend_index()), program.proxy(stream.client.conn().frontend));

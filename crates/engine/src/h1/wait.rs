@@ -14,11 +14,9 @@ use model::term::{Cause, Phase};
 use program::Proxy;
 use rt::{Buf, Mono};
 use wire::head::Known;
-use wire::http1::{ErrorKind, ParseError, State};
+use wire::http1::{Body, ErrorKind, ParseError, Scanner, State};
 
-use super::framing::Body;
 use crate::stream::Stream;
-use wire::http1::Scanner;
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +51,7 @@ impl Progress {
                 self.data = n.min(bytes.len() as u64);
                 self.data == n
             }
-            Body::Close => {
+            Body::UntilClose => {
                 self.data = bytes.len() as u64;
                 false
             }

@@ -1,5 +1,6 @@
-//! Finding the end of a chunked body (RFC 9112 section 7.1) without touching its bytes: what is sound
-//! is passed on as it came.
+//! Finding the end of a chunked body (RFC 9112 section 7.1) in its place: what is sound is passed on with the framing
+//! that it came in. Line ends and folded trailers that HAProxy puts in order are refused here instead, because in
+//! place there is no room to do so; chunked bodies with them come from no known sender.
 
 /// Longest chunk line with its extensions.
 const LINE_MAX: u32 = 4096;
@@ -78,7 +79,8 @@ struct Piece {
 }
 
 impl Scanner {
-    /// Follows the body through `bytes`, moving what is to be passed on to their start.
+    /// Follows the body through `bytes`, moving what is to be passed on to their start:
+    /// extensions are left out, names of trailers are put in lower case as those of a head are.
     ///
     /// # Errors
     /// They are no chunked body.
@@ -89,6 +91,11 @@ impl Scanner {
             if piece.keep {
                 if kept != at {
                     bytes.copy_within(at..at + piece.len, kept);
+                }
+                if self.state == State::Name
+                    && let Some(letter) = bytes.get_mut(kept)
+                {
+                    letter.make_ascii_lowercase();
                 }
                 kept += piece.len;
             }
@@ -226,8 +233,8 @@ mod tests {
 
     #[test]
     fn extensions_are_left_out_wherever_the_pieces_are_cut() {
-        let body = b"4\r\nWiki\r\n5;a=b\r\npedia\r\n0;c\r\nX: y\r\n\r\n";
-        let want = b"4\r\nWiki\r\n5\r\npedia\r\n0\r\nX: y\r\n\r\n";
+        let body = b"4\r\nWiki\r\n5;a=b\r\npedia\r\n0;c\r\nX-A: Yes\r\n\r\n";
+        let want = b"4\r\nWiki\r\n5\r\npedia\r\n0\r\nx-a: Yes\r\n\r\n";
         for cut in 0..body.len() {
             let mut scanner = Scanner::default();
             let mut out = Vec::new();

@@ -1,56 +1,56 @@
-//! Writing a head as HTTP/1 text: ranges of the arena are copied, neighbours that nobody edited in one go.
+//! Writing a head as HTTP/1 text: ranges of the arena are handed on, neighbours that nobody edited in one go. The
+//! parts of a head sum up to [`Head::wire_len`] bytes, so that whoever stages them knows beforehand whether they fit.
 
-use crate::head::{Head, Kind, NoRoom};
+use crate::head::{Field, Head, Kind};
 
-/// Appends `head` to `out` as long as `out` stays within `limit` bytes; otherwise `out` is as before.
-pub fn write_head(head: &Head, out: &mut Vec<u8>, limit: usize) -> Result<(), NoRoom> {
-    if out.len() + head.wire_len() > limit {
-        return Err(NoRoom);
-    }
-    let version = match head.version_text.of(&head.bytes) {
-        b"" => head.version().as_str().as_bytes(),
-        text => text,
-    };
-    match head.kind() {
-        Kind::Request => [head.method(), b" ", head.target(), b" ", version]
-            .iter()
-            .for_each(|part| out.extend_from_slice(part)),
-        Kind::Response => {
-            out.extend_from_slice(version);
-            out.push(b' ');
-            if head.status_text.len == 0 {
-                let status = head.status();
-                out.extend(
-                    [status / 100 % 10, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8),
-                );
-            } else {
-                out.extend_from_slice(head.status_text.of(&head.bytes));
-            }
-            out.push(b' ');
-            out.extend_from_slice(head.written_reason());
-        }
-    }
-    out.extend_from_slice(b"\r\n");
-    fields(head, out);
-    out.extend_from_slice(b"\r\n");
-    Ok(())
-}
-
-fn fields(head: &Head, out: &mut Vec<u8>) {
-    let mut live = head.fields.iter().filter(|field| !field.removed).peekable();
+/// Hands the text of `head` to `put`, part by part.
+pub fn write_head(head: &Head, put: &mut impl FnMut(&[u8])) {
+    start_line(head, put);
+    let mut live = live(head).peekable();
     while let Some(field) = live.next() {
         if !field.plain {
-            for part in [field.name.of(&head.bytes), b": ", field.value.of(&head.bytes), b"\r\n"] {
-                out.extend_from_slice(part);
-            }
+            line(field.name.of(&head.bytes), field.value.of(&head.bytes), put);
             continue;
         }
         let (start, mut end) = (field.name.start(), field.value.end() + 2);
         while let Some(next) = live.next_if(|next| next.plain && next.name.start() == end) {
             end = next.value.end() + 2;
         }
-        out.extend_from_slice(head.bytes.get(start..end).unwrap_or_default());
+        put(head.bytes.get(start..end).unwrap_or_default());
     }
+    put(b"\r\n");
+}
+
+/// The same with other names: `name` gives what is written for each, as long as the name itself.
+pub fn write_head_as<'h>(head: &'h Head, name: impl Fn(&'h [u8]) -> &'h [u8], put: &mut impl FnMut(&[u8])) {
+    start_line(head, put);
+    for field in live(head) {
+        line(name(field.name.of(&head.bytes)), field.value.of(&head.bytes), put);
+    }
+    put(b"\r\n");
+}
+
+fn live(head: &Head) -> impl Iterator<Item = &Field> {
+    head.fields.iter().filter(|field| !field.removed)
+}
+
+fn line(name: &[u8], value: &[u8], put: &mut impl FnMut(&[u8])) {
+    [name, b": ", value, b"\r\n"].into_iter().for_each(put);
+}
+
+fn start_line(head: &Head, put: &mut impl FnMut(&[u8])) {
+    let version = match head.version_text.of(&head.bytes) {
+        b"" => head.version().as_str().as_bytes(),
+        text => text,
+    };
+    if head.kind() == Kind::Request {
+        [head.method(), b" ", head.target(), b" ", version, b"\r\n"].into_iter().for_each(put);
+        return;
+    }
+    let status = head.status();
+    let digits = [status / 100 % 10, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8);
+    let status = if head.status_text.len == 0 { &digits } else { head.status_text.of(&head.bytes) };
+    [version, b" ", status, b" ", head.written_reason(), b"\r\n"].into_iter().for_each(put);
 }
 
 #[cfg(test)]
@@ -66,9 +66,13 @@ mod tests {
         head.remove_all("b");
         head.append(b"D", b"4").unwrap();
         let mut out = Vec::new();
-        write_head(&head, &mut out, 1000).unwrap();
+        write_head(&head, &mut |part| out.extend_from_slice(part));
         assert_eq!(out, b"GET /a HTTP/1.1\r\nhost: x\r\na: 1\r\nc: 3\r\nd: 4\r\n\r\n");
         assert_eq!(out.len(), head.wire_len());
-        assert_eq!(write_head(&head, &mut out, 60), Err(NoRoom));
+        let mut renamed = Vec::new();
+        write_head_as(&head, |name| if name == b"host" { b"HOST" } else { name }, &mut |part| {
+            renamed.extend_from_slice(part);
+        });
+        assert_eq!(renamed, b"GET /a HTTP/1.1\r\nHOST: x\r\na: 1\r\nc: 3\r\nd: 4\r\n\r\n");
     }
 }
