@@ -71,7 +71,7 @@ fn edit_request(stream: &mut Stream<'_>) {
         if req.version() >= Version::HTTP_11 {
             let _ = req.append(b"connection", b"close");
         }
-    } else if req.version() < Version::HTTP_11 {
+    } else if req.version() < Version::HTTP_11 && !req.has(Known::TransferEncoding) {
         let _ = req.append(b"connection", b"keep-alive");
     }
     if front.unique_id_header.is_some() || front.forwarded.is_some() || back.forwarded.is_some() {

@@ -8,6 +8,7 @@ use super::exchange::Step;
 use super::{Next, answer, captures, headers, rules};
 use crate::stream::Stream;
 use wire::http1::{self, Body};
+use wire::method::Version;
 
 /// Processes a complete final response head and stages it for the client.
 pub async fn process(stream: &mut Stream<'_>) -> Step {
@@ -27,7 +28,9 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     crate::persist::response(stream, back);
     answer::after_response_rules(stream);
     let body = stream.http.response_body;
-    let keep = headers::may_keep_client(stream) && !matches!(body, Body::UntilClose);
+    // What HTTP/1.0 says of chunks is not to be trusted (RFC 9112 section 6.1).
+    let doubtful = body == Body::Chunked && stream.txn.res.version() < Version::HTTP_11;
+    let keep = headers::may_keep_client(stream) && body != Body::UntilClose && !doubtful;
     let next = if keep { Next::KeepAlive } else { Next::Close };
     stream.http.next_keeps = keep;
     stream.txn.status = stream.txn.res.status();
