@@ -235,6 +235,10 @@ pub(crate) struct Draft {
     pub send_state: bool,
     pub load_state: Option<LoadState>,
     pub state_file: Option<Box<str>>,
+    /// `stick-table`.
+    pub table: Option<crate::table::TableDraft>,
+    /// `stick` lines in order.
+    pub stick: Vec<LineRef>,
 }
 
 impl Draft {
@@ -310,6 +314,8 @@ impl Draft {
             send_state: false,
             load_state: None,
             state_file: None,
+            table: None,
+            stick: Vec::new(),
         }
     }
 

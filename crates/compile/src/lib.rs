@@ -28,6 +28,7 @@ mod ring;
 mod sections;
 mod server;
 mod statement;
+mod table;
 mod units;
 mod users;
 

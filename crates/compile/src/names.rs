@@ -39,6 +39,10 @@ pub(crate) struct Memory {
     pub http_errors: HashMap<Box<str>, BTreeMap<u16, Arc<[u8]>>>,
     pub users: HashMap<Box<str>, Arc<Userlist>>,
     pub environment: Environment,
+    /// Stick tables in the order of the configuration.
+    pub tables: Vec<Arc<stick::Table>>,
+    /// `tune.stick-counters`.
+    pub stick_counters: usize,
     /// Names of log profiles in order.
     pub log_profiles: Vec<Box<str>>,
 }
@@ -69,6 +73,25 @@ pub(crate) struct Resolver<'r> {
 impl Resolver<'_> {
     fn current(&self) -> Option<&Declared> {
         self.declared.get(self.here?)
+    }
+
+    /// A stick table by name, or that of the proxy at hand.
+    fn table(&self, name: Option<&str>) -> Result<Arc<stick::Table>, Fault> {
+        let given = name.filter(|n| !n.is_empty());
+        // Rules of defaults are for several proxies, none of whose tables is "the" one.
+        if given.is_none() && self.line.section != self.section {
+            return Err(Fault::new("no stick-table is named in a rule of a defaults section, and none is"));
+        }
+        let name = given.or_else(|| self.current().map(|d| &*d.name)).unwrap_or_default();
+        let found = self.memory.tables.iter().find(|t| *t.settings().name == *name);
+        found.cloned().ok_or_else(|| {
+            let near = syntax::nearest(name, self.memory.tables.iter().map(|t| &*t.settings().name));
+            let fault = Fault::new(format!("unable to find table '{name}'"));
+            match near {
+                Some(near) => fault.help(format!("did you mean '{near}' maybe ?")),
+                None => fault,
+            }
+        })
     }
 
     fn proxy(&self, name: Option<&str>, front: bool) -> Result<Arc<Proxy>, Fault> {
@@ -198,7 +221,7 @@ impl Names for Resolver<'_> {
                     .map(|u| u as Arc<dyn Any + Send + Sync>)
                     .ok_or_else(|| Fault::new(format!("unable to find userlist '{name}'")))
             }
-            _ => Err(Fault::new("stick tables are not supported yet by Harrier (planned)")),
+            _ => self.table(name).map(|t| t as Arc<dyn Any + Send + Sync>),
         }
     }
 
@@ -248,6 +271,10 @@ impl Names for Resolver<'_> {
 
     fn environment(&self, name: &str) -> Option<Vec<u8>> {
         self.memory.environment.get(name).map(<[u8]>::to_vec)
+    }
+
+    fn stick_counters(&self) -> usize {
+        self.memory.stick_counters
     }
 
     fn is_http(&self) -> bool {

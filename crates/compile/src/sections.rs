@@ -21,6 +21,10 @@ pub(crate) struct Drafts {
     pub proxies: Vec<Draft>,
     pub http_errors: HashMap<Box<str>, BTreeMap<u16, Arc<[u8]>>>,
     pub users: HashMap<Box<str>, Arc<Userlist>>,
+    /// Names of `peers` sections.
+    pub peers: Vec<Box<str>>,
+    /// Their tables.
+    pub peer_tables: Vec<crate::table::TableDraft>,
     pub rings: Vec<Ring>,
     pub profiles: Vec<ProfileDraft>,
 }
@@ -33,6 +37,8 @@ pub(crate) fn read(tree: &Tree, sources: &Sources, notes: &mut Diagnostics) -> D
         proxies: Vec::new(),
         http_errors: HashMap::new(),
         users: HashMap::new(),
+        peers: Vec::new(),
+        peer_tables: Vec::new(),
         rings: Vec::new(),
         profiles: Vec::new(),
     };
@@ -64,6 +70,7 @@ pub(crate) fn read(tree: &Tree, sources: &Sources, notes: &mut Diagnostics) -> D
                 let list = users::section(section, number, &around, notes);
                 out.users.insert(section.name().into(), Arc::new(list));
             }
+            "peers" => peers(section, number, &around, notes, &mut out),
             "http-errors" => http_errors(section, number, &around, notes, &mut out.http_errors),
             "ring" => {
                 if let Some(mut ring) = ring::header(section, &out.rings, notes) {
@@ -171,6 +178,28 @@ fn lines(
             notes.push(diagnostic);
         }
     }
+}
+
+fn peers(
+    section: &Section,
+    number: u32,
+    around: &Surroundings<'_>,
+    notes: &mut Diagnostics,
+    out: &mut Drafts,
+) {
+    let name = section.name();
+    if name.is_empty() {
+        return notes.alert(section.header.span(), "missing name for peers section.");
+    }
+    let mut others = false;
+    let tables = &mut out.peer_tables;
+    lines(section, number, around, notes, |s| crate::table::peers_line(s, name, tables, &mut others));
+    if others {
+        let text =
+            format!("peers section '{name}': Harrier does not talk to peers yet, only its tables count.");
+        notes.warning(section.header.span(), text);
+    }
+    out.peers.push(name.into());
 }
 
 fn http_errors(

@@ -70,7 +70,11 @@ pub fn bound(stream: &mut Stream<'_>) -> Option<u32> {
     if proxy.ignore_persist.iter().any(|c| stream.holds(Some(c))) {
         stream.txn.decisions.ignore_persist = true;
     }
-    use_server(stream, proxy).or_else(|| crate::persist::wanted(stream, proxy))
+    let bound = use_server(stream, proxy).or_else(|| crate::persist::wanted(stream, proxy));
+    if proxy.stick.request.is_empty() {
+        return bound;
+    }
+    crate::stick::wanted(stream, proxy, bound)
 }
 
 fn use_server(stream: &Stream<'_>, proxy: &Proxy) -> Option<u32> {

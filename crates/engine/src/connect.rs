@@ -84,7 +84,10 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
         }
         let outcome = attempt(stream, proxy, server).await;
         let failure = match outcome {
-            Ok(()) => return Ok(()),
+            Ok(()) => {
+                crate::stick::store(stream);
+                return Ok(());
+            }
             Err(f) => f,
         };
         count_failure(stream, proxy, server);

@@ -33,6 +33,7 @@ pub mod pool;
 pub mod proxy_header;
 pub mod pump;
 pub mod queue;
+pub mod stick;
 
 pub mod check;
 pub mod state;

@@ -229,6 +229,7 @@ pub async fn sweeper(worker: Rc<crate::Worker>) {
     loop {
         rt::sleep(Duration::from_secs(1)).await;
         worker.pools.sweep(&program, rt::now());
+        crate::stick::sweep(&worker);
         if worker.index == 0 {
             program.proxies.iter().flat_map(|p| &p.servers).for_each(|s| s.state.fade_need());
         }

@@ -95,6 +95,7 @@ impl Drop for Client {
         if let Some(key) = self.key {
             self.worker.sessions.leave(key);
         }
+        crate::stick::connection_over(self.conn());
         let proxy = self.frontend();
         let bind = &proxy.binds[self.session.conn.listener as usize];
         leave(&proxy.state.front.current);
@@ -202,6 +203,7 @@ async fn open(client: &mut Client) -> bool {
         listener.denied_sess.inc();
         return false;
     }
+    crate::stick::session(client.conn());
     let now = rt::now().as_millis();
     counters.sessions.inc();
     listener.sessions.inc();

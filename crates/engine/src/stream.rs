@@ -61,6 +61,8 @@ pub struct Stream<'c> {
     pub upload: Half,
     /// Deadline of the server.
     pub server_timer: Timer,
+    /// Keys that will be stuck to the server.
+    pub pending: Vec<crate::stick::Pending>,
     entered: Option<u32>,
 }
 
@@ -120,6 +122,7 @@ impl<'c> Stream<'c> {
             },
             upload: Half::new(Framing::Length(0)),
             server_timer: Timer::new(),
+            pending: Vec::new(),
             entered: None,
         }
     }
@@ -256,6 +259,7 @@ impl Drop for Stream<'_> {
         self.release();
         self.client.session.backend.set(None);
         self.client.session.server.set(None);
+        crate::stick::release(&mut self.txn);
         self.worker.give_txn(std::mem::take(&mut self.txn));
     }
 }

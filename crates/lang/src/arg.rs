@@ -47,7 +47,9 @@ pub enum Arg {
     Map(Arc<pattern::View>),
     /// `acl`: a named ACL.
     Acl(Arc<crate::cond::Acl>),
-    /// Whatever an entry's `check` prepared for itself (tables, user lists, tokens).
+    /// `table`.
+    Table(Arc<::stick::Table>),
+    /// Whatever an entry's `check` prepared for itself (user lists, tokens).
     Other(Arc<dyn std::any::Any + Send + Sync>),
 }
 

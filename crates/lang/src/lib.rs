@@ -40,6 +40,7 @@ pub mod places;
 pub mod registry;
 pub mod rules;
 pub mod sample;
+pub mod stick;
 pub mod tag;
 #[cfg(test)]
 mod testing;

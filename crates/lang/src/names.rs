@@ -94,6 +94,11 @@ pub trait Names {
         None
     }
 
+    /// How many entries of stick tables may be tracked at once (`tune.stick-counters`).
+    fn stick_counters(&self) -> usize {
+        3
+    }
+
     /// Whether there is a service of this name (`use-service`).
     fn service(&self, _name: &str) -> bool {
         false

@@ -322,6 +322,8 @@ impl Registry {
         for table in crate::fetch::TABLES {
             r.add_fetches(table);
         }
+        r.add_fetches(crate::stick::fetches());
+        r.add_converters(crate::stick::converters());
         for table in crate::conv::TABLES {
             r.add_converters(table);
         }

@@ -59,6 +59,33 @@ pub(crate) struct Book {
     pub(crate) files: HashMap<String, String>,
     pub(crate) warnings: Vec<String>,
     sets: HashMap<String, Arc<pattern::LiveSet>>,
+    pub(crate) tables: Vec<Arc<stick::Table>>,
+}
+
+/// A table of addresses that stores everything, with single counters or with arrays.
+fn table(name: &str, single: bool) -> Arc<stick::Table> {
+    use stick::data::{Shape, TYPES};
+    let mut layout = stick::Layout::default();
+    for t in TYPES {
+        let alone = t.data.in_array().is_some();
+        if (single && !t.array) || (!single && !alone) {
+            layout.store(t.data, if t.array { 3 } else { 1 }, if t.shape == Shape::Rate { 1000 } else { 0 });
+        }
+    }
+    let settings = stick::Settings {
+        name: name.into(),
+        kind: stick::KeyKind::Ip,
+        size: 10,
+        expire: 60_000,
+        nopurge: false,
+        recv_only: false,
+        write_to: None,
+        srvkey: stick::SrvKey::Name,
+        brates_factor: 10,
+        peers: None,
+        layout,
+    };
+    Arc::new(stick::Table::new(settings, 1))
 }
 
 impl Live for Outside {
@@ -210,9 +237,14 @@ impl Names for Book {
     }
     fn object(
         &self,
-        _: crate::arg::Kind,
-        _: Option<&str>,
+        kind: crate::arg::Kind,
+        name: Option<&str>,
     ) -> Result<Arc<dyn std::any::Any + Send + Sync>, Fault> {
+        if kind == crate::arg::Kind::Table {
+            let found = self.tables.iter().find(|t| *t.settings().name == *name.unwrap_or("be"));
+            let missing = || Fault::new(format!("unable to find table '{}'", name.unwrap_or("be")));
+            return found.cloned().map(|t| t as Arc<_>).ok_or_else(missing);
+        }
         let user = |name: &str, password, group: &str| User {
             name: name.as_bytes().into(),
             password: Some(password),
@@ -305,6 +337,7 @@ impl Stage {
             ]),
             warnings: Vec::new(),
             sets: HashMap::new(),
+            tables: vec![table("be", true), table("arrays", false)],
         };
         let outside = Outside {
             world: World::new(1),

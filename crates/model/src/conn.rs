@@ -60,6 +60,8 @@ pub struct Conn {
     pub vars: RefCell<Vars>,
     /// Error of the connection.
     pub error: Cell<ConnError>,
+    /// Entries of stick tables that the connection tracks.
+    pub stick: RefCell<stick::Trackers>,
 }
 
 impl Conn {
@@ -82,6 +84,7 @@ impl Conn {
             requests: Cell::new(0),
             vars: RefCell::default(),
             error: Cell::default(),
+            stick: RefCell::default(),
         }
     }
 

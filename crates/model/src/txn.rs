@@ -115,6 +115,15 @@ pub struct Traffic {
     pub sent: u64,
 }
 
+/// What the status of a server's response counts as in stick tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResponseCounts {
+    /// The client's error (`http-err-codes`).
+    pub error: bool,
+    /// A failure (`http-fail-codes`).
+    pub failure: bool,
+}
+
 /// One transaction.
 #[derive(Debug)]
 pub struct Txn {
@@ -186,6 +195,10 @@ pub struct Txn {
     pub check_vars: RefCell<Vars>,
     /// Name and line of the last rule with a final verdict (`last_rule_file`, `last_rule_line`).
     pub last_rule: Cell<Option<u32>>,
+    /// What its response counted as in stick tables.
+    pub response_counts: ResponseCounts,
+    /// Entries of stick tables that it tracks.
+    pub stick: RefCell<stick::Trackers>,
     /// Queue positions when it was queued, summed over all servers and the backend (`%sq`, `%bq`).
     pub queue_positions: (u32, u32),
 }
@@ -270,6 +283,8 @@ impl Default for Txn {
             res_vars: RefCell::default(),
             check_vars: RefCell::default(),
             last_rule: Cell::new(None),
+            response_counts: ResponseCounts::default(),
+            stick: RefCell::default(),
             queue_positions: (0, 0),
         }
     }
@@ -291,6 +306,8 @@ impl Txn {
         let mut res_captures = self.res_captures.take();
         let (mut txn_vars, mut req_vars, mut res_vars) =
             (self.txn_vars.take(), self.req_vars.take(), self.res_vars.take());
+        let mut stick = self.stick.take();
+        stick.clear();
         req.clear();
         res.clear();
         line.bytes.clear();
@@ -309,6 +326,7 @@ impl Txn {
             txn_vars: RefCell::new(txn_vars),
             req_vars: RefCell::new(req_vars),
             res_vars: RefCell::new(res_vars),
+            stick: RefCell::new(stick),
             ..Txn::default()
         };
     }

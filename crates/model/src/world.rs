@@ -5,10 +5,12 @@
 //! and by the runtime API, never on the path of a request.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use parking_lot::RwLock;
+use stick::Table;
 
 use crate::counter::{Counter, Sharded};
 use crate::proxy::Proxy;
@@ -63,6 +65,7 @@ pub struct World {
     /// Variables of scope `proc`.
     pub vars: ProcVars,
     proxies: RwLock<HashMap<Box<str>, Arc<Proxy>>>,
+    tables: RwLock<HashMap<Box<str>, Arc<Table>>>,
 }
 
 impl World {
@@ -82,6 +85,7 @@ impl World {
             },
             vars: ProcVars::default(),
             proxies: RwLock::default(),
+            tables: RwLock::default(),
         }
     }
 
@@ -94,6 +98,20 @@ impl World {
     /// The proxy of this name, if it exists.
     pub fn find_proxy(&self, name: &str) -> Option<Arc<Proxy>> {
         self.proxies.read().get(name).cloned()
+    }
+
+    /// The stick table of these settings: the one that exists under its name if nothing else was said of it, else a
+    /// new one.
+    pub fn table(&self, settings: stick::Settings) -> Arc<Table> {
+        let mut map = self.tables.write();
+        if let Some(known) = map.get(&settings.name).filter(|t| *t.settings() == settings) {
+            return known.clone();
+        }
+        // Keys come from clients: which of them share a place must not be known outside.
+        let seed = RandomState::new().hash_one(&settings.name);
+        let table = Arc::new(Table::new(settings, seed));
+        map.insert(table.settings().name.clone(), table.clone());
+        table
     }
 
     /// A server of a proxy, made by `make` and appended when it is new.

@@ -18,6 +18,7 @@ pub mod persist;
 pub mod proxy;
 pub mod server;
 pub mod stats;
+pub mod stick_rules;
 pub mod timeouts;
 pub mod vars;
 
@@ -50,6 +51,8 @@ pub struct Program {
     pub log_profiles: Vec<log::Profile>,
     /// Slots of variables by name.
     pub vars: vars::VarNames,
+    /// Stick tables in the order of the configuration.
+    pub tables: Vec<Arc<stick::Table>>,
     /// Maps and ACL files, for the runtime API.
     pub patterns: pattern::Catalog,
 }

@@ -57,6 +57,11 @@ impl Entry {
         Row { layout, cells: self.cells.lock(), now }
     }
 
+    /// Milliseconds since it was used.
+    pub fn idle(&self, now: u64) -> u64 {
+        now.saturating_sub(self.touched())
+    }
+
     pub(crate) fn touch(&self, now: u64) {
         self.touched.fetch_max(now, Relaxed);
     }

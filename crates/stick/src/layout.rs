@@ -16,7 +16,7 @@ pub struct Column {
 }
 
 /// The row of a table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     columns: Vec<Column>,
     by_type: [u8; data::COUNT],

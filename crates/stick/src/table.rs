@@ -26,7 +26,7 @@ pub enum SrvKey {
 }
 
 /// A table as it was configured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Name: that of its proxy, or `section/name`.
     pub name: Box<str>,

@@ -87,6 +87,11 @@ impl Trackers {
         self.slots[at] = Some(tracked);
     }
 
+    /// Lets everything go without counting; keeps the memory.
+    pub fn clear(&mut self) {
+        self.slots.clear();
+    }
+
     /// Ends all tracking; the entries count as used now.
     pub fn stop(&mut self, now: u64) {
         for tracked in self.slots.drain(..).flatten() {

@@ -67,6 +67,13 @@ pub const COMMANDS: &[Command] = &[
         c::counters::clear,
     ),
     now(
+        &["clear", "table"],
+        "<table> [<filter>]*",
+        "remove entries of a stick table",
+        Operator,
+        c::tables::clear,
+    ),
+    now(
         &["disable", "agent"],
         "<bk>/<srv>",
         "stop the agent check of a server",
@@ -152,6 +159,13 @@ pub const COMMANDS: &[Command] = &[
         c::basic::severity_output,
     ),
     now(
+        &["set", "table"],
+        "<table> key <k> [data.* <v>]*",
+        "enter or change an entry of a stick table",
+        Operator,
+        c::tables::set,
+    ),
+    now(
         &["set", "timeout"],
         "[cli] <delay>",
         "change the idle timeout of this connection",
@@ -204,6 +218,13 @@ pub const COMMANDS: &[Command] = &[
         "statistics of proxies and servers",
         User,
         c::stat::show,
+    ),
+    now(
+        &["show", "table"],
+        "[<table> [<filter>]*]",
+        "stick tables, or the entries of one",
+        User,
+        c::tables::show,
     ),
     later(&["show", "threads"], "", "what the threads hold", User, c::debug::threads),
     now(&["show", "version"], "", "version of the process", User, c::basic::version),

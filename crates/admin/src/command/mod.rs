@@ -13,5 +13,6 @@ pub mod servers;
 pub mod sessions;
 pub mod set_server;
 pub mod stat;
+pub mod tables;
 pub mod wait;
 pub mod weight;

@@ -10,6 +10,7 @@ mod proxy;
 mod replies;
 mod rules;
 mod server;
+mod stick;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -104,7 +105,7 @@ impl Sockets {
 
 /// Puts the program together.
 pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostics) -> Option<Program> {
-    let Drafts { global, mut proxies, http_errors, users, rings, profiles } = drafts;
+    let Drafts { global, mut proxies, http_errors, users, peers, peer_tables, rings, profiles } = drafts;
     identity::check(&proxies, &ground, notes);
     identity::number(&mut proxies);
     let log_profiles = profiles.iter().map(|p| p.name.clone()).collect();
@@ -130,6 +131,12 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     assembly.declared = identity::declare(&mut proxies, &assembly.ground, notes);
     let log_profiles = assembly.log_profiles(&profiles, notes);
     let threads = assembly.ground.world.workers as u32;
+    let stuck = stick::stuck(&proxies, &assembly.ground);
+    let own = proxies.iter().filter_map(|p| p.table.clone());
+    let tables: Vec<_> = own.chain(peer_tables).collect();
+    let world = assembly.ground.world.clone();
+    assembly.memory.tables = crate::table::make(tables, &stuck, &peers, &world, notes);
+    assembly.memory.stick_counters = global.tune.stick_counters as usize;
     let mut finished = Vec::new();
     for (index, draft) in proxies.iter().enumerate() {
         finished.push(assembly.proxy(index, draft, &proxies, threads, notes));
@@ -149,6 +156,7 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
         rings: assembly.rings,
         log_profiles,
         vars: assembly.memory.vars,
+        tables: assembly.memory.tables,
         patterns: assembly.memory.patterns,
     })
 }

@@ -88,6 +88,7 @@ impl Assembly<'_> {
             preserve_affinity: p.preserve_affinity,
             cookie,
             rdp_cookie: p.rdp_cookie.clone(),
+            stick: parsed.stick,
             use_server: parsed.use_server,
             force_persist: parsed.force_persist,
             ignore_persist: parsed.ignore_persist,

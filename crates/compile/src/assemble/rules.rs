@@ -24,13 +24,14 @@ pub(super) struct Parsed {
     pub force_persist: Vec<Condition>,
     pub ignore_persist: Vec<Condition>,
     pub stats_rules: RuleSet,
+    pub stick: program::stick_rules::StickRules,
     pub stats_admin: Vec<Arc<Option<Condition>>>,
     pub req_captures: Vec<Capture>,
     pub res_captures: Vec<Capture>,
 }
 
 /// One line being parsed: where faults and warnings go.
-struct Parse<'a, 'g, 'r> {
+pub(super) struct Parse<'a, 'g, 'r> {
     names: Resolver<'r>,
     notes: &'a mut Diagnostics,
     tree: &'g syntax::Tree,
@@ -38,13 +39,13 @@ struct Parse<'a, 'g, 'r> {
 }
 
 impl<'g> Parse<'_, 'g, '_> {
-    fn line(&mut self, at: LineRef) -> Option<&'g Line> {
+    pub(super) fn line(&mut self, at: LineRef) -> Option<&'g Line> {
         self.names.line = at;
         self.tree.sections.get(at.section as usize)?.lines.get(at.line as usize)
     }
 
     /// Runs a parser over the words of a line from `skip` on; its warnings and its fault become complaints.
-    fn run<T>(
+    pub(super) fn run<T>(
         &mut self,
         line: &Line,
         skip: usize,
@@ -85,6 +86,7 @@ impl Assembly<'_> {
         parse.sets(p, &mut places, &mut out);
         parse.choices(p, &mut places, &mut out);
         parse.stats(p, &mut places, &mut out);
+        parse.stick(p, &mut out);
         out.req_captures = std::mem::take(&mut parse.names.req_captures);
         out.res_captures = std::mem::take(&mut parse.names.res_captures);
         self.rule_places = places;

@@ -14,6 +14,7 @@ pub(crate) mod persist;
 pub(crate) mod removed;
 pub(crate) mod rules;
 pub(crate) mod stats;
+pub(crate) mod stick;
 pub(crate) mod timeout;
 
 use crate::draft::{Draft, Kind};
@@ -33,6 +34,7 @@ pub(crate) const TABLES: &[&[Keyword<Draft>]] = &[
     persist::KEYWORDS,
     rules::KEYWORDS,
     stats::KEYWORDS,
+    stick::KEYWORDS,
     timeout::KEYWORDS,
     removed::KEYWORDS,
 ];

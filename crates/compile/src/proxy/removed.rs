@@ -23,8 +23,6 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     later("filter-sequence"),
     later("force-be-switch"),
     later("quic-initial"),
-    later("stick"),
-    later("stick-table"),
     later("use-fcgi-app"),
     gone("clitimeout"),
     gone("contimeout"),

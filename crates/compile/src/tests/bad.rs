@@ -77,7 +77,22 @@ fn complaints_have_the_words_of_the_oracle_and_point_at_the_word() {
             "The 'reqadd' directive is not supported anymore since HAProxy 2.1. Use 'http-request add-header' instead.",
             "reqadd",
         ),
-        ("stick on src", "'stick' is not supported yet by Harrier (planned)", "stick"),
+        ("stick", "'stick' expects 'on', 'match', or 'store'.", "stick"),
+        ("stick on foo", "'stick': unknown fetch method 'foo'.", "foo"),
+        ("stick on src table nope", "unable to find stick-table 'nope'.", "stick on src table nope"),
+        ("stick on src", "unable to find stick-table 'b'.", "stick on src"),
+        ("stick-table type foo", "stick-table: unknown type 'foo'.", "foo"),
+        ("stick-table type ip", "stick-table: missing size.", "ip"),
+        (
+            "stick-table type ip size 1 store conn_rate",
+            "stick-table: missing argument to store option 'conn_rate'.",
+            "conn_rate",
+        ),
+        (
+            "stick-table type ip size 1 store gpc0,gpc(2)",
+            "stick-table: simultaneous usage of 'gpc' and 'gpc[0/1]' in a same table is not permitted as 'gpc' overrides 'gpc[0/1]'.",
+            "gpc0,gpc(2)",
+        ),
         ("server a 1.2.3.4:1 ssl", "'server b/a' : 'ssl' is not supported yet by Harrier (planned).", "ssl"),
         (
             "use-server nosuch if TRUE",

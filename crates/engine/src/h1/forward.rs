@@ -317,6 +317,7 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
 
 /// Counts a response that was none.
 pub fn count_response_error(stream: &Stream<'_>) {
+    crate::stick::response_failure(stream);
     let worker = stream.worker.index;
     let back = stream.backend();
     back.state.back.counters.of(worker).resp_errors.inc();

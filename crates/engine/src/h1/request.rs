@@ -135,6 +135,7 @@ fn capture(stream: &Stream<'_>, e: &ParseError) {
 }
 
 fn count_error(stream: &Stream<'_>) {
+    crate::stick::bad_request(stream);
     let worker = stream.worker.index;
     let proxy = stream.frontend();
     proxy.state.front.counters.of(worker).req_errors.inc();

@@ -14,6 +14,7 @@ use wire::method::Version;
 pub async fn process(stream: &mut Stream<'_>) -> Step {
     // Variables of the request end where the response begins.
     stream.txn.req_vars.get_mut().clear();
+    crate::stick::response(stream);
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let back = program.proxy(stream.backend_index());
@@ -25,6 +26,7 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
         }
     }
     captures::response(stream);
+    crate::stick::store_response(stream, back);
     crate::persist::response(stream, back);
     answer::after_response_rules(stream);
     let body = stream.http.response_body;
@@ -91,6 +93,7 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Step {
             return Step::Done(next);
         }
     }
+    crate::stick::store_response(stream, back);
     crate::persist::response(stream, back);
     answer::after_response_rules(stream);
     stream.txn.status = stream.txn.res.status();

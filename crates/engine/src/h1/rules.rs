@@ -40,6 +40,7 @@ async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step
         return Step::Done(next);
     }
     if stream.txn.backend.is_none() {
+        crate::stick::request(stream);
         crate::log::step(stream, model::Origin::Request);
     }
     if (proxy.options.http_buffer_request || looks_at_body(proxy))
@@ -122,12 +123,18 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
         Flow::Next | Flow::Accept | Flow::Yield(_) => return Step::Go,
         Flow::Deny(reply) => {
             denied(stream, response);
+            if !response {
+                crate::stick::request_error(stream);
+            }
             stream.end(Cause::Proxy, if response { Phase::Headers } else { Phase::Request });
             answer::send(stream, reply).await
         }
         Flow::Reply(reply) => {
             stream.end(Cause::Local, if response { Phase::Headers } else { Phase::Request });
             intercepted(stream);
+            if !response && is_challenge(&reply) {
+                crate::stick::request_error(stream);
+            }
             if !response && stream.upstream.is_none() {
                 answer::consume_body(stream);
             }
@@ -146,6 +153,7 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
         }
         Flow::Tarpit(reply) => {
             denied(stream, response);
+            crate::stick::request_error(stream);
             stream.end(Cause::Proxy, Phase::Tarpit);
             answer::tarpit(stream, reply).await
         }
@@ -157,6 +165,11 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
         }
     };
     Step::Done(next)
+}
+
+/// A request for credentials (`auth`): the request lacked the right ones.
+fn is_challenge(reply: &lang::Reply) -> bool {
+    reply.computed.iter().any(|(name, _)| matches!(*name, "www-authenticate" | "proxy-authenticate"))
 }
 
 fn denied(stream: &Stream<'_>, response: bool) {

@@ -39,12 +39,13 @@ pub const TABLES: &[&[ActionDef]] = &[
     variables::ACTIONS,
     verdict::ACTIONS,
     refused::ACTIONS,
+    crate::stick::ACTIONS,
 ];
 
-type Parsed = Result<Box<dyn Action>, Fault>;
+pub(crate) type Parsed = Result<Box<dyn Action>, Fault>;
 
 /// An entry of a table.
-const fn def(
+pub(crate) const fn def(
     name: &'static str,
     sets: Sets,
     parse: ActionParse,
@@ -76,7 +77,10 @@ impl<F: Fn(&mut Exec<'_>) -> Flow + Send + Sync> Action for Step<F> {
 }
 
 /// An action after which the next rule runs.
-fn step(text: impl Into<String>, run: impl Fn(&mut Exec<'_>) -> Flow + Send + Sync + 'static) -> Parsed {
+pub(crate) fn step(
+    text: impl Into<String>,
+    run: impl Fn(&mut Exec<'_>) -> Flow + Send + Sync + 'static,
+) -> Parsed {
     Ok(Box::new(Step { text: text.into(), end: false, run }))
 }
 
@@ -86,11 +90,11 @@ fn ending(text: impl Into<String>, run: impl Fn(&mut Exec<'_>) -> Flow + Send + 
 }
 
 /// The words of a rule as a parser sees them.
-struct Reading<'p, 'w> {
-    words: &'p mut Words<'w>,
-    at: &'p ActionPlace,
-    reg: &'p Registry,
-    names: &'p mut dyn Names,
+pub(crate) struct Reading<'p, 'w> {
+    pub(crate) words: &'p mut Words<'w>,
+    pub(crate) at: &'p ActionPlace,
+    pub(crate) reg: &'p Registry,
+    pub(crate) names: &'p mut dyn Names,
 }
 
 impl Reading<'_, '_> {
@@ -99,7 +103,7 @@ impl Reading<'_, '_> {
     }
 
     /// The next argument; a word that begins the condition is none.
-    fn word(&mut self, missing: &str) -> Result<String, Fault> {
+    pub(crate) fn word(&mut self, missing: &str) -> Result<String, Fault> {
         if self.words.is_empty() {
             return Err(Fault::new(missing).at(self.words.position().saturating_sub(1)));
         }
@@ -112,7 +116,7 @@ impl Reading<'_, '_> {
         LogFormat::parse(word, self.at.place, self.reg, self.names).map_err(|f| f.at(at))
     }
 
-    fn expr(&mut self) -> Result<Expr, Fault> {
+    pub(crate) fn expr(&mut self) -> Result<Expr, Fault> {
         if self.is_over() && self.words.is_empty() {
             return Err(Fault::new("missing fetch method").at(self.words.position().saturating_sub(1)));
         }

@@ -10,8 +10,6 @@ const fn refused(name: &'static str, sets: Sets) -> ActionDef {
     def(name, sets, parse, "Not supported yet.", "")
 }
 
-const TRACKED: Sets =
-    Sets::TCP_CONN.and(Sets::TCP_SESS).and(Sets::TCP_REQ).and(Sets::HTTP_REQ).and(Sets::HTTP_RES);
 const SERVED: Sets = Sets::HTTP_REQ.and(Sets::HTTP_RES);
 const CONTENT: Sets = Sets::TCP_REQ.and(Sets::TCP_RES).and(SERVED);
 
@@ -24,14 +22,10 @@ pub(super) const ACTIONS: &[ActionDef] = &[
     refused("do-resolve*", Sets::TCP_REQ.and(Sets::HTTP_REQ)),
     refused("lua.*", CONTENT.and(Sets::HTTP_AFTER)),
     refused("normalize-uri", Sets::HTTP_REQ),
-    refused("sc-add-gpc*", Sets::ALL),
-    refused("sc-inc-gpc*", Sets::ALL),
-    refused("sc-set-gpt*", Sets::ALL),
     refused("send-spoe-group", CONTENT),
     refused("set-bandwidth-limit", CONTENT),
     refused("set-headers-bin", Sets::HTTP),
     refused("switch-mode", Sets::TCP_REQ),
-    refused("track-sc*", TRACKED),
 ];
 
 fn parse(words: &mut Words<'_>, at: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {

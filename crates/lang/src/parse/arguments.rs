@@ -109,6 +109,7 @@ fn named(kind: Kind, text: &str, names: &mut dyn Names) -> Result<Arg, Fault> {
             let (proxy, server) = names.server(name)?;
             Arg::Server(proxy, server)
         }
+        Kind::Table => Arg::Table(crate::stick::table(names, name)?),
         _ => Arg::Other(names.object(kind, name)?),
     })
 }

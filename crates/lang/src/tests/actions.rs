@@ -206,7 +206,7 @@ fn faults_read_as_haproxy_words_them() {
         ("set-var(txn.a) str(a)b", in_rule("set-var(txn.a)", "missing comma after fetch keyword")),
         ("set-var(txn.a) path lower foo", "'http-request set-var(txn.a)' expects either 'if' or 'unless' followed by a condition but found 'foo'".into()),
         ("set-timeout foo 3", in_rule("set-timeout", "'set-timeout' rule supports 'client'/'connect'/'queue'/'server'/'tarpit'/'tunnel' (got 'foo')")),
-        ("track-sc0 src", in_rule("track-sc0", "'http-request track-sc0' is not supported yet")),
+        ("track-sc0 foo", in_rule("track-sc0", "unknown fetch method 'foo'")),
     ] {
         let words: Vec<&str> = rule.split(' ').collect();
         assert_eq!(stage.rule(REQ, &words).err().map(|f| f.text), Some(fault), "{rule}");

@@ -5,4 +5,5 @@ mod conditions;
 mod converters;
 mod fetches;
 mod formats;
+mod stick;
 mod tables;

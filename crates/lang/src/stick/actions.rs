@@ -1,0 +1,290 @@
+//! `track-sc*` and what counts by hand: `sc-inc-gpc*`, `sc-add-gpc`, `sc-set-gpt*` (section 4.4).
+
+use ::stick::{Data, Row, Trackers};
+
+use super::{figure, key, tracked};
+use crate::act::{Parsed, Reading, def, step};
+use crate::action::{Exec, Flow, Need};
+use crate::expr::Expr;
+use crate::names::Names;
+use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
+use crate::sample::{Miss, Type, Value};
+use crate::words::{Fault, Words};
+
+const TRACKING: Sets = Sets::ALL.but(Sets(Sets::TCP_RES.0 | Sets::HTTP_AFTER.0));
+
+pub(crate) const ACTIONS: &[ActionDef] = &[
+    def(
+        "track-sc*",
+        TRACKING,
+        track,
+        "Counts with the entry of a key until all is over.",
+        "track-sc0 src table be",
+    ),
+    def(
+        "sc-add-gpc*",
+        Sets::ALL,
+        |w, a, r, n| array(w, a, r, n, Change::Add),
+        "Adds to a general purpose counter.",
+        "sc-add-gpc(0,0) int(5)",
+    ),
+    def(
+        "sc-inc-gpc0*",
+        Sets::ALL,
+        |w, a, r, n| single(w, a, r, n, Change::Inc, Data::Gpc0),
+        "Counts with the first general purpose counter.",
+        "sc-inc-gpc0(0)",
+    ),
+    def(
+        "sc-inc-gpc1*",
+        Sets::ALL,
+        |w, a, r, n| single(w, a, r, n, Change::Inc, Data::Gpc1),
+        "Counts with the second general purpose counter.",
+        "sc-inc-gpc1(0)",
+    ),
+    def(
+        "sc-inc-gpc*",
+        Sets::ALL,
+        |w, a, r, n| array(w, a, r, n, Change::Inc),
+        "Counts with a general purpose counter.",
+        "sc-inc-gpc(0,0)",
+    ),
+    def(
+        "sc-set-gpt0*",
+        Sets::ALL,
+        |w, a, r, n| single(w, a, r, n, Change::Set, Data::Gpt0),
+        "Sets the first general purpose tag.",
+        "sc-set-gpt0(0) 1",
+    ),
+    def(
+        "sc-set-gpt*",
+        Sets::ALL,
+        |w, a, r, n| array(w, a, r, n, Change::Set),
+        "Sets a general purpose tag.",
+        "sc-set-gpt(0,0) 1",
+    ),
+];
+
+/// The word just taken: the name of the action with what stands in its parentheses.
+fn own_word(words: &mut Words<'_>) -> Result<String, Fault> {
+    words.seek(words.position() - 1);
+    Ok(words.expect("")?.to_owned())
+}
+
+fn track(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
+    let word = own_word(words)?;
+    let number = word.strip_prefix("track-sc").unwrap_or_default();
+    let digits = number.trim_start_matches(|c: char| c.is_ascii_digit());
+    if !digits.is_empty() {
+        return Err(Fault::new(format!("Wrong track-sc number '{digits}'")));
+    }
+    let counter: usize = number.parse().unwrap_or(0);
+    let limit = names.stick_counters();
+    if counter >= limit {
+        let most = i64::try_from(limit).unwrap_or(i64::MAX) - 1;
+        return Err(Fault::new(format!(
+            "{counter} track-sc number exceeding {most} (tune.stick-counters-1) value"
+        )));
+    }
+    let mut reading = Reading { words, at, reg, names };
+    let expr = reading.expr()?;
+    let name = match reading.words.peek() {
+        Some(b"table") => {
+            reading.words.take();
+            Some(reading.word("missing table name")?)
+        }
+        _ => None,
+    };
+    let table = super::table(names, name.as_deref())
+        .map_err(|f| Fault { text: format!("{} referenced by {word}", f.text), ..f })?;
+    if !expr.out().casts_to(key::wants(table.kind())) {
+        let text = format!(
+            "stick-table '{}' uses a type incompatible with the '{word}' rule",
+            table.settings().name
+        );
+        return Err(Fault::new(text));
+    }
+    let set = at.set;
+    step(format!("{word} {} table {}", expr.text, table.settings().name), move |exec| {
+        let env = exec.env();
+        if tracked(&env, counter, |_| ()).is_some() {
+            return Flow::Next;
+        }
+        let value = match expr.eval(&env) {
+            Ok(value) => value,
+            Err(Miss::Later) if !exec.last && set == Sets::TCP_REQ => return Flow::Yield(Need::Data),
+            Err(_) => return Flow::Next,
+        };
+        let now = super::now(&env);
+        let Some(key) = key::of(table.kind(), value, env.arena) else { return Flow::Next };
+        if let Some(held) = table.enter(key, now) {
+            place(&env, set)
+                .borrow_mut()
+                .start(counter, held, now, |row| also(row, set, env.txn.response_counts));
+        }
+        Flow::Next
+    })
+}
+
+/// Who tracks: the connection, where its own rules say so, else the stream.
+fn place<'e>(env: &crate::Env<'e>, set: Sets) -> &'e std::cell::RefCell<Trackers> {
+    if set == Sets::TCP_CONN || set == Sets::TCP_SESS { &env.conn.stick } else { &env.txn.stick }
+}
+
+/// What was counted before this rule could be reached.
+fn also(row: &mut Row<'_>, set: Sets, counts: model::txn::ResponseCounts) {
+    if set == Sets::HTTP_REQ || set == Sets::HTTP_RES {
+        row.add(Data::HttpReqCnt, 0, 1);
+        row.add(Data::HttpReqRate, 0, 1);
+    }
+    if set == Sets::HTTP_RES && counts.error {
+        row.add(Data::HttpErrCnt, 0, 1);
+        row.add(Data::HttpErrRate, 0, 1);
+    }
+    if set == Sets::HTTP_RES && counts.failure {
+        row.add(Data::HttpFailCnt, 0, 1);
+        row.add(Data::HttpFailRate, 0, 1);
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Inc,
+    Add,
+    Set,
+}
+
+/// How much.
+enum Amount {
+    One,
+    Fixed(u64),
+    Computed(Expr),
+}
+
+impl Amount {
+    /// As an unsigned number of 32 bits; negative ones are 0.
+    fn of(&self, exec: &Exec<'_>) -> Option<u64> {
+        match self {
+            Amount::One => Some(1),
+            Amount::Fixed(n) => Some(*n),
+            Amount::Computed(expr) => {
+                let env = exec.env();
+                let value = expr.eval(&env).ok()?.cast(Type::Int, env.arena)?;
+                let Value::Int(n) = value else { return None };
+                Some(n as u32 as u64)
+            }
+        }
+    }
+}
+
+fn amount(
+    words: &mut Words<'_>,
+    at: &ActionPlace,
+    reg: &Registry,
+    names: &mut dyn Names,
+    change: Change,
+) -> Result<Amount, Fault> {
+    if change == Change::Inc {
+        return Ok(Amount::One);
+    }
+    let word = words.peek().map(<[u8]>::to_vec).unwrap_or_default();
+    // Without an argument nothing is added or set but zero.
+    if word.is_empty() || word == b"if" || word == b"unless" {
+        return Ok(Amount::Fixed(0));
+    }
+    if word.iter().all(u8::is_ascii_digit) {
+        words.take();
+        let n = crate::sample::parse_int(&word).unwrap_or(0);
+        return Ok(Amount::Fixed(n as u32 as u64));
+    }
+    let expr = Reading { words, at, reg, names }.expr()?;
+    if !expr.out().casts_to(Type::Int) {
+        return Err(Fault::new(format!("the expression '{}' does not yield a number", expr.text)));
+    }
+    Ok(Amount::Computed(expr))
+}
+
+/// The numbers between the parentheses behind `prefix`.
+fn numbers(word: &str) -> Option<Vec<usize>> {
+    let inside = word.split_once('(')?.1.strip_suffix(')')?;
+    inside.split(',').map(|n| n.trim().parse().ok()).collect()
+}
+
+fn single(
+    words: &mut Words<'_>,
+    at: &ActionPlace,
+    reg: &Registry,
+    names: &mut dyn Names,
+    change: Change,
+    data: Data,
+) -> Parsed {
+    let word = own_word(words)?;
+    let counter = match word.split_once('(') {
+        // Without a number it is the first.
+        None => 0,
+        Some((_, ")")) => 0,
+        Some(_) => match numbers(&word).as_deref() {
+            Some([n]) => *n,
+            _ => {
+                return Err(Fault::new(format!("invalid stick table track ID. Expects {word}(<Track ID>)")));
+            }
+        },
+    };
+    let most = names.stick_counters();
+    if counter >= most {
+        let named = if change == Change::Set { format!(" '{word}'") } else { String::new() };
+        let tune = if change == Change::Set { "" } else { " (tune.stick-counters)" };
+        let text = format!(
+            "invalid stick table track ID{named}. The max allowed ID is {}{tune}",
+            most.saturating_sub(1)
+        );
+        return Err(Fault::new(text));
+    }
+    let amount = amount(words, at, reg, names, change)?;
+    run(word, counter, data, 0, change, amount)
+}
+
+fn array(
+    words: &mut Words<'_>,
+    at: &ActionPlace,
+    reg: &Registry,
+    names: &mut dyn Names,
+    change: Change,
+) -> Parsed {
+    let word = own_word(words)?;
+    let (what, data) = if change == Change::Set { ("gpt", Data::Gpt) } else { ("gpc", Data::Gpc) };
+    let name = word.split('(').next().unwrap_or_default();
+    let expects = format!("Expects {name}(<{} ID>,<Track ID>)", what.to_uppercase());
+    if !word.contains('(') {
+        return Err(Fault::new(format!("invalid {what} ID '{word}'. {expects}")));
+    }
+    let (index, counter) = match numbers(&word).as_deref() {
+        Some([index, counter]) => (*index, *counter),
+        _ => return Err(Fault::new(format!("Missing {what} ID '{word}'. {expects}"))),
+    };
+    let most = names.stick_counters();
+    if counter >= most {
+        return Err(Fault::new(format!(
+            "invalid stick table track ID '{word}'. The max allowed ID is {} (tune.stick-counters)",
+            most.saturating_sub(1)
+        )));
+    }
+    let amount = amount(words, at, reg, names, change)?;
+    run(word, counter, data, index, change, amount)
+}
+
+fn run(text: String, counter: usize, data: Data, index: usize, change: Change, amount: Amount) -> Parsed {
+    step(text, move |exec| {
+        if let Some(n) = amount.of(exec) {
+            let env = exec.env();
+            tracked(&env, counter, |held| {
+                let mut row = held.touched_row(super::now(&env));
+                match change {
+                    Change::Set => drop(row.set(data, index, n)),
+                    Change::Inc | Change::Add => drop(figure::count(&mut row, data, index, n)),
+                }
+            });
+        }
+        Flow::Next
+    })
+}
