@@ -207,7 +207,7 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
         return Ok(());
     }
     let source = config.source.as_ref().or(proxy.source.as_ref());
-    let options = options(stream, proxy, config, source);
+    let options = options(stream, proxy, Some(config), source);
     let socket = open(stream, proxy, &addr, &options).await?;
     config.state.counters.of(worker.index).connects.inc();
     proxy.state.back.counters.of(worker.index).connects.inc();
@@ -315,16 +315,21 @@ fn address(stream: &Stream<'_>, server: &Server) -> Option<Addr> {
     Some(Addr::Inet(addr))
 }
 
-fn options(stream: &Stream<'_>, proxy: &Proxy, server: &Server, source: Option<&Source>) -> ConnectOptions {
+fn options(
+    stream: &Stream<'_>,
+    proxy: &Proxy,
+    server: Option<&Server>,
+    source: Option<&Source>,
+) -> ConnectOptions {
     let tune = &stream.worker.shared.program.global.tune;
     let mut options = ConnectOptions {
         keepalive: proxy.options.server_keepalive.map(crate::net::keepalive),
-        user_timeout: server.tcp_ut,
+        user_timeout: server.and_then(|s| s.tcp_ut),
         mark: stream.txn.decisions.bc_mark,
         tos: stream.txn.decisions.bc_tos,
-        fastopen: server.tfo,
-        md5sig: server.md5sig.as_deref().map(|k| k.as_bytes().to_vec()),
-        congestion: server.congestion.as_deref().map(str::to_owned),
+        fastopen: server.is_some_and(|s| s.tfo),
+        md5sig: server.and_then(|s| s.md5sig.as_deref()).map(|k| k.as_bytes().to_vec()),
+        congestion: server.and_then(|s| s.congestion.as_deref()).map(str::to_owned),
         recv_buffer: tune.rcvbuf_server.map(|b| b as usize),
         send_buffer: tune.sndbuf_server.map(|b| b as usize),
         delay_ack: proxy.options.tcp_smart_connect,
@@ -397,10 +402,14 @@ fn identity(stream: &Stream<'_>, proxy: &Proxy, server: &Server, addr: &Addr) ->
     (h.finish().max(1), shareable)
 }
 
-fn address_identity(addr: &Addr) -> Identity {
+fn address_identity(stream: &Stream<'_>, proxy: &Proxy, addr: &Addr) -> Identity {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut h = DefaultHasher::new();
     addr.hash(&mut h);
+    if let Some(source) = &proxy.source {
+        source_address(stream, source).hash(&mut h);
+    }
+    (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos).hash(&mut h);
     h.finish()
 }
 
@@ -414,12 +423,9 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
         },
     };
     stream.txn.times.queued = Some(rt::now());
-    let options = ConnectOptions {
-        keepalive: proxy.options.server_keepalive.map(crate::net::keepalive),
-        ..ConnectOptions::default()
-    };
+    let options = options(stream, proxy, None, proxy.source.as_ref());
     let addr = Addr::Inet(addr);
-    let identity = address_identity(&addr);
+    let identity = address_identity(stream, proxy, &addr);
     if let Some(idle) = take_own(stream, None, identity) {
         stream.txn.server_conn.reused = true;
         reused(stream, &addr);

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use base::slab::Key;
 use lang::RuleSet;
-use lang::action::{Exec, Flow, Need};
+use lang::action::{Exec, Flow, Fulfilled, Need};
 use lang::env::Side;
 use lang::rules::{Position, Run};
 use model::proxy::{enter, leave};
+use model::txn::Decisions;
 use model::{Conn, Peer, Txn};
 use program::Proxy;
 use program::proxy::Mode;
@@ -38,6 +39,8 @@ pub struct Client {
     pub timer: Timer,
     /// Server connections that no other client may use (`http-reuse never`, PROXY header, NTLM).
     pub own: Option<Box<crate::connect::Own>>,
+    /// `silent-drop`: the close must tell the peer nothing.
+    pub vanished: bool,
     key: Option<Key>,
 }
 
@@ -55,6 +58,23 @@ impl Client {
     /// Whether received bytes wait to be looked at.
     pub fn has_input(&self) -> bool {
         self.buf.as_ref().is_some_and(|b| !b.is_empty())
+    }
+
+    /// `silent-drop`: has the connection end without telling the peer.
+    pub fn vanish(&mut self, rst_ttl: Option<u8>) {
+        self.vanished = true;
+        let _ = self.socket.vanish(rst_ttl);
+    }
+
+    /// Marks the packets to the client as rules decided (`set-fc-mark`, `set-fc-tos`). Where the privilege lacks they go
+    /// unmarked.
+    pub fn mark(&self, decisions: &mut Decisions) {
+        if let Some(mark) = decisions.fc_mark.take() {
+            let _ = self.socket.set_mark(mark);
+        }
+        if let Some(tos) = decisions.fc_tos.take() {
+            let _ = self.socket.set_tos(tos);
+        }
     }
 
     /// Receives more into the buffer until the deadline. `Ok(0)` is the end of the stream.
@@ -122,7 +142,8 @@ pub fn start(worker: Rc<Worker>, frontend: u32, listener: u32, socket: Socket, s
     };
     let session = Rc::new(session);
     let key = worker.sessions.enter(session.clone());
-    let client = Client { worker, session, socket, buf: None, timer: Timer::new(), own: None, key };
+    let client =
+        Client { worker, session, socket, buf: None, timer: Timer::new(), own: None, vanished: false, key };
     prepare(proxy, &client.socket);
     let inner = client.session.clone();
     let task = rt::spawn(run(client));
@@ -181,24 +202,20 @@ async fn open(client: &mut Client) -> bool {
     let bind = &proxy.binds[client.conn().listener as usize];
     let counters = proxy.state.front.counters.of(worker.index);
     let listener = bind.state.counters.of(worker.index);
-    let mut wants_header = bind.accept_proxy;
-    let mut position = Position(0);
-    loop {
-        match run_rules(client, &proxy.rules.tcp_connection, position) {
-            Opening::Go => break,
-            Opening::ExpectProxy(p) => (wants_header, position) = (true, Position(p.0 + 1)),
-            Opening::Refused => {
-                counters.denied_conn.inc();
-                listener.denied_conn.inc();
-                return false;
-            }
-        }
+    let mut wants = Wants { proxy: bind.accept_proxy, cip: bind.accept_cip };
+    if !run_rules(client, &proxy.rules.tcp_connection, &mut wants).await {
+        counters.denied_conn.inc();
+        listener.denied_conn.inc();
+        return false;
     }
-    if (wants_header || bind.accept_cip.is_some()) && !proxy_header(client, proxy, bind.accept_cip).await {
+    if wants.proxy && !proxy_header(client, proxy, None).await {
+        return false;
+    }
+    if wants.cip.is_some() && !proxy_header(client, proxy, wants.cip).await {
         return false;
     }
     client.conn().handshake_done.set(rt::now());
-    if !matches!(run_rules(client, &proxy.rules.tcp_session, Position(0)), Opening::Go) {
+    if !run_rules(client, &proxy.rules.tcp_session, &mut wants).await {
         counters.denied_sess.inc();
         listener.denied_sess.inc();
         return false;
@@ -212,40 +229,57 @@ async fn open(client: &mut Client) -> bool {
     true
 }
 
-enum Opening {
-    Go,
-    Refused,
-    ExpectProxy(Position),
+/// What must come before the first byte of the protocol.
+struct Wants {
+    /// A PROXY header.
+    proxy: bool,
+    /// A NetScaler header with this magic number.
+    cip: Option<u32>,
 }
 
-/// Runs a rule set of an opening connection. Its rules see no data and can't wait.
-fn run_rules(client: &mut Client, rules: &RuleSet, from: Position) -> Opening {
+/// Runs a rule set of an opening connection, whose rules see no data; whether the connection may go on.
+async fn run_rules(client: &mut Client, rules: &RuleSet, wants: &mut Wants) -> bool {
     if rules.is_empty() {
-        return Opening::Go;
+        return true;
     }
-    let worker = &client.worker;
+    let (mut from, mut resumed) = (Position(0), None);
+    loop {
+        match step(client, rules, from, resumed) {
+            Run::Done => return true,
+            Run::Waits(Flow::Yield(need), at) => {
+                from = at;
+                resumed = Some(Fulfilled::Done);
+                match need {
+                    Need::ProxyHeader => wants.proxy = true,
+                    Need::CipHeader => wants.cip = Some(wants.cip.unwrap_or(0)),
+                    Need::Delay(time) => rt::sleep(time).await,
+                    // There is no data here, nor a message.
+                    Need::Data | Need::Body { .. } | Need::Interim(_) => resumed = Some(Fulfilled::Failed),
+                }
+            }
+            Run::Decided(Flow::SilentDrop { rst_ttl }, _) => {
+                client.vanish(rst_ttl);
+                return false;
+            }
+            Run::Waits(..) | Run::Decided(..) => return false,
+        }
+    }
+}
+
+fn step(client: &mut Client, rules: &RuleSet, from: Position, resumed: Option<Fulfilled>) -> Run {
+    let worker = client.worker.clone();
     let mut txn = worker.take_txn();
     let outcome = worker.with_arena(|arena| {
         let conn = &client.session.conn;
-        let view = View { client: Some(&client.socket), ..View::of(worker, conn) };
+        let view = View { client: Some(&client.socket), ..View::of(&worker, conn) };
         let mut exec =
-            Exec { conn, txn: &mut txn, live: &view, arena, side: Side::Request, last: true, resumed: None };
+            Exec { conn, txn: &mut txn, live: &view, arena, side: Side::Request, last: true, resumed };
         rules.run(&mut exec, from)
     });
     keep_decisions(&client.session.conn, &txn);
+    client.mark(&mut txn.decisions);
     worker.give_txn(txn);
-    match outcome {
-        Run::Done => Opening::Go,
-        Run::Waits(Flow::Yield(Need::Extension(name)), at) if &*name == "expect-proxy" => {
-            Opening::ExpectProxy(at)
-        }
-        Run::Waits(..) => Opening::Go,
-        Run::Decided(Flow::SilentDrop { .. }, _) => {
-            let _ = client.socket.set_linger0();
-            Opening::Refused
-        }
-        Run::Decided(..) => Opening::Refused,
-    }
+    outcome
 }
 
 /// `set-src` and `set-dst` of an opening connection hold for all of its requests.

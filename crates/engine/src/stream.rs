@@ -199,7 +199,7 @@ impl<'c> Stream<'c> {
         let http = &self.http;
         let upstream = self.upstream.as_ref();
         let txn = &mut self.txn;
-        worker.with_arena(|arena| {
+        let outcome = worker.with_arena(|arena| {
             let view = View {
                 // Without HTTP nobody knows the end of the data but the one who waits for it.
                 request: Waiting::of(
@@ -219,7 +219,9 @@ impl<'c> Stream<'c> {
             };
             let mut exec = Exec { conn, txn, live: &view, arena, side, last, resumed };
             rules.run(&mut exec, from)
-        })
+        });
+        client.mark(&mut txn.decisions);
+        outcome
     }
 
     /// Evaluates something on the stream as it stands.

@@ -55,6 +55,9 @@ async fn steps(stream: &mut Stream<'_>) {
     }
     crate::log::write_early(stream);
     crate::log::step(stream, model::Origin::Connect);
+    if !rules(stream, &back.rules.tcp_response, Side::Response, back.timeouts.inspect_response).await {
+        return;
+    }
     pump(stream, front, back).await;
 }
 
@@ -68,16 +71,20 @@ async fn rules(stream: &mut Stream<'_>, set: &RuleSet, side: Side, inspect: Opti
     loop {
         match stream.run_resumed(set, side, from, last, resumed.take()) {
             Run::Done => return true,
-            Run::Decided(flow, _) => return decide(stream, flow),
+            Run::Decided(flow, _) => return decide(stream, flow, side),
             Run::Waits(Flow::Yield(need), at) => {
                 from = at;
                 match need {
-                    Need::Data => last = !more_data(stream, deadline).await,
+                    Need::Data if side == Side::Request => last = !more_data(stream, deadline).await,
+                    Need::Data => last = !more_response(stream, deadline).await,
                     Need::Delay(d) => {
                         rt::sleep(d).await;
                         resumed = Some(Fulfilled::Done);
                     }
-                    _ => resumed = Some(Fulfilled::Failed),
+                    // There is no message in TCP, and what comes before the first byte was there.
+                    Need::Body { .. } | Need::Interim(_) | Need::ProxyHeader | Need::CipHeader => {
+                        resumed = Some(Fulfilled::Failed);
+                    }
                 }
             }
             Run::Waits(..) => return true,
@@ -85,22 +92,19 @@ async fn rules(stream: &mut Stream<'_>, set: &RuleSet, side: Side, inspect: Opti
     }
 }
 
-fn decide(stream: &mut Stream<'_>, flow: Flow) -> bool {
-    match flow {
+fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> bool {
+    let phase = match flow {
         Flow::Next | Flow::Accept | Flow::Yield(_) => return true,
-        Flow::SilentDrop { .. } => {
-            let _ = stream.client.socket.set_linger0();
+        Flow::CloseServer => return false,
+        Flow::SilentDrop { rst_ttl } => {
+            stream.client.vanish(rst_ttl);
+            Phase::Request
         }
-        _ => {}
-    }
-    let worker = stream.worker.index;
-    let front = stream.frontend();
-    front.state.front.counters.of(worker).denied_req.inc();
-    front.binds[stream.client.conn().listener as usize].state.counters.of(worker).denied_req.inc();
-    if stream.txn.backend.is_some() {
-        stream.backend().state.back.counters.of(worker).denied_req.inc();
-    }
-    stream.end(Cause::Proxy, Phase::Request);
+        _ if side == Side::Response => Phase::Data,
+        _ => Phase::Request,
+    };
+    crate::h1::denied(stream, side == Side::Response);
+    stream.end(Cause::Proxy, phase);
     false
 }
 
@@ -110,6 +114,35 @@ async fn more_data(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool 
     }
     stream.client.timer.set(deadline);
     matches!(stream.client.receive().await, Ok(n) if n > 0)
+}
+
+/// Waits for more of what the server sends, while what the client sends goes on its way; whether more came before the
+/// deadline.
+async fn more_response(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool {
+    stream.server_timer.set(deadline);
+    poll_fn(|cx| {
+        let Some(up) = stream.upstream.as_mut() else { return Poll::Ready(false) };
+        if stream.client.session.kill.get().is_some() {
+            return Poll::Ready(false);
+        }
+        let client = &mut *stream.client;
+        // How this direction ends is for the pump to find again.
+        let _ = stream.upload.poll(cx, &client.socket, &mut client.buf, &mut stream.to_server, &up.socket);
+        let buf = up.buf.get_or_insert_default();
+        if buf.spare() == 0 {
+            return Poll::Ready(false);
+        }
+        match up.socket.poll_recv(cx, buf.spare_mut()) {
+            Poll::Ready(Ok(n)) if n > 0 => {
+                buf.advance(n);
+                stream.txn.down.received += n as u64;
+                Poll::Ready(true)
+            }
+            Poll::Ready(_) => Poll::Ready(false),
+            Poll::Pending => stream.server_timer.poll_expired(cx).map(|()| false),
+        }
+    })
+    .await
 }
 
 /// Moves bytes both ways until both sides are done, or one is no more.

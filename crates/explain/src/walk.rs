@@ -234,6 +234,7 @@ impl<'p> Walk<'p> {
             Flow::Accept => return After::Accept,
             Flow::Deny(reply) => format!("denied: {}", self.answer(&reply)),
             Flow::Reply(reply) => self.answer(&reply),
+            Flow::CloseServer => "closes the connection to the server".into(),
             Flow::Reject => "closes the connection".into(),
             Flow::SilentDrop { .. } => "drops the connection without a word".into(),
             Flow::Tarpit(reply) => {
@@ -389,6 +390,7 @@ fn waits(need: &Need) -> Option<String> {
         Need::Delay(d) => Some(format!("waits {} ms", d.as_millis())),
         Need::Interim(_) => Some("sends an early hint first".into()),
         Need::Data => None,
-        Need::Extension(name) => Some(format!("waits for {name}")),
+        Need::ProxyHeader => Some("waits for a PROXY header".into()),
+        Need::CipHeader => Some("waits for a NetScaler header".into()),
     }
 }

@@ -74,8 +74,10 @@ pub enum Flow {
     Deny(Reply),
     /// Answer locally (`return`, `redirect`, `auth`).
     Reply(Reply),
-    /// Close the connection (`reject`, `close`).
+    /// Refuse by closing the connection (`reject`).
     Reject,
+    /// Close the connection to the server, and with it what goes through it (`close`).
+    CloseServer,
     /// Vanish without a packet (`silent-drop`).
     SilentDrop {
         /// `rst-ttl`: send a reset that dies on the way, with this TTL.
@@ -107,8 +109,10 @@ pub enum Need {
     Delay(Duration),
     /// Send this informational response first (`early-hint`).
     Interim(Arc<[u8]>),
-    /// Whatever an extension offers, by name.
-    Extension(Arc<str>),
+    /// A PROXY header before anything else (`expect-proxy layer4`).
+    ProxyHeader,
+    /// A NetScaler header before anything else (`expect-netscaler-cip layer4`).
+    CipHeader,
 }
 
 /// A local answer.

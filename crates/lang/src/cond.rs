@@ -102,7 +102,11 @@ impl Test {
             }
         });
         let outcome = match hit {
-            Ok(b) => b.into(),
+            Ok(true) => Outcome::Yes,
+            _ if self.expr.fetch.def.growing && !env.last && !env.live.payload(env.side).complete => {
+                Outcome::Later
+            }
+            Ok(false) => Outcome::No,
             Err(Miss::Later) => Outcome::Later,
             Err(Miss::None) => Outcome::No,
         };

@@ -46,6 +46,8 @@ pub struct FetchDef {
     pub check: Option<CheckFn>,
     /// Differs from one evaluation to the next, or has a side effect: never shared or hoisted.
     pub volatile: bool,
+    /// What it finds grows while data comes: a test that fails is not decided before all of it is there.
+    pub growing: bool,
     /// One line of documentation.
     pub doc: &'static str,
     /// An expression that compiles.
@@ -94,6 +96,7 @@ impl FetchDef {
             each: None,
             check: None,
             volatile: false,
+            growing: false,
             doc,
             example: name,
         }
@@ -115,6 +118,12 @@ impl FetchDef {
     /// With a way to take all samples.
     pub const fn each(mut self, each: EachFn) -> FetchDef {
         self.each = Some(each);
+        self
+    }
+
+    /// See [`FetchDef::growing`].
+    pub const fn growing(mut self) -> FetchDef {
+        self.growing = true;
         self
     }
 

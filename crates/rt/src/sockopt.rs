@@ -116,8 +116,9 @@ fn prepare(fd: BorrowedFd<'_>, addr: &Addr, options: &ConnectOptions) -> io::Res
     if options.nodelay {
         socket.set_tcp_nodelay(true)?;
     }
+    // Marks are advice to the network: without the privilege to give it traffic goes on.
     if let Some(mark) = options.mark {
-        socket.set_mark(mark)?;
+        let _ = socket.set_mark(mark);
     }
     if let Some(interface) = &options.interface {
         socket.bind_device(Some(interface.as_bytes()))?;
@@ -135,7 +136,7 @@ fn prepare(fd: BorrowedFd<'_>, addr: &Addr, options: &ConnectOptions) -> io::Res
         socket.set_tcp_mss(mss.into())?;
     }
     if let Some(tos) = options.tos {
-        set_tos(fd, v6, tos)?;
+        let _ = set_tos(fd, v6, tos);
     }
     if options.fastopen {
         set_int(fd, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, 1)?;
@@ -257,6 +258,12 @@ impl Socket {
         driver::set_linger0(self.handle())
     }
 
+    /// Has the next close tell the peer nothing: neither FIN nor reset leaves (TCP_REPAIR, which needs CAP_NET_ADMIN),
+    /// or, where that is not allowed or a number of hops is given, a reset that dies after so many.
+    pub fn vanish(&self, hops: Option<u8>) -> io::Result<()> {
+        driver::vanish(self.handle(), hops)
+    }
+
     /// Sends small segments at once, or waits to fill them.
     pub fn set_nodelay(&self, on: bool) -> io::Result<()> {
         tune(self.handle(), |fd| SockRef::from(&fd).set_tcp_nodelay(on))
@@ -315,6 +322,18 @@ impl Socket {
 /// Reads an address of the kernel's.
 pub(crate) fn addr_of(any: Option<rustix::net::SocketAddrAny>) -> io::Result<Addr> {
     any.as_ref().and_then(Addr::from_os).ok_or_else(|| io::ErrorKind::NotConnected.into())
+}
+
+pub(crate) fn vanish(fd: BorrowedFd<'_>, hops: Option<u8>) -> io::Result<()> {
+    const TCP_REPAIR: i32 = 19;
+    if hops.is_none() && set_int(fd, libc::IPPROTO_TCP, TCP_REPAIR, 1).is_ok() {
+        return Ok(());
+    }
+    let hops = hops.unwrap_or(1).into();
+    // A socket of IPv6 may serve IPv4: both are set, one of them is right.
+    let v6 = set_int(fd, libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS, hops);
+    let set = set_int(fd, libc::IPPROTO_IP, libc::IP_TTL, hops).or(v6);
+    set_linger0(fd).and(set)
 }
 
 pub(crate) fn set_linger0(fd: BorrowedFd<'_>) -> io::Result<()> {

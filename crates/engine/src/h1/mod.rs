@@ -15,6 +15,7 @@ mod rules;
 mod wait;
 
 pub use forward::splices;
+pub use rules::denied;
 
 use std::future::poll_fn;
 use std::sync::atomic::Ordering::Relaxed;
@@ -79,6 +80,9 @@ async fn idle(client: &mut Client) -> bool {
 /// Closes so that the client can still read what was sent: unread input would turn the close into a reset, and so would
 /// what is yet to come of a request that was answered early.
 async fn close(client: &Client, owes: bool) {
+    if client.vanished {
+        return;
+    }
     let comes = owes || client.has_input() || client.socket.is_readable();
     if client.socket.is_hung_up() || !comes {
         return;

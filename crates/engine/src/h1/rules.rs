@@ -37,6 +37,10 @@ pub async fn backend(stream: &mut Stream<'_>) -> Step {
 async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step {
     let inspect = proxy.timeouts.inspect_request;
     if let Step::Done(next) = run(stream, &proxy.rules.tcp_content, Side::Request, inspect).await {
+        if stream.txn.backend.is_none() && stream.txn.status == 0 {
+            // Cut off as a TCP session: the log has no request either.
+            stream.txn.line.bytes.clear();
+        }
         return Step::Done(next);
     }
     if stream.txn.backend.is_none() {
@@ -94,7 +98,8 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
                         answer::interim(stream, &bytes).await;
                         resumed = Some(Fulfilled::Done);
                     }
-                    Need::Extension(_) => resumed = Some(Fulfilled::Failed),
+                    // These come before the first byte, in no other rule set.
+                    Need::ProxyHeader | Need::CipHeader => resumed = Some(Fulfilled::Failed),
                 }
             }
             Run::Waits(..) => return Step::Go,
@@ -142,13 +147,23 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
         }
         Flow::Reject => {
             denied(stream, response);
-            stream.end(Cause::Proxy, if response { Phase::Headers } else { Phase::Request });
+            stream.end(Cause::Proxy, if response { Phase::Data } else { Phase::Request });
+            forget_time(stream, response);
             Next::Close
         }
-        Flow::SilentDrop { .. } => {
+        Flow::CloseServer => {
+            stream.end(Cause::ServerAbort, Phase::Headers);
+            forget_time(stream, response);
+            answer::refuse(stream, 502).await
+        }
+        Flow::SilentDrop { rst_ttl } => {
             denied(stream, response);
-            stream.end(Cause::Proxy, if response { Phase::Headers } else { Phase::Request });
-            let _ = stream.client.socket.set_linger0();
+            stream.end(Cause::Proxy, Phase::Request);
+            match response {
+                true => stream.txn.status = stream.txn.res.status(),
+                false => forget_time(stream, response),
+            }
+            stream.client.vanish(rst_ttl);
             Next::Close
         }
         Flow::Tarpit(reply) => {
@@ -172,7 +187,8 @@ fn is_challenge(reply: &lang::Reply) -> bool {
     reply.computed.iter().any(|(name, _)| matches!(*name, "www-authenticate" | "proxy-authenticate"))
 }
 
-fn denied(stream: &Stream<'_>, response: bool) {
+/// Counts a refusal where it is to be seen.
+pub fn denied(stream: &Stream<'_>, response: bool) {
     let worker = stream.worker.index;
     let front = stream.frontend();
     let listener = &front.binds[stream.client.conn().listener as usize].state;
@@ -193,6 +209,15 @@ fn denied(stream: &Stream<'_>, response: bool) {
         if let Some(b) = back {
             b.denied_req.inc();
         }
+    }
+}
+
+/// A message that is cut off without an answer counts as one that never came whole.
+fn forget_time(stream: &mut Stream<'_>, response: bool) {
+    let times = &mut stream.txn.times;
+    match response {
+        true => times.response = None,
+        false => times.request = None,
     }
 }
 

@@ -164,7 +164,8 @@ fn replace(
     if reading.words.is_empty() {
         return Err(Fault::new(missing));
     }
-    let regex = Regex::new(regex.as_bytes(), false).map_err(|e| Fault::new(e.text))?;
+    let regex = Regex::new(regex.as_bytes(), false)
+        .map_err(|e| Fault::new(format!("failed to parse the regex : {}", e.text)))?;
     let format = reading.format(missing)?;
     step(format!("replace-{}", part.word()), move |exec| {
         let arena = exec.arena;

@@ -27,14 +27,14 @@ pub(super) const ACTIONS: &[ActionDef] = &[
     def(
         "expect-netscaler-cip",
         Sets::TCP_CONN,
-        |w, a, _, n| expect(w, a, n, "expect-netscaler-cip", "expect-cip"),
+        |w, a, _, n| expect(w, a, n, "expect-netscaler-cip", Need::CipHeader),
         "Waits for a NetScaler header.",
         "expect-netscaler-cip layer4",
     ),
     def(
         "expect-proxy",
         Sets::TCP_CONN,
-        |w, a, _, n| expect(w, a, n, "expect-proxy", "expect-proxy"),
+        |w, a, _, n| expect(w, a, n, "expect-proxy", Need::ProxyHeader),
         "Waits for a PROXY header.",
         "expect-proxy layer4",
     ),
@@ -114,7 +114,7 @@ fn expect(
     at: &ActionPlace,
     names: &mut dyn Names,
     word: &'static str,
-    need: &'static str,
+    need: Need,
 ) -> Parsed {
     let got = words.peek_str().unwrap_or_default();
     if got != "layer4" {
@@ -123,8 +123,7 @@ fn expect(
         return Err(Fault::new(text).at(words.position()));
     }
     words.take();
-    let need: Arc<str> = need.into();
-    step(word, move |exec| once(exec, || Need::Extension(need.clone())))
+    step(word, move |exec| once(exec, || need.clone()))
 }
 
 /// A time that stands in the rule, or is computed in milliseconds.

@@ -29,7 +29,7 @@ pub(super) const ACTIONS: &[ActionDef] = &[
     def(
         "close",
         Sets::TCP_RES,
-        |_, _, _, _| ending("close", |_| Flow::Reject),
+        |_, _, _, _| ending("close", |_| Flow::CloseServer),
         "Closes the connection to the server.",
         "close",
     ),

@@ -19,6 +19,7 @@ const LEN: FetchDef = FetchDef::new(
     |e, _| len(e, Side::Request),
     "Number of bytes buffered.",
 )
+.growing()
 .volatile();
 const BLOCK: FetchDef = FetchDef::new(
     "req.payload",
@@ -29,6 +30,7 @@ const BLOCK: FetchDef = FetchDef::new(
 )
 .args("integer,integer", "req.payload(0,16)")
 .check(check_block)
+.growing()
 .volatile();
 const LV: FetchDef = FetchDef::new(
     "req.payload_lv",

@@ -42,7 +42,9 @@ impl Rule {
         let set = at.set.words();
         let first = words.position();
         let name = words.take().map(printable).unwrap_or_default();
-        let Some(def) = reg.action(&name, at.set) else { return Err(unknown(&name, at.set, reg).at(first)) };
+        let Some(def) = reg.action(&name, at.set) else {
+            return Err(unknown(&name, at.set, reg, names.owner()).at(first));
+        };
         let action = (def.parse)(words, at, reg, names).map_err(|f| {
             let outer = match names.owner() {
                 owner if owner.is_empty() => format!("error detected while parsing '{set} {name}' rule"),
@@ -65,9 +67,23 @@ impl Rule {
     }
 }
 
-fn unknown(name: &str, set: Sets, reg: &Registry) -> Fault {
+/// The actions that HAProxy lists first in all sets on TCP, but the first three only where requests are looked at.
+const TCP_FIRST: [&str; 6] =
+    ["accept", "reject", "capture", "expect-proxy", "expect-netscaler-cip", "'track-sc0' ... 'track-sc2'"];
+
+fn unknown(name: &str, set: Sets, reg: &Registry, owner: String) -> Fault {
     let mut known: Vec<String> = Vec::new();
+    let tcp = Sets::TCP.has(set);
+    if set == Sets::TCP_RES {
+        known.extend(["'accept'", "'close'", "'reject'"].map(String::from));
+    } else if tcp {
+        known.extend(TCP_FIRST.map(|w| if w.starts_with('\'') { w.into() } else { format!("'{w}'") }));
+    }
     for def in reg.all_actions().iter().filter(|d| d.sets.has(set)) {
+        if tcp && (def.name.starts_with("track-sc") || known.iter().any(|k| k.trim_matches('\'') == def.name))
+        {
+            continue;
+        }
         let word = match def.name.strip_suffix('*') {
             Some(prefix) => format!("{}(*)", prefix.trim_end_matches('(')),
             None => def.name.to_owned(),
@@ -75,7 +91,13 @@ fn unknown(name: &str, set: Sets, reg: &Registry) -> Fault {
         known.push(format!("'{word}'"));
     }
     let missing = if name.is_empty() { " (missing argument)" } else { "" };
-    let text = format!("'{}' expects {}, but got '{name}'{missing}", set.words(), known.join(", "));
-    let help = did_you_mean(name, reg.all_actions().iter().filter(|d| d.sets.has(set)).map(|d| d.name));
+    let near = reg.all_actions().iter().filter(|d| d.sets.has(set)).map(|d| d.name);
+    let help = did_you_mean(name, near);
+    let (set, known) = (set.words(), known.join(", "));
+    let text = if tcp {
+        format!("'{set}' expects {known} in {owner} (got '{name}')")
+    } else {
+        format!("'{set}' expects {known}, but got '{name}'{missing}")
+    };
     Fault { help, ..Fault::new(text) }
 }

@@ -175,7 +175,7 @@ fn what_takes_time_is_asked_for_once() {
         Flow::Yield(Need::Body { at_least: Some(1024), .. })
     ));
     let rule = stage.decide(Sets::TCP_CONN, "expect-proxy layer4");
-    assert!(matches!(rule, Flow::Yield(Need::Extension(name)) if &*name == "expect-proxy"));
+    assert!(matches!(rule, Flow::Yield(Need::ProxyHeader)));
 }
 
 #[test]

@@ -245,6 +245,14 @@ pub(crate) fn set_linger0(handle: &Handle) -> io::Result<()> {
     sockopt::set_linger0(handle.os()?)
 }
 
+/// Has the close say nothing.
+pub(crate) fn vanish(handle: &Handle, hops: Option<u8>) -> io::Result<()> {
+    if handle.is_sim() {
+        return ops::vanish(handle.0);
+    }
+    sockopt::vanish(handle.os()?, hops)
+}
+
 /// Binds and listens.
 pub(crate) fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<Handle> {
     if sim::is_active() {

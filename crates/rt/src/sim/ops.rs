@@ -66,6 +66,10 @@ pub(crate) fn set_linger0(number: i32) -> io::Result<()> {
     with(|net| net.stream(id_of(number)).map(|s| s.set_linger0()))
 }
 
+pub(crate) fn vanish(number: i32) -> io::Result<()> {
+    with(|net| net.stream(id_of(number)).map(|s| s.vanish()))
+}
+
 pub(crate) fn take_error(number: i32) -> io::Result<Option<io::Error>> {
     with(|net| net.stream(id_of(number)).map(|s| s.take_error().map(errno)))
 }

@@ -80,6 +80,11 @@ impl Stream {
         self.linger0 = true;
     }
 
+    /// Its peer hears nothing more.
+    pub(super) fn vanish(&mut self) {
+        self.peer = None;
+    }
+
     pub(super) fn take_error(&mut self) -> Option<i32> {
         self.error.take()
     }
