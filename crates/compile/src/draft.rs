@@ -172,6 +172,8 @@ pub(crate) struct Draft {
     /// Timeouts given in this very section.
     pub given_timeouts: Vec<&'static str>,
     pub options: Options,
+    /// `option abortonclose`, if it is said; else the mode decides.
+    pub abortonclose: Option<bool>,
     /// `option clitcpka`, `option srvtcpka`: on or off; the figures may come without.
     pub keepalive: (bool, bool),
     /// `clitcpka-*`, `srvtcpka-*`.
@@ -258,6 +260,7 @@ impl Draft {
             timeouts: Timeouts::default(),
             given_timeouts: Vec::new(),
             options: Options::default(),
+            abortonclose: None,
             keepalive: (false, false),
             figures: Default::default(),
             connection: None,

@@ -5,7 +5,7 @@ use lang::env::Side;
 use lang::logfmt::Use;
 use model::Peer;
 use model::term::{Cause, Phase};
-use program::proxy::{Balance, Proxy, SwitchTo, UseServerTo};
+use program::proxy::{Balance, Mode, Proxy, SwitchTo, UseServerTo};
 use wire::head::Known;
 
 use balance::key;
@@ -215,8 +215,10 @@ async fn wait(stream: &mut Stream<'_>, backend: u32, server: Option<u32>) -> Res
     let priority = Priority { class: d.priority_class.into(), offset: d.priority_offset };
     let abort = proxy.options.abortonclose;
     let (session, socket) = (stream.client.session.clone(), &stream.client.socket);
+    let tcp = proxy.mode == Mode::Tcp;
     let gone = |cx: &mut std::task::Context<'_>| {
-        session.kill.get().is_some() || (abort && socket.poll_hangup(cx).is_ready())
+        let broken = socket.poll_broken(cx).is_ready();
+        session.kill.get().is_some() || (tcp && broken) || (abort && (broken || socket.is_hung_up()))
     };
     let wait = Wait { priority, timeout, server };
     let outcome = queue::wait(&worker, backend, wait, &mut stream.txn.queue_positions, gone).await;

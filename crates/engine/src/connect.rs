@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use model::Peer;
@@ -97,7 +97,7 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
         if failure == Attempt::Aborted || failure == Attempt::Resource || stream.txn.retries >= retries {
             return Err(Failed::Connect(failure));
         }
-        retry(stream, proxy, server, retries, wish).await;
+        retry(stream, proxy, server, retries, wish).await.map_err(Failed::Connect)?;
     }
 }
 
@@ -117,7 +117,13 @@ async fn assign(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> 
 }
 
 /// Counts a retry and decides where it goes.
-async fn retry(stream: &mut Stream<'_>, proxy: &Proxy, server: u32, retries: u32, wish: &mut Wish) {
+async fn retry(
+    stream: &mut Stream<'_>,
+    proxy: &Proxy,
+    server: u32,
+    retries: u32,
+    wish: &mut Wish,
+) -> Result<(), Attempt> {
     let worker = stream.worker.index;
     stream.txn.retries += 1;
     proxy.state.back.counters.of(worker).retries.inc();
@@ -131,10 +137,29 @@ async fn retry(stream: &mut Stream<'_>, proxy: &Proxy, server: u32, retries: u32
         wish.fixed = None;
         wish.tried.push(server);
         stream.place = None;
-        return;
+        return Ok(());
     }
-    let pause = proxy.timeouts.connect.map_or(TURN_AROUND, |t| t.min(TURN_AROUND));
-    rt::sleep(pause).await;
+    pause(stream, proxy).await
+}
+
+/// Rests before the same server is tried again, unless the client leaves meanwhile.
+async fn pause(stream: &Stream<'_>, proxy: &Proxy) -> Result<(), Attempt> {
+    let mut timer = Timer::new();
+    timer.set_after(Some(proxy.timeouts.connect.map_or(TURN_AROUND, |t| t.min(TURN_AROUND))));
+    poll_fn(|cx| match has_left(stream, proxy, cx) {
+        true => Poll::Ready(Err(Attempt::Aborted)),
+        false => timer.poll_expired(cx).map(Ok),
+    })
+    .await
+}
+
+/// Whether the client is no longer there to be served: its connection broke, or it closed its side and that counts as
+/// leaving (`option abortonclose`), or an operator ended its session.
+fn has_left(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
+    let client = &stream.client;
+    client.session.kill.get().is_some()
+        || client.socket.poll_broken(cx).is_ready()
+        || (proxy.options.abortonclose && client.socket.is_hung_up())
 }
 
 /// Counts a retry for `retry-on` and lets the next attempt choose again.
@@ -269,14 +294,11 @@ async fn open(
     let socket = Socket::connect(addr, options).map_err(|e| classify(&e))?;
     let mut timer = Timer::new();
     timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
-    let session = stream.client.session.clone();
-    let client = &stream.client.socket;
-    let abort = proxy.options.abortonclose;
     let connected = poll_fn(|cx| {
         if let Poll::Ready(r) = socket.poll_connected(cx) {
             return Poll::Ready(r.map_err(|e| classify(&e)));
         }
-        if session.kill.get().is_some() || (abort && client.poll_hangup(cx).is_ready()) {
+        if has_left(stream, proxy, cx) {
             return Poll::Ready(Err(Attempt::Aborted));
         }
         timer.poll_expired(cx).map(|()| Err(Attempt::TimedOut))
@@ -454,7 +476,7 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
                 }
                 stream.txn.retries += 1;
                 proxy.state.back.counters.of(stream.worker.index).retries.inc();
-                rt::sleep(proxy.timeouts.connect.map_or(TURN_AROUND, |t| t.min(TURN_AROUND))).await;
+                pause(stream, proxy).await.map_err(Failed::Connect)?;
             }
         }
     }

@@ -87,6 +87,8 @@ pub struct Http {
     pub body_received: bool,
     /// The client went away before its request was whole.
     pub client_left: bool,
+    /// The response is through; what remains is the rest of the request.
+    pub last: bool,
     /// The server closed while its response was held back.
     pub response_ended: bool,
 }
@@ -118,6 +120,7 @@ impl<'c> Stream<'c> {
                 response_body: Body::None,
                 body_received: true,
                 client_left: false,
+                last: false,
                 response_ended: false,
             },
             upload: Half::new(Framing::Length(0)),

@@ -269,6 +269,12 @@ impl Socket {
         self.ready() & bit::CLOSED != 0
     }
 
+    /// Whether the connection is gone in both directions, as of the last report.
+    #[inline]
+    pub fn is_broken(&self) -> bool {
+        self.ready() & (bit::ERROR | bit::HANGUP) != 0
+    }
+
     /// Ready when the connection is gone in both directions: reset, or closed by the peer and here. It takes the
     /// reader's waiting place, as [`Socket::poll_hangup`] does.
     pub fn poll_broken(&self, cx: &mut Context<'_>) -> Poll<()> {

@@ -40,6 +40,7 @@ impl Assembly<'_> {
         let stats = self.page(p, &parsed);
         let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
         let mut options = p.options.clone();
+        options.abortonclose = p.abortonclose.unwrap_or(p.mode == Mode::Http);
         options.connection = p.connection.unwrap_or_default();
         options.client_keepalive = p.keepalive.0.then_some(p.figures.0);
         options.server_keepalive = p.keepalive.1.then_some(p.figures.1);

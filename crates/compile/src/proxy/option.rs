@@ -325,6 +325,7 @@ fn plain(s: &mut Statement<'_>, p: &mut Draft, switch: &Switch) -> Step {
     s.end_of_option()?;
     let on = !s.off();
     match switch.name {
+        "abortonclose" => p.abortonclose = (s.line.modifier() != Modifier::Default).then_some(on),
         "clitcpka" => p.keepalive.0 = on,
         "srvtcpka" => p.keepalive.1 = on,
         _ => {}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use model::term::{Cause, Phase};
 use program::Proxy;
-use rt::Buf;
+use rt::{Buf, Socket};
 use wire::http1::{
     Body, ErrorKind, Limits, ParseError, Parsed, State, parse_response, response_body, upgrades,
 };
@@ -36,7 +36,10 @@ enum Event {
     Bad(ParseError),
     ServerClosed,
     ServerTimeout,
-    ClientBroke(Cause),
+    /// The client stopped in the middle of its request: it left, or its time is over.
+    ClientStopped(Cause),
+    /// The connection to the client broke while it waited for the response.
+    ClientBroke,
     /// The client closed while it waited for the response.
     ClientLeft,
     BadBody,
@@ -124,7 +127,7 @@ fn upload(
             stream.http.server_keeps = false;
             None
         }
-        Poll::Ready(Err(Break::Read(_) | Break::Truncated)) => Some(Event::ClientBroke(Cause::ClientAbort)),
+        Poll::Ready(Err(Break::Read(_) | Break::Truncated)) => Some(Event::ClientStopped(Cause::ClientAbort)),
         Poll::Ready(Err(Break::Malformed)) => Some(Event::BadBody),
     }
 }
@@ -195,16 +198,15 @@ fn watch_client(stream: &Stream<'_>, cx: &mut Context<'_>, back: &Proxy) -> Opti
     }
     let socket = &stream.client.socket;
     if socket.poll_broken(cx).is_ready() {
-        return Some(Event::ClientBroke(Cause::ClientAbort));
+        return Some(Event::ClientBroke);
     }
     (socket.is_hung_up() && back.options.abortonclose).then_some(Event::ClientLeft)
 }
 
 fn expired(stream: &mut Stream<'_>, cx: &mut Context<'_>) -> Poll<Event> {
     // While the client has not sent everything its clock runs, afterwards the server's.
-    if !stream.http.body_received && !stream.upload.blocked && stream.client.timer.poll_expired(cx).is_ready()
-    {
-        return Poll::Ready(Event::ClientBroke(Cause::ClientTimeout));
+    if !stream.http.body_received && !stream.upload.blocked {
+        return stream.client.timer.poll_expired(cx).map(|()| Event::ClientStopped(Cause::ClientTimeout));
     }
     stream.server_timer.poll_expired(cx).map(|()| Event::ServerTimeout)
 }
@@ -287,16 +289,19 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
                 return Wait::Retry;
             }
             count_response_error(stream);
-            stream.end(
-                Cause::ServerTimeout,
-                if stream.http.body_received { Phase::Headers } else { Phase::Data },
-            );
+            stream.end(Cause::ServerTimeout, Phase::Headers);
             Wait::Failed(Some(504))
         }
-        Event::ClientBroke(cause) => {
+        Event::ClientStopped(cause) => {
             client_abort(stream, back);
-            stream.end(cause, Phase::Data);
-            Wait::Failed(Some(if cause == Cause::ClientTimeout { 408 } else { 400 }))
+            stream.end(cause, Phase::Headers);
+            stream.http.client_left = cause == Cause::ClientAbort;
+            Wait::Failed(Some(400))
+        }
+        Event::ClientBroke => {
+            client_abort(stream, back);
+            stream.end(Cause::ClientAbort, Phase::Data);
+            Wait::Failed(Some(400))
         }
         Event::ClientLeft => {
             client_abort(stream, back);
@@ -451,7 +456,7 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
         }
         Outcome::Client(cause) => {
             client_abort(stream, back);
-            stream.end(cause, Phase::Data);
+            stream.end(cause, if stream.http.last { Phase::Last } else { Phase::Data });
             Next::Close
         }
         Outcome::Server(cause) => {
@@ -488,8 +493,8 @@ async fn exchange(
     stream.client.timer.set_after(client_limit);
     stream.server_timer.set_after(server_limit);
     let mut up_done = !tunnel && stream.http.body_received && stream.to_server.is_none();
-    let mut down_done = false;
-    poll_fn(|cx| {
+    let (mut down_done, mut left) = (false, false);
+    let outcome = poll_fn(|cx| {
         if let Some(cause) = stream.client.session.kill.get() {
             return Poll::Ready(Outcome::Killed(cause));
         }
@@ -498,6 +503,11 @@ async fn exchange(
         if !down_done {
             let r = down.poll(cx, &up.socket, &mut up.buf, &mut stream.to_client, &client.socket);
             match r {
+                Poll::Ready(Ok(End::Complete)) if !tunnel && !up_done => {
+                    // The response is through before the request: what is left of that still goes its way.
+                    down_done = true;
+                    client.timer.set_after(client_limit);
+                }
                 Poll::Ready(Ok(_)) if !tunnel => return Poll::Ready(Outcome::Done),
                 Poll::Ready(Ok(End::Closed | End::Complete)) => {
                     down_done = true;
@@ -519,6 +529,9 @@ async fn exchange(
                 Poll::Ready(Ok(End::Complete)) => {
                     up_done = true;
                     stream.http.body_received = true;
+                    if down_done {
+                        return Poll::Ready(Outcome::Done);
+                    }
                 }
                 Poll::Ready(Ok(End::Closed)) => {
                     up_done = true;
@@ -531,6 +544,9 @@ async fn exchange(
                     up_done = true;
                     stream.http.server_keeps = false;
                     stream.http.next_keeps = false;
+                    if down_done {
+                        return Poll::Ready(Outcome::Done);
+                    }
                 }
                 Poll::Ready(Err(_)) => return Poll::Ready(Outcome::Client(Cause::ClientAbort)),
                 Poll::Pending => {}
@@ -539,22 +555,41 @@ async fn exchange(
         if tunnel && up_done && down_done {
             return Poll::Ready(Outcome::Done);
         }
+        if up_done && !tunnel && !left && leaves(&client.socket, back, cx) {
+            if !client.socket.is_broken() && matches!(down.framing, Framing::Close) {
+                // Whatever ends with its connection may be ended from both sides.
+                left = true;
+                let _ = up.socket.shutdown_write();
+            } else {
+                return Poll::Ready(Outcome::Client(Cause::ClientAbort));
+            }
+        }
         if std::mem::take(&mut down.moved) | std::mem::take(&mut stream.upload.moved) {
             client.timer.set_after(client_limit);
             stream.server_timer.set_after(server_limit);
         }
         // The clock of the side that is being waited for.
         let waits_client = down.blocked || tunnel || !up_done && !stream.upload.blocked;
+        let waits_server = !down.blocked && !down_done || stream.upload.blocked && !up_done || tunnel;
         if waits_client && client.timer.poll_expired(cx).is_ready() {
             return Poll::Ready(Outcome::Client(Cause::ClientTimeout));
         }
-        let waits_server = !down.blocked || tunnel;
         if waits_server && stream.server_timer.poll_expired(cx).is_ready() {
             return Poll::Ready(Outcome::Server(Cause::ServerTimeout));
         }
         Poll::Pending
     })
-    .await
+    .await;
+    if down_done && !tunnel {
+        // Only the request was still on its way: the client's last bytes.
+        stream.http.last = true;
+    }
+    outcome
+}
+
+/// Whether a client that has sent its request is gone: its connection broke, or it closed its side and that counts.
+fn leaves(socket: &Socket, back: &Proxy, cx: &mut Context<'_>) -> bool {
+    socket.poll_broken(cx).is_ready() || (back.options.abortonclose && socket.is_hung_up())
 }
 
 /// After 101 or a 2xx to CONNECT: bytes both ways until both sides are done.
