@@ -16,15 +16,16 @@ compiler:
 	@command -v cc >/dev/null || { echo "A C compiler is missing. Install it with:"; \
 	  echo "  sudo apt-get install -y build-essential"; exit 1; }
 
+# Colours where somebody looks. INT is left to the program, so that Ctrl-C ends it without a word from make.
 run: compiler
 	cargo build --release --locked -p harrier
-	@echo
-	@echo "Try, from another terminal:"
-	@echo "  curl http://127.0.0.1:8080/            # twice: red and blue take turns"
-	@echo "  http://127.0.0.1:8404/                 # the statistics page, in a browser"
-	@echo "Stop with Ctrl-C."
-	@echo
-	target/release/harrier -db -f examples/quickstart.cfg
+	@if [ -t 1 ] && [ -z "$$NO_COLOR" ]; then b='\033[1m'; c='\033[36m'; z='\033[0m'; fi; \
+	printf "\n$${b}Harrier is about to serve examples/quickstart.cfg. Try, from another terminal:$$z\n"; \
+	printf "  $${c}curl http://127.0.0.1:8080/$$z     four times: red and blue take turns\n"; \
+	printf "and in a browser:\n"; \
+	printf "  $${c}http://127.0.0.1:8404/$$z          the statistics page\n"; \
+	printf "Each request to port 8080 becomes a log line below. Ctrl-C stops it.\n\n"
+	@trap '' INT; exec target/release/harrier -db -f examples/quickstart.cfg
 
 tools: compiler
 	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt

@@ -1,6 +1,6 @@
 //! Reading, checking and explaining configurations.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -78,7 +78,9 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     let render = Render { zero_warning: args.zero_warning || outcome.zero_warning, ..render(args, pid) };
     let verdict = render.verdict(&outcome.diagnostics, &sources);
     eprint!("{}", verdict.errors);
-    product::set_startup_logs(verdict.errors.to_string());
+    // `show startup-logs` is read by programs as well.
+    let plain = Render { colours: false, ..render }.verdict(&outcome.diagnostics, &sources);
+    product::set_startup_logs(plain.errors);
     show_lists(args, &registry);
     if verdict.status != 0 {
         return Err(Unusable::Exit(u8::try_from(verdict.status).unwrap_or(1)));
@@ -151,7 +153,7 @@ fn render(args: &Args, pid: u32) -> Render<'static> {
         version: product::COMPATIBLE,
         program: "harrier",
         carets: true,
-        colours: std::io::stderr().is_terminal(),
+        colours: say::colours(),
         diag: args.diagnostics,
         quiet: args.quiet,
         verbose: args.verbose,

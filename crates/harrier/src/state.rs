@@ -103,3 +103,11 @@ pub fn stopped(shared: &Shared) {
         }
     }
 }
+
+/// SIGUSR2 asks a master process to reload; here nothing happens, which must not look like success.
+pub fn no_reload() {
+    run::with_worker(|worker| {
+        let text = "SIGUSR2 received, but there is no master process in Harrier yet: the configuration was not read again. To reload, start a new process with '-sf'.";
+        log::console(worker, "WARNING", text);
+    });
+}

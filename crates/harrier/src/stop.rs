@@ -31,7 +31,8 @@ pub async fn obey(shared: Arc<Shared>, peers: Peers) {
             Signal::Hup => state::report(&shared),
             // Buffers that nobody uses go back to the system.
             Signal::Quit => trim(&peers),
-            Signal::Usr2 | Signal::Chld => {}
+            Signal::Usr2 => state::no_reload(),
+            Signal::Chld => {}
         }
     }
 }

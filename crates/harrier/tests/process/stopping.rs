@@ -104,3 +104,13 @@ fn a_hangup_reports_all_servers() {
     program.line_with("SIGHUP: Proxy h has no server available ! Conn: ");
     program.line_with("SIGHUP: Proxy i has no servers. Conn: ");
 }
+
+#[test]
+fn a_reload_that_does_not_happen_is_said() {
+    let origin = TcpListener::bind("127.0.0.1:0").unwrap();
+    let program = Running::start(Folder::new(), &config(&origin, ""), &["-db"]);
+    program.signal("USR2");
+    program.line_with("the configuration was not read again");
+    let (_client, mut server) = request(&program, &origin);
+    server.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+}
