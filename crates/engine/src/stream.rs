@@ -130,6 +130,13 @@ impl<'c> Stream<'c> {
         }
     }
 
+    /// Counts it among the streams of the process: a request when it is there, one that failed when it is logged.
+    pub fn number(&mut self) {
+        if self.txn.serial == Txn::UNNUMBERED {
+            self.txn.serial = self.worker.shared.program.world.process.streams.fetch_add(1, Relaxed);
+        }
+    }
+
     /// The frontend.
     pub fn frontend(&self) -> &Proxy {
         self.worker.shared.program.proxy(self.client.session.conn.frontend)

@@ -24,6 +24,7 @@ pub async fn serve(mut client: Client) {
         let mut stream = Stream::new(&mut client);
         stream.txn.times.idle_from = Some(stream.client.conn().handshake_done.get());
         stream.upload = Half::new(Framing::Close);
+        stream.number();
         steps(&mut stream).await;
         crate::finish::run(&mut stream);
     })

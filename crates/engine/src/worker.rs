@@ -87,9 +87,7 @@ impl Worker {
 
     /// An empty transaction.
     pub fn take_txn(&self) -> Box<Txn> {
-        let mut txn = self.txns.borrow_mut().pop().unwrap_or_default();
-        txn.serial = self.next_serial();
-        txn
+        self.txns.borrow_mut().pop().unwrap_or_default()
     }
 
     /// Gives a transaction back.
@@ -101,7 +99,7 @@ impl Worker {
         }
     }
 
-    /// A number that no other connection or transaction of the process has.
+    /// A number that no other connection of the process has.
     pub fn next_serial(&self) -> u64 {
         let n = self.serial.get();
         self.serial.set(n + 1);

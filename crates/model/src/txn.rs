@@ -127,8 +127,10 @@ pub struct ResponseCounts {
 /// One transaction.
 #[derive(Debug)]
 pub struct Txn {
-    /// Unique in the process.
+    /// How many streams the process had before (`%rt`); [`Txn::UNNUMBERED`] until it counts as one.
     pub serial: u64,
+    /// How many lines its frontend had logged before (`%lc`).
+    pub log_number: Cell<u64>,
     /// The request; empty in TCP mode.
     pub req: Head,
     /// The response; empty until it came.
@@ -249,7 +251,8 @@ impl RequestLine {
 impl Default for Txn {
     fn default() -> Txn {
         Txn {
-            serial: 0,
+            serial: Txn::UNNUMBERED,
+            log_number: Cell::new(0),
             req: Head::request(),
             res: Head::response(),
             has_req: false,
@@ -291,6 +294,9 @@ impl Default for Txn {
 }
 
 impl Txn {
+    /// See [`Txn::serial`].
+    pub const UNNUMBERED: u64 = u64::MAX;
+
     /// Whether it went wrong, in the sense of `option dontlog-normal`.
     pub fn is_error(&self) -> bool {
         let ended = !matches!(self.term.cause, crate::term::Cause::Normal | crate::term::Cause::Local);

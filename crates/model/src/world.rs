@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use parking_lot::RwLock;
 use stick::Table;
@@ -39,6 +39,8 @@ pub struct ProcessCounters {
 pub struct Process {
     /// Connections now (`CurrConns`).
     pub connections: AtomicU32,
+    /// Streams so far: requests and TCP sessions (`%rt`).
+    pub streams: AtomicU64,
     /// Limit (`Maxconn`).
     pub maxconn: AtomicU32,
     /// Connections in the last second.
@@ -75,6 +77,7 @@ impl World {
             workers,
             process: Process {
                 connections: AtomicU32::new(0),
+                streams: AtomicU64::new(0),
                 maxconn: AtomicU32::new(0),
                 conn_rate: Default::default(),
                 sess_rate: Default::default(),

@@ -89,6 +89,7 @@ fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
     if let Some(buf) = &mut stream.client.buf {
         buf.consume(consumed);
     }
+    stream.number();
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let txn = &mut stream.txn;

@@ -105,12 +105,14 @@ pub fn write_early(stream: &mut Stream<'_>) {
 
 /// A line about a stream as it stands.
 fn line(stream: &mut Stream<'_>, origin: Origin) {
+    stream.number();
     ensure_unique_id(stream);
     let worker = stream.worker.clone();
     let proxy = worker.shared.program.proxy(stream.client.conn().frontend);
     let separate = proxy.options.log_separate_errors && is_error(stream);
     let level = stream.txn.decisions.log_level.unwrap_or(if separate { ERROR } else { INFO });
-    proxy.state.front.log_count.fetch_add(1, Relaxed);
+    let before = proxy.state.front.log_count.fetch_add(1, Relaxed);
+    stream.txn.log_number.set(before);
     let event = Event { origin, level, profile: None };
     stream.evaluate(Side::Request, |env| made(&worker, proxy, event, env));
 }
@@ -136,6 +138,7 @@ pub fn now(worker: &Worker, frontend: u32, env: &Env<'_>, origin: Origin, profil
     let level = env.txn.decisions.log_level.unwrap_or(INFO);
     if level != SILENT {
         let proxy = worker.shared.program.proxy(frontend);
+        env.txn.log_number.set(proxy.state.front.log_count.load(Relaxed));
         made(worker, proxy, Event { origin, level, profile }, env);
     }
 }

@@ -98,11 +98,7 @@ pub(super) const TAGS: &[TagDef] = &[
     text("fi", |e, p, o| ip(o, p, e.dst()), "Address that the client connected to."),
     number("fp", |e, p, o| port(o, p, e.dst()), "Port that the client connected to."),
     text("ft", |e, _, o| raw(o, e.live.frontend().name.as_bytes()), "Frontend, with '~' behind it on TLS."),
-    number(
-        "lc",
-        |e, _, o| uint(o, e.live.frontend().front.log_count.load(Relaxed)),
-        "Lines logged by the frontend.",
-    ),
+    number("lc", |e, _, o| uint(o, e.txn.log_number.get()), "Lines logged by the frontend."),
     text("hr", |e, _, o| braces(o, &e.txn.req_captures.borrow()), "Captured request headers."),
     list("hrl", |e, _, o| separate(o, &e.txn.req_captures.borrow()), "Captured request headers, as a list."),
     text("hs", |e, _, o| braces(o, &e.txn.res_captures.borrow()), "Captured response headers."),
