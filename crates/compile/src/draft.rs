@@ -144,6 +144,8 @@ pub(crate) enum CheckKind {
     Tcp,
     /// A ready-made conversation.
     Canned(Arc<[crate::check::Canned]>),
+    /// `option external-check`.
+    External,
 }
 
 /// `option forwarded` parts as written.
@@ -231,6 +233,9 @@ pub(crate) struct Draft {
     pub max_keep_alive_queue: i32,
     pub session_conns: u32,
     pub check: CheckKind,
+    /// `external-check command`, `external-check path`.
+    pub external_command: Option<Box<str>>,
+    pub external_path: Option<Box<str>>,
     /// `http-check` and `tcp-check` rules.
     pub check_rules: Vec<LineRef>,
     pub disable_on_404: bool,
@@ -312,6 +317,8 @@ impl Draft {
             max_keep_alive_queue: 0,
             session_conns: 5,
             check: CheckKind::Connect,
+            external_command: None,
+            external_path: None,
             check_rules: Vec::new(),
             disable_on_404: false,
             send_state: false,

@@ -16,6 +16,7 @@ mod draft;
 pub mod dump;
 pub mod fuzzing;
 mod global;
+mod healthcheck;
 mod keyword;
 mod log;
 pub mod logformats;

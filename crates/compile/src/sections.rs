@@ -9,6 +9,7 @@ use syntax::{Diagnostic, Diagnostics, Section, Sources, Tree, Word};
 
 use crate::draft::{Draft, Kind};
 use crate::global::{self, GlobalDraft};
+use crate::healthcheck::{self, HealthDraft};
 use crate::profile::{self, ProfileDraft};
 use crate::proxy;
 use crate::ring;
@@ -27,6 +28,7 @@ pub(crate) struct Drafts {
     pub peer_tables: Vec<crate::table::TableDraft>,
     pub rings: Vec<Ring>,
     pub profiles: Vec<ProfileDraft>,
+    pub healthchecks: Vec<HealthDraft>,
 }
 
 /// Reads all sections.
@@ -41,6 +43,7 @@ pub(crate) fn read(tree: &Tree, sources: &Sources, notes: &mut Diagnostics) -> D
         peer_tables: Vec::new(),
         rings: Vec::new(),
         profiles: Vec::new(),
+        healthchecks: Vec::new(),
     };
     let mut defaults: HashMap<usize, Draft> = HashMap::new();
     let mut heirs: HashMap<usize, (bool, bool)> = HashMap::new();
@@ -83,6 +86,13 @@ pub(crate) fn read(tree: &Tree, sources: &Sources, notes: &mut Diagnostics) -> D
                 if let Some(mut profile) = profile::header(section, &out.profiles, sources, notes) {
                     lines(section, number, &around, notes, |s| profile::line(s, &mut profile));
                     out.profiles.push(profile);
+                }
+            }
+            "healthcheck" => {
+                let opened = healthcheck::header(section, number, &out.healthchecks, sources, notes);
+                if let Some(mut health) = opened {
+                    lines(section, number, &around, notes, |s| healthcheck::line(s, &mut health));
+                    out.healthchecks.push(health);
                 }
             }
             "mailers" | "traces" => {

@@ -62,6 +62,12 @@ impl CheckStatus {
         matches!(self, L4Ok | L6Ok | L7Ok | L7OkCond | ProcOk)
     }
 
+    /// Whether such an outcome carries a status code.
+    pub fn has_code(self) -> bool {
+        use CheckStatus::*;
+        matches!(self, L7Ok | L7OkCond | L7Sts | ProcOk | ProcErr | ProcTimeout)
+    }
+
     fn texts(self) -> (&'static str, &'static str) {
         use CheckStatus::*;
         match self {
@@ -93,10 +99,12 @@ impl CheckStatus {
 pub struct CheckResult {
     /// Class of the outcome.
     pub status: CheckStatus,
-    /// Status code of the protocol (HTTP status), 0 when there is none.
-    pub code: u16,
+    /// Status code of the protocol (HTTP status) or exit status of a program, 0 when there is none.
+    pub code: i32,
     /// How long it took, milliseconds.
     pub duration_ms: u32,
     /// What the peer or the system said, for `last_chk` and the log.
     pub detail: String,
+    /// The detail is for the log only: the statistics don't keep it.
+    pub fleeting: bool,
 }

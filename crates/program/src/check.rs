@@ -53,6 +53,44 @@ pub struct Ruleset {
     pub send_state: bool,
     /// It is an HTTP check: outcomes are named after layer 7 and carry a status.
     pub http: bool,
+    /// It is one of the ready-made conversations: messages name no steps.
+    pub canned: bool,
+    /// `option tcp-check`: messages name steps.
+    pub tcp: bool,
+    /// `option external-check`: a program decides.
+    pub external: Option<External>,
+}
+
+/// `external-check command` and `external-check path`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct External {
+    /// The program, an absolute path or a name looked for in `path`.
+    pub command: Box<str>,
+    /// `PATH` of the program; nothing: the documented default.
+    pub path: Option<Box<str>>,
+    /// `external-check preserve-env`: it sees the environment of the process, too.
+    pub preserve_env: bool,
+}
+
+/// Where the port of a `connect` comes from.
+pub enum PortFrom {
+    /// A number.
+    Fixed(u16),
+    /// An expression.
+    Expr(Expr),
+}
+
+/// What a ready-made check understands of a protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// An LDAPv3 bind response.
+    Ldap,
+    /// The greeting of a MySQL server.
+    MysqlGreeting,
+    /// Its answer to a log-in, behind the greeting.
+    MysqlAnswer,
+    /// An AGENT-HELLO of SPOP.
+    Spop,
 }
 
 /// One step.
@@ -60,11 +98,13 @@ pub enum Step {
     /// `connect`.
     Connect {
         /// `port`; `None`: the check's.
-        port: Option<u16>,
+        port: Option<PortFrom>,
         /// `addr`.
         addr: Option<SocketAddr>,
         /// `send-proxy`.
         send_proxy: bool,
+        /// `default`: what the server line says about connecting holds, too.
+        default: bool,
         /// `linger`: close normally instead of with a reset.
         linger: bool,
         /// `comment`.
@@ -163,6 +203,8 @@ pub enum Pattern {
     BinaryRegex(pattern::Regex),
     /// `binary-lf`.
     BinaryFormat(Arc<LogFormat>),
+    /// An answer of a protocol, whole.
+    Protocol(Protocol),
     /// `hdr name ... value ...`.
     Header {
         /// Name.

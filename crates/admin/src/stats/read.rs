@@ -167,8 +167,8 @@ pub fn agent_status(s: &Server) -> CheckStatus {
 
 /// The status code of a check that got one.
 pub fn code(result: &CheckResult) -> Option<u32> {
-    let has = matches!(result.status, CheckStatus::L7Ok | CheckStatus::L7OkCond | CheckStatus::L7Sts);
-    has.then_some(u32::from(result.code))
+    // Negative ones (a program that was killed) are shown as HAProxy shows them: without their sign.
+    result.status.has_code().then_some(result.code as u32)
 }
 
 /// The time of a check that ended.

@@ -10,14 +10,15 @@ use lang::places::Place;
 use lang::{Expr, LogFormat, Names, Words};
 use model::check::CheckStatus;
 use model::vars::VarRef;
-use program::check::{Expect, HeaderPattern, Pattern, Ruleset, Step};
+use program::check::{Expect, External, HeaderPattern, Pattern, PortFrom, Ruleset, Step};
 use syntax::{Diagnostic, Diagnostics, Line, Word};
 
 use super::{Assembly, remark};
-use crate::check::Canned;
+use crate::check::{Answer, Canned, Sought};
 use crate::draft::{CheckKind, Draft};
+use crate::healthcheck::HealthDraft;
 use crate::names::Resolver;
-use crate::units;
+use crate::statement::LineRef;
 
 /// The statuses of a healthy server unless said otherwise.
 const HEALTHY: (u16, u16) = (200, 399);
@@ -36,8 +37,15 @@ impl Assembly<'_> {
         };
         match &p.check {
             CheckKind::Connect => {}
-            CheckKind::Canned(steps) => set.steps = steps.iter().filter_map(canned).collect(),
-            CheckKind::Tcp => set.steps = tcp,
+            CheckKind::Canned(steps) => {
+                set.canned = true;
+                set.steps = self.canned(index, p, steps);
+            }
+            CheckKind::External => set.external = self.external(p, notes),
+            CheckKind::Tcp => {
+                set.tcp = true;
+                set.steps = tcp;
+            }
             CheckKind::Http { method, uri, version } => {
                 let first = Request { method, uri: uri.as_deref(), version };
                 set.steps = complete(http, &first);
@@ -45,6 +53,15 @@ impl Assembly<'_> {
         }
         self.unused_rules(p, notes);
         Arc::new(set)
+    }
+
+    /// The checks of `healthcheck` sections. Rules see no proxy of their own: the one that uses them is known when they
+    /// run.
+    pub(super) fn healthchecks(&mut self, drafts: &[HealthDraft], notes: &mut Diagnostics) {
+        for health in drafts {
+            let rules = self.ruleset(usize::MAX, &health.draft, notes);
+            self.healthchecks.push((health.draft.name.clone(), rules));
+        }
     }
 
     /// Rules of a kind of check that is not chosen do nothing.
@@ -76,6 +93,7 @@ impl Assembly<'_> {
             let registry = self.ground.registry;
             let mut reader = Reader { line, at: 1, registry, names: self.resolver(index, p, *at) };
             match reader.step() {
+                Ok(Some(Step::Connect { .. })) if late(&out) => notes.push(reader.fail(FIRST)),
                 Ok(Some(step)) => out.push(step),
                 Ok(None) => {}
                 Err(diagnostic) => notes.push(diagnostic),
@@ -83,6 +101,17 @@ impl Assembly<'_> {
         }
         out
     }
+}
+
+/// What is said of a rule set that connects, but not first.
+const FIRST: &str = "first step MUST also be a 'connect', optionally preceded by a 'set-var', an 'unset-var' or a 'comment', when there is a 'connect' step in the tcp-check ruleset";
+
+/// Whether there are steps that talk, and none of them is the first to connect.
+fn late(steps: &[Step]) -> bool {
+    let talks = |s: &&Step| {
+        matches!(s, Step::Connect { .. } | Step::SendHttp { .. } | Step::Send { .. } | Step::Expect(_))
+    };
+    steps.iter().find(talks).is_some_and(|s| !matches!(s, Step::Connect { .. }))
 }
 
 /// The request of `option httpchk`.
@@ -174,16 +203,106 @@ fn expect(what: Pattern) -> Expect {
     }
 }
 
-fn canned(step: &Canned) -> Option<Step> {
-    Some(match step {
-        Canned::Send(bytes) => Step::Send { data: Arc::new(text(bytes)), hex: false, comment: None },
-        Canned::Text(bytes) => Step::Expect(expect(Pattern::Text(bytes.as_slice().into()))),
-        Canned::Regex(re) => {
-            Step::Expect(expect(Pattern::Regex(pattern::Regex::new(re.as_bytes(), false).ok()?)))
+impl Assembly<'_> {
+    /// The steps of a ready-made check. Their texts are ours, so what can't be parsed is left out in silence; a test
+    /// sees to it that there is no such thing.
+    fn canned(&mut self, index: usize, p: &Draft, steps: &[Canned]) -> Vec<Step> {
+        let registry = self.ground.registry;
+        let line = LineRef { section: u32::MAX, line: u32::MAX };
+        let mut names = self.resolver(index, p, line);
+        let mut format = |f: &str| {
+            let parsed = LogFormat::parse(f.as_bytes(), Place::Check, registry, &mut names);
+            parsed.ok().map(Arc::new)
+        };
+        let mut out = Vec::new();
+        for step in steps {
+            let step = match step {
+                Canned::Connect { linger } => Some(Step::Connect {
+                    port: None,
+                    addr: None,
+                    send_proxy: false,
+                    default: true,
+                    linger: *linger,
+                    comment: None,
+                }),
+                Canned::Send(bytes) => {
+                    Some(Step::Send { data: Arc::new(text(bytes)), hex: false, comment: None })
+                }
+                Canned::SendHex(digits) => {
+                    format(digits).map(|data| Step::Send { data, hex: true, comment: None })
+                }
+                Canned::Expect(answer) => sought(&answer.what).map(|what| {
+                    let mut said = |f: &str| if f.is_empty() { None } else { format(f) };
+                    let (on_success, on_error) = (said(answer.on_success), said(answer.on_error));
+                    Step::Expect(Expect {
+                        negated: answer.negated,
+                        min_recv: answer.least,
+                        ok_status: Some(answer.ok),
+                        error_status: Some(answer.error),
+                        timeout_status: answer.timeout,
+                        on_success,
+                        on_error,
+                        ..expect(what)
+                    })
+                }),
+            };
+            out.extend(step);
         }
-        Canned::BinaryRegex(re) => {
-            Step::Expect(expect(Pattern::BinaryRegex(pattern::Regex::new(re.as_bytes(), false).ok()?)))
+        for (step, answer) in out.iter_mut().filter_map(as_expect).zip(steps.iter().filter_map(as_answer)) {
+            if !answer.code.is_empty() {
+                let words = [answer.code.as_bytes()];
+                step.status_code =
+                    Expr::parse(&mut Words::new(&words), Place::Check, registry, &mut names).ok();
+            }
         }
+        out
+    }
+
+    /// `external-check` with its companions.
+    fn external(&self, p: &Draft, notes: &mut Diagnostics) -> Option<External> {
+        let mut fail = |text: &str| {
+            notes.push(super::refusal(p.span, format!("Proxy '{}' : {text}", p.name)));
+        };
+        if self.external_check.is_none() {
+            fail("'option external-check' unable to find required 'global.external-check'.");
+        }
+        let Some(command) = p.external_command.clone() else {
+            fail("'option external-check' unable to find required 'external-check command'.");
+            return None;
+        };
+        if !command.starts_with('/') && p.external_path.is_none() {
+            let text = format!(
+                "Proxy '{}': 'external-check command' does not have a leading '/' and 'external-check path' is not set.",
+                p.name
+            );
+            notes.push(super::refusal(p.span, text));
+        }
+        let preserve_env = self.external_check.is_some_and(|preserve| preserve);
+        Some(External { command, path: p.external_path.clone(), preserve_env })
+    }
+}
+
+fn as_expect(step: &mut Step) -> Option<&mut Expect> {
+    match step {
+        Step::Expect(expect) => Some(expect),
+        _ => None,
+    }
+}
+
+fn as_answer(step: &Canned) -> Option<&Answer> {
+    match step {
+        Canned::Expect(answer) => Some(answer),
+        _ => None,
+    }
+}
+
+fn sought(what: &Sought) -> Option<Pattern> {
+    let regex = |re: &str| pattern::Regex::new(re.as_bytes(), false).ok();
+    Some(match what {
+        Sought::Text(bytes) => Pattern::Text((*bytes).into()),
+        Sought::Regex(re) => Pattern::Regex(regex(re)?),
+        Sought::BinaryRegex(re) => Pattern::BinaryRegex(regex(re)?),
+        Sought::Protocol(protocol) => Pattern::Protocol(*protocol),
     })
 }
 
@@ -271,19 +390,12 @@ impl<'g> Reader<'g, '_> {
     }
 
     fn connect(&mut self) -> Read<Step> {
-        let (mut port, mut addr, mut send_proxy, mut linger, mut comment) = (None, None, false, false, None);
+        let (mut port, mut addr, mut comment) = (None, None, None);
+        let (mut send_proxy, mut linger, mut default) = (false, false, false);
         while let Some(word) = self.next() {
             match word.text() {
-                "default" => {}
-                "port" => {
-                    let word = self.value("port", "a port number")?;
-                    port =
-                        Some(
-                            word.text().parse().ok().filter(|p| *p > 0).ok_or_else(|| {
-                                self.fail("expects a valid TCP port (from range 1 to 65535)")
-                            })?,
-                        );
-                }
+                "default" => default = true,
+                "port" => port = Some(self.port()?),
                 "addr" => {
                     let word = self.value("addr", "an address")?;
                     let accept = syntax::addr::Accept::SERVER;
@@ -307,7 +419,25 @@ impl<'g> Reader<'g, '_> {
                 }
             }
         }
-        Ok(Step::Connect { port, addr, send_proxy, linger, comment })
+        Ok(Step::Connect { port, addr, send_proxy, default, linger, comment })
+    }
+
+    /// A number, or an expression that gives one.
+    fn port(&mut self) -> Read<PortFrom> {
+        let word = self.value("port", "a port number")?;
+        let digits = word.bytes().iter().take_while(|b| b.is_ascii_digit()).count();
+        if digits == word.bytes().len() {
+            let port = word.text().parse().ok().filter(|p| *p > 0);
+            return port.map(PortFrom::Fixed).ok_or_else(|| {
+                self.fail(format!(
+                    "expects a valid TCP port (from range 1 to 65535) or a sample expression, got {word}."
+                ))
+            });
+        }
+        let list = [word.bytes()];
+        let expr = Expr::parse(&mut Words::new(&list), Place::Check, self.registry, &mut self.names);
+        expr.map(PortFrom::Expr)
+            .map_err(|f| self.fail(format!("error detected while parsing port expression : {}", f.text)))
     }
 
     fn send(&mut self, format: bool, hex: bool) -> Read<Step> {
@@ -391,7 +521,11 @@ impl<'g> Reader<'g, '_> {
             match word.text() {
                 "min-recv" => {
                     let n = self.value("min-recv", "an integer")?;
-                    out.min_recv = u32::try_from(units::lenient(n.text())).ok();
+                    let n: i32 =
+                        n.text().parse().ok().filter(|n| *n >= -1).ok_or_else(|| {
+                            self.fail("'min-recv' expects -1 or an integer from 0 to INT_MAX")
+                        })?;
+                    out.min_recv = u32::try_from(n).ok();
                 }
                 "comment" => out.comment = Some(self.comment()?),
                 "ok-status" => out.ok_status = Some(self.status("ok-status")?),
@@ -410,7 +544,10 @@ impl<'g> Reader<'g, '_> {
                     let list = [word.bytes()];
                     let expr =
                         Expr::parse(&mut Words::new(&list), Place::Check, self.registry, &mut self.names);
-                    out.status_code = Some(expr.map_err(|f| self.fail(f.text))?);
+                    let expr = expr.map_err(|f| {
+                        self.fail(format!("error detected while parsing status-code expression : {}", f.text))
+                    });
+                    out.status_code = Some(expr?);
                 }
                 "!" => out.negated = true,
                 name if !found => {
@@ -419,7 +556,7 @@ impl<'g> Reader<'g, '_> {
                     out.what = self.pattern(name, http)?;
                     found = true;
                 }
-                other => return Err(self.fail(format!("only on pattern expected (found '{other}')"))),
+                _ => return Err(self.fail("only one pattern expected")),
             }
         }
         if !found {
@@ -431,13 +568,17 @@ impl<'g> Reader<'g, '_> {
     fn status(&mut self, name: &str) -> Read<CheckStatus> {
         use CheckStatus::*;
         let word = self.value(name, "a string")?;
-        let known = [L4Ok, L4Timeout, L4Con, L6Ok, L6Timeout, L6Rsp, L7Ok, L7OkCond, L7Timeout, L7Rsp, L7Sts];
-        let found = known.into_iter().find(|s| s.code() == word.text());
-        found.ok_or_else(|| self.fail(format!("'{name}' only supports statuses of checks (got '{word}')")))
+        let (known, list): (&[CheckStatus], _) = match name {
+            "ok-status" => (&[L4Ok, L6Ok, L7Ok, L7OkCond], "'L4OK', 'L6OK', 'L7OK' or 'L7OKC'"),
+            "error-status" => (&[L4Con, L6Rsp, L7Rsp, L7Sts], "'L4CON', 'L6RSP', 'L7RSP' or 'L7STS'"),
+            _ => (&[L4Timeout, L6Timeout, L7Timeout], "'L4TOUT', 'L6TOUT' or 'L7TOUT'"),
+        };
+        let found = known.iter().copied().find(|s| s.code() == word.text());
+        found.ok_or_else(|| self.fail(format!("'{name}' only supports {list} status (got '{word}').")))
     }
 
     fn pattern(&mut self, name: &str, http: bool) -> Read<Pattern> {
-        let pattern = |r: &mut Self| r.value(name, "a pattern");
+        let pattern = |r: &mut Self| r.value(name, "a <pattern>");
         Ok(match name {
             "status" if http => {
                 let word = pattern(self)?;
@@ -488,14 +629,15 @@ impl<'g> Reader<'g, '_> {
             Some((low.parse().ok()?, high.parse().ok()?)).filter(|(l, h): &(u16, u16)| l <= h)
         };
         let all = list.split(',').map(range).collect::<Option<Vec<_>>>();
-        all.ok_or_else(|| self.fail(format!("invalid list of status codes '{list}'")))
+        all.ok_or_else(|| self.fail(format!("invalid range of status codes '{list}'")))
     }
 
     /// `hdr name|name-lf [-m how] pattern [value|value-lf [-m how] pattern]`.
     fn header(&mut self, full: bool) -> Read<Pattern> {
-        let word = self.value("hdr", "'name' or 'name-lf'")?.text();
+        let word = self.next().map_or("", Word::text);
         if !matches!(word, "name" | "name-lf") {
-            return Err(self.fail("'hdr' expects 'name' or 'name-lf' as argument"));
+            let text = "'hdr' expects at the name keyword as first argument followed by a pattern";
+            return Err(self.fail(text));
         }
         let name = self.header_pattern(word == "name-lf", true)?;
         let next = self.line.words().get(self.at).map_or("", Word::text);
@@ -528,9 +670,9 @@ impl<'g> Reader<'g, '_> {
             "end" => HeaderPattern::End(text),
             "sub" => HeaderPattern::Sub(text),
             other => {
-                return Err(
-                    self.fail(format!("'-m' expects 'str', 'beg', 'end', 'sub' or 'reg' (got '{other}')"))
-                );
+                return Err(self.fail(format!(
+                    "'hdr' : '-m' only supports 'str', 'beg', 'end', 'sub' or 'reg' (got '{other}')"
+                )));
             }
         })
     }

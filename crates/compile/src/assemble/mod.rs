@@ -70,6 +70,10 @@ pub(crate) struct Assembly<'g> {
     pub sinks: Vec<Sink>,
     pub log_hostname: bool,
     pub sockets: Sockets,
+    /// The checks of `healthcheck` sections.
+    pub healthchecks: Vec<(Box<str>, std::sync::Arc<program::check::Ruleset>)>,
+    /// `external-check`, and whether with `preserve-env`.
+    pub external_check: Option<bool>,
 }
 
 /// What `global` says of all listening sockets.
@@ -105,7 +109,17 @@ impl Sockets {
 
 /// Puts the program together.
 pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostics) -> Option<Program> {
-    let Drafts { global, mut proxies, http_errors, users, peers, peer_tables, rings, profiles } = drafts;
+    let Drafts {
+        global,
+        mut proxies,
+        http_errors,
+        users,
+        peers,
+        peer_tables,
+        rings,
+        profiles,
+        healthchecks,
+    } = drafts;
     identity::check(&proxies, &ground, notes);
     identity::number(&mut proxies);
     let log_profiles = profiles.iter().map(|p| p.name.clone()).collect();
@@ -121,6 +135,8 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
         rings,
         sinks: Vec::new(),
         log_hostname: global.log_hostname.is_some(),
+        healthchecks: Vec::new(),
+        external_check: global.external_check.then_some(global.external_check_env),
         sockets: Sockets {
             prefix: global.unix_prefix.clone(),
             rights: global.unix_bind,
@@ -137,6 +153,7 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     let world = assembly.ground.world.clone();
     assembly.memory.tables = crate::table::make(tables, &stuck, &peers, &world, notes);
     assembly.memory.stick_counters = global.tune.stick_counters as usize;
+    assembly.healthchecks(&healthchecks, notes);
     let mut finished = Vec::new();
     for (index, draft) in proxies.iter().enumerate() {
         finished.push(assembly.proxy(index, draft, &proxies, threads, notes));

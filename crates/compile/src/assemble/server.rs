@@ -151,6 +151,7 @@ impl Assembly<'_> {
                 _ => PortMap::Fixed,
             };
             let send_proxy = self.send_proxy(index, server, p, notes);
+            let ruleset = &self.server_ruleset(server, p, ruleset, notes);
             let pool_conn_name = server
                 .pool_conn_name
                 .as_ref()
@@ -200,6 +201,24 @@ impl Assembly<'_> {
             });
         }
         out
+    }
+
+    /// The check of a server: a section's, or its backend's.
+    fn server_ruleset(
+        &self,
+        server: &ServerDraft,
+        p: &Draft,
+        own: &std::sync::Arc<program::check::Ruleset>,
+        notes: &mut Diagnostics,
+    ) -> std::sync::Arc<program::check::Ruleset> {
+        let Some(name) = &server.healthcheck else { return own.clone() };
+        let found = self.healthchecks.iter().find(|(known, _)| known == name);
+        if found.is_none() {
+            let at = self.ground.place(server.span);
+            let label = format!("'server {}/{}'", p.name, server.name);
+            notes.push(crate::healthcheck::missing(name, &server.name, &at, &label, server.span));
+        }
+        found.map_or_else(|| own.clone(), |(_, rules)| rules.clone())
     }
 
     fn send_proxy(

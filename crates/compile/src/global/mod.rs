@@ -58,6 +58,8 @@ pub(crate) struct GlobalDraft {
     pub server_state_base: Option<PathBuf>,
     pub server_state_file: Option<PathBuf>,
     pub external_check: bool,
+    /// `external-check preserve-env`.
+    pub external_check_env: bool,
     pub insecure_fork_wanted: bool,
     pub strict_limits: bool,
     pub warn_blocked_after: Duration,
@@ -119,6 +121,7 @@ impl Default for GlobalDraft {
             server_state_base: None,
             server_state_file: None,
             external_check: false,
+            external_check_env: false,
             insecure_fork_wanted: false,
             strict_limits: true,
             warn_blocked_after: Duration::from_millis(100),

@@ -55,7 +55,8 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "external-check",
         |s, g| {
             match s.peek() {
-                "" | "preserve-env" => {}
+                "" => {}
+                "preserve-env" => g.external_check_env = true,
                 other => {
                     let text = format!(
                         "'external-check' only supports 'preserve-env' as an argument, found '{other}'."

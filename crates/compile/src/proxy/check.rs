@@ -17,21 +17,9 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     entry(
         "external-check",
         Places::BACK,
-        |s, _| {
-            let what = s.peek();
-            match what {
-                "command" | "path" => {
-                    Err(s
-                        .fail_at(s.args.here(), "'external-check' is not supported yet by Harrier (planned)"))
-                }
-                _ => Err(s.fail_at(
-                    s.args.here(),
-                    format!("'external-check' only supports 'command' and 'path'. but got '{what}'."),
-                )),
-            }
-        },
+        external_check,
         "A program that checks servers.",
-        "",
+        "external-check path /usr/bin:/bin",
     ),
 ];
 
@@ -81,6 +69,14 @@ pub(crate) fn option(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
             canned(crate::check::pgsql(s.word(EXPECTS)?.bytes()))
         }
         "mysql-check" => mysql(s)?,
+        "spop-check" => {
+            nothing(s, name)?;
+            canned(crate::check::spop())
+        }
+        "external-check" => {
+            nothing(s, name)?;
+            CheckKind::External
+        }
         _ => return Err(s.fail(format!("'option {name}' is not supported yet by Harrier (planned)"))),
     };
     Ok(())
@@ -95,6 +91,25 @@ fn nothing(s: &mut Statement<'_>, name: &str) -> Step {
         None => Ok(()),
         Some(extra) => Err(s.fail(format!("'option {name}' cannot handle unexpected argument '{extra}'."))),
     }
+}
+
+/// `external-check command <program>`, `external-check path <directories>`.
+fn external_check(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    let what = s.next().map_or("", Word::text);
+    if what.is_empty() {
+        return Err(s.fail("missing argument after 'external-check'."));
+    }
+    let field = match what {
+        "command" => &mut p.external_command,
+        "path" => &mut p.external_path,
+        other => {
+            let text = format!("'external-check' only supports 'command' and 'path'. but got '{other}'.");
+            return Err(s.fail(text));
+        }
+    };
+    let word = s.word(format!("missing argument after '{what}'."))?;
+    *field = Some(word.text().into());
+    Ok(())
 }
 
 /// `option httpchk [[method] uri [version]]`. Header fields used to be smuggled in behind the version.

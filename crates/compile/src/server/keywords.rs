@@ -185,7 +185,16 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
         },
         "What places the server on the consistent ring.",
     ),
-    later("healthcheck", 1),
+    word(
+        "healthcheck",
+        1,
+        |v, s, _| {
+            let word = s.word("'healthcheck' expects a healthcheck name as argument.")?;
+            v.healthcheck = Some(word.text().into());
+            Ok(())
+        },
+        "The check of a healthcheck section.",
+    ),
     own(
         "id",
         1,

@@ -70,6 +70,8 @@ pub(crate) struct ServerDraft {
     pub maxqueue: u32,
     pub slowstart: Option<Duration>,
     pub check: bool,
+    /// `healthcheck`: a section's check instead of the backend's.
+    pub healthcheck: Option<Box<str>>,
     pub inter: Duration,
     pub fastinter: Option<Duration>,
     pub downinter: Option<Duration>,
@@ -140,6 +142,7 @@ impl Default for ServerDraft {
             maxqueue: 0,
             slowstart: None,
             check: false,
+            healthcheck: None,
             inter: Duration::from_secs(2),
             fastinter: None,
             downinter: None,

@@ -140,6 +140,7 @@ pub fn name(pattern: &Pattern) -> String {
         Pattern::BinaryFormat(_) => "(log-format binary)".to_owned(),
         Pattern::Status(_) | Pattern::StatusRegex(_) => "(status)".to_owned(),
         Pattern::Header { .. } => "(header)".to_owned(),
+        Pattern::Protocol(_) => "(custom function)".to_owned(),
     }
 }
 

@@ -12,10 +12,12 @@
 
 mod agent;
 mod expect;
+mod external;
 pub mod health;
 mod http;
 mod link;
 mod observe;
+mod protocols;
 mod script;
 pub mod text;
 mod turns;
@@ -139,7 +141,10 @@ async fn run(worker: Rc<Worker>, planned: Planned, turns: Rc<Turns>) {
         match (kind, &server.check, &server.agent) {
             (Kind::Health, Some(check), _) if is_due(server) => {
                 let turn = turns.take().await;
-                let result = script::run(&worker, at, check).await;
+                let result = match &check.ruleset.external {
+                    Some(program) => external::run(&worker, at, check, program).await,
+                    None => script::run(&worker, at, check).await,
+                };
                 drop(turn);
                 verdict::checked(&worker, at, result);
             }

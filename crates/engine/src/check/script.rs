@@ -16,13 +16,14 @@ use model::check::{CheckResult, CheckStatus};
 use model::vars::{Owned, Scope, VarRef};
 use model::{Conn, Txn};
 use program::Server;
-use program::check::{Check, Expect, Pattern, Ruleset, Step};
+use program::check::{Check, Expect, Pattern, PortFrom, Protocol, Ruleset, Step};
 use rt::{Addr, ConnectOptions, Mono, Timer};
 use wire::http1::{Limits, Parsed, parse_response};
 use wire::method::Method;
 
 use super::expect::{self, Look, Received};
 use super::link::{self, Link, Trouble};
+use super::protocols::{self, Judged};
 use super::{http, verdict};
 use crate::Worker;
 use crate::live::{View, Waiting};
@@ -126,6 +127,8 @@ struct Target<'c> {
     linger: bool,
     /// Where it stands, for messages; nothing for the implicit one.
     place: Option<(usize, Option<&'c str>)>,
+    /// `connect`, or `connect port 80`.
+    what: String,
 }
 
 fn failure(status: CheckStatus, detail: String) -> CheckResult {
@@ -140,7 +143,9 @@ impl Script<'_> {
         let first = rules.steps.iter().find(talks);
         if !matches!(first, Some(Step::Connect { .. })) {
             let send_proxy = self.check.send_proxy;
-            self.connect(Target { port: None, addr: None, send_proxy, linger: false, place: None }).await?;
+            let what = String::new();
+            self.connect(Target { port: None, addr: None, send_proxy, linger: false, place: None, what })
+                .await?;
         }
         let mut asks = rules.http && !rules.steps.iter().any(|s| matches!(s, Step::SendHttp { .. }));
         let mut passed = failure(CheckStatus::L4Ok, String::new());
@@ -150,11 +155,14 @@ impl Script<'_> {
         for (number, step) in (1..).zip(&rules.steps) {
             let spare: Option<&str> = before.take();
             match step {
-                Step::Connect { port, addr, send_proxy, linger, comment } => {
+                Step::Connect { comment, .. } => {
                     let place = Some((number, comment.as_deref().or(spare)));
                     self.flush(number, "send", None).await?;
-                    let (port, addr, send_proxy, linger) = (*port, *addr, *send_proxy, *linger);
-                    self.connect(Target { port, addr, send_proxy, linger, place }).await?;
+                    let target = self.target(step, place);
+                    self.connect(target).await?;
+                    if rules.tcp {
+                        passed = failure(CheckStatus::L4Ok, "(tcp-check)".to_owned());
+                    }
                 }
                 Step::SendHttp { .. } => {
                     self.send_http(step);
@@ -162,7 +170,9 @@ impl Script<'_> {
                 }
                 Step::Send { data, hex, .. } => {
                     self.send(data, *hex, number)?;
-                    passed = failure(CheckStatus::L7Ok, "(tcp-check)".to_owned());
+                    if rules.tcp {
+                        passed = failure(CheckStatus::L7Ok, "(tcp-check)".to_owned());
+                    }
                 }
                 Step::Expect(rule) => {
                     if std::mem::take(&mut asks) {
@@ -193,9 +203,40 @@ impl Script<'_> {
         Ok(passed)
     }
 
-    /// ` at step 2 of tcp-check (expect string 'x') comment: 'y'`; nothing for HTTP.
+    /// What a `connect` connects to.
+    fn target<'c>(&self, step: &Step, place: Option<(usize, Option<&'c str>)>) -> Target<'c> {
+        let Step::Connect { port, addr, send_proxy, default, linger, .. } = step else {
+            return Target {
+                port: None,
+                addr: None,
+                send_proxy: false,
+                linger: false,
+                place,
+                what: String::new(),
+            };
+        };
+        let (port, what) = match port {
+            None => (None, "connect".to_owned()),
+            Some(PortFrom::Fixed(port)) => (Some(*port), format!("connect port {port}")),
+            Some(PortFrom::Expr(expr)) => (self.port(expr), "connect port (expression)".to_owned()),
+        };
+        let send_proxy = *send_proxy || *default && self.check.send_proxy;
+        Target { port, addr: *addr, send_proxy, linger: *linger, place, what }
+    }
+
+    /// The port that an expression names; one that names none leaves the server's.
+    fn port(&self, expr: &Expr) -> Option<u16> {
+        let port = match self.value(expr)? {
+            Owned::Int(n) => u16::try_from(n).ok(),
+            Owned::Str(t) | Owned::Bin(t) => std::str::from_utf8(&t).ok()?.trim().parse().ok(),
+            _ => None,
+        };
+        port.filter(|p| *p > 0)
+    }
+
+    /// ` at step 2 of tcp-check (expect string 'x') comment: 'y'`; nothing for HTTP and ready-made checks.
     fn place(&self, number: usize, what: &str, comment: Option<&str>) -> String {
-        if self.check.ruleset.http {
+        if self.check.ruleset.http || self.check.ruleset.canned {
             return String::new();
         }
         let comment = comment.map(|c| format!(" comment: '{c}'")).unwrap_or_default();
@@ -219,8 +260,11 @@ impl Script<'_> {
     async fn connect(&mut self, to: Target<'_>) -> Result<(), CheckResult> {
         self.link = None;
         self.forget();
-        let what = to.port.map_or("connect".to_owned(), |p| format!("connect port {p}"));
-        let place = to.place.map(|(n, comment)| self.place(n, &what, comment)).unwrap_or_default();
+        let place = match to.place {
+            Some((n, comment)) => self.place(n, &to.what, comment),
+            None if self.check.ruleset.tcp => " at initial connection step of tcp-check".to_owned(),
+            None => String::new(),
+        };
         let Some(addr) = self.address(&to) else {
             return Err(failure(CheckStatus::SockErr, format!("No address to connect to{place}")));
         };
@@ -320,8 +364,10 @@ impl Script<'_> {
         loop {
             let look = if self.check.ruleset.http {
                 self.look_http(rule)?
+            } else if let Some(result) = self.look_protocol(rule) {
+                return result;
             } else {
-                self.look_tcp(rule, self.place(number, &what, comment), number)?
+                self.look_tcp(rule, number, comment)?
             };
             match look {
                 Look::Satisfied => return Ok(self.satisfied(rule)),
@@ -338,17 +384,40 @@ impl Script<'_> {
         }
     }
 
-    fn look_tcp(&mut self, rule: &Expect, place: String, number: usize) -> Result<Look, CheckResult> {
+    /// What a protocol's own rules make of the answer; `None`: it needs more, or there is none at all.
+    fn look_protocol(&mut self, rule: &Expect) -> Option<Result<CheckResult, CheckResult>> {
+        let Pattern::Protocol(protocol) = rule.what else { return None };
+        let link = self.link.as_ref()?;
+        let (data, over) = (link.data(), link.is_over());
+        if data.is_empty() && (link.error().is_some() || !over || protocol != Protocol::Ldap) {
+            return None;
+        }
+        match protocols::judge(protocol, data, over) {
+            Judged::Later => None,
+            Judged::Passed(detail) => {
+                Some(Ok(CheckResult { fleeting: true, ..failure(CheckStatus::L7Ok, detail) }))
+            }
+            Judged::Failed(status, code, detail) => {
+                Some(Err(CheckResult { code, ..failure(status, detail) }))
+            }
+        }
+    }
+
+    fn look_tcp(&mut self, rule: &Expect, number: usize, comment: Option<&str>) -> Result<Look, CheckResult> {
         let Some(link) = &self.link else { return Ok(Look::Later) };
         let (data, over) = (link.data(), link.is_over());
         if over && data.is_empty() {
             if let Some(e) = link.error() {
+                let place = self.place(number, &expect::describe(&rule.what), comment);
                 return Err(failure(CheckStatus::SockErr, format!("{}{place}", link::describe(e))));
             }
-            let detail = format!("TCPCHK got an empty response at step {number}");
-            return Err(failure(CheckStatus::L7Rsp, detail));
+            if rule.on_error.is_none() {
+                let comment = comment.map(|c| format!(" comment: {c}")).unwrap_or_default();
+                let detail = format!("TCPCHK got an empty response at step {number}{comment}");
+                return Err(failure(rule.error_status.unwrap_or(CheckStatus::L7Rsp), detail));
+            }
         }
-        if data.is_empty() {
+        if data.is_empty() && !over || matches!(rule.what, Pattern::Protocol(_)) {
             return Ok(Look::Later);
         }
         self.body.clear();
@@ -379,7 +448,7 @@ impl Script<'_> {
         self.txn.status = status;
         if status == 404 && self.check.ruleset.disable_on_404 && verdict::runs(self.server) {
             let result = failure(CheckStatus::L7OkCond, String::new());
-            return Err(CheckResult { code: status, ..result });
+            return Err(CheckResult { code: i32::from(status), ..result });
         }
         let raw = data.get(head..).unwrap_or_default();
         let (body, whole) = http::body(&self.txn.res, self.method, raw, over);
@@ -405,7 +474,7 @@ impl Script<'_> {
         let http = self.check.ruleset.http;
         let detail = match &rule.on_success {
             Some(format) => self.message(format),
-            None if http => String::new(),
+            None if http || self.check.ruleset.canned => String::new(),
             None => "(tcp-check)".to_owned(),
         };
         let status = rule.ok_status.unwrap_or(CheckStatus::L7Ok);
@@ -417,7 +486,8 @@ impl Script<'_> {
         let about_head = http && expect::wants_head(&rule.what);
         let comment = comment.map(|c| format!(" comment: {c}")).unwrap_or_default();
         let detail = match &rule.on_error {
-            Some(format) => self.message(format),
+            Some(format) => format!("{}{comment}", self.message(format)),
+            None if self.check.ruleset.canned => String::new(),
             None if about_head => {
                 format!("{}{comment}", String::from_utf8_lossy(self.txn.res.reason()))
             }
@@ -433,13 +503,13 @@ impl Script<'_> {
         CheckResult { code: self.code(rule), ..failure(status, detail) }
     }
 
-    fn code(&self, rule: &Expect) -> u16 {
+    fn code(&self, rule: &Expect) -> i32 {
         let given = rule.status_code.as_ref().and_then(|expr| match self.value(expr)? {
-            Owned::Int(n) => u16::try_from(n).ok(),
+            Owned::Int(n) => i32::try_from(n).ok(),
             Owned::Str(t) | Owned::Bin(t) => std::str::from_utf8(&t).ok()?.trim().parse().ok(),
             _ => None,
         });
-        given.unwrap_or(if self.check.ruleset.http { self.txn.status } else { 0 })
+        given.unwrap_or(if self.check.ruleset.http { i32::from(self.txn.status) } else { 0 })
     }
 
     fn message(&self, format: &LogFormat) -> String {

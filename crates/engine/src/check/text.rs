@@ -17,15 +17,14 @@ pub enum Kind {
 
 /// `, reason: Layer7 wrong status, code: 500, info: "...", check duration: 0ms`.
 pub fn reason(result: &CheckResult) -> String {
-    use CheckStatus::*;
     let mut out = format!(", reason: {}", result.status.text());
-    if matches!(result.status, L7Ok | L7OkCond | L7Sts) {
+    if result.status.has_code() {
         let _ = write!(out, ", code: {}", result.code);
     }
     if !result.detail.is_empty() {
         let _ = write!(out, ", info: \"{}\"", result.detail);
     }
-    if result.status != Analyzed {
+    if result.status != CheckStatus::Analyzed {
         let _ = write!(out, ", check duration: {}ms", result.duration_ms);
     }
     out
@@ -112,8 +111,13 @@ mod tests {
 
     #[test]
     fn reasons_name_what_is_known() {
-        let mut r =
-            CheckResult { status: CheckStatus::L7Sts, code: 500, duration_ms: 3, detail: "Oops".into() };
+        let mut r = CheckResult {
+            status: CheckStatus::L7Sts,
+            code: 500,
+            duration_ms: 3,
+            detail: "Oops".into(),
+            fleeting: false,
+        };
         assert_eq!(
             reason(&r),
             ", reason: Layer7 wrong status, code: 500, info: \"Oops\", check duration: 3ms"

@@ -135,6 +135,9 @@ fn keep(server: &Server, kind: Kind, result: &CheckResult) -> bool {
     };
     let fresh = last.status != result.status;
     last.clone_from(result);
+    if last.fleeting {
+        last.detail.clear();
+    }
     fresh
 }
 

@@ -6,6 +6,7 @@ mod cpu;
 mod fds;
 mod limits;
 mod process;
+mod program;
 mod resolve;
 mod signal;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use process::{
     kill, reap, resident_memory, set_dumpable, silence_standard_streams, stdout_is_terminal, wait,
     write_pidfile,
 };
+pub use program::{ProgramEnd, ProgramSpec, run_program};
 pub use resolve::resolve;
 pub use signal::{Signal, Signals, block_signals, unblock_signals};
 pub use user::{clear_groups, effective_group, effective_user, group_id, set_group, set_user, user_id};

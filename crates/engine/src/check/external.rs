@@ -1,0 +1,83 @@
+//! Checks that a program makes (manual, `option external-check`): it is told of whom in its arguments and environment,
+//! and its exit status is the verdict.
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use model::check::{CheckResult, CheckStatus};
+use model::server::Target;
+use program::Mode;
+use program::address::Listen;
+use program::check::{Check, External};
+use rt::sys::{ProgramEnd, ProgramSpec, run_program};
+
+use crate::Worker;
+use crate::state::At;
+
+/// Runs a server's check program once; it has the time of one interval.
+pub async fn run(worker: &Rc<Worker>, at: At, check: &Check, external: &External) -> CheckResult {
+    let begun = rt::now();
+    let end = run_program(spec(worker, at, check, external), check.inter).await;
+    let (status, code) = match end {
+        ProgramEnd::Exited(0) => (CheckStatus::ProcOk, 0),
+        ProgramEnd::Exited(code) => (CheckStatus::ProcErr, code),
+        ProgramEnd::Killed => (CheckStatus::ProcErr, -1),
+        // What a shell's child reports that couldn't become the program.
+        ProgramEnd::NotStarted => (CheckStatus::ProcErr, 255),
+        ProgramEnd::TimedOut => (CheckStatus::ProcTimeout, 0),
+    };
+    let duration_ms = u32::try_from(rt::now().millis_since(begun)).unwrap_or(u32::MAX);
+    CheckResult { status, code, duration_ms, ..CheckResult::default() }
+}
+
+/// An address as the program is told it; a Unix socket has no port.
+fn parts(addr: Option<(String, Option<u16>)>) -> (String, String) {
+    match addr {
+        Some((addr, port)) => (addr, port.map(|p| p.to_string()).unwrap_or_default()),
+        None => Default::default(),
+    }
+}
+
+fn spec(worker: &Worker, at: At, check: &Check, external: &External) -> ProgramSpec {
+    let proxy = worker.shared.program.proxy(at.proxy);
+    let server = &proxy.servers[at.server as usize];
+    let bound = proxy.binds.iter().find_map(|b| match &b.address {
+        Listen::Tcp(a) => Some((a.ip().to_string(), Some(a.port()))),
+        Listen::Unix(path) => Some((String::from_utf8_lossy(path).into_owned(), None)),
+        _ => None,
+    });
+    let target = match &**server.state.target.load() {
+        Target::Inet(a) => {
+            let a = check.addr.unwrap_or(*a);
+            Some((a.ip().to_string(), Some(check.port.unwrap_or(a.port()))))
+        }
+        Target::Unix { path, .. } => Some((String::from_utf8_lossy(path).into_owned(), None)),
+        Target::None => None,
+    };
+    let (proxy_addr, proxy_port) = parts(bound);
+    let (addr, port) = parts(target);
+    let or_unused = |text: &str| if text.is_empty() { "NOT_USED".to_owned() } else { text.to_owned() };
+    let args = vec![or_unused(&proxy_addr), or_unused(&proxy_port), addr.clone(), or_unused(&port)];
+    let state = &server.state;
+    let env = [
+        ("PATH", external.path.as_deref().unwrap_or_default().to_owned()),
+        ("HAPROXY_PROXY_NAME", proxy.name.to_string()),
+        ("HAPROXY_PROXY_ID", proxy.state.id.to_string()),
+        ("HAPROXY_PROXY_ADDR", proxy_addr),
+        ("HAPROXY_PROXY_PORT", proxy_port),
+        ("HAPROXY_SERVER_NAME", server.name.to_string()),
+        ("HAPROXY_SERVER_ID", state.id.to_string()),
+        ("HAPROXY_SERVER_ADDR", addr),
+        ("HAPROXY_SERVER_PORT", port),
+        ("HAPROXY_SERVER_MAXCONN", state.maxconn.load(Relaxed).to_string()),
+        ("HAPROXY_SERVER_CURCONN", state.served.load(Relaxed).to_string()),
+        ("HAPROXY_SERVER_SSL", "0".to_owned()),
+        ("HAPROXY_SERVER_PROTO", if proxy.mode == Mode::Http { "h1" } else { "tcp" }.to_owned()),
+    ];
+    ProgramSpec {
+        program: external.command.to_string(),
+        args,
+        env: env.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        inherit_env: external.preserve_env,
+    }
+}
