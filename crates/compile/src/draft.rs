@@ -138,8 +138,8 @@ pub(crate) enum CheckKind {
     /// Connect only.
     #[default]
     Connect,
-    /// `option httpchk`: method, URI, version.
-    Http { method: Box<[u8]>, uri: Option<Box<[u8]>>, version: Box<[u8]> },
+    /// `option httpchk`: method, URI, version, value of the `Host` field.
+    Http { method: Box<[u8]>, uri: Option<Box<[u8]>>, version: Box<[u8]>, host: Option<Box<[u8]>> },
     /// `option tcp-check`.
     Tcp,
     /// A ready-made conversation.

@@ -346,7 +346,10 @@ pub const COLUMNS: &[Column] = &[
         name: "last_chk",
         tag: "MOPV",
         about: "Last words of the check",
-        read: |r| checked(r).map(|s| s.state.status.lock().last.detail.clone()).into(),
+        // One row is one line, whatever a peer said.
+        read: |r| {
+            checked(r).map(|s| s.state.status.lock().last.detail.replace('\r', "").replace('\n', " ")).into()
+        },
     },
     Column {
         name: "last_agt",

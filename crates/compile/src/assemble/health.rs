@@ -46,9 +46,10 @@ impl Assembly<'_> {
                 set.tcp = true;
                 set.steps = tcp;
             }
-            CheckKind::Http { method, uri, version } => {
-                let first = Request { method, uri: uri.as_deref(), version };
-                set.steps = complete(http, &first);
+            CheckKind::Http { method, uri, version, host } => {
+                let host = host.as_deref().and_then(|h| self.check_format(index, p, h, notes));
+                let mut first = Request { method, uri: uri.as_deref(), version, host };
+                set.steps = complete(http, &mut first);
             }
         }
         self.unused_rules(p, notes);
@@ -119,18 +120,23 @@ struct Request<'p> {
     method: &'p [u8],
     uri: Option<&'p [u8]>,
     version: &'p [u8],
+    host: Option<LogFormat>,
 }
 
 impl Request<'_> {
-    fn step(&self) -> Step {
+    fn step(&mut self) -> Step {
         Step::SendHttp {
             method: self.method.into(),
             uri: Arc::new(text(self.uri.unwrap_or(b"/"))),
             version: self.version_or_default().into(),
-            headers: Vec::new(),
+            headers: self.host().into_iter().collect(),
             body: None,
             comment: None,
         }
+    }
+
+    fn host(&mut self) -> Option<(Box<[u8]>, LogFormat)> {
+        self.host.take().map(|value| ((*b"host").into(), value))
     }
 
     fn version_or_default(&self) -> &[u8] {
@@ -139,15 +145,22 @@ impl Request<'_> {
 }
 
 /// Adds what `http-check` lines left out.
-fn complete(mut steps: Vec<Step>, first: &Request<'_>) -> Vec<Step> {
+fn complete(mut steps: Vec<Step>, first: &mut Request<'_>) -> Vec<Step> {
     let has_connect = steps.iter().any(|s| matches!(s, Step::Connect { .. }));
     match steps.iter_mut().find(|s| matches!(s, Step::SendHttp { .. })) {
         None => {
             let at = usize::from(matches!(steps.first(), Some(Step::Connect { .. })));
             steps.insert(at, first.step());
         }
-        Some(Step::SendHttp { method, uri, version, .. }) => {
+        Some(Step::SendHttp { method, uri, version, headers, .. }) => {
             let own = !has_connect;
+            let named = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"host"));
+            if own
+                && !named
+                && let Some(host) = first.host()
+            {
+                headers.insert(0, host);
+            }
             if method.is_empty() {
                 *method = if own { first.method.into() } else { (*b"GET").into() };
             }
@@ -256,6 +269,20 @@ impl Assembly<'_> {
             }
         }
         out
+    }
+
+    /// A format of a check that does not stand in a line of its own.
+    fn check_format(
+        &mut self,
+        index: usize,
+        p: &Draft,
+        text: &[u8],
+        notes: &mut Diagnostics,
+    ) -> Option<LogFormat> {
+        let registry = self.ground.registry;
+        let line = LineRef { section: u32::MAX, line: u32::MAX };
+        let parsed = LogFormat::parse(text, Place::Check, registry, &mut self.resolver(index, p, line));
+        parsed.map_err(|f| notes.alert(p.span, f.text)).ok()
     }
 
     /// `external-check` with its companions.

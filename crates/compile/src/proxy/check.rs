@@ -112,7 +112,7 @@ fn external_check(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     Ok(())
 }
 
-/// `option httpchk [[method] uri [version]]`. Header fields used to be smuggled in behind the version.
+/// `option httpchk [[method] uri [version [host]]]`; the host is a format. Header fields used to be smuggled in behind the version.
 fn httpchk(s: &mut Statement<'_>) -> Step<CheckKind> {
     let first = s.next();
     let second = s.next();
@@ -122,13 +122,17 @@ fn httpchk(s: &mut Statement<'_>) -> Step<CheckKind> {
         (Some(method), Some(uri)) => (method.bytes(), Some(uri.bytes())),
     };
     let version = s.next().map_or(&b""[..], Word::bytes);
+    let host = s.next().map(|w| w.bytes().into());
+    if let Some(extra) = s.next() {
+        return Err(s.fail(format!("'option httpchk' cannot handle unexpected argument '{extra}'.")));
+    }
     if version.iter().any(|b| matches!(b, b'\r' | b'\n')) {
         let text = "'option httpchk' : hiding headers or body at the end of the version string is unsupported.Use 'http-check send' directive instead..";
         return Err(s.fail(text).help(
             "write 'http-check send meth ... uri ... ver HTTP/1.1 hdr <name> <value>' on a line of its own",
         ));
     }
-    Ok(CheckKind::Http { method: method.into(), uri: uri.map(Into::into), version: version.into() })
+    Ok(CheckKind::Http { method: method.into(), uri: uri.map(Into::into), version: version.into(), host })
 }
 
 fn mysql(s: &mut Statement<'_>) -> Step<CheckKind> {

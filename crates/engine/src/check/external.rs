@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use model::check::{CheckResult, CheckStatus};
 use model::server::Target;
@@ -11,13 +12,17 @@ use program::address::Listen;
 use program::check::{Check, External};
 use rt::sys::{ProgramEnd, ProgramSpec, run_program};
 
+use super::script::Timing;
 use crate::Worker;
 use crate::state::At;
 
-/// Runs a server's check program once; it has the time of one interval.
+/// Runs a server's check program once; it has the time that connecting has.
 pub async fn run(worker: &Rc<Worker>, at: At, check: &Check, external: &External) -> CheckResult {
     let begun = rt::now();
-    let end = run_program(spec(worker, at, check, external), check.inter).await;
+    let timeouts = &worker.shared.program.proxy(at.proxy).timeouts;
+    let timing = Timing::of(begun, check.inter, timeouts.connect, timeouts.check);
+    let limit = Duration::from_millis(timing.for_connect().millis_since(begun));
+    let end = run_program(spec(worker, at, check, external), limit).await;
     let (status, code) = match end {
         ProgramEnd::Exited(0) => (CheckStatus::ProcOk, 0),
         ProgramEnd::Exited(code) => (CheckStatus::ProcErr, code),

@@ -37,16 +37,20 @@ impl Request<'_> {
             out.extend_from_slice(b"\r\n");
         };
         let uri: &[u8] = if self.uri.is_empty() { b"/" } else { &self.uri };
-        line(&[self.method, b" ", uri, b" ", self.version]);
+        let old = self.version.eq_ignore_ascii_case(b"HTTP/1.0");
+        line(&[self.method, b" ", uri, b" ", if old { b"HTTP/1.0" } else { b"HTTP/1.1" }]);
         let close: &[u8] = b"close";
-        let mut connection = (!self.version.eq_ignore_ascii_case(b"HTTP/1.0")).then_some(close);
+        let mut connection = (!old).then_some(close);
+        // What the version means anyway goes without saying.
+        let usual: &[u8] = if old { close } else { b"keep-alive" };
         for (name, value) in &self.headers {
             let is = |n: &str| name.eq_ignore_ascii_case(n.as_bytes());
             if is("content-length") || is("transfer-encoding") {
                 continue;
             }
             if is("connection") {
-                connection = Some(value);
+                let own = value.eq_ignore_ascii_case(usual);
+                connection = Some(value.as_slice()).filter(|_| !own).or(connection.filter(|c| *c != close));
                 continue;
             }
             line(&[&name.to_ascii_lowercase(), b": ", value]);
@@ -54,8 +58,10 @@ impl Request<'_> {
         if let Some(state) = &self.state {
             line(&[b"x-haproxy-server-state: ", state.as_bytes()]);
         }
-        if let Some(body) = &self.body {
-            line(&[b"content-length: ", body.len().to_string().as_bytes()]);
+        let bodiless = matches!(self.method, b"GET" | b"HEAD" | b"OPTIONS" | b"DELETE");
+        let length = self.body.as_ref().map(Vec::len).or((!bodiless).then_some(0));
+        if let Some(length) = length {
+            line(&[b"content-length: ", length.to_string().as_bytes()]);
         }
         if let Some(how) = connection {
             line(&[b"connection: ", how]);
@@ -160,7 +166,9 @@ mod tests {
             headers: vec![(b"Connection", b"keep-alive".to_vec())],
             ..Request::default()
         };
-        assert_eq!(written(&kept), "GET / HTTP/1.1\r\nconnection: keep-alive\r\n\r\n");
+        assert_eq!(written(&kept), "GET / HTTP/1.1\r\n\r\n");
+        let bare = Request { method: b"PUT", version: b"HTTP/2.0", ..Request::default() };
+        assert_eq!(written(&bare), "PUT / HTTP/1.1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
     }
 
     #[test]

@@ -411,14 +411,12 @@ impl Script<'_> {
                 let place = self.place(number, &expect::describe(&rule.what), comment);
                 return Err(failure(CheckStatus::SockErr, format!("{}{place}", link::describe(e))));
             }
-            if rule.on_error.is_none() {
-                let comment = comment.map(|c| format!(" comment: {c}")).unwrap_or_default();
-                let detail = format!("TCPCHK got an empty response at step {number}{comment}");
-                return Err(failure(rule.error_status.unwrap_or(CheckStatus::L7Rsp), detail));
-            }
         }
-        if data.is_empty() && !over || matches!(rule.what, Pattern::Protocol(_)) {
-            return Ok(Look::Later);
+        match rule.what {
+            // Nothing at all, and no more to come: no answer of any protocol.
+            Pattern::Protocol(_) => return Ok(if over { Look::Violated } else { Look::Later }),
+            _ if data.is_empty() && !over => return Ok(Look::Later),
+            _ => {}
         }
         self.body.clear();
         self.body.extend_from_slice(data);
@@ -457,6 +455,9 @@ impl Script<'_> {
         if expect::wants_head(&rule.what) {
             return Ok(expect::in_head(rule, &self.txn.res, &|f| self.text(f)));
         }
+        if self.body.is_empty() {
+            return Ok(if whole { Look::Violated } else { Look::Later });
+        }
         Ok(expect::in_data(rule, &self.needle(rule), &Received { data: &self.body, over: whole }))
     }
 
@@ -487,9 +488,23 @@ impl Script<'_> {
         let comment = comment.map(|c| format!(" comment: {c}")).unwrap_or_default();
         let detail = match &rule.on_error {
             Some(format) => format!("{}{comment}", self.message(format)),
+            None if !http && self.body.is_empty() => {
+                format!("TCPCHK got an empty response at step {number}{comment}")
+            }
             None if self.check.ruleset.canned => String::new(),
+            None if about_head && self.txn.res.reason().is_empty() => {
+                let what = match &rule.what {
+                    Pattern::Status(_) => "(status codes)",
+                    Pattern::StatusRegex(_) => " (regex)",
+                    _ => " (header pattern)",
+                };
+                format!("TCPCHK did not match content{what} at step {number}{comment}")
+            }
             None if about_head => {
                 format!("{}{comment}", String::from_utf8_lossy(self.txn.res.reason()))
+            }
+            None if http && self.body.is_empty() => {
+                format!("HTTP content check could not find a response body{comment}")
             }
             None if http && rule.negated => format!("HTTP check matched unwanted content{comment}"),
             None if http => format!("HTTP content check did not match{comment}"),

@@ -22,12 +22,27 @@ pub fn reason(result: &CheckResult) -> String {
         let _ = write!(out, ", code: {}", result.code);
     }
     if !result.detail.is_empty() {
-        let _ = write!(out, ", info: \"{}\"", result.detail);
+        out.push_str(", info: \"");
+        escape(&result.detail, &mut out);
+        out.push('"');
     }
     if result.status != CheckStatus::Analyzed {
         let _ = write!(out, ", check duration: {}ms", result.duration_ms);
     }
     out
+}
+
+/// Appends what a peer said, with everything but plain printable characters as `<0A>`: it must not end the line or
+/// the quotes that it stands in.
+fn escape(text: &str, out: &mut String) {
+    for byte in text.bytes() {
+        match byte {
+            b'"' | 0..=0x1f | 0x7f.. => {
+                let _ = write!(out, "<{byte:02X}>");
+            }
+            _ => out.push(char::from(byte)),
+        }
+    }
 }
 
 /// The line of `option log-health-checks`.
@@ -124,8 +139,9 @@ mod tests {
         );
         r = CheckResult { status: CheckStatus::L4Ok, ..CheckResult::default() };
         assert_eq!(reason(&r), ", reason: Layer4 check passed, check duration: 0ms");
-        r = CheckResult { status: CheckStatus::Analyzed, detail: "x".into(), ..CheckResult::default() };
-        assert_eq!(reason(&r), ", reason: Health analyze, info: \"x\"");
+        let said = "x\r\n\"y\u{e9}";
+        r = CheckResult { status: CheckStatus::Analyzed, detail: said.into(), ..CheckResult::default() };
+        assert_eq!(reason(&r), ", reason: Health analyze, info: \"x<0D><0A><22>y<C3><A9>\"");
     }
 
     #[test]
