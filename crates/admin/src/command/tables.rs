@@ -305,8 +305,11 @@ fn is_bytes_rate(data: Data) -> bool {
     matches!(data, Data::BytesInRate | Data::BytesOutRate)
 }
 
-/// A figure as it is shown.
+/// A figure as it is shown; texts compare as zero.
 fn value(table: &Table, row: &Row<'_>, data: Data, index: usize) -> Option<u64> {
+    if data.shape() == Shape::Text {
+        return Some(0);
+    }
     let factor = if is_bytes_rate(data) { u64::from(table.settings().brates_factor) } else { 1 };
     row.get(data, index).map(|n| n * factor)
 }
