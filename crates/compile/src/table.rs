@@ -8,7 +8,7 @@ use stick::{Data, KeyKind, Layout, Settings, SrvKey, Table, data};
 use syntax::{Diagnostic, Diagnostics, Span};
 
 use crate::statement::{Statement, Step, tight};
-use crate::units;
+use crate::units::{self, TimeFault};
 
 /// A table as declared.
 #[derive(Clone, Debug)]
@@ -100,17 +100,34 @@ fn length(s: &mut Statement<'_>) -> Step<usize> {
 fn size(s: &mut Statement<'_>) -> Step<u32> {
     let word = argument(s, "size")?;
     match units::size(word) {
-        Ok(size) => Ok(u32::try_from(size).unwrap_or(u32::MAX)),
-        Err(rest) => {
-            let odd = rest.chars().next().unwrap_or(' ');
-            Err(s.fail(format!("stick-table: unexpected character '{odd}' in argument of 'size'.")))
-        }
+        Ok(size) if size <= LARGEST => Ok(u32::try_from(size).unwrap_or(u32::MAX)),
+        // A number that is too large fails where it gets so: at its unit.
+        Ok(_) => Err(unexpected(s, word.trim_start_matches(|c: char| c.is_ascii_digit()))),
+        Err(rest) => Err(unexpected(s, rest)),
     }
+}
+
+/// The most entries of a table.
+const LARGEST: u64 = i32::MAX as u64;
+
+fn unexpected(s: &Statement<'_>, rest: &str) -> Diagnostic {
+    let odd = rest.chars().next().unwrap_or(' ');
+    s.fail(format!("stick-table: unexpected character '{odd}' in argument of 'size'."))
 }
 
 fn time(s: &mut Statement<'_>) -> Step<u64> {
     let word = s.word("stick-table: missing argument after 'expire'.")?;
-    s.millis(word, "expire", |c| format!("stick-table: unexpected character '{c}' in argument of 'expire'."))
+    units::millis(word.text()).map_err(|fault| match fault {
+        TimeFault::Unexpected(c) => {
+            s.fail(format!("stick-table: unexpected character '{c}' in argument of 'expire'."))
+        }
+        TimeFault::Overflow => tight(s.fail(format!(
+            "stick-table: timer overflow in argument <{word}> to <expire>, maximum value is 2147483647 ms (~24.8 days)."
+        ))),
+        TimeFault::Underflow => tight(s.fail(format!(
+            "stick-table: timer underflow in argument <{word}> to <expire>, minimum non-null value is 1 ms."
+        ))),
+    })
 }
 
 fn srvkey(s: &mut Statement<'_>) -> Step<SrvKey> {
@@ -170,7 +187,7 @@ fn one(s: &mut Statement<'_>, layout: &mut Layout, name: &str, arguments: Option
     let mut given = given.into_iter();
     let count = match given.next().filter(|_| data.is_array()) {
         None => 1,
-        Some(n) => n.parse().map_err(|_| wrong())?,
+        Some(n) => usize::try_from(units::lenient(n)).unwrap_or(0),
     };
     if !(1..=LARGEST_ARRAY).contains(&count) {
         return Err(s.fail(format!(

@@ -63,7 +63,10 @@ impl Entry {
     }
 
     pub(crate) fn touch(&self, now: u64) {
-        self.touched.fetch_max(now, Relaxed);
+        // Most uses fall into the millisecond of the one before.
+        if self.touched() < now {
+            self.touched.fetch_max(now, Relaxed);
+        }
     }
 
     pub(crate) fn touched(&self) -> u64 {

@@ -146,11 +146,12 @@ impl Table {
         let hash = self.hash(key);
         {
             let mut shard = self.shard(hash).lock();
-            if let Some(entry) = shard.find(hash, key).cloned() {
-                if !self.is_expired(&entry, now) {
+            if let Some(entry) = shard.find(hash, key) {
+                if !self.is_expired(entry, now) {
                     entry.touch(now);
-                    return Some(Tracked::hold(self, &entry));
+                    return Some(Tracked::hold(self, entry));
                 }
+                let entry = entry.clone();
                 self.left(shard.remove(&entry));
             }
         }

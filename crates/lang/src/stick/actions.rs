@@ -192,7 +192,8 @@ fn amount(
     if word.is_empty() || word == b"if" || word == b"unless" {
         return Ok(Amount::Fixed(0));
     }
-    if word.iter().all(u8::is_ascii_digit) {
+    let digits = word.strip_prefix(b"-").unwrap_or(&word);
+    if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
         words.take();
         let n = crate::sample::parse_int(&word).unwrap_or(0);
         return Ok(Amount::Fixed(n as u32 as u64));

@@ -115,3 +115,40 @@ fn what_is_wrong_with_an_action_is_said() {
         assert!(fault.ends_with(text), "{rule}: {fault}");
     }
 }
+
+#[test]
+fn every_figure_is_seen_by_all_who_ask() {
+    use stick::data::{Shape, TYPES};
+    let mut stage = Stage::new();
+    stage.pass(Sets::TCP_CONN, "track-sc1 src");
+    let table = stage.names.tables[0].clone();
+    for t in TYPES.iter().filter(|t| !t.array && t.shape != Shape::Text) {
+        // Bytes are asked for in units of 1024, their rates are stored in units of ten.
+        let (set, seen) = match t.name {
+            "bytes_in_cnt" | "bytes_out_cnt" => (5000, "4".to_owned()),
+            "bytes_in_rate" | "bytes_out_rate" => (7, "70".to_owned()),
+            _ => (100 + t.data as u64, (100 + t.data as u64).to_string()),
+        };
+        {
+            let held = stage.conn.stick.borrow();
+            assert!(held.get(1).unwrap().row(5000).set(t.data, 0, set), "{}", t.name);
+        }
+        let sc = match t.name {
+            "bytes_in_cnt" => "kbytes_in",
+            "bytes_out_cnt" => "kbytes_out",
+            "gpc0" => "get_gpc0",
+            "gpc1" => "get_gpc1",
+            "gpt0" => "get_gpt0",
+            other => other,
+        };
+        let conv = if sc.starts_with("get_") { t.name } else { sc };
+        assert_eq!(stage.value(&format!("src,table_{conv}(be)")), seen, "{conv}");
+        if t.name != "server_id" {
+            assert_eq!(stage.value(&format!("sc_{sc}(1)")), seen, "{sc}");
+            assert_eq!(stage.value(&format!("sc1_{sc}")), seen, "{sc}");
+            assert_eq!(stage.value(&format!("src_{sc}(be)")), seen, "{sc}");
+            assert_eq!(stage.value(&format!("sc0_{sc}")), "none", "{sc}");
+        }
+    }
+    assert_eq!(table.used(5000), 1);
+}
