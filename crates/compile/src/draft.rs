@@ -62,6 +62,13 @@ impl Kind {
     }
 }
 
+/// A capture slot, and the rule that made it, if no declaration did.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub capture: Capture,
+    pub rule: Option<LineRef>,
+}
+
 /// A name with its place, resolved later.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
@@ -202,8 +209,8 @@ pub(crate) struct Draft {
     pub log_tag: Option<Box<str>>,
     /// `log-steps`, as bits of moments.
     pub log_steps: Option<u16>,
-    pub req_captures: Vec<Capture>,
-    pub res_captures: Vec<Capture>,
+    pub req_captures: Vec<Slot>,
+    pub res_captures: Vec<Slot>,
     pub capture_cookie: Option<CaptureCookie>,
     pub unique_id_format: Option<Deferred>,
     pub unique_id_header: Option<Box<[u8]>>,

@@ -15,10 +15,10 @@ use lang::{Acl, Fault, Names, Registry};
 use model::vars::{Scope, VarRef};
 use model::{Proxy, Server};
 use pattern::{Catalog, Flags, Kind, LiveSet, Shape, View};
-use program::proxy::Capture;
 use program::vars::VarNames;
 use syntax::Environment;
 
+use crate::draft::Slot;
 use crate::statement::LineRef;
 use lang::fetch::Userlist;
 
@@ -43,6 +43,8 @@ pub(crate) struct Memory {
     pub tables: Vec<Arc<stick::Table>>,
     /// `tune.stick-counters`.
     pub stick_counters: usize,
+    /// `expose-experimental-directives`.
+    pub experimental: bool,
     /// Names of log profiles in order.
     pub log_profiles: Vec<Box<str>>,
 }
@@ -65,8 +67,8 @@ pub(crate) struct Resolver<'r> {
     pub line: LineRef,
     pub acls: HashMap<Box<str>, (LineRef, Arc<Acl>)>,
     pub predefined: HashMap<Box<str>, Arc<Acl>>,
-    pub req_captures: Vec<Capture>,
-    pub res_captures: Vec<Capture>,
+    pub req_captures: Vec<Slot>,
+    pub res_captures: Vec<Slot>,
     pub warnings: Vec<String>,
 }
 
@@ -262,9 +264,10 @@ impl Names for Resolver<'_> {
         match slot {
             CaptureSlot::Id(id) if usize::from(id) < list.len() => Ok(id),
             CaptureSlot::Id(id) => Err(Fault::new(format!("unable to find capture id '{id}'"))),
-            CaptureSlot::Length(len) => {
-                list.push(Capture { header: None, len: len as usize });
-                u16::try_from(list.len() - 1).map_err(|_| Fault::new("too many captures"))
+            CaptureSlot::Length(_) => {
+                let here = Some(self.line);
+                let at = list.iter().position(|s| s.rule == here).and_then(|i| u16::try_from(i).ok());
+                at.ok_or_else(|| Fault::new("too many captures"))
             }
         }
     }
@@ -275,6 +278,10 @@ impl Names for Resolver<'_> {
 
     fn stick_counters(&self) -> usize {
         self.memory.stick_counters
+    }
+
+    fn experimental(&self) -> bool {
+        self.memory.experimental
     }
 
     fn is_http(&self) -> bool {

@@ -89,6 +89,8 @@ pub enum Flow {
     Service(Arc<str>),
     /// Something must happen first; then run this action again.
     Yield(Need),
+    /// The request is malformed: 400.
+    Invalid,
     /// An internal error: 500.
     Error,
 }

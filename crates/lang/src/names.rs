@@ -118,6 +118,11 @@ pub trait Names {
     /// Whether the current proxy is in HTTP mode.
     fn is_http(&self) -> bool;
 
+    /// Whether `expose-experimental-directives` was said.
+    fn experimental(&self) -> bool {
+        false
+    }
+
     /// The section at hand in the words of messages, `frontend 'web'`.
     fn owner(&self) -> String {
         String::new()

@@ -284,6 +284,9 @@ impl Names for Book {
     fn is_http(&self) -> bool {
         true
     }
+    fn experimental(&self) -> bool {
+        true
+    }
     fn owner(&self) -> String {
         "frontend 'fe'".into()
     }

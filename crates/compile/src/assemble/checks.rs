@@ -117,6 +117,7 @@ pub(super) fn http_only(p: &Draft, notes: &mut Diagnostics) {
     let ignored = |option: &str| format!("'option {option}' ignored for {label} as it requires HTTP mode.");
     say(p.forwardfor.is_some(), ignored("forwardfor"));
     say(p.originalto.is_some(), ignored("originalto"));
-    let captures = !p.req_captures.is_empty() || !p.res_captures.is_empty() || p.capture_cookie.is_some();
+    let declared = p.req_captures.iter().chain(&p.res_captures).any(|s| s.rule.is_none());
+    let captures = declared || p.capture_cookie.is_some();
     say(captures, format!("'capture' statement ignored for {label} as it requires HTTP mode."));
 }

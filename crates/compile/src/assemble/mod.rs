@@ -124,7 +124,8 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     identity::number(&mut proxies);
     let log_profiles = profiles.iter().map(|p| p.name.clone()).collect();
     let environment = ground.environment.clone();
-    let memory = Memory { http_errors, users, environment, log_profiles, ..Memory::default() };
+    let experimental = global.experimental;
+    let memory = Memory { http_errors, users, environment, log_profiles, experimental, ..Memory::default() };
     let mut assembly = Assembly {
         ground,
         memory,

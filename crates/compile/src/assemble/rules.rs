@@ -1,12 +1,12 @@
 //! Rules of a proxy: ACLs first, then each rule line in order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use lang::places::Place;
 use lang::registry::{ActionPlace, Sets};
 use lang::{Acl, Condition, Fault, LogFormat, Rule, RuleSet, Words};
-use program::proxy::{Capture, Rules, Switch, SwitchTo, UseServer, UseServerTo};
+use program::proxy::{Rules, Switch, SwitchTo, UseServer, UseServerTo};
 use syntax::{Diagnostics, Line};
 
 use super::{Assembly, complaint, refusal};
@@ -26,8 +26,6 @@ pub(super) struct Parsed {
     pub stats_rules: RuleSet,
     pub stick: program::stick_rules::StickRules,
     pub stats_admin: Vec<Arc<Option<Condition>>>,
-    pub req_captures: Vec<Capture>,
-    pub res_captures: Vec<Capture>,
 }
 
 /// One line being parsed: where faults and warnings go.
@@ -87,8 +85,6 @@ impl Assembly<'_> {
         parse.choices(p, &mut places, &mut out);
         parse.stats(p, &mut places, &mut out);
         parse.stick(p, &mut out);
-        out.req_captures = std::mem::take(&mut parse.names.req_captures);
-        out.res_captures = std::mem::take(&mut parse.names.res_captures);
         self.rule_places = places;
         out
     }
@@ -96,25 +92,55 @@ impl Assembly<'_> {
 
 impl Parse<'_, '_, '_> {
     fn acls(&mut self, p: &Draft) {
-        let mut order: Vec<Box<str>> = Vec::new();
-        let mut tests: HashMap<Box<str>, (LineRef, Vec<lang::cond::Test>)> = HashMap::new();
-        for at in &p.acls {
-            let Some(line) = self.line(*at) else { continue };
-            let Some(parsed) = self.run(line, 1, |w, reg, names| Acl::parse_line(w, reg, names)) else {
-                continue;
-            };
-            let entry = tests.entry(parsed.name.clone()).or_insert_with(|| {
-                order.push(parsed.name.clone());
-                (*at, Vec::new())
-            });
-            entry.1.push(parsed.test);
-        }
-        for name in order {
-            if let Some((first, tests)) = tests.remove(&name) {
+        for lines in self.acl_order(p) {
+            let (mut first, mut tests) = (None, Vec::new());
+            for at in lines {
+                let Some(line) = self.line(at) else { continue };
+                let Some(parsed) = self.run(line, 1, |w, reg, names| Acl::parse_line(w, reg, names)) else {
+                    continue;
+                };
+                first.get_or_insert((at, parsed.name));
+                tests.push(parsed.test);
+            }
+            if let Some((at, name)) = first {
                 let acl = Acl { name: name.clone(), tests: tests.into() };
-                self.names.acls.insert(name, (first, Arc::new(acl)));
+                self.names.acls.insert(name, (at, Arc::new(acl)));
             }
         }
+    }
+
+    /// The `acl` lines by name: in the order of the file, but those that others ask for with `acl(name)` before
+    /// these, with all of their lines.
+    fn acl_order(&mut self, p: &Draft) -> Vec<Vec<LineRef>> {
+        let mut names: Vec<&str> = Vec::new();
+        let mut lines: HashMap<&str, Vec<LineRef>> = HashMap::new();
+        let mut wanted: HashMap<&str, Vec<&str>> = HashMap::new();
+        for at in &p.acls {
+            let Some(line) = self.line(*at) else { continue };
+            let mut words = line.words().iter().skip(1).map(|w| w.text());
+            let name = words.next().unwrap_or_default();
+            if !lines.contains_key(name) {
+                names.push(name);
+            }
+            lines.entry(name).or_default().push(*at);
+            let inside = words.next().and_then(|w| w.strip_prefix("acl(")?.split(')').next());
+            let asked = inside.into_iter().flat_map(|list| list.split(','));
+            wanted.entry(name).or_default().extend(asked.map(|a| a.trim_start_matches('!')));
+        }
+        // Depth first; a name that is being looked at already stands in a circle, which the parser then refuses.
+        let mut order = Vec::new();
+        let mut stack: Vec<(&str, bool)> = names.iter().rev().map(|n| (*n, false)).collect();
+        let mut seen = HashSet::new();
+        while let Some((name, done)) = stack.pop() {
+            if done {
+                order.extend(lines.remove(name));
+            } else if seen.insert(name) {
+                stack.push((name, true));
+                let asked = wanted.get(name).into_iter().flatten();
+                stack.extend(asked.filter(|a| lines.contains_key(*a)).map(|a| (*a, false)));
+            }
+        }
+        order
     }
 
     fn sets(&mut self, p: &Draft, places: &mut Vec<(u16, u32)>, out: &mut Parsed) {

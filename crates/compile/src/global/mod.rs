@@ -68,6 +68,8 @@ pub(crate) struct GlobalDraft {
     pub err_codes: StatusSet,
     pub fail_codes: StatusSet,
     pub zero_warning: bool,
+    /// `expose-experimental-directives`.
+    pub experimental: bool,
     pub unix_bind: UnixRights,
     pub unix_prefix: Box<[u8]>,
     pub default_shards: Option<u32>,
@@ -130,6 +132,7 @@ impl Default for GlobalDraft {
             err_codes,
             fail_codes,
             zero_warning: false,
+            experimental: false,
             unix_bind: UnixRights::default(),
             unix_prefix: Box::default(),
             default_shards: None,

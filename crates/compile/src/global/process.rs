@@ -273,6 +273,12 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "User name to run as.",
         "user root",
     ),
+    entry(
+        "expose-experimental-directives",
+        |s, g| flag(s, |on| g.experimental = on),
+        "Lets experimental keywords be used.",
+        "",
+    ),
     entry("zero-warning", |s, g| flag(s, |on| g.zero_warning = on), "Warnings are errors.", ""),
 ];
 

@@ -188,7 +188,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     quiet("cpu-set"),
     quiet("debug.counters"),
     quiet("expose-deprecated-directives"),
-    quiet("expose-experimental-directives"),
     quiet("force-cfg-parser-pause"),
     quiet("insecure-setuid-wanted"),
     quiet("max-threads-per-group"),

@@ -4,7 +4,7 @@ use program::proxy::{Capture, CaptureCookie};
 use syntax::Word;
 
 use super::entry;
-use crate::draft::Draft;
+use crate::draft::{Draft, Slot};
 use crate::keyword::{Keyword, Places};
 use crate::statement::{Statement, Step, clamp};
 use crate::units;
@@ -48,10 +48,20 @@ fn capture(s: &mut Statement<'_>, p: &mut Draft) -> Step {
             let len = length(s, &expects)?;
             let capture = Capture { header: Some(name.bytes().into()), len };
             let list = if side == "request" { &mut p.req_captures } else { &mut p.res_captures };
-            list.push(capture);
+            list.push(Slot { capture, rule: None });
             Ok(())
         }
         _ => Err(s.fail("'capture' expects 'cookie' or 'request header' or 'response header'.")),
+    }
+}
+
+/// `http-request capture ... len 32` makes a slot of its own, at its place among the declared ones.
+pub(super) fn of_rule(s: &Statement<'_>, p: &mut Draft) {
+    let words: Vec<&str> = s.line.words().iter().map(Word::text).collect();
+    let action = words.iter().skip(1).find(|w| **w != "content");
+    let len = words.iter().position(|w| *w == "len").and_then(|i| words.get(i + 1)?.parse().ok());
+    if let (Some(&"capture"), Some(len)) = (action, len) {
+        p.req_captures.push(Slot { capture: Capture { header: None, len }, rule: Some(s.at) });
     }
 }
 
@@ -88,6 +98,6 @@ fn declare(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         return Err(s.fail(format!("'declare capture': cannot parse the length '{text}'.")));
     };
     let list = if side == "request" { &mut p.req_captures } else { &mut p.res_captures };
-    list.push(Capture { header: None, len: clamp(len) as usize });
+    list.push(Slot { capture: Capture { header: None, len: clamp(len) as usize }, rule: None });
     Ok(())
 }

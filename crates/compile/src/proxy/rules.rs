@@ -146,6 +146,7 @@ pub(crate) fn stage(s: &mut Statement<'_>, p: &mut Draft, name: &str) {
 
 fn rule(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     stage(s, p, s.keyword());
+    super::capture::of_rule(s, p);
     p.rules.push(s.at);
     Ok(())
 }
@@ -175,6 +176,7 @@ fn tcp(s: &mut Statement<'_>, p: &mut Draft, request: bool) -> Step {
         ("content", true) => {
             if placed(s, p, keyword, Places::RULES)? {
                 stage(s, p, "tcp-request content");
+                super::capture::of_rule(s, p);
                 p.rules.push(s.at);
             }
             Ok(())

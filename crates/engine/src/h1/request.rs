@@ -135,7 +135,8 @@ fn capture(stream: &Stream<'_>, e: &ParseError) {
     );
 }
 
-fn count_error(stream: &Stream<'_>) {
+/// Counts a request that is refused as malformed.
+pub fn count_error(stream: &Stream<'_>) {
     crate::stick::bad_request(stream);
     let worker = stream.worker.index;
     let proxy = stream.frontend();

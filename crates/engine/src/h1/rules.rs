@@ -74,6 +74,7 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
     if rules.is_empty() {
         return Step::Go;
     }
+    bound_rewrites(stream, side);
     let deadline = inspect.map(|d| rt::now() + d);
     let (mut from, mut last, mut resumed) = (Position(0), inspect.is_none(), None);
     loop {
@@ -119,6 +120,27 @@ async fn body(stream: &mut Stream<'_>, side: Side, time: Duration, at_least: Opt
             wait::note_response(stream, waited)
         }
     }
+}
+
+/// Head and buffered body share one buffer: what the body takes of it is not there for what rules add
+/// (`tune.maxrewrite` is always left free).
+fn bound_rewrites(stream: &mut Stream<'_>, side: Side) {
+    let tune = &stream.worker.shared.program.global.tune;
+    let (bufsize, reserve) = (tune.bufsize, tune.maxrewrite);
+    let buffered = |buf: Option<&rt::Buf>| buf.map_or(0, |b| b.filled().len());
+    let (head, came, body) = match side {
+        // Without a body, what follows is the next request.
+        Side::Request if stream.http.body_received => (&mut stream.txn.req, 0, 0),
+        Side::Request => (&mut stream.txn.req, stream.txn.up.received, buffered(stream.client.buf.as_ref())),
+        Side::Response => {
+            let buf = stream.upstream.as_ref().and_then(|u| u.buf.as_ref());
+            (&mut stream.txn.res, stream.txn.down.received, buffered(buf))
+        }
+    };
+    // What the body may take was settled when it came, behind the head as it then was.
+    let came = usize::try_from(came).unwrap_or(usize::MAX);
+    let room = bufsize.saturating_sub(reserve).saturating_sub(came);
+    head.set_limit(bufsize - body.min(room));
 }
 
 /// Does what a rule decided.
@@ -173,6 +195,11 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
             answer::tarpit(stream, reply).await
         }
         Flow::Service(name) => answer::service(stream, &name, stream.backend_index()).await,
+        Flow::Invalid => {
+            stream.end(Cause::Proxy, Phase::Request);
+            super::request::count_error(stream);
+            answer::refuse(stream, 400).await
+        }
         Flow::Error => {
             stream.end(Cause::Internal, if response { Phase::Headers } else { Phase::Request });
             stream.frontend().state.front.counters.of(stream.worker.index).internal_errors.inc();

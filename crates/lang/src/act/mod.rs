@@ -7,6 +7,7 @@
 mod capture;
 mod fields;
 mod maps;
+mod normalize;
 mod redirect;
 mod refused;
 mod reply;
@@ -32,6 +33,7 @@ pub const TABLES: &[&[ActionDef]] = &[
     capture::ACTIONS,
     fields::ACTIONS,
     maps::ACTIONS,
+    normalize::ACTIONS,
     redirect::ACTIONS,
     settings::ACTIONS,
     start_line::ACTIONS,

@@ -21,7 +21,6 @@ pub(super) const ACTIONS: &[ActionDef] = &[
     refused("del-headers-bin", Sets::HTTP),
     refused("do-resolve*", Sets::TCP_REQ.and(Sets::HTTP_REQ)),
     refused("lua.*", CONTENT.and(Sets::HTTP_AFTER)),
-    refused("normalize-uri", Sets::HTTP_REQ),
     refused("send-spoe-group", CONTENT),
     refused("set-bandwidth-limit", CONTENT),
     refused("set-headers-bin", Sets::HTTP),

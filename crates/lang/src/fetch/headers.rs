@@ -202,7 +202,8 @@ fn as_ip(value: &[u8]) -> Option<Value<'_>> {
 /// Visits the values of the fields that the arguments name, in order.
 fn visit<'a>(head: &'a Head, args: &'a [Arg], split: bool, seen: &mut dyn FnMut(&'a [u8]) -> bool) {
     let mut field = |value: &'a [u8]| {
-        if split { split_values(value).any(&mut *seen) } else { seen(value) }
+        // Blanks around a value are not part of it, also where a rule wrote them.
+        if split { split_values(value).any(&mut *seen) } else { seen(value.trim_ascii()) }
     };
     let name = match arg(args, 0) {
         Arg::Field(known) => Name::from(*known),
