@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod background;
 mod config;
 mod explain;
 mod keywords;

@@ -24,6 +24,11 @@ fn line(level: &str, colour: &str, text: &str) {
     eprintln!("{level}{padding}({}) : {text}", std::process::id());
 }
 
+/// A whole line without colours.
+pub fn plain(level: &str, text: &str) -> String {
+    format!("{level:<10} ({}) : {text}\n", std::process::id())
+}
+
 /// Whether colours help: somebody looks at standard error, and did not ask for none (`NO_COLOR`).
 pub fn colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())

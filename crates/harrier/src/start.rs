@@ -1,6 +1,8 @@
-//! From a program to a running process, in the order that works: limits, sockets, background, pid file, log sinks,
+//! From a program to a running process, in the order that works: limits, sockets, pid file, background, log sinks,
 //! chroot, rights, threads.
 
+use std::fs::File;
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,6 +15,7 @@ use rt::WorkerSpec;
 use rt::sys::{self, Limit, Signal};
 
 use crate::args::Args;
+use crate::background::Background;
 use crate::config::Loaded;
 use crate::ready::Ready;
 use crate::sockets::{self, Sockets};
@@ -36,15 +39,13 @@ pub fn run(loaded: Loaded, args: &Args) -> ExitCode {
     let Some(sockets) = sockets::open(&shared, args) else { return ExitCode::from(1) };
     sockets::signal(&args.finish, Signal::Usr1);
     sockets::signal(&args.terminate, Signal::Term);
-    let settled = match settle(&program, args) {
-        Ok(settled) => settled,
-        Err(text) => {
-            say::alert(&text);
-            return ExitCode::from(1);
+    match settle(&program, args) {
+        Some(settled) => {
+            shared.outlets = settled.outlets;
+            serve(Arc::new(shared), sockets, settled.ready)
         }
-    };
-    shared.outlets = settled.outlets;
-    serve(Arc::new(shared), sockets, settled.ready)
+        None => ExitCode::from(1),
+    }
 }
 
 /// Whether the process leaves its terminal.
@@ -94,36 +95,43 @@ struct Settled {
     ready: Option<Ready>,
 }
 
-/// Background, pid file, log sinks, chroot, rights; or why not.
-fn settle(program: &Program, args: &Args) -> Result<Settled, String> {
+/// Pid file, background, log sinks, chroot, rights. `None` when something failed, which has been said.
+fn settle(program: &Program, args: &Args) -> Option<Settled> {
     let global = &program.global;
-    let fail = |what: String, e: &std::io::Error| format!("{what}: {}", say::reason(e));
     // With -db nobody looks for the process in a file.
     let pidfile = args.pidfile.as_ref().or(global.pidfile.as_ref()).filter(|_| !args.foreground);
-    // The file is opened where the parent may still write, and a failure still be seen.
-    let mut file = match pidfile {
-        None => None,
-        Some(path) => Some(
-            std::fs::File::create(path)
-                .map_err(|e| fail(format!("Cannot create pidfile {}", path.display()), &e))?,
-        ),
-    };
-    if goes_back(global, args) {
-        match sys::fork().map_err(|e| fail("Cannot fork".into(), &e))? {
-            sys::Fork::Parent(_) => std::process::exit(0),
-            sys::Fork::Child => drop(sys::detach_from_terminal()),
-        }
-    }
-    if let Some(f) = &mut file {
-        use std::io::Write;
+    // The file is opened where the parent may still write.
+    let file = pidfile.map(|path| {
+        let cannot = |e| format!("Cannot create pidfile {}: {}", path.display(), say::reason(&e));
+        File::create(path).map_err(cannot)
+    });
+    let file = say_failure(file.transpose())?;
+    let background = goes_back(global, args).then(Background::enter).transpose();
+    let background = say_failure(background.map_err(|e| format!("Cannot fork: {}", say::reason(&e))))?;
+    if let Some(mut f) = file {
         let _ = writeln!(f, "{}", std::process::id());
     }
     let ready = args.notify.then(Ready::open).flatten();
     let outlets = Outlets::open(program);
     // The C library reads the time zone at the first use, which has to be out here.
     sys::local_offset(0);
-    confine(global)?;
-    Ok(Settled { outlets, ready })
+    match (confine(global), background) {
+        (Ok(()), None) => {}
+        (Ok(()), Some(b)) => b.started(),
+        (Err(text), None) => {
+            say::alert(&text);
+            return None;
+        }
+        (Err(text), Some(b)) => {
+            b.failed(&text);
+            return None;
+        }
+    }
+    Some(Settled { outlets, ready })
+}
+
+fn say_failure<T>(result: Result<T, String>) -> Option<T> {
+    result.inspect_err(|text| say::alert(text)).ok()
 }
 
 /// Chroot, group, user.

@@ -119,3 +119,19 @@ fn frontends_give_up_their_ports_and_take_them_back() {
     program.line_with("Resumed frontend f.");
     until("listening again", answers);
 }
+
+#[test]
+fn a_daemon_that_cannot_start_is_no_success() {
+    let folder = Folder::new();
+    let text = format!(
+        "global\n    chroot {}\n{DEFAULTS}frontend f\n    bind unix@{}\n",
+        folder.text("nowhere"),
+        folder.text("f")
+    );
+    let file = folder.file("jail.cfg", &text);
+    for mode in ["-D", "-db"] {
+        let output = run(&[mode, "-f", &file]);
+        assert_eq!(output.status.code(), Some(1), "{mode}");
+        assert!(stderr(&output).contains("Cannot chroot("), "{mode}: {}", stderr(&output));
+    }
+}

@@ -54,9 +54,6 @@ pub(crate) fn read(
             }
         }
     }
-    if merge == Merge::Blanks {
-        builder.trim();
-    }
     let Builder { global, items, .. } = builder;
     Ok(LogFormat {
         items: items.into(),
@@ -82,15 +79,6 @@ impl Builder<'_> {
         };
         if !again {
             self.text(b" ");
-        }
-    }
-
-    /// Drops a blank at the end.
-    fn trim(&mut self) {
-        if let Some(Item::Text(last)) = self.items.last_mut()
-            && let Some(shorter) = last.strip_suffix(b" ")
-        {
-            *last = shorter.into();
         }
     }
 
