@@ -290,9 +290,9 @@ pub fn parse_int(s: &[u8]) -> Option<i64> {
     if n == 0 {
         return None;
     }
-    let value =
-        digits[..n].iter().fold(0i64, |v, c| v.saturating_mul(10).saturating_add(i64::from(c - b'0')));
-    Some(if negative { -value } else { value })
+    let sign = if negative { -1 } else { 1 };
+    let digit = |c: &u8| sign * i64::from(c - b'0');
+    Some(digits[..n].iter().fold(0i64, |v, c| v.saturating_mul(10).saturating_add(digit(c))))
 }
 
 /// Appends a decimal number without going through `fmt`.

@@ -109,8 +109,7 @@ fn delimiters(args: &[Arg]) -> &[u8] {
 
 fn field<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     let text = bytes(value);
-    let found = select(text, args, &mut pieces(text, delimiters(args)), env.arena);
-    Ok(Value::Str(found.unwrap_or_default()))
+    some(select(text, args, &mut pieces(text, delimiters(args)), env.arena).map(Value::Str))
 }
 
 fn word<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {

@@ -61,7 +61,7 @@ fn parts_of_lists() {
         ("str(f1_f2_f3__f5),field(-2,_,3)", "f2_f3_"),
         ("str(f1_f2_f3__f5),field(-3,_,0)", "f1_f2_f3"),
         ("str(f1_f2_f3__f5),field(4,_)", ""),
-        ("str(f1_f2_f3__f5),field(9,_)", ""),
+        ("str(f1_f2_f3__f5),field(9,_)", "none"),
         ("str(abc),field(0,_)", "fault: invalid args in converter 'field' : Unexpected value 0 for index"),
         ("str(f1_f2_f3__f5),word(4,_)", "f5"),
         ("str(f1_f2_f3__f5),word(2,_,0)", "f2_f3__f5"),
