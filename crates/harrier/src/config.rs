@@ -175,7 +175,11 @@ pub fn evaluate(condition: &str) -> ExitCode {
 
 /// `harrier help KEYWORD`.
 pub fn explain_keyword(word: &str) -> ExitCode {
-    let text = crate::keywords::explain(word, &Registry::standard());
+    let registry = Registry::standard();
+    let text = match word {
+        "--markdown" => crate::reference::manual(&registry),
+        word => crate::reference::about(word, &registry),
+    };
     let found = !text.is_empty();
     let _ = std::io::stdout().write_all(text.as_bytes());
     if found {

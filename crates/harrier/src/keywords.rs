@@ -32,24 +32,3 @@ fn help() -> String {
 
 /// The classes that have a list, in the order of the dump.
 const CLASSES: &[&str] = &["acl", "cfg", "cli", "cnv", "smp"];
-
-/// What is known of a word.
-pub fn explain(word: &str, registry: &Registry) -> String {
-    let mut out = String::new();
-    let mut say = |kind: &str, name: &str, doc: &str, example: &str| {
-        out.push_str(&format!("{name} ({kind})\n    {doc}\n    Example: {example}\n"));
-    };
-    if let Some((d, _)) = registry.fetch(word) {
-        say("sample fetch", d.name, d.doc, d.example);
-    }
-    if let Some((d, _)) = registry.converter(word) {
-        say("converter", d.name, d.doc, d.example);
-    }
-    for d in registry.all_actions().iter().filter(|d| d.name.trim_end_matches('*') == word) {
-        say("action", d.name, d.doc, d.example);
-    }
-    if let Some(d) = registry.tag(word.trim_start_matches('%')) {
-        say("log tag", d.name, d.doc, &format!("%{}", d.name));
-    }
-    out
-}

@@ -10,6 +10,7 @@ mod config;
 mod explain;
 mod keywords;
 mod ready;
+mod reference;
 mod say;
 mod sockets;
 mod start;

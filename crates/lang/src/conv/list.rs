@@ -66,6 +66,9 @@ fn check(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     if arg(args, 0).int_or(0) == 0 {
         return Err(Fault::new("Unexpected value 0 for index"));
     }
+    if delimiters(args).is_empty() {
+        return Err(Fault::new("Empty separators list"));
+    }
     Ok(())
 }
 
