@@ -6,7 +6,7 @@ inputs of its own. Fetches are run on the same few requests.
 import base64, binascii, hashlib, hmac, itertools, json, struct
 
 BYTES = bytes(range(256))
-HUGE = "aZ09-_ %;" * 800
+HUGE = "aZ09-_ %;" * 300
 
 REQUESTS = {
     "plain": ("GET", "/path/to;x=1/file.html?a=1&b=two%20words&empty=&a=3&c=%41%zz", [
@@ -51,7 +51,7 @@ INPUTS = [
 ]
 
 # Argument lists of every converter; "" is the bare name. What is refused is a case, too.
-NUMBER_ARGS = ["(3)", "(-2)", "(0)", "(9223372036854775807)", "(txn.none)", "()", "", "(x)", "(1,2)"]
+NUMBER_ARGS = ["(3)", "(-2)", "(0)", "(9223372036854775807)", "(txn.none)", "", "(x)", "(1,2)"]
 SEED_ARGS = ["", "(0)", "(1)", "(-1)", "(4294967297)", "(x)"]
 TIME_ARGS = ["(%Y-%m-%dT%H:%M:%S)", "(%a %b %j %Z %z,3600)", "(%s,-86400)", "()", ""]
 CONVERTERS = {
@@ -63,7 +63,7 @@ CONVERTERS = {
     "be2dec": ["(:,2)", "(,1)", "(-,8)", "(-,9)", "(:,3,1)", "(:)", "(:,0)"],
     "be2hex": ["(:,2)", "(,1)", "(:)", "(:,3,1)", "(:,0)", "", "(:,0,1)"],
     "le2dec": ["(:,2)", "(,1)", "(-,8)", "(-,9)", "(:,3,1)", "(:)", "(:,0)"],
-    "bytes": ["(0)", "(1,2)", "(3,100)", "(txn.none)", "(-1)", "()", "(0,txn.none)", "(1000)"],
+    "bytes": ["(0)", "(1,2)", "(3,100)", "(txn.none)", "(-1)", "(0,txn.none)", "(1000)"],
     "concat": ["(a)", "(a,txn.none,b)", "(,txn.none)", "()", "(a,,b)", "(a,bogus)"],
     "crc32": SEED_ARGS, "crc32c": SEED_ARGS, "djb2": SEED_ARGS, "sdbm": SEED_ARGS, "wt6": SEED_ARGS,
     "xxh32": SEED_ARGS, "xxh64": SEED_ARGS, "xxh3": SEED_ARGS,
@@ -123,7 +123,7 @@ def matrix():
     for name, lists in CONVERTERS.items():
         for at, args in enumerate(lists):
             for number, (fetch, request) in enumerate(INPUTS):
-                if at < 2 or (at + number) % 4 == 0 or number == 2:
+                if at < 1 or (at + number) % 4 == 0 or number == 2:
                     yield {"expr": f"{fetch},{name}{args}", "request": request}
 
 NONCE12, NONCE16, AAD = b64(b"123456789012"), b64(b"1234567890123456"), b64(b"aad")
@@ -375,7 +375,7 @@ FETCHES = ["base", "base32", "base32+src", "path", "pathq", "url", "url32", "url
            "cur_client_timeout", "cur_connect_timeout", "cur_queue_timeout", "cur_tarpit_timeout", "cur_max_retries", "fe_client_timeout", "fe_tarpit_timeout",
            "fc_src_is_local", "fc_dst_is_local", "src_is_local", "dst_is_local", "fc_glitches", "fc_nb_streams", "fc_settings_streams_limit", "fc_saved_syn", "quic_enabled",
            "always_true", "always_false", "bool(1)", "bool(false)", "int(7)", "int(x)", "ipv4(1.2.3)", "ipv6(zz)", "meth(POST)", "meth(foo)", "str()", "bin(0)", "bin(zz)",
-           "nbproc", "proc", "prio_class", "prio_offset", "ssl_hello_type", "req.rdp_cookie", "req.ssl_sni", "req.ssl_ver", "req.ssl_hello_type", "rdp_cookie(x)", "req.ssl_alpn",
+           "proc", "prio_class", "prio_offset", "ssl_hello_type", "req.rdp_cookie", "req.ssl_sni", "req.ssl_ver", "req.ssl_hello_type", "rdp_cookie(x)", "req.ssl_alpn",
            "stopping", "txn.status,length", "last_rule_line,length", "var(txn.none)", "var(txn.none,str)", "var(bogus)", "acl(TRUE)", "acl(FALSE,!TRUE)", "acl(bogus)",
            "internal.strm.is_htx", "req.fhdr_cnt", "fc_err", "fc_err_name", "fc_err_str", "bc_err", "env(NONE_SUCH)", "capture.req.hdr(0)", "capture.req.hdr(9)", "wait_end",
            "req.timer.idle,length", "distcc_body(x)", "res.hdr(x)", "status", "fs.aborted", "fs.rst_code", "waiting_entity", "last_entity", "term_events,length"]

@@ -198,7 +198,7 @@ impl lang::Live for View<'_> {
             server: t.server,
             connect: t.connect,
             queue: t.queue.or(t.connect),
-            tarpit: t.tarpit.or(t.connect),
+            tarpit: if side == Side::Request { t.tarpit } else { t.tarpit.or(t.connect) },
             tunnel: t.tunnel,
             retries: proxy.retries,
         })

@@ -192,7 +192,7 @@ impl<'a> Value<'a> {
         match self {
             Value::Ipv4(a) => Some(a.into()),
             Value::Ipv6(a) => Some(a.into()),
-            Value::Int(i) => Some(Ipv4Addr::from(u32::try_from(i).ok()?).into()),
+            Value::Int(i) => Some(Ipv4Addr::from(i as u32).into()),
             Value::Str(s) => std::str::from_utf8(s).ok()?.parse().ok(),
             _ => None,
         }

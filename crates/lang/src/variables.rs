@@ -38,17 +38,17 @@ pub(crate) enum When {
     Exists,
     /// `ifnotexists`: only if it does not.
     NotExists,
-    /// `ifempty`: only if it is empty or does not exist.
+    /// `ifempty`: only to an empty value; numbers and addresses are never empty.
     Empty,
-    /// `ifnotempty`: only if it is not empty.
+    /// `ifnotempty`: only to a value that is not empty.
     NotEmpty,
-    /// `ifset`: only if the new value exists and is not zero.
+    /// `ifset`: only if it has a value.
     Set,
-    /// `ifnotset`: only if the new value is missing, empty or zero.
+    /// `ifnotset`: only if it has none.
     NotSet,
-    /// `ifgt`: only if it is greater than the new value.
+    /// `ifgt`: only if it is greater than the new value, as far as both are integers.
     Greater,
-    /// `iflt`: only if it is less than the new value.
+    /// `iflt`: only if it is less than the new value, as far as both are integers.
     Less,
 }
 
@@ -71,22 +71,16 @@ impl When {
     /// Whether a variable that holds `old` may be set to `new`.
     pub(crate) fn holds(self, old: Option<Value<'_>>, new: Value<'_>) -> bool {
         match self {
-            When::Exists => old.is_some(),
-            When::NotExists => old.is_none(),
-            When::Empty => old.is_none_or(is_empty),
-            When::NotEmpty => old.is_some_and(|v| !is_empty(v)),
-            When::Set => !is_unset(new),
-            When::NotSet => is_unset(new),
-            When::Greater => matches!((old.and_then(Value::int), new.int()), (Some(a), Some(b)) if a > b),
-            When::Less => matches!((old.and_then(Value::int), new.int()), (Some(a), Some(b)) if a < b),
+            When::Exists | When::Set => old.is_some(),
+            When::NotExists | When::NotSet => old.is_none(),
+            When::Empty => is_empty(new),
+            When::NotEmpty => !is_empty(new),
+            When::Greater => !matches!((old, new), (Some(Value::Int(a)), Value::Int(b)) if a <= b),
+            When::Less => !matches!((old, new), (Some(Value::Int(a)), Value::Int(b)) if a >= b),
         }
     }
 }
 
 fn is_empty(value: Value<'_>) -> bool {
     matches!(value, Value::Str(b"") | Value::Bin(b""))
-}
-
-fn is_unset(value: Value<'_>) -> bool {
-    is_empty(value) || matches!(value, Value::Bool(false) | Value::Int(0))
 }

@@ -61,7 +61,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
     digest(
         "digest",
         |e, v, a| named(e, &[bytes(v)], arg(a, 0)),
-        "A digest by name: sha1, sha224, sha256, sha384, sha512.",
+        "A digest by name: md5, sha1, sha224, sha256, sha384, sha512.",
         "path,digest(sha256)",
     )
     .args("string")
@@ -100,7 +100,10 @@ fn check_bits(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     }
 }
 
-/// Digests the parts with the function of so many bits; 1 stands for SHA-1.
+/// Stands for MD5 where functions are named by their bits.
+const MD5: i64 = 5;
+
+/// Digests the parts with the function of so many bits; 1 stands for SHA-1, [`MD5`] for that.
 fn sized<'a>(env: &Env<'a>, parts: &[&[u8]], bits: i64) -> Found<'a> {
     fn all<'a, D: Digest>(env: &Env<'a>, parts: &[&[u8]]) -> Found<'a> {
         let mut digest = D::new();
@@ -108,6 +111,7 @@ fn sized<'a>(env: &Env<'a>, parts: &[&[u8]], bits: i64) -> Found<'a> {
         Ok(Value::Bin(env.arena.alloc_slice_copy(&digest.finalize())))
     }
     match bits {
+        MD5 => all::<md5::Md5>(env, parts),
         1 => all::<sha1::Sha1>(env, parts),
         224 => all::<sha2::Sha224>(env, parts),
         384 => all::<sha2::Sha384>(env, parts),
@@ -118,6 +122,7 @@ fn sized<'a>(env: &Env<'a>, parts: &[&[u8]], bits: i64) -> Found<'a> {
 
 fn bits_of(name: &[u8]) -> Option<i64> {
     Some(match name.to_ascii_lowercase().as_slice() {
+        b"md5" => MD5,
         b"sha1" => 1,
         b"sha224" => 224,
         b"sha256" => 256,

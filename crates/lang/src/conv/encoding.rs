@@ -137,9 +137,9 @@ fn decimal_reversed(chunk: &[u8], out: &mut Made<'_>) {
 }
 
 fn check_chunks(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
-    match arg(args, 1).int_or(1) {
+    match arg(args, 1).int_or(0) {
         1..=8 => Ok(()),
-        other => Err(Fault::new(format!("chunk_size value must be in [1..8] ({other})"))),
+        other => Err(Fault::new(format!("chunk_size out of [1..8] range ({other})"))),
     }
 }
 
@@ -176,7 +176,13 @@ fn chunks<'a>(
 
 fn check_cut(args: &mut Vec<Arg>, names: &mut dyn Names) -> Result<(), Fault> {
     number_or_variable(args, 0, names)?;
-    number_or_variable(args, 1, names)
+    number_or_variable(args, 1, names)?;
+    for (i, least) in [(0, "non-negative"), (1, "positive")] {
+        if arg(args, i).int_or(0) < 0 {
+            return Err(Fault::new(format!("expects a {least} integer")));
+        }
+    }
+    Ok(())
 }
 
 fn cut<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {

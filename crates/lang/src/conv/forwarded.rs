@@ -172,17 +172,21 @@ fn port<'a>(_: &Env<'a>, value: Value<'a>, _: &'a [Arg]) -> Found<'a> {
 }
 
 fn node_text<'a>(env: &Env<'a>, value: Value<'a>, name: bool) -> Found<'a> {
-    let text = match value {
-        Value::Ipv6(a) if name => bumpalo::format!(in env.arena, "[{}]", a).into_bump_str().as_bytes(),
-        other => other.text(env.arena),
-    };
-    let fits = match (name, value) {
-        (true, Value::Ipv4(_) | Value::Ipv6(_)) => true,
-        (true, _) => text == b"unknown" || obfuscated(text),
-        (false, Value::Int(n)) => (0..=65535).contains(&n),
-        (false, _) => {
-            obfuscated(text) || crate::sample::parse_int(text).is_some_and(|n| (0..=65535).contains(&n))
+    let text = match (name, value) {
+        (true, Value::Ipv4(_)) => return Ok(Value::Str(value.text(env.arena))),
+        (true, Value::Ipv6(a)) => {
+            return Ok(Value::Str(bumpalo::format!(in env.arena, "[{}]", a).into_bump_str().as_bytes()));
         }
+        // A port is printed as 32 bits whatever it is.
+        (false, Value::Int(n)) => return Ok(Value::Str(Value::Int(i64::from(n as u32)).text(env.arena))),
+        (_, other) => other.text(env.arena),
     };
-    if fits { Ok(Value::Str(text)) } else { Err(Miss::None) }
+    if name && text.is_empty() {
+        return Ok(Value::Str(b"unknown"));
+    }
+    let mut out = super::made(env.arena);
+    out.push(b'_');
+    out.extend_from_slice(text);
+    let out = out.into_bump_slice();
+    if obfuscated(out) { Ok(Value::Str(out)) } else { Err(Miss::None) }
 }

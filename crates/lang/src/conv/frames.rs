@@ -57,7 +57,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
     block("ip.data", |_, v, _| part(Ip::of(v)?.data), "What an IP packet carries.", "fc_saved_syn,ip.data"),
     count(
         "ip.df",
-        |_, v, _| int(Ip::of(v)?.dont_fragment()),
+        |_, v, _| dont_fragment(bytes(v)).and_then(int),
         "Whether an IP packet must not be fragmented, 1 or 0.",
         "fc_saved_syn,ip.df",
     ),
@@ -77,14 +77,14 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
     ),
     count(
         "ip.proto",
-        |_, v, _| int(Ip::of(v)?.protocol),
+        |_, v, _| transport(v).and_then(int),
         "Transport protocol of an IP packet.",
         "fc_saved_syn,ip.proto",
     ),
     address("ip.src", |_, v, _| Ip::of(v)?.address(12, 8), "Source of an IP packet.", "fc_saved_syn,ip.src"),
     count(
         "ip.tos",
-        |_, v, _| int(Ip::of(v)?.service()),
+        |_, v, _| service(bytes(v)).and_then(int),
         "Type of service or traffic class of an IP packet.",
         "fc_saved_syn,ip.tos",
     ),
@@ -94,7 +94,12 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
         "Time to live or hop limit of an IP packet.",
         "fc_saved_syn,ip.ttl",
     ),
-    count("ip.ver", |_, v, _| int(Ip::of(v)?.version), "IP version of a packet.", "fc_saved_syn,ip.ver"),
+    count(
+        "ip.ver",
+        |_, v, _| int(read(bytes(v), 0, 1)? >> 4),
+        "IP version of a packet.",
+        "fc_saved_syn,ip.ver",
+    ),
     count(
         "tcp.dst",
         |_, v, _| number(bytes(v), 2, 2),
@@ -169,6 +174,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
     ),
 ];
 
+const TCP_HEADER: usize = 20;
 const MSS: u8 = 2;
 const SCALE: u8 = 3;
 const SACK: u8 = 4;
@@ -192,8 +198,10 @@ fn read(bytes: &[u8], at: usize, length: usize) -> Result<u32, Miss> {
     Ok(part.iter().fold(0, |n, c| n << 8 | u32::from(*c)))
 }
 
-fn number<'a>(bytes: &[u8], at: usize, length: usize) -> Found<'a> {
-    int(read(bytes, at, length)?)
+/// A number of a TCP header, all of whose fixed part must be there.
+fn number<'a>(header: &[u8], at: usize, length: usize) -> Found<'a> {
+    read(header, TCP_HEADER - 1, 1)?;
+    int(read(header, at, length)?)
 }
 
 /// An Ethernet frame taken apart.
@@ -209,8 +217,11 @@ fn eth(value: Value<'_>) -> Result<Ethernet<'_>, Miss> {
     let (mut at, mut vlan) = (12, None);
     loop {
         let protocol = read(frame, at, 2)?;
-        if !matches!(protocol, 0x8100 | 0x88a8) {
+        if protocol != 0x8100 {
             let (header, data) = frame.split_at_checked(at + 2).ok_or(Miss::None)?;
+            if data.is_empty() {
+                return Err(Miss::None);
+            }
             return Ok(Ethernet { header, data, protocol, vlan });
         }
         vlan = Some(read(frame, at + 2, 2)? & 0xfff);
@@ -250,14 +261,6 @@ impl<'a> Ip<'a> {
         read(self.header, place, length).unwrap_or(0)
     }
 
-    fn dont_fragment(&self) -> u32 {
-        if self.is_v4() { self.at(6, 1) >> 6 & 1 } else { 1 }
-    }
-
-    fn service(&self) -> u32 {
-        if self.is_v4() { self.at(1, 1) } else { self.at(0, 2) >> 4 & 0xff }
-    }
-
     fn hops(&self) -> u32 {
         self.at(if self.is_v4() { 8 } else { 7 }, 1)
     }
@@ -268,6 +271,38 @@ impl<'a> Ip<'a> {
         }
         let bytes = self.header.get(v6..v6 + 16).and_then(|b| <[u8; 16]>::try_from(b).ok());
         Ok(Value::Ipv6(Ipv6Addr::from(bytes.ok_or(Miss::None)?)))
+    }
+}
+
+/// How long the packet says it is.
+fn announced(packet: &[u8]) -> Result<usize, Miss> {
+    let length = if read(packet, 0, 1)? >> 4 == 4 { read(packet, 2, 2)? } else { 40 + read(packet, 4, 2)? };
+    Ok(length as usize)
+}
+
+/// The transport protocol; for IPv4 the header may be cut behind it.
+fn transport(value: Value<'_>) -> Result<u32, Miss> {
+    match read(bytes(value), 0, 1)? >> 4 {
+        4 => read(bytes(value), 9, 1),
+        _ => Ok(Ip::of(value)?.protocol),
+    }
+}
+
+/// Needs only the part of the header where it stands.
+fn dont_fragment(packet: &[u8]) -> Result<u32, Miss> {
+    match read(packet, 0, 1)? >> 4 {
+        4 => Ok(read(packet, 6, 1)? >> 6 & 1),
+        6 => Ok(1),
+        _ => Err(Miss::None),
+    }
+}
+
+/// As [`dont_fragment`].
+fn service(packet: &[u8]) -> Result<u32, Miss> {
+    match read(packet, 0, 1)? >> 4 {
+        4 => read(packet, 1, 1),
+        6 => Ok(read(packet, 0, 2)? >> 4 & 0xff),
+        _ => Err(Miss::None),
     }
 }
 
@@ -324,7 +359,7 @@ fn option_or_zero<'a>(value: Value<'_>, wanted: u8, length: usize) -> Found<'a> 
 }
 
 fn timestamp<'a>(value: Value<'_>) -> Found<'a> {
-    number(option(value, TIMESTAMP)?.ok_or(Miss::None)?, 0, 4)
+    int(read(option(value, TIMESTAMP)?.ok_or(Miss::None)?, 0, 4)?)
 }
 
 fn list<'a>(env: &Env<'a>, value: Value<'a>, _: &'a [Arg]) -> Found<'a> {
@@ -351,10 +386,10 @@ fn fingerprint<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a
     let plain = if ip.is_v4() { 20 } else { 40 };
     let bit = |yes: bool, n: u32| u32::from(yes) << n;
     let traits = bit(!ip.is_v4(), 7)
-        | ip.dont_fragment() << 6
+        | dont_fragment(bytes(value))? << 6
         | hops << 4
         | bit(ip.header.len() > plain, 3)
-        | bit(tcp.len() > words as usize * 4, 2)
+        | bit(announced(bytes(value))? > ip.header.len() + words as usize * 4, 2)
         | flags >> 7 << 1
         | flags >> 6 & 1;
     let scale = content(SCALE).and_then(|c| read(c, 0, 1).ok()).map_or(0, |s| (s + 1).min(15));
@@ -365,7 +400,7 @@ fn fingerprint<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a
         _ => seen,
     });
     let mut out = made(env.arena);
-    out.extend([ip.service() as u8, traits as u8, (words << 4 | scale) as u8]);
+    out.extend([service(bytes(value))? as u8, traits as u8, (words << 4 | scale) as u8]);
     out.extend_from_slice(tcp.get(14..16).ok_or(Miss::None)?);
     out.extend_from_slice(&(mss as u16).to_be_bytes());
     out.push(seen as u8);

@@ -33,6 +33,9 @@ enum Step {
 
 pub(super) fn check(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     let text = arg(args, 0).bytes().unwrap_or_default();
+    if text.is_empty() {
+        return Err(Fault::new("json_path must not be empty"));
+    }
     let steps = path(text)
         .ok_or_else(|| Fault::new(format!("invalid json path '{}'", String::from_utf8_lossy(text))))?;
     let int = match arg(args, 1).bytes() {
@@ -117,12 +120,13 @@ impl<'t> Scanner<'t> {
             b'"' => drop(self.string()?),
             b'{' | b'[' if depth < DEPTH => self.members(first, depth, &mut |_, _, _| false)?,
             b'{' | b'[' => return None,
-            _ => {
+            b't' | b'f' | b'n' | b'-' | b'0'..=b'9' => {
                 while self.text.get(self.at).is_some_and(|c| c.is_ascii_alphanumeric() || b"+-.".contains(c))
                 {
                     self.at += 1;
                 }
             }
+            _ => return None,
         }
         self.text.get(start..self.at).filter(|t| !t.is_empty())
     }

@@ -163,7 +163,7 @@ fn load(path: &[u8], names: &mut dyn Names, parse: fn(&[u8]) -> Option<Vec<u8>>)
 /// The parts of a compact token.
 fn parts(token: &[u8]) -> Option<Vec<&[u8]>> {
     let all: Vec<&[u8]> = token.splitn(PARTS, |c| *c == b'.').collect();
-    matches!(all.len(), 3 | 5).then_some(all)
+    (all.len() > 1).then_some(all)
 }
 
 fn decode(text: &[u8]) -> Option<Vec<u8>> {
@@ -174,7 +174,7 @@ fn decode(text: &[u8]) -> Option<Vec<u8>> {
 
 fn verify<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg], by_certificate: bool) -> Found<'a> {
     let name = secret::text(env, arg(args, 0)).ok_or(Miss::None)?;
-    let key = secret::text(env, arg(args, 1)).ok_or(Miss::None)?;
+    let key = secret::text(env, arg(args, 1)).filter(|k| !k.is_empty()).ok_or(Miss::None)?;
     let Some(algorithm) = algorithm(name) else { return Ok(Value::Int(UNKNOWN_ALGORITHM)) };
     Ok(Value::Int(judge(bytes(value), algorithm, key, by_certificate)))
 }
@@ -184,6 +184,9 @@ fn judge(token: &[u8], wanted: Algorithm, key: &[u8], by_certificate: bool) -> i
     let [header, payload, signature] = parts[..] else { return INVALID_TOKEN };
     let signed = token.get(..header.len() + 1 + payload.len()).unwrap_or_default();
     let Some(given) = decode(signature) else { return INVALID_TOKEN };
+    if given.is_empty() && !matches!(wanted, Algorithm::None) {
+        return INVALID_TOKEN;
+    }
     match wanted {
         Algorithm::None => i64::from(given.is_empty()),
         Algorithm::Hmac(_) if by_certificate => UNMANAGED_ALGORITHM,

@@ -26,7 +26,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
         "Appends a delimiter if there is something, then a variable and a suffix.",
         "path,add_item(;,txn.x,end)",
     )
-    .check(|a, n| variable_at(a, 1, n)),
+    .check(check_item),
     def(
         "concat",
         "string[,string,string]",
@@ -72,6 +72,14 @@ fn check(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     Ok(())
 }
 
+fn check_item(args: &mut Vec<Arg>, names: &mut dyn Names) -> Result<(), Fault> {
+    let given = |i| arg(args, i).bytes().is_some_and(|t| !t.is_empty());
+    if !given(1) && !given(2) {
+        return Err(Fault::new("one of the optional arguments has to be nonempty"));
+    }
+    variable_at(args, 1, names)
+}
+
 /// From where to where the parts asked for reach: `parts` gives starts and ends in order.
 fn select<'a>(
     text: &'a [u8],
@@ -87,13 +95,14 @@ fn select<'a>(
         return None;
     }
     let more = if count == 0 { usize::MAX } else { count - 1 };
-    let (first, last) = if index > 0 {
-        (nth, nth.saturating_add(more).min(all.len() - 1))
-    } else {
-        let last = all.len() - 1 - nth;
-        (last.saturating_sub(more), last)
-    };
-    text.get(all[first].0..all[last].1)
+    // With fewer parts than asked for, whatever is left of the text belongs to them.
+    if index > 0 {
+        let end = all.get(nth.saturating_add(more)).map_or(text.len(), |part| part.1);
+        return text.get(all.get(nth)?.0..end);
+    }
+    let last = all.len() - 1 - nth;
+    let start = last.checked_sub(more).and_then(|first| all.get(first)).map_or(0, |part| part.0);
+    text.get(start..all.get(last)?.1)
 }
 
 /// Starts and ends of what delimiters part.
@@ -212,7 +221,7 @@ fn language<'a>(_: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
             best = Some((quality, hit));
         }
     }
-    match best {
+    match best.filter(|(quality, _)| *quality > 0) {
         Some((_, tag)) => Ok(Value::Str(tag)),
         None => some(arg(args, 1).bytes().map(Value::Str)),
     }

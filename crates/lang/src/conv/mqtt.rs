@@ -202,17 +202,16 @@ enum Bad {
 fn parse(data: &[u8]) -> Result<Packet<'_>, Bad> {
     let mut at = Cursor(data);
     let first = at.number(1).ok_or(Bad::Short)?;
+    let mut packet = Packet { kind: i64::from(first >> 4), ..Packet::default() };
+    if first & 15 != 0 || !matches!(packet.kind, CONNECT | CONNACK) {
+        return Err(Bad::Wrong);
+    }
     let length = match at.varint() {
         Some(length) => length as usize,
         None => return Err(if data.len() < 5 { Bad::Short } else { Bad::Wrong }),
     };
-    if at.0.len() < length {
-        return Err(Bad::Short);
-    }
-    let mut packet = Packet { kind: i64::from(first >> 4), ..Packet::default() };
-    if first & 15 != 0 || at.0.len() > length {
-        return Err(Bad::Wrong);
-    }
+    // What follows the packet is of no interest.
+    at = Cursor(at.0.get(..length).ok_or(Bad::Short)?);
     let done = match packet.kind {
         CONNECT => connect(&mut at, &mut packet),
         CONNACK => connack(&mut at, &mut packet),
@@ -232,9 +231,8 @@ fn connect<'a>(at: &mut Cursor<'a>, packet: &mut Packet<'a>) -> Option<()> {
     }
     let flags = at.number(1)?;
     let bit = |n: u32| flags >> n & 1 != 0;
-    let (user, password, retain, will) = (bit(7), bit(6), bit(5), bit(2));
-    let quality = flags >> 3 & 3;
-    if bit(0) || quality == 3 || !will && (retain || quality != 0) || version < 5 && password && !user {
+    let (user, password, will) = (bit(7), bit(6), bit(2));
+    if bit(0) {
         return None;
     }
     let keepalive = at.number(2)?;
@@ -294,7 +292,8 @@ fn value<'a>(env: &Env<'a>, data: Value<'a>, args: &'a [Arg]) -> Found<'a> {
         Ok(field) if field < FIELDS.len() => packet.fields.get(field).copied().flatten(),
         _ => packet.properties.iter().find(|(id, _)| i64::from(*id) == number - 100).map(|(_, item)| *item),
     };
-    some(item.map(|item| match item {
+    let empty = |item: &Item<'_>| matches!(item, Item::Bytes(b""));
+    some(item.filter(|item| !empty(item)).map(|item| match item {
         Item::Bytes(b) => Value::Str(b),
         Item::Number(n) => {
             let mut out = made(env.arena);

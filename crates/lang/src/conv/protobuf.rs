@@ -36,12 +36,8 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
 /// How the bytes of a field are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Int32,
-    Uint32,
-    Long,
-    Zigzag32,
-    Zigzag64,
-    Bool,
+    Varint,
+    Zigzag,
     Fixed32,
     Signed32,
     Float,
@@ -50,14 +46,14 @@ enum Kind {
 }
 
 const KINDS: &[(&str, Kind)] = &[
-    ("int32", Kind::Int32),
-    ("uint32", Kind::Uint32),
-    ("sint32", Kind::Zigzag32),
-    ("int64", Kind::Long),
-    ("uint64", Kind::Long),
-    ("sint64", Kind::Zigzag64),
-    ("bool", Kind::Bool),
-    ("enum", Kind::Int32),
+    ("int32", Kind::Varint),
+    ("uint32", Kind::Varint),
+    ("sint32", Kind::Zigzag),
+    ("int64", Kind::Varint),
+    ("uint64", Kind::Varint),
+    ("sint64", Kind::Zigzag),
+    ("bool", Kind::Varint),
+    ("enum", Kind::Varint),
     ("fixed32", Kind::Fixed32),
     ("sfixed32", Kind::Signed32),
     ("float", Kind::Float),
@@ -168,21 +164,23 @@ fn extract<'a>(message: &'a [u8], args: &'a [Arg]) -> Found<'a> {
     }
 }
 
+/// The integer part; what is out of range is the least integer, as processors have it.
+fn whole(n: f64) -> i64 {
+    const RANGE: f64 = 9_223_372_036_854_775_808.0;
+    if (-RANGE..RANGE).contains(&n) { n as i64 } else { i64::MIN }
+}
+
 /// The integer that a field means, if its wire type carries that type.
 fn typed(kind: Kind, field: &Field<'_>) -> Option<i64> {
     let zigzag = |n: u64| (n >> 1) as i64 ^ -((n & 1) as i64);
     Some(match (kind, field) {
-        (Kind::Int32, Field::Varint(_, n)) => i64::from(*n as i32),
-        (Kind::Uint32, Field::Varint(_, n)) => i64::from(*n as u32),
-        (Kind::Long, Field::Varint(_, n)) => *n as i64,
-        (Kind::Zigzag32, Field::Varint(_, n)) => i64::from(zigzag(u64::from(*n as u32)) as i32),
-        (Kind::Zigzag64, Field::Varint(_, n)) => zigzag(*n),
-        (Kind::Bool, Field::Varint(_, n)) => i64::from(*n != 0),
+        (Kind::Varint, Field::Varint(_, n)) => *n as i64,
+        (Kind::Zigzag, Field::Varint(_, n)) => zigzag(*n),
         (Kind::Fixed32, Field::Fixed32(b)) => i64::from(u32::from_le_bytes(**b)),
         (Kind::Signed32, Field::Fixed32(b)) => i64::from(i32::from_le_bytes(**b)),
-        (Kind::Float, Field::Fixed32(b)) => f32::from_le_bytes(**b) as i64,
+        (Kind::Float, Field::Fixed32(b)) => whole(f32::from_le_bytes(**b).into()),
         (Kind::Fixed64, Field::Fixed64(b)) => i64::from_le_bytes(**b),
-        (Kind::Double, Field::Fixed64(b)) => f64::from_le_bytes(**b) as i64,
+        (Kind::Double, Field::Fixed64(b)) => whole(f64::from_le_bytes(**b)),
         _ => return None,
     })
 }

@@ -33,14 +33,15 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
         Type::Bin,
         Type::Bool,
         has_ctl,
-        "Whether there are control characters, but those given.",
+        "Whether there are control characters: those of a mask, or all but the tabulator.",
         "path,has_ctl",
     )
-    .args("[string]"),
+    .args("[string]")
+    .check(check_mask),
     def(
         "host_only",
-        |_, v, _| Ok(Value::Str(split_port(bytes(v)).0)),
-        "A host without its port.",
+        |e, v, _| Ok(Value::Str(mapped(e, Value::Str(split_port(bytes(v)).0), u8::to_ascii_lowercase))),
+        "A host in lower case, without its port.",
         "hdr(host),host_only",
     ),
     ConvDef::new(
@@ -100,10 +101,10 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
         "path,secure_memcmp(txn.key)",
     )
     .args("string")
-    .check(|a, n| variable_at(a, 0, n)),
+    .check(check_variable),
     test("strcmp", strcmp, "Compares with a variable: 0 when equal.", "path,strcmp(txn.key)")
         .args("string")
-        .check(|a, n| variable_at(a, 0, n)),
+        .check(check_variable),
     def("upper", |e, v, _| Ok(Value::Str(mapped(e, v, u8::to_ascii_uppercase))), "Upper case.", "path,upper"),
 ];
 
@@ -116,8 +117,35 @@ fn until_line_end(text: &[u8]) -> &[u8] {
 }
 
 fn has_ctl<'a>(_: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
-    let allowed = set(args);
-    Ok(Value::Bool(bytes(value).iter().any(|c| (*c < 0x20 || *c == 0x7f) && !allowed.contains(c))))
+    let mask = arg(args, 0).int_or(NO_CONTROL);
+    let bit = |c: u8| match c {
+        0..=31 => 1 << c,
+        127 => 1 << 32,
+        _ => 0,
+    };
+    Ok(Value::Bool(bytes(value).iter().any(|c| mask & bit(*c) != 0)))
+}
+
+/// All control characters but the tabulator, by bit; DEL is bit 32.
+const NO_CONTROL: i64 = 0x1_ffff_fdff;
+
+fn check_mask(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
+    let Some(text) = arg(args, 0).bytes().filter(|t| !t.is_empty()) else {
+        args.clear();
+        return Ok(());
+    };
+    let text = String::from_utf8_lossy(text);
+    let mask = match &*text {
+        "any" => Some(0x1_ffff_ffff),
+        "http" => Some(0x2401),
+        number => match number.strip_prefix("0x") {
+            Some(hex) => i64::from_str_radix(hex, 16).ok(),
+            None => number.parse().ok(),
+        },
+    };
+    let bad = || Fault::new(format!("invalid mask '{text}', expects a number, 'any' or 'http'"));
+    args[0] = Arg::Int(mask.ok_or_else(bad)?);
+    Ok(())
 }
 
 fn set(args: &[Arg]) -> &[u8] {
@@ -208,6 +236,9 @@ fn reverse<'a>(env: &Env<'a>, value: Value<'a>, _: &'a [Arg]) -> Found<'a> {
 }
 
 fn reverse_dom<'a>(env: &Env<'a>, value: Value<'a>, _: &'a [Arg]) -> Found<'a> {
+    if bytes(value).is_empty() {
+        return Err(Miss::None);
+    }
     let mut out = made(env.arena);
     for (i, part) in bytes(value).rsplit(|c| *c == b'.').enumerate() {
         if i > 0 {
@@ -216,6 +247,15 @@ fn reverse_dom<'a>(env: &Env<'a>, value: Value<'a>, _: &'a [Arg]) -> Found<'a> {
         out.extend_from_slice(part);
     }
     Ok(Value::Str(out.into_bump_slice()))
+}
+
+/// The argument must name a variable.
+fn check_variable(args: &mut Vec<Arg>, names: &mut dyn Names) -> Result<(), Fault> {
+    variable_at(args, 0, names)?;
+    match arg(args, 0) {
+        Arg::Var(_) => Ok(()),
+        _ => Err(Fault::new("missing variable name")),
+    }
 }
 
 fn other<'a>(env: &Env<'a>, args: &[Arg]) -> Result<&'a [u8], Miss> {
@@ -231,5 +271,5 @@ fn secure<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
 fn strcmp<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     let (a, b) = (bytes(value), other(env, args)?);
     let differ = a.iter().zip(b).find(|(x, y)| x != y).map(|(x, y)| i64::from(*x) - i64::from(*y));
-    Ok(Value::Int(differ.unwrap_or(a.len() as i64 - b.len() as i64)))
+    Ok(Value::Int(differ.unwrap_or((a.len() as i64 - b.len() as i64).signum())))
 }

@@ -71,8 +71,8 @@ fn written<'a>(
     split: fn(&Env<'_>, i64) -> Civil,
 ) -> Found<'a> {
     let n = number(value);
-    let seconds = n.div_euclid(per_second).saturating_add(arg(args, 1).int_or(0));
-    let micros = (n.rem_euclid(per_second) * (1_000_000 / per_second)) as u32;
+    let seconds = (n / per_second).saturating_add(arg(args, 1).int_or(0));
+    let micros = ((n % per_second).unsigned_abs() as i64 * (1_000_000 / per_second)) as u32;
     let mut out = Vec::new();
     format(&mut out, arg(args, 0).bytes().unwrap_or_default(), &split(env, seconds), seconds, micros);
     Ok(Value::Str(env.arena.alloc_slice_copy(&out)))
@@ -97,13 +97,13 @@ fn to_http_date<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'
     let per_second = arg(args, 1).int_or(1).max(1);
     let n = number(value).saturating_add(arg(args, 0).int_or(0));
     let mut text = Vec::new();
-    http_date(&mut text, &Civil::utc(env, n.div_euclid(per_second)));
+    http_date(&mut text, &Civil::utc(env, n / per_second));
     let mut out = made(env.arena);
     let zone = text.len().saturating_sub(4);
     out.extend_from_slice(&text[..zone]);
     if per_second > 1 {
         out.push(b'.');
-        out.extend_from_slice(Value::Int(n.rem_euclid(per_second)).text(env.arena));
+        out.extend_from_slice(Value::Int(n % per_second).text(env.arena));
     }
     out.extend_from_slice(&text[zone..]);
     Ok(Value::Str(out.into_bump_slice()))

@@ -65,13 +65,14 @@ fn target(args: &[Arg]) -> Result<VarRef, Miss> {
 fn set<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     let var = target(args)?;
     let mut conditions = args.iter().skip(1).filter_map(Arg::bytes).filter_map(condition);
-    if conditions.all(|w| w.holds(read(env, var), value)) {
-        let kept = match value {
-            Value::Method(m) => Value::Str(bytes(Value::Method(m))),
-            other => other,
-        };
-        write(env, var, Some(kept.to_owned_value()));
+    if !conditions.all(|w| w.holds(read(env, var), value)) {
+        return Err(Miss::None);
     }
+    let kept = match value {
+        Value::Method(m) => Value::Str(bytes(Value::Method(m))),
+        other => other,
+    };
+    write(env, var, Some(kept.to_owned_value()));
     Ok(value)
 }
 

@@ -4,7 +4,7 @@ use super::made;
 use crate::arg::Arg;
 use crate::env::Env;
 use crate::registry::ConvDef;
-use crate::sample::{Found, Type, Value, append_int};
+use crate::sample::{Found, Type, Value};
 
 const PREFIX: &str = "X509_V_";
 
@@ -19,7 +19,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[ConvDef::new(
 
 fn name<'a>(env: &Env<'a>, value: Value<'a>, _: &'a [Arg]) -> Found<'a> {
     let number = super::number(value);
-    let known = usize::try_from(number).ok().and_then(|at| NAMES.get(at)).filter(|n| !n.is_empty());
+    let known = usize::try_from(number as i32).ok().and_then(|at| NAMES.get(at)).filter(|n| !n.is_empty());
     let mut out = made(env.arena);
     match known {
         Some(name) => {
@@ -28,7 +28,7 @@ fn name<'a>(env: &Env<'a>, value: Value<'a>, _: &'a [Arg]) -> Found<'a> {
         }
         None => {
             let mut digits = Vec::with_capacity(20);
-            append_int(&mut digits, number);
+            digits.extend_from_slice((number as u64).to_string().as_bytes());
             out.extend_from_slice(&digits);
         }
     }

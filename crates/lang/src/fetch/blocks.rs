@@ -35,7 +35,12 @@ const fn block(
 }
 
 pub(super) const FETCHES: &[FetchDef] = &[
-    whole("internal.htx.data", Type::Int, |e, _| int(data(e)? as u64), "Bytes of data in the message."),
+    whole(
+        "internal.htx.data",
+        Type::Int,
+        |e, _| int(size_of_data(e)? as u64),
+        "Bytes of data in the message.",
+    ),
     whole("internal.htx.free", Type::Int, |e, _| int(free(e)? as u64), "Bytes still free in the message."),
     whole(
         "internal.htx.free_data",
@@ -186,7 +191,7 @@ fn blocks<'a>(env: &Env<'a>) -> Result<Vec<Block<'a>>, Miss> {
     Ok(all)
 }
 
-fn data(env: &Env<'_>) -> Result<usize, Miss> {
+pub(super) fn size_of_data(env: &Env<'_>) -> Result<usize, Miss> {
     Ok(blocks(env)?.iter().map(|b| b.size()).sum())
 }
 

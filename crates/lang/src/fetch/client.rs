@@ -158,12 +158,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "Name of the frontend.",
     ),
     front("so_id", Type::Int, |e, _| int(e.live.listener().ok_or(Miss::None)?.id), "Number of the listener."),
-    front(
-        "so_name",
-        Type::Str,
-        |e, _| text(e.live.listener().map(|l| l.name.as_bytes())),
-        "Name of the listener.",
-    ),
+    front("so_name", Type::Str, listener_name, "Name of the listener, if it was given one."),
     // No connection is encrypted until TLS is built.
     FetchDef::new(
         "ssl_fc",
@@ -329,4 +324,11 @@ pub(super) fn error_name<'a>(number: u8) -> Found<'a> {
 
 pub(super) fn error_text<'a>(number: u8) -> Found<'a> {
     text(ERRORS.get(usize::from(number)).map(|(_, text)| text.as_bytes()))
+}
+
+/// Listeners without a name are called by their number elsewhere.
+fn listener_name<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
+    let listener = env.live.listener().ok_or(Miss::None)?;
+    let given = listener.name.strip_prefix("sock-").is_none_or(|n| n.parse() != Ok(listener.id));
+    text(given.then_some(listener.name.as_bytes()))
 }

@@ -44,11 +44,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| ms(e.txn.overrides.queue.or(be(e)?.queue)),
         "Queue timeout in force, ms.",
     ),
-    back(
-        "cur_server_timeout",
-        |e, _| ms(e.txn.overrides.server.or(be(e)?.server)),
-        "Server timeout in force, ms.",
-    ),
+    back("cur_server_timeout", server, "Server timeout in force, ms."),
     FetchDef::new("cur_tarpit_timeout", Type::Int, CLIENT_L4, tarpit, "Tarpit timeout in force, ms.")
         .volatile(),
     back(
@@ -71,6 +67,12 @@ fn fe(env: &Env<'_>) -> Result<Limits, Miss> {
 
 fn be(env: &Env<'_>) -> Result<Limits, Miss> {
     env.live.limits(Side::Response).ok_or(Miss::None)
+}
+
+/// In force from when there is a connection to the server.
+fn server<'a>(env: &Env<'a>, _: &'a [crate::Arg]) -> Found<'a> {
+    let configured = be(env)?.server.filter(|_| env.txn.times.connected.is_some());
+    ms(env.txn.overrides.server.or(configured))
 }
 
 fn tarpit<'a>(env: &Env<'a>, _: &'a [crate::Arg]) -> Found<'a> {

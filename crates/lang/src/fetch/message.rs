@@ -223,6 +223,7 @@ fn url_ip<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
 fn url_port<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
     match uri::port(target(env)?) {
         Some(port) => int(crate::sample::parse_int(port).ok_or(Miss::None)?),
-        None => int(80),
+        None if !uri::host(target(env)?).is_empty() => int(80),
+        None => Err(Miss::None),
     }
 }

@@ -17,7 +17,7 @@ const LEN: FetchDef = FetchDef::new(
     Type::Int,
     REQUEST_BUFFER,
     |e, _| len(e, Side::Request),
-    "Number of bytes buffered.",
+    "Number of bytes buffered; in HTTP those of the message, head included.",
 )
 .growing()
 .volatile();
@@ -79,6 +79,9 @@ pub(super) const FETCHES: &[FetchDef] = &[
 ];
 
 fn len<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
+    if env.head(side).is_some() {
+        return int(super::blocks::size_of_data(&Env { side, ..*env })? as u64);
+    }
     int(env.live.payload(side).data.len() as u64)
 }
 
