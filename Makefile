@@ -30,6 +30,9 @@ run: compiler
 tools: compiler
 	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
+	@command -v python3 >/dev/null || if [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3; \
+	else echo "python3 is missing. Install it with:"; echo "  sudo apt-get install -y python3"; exit 1; fi
 	@command -v varnishtest >/dev/null || if [ "$$(id -u)" = 0 ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends varnish; \
 	else echo "varnishtest is missing. Install it with:"; echo "  sudo apt-get install -y varnish"; exit 1; fi

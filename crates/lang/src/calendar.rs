@@ -120,7 +120,7 @@ fn one(out: &mut Vec<u8>, c: u8, t: &Civil, seconds: i64) {
         b'b' | b'h' => out.extend_from_slice(t.month_name().as_bytes()),
         b'B' => out.extend_from_slice(t.month_long().as_bytes()),
         b'c' => nested(out, "%a %b %e %H:%M:%S %Y"),
-        b'C' => two(out, (t.year.div_euclid(100)) as u32),
+        b'C' => drop(write!(out, "{:02}", t.year.div_euclid(100))),
         b'd' => two(out, t.day),
         b'D' | b'x' => nested(out, "%m/%d/%y"),
         b'e' => drop(write!(out, "{:2}", t.day)),

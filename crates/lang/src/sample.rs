@@ -56,7 +56,7 @@ impl Type {
             (Bool, Int | Str | Bin) => true,
             (Int, Bool | Str | Bin | Addr | Ipv4 | Ipv6) => true,
             (Addr, Ipv4 | Ipv6 | Str | Bin) => true,
-            (Ipv4, Bool | Int | Addr | Ipv6 | Str | Bin) => true,
+            (Ipv4, Int | Addr | Ipv6 | Str | Bin) => true,
             (Ipv6, Addr | Ipv4 | Str | Bin) => true,
             (Str, Bool | Int | Addr | Ipv4 | Ipv6 | Bin | Method) => true,
             (Bin, Str | Method) => true,

@@ -114,7 +114,7 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
 
 /// Drops the body of a request that is answered here, if it is there as a whole and nothing of it was forwarded, so
 /// that the next request may follow.
-pub fn consume_body(stream: &mut Stream<'_>) {
+fn consume_body(stream: &mut Stream<'_>) {
     let Body::Length(length) = stream.http.request_body else { return };
     let Ok(length) = usize::try_from(length) else { return };
     if let Some(buf) = stream.client.buf.as_mut()
@@ -128,6 +128,15 @@ pub fn consume_body(stream: &mut Stream<'_>) {
 
 /// Sends an answer made of a [`Reply`].
 pub async fn send(stream: &mut Stream<'_>, reply: Reply) -> Next {
+    reply_with(stream, reply, false).await
+}
+
+/// The same in place of a server: the body of the request is dropped once the answer, which may quote it, is made.
+pub async fn send_for_body(stream: &mut Stream<'_>, reply: Reply) -> Next {
+    reply_with(stream, reply, true).await
+}
+
+async fn reply_with(stream: &mut Stream<'_>, reply: Reply, drop_body: bool) -> Next {
     stream.txn.res.clear();
     let mut body = Vec::new();
     let keep = reply.keep_alive;
@@ -138,6 +147,9 @@ pub async fn send(stream: &mut Stream<'_>, reply: Reply) -> Next {
             return Next::Close;
         }
         Made::Parts => head_of(stream, &reply, &body),
+    }
+    if drop_body {
+        consume_body(stream);
     }
     finish(stream, body, keep).await
 }
@@ -241,6 +253,7 @@ async fn finish(stream: &mut Stream<'_>, body: Vec<u8>, keep: bool) -> Next {
     let worker = stream.worker.clone();
     stream.txn.has_res = true;
     let status = stream.txn.res.status();
+    stream.txn.status = status;
     let bodiless = (100..200).contains(&status) || status == 204 || status == 304;
     stream.txn.res.remove_all("content-length");
     stream.txn.res.remove_all("transfer-encoding");

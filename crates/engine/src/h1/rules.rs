@@ -163,9 +163,10 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
                 crate::stick::request_error(stream);
             }
             if !response && stream.upstream.is_none() {
-                answer::consume_body(stream);
+                answer::send_for_body(stream, reply).await
+            } else {
+                answer::send(stream, reply).await
             }
-            answer::send(stream, reply).await
         }
         Flow::Reject => {
             denied(stream, response);

@@ -178,7 +178,7 @@ fn check_cut(args: &mut Vec<Arg>, names: &mut dyn Names) -> Result<(), Fault> {
     number_or_variable(args, 0, names)?;
     number_or_variable(args, 1, names)?;
     for (i, least) in [(0, "non-negative"), (1, "positive")] {
-        if arg(args, i).int_or(0) < 0 {
+        if arg(args, i).int_or(1) < i64::from(i == 1) {
             return Err(Fault::new(format!("expects a {least} integer")));
         }
     }

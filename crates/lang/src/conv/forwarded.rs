@@ -179,6 +179,7 @@ fn node_text<'a>(env: &Env<'a>, value: Value<'a>, name: bool) -> Found<'a> {
         }
         // A port is printed as 32 bits whatever it is.
         (false, Value::Int(n)) => return Ok(Value::Str(Value::Int(i64::from(n as u32)).text(env.arena))),
+        (_, Value::Bin(bytes)) => bytes.split(|c| *c == 0).next().unwrap_or_default(),
         (_, other) => other.text(env.arena),
     };
     if name && text.is_empty() {

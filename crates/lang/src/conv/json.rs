@@ -208,9 +208,33 @@ pub(super) fn query<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Fou
         [b'{', ..] => Err(Miss::None),
         [b'[', ..] => Ok(Value::Str(text)),
         [b'"', inside @ .., b'"'] => some(unescape(env, inside).map(Value::Str)),
-        number if int => some(parse_int(number).map(Value::Int)),
-        number => Ok(Value::Str(number)),
+        number if int => some(parse_int(number).filter(|n| *n != i64::MAX).map(Value::Int)),
+        number => {
+            let number =
+                std::str::from_utf8(number).ok().and_then(|n| n.parse::<f64>().ok()).ok_or(Miss::None)?;
+            Ok(Value::Str(env.arena.alloc_str(&six_digits(number)).as_bytes()))
+        }
     }
+}
+
+/// A number as `%g` of printf has it: six significant digits, without needless zeros.
+fn six_digits(number: f64) -> String {
+    if !number.is_finite() || number == 0.0 {
+        return if number == 0.0 { "0".to_owned() } else { number.to_string() };
+    }
+    // Rounding may carry into the exponent, so it is read off what was rounded.
+    let rounded = format!("{number:.5e}");
+    let (digits, exponent) = rounded.split_once('e').unwrap_or((&rounded, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let trim = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    if (-4..6).contains(&exponent) {
+        return trim(&format!("{number:.*}", usize::try_from(5 - exponent).unwrap_or(0)));
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", trim(digits), exponent.unsigned_abs())
 }
 
 fn unescape<'a>(env: &Env<'a>, inside: &'a [u8]) -> Option<&'a [u8]> {

@@ -134,7 +134,7 @@ fn add_item<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     let mut out = made(env.arena);
     out.extend_from_slice(bytes(value));
     let item = match arg(args, 1) {
-        Arg::Var(var) => crate::variables::read(env, *var).map(|v| v.text(env.arena)),
+        Arg::Var(var) => crate::variables::read(env, *var).map(|v| as_text(env, v)).filter(|t| !t.is_empty()),
         _ => None,
     };
     let suffix = arg(args, 2).bytes().unwrap_or_default();
@@ -149,6 +149,11 @@ fn add_item<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     Ok(Value::Str(out.into_bump_slice()))
 }
 
+/// A value as text; bytes end before their first NUL.
+fn as_text<'a>(env: &Env<'a>, value: Value<'a>) -> &'a [u8] {
+    value.cast(Type::Str, env.arena).map(bytes).unwrap_or_default()
+}
+
 fn concat<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     let mut out = made(env.arena);
     out.extend_from_slice(bytes(value));
@@ -156,7 +161,7 @@ fn concat<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     if let Arg::Var(var) = arg(args, 1)
         && let Some(v) = crate::variables::read(env, *var)
     {
-        out.extend_from_slice(v.text(env.arena));
+        out.extend_from_slice(as_text(env, v));
     }
     out.extend_from_slice(arg(args, 2).bytes().unwrap_or_default());
     Ok(Value::Str(out.into_bump_slice()))
@@ -194,7 +199,7 @@ fn quality(parameters: &[u8]) -> u32 {
     for parameter in parameters.split(|c| *c == b';') {
         let Some(q) = parameter.trim_ascii().strip_prefix(b"q=") else { continue };
         let text = std::str::from_utf8(q).unwrap_or_default();
-        return text.parse::<f32>().map_or(0, |q| (q.clamp(0.0, 1.0) * 1000.0) as u32);
+        return text.parse::<f32>().map_or(1000, |q| (q.clamp(0.0, 1.0) * 1000.0) as u32);
     }
     1000
 }
@@ -202,8 +207,7 @@ fn quality(parameters: &[u8]) -> u32 {
 /// Whether a language is the tag asked for, or the first part of it (`fr` of `fr-CA`).
 fn is_range_of(known: &[u8], tag: &[u8]) -> bool {
     let rest = tag.get(known.len()..);
-    rest.is_some_and(|r| matches!(r.first(), None | Some(b'-')))
-        && tag[..known.len()].eq_ignore_ascii_case(known)
+    rest.is_some_and(|r| matches!(r.first(), None | Some(b'-'))) && tag[..known.len()] == *known
 }
 
 /// The language of the list with the highest quality, the first of equals.

@@ -201,9 +201,16 @@ enum Bad {
 
 fn parse(data: &[u8]) -> Result<Packet<'_>, Bad> {
     let mut at = Cursor(data);
-    let first = at.number(1).ok_or(Bad::Short)?;
+    let first = at.number(1).filter(|_| data.len() > 1).ok_or(Bad::Short)?;
     let mut packet = Packet { kind: i64::from(first >> 4), ..Packet::default() };
-    if first & 15 != 0 || !matches!(packet.kind, CONNECT | CONNACK) {
+    // The flags that each type has (section 2.2.2 of MQTT 3.1.1), 3 being free to choose.
+    let flags = match packet.kind {
+        0 => return Err(Bad::Wrong),
+        3 => first & 15,
+        6 | 8 | 10 => 2,
+        _ => 0,
+    };
+    if first & 15 != flags {
         return Err(Bad::Wrong);
     }
     let length = match at.varint() {

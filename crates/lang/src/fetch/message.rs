@@ -34,18 +34,18 @@ const PROTO_HTTP: FetchDef = kept("req.proto_http", Type::Bool, proto_http, "Whe
 
 pub(super) const FETCHES: &[FetchDef] = &[
     req("base", Type::Str, |e, _| Ok(Value::Str(base(e)?)), "Host and path of the request."),
-    req("base32", Type::Int, |e, _| int(hash(base(e)?)), "32-bit hash of 'base'."),
+    req("base32", Type::Int, |e, _| int(hash(base(e).unwrap_or_default())), "32-bit hash of 'base'."),
     req(
         "base32+src",
         Type::Bin,
-        |e, _| with_src(e, hash(base(e)?)),
+        |e, _| with_src(e, hash(base(e).unwrap_or_default())),
         "Hash of 'base', then the client's address.",
     ),
     req("baseq", Type::Str, |e, _| Ok(Value::Str(baseq(e)?)), "Host, path and query of the request."),
     kept("capture.req.hdr", Type::Str, captured_req, "A captured request header, by position.")
         .args("integer", "capture.req.hdr(0)"),
     kept("capture.req.method", Type::Str, |e, _| line(e.txn.line.method()), "Method as received."),
-    kept("capture.req.uri", Type::Str, |e, _| line(e.txn.line.target()), "Target as received."),
+    kept("capture.req.uri", Type::Str, |e, _| line(without_star(e.txn.line.target())), "Target as received."),
     kept("capture.req.ver", Type::Str, |e, _| line(e.txn.line.version()), "Version as received, 'HTTP/1.1'."),
     res("capture.res.hdr", Type::Str, captured_res, "A captured response header, by position.")
         .args("integer", "capture.res.hdr(0)"),
@@ -62,7 +62,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
     REQ_VER.alias("req_ver", REQUEST_KEPT, "req_ver"),
     RES_VER,
     RES_VER.alias("resp_ver", RESPONSE_KEPT, "resp_ver"),
-    res("server_status", Type::Int, status, "Status that the server sent."),
+    res("server_status", Type::Int, server_status, "Status that the server sent, 0 if it was no server."),
     res("status", Type::Int, status, "Status of the response."),
     req("url", Type::Str, |e, _| text(Some(target(e)?)), "Target of the request, as presented."),
     req("url32", Type::Int, |e, _| int(hash(url_base(e)?)), "32-bit hash of host and target."),
@@ -80,12 +80,17 @@ fn target<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
     Ok(env.head(Side::Request).ok_or(Miss::None)?.target())
 }
 
+/// The target `*` (of OPTIONS) is no path.
+fn without_star(target: &[u8]) -> &[u8] {
+    if target == b"*" { b"" } else { target }
+}
+
 fn path<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
-    some(uri::path(target(env)?))
+    some(uri::path(without_star(target(env)?)))
 }
 
 fn pathq<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
-    some(uri::path_and_query(target(env)?))
+    some(uri::path_and_query(without_star(target(env)?)))
 }
 
 fn some(bytes: &[u8]) -> Result<&[u8], Miss> {
@@ -98,7 +103,7 @@ fn host<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
 
 fn base<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
     let host = first_value(host(env)?);
-    match (host, uri::path(target(env)?)) {
+    match (host, uri::path(without_star(target(env)?))) {
         (b"", path) => some(path),
         (host, path @ [b'/', ..]) => Ok(joined(env, &[host, path])),
         (host, _) => Ok(host),
@@ -106,12 +111,12 @@ fn base<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
 }
 
 fn baseq<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
-    Ok(joined(env, &[first_value(host(env)?), uri::path_and_query(target(env)?)]))
+    Ok(joined(env, &[first_value(host(env)?), uri::path_and_query(without_star(target(env)?))]))
 }
 
 /// Host and whole target, hashed by `url32`.
 fn url_base<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
-    Ok(joined(env, &[first_value(host(env)?), uri::path_and_query(target(env)?)]))
+    Ok(joined(env, &[first_value(host(env)?), uri::path_and_query(without_star(target(env)?))]))
 }
 
 fn first_value(list: &[u8]) -> &[u8] {
@@ -201,6 +206,10 @@ fn status<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
     int(env.head(Side::Response).ok_or(Miss::None)?.status())
 }
 
+fn server_status<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
+    if env.txn.times.response.is_some() { status(env, args) } else { int(0) }
+}
+
 fn check_query(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     match arg(args, 0).bytes() {
         None | Some(b"" | b"with_qm") => Ok(()),
@@ -209,7 +218,7 @@ fn check_query(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
 }
 
 fn query<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
-    let target = uri::path_and_query(target(env)?);
+    let target = uri::path_and_query(without_star(target(env)?));
     let query = uri::query(target).ok_or(Miss::None)?;
     let marked = arg(args, 0).bytes() == Some(b"with_qm") && !query.is_empty();
     text(Some(if marked { &target[target.len() - query.len() - 1..] } else { query }))

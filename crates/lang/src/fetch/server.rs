@@ -49,7 +49,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
     conn(
         "bc_http_major",
         Type::Int,
-        |e, _| int(e.txn.server_conn.http_major),
+        |e, _| e.txn.times.connected.ok_or(Miss::None).and_then(|_| int(e.txn.server_conn.http_major)),
         "Major HTTP version of the server side.",
     ),
     conn(

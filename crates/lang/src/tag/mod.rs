@@ -87,7 +87,7 @@ fn write_item(item: &Item, bin: bool, env: &Env<'_>, how: Use, out: &mut Vec<u8>
 /// Appends a sample as text. Bytes end before their first NUL, unless `bin` keeps them whole.
 fn write_sample(value: Option<Value<'_>>, bin: bool, out: &mut Vec<u8>) -> Option<()> {
     match value? {
-        Value::Bin(bytes) if !bin => out.extend_from_slice(until_nul(bytes)),
+        Value::Bin(bytes) | Value::Str(bytes) if !bin => out.extend_from_slice(until_nul(bytes)),
         other => other.append_text(out),
     }
     Some(())

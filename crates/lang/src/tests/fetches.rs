@@ -208,7 +208,7 @@ fn payload_that_may_still_come_is_awaited() {
     check(
         &mut stage,
         &[
-            ("req.len", "8"),
+            ("req.len", "119"),
             ("req.payload(2,3)", "abc"),
             ("req.payload(2,0)", "abcdef"),
             ("req.payload(2,9)", "none"),
