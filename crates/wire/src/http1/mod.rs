@@ -16,3 +16,6 @@ pub use error::{ErrorKind, ParseError, State};
 pub use framing::{Body, keeps_alive, request_body, response_body, upgrades};
 pub use parse::{Limits, Parsed, parse_request, parse_response};
 pub use write::{write_head, write_head_as};
+
+#[cfg(test)]
+mod vectors;
