@@ -38,9 +38,9 @@ pub struct FieldLine {
     pub next: usize,
 }
 
-/// Reads the line at `at`.
+/// Reads the line at `at`; `first`: there was no field before it, so that nothing can go on with a blank.
 #[inline]
-pub fn field(input: &[u8], at: usize, relax: bool) -> Result<Line, ParseError> {
+pub fn field(input: &[u8], at: usize, first: bool, relax: bool) -> Result<Line, ParseError> {
     let line = input.get(at..).unwrap_or_default();
     let (mut seen, mut len) = (0, 0);
     let stop = loop {
@@ -54,7 +54,7 @@ pub fn field(input: &[u8], at: usize, relax: bool) -> Result<Line, ParseError> {
     };
     let colon = at + len;
     if stop != b':' || len == 0 {
-        return odd_line(input, at, colon, relax);
+        return odd_line(input, at, colon, first && !relax, relax);
     }
     let Some(value) = value(input, colon + 1, relax)? else { return Ok(Line::More) };
     Ok(Line::Field(FieldLine {
@@ -73,12 +73,13 @@ pub fn field(input: &[u8], at: usize, relax: bool) -> Result<Line, ParseError> {
 
 /// A line that does not start with a name and a colon: the empty line, a folded one, or a fault.
 #[cold]
-fn odd_line(input: &[u8], at: usize, stop: usize, relax: bool) -> Result<Line, ParseError> {
+fn odd_line(input: &[u8], at: usize, stop: usize, no_fold: bool, relax: bool) -> Result<Line, ParseError> {
     let bad_name = ParseError::new(ErrorKind::BadFieldName, stop, State::FieldName);
     match input.get(stop) {
         Some(b'\r' | b'\n') if stop == at => {
             Ok(line_end(input, at)?.map_or(Line::More, |next| Line::End { next }))
         }
+        Some(b' ' | b'\t') if stop == at && no_fold => Err(bad_name),
         Some(b' ' | b'\t') if stop == at => {
             let Some(value) = value(input, at, relax)? else { return Ok(Line::More) };
             Ok(Line::Fold { value: (value.start, value.end), next: value.next })

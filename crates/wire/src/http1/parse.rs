@@ -92,10 +92,7 @@ fn lines(input: &[u8], head: &mut Head, limits: &Limits, relax: bool) -> Result<
         if at > limits.head {
             return Err(ParseError::new(ErrorKind::TooLarge, at, State::Head));
         }
-        match line::field(input, at, relax)? {
-            Line::More if !relax && head.fields.is_empty() && matches!(input.get(at), Some(b' ' | b'\t')) => {
-                return Err(ParseError::new(ErrorKind::BadFieldName, at, State::FieldName));
-            }
+        match line::field(input, at, head.fields.is_empty(), relax)? {
             Line::More => return partial(input, head, limits),
             Line::End { next } if next > limits.head => {
                 return Err(ParseError::new(ErrorKind::TooLarge, at, State::Head));
