@@ -3,6 +3,7 @@
 mod aborts;
 mod bodies;
 mod checks;
+mod cuts;
 mod limits;
 mod queue;
 mod retries;
