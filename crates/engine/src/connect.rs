@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -234,6 +235,9 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     let source = config.source.as_ref().or(proxy.source.as_ref());
     let options = options(stream, proxy, Some(config), source);
     let socket = open(stream, proxy, &addr, &options).await?;
+    if shareable {
+        worker.pools.make_room(stream.backend_index(), server, &socket, &config.state);
+    }
     config.state.counters.of(worker.index).connects.inc();
     proxy.state.back.counters.of(worker.index).connects.inc();
     check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
@@ -278,7 +282,9 @@ async fn take_idle(stream: &Stream<'_>, proxy: &Proxy, server: u32, identity: Id
     let (worker, backend) = (&stream.worker, stream.backend_index());
     let own = worker.pools.take(backend, server, identity, safe_only, state);
     let shared = worker.shared.program.global.tune.shared_pool && rt::worker_count() > 1;
-    if own.is_some() || !shared || state.idle.load(std::sync::atomic::Ordering::Relaxed) == 0 {
+    let (idle, low) = (state.idle.load(Relaxed), proxy.servers[server as usize].pool_low_conn);
+    // Below `pool-low-conn` each thread keeps what it has.
+    if own.is_some() || !shared || idle == 0 || idle < low {
         return own;
     }
     crate::pool::take_over(worker, backend, server, identity, safe_only).await
@@ -497,7 +503,7 @@ pub fn park(stream: &mut Stream<'_>) {
     let config = &worker.shared.program.proxy(backend).servers[server as usize];
     let worn = u32::try_from(config.max_reuse).is_ok_and(|m| requests > m);
     if !worn && config.pool_max_conn != 0 && config.state.is_up() {
-        worker.pools.give(backend, server, idle, config.pool_max_conn, &config.state);
+        worker.pools.give(backend, server, idle, config);
     }
 }
 

@@ -5,6 +5,7 @@
 //! next who wants it, or the sweep that runs every second, lets it go.
 
 use std::cell::{Cell, RefCell};
+use std::os::fd::AsRawFd;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
@@ -37,14 +38,27 @@ pub struct Idle {
 pub struct Pools {
     /// By proxy and server, as indices of the program.
     servers: Vec<Vec<RefCell<Vec<Idle>>>>,
+    /// For each of them, when the next part of what grew old is let go.
+    purges: Vec<Vec<Cell<Mono>>>,
     count: Cell<usize>,
+    /// Descriptors: with so many in use no connection is put to rest, and with so many one at rest goes for each new one.
+    low: u64,
+    high: u64,
 }
 
 impl Pools {
     /// Empty pools for all servers.
     pub fn new(program: &Program) -> Pools {
         let of_proxy = |p: &program::Proxy| p.servers.iter().map(|_| RefCell::default()).collect();
-        Pools { servers: program.proxies.iter().map(of_proxy).collect(), count: Cell::new(0) }
+        let purges = |p: &program::Proxy| p.servers.iter().map(|_| Cell::new(Mono::ZERO)).collect();
+        let part = |percent: u32| program.global.ulimit_n.saturating_mul(percent.into()) / 100;
+        Pools {
+            servers: program.proxies.iter().map(of_proxy).collect(),
+            purges: program.proxies.iter().map(purges).collect(),
+            count: Cell::new(0),
+            low: part(program.global.tune.pool_low_fd),
+            high: part(program.global.tune.pool_high_fd),
+        }
     }
 
     fn pool(&self, proxy: u32, server: u32) -> Option<&RefCell<Vec<Idle>>> {
@@ -88,9 +102,27 @@ impl Pools {
         None
     }
 
-    /// Puts a connection to rest, unless the server has enough of them (`limit`, negative: no limit).
-    pub fn give(&self, proxy: u32, server: u32, mut idle: Idle, limit: i32, state: &Server) {
+    /// Makes room for a new connection to a server when descriptors become few: the oldest at rest goes.
+    pub fn make_room(&self, proxy: u32, server: u32, fresh: &Socket, state: &Server) {
+        if in_use(fresh) < self.high {
+            return;
+        }
         let Some(pool) = self.pool(proxy, server) else { return };
+        let mut pool = pool.borrow_mut();
+        if !pool.is_empty() {
+            pool.remove(0);
+            self.less(state);
+        }
+    }
+
+    /// Puts a connection to rest, unless the server has enough of them (`limit`, negative: no limit), keeps none
+    /// (`pool-purge-delay 0`), or descriptors are few.
+    pub fn give(&self, proxy: u32, server: u32, mut idle: Idle, config: &program::Server) {
+        let (limit, state) = (config.pool_max_conn, &*config.state);
+        let Some(pool) = self.pool(proxy, server) else { return };
+        if config.pool_purge_delay.is_zero() || in_use(&idle.socket) >= self.low {
+            return;
+        }
         let rests = state.idle.load(Relaxed);
         // The request that gives it back still counts as served.
         let enough = rests + state.served.load(Relaxed) > state.need.load(Relaxed);
@@ -112,10 +144,11 @@ impl Pools {
         }
     }
 
-    /// Lets go of connections that their server closed, and of half of those older than the purge delay.
+    /// Lets go of connections that their server closed and, once in each `pool-purge-delay`, of half of those that were
+    /// not used for so long.
     fn sweep(&self, program: &Program, now: Mono) {
-        for (proxy, pools) in program.proxies.iter().zip(&self.servers) {
-            for (server, pool) in proxy.servers.iter().zip(pools) {
+        for ((proxy, pools), purges) in program.proxies.iter().zip(&self.servers).zip(&self.purges) {
+            for ((server, pool), purge) in proxy.servers.iter().zip(pools).zip(purges) {
                 let mut pool = pool.borrow_mut();
                 if pool.is_empty() {
                     continue;
@@ -125,9 +158,10 @@ impl Pools {
                 let old = |i: &&Idle| now.since(i.since) >= server.pool_purge_delay;
                 // The oldest stand first.
                 let aged = pool.iter().take_while(old).count();
-                let keep = usize::try_from(server.pool_low_conn).unwrap_or(usize::MAX);
-                let excess = aged.div_ceil(2).min(pool.len().saturating_sub(keep));
-                pool.drain(..excess);
+                if aged > 0 && now >= purge.get() {
+                    pool.drain(..aged.div_ceil(2));
+                    purge.set(now + server.pool_purge_delay);
+                }
                 for _ in pool.len()..before {
                     self.less(&server.state);
                 }
@@ -139,6 +173,12 @@ impl Pools {
         self.count.set(self.count.get() - 1);
         state.idle.fetch_sub(1, Relaxed);
     }
+}
+
+/// How many descriptors are in use, at least: the kernel gives out the lowest number that is free.
+fn in_use(fresh: &Socket) -> u64 {
+    // Simulated sockets have no number that means anything.
+    fresh.fd().map_or(0, |fd| u64::try_from(fd.as_raw_fd()).unwrap_or(0))
 }
 
 impl Idle {

@@ -165,6 +165,11 @@ impl<'c> Stream<'c> {
 
     /// Sends the stream to a backend.
     pub fn set_backend(&mut self, backend: u32) {
+        if backend != self.client.session.conn.frontend {
+            // What the frontend's rules said of the server's side was said of its own servers (`set-timeout`).
+            let all = &mut self.txn.overrides;
+            (all.connect, all.queue, all.server, all.tunnel) = (None, None, None, None);
+        }
         self.txn.backend = Some(backend);
         self.client.session.backend.set(Some(backend));
         let state = &self.worker.shared.program.proxy(backend).state;

@@ -92,7 +92,7 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
                         resumed = Some(Fulfilled::Done);
                     }
                     Need::Delay(d) => {
-                        rt::sleep(d).await;
+                        wait::pause(stream, d).await;
                         resumed = Some(Fulfilled::Done);
                     }
                     Need::Interim(bytes) => {

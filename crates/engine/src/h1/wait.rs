@@ -200,6 +200,17 @@ pub async fn more(stream: &mut Stream<'_>, side: Side, deadline: Option<Mono>) -
     matches!(stream.client.receive().await, Ok(n) if n > 0)
 }
 
+/// `pause`: lets time pass, as long as there is somebody to wait.
+pub async fn pause(stream: &Stream<'_>, time: Duration) {
+    let mut timer = rt::Timer::at(rt::now() + time);
+    let client = &stream.client;
+    poll_fn(|cx| match client.session.kill.get().is_some() || client.socket.poll_broken(cx).is_ready() {
+        true => Poll::Ready(()),
+        false => timer.poll_expired(cx),
+    })
+    .await;
+}
+
 /// `option http-buffer-request`: waits for the body, or as much of it as fits.
 ///
 /// # Errors

@@ -8,6 +8,7 @@ mod limits;
 mod queue;
 mod retries;
 mod reuse;
+mod rules;
 mod seeded;
 mod stop;
 mod tcp;

@@ -160,10 +160,36 @@ fn idle_connections_grow_old_and_go() {
             })
         });
         all(jobs).await;
-        assert!(stage.worker.pools.len() > 1);
-        rt::sleep(Duration::from_secs(60)).await;
-        assert_eq!(stage.worker.pools.len(), 0);
+        let rests = || stage.worker.pools.len();
+        assert_eq!(rests(), 8);
+        // Half of them in each interval, once they are that old.
+        rt::sleep(Duration::from_millis(4_500)).await;
+        for left in [8, 4, 2, 1, 0] {
+            assert_eq!(rests(), left);
+            rt::sleep(Duration::from_secs(5)).await;
+        }
     });
+}
+
+#[test]
+fn a_server_keeps_as_many_idle_connections_as_it_may() {
+    for (keyword, most) in [("pool-max-conn 3", 3), ("pool-max-conn 0", 0), ("pool-purge-delay 0", 0)] {
+        let config =
+            format!("listen p\n bind 127.0.0.1:80\n http-reuse always\n server s 127.0.1.1:80 {keyword}");
+        explore(&config, &[Climate::Quiet], move |stage| async move {
+            stage.origin(S);
+            let jobs = (0..8).map(|id| {
+                let stage = stage.clone();
+                spawn(async move {
+                    let mut client = stage.client(FRONT).await;
+                    assert_eq!(client.ask(&get(&format!("/{id}/9"))).await.status(), 200);
+                })
+            });
+            all(jobs).await;
+            rt::sleep(Duration::from_millis(500)).await;
+            assert_eq!(stage.worker.pools.len(), most);
+        });
+    }
 }
 
 #[test]
