@@ -59,6 +59,7 @@ async fn steps(stream: &mut Stream<'_>) {
     if !rules(stream, &back.rules.tcp_response, Side::Response, back.timeouts.inspect_response).await {
         return;
     }
+    crate::stick::store_response(stream, back);
     pump(stream, front, back).await;
 }
 
@@ -114,7 +115,13 @@ async fn more_data(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool 
         return false;
     }
     stream.client.timer.set(deadline);
-    matches!(stream.client.receive().await, Ok(n) if n > 0)
+    match stream.client.receive().await {
+        Ok(n) if n > 0 => {
+            stream.txn.up.received += n as u64;
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Waits for more of what the server sends, while what the client sends goes on its way; whether more came before the
