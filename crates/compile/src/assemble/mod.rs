@@ -109,17 +109,8 @@ impl Sockets {
 
 /// Puts the program together.
 pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostics) -> Option<Program> {
-    let Drafts {
-        global,
-        mut proxies,
-        http_errors,
-        users,
-        peers,
-        peer_tables,
-        rings,
-        profiles,
-        healthchecks,
-    } = drafts;
+    let Drafts { global, mut proxies, http_errors, users, peers, peer_tables, rings, profiles, healthchecks } =
+        drafts;
     identity::check(&proxies, &ground, notes);
     identity::number(&mut proxies);
     let log_profiles = profiles.iter().map(|p| p.name.clone()).collect();

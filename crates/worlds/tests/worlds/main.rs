@@ -10,6 +10,7 @@ mod retries;
 mod reuse;
 mod rules;
 mod seeded;
+mod stick;
 mod stop;
 mod tcp;
 mod timeouts;
