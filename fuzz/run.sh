@@ -17,8 +17,11 @@ RUSTFLAGS="--cfg fuzzing -C passes=sancov-module -C llvm-args=-sanitizer-coverag
 -C llvm-args=-sanitizer-coverage-trace-compares"
 export RUSTFLAGS
 # The triple is named so that build scripts are compiled without these flags.
-bin=""
-[ "$target" = all ] || bin="--bin $target"
+case $target in
+    all) bin="" ;;
+    compile|cli) bin="--bin $target" ;;
+    *) bin="--bin $target --no-default-features" ;;
+esac
 cargo build --release --quiet --manifest-path fuzz/Cargo.toml --target "$triple" --target-dir "$build" $bin || {
     echo "fuzz: 0 passed, 1 failed, 0 skipped"; exit 1; }
 unset RUSTFLAGS

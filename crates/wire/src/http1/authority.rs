@@ -46,7 +46,7 @@ fn is_host(text: &[u8]) -> bool {
 
 /// Whether no second port is left in a host from which one was parted: two readers would not agree on it.
 fn has_one_port(host: &[u8]) -> bool {
-    host.first() == Some(&b'[') || !host.contains(&b':')
+    if host.first() == Some(&b'[') { host.last() == Some(&b']') } else { !host.contains(&b':') }
 }
 
 /// `host:port`, perhaps behind the name of a user. Host may leave a default port out, and then does.
