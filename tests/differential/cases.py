@@ -17,7 +17,7 @@ REQUESTS = {
         ("x-num", "42, -7, abc"), ("x-huge", HUGE)], None),
     "bytes": ("POST", "/upload?", [("host", "h"), ("content-type", "application/octet-stream"),
                                    ("content-length", "256")], BYTES),
-    "form": ("POST", "http://abs.example:81/form?q=1#frag", [
+    "form": ("POST", "http://abs.example:81/form?q=1", [
         ("host", "abs.example:81"), ("content-type", "application/x-www-form-urlencoded"), ("content-length", "35"),
         ("cookie", "a=1"), ("cookie", "b=2; a=3"), ("authorization", "Bearer abc.def.ghi"),
         ("x-forwarded-for", "10.0.0.1"), ("date", "Sun, 06 Nov 1994 08:49:37 GMT")],
@@ -148,6 +148,11 @@ def token(header, payload, key=b"secret", digest=hashlib.sha256):
 
 def tokens():
     good = token({"alg": "HS256", "typ": "JWT"}, {"sub": "me", "n": 12, "f": 1.5, "deep": {"x": [1, "two", None]}})
+    # RFC 7516, appendix A.3.
+    wrapped = ("eyJhbGciOiJBMTI4S1ciLCJlbmMiOiJBMTI4Q0JDLUhTMjU2In0.6KB707dM9YTIgHtLvtgWQ8mKwboJW3of9locizkDTHzBC2IlrT1oOQ."
+               "AxY8DCtDaGlsbGljb3RoZQ.KDlTtXchhZTGufMYmOYGS4HffxPSUrfmqCHXaI9wOGY.U0m_YmjN04DJvceFICbCVQ")
+    for key in ("GawgguFyGrWKav7AX4VKUg==", "AAAgguFyGrWKav7AX4VKUg=="):
+        yield f"str({wrapped}),jwt_decrypt_secret({key})"
     for alg, digest in (("HS256", hashlib.sha256), ("HS384", hashlib.sha384), ("HS512", hashlib.sha512)):
         one = token({"alg": alg}, {"a": 1}, digest=digest)
         for used, key in itertools.product(("HS256", "HS384", "HS512", "none"), ("secret", "other")):
@@ -331,9 +336,13 @@ def texts():
     for address in ("ipv4(10.1.2.3)", "ipv6(::ffff:10.1.2.3)", "ipv6(2001:db8::1)", "str(10.1.2.3)", "str(2001:db8::1)", "int(167838211)"):
         for args in ("(8)", "(0)", "(32)", "(8,32)", "(32,127)", "(255.0.255.0)"):
             yield f"{address},ipmask{args}"
+    for name in ("a.b.", ".", "a..b", ".a", "a..", "localhost"):
+        yield f"str({name}),reverse_dom"
+    for address in ("1.2.3.4:80", "1.2.3.4x", "1.2.3.4.5", "1.2.3.4/8", "1.2.3.256", "01.2.3.4", "1.2.3", "[::1]", "::1:x"):
+        yield f"str({address}),ipmask(32,128)"
     for n in range(0, 12):
         yield f"int({n}),x509_v_err_str"
-    for name in ("fe", "known", "none", "c0", ""):
+    for name in ("fe", "known", "none", ""):
         yield f"str({name}),fe_exists"
         yield f"str({name}),nbsrv"
     for name in ("known/s1", "known/s2", "known/none", "s1", "none/s1", "known/"):
@@ -362,13 +371,13 @@ def compared():
 FETCHES = ["base", "base32", "base32+src", "path", "pathq", "url", "url32", "url32+src", "query", "query(with_qm)", "url_ip", "url_port", "method",
            "req.ver", "req_ver", "req.hdr_cnt", "req.hdr_names", "req.hdr_names(;)", "req.hdrs", "req.hdrs_bin", "req.body", "req.body_len", "req.body_size",
            "req.body_param", "req.body_param(x)", "req.body_param(X,i)", "req.body_param(flag)", "req.body_param(name)", "req.body_param(empty)",
-           "http_auth_bearer", "http_auth_bearer(authorization)", "http_auth_bearer(x-none)", "http_auth_pass", "http_auth_user", "http_auth_type", "http_first_req",
+           "http_auth_bearer", "http_auth_bearer(authorization)", "http_auth_bearer(x-none)", "http_auth_pass", "http_auth_user", "http_auth_type",
            "url_param", "url_param(a)", "url_param(a,;)", "url_param(A,,i)", "url_param(b)", "url_param(empty)", "url_param(c)", "url_param(none)", "url_param(x,;)",
            "urlp(a)", "urlp_val(a)", "urlp_val(b)", "req.cook", "req.cook(id)", "req.cook(Lang)", "req.cook(lang)", "req.cook(q)", "req.cook(empty)", "req.cook_cnt",
            "req.cook_cnt(id)", "req.cook_val(a)", "req.cook_val(id)", "cookie(id)", "req.cook_names", "req.cook_names(;)", "capture.req.method", "capture.req.uri",
            "capture.req.ver", "req.proto_http", "HTTP", "hdr(host)", "req.hdr(host),host_only", "req.hdr(host),port_only", "shdr(host)", "fhdr(host)", "unique-id",
            "req.len", "req.payload(0,4)", "req.payload(0,0)", "payload(2,3)", "src", "src_port,length", "dst", "fc_http_major", "fc_rcvd_proxy", "fc_pp_authority",
-           "fc_pp_unique_id", "fc_src", "fc_dst", "be_name", "fe_name", "fe_defbe", "be_id,length", "so_name", "so_id", "nbsrv(known)", "avg_queue(known)", "be_conn(known)",
+           "fc_pp_unique_id", "fc_src", "fc_dst", "be_name", "fe_name", "fe_defbe", "so_name", "so_id", "nbsrv(known)", "avg_queue(known)", "be_conn(known)",
            "be_conn_free(known)", "be_sess_rate(known)", "connslots(known)", "queue(known)", "srv_conn(known/s1)", "srv_conn_free(known/s1)", "srv_is_up(known/s1)",
            "srv_is_up(known/s2)", "srv_weight(known/s1)", "srv_iweight(known/s1)", "srv_uweight(known/s1)", "srv_queue(known/s1)", "srv_sess_rate(known/s1)",
            "be_server_timeout", "be_tunnel_timeout", "be_connect_timeout", "be_queue_timeout", "be_tarpit_timeout", "be_max_retries", "cur_server_timeout", "cur_tunnel_timeout",

@@ -41,10 +41,14 @@ backend known
     server s2 127.0.0.1:1 weight 3
 """
 
-def rules(case, number):
+def digest(case):
+    """The name of a case, whichever others there are."""
+    return hashlib.sha1(label(case).encode()).hexdigest()[:8]
+
+def rules(case):
     """The backend of one case; `side` says whether the request's or the response's rules take the sample."""
     expr = case["expr"]
-    lines = [f"backend c{number}"]
+    lines = [f"backend c{digest(case)}"]
     lines += ["    " + line for line in case.get("before", [])]
     shown = f"'%[{expr}]|%[{expr},hex]'"
     if case.get("side") == "response":
@@ -71,7 +75,7 @@ class Program:
         for number in numbers:
             if number in self.refused:
                 continue
-            for line in rules(self.cases[number], number):
+            for line in rules(self.cases[number]):
                 text.append(line)
                 owner[len(text)] = number
         with open(path, "w", encoding="latin-1") as out:
@@ -109,8 +113,8 @@ class Program:
                 if number in self.refused:
                     out.append("refused")
                     continue
-                link = link or http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-                answer, link = ask(link, case, number)
+                link = link or http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+                answer, link = ask(link, case)
                 out.append(answer)
                 if answer.startswith("failed") and proc.poll() is not None:
                     end = open(os.path.join(self.work, "log")).read()[-400:]
@@ -126,11 +130,11 @@ class Program:
         log = open(os.path.join(self.work, "log"), "w")
         return subprocess.Popen([self.path, "-db", "-f", self.config], pass_fds=[fd], stdout=log, stderr=log)
 
-def ask(link, case, number):
+def ask(link, case):
     method, target, fields, body = the_cases.REQUESTS[case.get("request", "plain")]
     try:
         link.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
-        link.putheader("x-case", str(number))
+        link.putheader("x-case", digest(case))
         for name, value in fields:
             link.putheader(name, value)
         link.endheaders(body)

@@ -193,7 +193,7 @@ impl<'a> Value<'a> {
             Value::Ipv4(a) => Some(a.into()),
             Value::Ipv6(a) => Some(a.into()),
             Value::Int(i) => Some(Ipv4Addr::from(i as u32).into()),
-            Value::Str(s) => std::str::from_utf8(s).ok()?.parse().ok(),
+            Value::Str(s) => address(s),
             _ => None,
         }
     }
@@ -277,6 +277,27 @@ impl From<IpAddr> for Value<'_> {
             IpAddr::V6(a) => Value::Ipv6(a),
         }
     }
+}
+
+/// An address as text. What follows an IPv4 address (a port, a mask) is passed over, as HAProxy does.
+fn address(text: &[u8]) -> Option<IpAddr> {
+    let Some(v4) = ipv4(text) else { return std::str::from_utf8(text).ok()?.parse().ok() };
+    Some(v4.into())
+}
+
+fn ipv4(text: &[u8]) -> Option<Ipv4Addr> {
+    let mut octets = [0u8; 4];
+    let mut rest = text;
+    for (i, octet) in octets.iter_mut().enumerate() {
+        if i > 0 {
+            rest = rest.strip_prefix(b".")?;
+        }
+        let digits = rest.iter().take_while(|c| c.is_ascii_digit()).count();
+        let (number, tail) = rest.split_at_checked(digits)?;
+        *octet = std::str::from_utf8(number).ok()?.parse().ok()?;
+        rest = tail;
+    }
+    (rest.first() != Some(&b'.')).then_some(octets.into())
 }
 
 /// Reads an optional sign and digits from the start of `s`; saturates; `None` without a digit.

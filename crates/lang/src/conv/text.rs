@@ -236,11 +236,13 @@ fn reverse<'a>(env: &Env<'a>, value: Value<'a>, _: &'a [Arg]) -> Found<'a> {
 }
 
 fn reverse_dom<'a>(env: &Env<'a>, value: Value<'a>, _: &'a [Arg]) -> Found<'a> {
-    if bytes(value).is_empty() {
+    // A name may end in the dot of the root; empty parts are no name.
+    let name = bytes(value).strip_suffix(b".").unwrap_or(bytes(value));
+    if name.split(|c| *c == b'.').any(<[u8]>::is_empty) {
         return Err(Miss::None);
     }
     let mut out = made(env.arena);
-    for (i, part) in bytes(value).rsplit(|c| *c == b'.').enumerate() {
+    for (i, part) in name.rsplit(|c| *c == b'.').enumerate() {
         if i > 0 {
             out.push(b'.');
         }

@@ -190,6 +190,10 @@ fn as_int(value: &[u8]) -> Option<Value<'_>> {
 /// An address, an IPv4 one with an optional port; IPv6 may stand in brackets.
 fn as_ip(value: &[u8]) -> Option<Value<'_>> {
     let text = std::str::from_utf8(value).ok()?;
+    // IPv6 may stand in brackets, as in a URL.
+    if let Some(inside) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
+        return Some(Value::Ipv6(inside.parse().ok()?));
+    }
     if let Ok(ip) = text.parse::<IpAddr>() {
         return Some(ip.into());
     }

@@ -45,7 +45,12 @@ pub(super) const FETCHES: &[FetchDef] = &[
     kept("capture.req.hdr", Type::Str, captured_req, "A captured request header, by position.")
         .args("integer", "capture.req.hdr(0)"),
     kept("capture.req.method", Type::Str, |e, _| line(e.txn.line.method()), "Method as received."),
-    kept("capture.req.uri", Type::Str, |e, _| line(without_star(e.txn.line.target())), "Target as received."),
+    kept(
+        "capture.req.uri",
+        Type::Str,
+        |e, _| line(uri::path_and_query(without_star(e.txn.line.target()))),
+        "Path and query as received.",
+    ),
     kept("capture.req.ver", Type::Str, |e, _| line(e.txn.line.version()), "Version as received, 'HTTP/1.1'."),
     res("capture.res.hdr", Type::Str, captured_res, "A captured response header, by position.")
         .args("integer", "capture.res.hdr(0)"),

@@ -270,3 +270,48 @@ fn forwarded_values_are_taken_apart() {
         assert_eq!(stage.value(expr), expected, "{expr}");
     }
 }
+
+#[test]
+fn tokens_ciphers_and_messages() {
+    check(&[
+        ("str(hello),aes_gcm_enc(128,MTIzNDU2Nzg5MDEy,MTIzNDU2Nzg5MDEyMzQ1Ng==,txn.tag),hex", "D91402C4B7"),
+        (
+            "str(hello),aes_cbc_enc(128,MTIzNDU2Nzg5MDEyMzQ1Ng==,MTIzNDU2Nzg5MDEyMzQ1Ng==),hex",
+            "39B071B5BF699723EF33A644741BFA31",
+        ),
+        ("str(a.b.c),jwt_verify(HS256,secret)", "-3"),
+        ("str(eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ.x),jwt_header_query($.alg)", "HS256"),
+        ("bin(089601),protobuf(1,int32)", "150"),
+        ("bin(0000000003089601),ungrpc(1,int32)", "150"),
+        ("bin(200200000000),mqtt_field_value(connack,reason_code)", "0"),
+        ("bin(383d4649582e342e3201),fix_tag_value(BeginString)", "FIX.4.2"),
+        ("bin(45b8003c00014000390600007f0000010a000009),ip.dst", "10.0.0.9"),
+        ("int(10),x509_v_err_str", "X509_V_ERR_CERT_HAS_EXPIRED"),
+        ("str(a),base2", "01100001"),
+        ("str(fe),fe_exists", "1"),
+        ("str(a),when(error)", "none"),
+        ("str(a),when(!error)", "a"),
+        ("str(example.com.),reverse_dom", "com.example"),
+        ("str(1.2.3.4:80),ipmask(24)", "1.2.3.0"),
+    ]);
+}
+
+#[test]
+fn an_encrypted_token_gives_its_content() {
+    // RFC 7516, appendix A.3: a key wrapped with AES, content in AES-CBC with HMAC.
+    const TOKEN: &str = "eyJhbGciOiJBMTI4S1ciLCJlbmMiOiJBMTI4Q0JDLUhTMjU2In0.\
+        6KB707dM9YTIgHtLvtgWQ8mKwboJW3of9locizkDTHzBC2IlrT1oOQ.AxY8DCtDaGlsbGljb3RoZQ.\
+        KDlTtXchhZTGufMYmOYGS4HffxPSUrfmqCHXaI9wOGY.U0m_YmjN04DJvceFICbCVQ";
+    let mut stage = Stage::new();
+    let by = |key: &str, token: &str| format!("str({token}),jwt_decrypt_secret({key})");
+    assert_eq!(stage.value(&by("GawgguFyGrWKav7AX4VKUg==", TOKEN)), "Live long and prosper.");
+    assert_eq!(stage.value(&by("AAAgguFyGrWKav7AX4VKUg==", TOKEN)), "none");
+    assert_eq!(stage.value(&by("GawgguFyGrWKav7AX4VKUg==", &TOKEN.replace("KDlT", "KDlU"))), "none");
+}
+
+#[test]
+fn the_debug_converter_shows_its_sample_and_passes_it_on() {
+    let mut stage = Stage::new();
+    assert_eq!(stage.value("str(abc),debug(pre,stderr)"), "abc");
+    assert_eq!(*stage.outside.traced.borrow(), b"stderr [debug] pre: type=str <abc>\n");
+}
