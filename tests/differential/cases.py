@@ -387,7 +387,7 @@ FETCHES = ["base", "base32", "base32+src", "path", "pathq", "url", "url32", "url
            "proc", "prio_class", "prio_offset", "ssl_hello_type", "req.rdp_cookie", "req.ssl_sni", "req.ssl_ver", "req.ssl_hello_type", "rdp_cookie(x)", "req.ssl_alpn",
            "stopping", "txn.status,length", "last_rule_line,length", "var(txn.none)", "var(txn.none,str)", "var(bogus)", "acl(TRUE)", "acl(FALSE,!TRUE)", "acl(bogus)",
            "internal.strm.is_htx", "req.fhdr_cnt", "fc_err", "fc_err_name", "fc_err_str", "bc_err", "env(NONE_SUCH)", "capture.req.hdr(0)", "capture.req.hdr(9)", "wait_end",
-           "req.timer.idle,length", "distcc_body(x)", "res.hdr(x)", "status", "fs.aborted", "fs.rst_code", "waiting_entity", "last_entity", "term_events,length"]
+           "distcc_body(x)", "res.hdr(x)", "status", "fs.aborted", "fs.rst_code", "waiting_entity", "last_entity", "term_events,length"]
 HEADERS = ["x-list", "X-LIST", "x-empty", "x-none", "x-text", "x-num", "x-ip", "x-many", "host", "cookie"]
 FORMS = ["req.hdr({})", "req.hdr({},1)", "req.hdr({},2)", "req.hdr({},-1)", "req.hdr({},-3)", "req.hdr({},9)", "req.fhdr({})", "req.fhdr({},1)", "req.fhdr({},-2)", "req.hdr_cnt({})",
          "req.fhdr_cnt({})", "req.hdr_ip({})", "req.hdr_ip({},1)", "req.hdr_ip({},2)", "req.hdr_val({})", "req.hdr_val({},1)", "req.hdr_val({},2)", "hdr({})", "hdr_cnt({})"]
