@@ -31,9 +31,12 @@ enum Chosen {
 struct Filter {
     data: Data,
     index: usize,
-    test: fn(i64, i64) -> bool,
+    test: Test,
     value: i64,
 }
+
+/// Whether a figure compares with a value as an operator says.
+type Test = fn(i64, i64) -> bool;
 
 /// The most filters of a command.
 const MOST_FILTERS: usize = 4;
@@ -250,7 +253,7 @@ fn data(name: &str) -> Option<(Data, usize)> {
     }
 }
 
-const OPERATORS: [(&str, fn(i64, i64) -> bool); 6] = [
+const OPERATORS: [(&str, Test); 6] = [
     ("eq", |a, b| a == b),
     ("ne", |a, b| a != b),
     ("le", |a, b| a <= b),
