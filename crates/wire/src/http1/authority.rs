@@ -54,7 +54,8 @@ fn connect(head: &mut Head, relax: bool) -> Result<(), ParseError> {
     let authority = uri::host_port(head.target());
     let (host, port) = uri::split_port(authority);
     let number = |port: &[u8]| !port.is_empty() && port.iter().all(u8::is_ascii_digit);
-    if !relax && !(port.is_some_and(number) && is_host(authority) && has_one_port(host)) {
+    let sound = port.is_some_and(number) && is_host(authority) && has_one_port(host);
+    if !sound && !relax {
         return Err(ParseError::new(ErrorKind::BadAuthority, head.target.start(), State::Target));
     }
     let Some((index, value)) = head.all(Known::Host).next() else { return Ok(()) };
@@ -85,7 +86,8 @@ fn absolute(head: &mut Head, relax: bool) -> Result<(), ParseError> {
     };
     let authority = uri::host_port(target);
     let (host, port) = uri::split_port(authority);
-    if !relax && !(is_host(authority) && has_one_port(host)) {
+    let sound = is_host(authority) && has_one_port(host);
+    if !sound && !relax {
         return Err(ParseError::new(ErrorKind::BadAuthority, head.target.start(), State::Target));
     }
     let implied = |port: &[u8]| port.is_empty() || port == default;
@@ -96,7 +98,8 @@ fn absolute(head: &mut Head, relax: bool) -> Result<(), ParseError> {
             (Some(one), None) | (None, Some(one)) => implied(one),
             (None, None) => true,
         };
-        if !relax && !(same_port && name.eq_ignore_ascii_case(host)) {
+        let same = same_port && name.eq_ignore_ascii_case(host);
+        if !same && !relax {
             return Err(fault(head, ErrorKind::HostMismatch, Known::Host));
         }
     }
