@@ -166,7 +166,8 @@ impl<'k> Gcm<'k> {
 
     fn ghash(&self, aad: &[u8], data: &[u8]) -> u128 {
         let blocks = aad.chunks(BLOCK).chain(data.chunks(BLOCK)).map(|c| u128::from_be_bytes(start(c)));
-        let lengths = (aad.len() as u128 * 8) << 64 | data.len() as u128 * 8;
+        let bits = |part: &[u8]| part.len() as u128 * 8;
+        let lengths = (bits(aad) << 64) | bits(data);
         blocks.chain([lengths]).fold(0, |hash, block| multiply(hash ^ block, self.h))
     }
 }

@@ -70,8 +70,11 @@ const UNKNOWN_KEY: i64 = -5;
 /// Longest token: parts beyond it are none.
 const PARTS: usize = 6;
 
-/// Public keys by the path that the configuration gave, in DER.
-static KEYS: LazyLock<RwLock<HashMap<Vec<u8>, Arc<[u8]>>>> = LazyLock::new(RwLock::default);
+/// Public keys by the path that the configuration gave.
+static KEYS: LazyLock<RwLock<Keys>> = LazyLock::new(RwLock::default);
+
+/// Keys in DER by path.
+type Keys = HashMap<Vec<u8>, Arc<[u8]>>;
 
 /// An algorithm of RFC 7518, section 3.1.
 #[derive(Clone, Copy)]
