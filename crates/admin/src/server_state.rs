@@ -22,7 +22,7 @@ pub fn status(program: &Program, server: &Server) -> String {
     if bits & admin::MAINT != 0 {
         return "MAINT".into();
     }
-    let source = tracked(program, server).map_or(server, |(_, s)| s);
+    let source = source(program, server);
     let health = source.state.health.load(Relaxed);
     if state.op() == Op::Stopped {
         return down(source, health);
@@ -37,6 +37,18 @@ pub fn status(program: &Program, server: &Server) -> String {
         _ if source.check.is_none() || !source.state.check_enabled.load(Relaxed) => "no check".into(),
         _ => format!("UP{steps}"),
     }
+}
+
+/// The server whose checks decide: the end of a chain of `track`. Chains are short; the limit is for circles.
+fn source<'p>(program: &'p Program, server: &'p Server) -> &'p Server {
+    let mut found = server;
+    for _ in 0..64 {
+        match tracked(program, found) {
+            Some((_, next)) => found = next,
+            None => break,
+        }
+    }
+    found
 }
 
 fn down(source: &Server, health: i64) -> String {

@@ -153,6 +153,7 @@ impl<'w> Changes<'w> {
         let server = self.server(at);
         let state = &server.state;
         let was = state.op();
+        let usable = state.is_usable();
         let op = match op {
             Op::Running if was == Op::Stopped && server.slowstart.is_some() => Op::Starting,
             op => op,
@@ -162,7 +163,7 @@ impl<'w> Changes<'w> {
         }
         state.set_op(op, self.now);
         match op {
-            Op::Stopped => self.went_down(at, why),
+            Op::Stopped => self.went_down(at, usable, why),
             Op::Starting | Op::Running => self.came_up(at, why),
             Op::Stopping => {
                 self.refresh_and_tell(at, |c| c.line_there(at, log::NOTICE, &format!("is stopping{why}")));
@@ -186,8 +187,8 @@ impl<'w> Changes<'w> {
         self.set_op(at, op, &via);
     }
 
-    fn went_down(&self, at: At, why: &str) {
-        self.refresh_and_tell(at, |c| c.line_lost(at, log::ALERT, &format!("is DOWN{why}")));
+    fn went_down(&self, at: At, usable: bool, why: &str) {
+        self.refresh_and_tell(at, |c| c.line_lost(at, loss(usable), &format!("is DOWN{why}")));
     }
 
     fn came_up(&self, at: At, why: &str) {
@@ -219,7 +220,7 @@ impl<'w> Changes<'w> {
     /// Changes administrative bits; `via` is the tracked server that they come from.
     fn admin(&self, at: At, set: u32, clear: u32, via: Option<At>) {
         let state = &self.server(at).state;
-        let was_up = state.op() != Op::Stopped;
+        let (was_up, usable) = (state.op() != Op::Stopped, state.is_usable());
         let old = state.change_admin(set, clear, self.now);
         let new = state.admin();
         if old == new {
@@ -228,7 +229,7 @@ impl<'w> Changes<'w> {
         let (in_maint, in_drain) = (new & admin::MAINT != 0, new & admin::DRAIN != 0);
         let via_text = via.map(|t| self.via(t)).unwrap_or_default();
         match (old & admin::MAINT != 0, in_maint) {
-            (false, true) => self.enter_maintenance(at, was_up, &via_text),
+            (false, true) => self.enter_maintenance(at, was_up, usable, &via_text),
             (true, false) => self.leave_maintenance(at, via, &via_text),
             (false, false) if in_drain != (old & admin::DRAIN != 0) => self.drain(at, in_drain, &via_text),
             _ => {}
@@ -242,11 +243,11 @@ impl<'w> Changes<'w> {
         }
     }
 
-    fn enter_maintenance(&self, at: At, was_up: bool, via: &str) {
+    fn enter_maintenance(&self, at: At, was_up: bool, usable: bool, via: &str) {
         self.server(at).state.set_op(Op::Stopped, self.now);
         if was_up {
             let what = format!("is going DOWN for maintenance{via}");
-            self.refresh_and_tell(at, |c| c.line_lost(at, log::ALERT, &what));
+            self.refresh_and_tell(at, |c| c.line_lost(at, loss(usable), &what));
         } else {
             self.refresh(at);
             self.line(at, log::NOTICE, &format!("was DOWN and now enters maintenance{via}."));
@@ -394,6 +395,7 @@ impl<'w> Changes<'w> {
         });
     }
 
+    /// The servers that track one, the last of the configuration first, as HAProxy goes through them.
     fn followers(&self, at: At) -> Vec<At> {
         let tracked = Some((at.proxy, at.server));
         let proxies = (0u32..).zip(&self.worker.shared.program.proxies);
@@ -401,8 +403,15 @@ impl<'w> Changes<'w> {
             let servers = (0u32..).zip(&p.servers).filter(move |(_, s)| s.track == tracked);
             servers.map(move |(server, _)| At { proxy, server })
         };
-        proxies.flat_map(of_proxy).collect()
+        let mut all: Vec<At> = proxies.flat_map(of_proxy).collect();
+        all.reverse();
+        all
     }
+}
+
+/// How loud the loss of a server is: one that took no new requests anyway is not missed.
+fn loss(usable: bool) -> u8 {
+    if usable { log::ALERT } else { log::NOTICE }
 }
 
 /// Steps of a slow start.

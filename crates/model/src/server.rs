@@ -14,6 +14,22 @@ use crate::check::CheckResult;
 use crate::counter::{Counter, Sharded};
 use crate::peer::Peer;
 
+/// Settings of checks that the runtime API changed (`set server ... check-addr` and its kin); what is not set here is as
+/// the configuration says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probe {
+    /// `check-addr`.
+    pub check_addr: Option<std::net::IpAddr>,
+    /// `check-port`.
+    pub check_port: Option<u16>,
+    /// `agent-addr`.
+    pub agent_addr: Option<std::net::IpAddr>,
+    /// `agent-port`.
+    pub agent_port: Option<u16>,
+    /// `agent-send`.
+    pub agent_send: Option<Box<[u8]>>,
+}
+
 /// Operational state (manual, `show servers state`: `srv_op_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u8)]
@@ -207,6 +223,8 @@ pub struct Server {
     pub agent_enabled: AtomicBool,
     /// Results of checks. Off the path of requests.
     pub status: Mutex<Health>,
+    /// What the runtime API changed about its checks.
+    pub probe: Mutex<Probe>,
     /// Sliding averages of queue, connect, response and total time, ms.
     pub times: Averages,
     /// Figures of the path of requests.
@@ -277,6 +295,7 @@ impl Server {
             check_enabled: AtomicBool::new(false),
             agent_enabled: AtomicBool::new(false),
             status: Mutex::default(),
+            probe: Mutex::default(),
             times: Averages::default(),
             counters: Sharded::new(workers),
             generation: AtomicU64::new(0),

@@ -90,15 +90,46 @@ fn dump(program: &Program, number: usize, c: &Captured, out: &mut String) {
     let _ = writeln!(
         out,
         "  buffer starts at 0 (including 0 out), {} free,\n  len {}, wraps at {}, error at position {}\n  \
-H1 connection flags 0x00000000, H1 stream flags 0x00000000\n  H1 msg state {}(0), H1 msg flags 0x00000000\n  \
+H1 connection flags {}, H1 stream flags {}\n  H1 msg state {}, H1 msg flags {:#010x}\n  \
 H1 chunk len 0 bytes, H1 body len 0 bytes :\n  ",
         rt::bufsize().saturating_sub(c.bytes.len()),
         c.bytes.len(),
-        rt::bufsize(),
+        // HAProxy keeps 40 bytes of a buffer for itself, and so does what it prints.
+        rt::bufsize().saturating_sub(40),
         c.position,
-        c.state,
+        if c.response { "0x80000000" } else { "0x00000000" },
+        if c.response { "0x00014810" } else { "0x00000810" },
+        state(c),
+        flags(c),
     );
     bytes(&c.bytes, out);
+}
+
+/// The state of HAProxy's parser that stops at such a place: its name and number.
+fn state(c: &Captured) -> &'static str {
+    match (c.state, c.response) {
+        ("method", false) => "MSG_RQMETH(2)",
+        ("target", _) => "MSG_RQURI(4)",
+        ("version", false) => "MSG_RQVER(6)",
+        ("version", true) => "MSG_RPVER(10)",
+        ("status", _) => "MSG_RPCODE(12)",
+        ("reason", _) => "MSG_RPREASON(14)",
+        ("header name", _) => "MSG_HDR_NAME(17)",
+        ("line end", _) => "MSG_HDR_L2_LF(23)",
+        ("header value" | "headers", _) => "MSG_HDR_L2_LWS(24)",
+        ("chunk size" | "chunk extension", _) => "MSG_CHUNK_SIZE(26)",
+        ("chunk end", _) => "MSG_CHUNK_CRLF(28)",
+        ("trailers", _) => "MSG_TRAILERS(29)",
+        _ => "MSG_DATA(27)",
+    }
+}
+
+/// What HAProxy's parser knows of a message there: its version, its direction, its framing.
+fn flags(c: &Captured) -> u32 {
+    let versioned = !matches!(c.state, "method" | "target");
+    let chunked = c.state.starts_with("chunk") || c.state == "trailers";
+    let known = if chunked { 0x11702 } else { 0x1400 };
+    known | if versioned { 0x10 } else { 0 } | if c.response { 4 } else { 0 }
 }
 
 fn source(c: &Captured) -> String {

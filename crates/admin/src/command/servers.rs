@@ -47,8 +47,11 @@ fn state_line(out: &mut String, started: rt::Mono, proxy: &Proxy, server: &Serve
         let health = s.status.lock();
         (check_number(health.last.status), check_result(server, health.last.status))
     };
-    let (agent_addr, agent_port) =
-        server.agent.as_ref().map_or((None, 0), |a| (a.addr.map(|a| a.ip().to_string()), a.port));
+    let probe = s.probe.lock().clone();
+    let (agent_addr, agent_port) = server.agent.as_ref().map_or((None, 0), |a| {
+        let addr = probe.agent_addr.or(a.addr.map(|a| a.ip()));
+        (addr.map(|ip| ip.to_string()), probe.agent_port.unwrap_or(a.port))
+    });
     let check = server.check.as_ref();
     let _ = writeln!(
         out,
@@ -67,8 +70,11 @@ fn state_line(out: &mut String, started: rt::Mono, proxy: &Proxy, server: &Serve
         u8::from(proxy.forced_id),
         u8::from(server.forced_id),
         s.fqdn.lock().as_deref().unwrap_or("-"),
-        check.and_then(|c| c.port).unwrap_or(0),
-        check.and_then(|c| c.addr).map_or("-".into(), |a| a.ip().to_string()),
+        probe.check_port.or(check.and_then(|c| c.port)).unwrap_or(0),
+        probe
+            .check_addr
+            .or(check.and_then(|c| c.addr).map(|a| a.ip()))
+            .map_or("-".into(), |ip| ip.to_string()),
         agent_addr.as_deref().unwrap_or("-"),
     );
 }

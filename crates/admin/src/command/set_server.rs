@@ -72,22 +72,62 @@ fn agent(call: &Call<'_>, at: At) -> Outcome {
     Ok(Reply::Done)
 }
 
-/// Settings of checks are part of the immutable configuration: saying so is better than pretending.
-const FIXED: &str = "This setting of checks is fixed by the configuration and cannot be changed at run time.";
-
 fn agent_setting(call: &Call<'_>, at: At) -> Outcome {
-    Err(if call.config(at).agent.is_none() { NO_AGENT } else { FIXED }.into())
+    let what = call.arg(1);
+    let server = call.config(at);
+    if server.agent.is_none() {
+        return Err("agent checks are not enabled on this server".into());
+    }
+    let (addr, port) = match what {
+        "agent-addr" => asked(call)?,
+        "agent-port" => (None, Some(port(what, call.arg(2))?)),
+        _ if call.arg(2).is_empty() => {
+            return Err("set server <b>/<s> agent-send requires a string.".into());
+        }
+        _ => (None, None),
+    };
+    let mut probe = server.state.probe.lock();
+    probe.agent_addr = addr.or(probe.agent_addr);
+    probe.agent_port = port.or(probe.agent_port);
+    if what == "agent-send" {
+        probe.agent_send = Some(call.arg(2).as_bytes().into());
+    }
+    Ok(Reply::Done)
 }
 
 fn check_setting(call: &Call<'_>, at: At) -> Outcome {
     if call.config(at).check.is_none() {
         return Err("health checks are not enabled on this server".into());
     }
-    match (call.arg(1), call.arg(2)) {
-        ("check-port", "") => Err("set server <b>/<s> check-port requires a port.".into()),
-        ("check-port", port) if port.parse::<u16>().is_err() => Err("provided port is invalid".into()),
-        _ => Err(FIXED.into()),
+    let (addr, port) = match call.arg(1) {
+        "check-addr" => asked(call)?,
+        what => (None, Some(port(what, call.arg(2))?)),
+    };
+    let mut probe = call.config(at).state.probe.lock();
+    probe.check_addr = addr.or(probe.check_addr);
+    probe.check_port = port.or(probe.check_port);
+    Ok(Reply::Done)
+}
+
+/// `<address> [port <port>]`.
+fn asked(call: &Call<'_>) -> Result<(Option<IpAddr>, Option<u16>), Refusal> {
+    let (what, addr) = (call.arg(1), call.arg(2));
+    if addr.is_empty() {
+        return Err(format!("set server <b>/<s> {what} requires an address and optionally a port.").into());
     }
+    let ip = addr.parse().map_err(|_| Refusal::from(format!("invalid addr '{addr}'")))?;
+    let port = if call.arg(3) == "port" { Some(port(what, call.arg(4))?) } else { None };
+    Ok((Some(ip), port))
+}
+
+fn port(what: &str, text: &str) -> Result<u16, Refusal> {
+    if text.is_empty() {
+        return Err(format!("set server <b>/<s> {what} requires a port.").into());
+    }
+    if !text.bytes().all(|b| b.is_ascii_digit()) {
+        return Err("provided port is not an integer".into());
+    }
+    text.parse().ok().ok_or_else(|| "provided port is invalid".into())
 }
 
 fn fqdn(call: &Call<'_>) -> Outcome {

@@ -44,11 +44,15 @@ pub async fn run(worker: &Rc<Worker>, at: At, agent: &Agent) {
 
 fn address(worker: &Worker, at: At, agent: &Agent) -> Option<Addr> {
     let server = &worker.shared.program.proxy(at.proxy).servers[at.server as usize];
-    let ip = match agent.addr {
-        Some(a) => a.ip(),
+    let (set_addr, set_port) = {
+        let probe = server.state.probe.lock();
+        (probe.agent_addr, probe.agent_port.filter(|p| *p > 0))
+    };
+    let ip = match set_addr.or(agent.addr.map(|a| a.ip())) {
+        Some(ip) => ip,
         None => crate::net::target(&server.state.target.load())?.as_inet()?.ip(),
     };
-    Some(Addr::Inet(SocketAddr::new(ip, agent.port)))
+    Some(Addr::Inet(SocketAddr::new(ip, set_port.unwrap_or(agent.port))))
 }
 
 async fn ask(worker: &Rc<Worker>, at: At, agent: &Agent) -> Answer {
@@ -65,7 +69,8 @@ async fn ask(worker: &Rc<Worker>, at: At, agent: &Agent) -> Answer {
         Err(Trouble::Io(e)) => return Answer::Failed(connect_status(&e), link::describe(&e)),
     };
     timer.set(Some(timing.for_answer()));
-    link.out().extend_from_slice(&agent.send);
+    let set = server.state.probe.lock().agent_send.clone();
+    link.out().extend_from_slice(set.as_deref().unwrap_or(&agent.send));
     match link.flush(&mut timer).await {
         Ok(()) => {}
         Err(Trouble::TimedOut) => return Answer::Failed(CheckStatus::L7Timeout, String::new()),

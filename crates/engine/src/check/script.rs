@@ -245,15 +245,23 @@ impl Script<'_> {
 
     fn address(&self, to: &Target<'_>) -> Option<Addr> {
         let own = crate::net::target(&self.server.state.target.load());
-        let Some(ip) = to.addr.or(self.check.addr) else {
+        let (set_addr, set_port) = {
+            let probe = self.server.state.probe.lock();
+            (probe.check_addr, probe.check_port.filter(|p| *p > 0))
+        };
+        let configured = self.check.addr;
+        let check_addr =
+            set_addr.map(|ip| SocketAddr::new(ip, configured.map_or(0, |a| a.port()))).or(configured);
+        let check_port = set_port.or(self.check.port);
+        let Some(ip) = to.addr.or(check_addr) else {
             let Some(Addr::Inet(mut a)) = own else { return own };
-            a.set_port(to.port.or(self.check.port).unwrap_or(a.port()));
+            a.set_port(to.port.or(check_port).unwrap_or(a.port()));
             return Some(Addr::Inet(a));
         };
         let own = own.as_ref().and_then(Addr::as_inet).map(|a| a.port());
         let given = |a: SocketAddr| (a.port() > 0).then_some(a.port());
-        let port = to.port.or_else(|| to.addr.and_then(given)).or(self.check.port);
-        let port = port.or_else(|| self.check.addr.and_then(given)).or(own)?;
+        let port = to.port.or_else(|| to.addr.and_then(given)).or(check_port);
+        let port = port.or_else(|| check_addr.and_then(given)).or(own)?;
         Some(Addr::Inet(SocketAddr::new(ip.ip(), port)))
     }
 
