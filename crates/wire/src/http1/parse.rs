@@ -84,6 +84,9 @@ fn lines(input: &[u8], head: &mut Head, limits: &Limits, relax: bool) -> Result<
         match start_line(input, head, relax)? {
             None => return partial(input, head, limits),
             Some(Next::Fields(_)) => {}
+            Some(Next::Body(next)) if next > limits.head => {
+                return Err(ParseError::new(ErrorKind::TargetTooLong, next, State::Head));
+            }
             Some(Next::Body(next)) => return finish(input, head, next, relax),
         }
     }
