@@ -414,11 +414,12 @@ impl Script<'_> {
     fn look_tcp(&mut self, rule: &Expect, number: usize, comment: Option<&str>) -> Result<Look, CheckResult> {
         let Some(link) = &self.link else { return Ok(Look::Later) };
         let (data, over) = (link.data(), link.is_over());
-        if over && data.is_empty() {
-            if let Some(e) = link.error() {
-                let place = self.place(number, &expect::describe(&rule.what), comment);
-                return Err(failure(CheckStatus::SockErr, format!("{}{place}", link::describe(e))));
-            }
+        if over
+            && data.is_empty()
+            && let Some(e) = link.error()
+        {
+            let place = self.place(number, &expect::describe(&rule.what), comment);
+            return Err(failure(CheckStatus::SockErr, format!("{}{place}", link::describe(e))));
         }
         match rule.what {
             // Nothing at all, and no more to come: no answer of any protocol.
