@@ -327,8 +327,8 @@ impl Half {
     /// Moves what is in the pipe to the receiver.
     fn empty_pipe(&mut self, cx: &mut Context<'_>, to: &Socket) -> Poll<Result<(), Break>> {
         let Some(pipe) = &mut self.pipe else { return Poll::Ready(Ok(())) };
-        let more = matches!(self.framing, Framing::Length(left) if left > pipe.len() as u64);
-        match pipe.poll_splice_out(cx, to, more) {
+        // Nothing tells whether the sender has more at hand, so what is there goes out at once.
+        match pipe.poll_splice_out(cx, to, false) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(e)) => Poll::Ready(Err(Break::Write(e))),
             Poll::Ready(Ok(n)) => {

@@ -39,8 +39,6 @@ pub struct Client {
     pub timer: Timer,
     /// Server connections that no other client may use (`http-reuse never`, PROXY header, NTLM).
     pub own: Option<Box<crate::connect::Own>>,
-    /// `silent-drop`: the close must tell the peer nothing.
-    pub vanished: bool,
     key: Option<Key>,
 }
 
@@ -62,7 +60,7 @@ impl Client {
 
     /// `silent-drop`: has the connection end without telling the peer.
     pub fn vanish(&mut self, rst_ttl: Option<u8>) {
-        self.vanished = true;
+        self.session.vanished.set(true);
         let _ = self.socket.vanish(rst_ttl);
     }
 
@@ -138,12 +136,12 @@ pub fn start(worker: Rc<Worker>, frontend: u32, listener: u32, socket: Socket, s
         backend: Cell::new(None),
         server: Cell::new(None),
         idle: Cell::new(false),
+        vanished: Cell::default(),
         kill: Cell::new(None),
     };
     let session = Rc::new(session);
     let key = worker.sessions.enter(session.clone());
-    let client =
-        Client { worker, session, socket, buf: None, timer: Timer::new(), own: None, vanished: false, key };
+    let client = Client { worker, session, socket, buf: None, timer: Timer::new(), own: None, key };
     prepare(proxy, &client.socket);
     let inner = client.session.clone();
     let task = rt::spawn(run(client));

@@ -20,6 +20,8 @@ pub struct Session {
     pub server: Cell<Option<u32>>,
     /// Between requests: may be closed at once on a soft stop.
     pub idle: Cell<bool>,
+    /// `silent-drop`: the close must tell the peer nothing.
+    pub vanished: Cell<bool>,
     /// Set to end it: why.
     pub kill: Cell<Option<Cause>>,
 }

@@ -49,27 +49,34 @@ impl Drop for Tracked {
     }
 }
 
-/// The entries that a connection or a stream tracks, by number of the counter.
+/// The entries that a connection or a stream tracks, by number of the counter. Every connection has one of these, few
+/// track anything: the list is made at first use.
 #[derive(Debug, Default)]
 pub struct Trackers {
+    list: Option<Box<List>>,
+}
+
+#[derive(Debug, Default)]
+struct List {
     slots: Vec<Option<Tracked>>,
 }
 
 impl Trackers {
     /// What is tracked under a number.
     pub fn get(&self, at: usize) -> Option<&Tracked> {
-        self.slots.get(at)?.as_ref()
+        self.list.as_ref()?.slots.get(at)?.as_ref()
     }
 
     /// Whether nothing is tracked.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.list.as_ref().is_none_or(|l| l.slots.is_empty())
     }
 
     /// All that is tracked, with its numbers.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &Tracked)> {
-        self.slots.iter().enumerate().filter_map(|(i, t)| Some((i, t.as_ref()?)))
+        let slots = self.list.iter().flat_map(|l| l.slots.iter().enumerate());
+        slots.filter_map(|(i, t)| Some((i, t.as_ref()?)))
     }
 
     /// Begins to track: counts a connection, for as long as it is tracked, and what `also` adds.
@@ -81,20 +88,24 @@ impl Trackers {
             row.add(Data::ConnRate, 0, 1);
             also(&mut row);
         }
-        if self.slots.len() <= at {
-            self.slots.resize_with(at + 1, || None);
+        let slots = &mut self.list.get_or_insert_default().slots;
+        if slots.len() <= at {
+            slots.resize_with(at + 1, || None);
         }
-        self.slots[at] = Some(tracked);
+        slots[at] = Some(tracked);
     }
 
     /// Lets everything go without counting; keeps the memory.
     pub fn clear(&mut self) {
-        self.slots.clear();
+        if let Some(list) = &mut self.list {
+            list.slots.clear();
+        }
     }
 
     /// Ends all tracking; the entries count as used now.
     pub fn stop(&mut self, now: u64) {
-        for tracked in self.slots.drain(..).flatten() {
+        let Some(list) = &mut self.list else { return };
+        for tracked in list.slots.drain(..).flatten() {
             tracked.touched_row(now).decrement(Data::ConnCur);
         }
     }

@@ -80,7 +80,7 @@ async fn idle(client: &mut Client) -> bool {
 /// Closes so that the client can still read what was sent: unread input would turn the close into a reset, and so would
 /// what is yet to come of a request that was answered early.
 async fn close(client: &Client, owes: bool) {
-    if client.vanished {
+    if client.session.vanished.get() {
         return;
     }
     let comes = owes || client.has_input() || client.socket.is_readable();
