@@ -78,9 +78,11 @@ impl Kind {
 pub struct Flags {
     /// `-i`: letters of ASCII compare without case.
     pub ignore_case: bool,
+    /// `-n`: addresses must not be host names. It matters only while a file is read.
+    pub no_names: bool,
 }
 
 impl Flags {
     /// The flags of `-i`.
-    pub const IGNORE_CASE: Flags = Flags { ignore_case: true };
+    pub const IGNORE_CASE: Flags = Flags { ignore_case: true, no_names: false };
 }

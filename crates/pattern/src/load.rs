@@ -4,11 +4,15 @@
 //! Leading blanks go, a line that begins with `#` or is empty is skipped (a blank before the
 //! `#` makes it a pattern), the end of a line may be CR LF.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-use crate::entries::Entries;
+use crate::draft::Draft;
 use crate::error::{ChangeError, LoadError, PatternError};
+use crate::kind::Kind;
 use crate::live::{LiveSet, Shape};
+use crate::net;
 
 /// One line of a pattern file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,23 +52,106 @@ pub fn split_line(line: &[u8], shape: Shape) -> Option<Line<'_>> {
     Some(Line { pattern, value: Some(&rest[..keep]) })
 }
 
-/// Loads a file into `set`.
-pub(crate) fn load(set: &LiveSet, path: &Path) -> Result<(), LoadError> {
-    let text = std::fs::read(path)?;
-    let mut entries = Entries::default();
-    let mut lines = Vec::new();
-    for (number, line) in (1u32..).zip(text.split(|c| *c == b'\n')) {
-        let Some(line) = split_line(line, set.shape()) else { continue };
-        if entries.push(line.pattern, line.value).is_none() {
-            return Err(PatternError::new(line.pattern, "out of memory").into());
-        }
-        lines.push(number);
+/// Bytes read at a time.
+const CHUNK: usize = 256 << 10;
+
+/// Loads a file into `set`. It is read in chunks and never held as a whole.
+pub(crate) fn load(set: &LiveSet, path: &Path, kind: Kind, names: bool) -> Result<(), LoadError> {
+    let mut draft = Draft::new(kind == Kind::Ip);
+    let mut file = File::open(path)?;
+    let mut failed = None;
+    each_block(&mut file, &mut |block| {
+        let ok = if kind == Kind::Ip {
+            addresses(&mut draft, block, set.shape())
+        } else {
+            lines(&mut draft, block, set.shape())
+        };
+        failed = failed.take().or(if ok.is_none() { Some(()) } else { None });
+        ok.is_some()
+    })?;
+    let full = || LoadError::from(PatternError::new(b"", "out of memory"));
+    if failed.is_some() {
+        return Err(full());
     }
-    set.add_entries(None, entries).map_err(|(n, e)| match e {
+    let entries = draft.finish().ok_or_else(full)?;
+    set.add_entries(None, entries, names).map_err(|(place, e)| match e {
         ChangeError::Pattern(mut e) => {
-            e.line = lines.get(n as usize).copied().unwrap_or(0);
+            e.line = line_of(path, set.shape(), place);
             LoadError::Pattern(e)
         }
         other => LoadError::Io(std::io::Error::other(other.to_string())),
     })
+}
+
+/// Reads a file to its end and hands it over in blocks of whole lines, until `take` has enough.
+fn each_block(file: &mut File, take: &mut dyn FnMut(&[u8]) -> bool) -> std::io::Result<()> {
+    let mut room = vec![0; CHUNK];
+    let mut filled = 0;
+    loop {
+        if filled == room.len() {
+            room.resize(room.len() * 2, 0);
+        }
+        let got = file.read(&mut room[filled..])?;
+        filled += got;
+        let end =
+            if got == 0 { filled } else { memchr::memrchr(b'\n', &room[..filled]).map_or(0, |n| n + 1) };
+        if end > 0 && !take(&room[..end]) || got == 0 {
+            return Ok(());
+        }
+        room.copy_within(end..filled, 0);
+        filled -= end;
+    }
+}
+
+fn lines(draft: &mut Draft, block: &[u8], shape: Shape) -> Option<()> {
+    let mut from = 0;
+    for end in memchr::memchr_iter(b'\n', block).chain([block.len()]) {
+        if let Some(line) = split_line(&block[from..end], shape) {
+            draft.push(line.pattern, line.value)?;
+        }
+        from = (end + 1).min(block.len());
+    }
+    Some(())
+}
+
+/// Lines of addresses: most hold one and nothing else, and are read without looking for their end first.
+fn addresses(draft: &mut Draft, block: &[u8], shape: Shape) -> Option<()> {
+    let mut rest = block;
+    while !rest.is_empty() {
+        if shape == Shape::Acl
+            && let Some((address, len)) = net::strict_prefix(rest)
+            && rest.get(len) == Some(&b'\n')
+        {
+            draft.push_host(address, None)?;
+            rest = &rest[len + 1..];
+            continue;
+        }
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        if let Some(line) = split_line(&rest[..end], shape) {
+            draft.push(line.pattern, line.value)?;
+        }
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    Some(())
+}
+
+/// The line of an entry, by its place among the entries of a file; 0 if that can't be told any more.
+pub(crate) fn line_of(path: &Path, shape: Shape, place: u32) -> u32 {
+    let Ok(mut file) = File::open(path) else { return 0 };
+    let (mut line, mut entries, mut found) = (0u32, 0u32, 0);
+    let _ = each_block(&mut file, &mut |block| {
+        for text in block.split_inclusive(|c| *c == b'\n') {
+            line = line.saturating_add(1);
+            if split_line(text.strip_suffix(b"\n").unwrap_or(text), shape).is_none() {
+                continue;
+            }
+            if entries == place {
+                found = line;
+                return false;
+            }
+            entries += 1;
+        }
+        true
+    });
+    found
 }

@@ -10,7 +10,7 @@ use crate::error::PatternError;
 const BACKTRACK_LIMIT: usize = 100_000;
 
 /// Memory granted to one compiled expression, in bytes.
-const SIZE_LIMIT: usize = 64 << 20;
+pub(crate) const SIZE_LIMIT: usize = 64 << 20;
 
 #[derive(Clone, Debug)]
 enum Program {

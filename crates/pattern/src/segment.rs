@@ -1,20 +1,26 @@
-//! A segment: entries that were added together, with one index per view of the set, never
-//! changed after it is built. A set is a short list of segments; see [`crate::live`].
+//! A segment: entries that were added together, with one index per view of the set. What it holds is never changed
+//! after it was built; deletions and new values are noted beside it. A set is a short list of segments; see
+//! [`crate::live`].
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::entries::Entries;
+use crate::changed::{Changed, NewValue};
+use crate::dead::Dead;
+use crate::entries::{Entries, TextRoom};
 use crate::error::PatternError;
-use crate::index::Index;
+use crate::index::{Found, Index, Query, Reading};
 use crate::kind::{Flags, Kind};
+use crate::value::Value;
 
-/// Entries and their indexes. The entry `n` has the reference `first_id + n`.
+/// Entries and their indexes.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
     pub(crate) entries: Arc<Entries>,
     pub(crate) indexes: Vec<Arc<Index>>,
     pub(crate) ids: Ids,
+    pub(crate) dead: Arc<Dead>,
+    pub(crate) changed: Arc<Changed>,
 }
 
 /// References of entries: runs of consecutive ones, as (first entry, its reference).
@@ -25,6 +31,14 @@ impl Ids {
     /// Entries numbered from `first`.
     pub(crate) fn from(first: u64) -> Ids {
         Ids(vec![(0, first)])
+    }
+
+    /// Notes the reference of the next entry; references come in rising order.
+    pub(crate) fn push(&mut self, entry: u32, id: u64) {
+        let goes_on = self.0.last().is_some_and(|(e, i)| i + u64::from(entry - e) == id);
+        if !goes_on {
+            self.0.push((entry, id));
+        }
     }
 
     /// The reference of `entry`.
@@ -49,28 +63,83 @@ impl Ids {
 impl Segment {
     /// Builds the indexes of `views` over `entries`.
     pub(crate) fn build(
-        entries: Arc<Entries>,
+        entries: Entries,
         views: &[(Kind, Flags)],
         ids: Ids,
+        reading: Reading<'_>,
     ) -> Result<Segment, (u32, PatternError)> {
         let indexes: Result<Vec<_>, _> =
-            views.iter().map(|(k, f)| Index::build(*k, *f, &entries).map(Arc::new)).collect();
-        Ok(Segment { indexes: indexes?, entries, ids })
+            views.iter().map(|(k, f)| Index::build(*k, *f, &entries, reading).map(Arc::new)).collect();
+        let dead = Arc::new(Dead::of(entries.len()));
+        let changed = Arc::new(Changed::of(if entries.has_values() { entries.len() } else { 0 }));
+        Ok(Segment { indexes: indexes?, entries: Arc::new(entries), ids, dead, changed })
     }
 
     /// The same entries with one more view.
-    pub(crate) fn with_view(&self, kind: Kind, flags: Flags) -> Result<Segment, (u32, PatternError)> {
+    pub(crate) fn with_view(
+        &self,
+        kind: Kind,
+        flags: Flags,
+        reading: Reading<'_>,
+    ) -> Result<Segment, (u32, PatternError)> {
         let mut more = self.clone();
-        more.indexes.push(Arc::new(Index::build(kind, flags, &self.entries)?));
+        more.indexes.push(Arc::new(Index::build(kind, flags, &self.entries, reading)?));
         Ok(more)
+    }
+
+    /// Looks a value up in a view.
+    pub(crate) fn find(&self, view: usize, value: Value<'_>, any: bool) -> Option<Found> {
+        let index = self.indexes.get(view)?;
+        index.find(Query { entries: &self.entries, dead: &self.dead, value, any })
+    }
+
+    /// Number of entries, deleted ones included.
+    pub(crate) fn len(&self) -> u32 {
+        self.entries.len()
+    }
+
+    /// Entries that are still there, in the order of the file.
+    pub(crate) fn live(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len()).map(|place| self.entries.at(place)).filter(|n| self.dead.spares(*n))
+    }
+
+    /// Number of entries that are still there.
+    pub(crate) fn live_count(&self) -> u32 {
+        self.len() - self.dead.len()
     }
 
     /// The pattern of entry `n`.
     pub(crate) fn pattern(&self, n: u32) -> Cow<'_, [u8]> {
-        Cow::Borrowed(self.entries.pattern(n))
+        match self.entries.text(n) {
+            Some(text) => Cow::Borrowed(text),
+            None => Cow::Owned(self.entries.pattern(n, &mut TextRoom::default()).to_vec()),
+        }
     }
 
-    pub(crate) fn len(&self) -> u32 {
-        u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
+    /// The value that entry `n` was given at run time.
+    pub(crate) fn new_value(&self, n: u32) -> Option<NewValue> {
+        self.changed.get(n)
+    }
+
+    /// Entries that are still there and whose pattern is written `key`.
+    pub(crate) fn written(&self, key: &[u8]) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mut room = TextRoom::default();
+        let mut each = |n| {
+            if self.dead.spares(n) && self.entries.pattern(n, &mut room) == key {
+                found.push(n);
+            }
+        };
+        match self.indexes.iter().find(|i| i.is_quick()) {
+            Some(index) => index.written(&self.entries, key, &mut each),
+            None => (0..self.len()).for_each(each),
+        }
+        found
+    }
+
+    /// The entry with reference `id`, if it is still there.
+    pub(crate) fn with_id(&self, id: u64) -> Option<u32> {
+        let entry = self.ids.entry(id, self.len())?;
+        self.dead.spares(entry).then_some(entry)
     }
 }

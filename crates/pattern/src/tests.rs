@@ -2,8 +2,10 @@
 
 use crate::*;
 
-fn set(kind: Kind, patterns: &[&str]) -> PatternSet {
-    PatternSet::build(kind, Flags::default(), patterns.iter().map(|p| (p.as_bytes(), 0))).unwrap()
+fn set(kind: Kind, patterns: &[&str]) -> View {
+    let set = LiveSet::new("", Shape::Acl);
+    set.fill(patterns.iter().map(|p| p.as_bytes()), Flags::default()).unwrap();
+    set.view(kind, Flags::default()).unwrap()
 }
 
 fn text(s: &str) -> Value<'_> {
@@ -30,9 +32,12 @@ fn strings_match_by_kind() {
 
 #[test]
 fn the_line_of_a_bad_pattern_is_named() {
-    let patterns = [(&b"1.2.3.4"[..], 3), (b"1.2.3.4.5", 7)];
-    let e = PatternSet::build(Kind::Ip, Flags::default(), patterns).unwrap_err();
-    assert_eq!((e.line, e.to_string().as_str()), (7, "'1.2.3.4.5' is not a valid IPv4 or IPv6 address"));
+    let file = std::env::temp_dir().join(format!("harrier-pattern-{}", std::process::id()));
+    std::fs::write(&file, "# addresses\n1.2.3.4\n\n  5.6.7.8/8\n1.2.3.4.5\n").unwrap();
+    let e = LiveSet::load("", &file, Shape::Acl, Kind::Ip, Flags::default());
+    std::fs::remove_file(&file).unwrap();
+    let Err(LoadError::Pattern(e)) = e else { panic!("{e:?}") };
+    assert_eq!((e.line, e.to_string().as_str()), (5, "'1.2.3.4.5' is not a valid IPv4 or IPv6 address"));
 }
 
 #[test]
@@ -62,4 +67,87 @@ fn a_prepared_version_replaces_the_current_one_when_committed() {
     assert!(view.contains(Value::Ipv4([192, 168, 0, 1].into())));
     assert!(!view.contains(Value::Ipv4([10, 0, 0, 1].into())));
     assert_eq!(set.versions(), Versions { current: v, next: v, entries: 1 });
+}
+
+#[test]
+fn many_changes_one_by_one_leave_few_segments_and_the_same_answers() {
+    let set = LiveSet::new("", Shape::Map);
+    let view = set.view(Kind::Str, Flags::default()).unwrap();
+    for n in 0..3000u32 {
+        set.add(None, format!("k{n}").as_bytes(), Some(b"old")).unwrap();
+        if n % 3 == 0 {
+            set.del(Which::Key(format!("k{}", n / 2).as_bytes())).ok();
+        } else {
+            set.set(Which::Key(format!("k{}", n / 2).as_bytes()), n.to_string().as_bytes()).ok();
+        }
+    }
+    let state = || {
+        let look = |n: u32| view.find(text(&format!("k{n}"))).map(|h| h.value().map(<[u8]>::to_vec));
+        (0..3000).map(look).collect::<Vec<_>>()
+    };
+    let mut keys = Vec::new();
+    let mut listing = set.entries(None);
+    while let Some(entry) = listing.advance() {
+        keys.push((entry.id, entry.pattern.into_owned()));
+    }
+    let before = state();
+    assert!(set.maintenance(), "there is something to merge");
+    assert!(!set.maintenance(), "and then nothing more");
+    assert_eq!(state(), before);
+    let mut listing = set.entries(None);
+    for (id, key) in keys {
+        let entry = listing.advance().unwrap();
+        assert_eq!((entry.id, &*entry.pattern), (id, &*key), "order and references stay");
+    }
+    assert!(listing.advance().is_none());
+}
+
+#[test]
+fn what_changes_during_a_merge_is_not_lost() {
+    let set = LiveSet::new("", Shape::Acl);
+    let view = set.view(Kind::Str, Flags::default()).unwrap();
+    let key = |n: u32| n.to_string().into_bytes();
+    for n in 0..5000 {
+        set.add(None, &key(n), None).unwrap();
+    }
+    std::thread::scope(|scope| {
+        let merger = scope.spawn(|| while !set.maintenance() {});
+        for n in 0..5000 {
+            if n % 2 == 0 {
+                set.del(Which::Key(&key(n))).unwrap();
+            }
+            set.add(None, &key(n + 10_000), None).unwrap();
+        }
+        merger.join().unwrap();
+    });
+    for n in 0..5000 {
+        assert_eq!(view.contains(Value::Str(&key(n))), n % 2 == 1, "{n}");
+        assert!(view.contains(Value::Str(&key(n + 10_000))), "{n}");
+    }
+}
+
+#[test]
+fn precedence_over_segments_is_that_of_one_list() {
+    let set = LiveSet::new("", Shape::Map);
+    let view = set.view(Kind::Ip, Flags::default()).unwrap();
+    let find = |a: &str| {
+        let hit = view.find(text(a))?;
+        Some(String::from_utf8(hit.value()?.to_vec()).unwrap())
+    };
+    for (pattern, value) in [
+        ("10.0.0.0/255.0.255.255", "holes"),
+        ("::/0", "six"),
+        ("10.0.0.0/8", "four"),
+        ("10.1.0.0/16", "longer"),
+        ("10.1.0.0/16", "later"),
+    ] {
+        set.add(None, pattern.as_bytes(), Some(value.as_bytes())).unwrap();
+    }
+    assert_eq!(find("10.1.2.3").as_deref(), Some("longer"));
+    assert_eq!(find("10.2.0.0").as_deref(), Some("four"));
+    assert_eq!(find("::ffff:10.2.0.0").as_deref(), Some("six"));
+    set.del(Which::Key(b"10.0.0.0/8")).unwrap();
+    assert_eq!(find("10.2.0.0").as_deref(), Some("six"), "the other family comes before holes");
+    set.del(Which::Key(b"::/0")).unwrap();
+    assert_eq!(find("10.2.0.0").as_deref(), Some("holes"));
 }

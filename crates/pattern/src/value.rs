@@ -80,7 +80,7 @@ impl<'a> Value<'a> {
             Value::Int(i) => Some(i),
             Value::Ipv4(a) => Some(i64::from(u32::from(a))),
             Value::Ipv6(_) => None,
-            Value::Str(s) | Value::Bin(s) => std::str::from_utf8(s).ok()?.parse().ok(),
+            Value::Str(s) | Value::Bin(s) => leading_int(s),
         }
     }
 
@@ -97,4 +97,20 @@ impl<'a> Value<'a> {
             Value::Str(s) | Value::Bin(s) => crate::net::parse_value(s),
         }
     }
+}
+
+/// The number that a string begins with: a sign, digits, and whatever follows. No digits are zero, more than fit are
+/// the largest number. An empty string is no number at all.
+fn leading_int(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = match text.split_first()? {
+        (b'-', rest) => (true, rest),
+        (b'+', rest) => (false, rest),
+        _ => (false, text),
+    };
+    let digits = digits.iter().take_while(|c| c.is_ascii_digit());
+    let add = |n: i64, c: &u8| {
+        let digit = i64::from(c - b'0');
+        n.saturating_mul(10).saturating_add(if negative { -digit } else { digit })
+    };
+    Some(digits.fold(0, add))
 }

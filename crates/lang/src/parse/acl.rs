@@ -1,5 +1,6 @@
 //! ACLs: what follows the name on an `acl` line, or stands between braces (section 7.1).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pattern::{Compare, Flags, Kind, LiveSet, Shape, View};
@@ -94,6 +95,8 @@ struct Patterns {
     explicit: bool,
     flags: Flags,
     map: bool,
+    /// `-u`
+    number: Option<u32>,
     views: Vec<View>,
 }
 
@@ -115,7 +118,7 @@ impl Test {
             _ => default_kind(expr.out()),
         };
         let mut state =
-            Patterns { kind, explicit: false, flags: Flags::default(), map: false, views: Vec::new() };
+            Patterns { kind, explicit: false, flags: Flags::default(), map: false, number: None, views: Vec::new() };
         let ended = state.flags(words, &expr, names)?;
         let overwritten = state.kind != implied && (state.explicit || !expr.convs().is_empty());
         if let (Some(word), Some(_), true) = (&keyword, implied, overwritten)
@@ -158,16 +161,21 @@ impl Patterns {
         expr: &crate::Expr,
         names: &mut dyn Names,
     ) -> Result<bool, Fault> {
-        while let Some(flag) = words.peek_str().filter(|w| w.starts_with('-') && !is_number(w)) {
+        while let Some(flag) = words.peek_str().filter(|w| w.starts_with('-')) {
             let at = words.position();
             words.take();
             match flag {
                 "--" => return Ok(true),
                 "-i" => self.flags.ignore_case = true,
-                "-n" => {}
+                "-n" => self.flags.no_names = true,
                 "-M" => self.map = true,
                 "-u" => {
-                    words.take();
+                    let number = words.take().map(printable).unwrap_or_default();
+                    let wrong = || Fault::new("the argument of -u must be an integer").at(at);
+                    // Without a number HAProxy takes its own.
+                    if !number.is_empty() {
+                        self.number = Some(number.parse().map_err(|_| wrong())?);
+                    }
                 }
                 "-m" => self.method(words, expr)?,
                 "-f" => self.file(words, names, expr)?,
@@ -233,9 +241,7 @@ impl Patterns {
             return Ok(());
         }
         let numeric = matches!(kind, Kind::Int | Kind::Len | Kind::Version);
-        let set = LiveSet::new("", Shape::Acl);
-        let view = set.view(kind, self.flags).map_err(|e| Fault::new(e.text))?;
-        let mut operator = None;
+        let (mut patterns, mut places, mut operator) = (Vec::new(), Vec::new(), None);
         while let Some(word) = words.peek() {
             let at = words.position();
             words.take();
@@ -244,8 +250,15 @@ impl Patterns {
                 operator = new;
                 continue;
             }
-            add(&set, kind, operator, word).map_err(|f| f.at(at))?;
+            patterns.push(apply(kind, operator, word).map_err(|f| f.at(at))?);
+            places.push(at);
         }
+        let set = LiveSet::new("", Shape::Acl);
+        let view = set.view(kind, self.flags).map_err(|e| Fault::new(e.text))?;
+        set.fill(patterns.iter().map(|p| &**p), self.flags).map_err(|(n, e)| {
+            let fault = Fault::new(e.to_string());
+            places.get(n as usize).map_or(fault.clone(), |at| fault.at(*at))
+        })?;
         self.views.push(view);
         Ok(())
     }
@@ -255,21 +268,12 @@ fn words_operator(word: &[u8]) -> Option<Compare> {
     Compare::from_name(std::str::from_utf8(word).ok()?)
 }
 
-fn add(set: &LiveSet, kind: Kind, operator: Option<Compare>, word: &[u8]) -> Result<(), Fault> {
-    let fault = |text: String| match operator {
-        Some(_) => Fault::new(format!("'{}' is neither a number nor a supported operator", printable(word))),
-        None => Fault::new(text),
-    };
-    let applied = match operator {
-        Some(op) => Some(op.apply(kind == Kind::Version, word).map_err(|e| fault(e.text))?),
-        None => None,
-    };
-    set.add(None, applied.as_deref().unwrap_or(word), None).map_err(|e| fault(e.to_string()))
-}
-
-/// Whether a word that begins with a dash is a negative number, which is a pattern.
-fn is_number(word: &str) -> bool {
-    word.len() > 1 && word[1..].starts_with(|c: char| c.is_ascii_digit())
+/// The pattern that a word stands for behind an operator.
+fn apply(kind: Kind, operator: Option<Compare>, word: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
+    let Some(operator) = operator else { return Ok(word.into()) };
+    let text = || format!("'{}' is neither a number nor a supported operator", printable(word));
+    let range = operator.apply(kind == Kind::Version, word).map_err(|_| Fault::new(text()))?;
+    Ok(range.into())
 }
 
 /// The method that a type implies.

@@ -1,9 +1,9 @@
 //! Comparing with one pattern after the other: the fastest way for a few of them, and the
 //! yardstick that the other indexes are tested against.
 
-use super::Found;
+use super::{Found, Query, Reading, longest_wins};
 use crate::Regex;
-use crate::entries::Entries;
+use crate::entries::{Entries, TextRoom};
 use crate::error::PatternError;
 use crate::kind::{Flags, Kind};
 use crate::net::{self, Net};
@@ -29,23 +29,29 @@ pub(crate) struct Scan {
     matchers: Vec<Matcher>,
 }
 
-/// Reads one pattern, as a check or to keep it.
-pub(crate) fn read(kind: Kind, flags: Flags, pattern: &[u8]) -> Result<Matcher, PatternError> {
+/// Reads one pattern, as a check or to keep it; `names` allows host names.
+pub(crate) fn read(kind: Kind, flags: Flags, pattern: &[u8], names: bool) -> Result<Matcher, PatternError> {
     Ok(match kind {
         Kind::Found | Kind::Bool => Matcher::Any,
         Kind::Int | Kind::Len => Matcher::Range(number::parse(false, pattern)?),
         Kind::Version => Matcher::Range(number::parse(true, pattern)?),
-        Kind::Ip => Matcher::Net(net::parse(pattern).ok_or_else(|| {
-            let shown = String::from_utf8_lossy(pattern);
-            PatternError::new(pattern, format!("'{shown}' is not a valid IPv4 or IPv6 address"))
-        })?),
+        Kind::Ip => Matcher::Net(read_net(pattern, names)?),
         Kind::Bin => Matcher::Bytes(hex(pattern)?),
         Kind::Str | Kind::Beg | Kind::End | Kind::Sub | Kind::Dir | Kind::Dom => Matcher::Text,
         Kind::Reg => Matcher::Regex(Regex::new(pattern, flags.ignore_case)?),
     })
 }
 
-fn hex(pattern: &[u8]) -> Result<Vec<u8>, PatternError> {
+/// Reads the pattern of an address or a network.
+pub(super) fn read_net(pattern: &[u8], names: bool) -> Result<Net, PatternError> {
+    net::parse(pattern, names).ok_or_else(|| {
+        let shown = String::from_utf8_lossy(pattern);
+        PatternError::new(pattern, format!("'{shown}' is not a valid IPv4 or IPv6 address"))
+    })
+}
+
+/// The bytes that hexadecimal digits stand for.
+pub(super) fn hex(pattern: &[u8]) -> Result<Vec<u8>, PatternError> {
     let digit = |c: u8| char::from(c).to_digit(16);
     if !pattern.len().is_multiple_of(2) {
         return Err(PatternError::new(pattern, "an even number of hex digit is expected"));
@@ -63,56 +69,54 @@ fn hex(pattern: &[u8]) -> Result<Vec<u8>, PatternError> {
 }
 
 impl Scan {
-    pub(crate) fn build(kind: Kind, flags: Flags, entries: &Entries) -> Result<Scan, (u32, PatternError)> {
-        let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
-        let matchers: Result<Vec<_>, _> =
-            (0..count).map(|n| read(kind, flags, entries.pattern(n)).map_err(|e| (n, e))).collect();
-        Ok(Scan { kind, fold: flags.ignore_case, matchers: matchers? })
+    /// For a kind that has no patterns.
+    pub(crate) fn empty(kind: Kind) -> Scan {
+        Scan { kind, fold: false, matchers: Vec::new() }
     }
 
-    pub(crate) fn regex(&self, entry: u32) -> Option<&Regex> {
-        match self.matchers.get(entry as usize) {
-            Some(Matcher::Regex(r)) => Some(r),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn find(
-        &self,
+    pub(crate) fn build(
+        kind: Kind,
+        flags: Flags,
         entries: &Entries,
-        value: Value<'_>,
-        alive: &dyn Fn(u32) -> bool,
-    ) -> Option<Found> {
+        reading: Reading<'_>,
+    ) -> Result<Scan, (u32, PatternError)> {
+        let mut room = TextRoom::default();
+        let mut matchers = Vec::new();
+        for n in 0..entries.len() {
+            let pattern = entries.pattern(n, &mut room);
+            matchers.push(read(kind, flags, pattern, reading.names).map_err(|e| (n, e))?);
+        }
+        Ok(Scan { kind, fold: flags.ignore_case, matchers })
+    }
+
+    pub(crate) fn find(&self, query: Query<'_>) -> Option<Found> {
         let mut scratch = Scratch::new();
-        let probe = Probe::of(self.kind, &value, &mut scratch)?;
+        let probe = Probe::of(self.kind, &query.value, &mut scratch)?;
         let mut best: Option<Found> = None;
         for (n, matcher) in (0u32..).zip(&self.matchers) {
-            let Some(weight) = self.weigh(matcher, entries, n, &probe) else { continue };
-            if best.is_some_and(|b| b.weight >= weight) || !alive(n) {
+            let Some(weight) = self.weigh(matcher, query.entries, n, &probe) else { continue };
+            if best.is_some_and(|b| b.weight >= weight) || !query.dead.spares(n) {
                 continue;
             }
             best = Some(Found { entry: n, weight });
-            if weight == 0 && !self.longest() {
+            if query.any || !longest_wins(self.kind, self.fold) {
                 break;
             }
         }
         best
     }
 
-    fn longest(&self) -> bool {
-        self.kind == Kind::Ip || (self.kind == Kind::Beg && !self.fold)
-    }
-
     fn weigh(&self, matcher: &Matcher, entries: &Entries, n: u32, probe: &Probe<'_>) -> Option<u32> {
         let (hit, weight) = match (matcher, probe) {
             (Matcher::Any, _) => (true, 0),
             (Matcher::Range(r), Probe::Int(i)) => (r.contains(*i), 0),
-            (Matcher::Net(net), Probe::Addr(a)) => (net.contains(*a), net.len()),
+            (Matcher::Net(net), Probe::Addr(a)) => return net.weigh(*a),
             (Matcher::Bytes(b), Probe::Bytes(v)) => (b.as_slice() == *v, 0),
             (Matcher::Regex(r), Probe::Bytes(v)) => (r.is_match(v), 0),
             (Matcher::Text, Probe::Bytes(v)) => {
-                let pattern = entries.pattern(n);
-                let weight = if self.longest() { pattern.len() as u32 } else { 0 };
+                let mut room = TextRoom::default();
+                let pattern = entries.pattern(n, &mut room);
+                let weight = if longest_wins(self.kind, self.fold) { pattern.len() as u32 } else { 0 };
                 (text_matches(self.kind, self.fold, pattern, v), weight)
             }
             _ => (false, 0),
@@ -154,22 +158,21 @@ pub(crate) fn text_matches(kind: Kind, fold: bool, pattern: &[u8], value: &[u8])
         Kind::Beg => value.get(..n).is_some_and(|v| same(pattern, v)),
         Kind::End => value.len() >= n && same(pattern, &value[value.len() - n..]),
         Kind::Sub => n == 0 || value.windows(n).any(|v| same(pattern, v)),
-        Kind::Dir => delimited(pattern, value, is_slash, &same),
-        Kind::Dom => delimited(pattern, value, is_url_delimiter, &same),
-        _ => false,
+        _ => delimiter_of(kind).is_some_and(|d| delimited(pattern, value, d, &same)),
     }
 }
 
-pub(crate) fn is_slash(c: u8) -> bool {
-    c == b'/'
-}
-
-pub(crate) fn is_url_delimiter(c: u8) -> bool {
-    matches!(c, b'/' | b'.' | b'?' | b':')
+/// What separates the parts of a value, for kinds that look at parts.
+pub(super) fn delimiter_of(kind: Kind) -> Option<fn(u8) -> bool> {
+    match kind {
+        Kind::Dir => Some(|c| matches!(c, b'/' | b'?')),
+        Kind::Dom => Some(|c| matches!(c, b'/' | b'.' | b'?' | b':')),
+        _ => None,
+    }
 }
 
 /// A pattern without the delimiters at its ends.
-pub(crate) fn strip(pattern: &[u8], delimiter: fn(u8) -> bool) -> &[u8] {
+pub(super) fn strip(pattern: &[u8], delimiter: fn(u8) -> bool) -> &[u8] {
     let start = pattern.iter().position(|c| !delimiter(*c)).unwrap_or(pattern.len());
     let end = pattern.iter().rposition(|c| !delimiter(*c)).map_or(start, |e| e + 1);
     &pattern[start..end]
@@ -184,7 +187,7 @@ fn delimited(
     let pattern = strip(pattern, delimiter);
     let n = pattern.len();
     if n == 0 {
-        return true;
+        return value.last().is_none_or(|c| delimiter(*c));
     }
     value.windows(n).enumerate().any(|(at, v)| {
         (at == 0 || delimiter(value[at - 1]))
