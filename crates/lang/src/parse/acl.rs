@@ -117,8 +117,14 @@ impl Test {
             Some(kind) if expr.convs().is_empty() => Some(kind),
             _ => default_kind(expr.out()),
         };
-        let mut state =
-            Patterns { kind, explicit: false, flags: Flags::default(), map: false, number: None, views: Vec::new() };
+        let mut state = Patterns {
+            kind,
+            explicit: false,
+            flags: Flags::default(),
+            map: false,
+            number: None,
+            views: Vec::new(),
+        };
         let ended = state.flags(words, &expr, names)?;
         let overwritten = state.kind != implied && (state.explicit || !expr.convs().is_empty());
         if let (Some(word), Some(_), true) = (&keyword, implied, overwritten)
