@@ -9,7 +9,7 @@ use model::proxy::Listener;
 use program::address::Listen;
 use program::listener::{Bind, Level, Severity};
 use syntax::addr::{self, Accept, Host, Ports, Transport};
-use syntax::{Diagnostic, Span, Word};
+use syntax::{Diagnostic, Environment, Span, Word};
 
 use crate::statement::{Statement, Step, clamp};
 use crate::{resolve, units};
@@ -416,9 +416,9 @@ fn thread(bind: &mut BindDraft, word: &Word, _: &mut Statement<'_>) -> Result<()
 const MOST: usize = 65_536;
 
 /// Addresses of one word: a list between commas, each perhaps with a range of ports.
-pub(crate) fn addresses(text: &str) -> Result<Vec<Listen>, String> {
+pub(crate) fn addresses(text: &str, environment: &Environment) -> Result<Vec<Listen>, String> {
     let mut out = Vec::new();
-    for address in addr::parse_list(text, Accept::BIND)? {
+    for address in addr::parse_list(text, Accept::BIND, environment)? {
         if address.transport == Transport::Quic || address.mptcp {
             return Err(format!("QUIC and MPTCP are not supported yet by Harrier (planned) in '{text}'"));
         }
@@ -463,7 +463,8 @@ pub(crate) fn listener(name: &str, id: u32, workers: usize) -> Listener {
 pub(crate) fn line(s: &mut Statement<'_>, missing: &str) -> Step<BindDraft> {
     let word = s.word(missing)?;
     let keyword = s.keyword();
-    let addresses = addresses(word.text()).map_err(|why| s.fail(format!("'{keyword}' : {why}")))?;
+    let addresses =
+        addresses(word.text(), s.around.environment).map_err(|why| s.fail(format!("'{keyword}' : {why}")))?;
     let settings = Bind::new(Listen::Fd(-1), Arc::new(listener("", 0, 1)));
     let mut bind = BindDraft {
         text: word.text().into(),

@@ -178,8 +178,8 @@ pub(crate) struct Draft {
     pub guid: Option<Box<str>>,
     pub description: Option<Box<str>>,
     pub timeouts: Timeouts,
-    /// Timeouts given in this very section.
-    pub given_timeouts: Vec<&'static str>,
+    /// The timeouts that the section began with.
+    pub inherited_timeouts: Timeouts,
     pub options: Options,
     /// `option abortonclose`, if it is said; else the mode decides.
     pub abortonclose: Option<bool>,
@@ -270,7 +270,7 @@ impl Draft {
             guid: None,
             description: None,
             timeouts: Timeouts::default(),
-            given_timeouts: Vec::new(),
+            inherited_timeouts: Timeouts::default(),
             options: Options::default(),
             abortonclose: None,
             keepalive: (false, false),
@@ -338,7 +338,7 @@ impl Draft {
 
     /// A section of another kind that starts from this one.
     pub fn inherit(&self, kind: Kind) -> Draft {
-        Draft { kind, disabled: self.disabled, given_timeouts: Vec::new(), stages: 0, ..self.clone() }
+        Draft { kind, disabled: self.disabled, inherited_timeouts: self.timeouts, stages: 0, ..self.clone() }
     }
 
     /// `frontend 'name'`, as messages name it.

@@ -101,7 +101,7 @@ pub fn workers(reading: &Reading, options: &Options) -> usize {
 pub fn compile(reading: Reading, registry: &Registry, world: Arc<World>, options: &Options) -> Outcome {
     let Reading { tree, sources, environment, diagnostics } = reading;
     let mut notes = diagnostics;
-    let drafts = sections::read(&tree, &sources, &mut notes);
+    let drafts = sections::read(&tree, &sources, &environment, &mut notes);
     let mut outcome = Outcome {
         program: None,
         diagnostics: Diagnostics::new(),

@@ -83,10 +83,9 @@ pub(crate) fn line(s: &mut Statement<'_>, log: &mut LogDraft, in_global: bool) -
         if in_global {
             return Err(s.fail("log : 'global' is not supported for a global syslog server"));
         }
-        if log.lines.iter().any(Option::is_none) {
-            return Err(s.fail("log : 'log global' already specified"));
+        if !log.lines.iter().any(Option::is_none) {
+            log.lines.push(None);
         }
-        log.lines.push(None);
         return Ok(());
     }
     let target = target(s)?;
@@ -197,7 +196,8 @@ fn sink(s: &Statement<'_>, word: &Word) -> Step<SinkDraft> {
     if let Some(name) = text.strip_prefix("ring@") {
         return Ok(SinkDraft::Ring(Named { name: name.into(), span: word.span() }));
     }
-    let address = addr::parse(text, Accept::LOG).map_err(|why| s.fail(format!("log : {why}")))?;
+    let address =
+        addr::parse(text, Accept::LOG, s.around.environment).map_err(|why| s.fail(format!("log : {why}")))?;
     if address.transport == Transport::Stream {
         let target = crate::ring::target(&address);
         let target = target.ok_or_else(|| s.fail(format!("log : could not resolve address '{word}'")))?;

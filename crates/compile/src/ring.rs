@@ -120,7 +120,7 @@ fn server(s: &mut Statement<'_>, ring: &str) -> Step<RingServer> {
     let word = s.word(EXPECTS).map_err(bracket)?;
     let label = format!("'server {ring}/{name}'");
     let refuse = |why: String| bracket(Diagnostic::alert(word.span(), format!("{label} : {why}")));
-    let address = addr::parse(word.text(), Accept::SERVER).map_err(refuse)?;
+    let address = addr::parse(word.text(), Accept::SERVER, s.around.environment).map_err(refuse)?;
     let target = target(&address).ok_or_else(|| refuse(format!("could not resolve address '{word}'.")))?;
     let mut out = RingServer { name: name.text().into(), target, octet_count: false };
     while let Some(word) = s.next() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lang::fetch::Userlist;
 use program::log::Ring;
-use syntax::{Diagnostic, Diagnostics, Section, Sources, Tree, Word};
+use syntax::{Diagnostic, Diagnostics, Environment, Section, Sources, Tree, Word};
 
 use crate::draft::{Draft, Kind};
 use crate::global::{self, GlobalDraft};
@@ -32,8 +32,13 @@ pub(crate) struct Drafts {
 }
 
 /// Reads all sections.
-pub(crate) fn read(tree: &Tree, sources: &Sources, notes: &mut Diagnostics) -> Drafts {
-    let around = Surroundings { sources };
+pub(crate) fn read(
+    tree: &Tree,
+    sources: &Sources,
+    environment: &Environment,
+    notes: &mut Diagnostics,
+) -> Drafts {
+    let around = Surroundings { sources, environment };
     let mut out = Drafts {
         global: GlobalDraft::default(),
         proxies: Vec::new(),

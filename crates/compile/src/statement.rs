@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use syntax::{Args, Diagnostic, Diagnostics, Level, Line, Modifier, Span, Style, Word};
+use syntax::{Args, Diagnostic, Diagnostics, Environment, Level, Line, Modifier, Span, Style, Word};
 
 use crate::units::{self, TimeFault};
 
@@ -22,6 +22,8 @@ pub(crate) type Step<T = ()> = Result<T, Diagnostic>;
 /// What setters may ask about the surroundings.
 pub(crate) struct Surroundings<'c> {
     pub sources: &'c syntax::Sources,
+    /// What `$NAME` in addresses stands for.
+    pub environment: &'c Environment,
 }
 
 /// A statement being understood.
@@ -139,7 +141,13 @@ impl<'c> Statement<'c> {
 
     /// A time in milliseconds, its faults worded as `unexpected` (the character is filled in) or as overflow of `name`.
     pub fn millis(&mut self, word: &Word, name: &str, unexpected: impl Fn(char) -> String) -> Step<u64> {
-        units::millis(word.text()).map_err(|fault| self.time_fault(fault, word, name, unexpected))
+        let (ms, trailing) =
+            units::tolerant(word.text()).map_err(|fault| self.time_fault(fault, word, name, unexpected))?;
+        if let Some(found) = trailing {
+            let text = trailing_text(found, word);
+            self.notes.push(Diagnostic::warning(word.span(), text).styled(Style::Plain));
+        }
+        Ok(ms)
     }
 
     /// The words for a fault of a time.
@@ -171,6 +179,14 @@ impl<'c> Statement<'c> {
         self.end()?;
         Ok(Duration::from_millis(ms))
     }
+}
+
+/// The words for something behind a unit of time.
+pub(crate) fn trailing_text(found: char, word: &Word) -> String {
+    format!(
+        "unexpected character '{found}' after the timer value '{word}', only (us=microseconds,ms=milliseconds,\
+         s=seconds,m=minutes,h=hours,d=days) are supported. This will be reported as an error in next versions."
+    )
 }
 
 /// A number as an unsigned one: negative ones are zero, great ones saturate.

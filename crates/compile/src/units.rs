@@ -31,6 +31,17 @@ pub(crate) fn millis(text: &str) -> Result<u64, TimeFault> {
     time(text, 1_000)
 }
 
+/// The same for keywords that tolerate something behind the unit, as in `15min`: the value, and the first character
+/// too many. HAProxy warns, and uses the value.
+pub(crate) fn tolerant(text: &str) -> Result<(u64, Option<char>), TimeFault> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let suffix = text.get(digits..).unwrap_or_default();
+    let known = unit_length(suffix);
+    let found = suffix.chars().nth(known).filter(|_| known > 0);
+    let cut = if found.is_some() { digits.saturating_add(known) } else { text.len() };
+    Ok((millis(text.get(..cut).unwrap_or(text))?, found))
+}
+
 /// A time in seconds, the unit of a bare number.
 pub(crate) fn seconds(text: &str) -> Result<u64, TimeFault> {
     time(text, 1_000_000)
@@ -69,12 +80,16 @@ fn time(text: &str, unit: u64) -> Result<u64, TimeFault> {
 
 /// The character at which a suffix stops being a unit.
 fn odd(suffix: &str) -> char {
-    let known = match suffix.as_bytes() {
+    suffix.chars().nth(unit_length(suffix)).unwrap_or('\0')
+}
+
+/// The length of the unit that `suffix` begins with; zero without one.
+fn unit_length(suffix: &str) -> usize {
+    match suffix.as_bytes() {
         [b'u' | b'm', b's', ..] => 2,
         [b's' | b'm' | b'h' | b'd', ..] => 1,
         _ => 0,
-    };
-    suffix.chars().nth(known).unwrap_or('\0')
+    }
 }
 
 /// A size in bytes: digits and perhaps `k`, `m` or `g`. The error is what follows the part that is understood.

@@ -4,7 +4,10 @@
 //! said by [`Accept`]. Nothing is resolved here: a host that is no literal comes back as a name, and whoever resolves it
 //! and fails says [`unresolved`].
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::environment::Environment;
 
 /// How data travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -173,12 +176,35 @@ const PREFIXES: &[(&str, Kind, Option<Transport>, bool)] = &[
     ("uxdg", Kind::Unix, Some(Transport::Datagram), false),
 ];
 
-/// Reads one address. The error is HAProxy's sentence, without the keyword in front.
-pub fn parse(text: &str, accept: Accept) -> Result<Address, String> {
-    if text.is_empty() {
-        return Err("'' resolves to an empty address (environment variable missing?)".to_owned());
+/// Puts the values of `$NAME` and `${NAME}` in their places, as addresses have it even without quotes around them
+/// (manual, section 4.2, `bind`). What is not set vanishes.
+pub fn expand<'t>(text: &'t str, environment: &Environment) -> Cow<'t, str> {
+    let Some((head, mut rest)) = text.split_once('$') else { return Cow::Borrowed(text) };
+    let mut out = head.to_owned();
+    loop {
+        let braced = rest.strip_prefix('{');
+        let inner = braced.unwrap_or(rest);
+        let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inner.len());
+        let (name, tail) = inner.split_at(end);
+        out.push_str(&String::from_utf8_lossy(environment.get(name).unwrap_or_default()));
+        let tail = braced.and(tail.strip_prefix('}')).unwrap_or(tail);
+        let Some((between, next)) = tail.split_once('$') else {
+            out.push_str(tail);
+            return Cow::Owned(out);
+        };
+        out.push_str(between);
+        rest = next;
     }
-    let (kind, transport, mptcp, rest) = prefix(text);
+}
+
+/// Reads one address, its variables replaced first. The error is HAProxy's sentence, without the keyword in front; it
+/// shows the text as it was written.
+pub fn parse(text: &str, accept: Accept, environment: &Environment) -> Result<Address, String> {
+    let expanded = expand(text, environment);
+    if expanded.is_empty() {
+        return Err(format!("'{text}' resolves to an empty address (environment variable missing?)"));
+    }
+    let (kind, transport, mptcp, rest) = prefix(&expanded);
     let transport = transport.unwrap_or(accept.default);
     let host = match kind {
         Kind::Ip(family) => {
@@ -201,9 +227,9 @@ pub fn parse(text: &str, accept: Accept) -> Result<Address, String> {
 }
 
 /// Reads a comma list, as `bind` has it. A comma at the end is tolerated.
-pub fn parse_list(text: &str, accept: Accept) -> Result<Vec<Address>, String> {
+pub fn parse_list(text: &str, accept: Accept, environment: &Environment) -> Result<Vec<Address>, String> {
     let text = text.strip_suffix(',').filter(|rest| !rest.is_empty()).unwrap_or(text);
-    text.split(',').map(|part| parse(part, accept)).collect()
+    text.split(',').map(|part| parse(part, accept, environment)).collect()
 }
 
 /// The sentence for a name that can't be resolved.

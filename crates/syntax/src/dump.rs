@@ -6,6 +6,7 @@
 //! is a rule per keyword; a keyword without one keeps two arguments.
 
 use crate::addr::{self, Accept, Host, Ports};
+use crate::environment::Environment;
 use crate::word::Word;
 use base::hash::xxh32;
 
@@ -129,7 +130,8 @@ impl Dump {
         }
         let accept =
             Accept { port_required: false, ranges: true, offsets: true, datagrams: true, ..Accept::BIND };
-        let Ok(address) = addr::parse(text, accept) else { return format!("{:06x}", self.hash(text)) };
+        let known = addr::parse(text, accept, &Environment::new()).ok().filter(|_| !text.contains('$'));
+        let Some(address) = known else { return format!("{:06x}", self.hash(text)) };
         let port = match address.ports {
             Ports::Missing => String::new(),
             Ports::One(port) | Ports::Range(port, _) => format!(":{port}"),

@@ -56,7 +56,7 @@ pub fn config(data: &[u8]) {
     let render = Render { diag: true, ..Render::default() };
     render.verdict(&reading.diagnostics, &reading.sources);
     if let Ok(text) = std::str::from_utf8(data) {
-        let _ = crate::addr::parse_list(text, crate::addr::Accept::BIND);
+        let _ = crate::addr::parse_list(text, crate::addr::Accept::BIND, &crate::Environment::new());
     }
 }
 

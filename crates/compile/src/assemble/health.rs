@@ -426,7 +426,8 @@ impl<'g> Reader<'g, '_> {
                 "addr" => {
                     let word = self.value("addr", "an address")?;
                     let accept = syntax::addr::Accept::SERVER;
-                    let found = syntax::addr::parse(word.text(), accept).map_err(|why| self.fail(why))?;
+                    let found = syntax::addr::parse(word.text(), accept, &self.names.memory.environment)
+                        .map_err(|why| self.fail(why))?;
                     let ip = crate::resolve::ip(&found.host).ok_or_else(|| self.fail("invalid address"))?;
                     let own = match found.ports {
                         syntax::addr::Ports::One(port) => port,

@@ -45,7 +45,8 @@ pub(super) fn check(proxies: &[Draft], ground: &Ground<'_>, notes: &mut Diagnost
 fn servers(p: &Draft, notes: &mut Diagnostics) {
     let mut seen = HashMap::new();
     for server in &p.servers {
-        if let Some(line) = seen.insert(&server.name, server.span.line) {
+        let line = *seen.entry(&server.name).or_insert(server.span.line);
+        if line != server.span.line {
             let text = format!(
                 "'server {}/{}' : another server named '{}' was already defined at line {line}, please use a distinct name.",
                 p.name, server.name, server.name

@@ -208,7 +208,7 @@ impl Assembly<'_> {
         if !p.kind.is_front() {
             format = None;
         }
-        if p.kind.is_front() && targets.is_empty() && style != LogStyle::Default && said_here(p, self) {
+        if p.kind.is_front() && targets.is_empty() && style != LogStyle::Default {
             notes.push(remark(
                 p.span,
                 format!("log format ignored for {} since it has no log address.", p.label()),
@@ -437,7 +437,8 @@ fn fitting(
     assembly: &Assembly<'_>,
     notes: &mut Diagnostics,
 ) -> LogStyle {
-    if style != LogStyle::Http || p.mode == Mode::Http {
+    let inherited = p.kind == crate::draft::Kind::Backend && !said_here(p, assembly);
+    if style != LogStyle::Http || p.mode == Mode::Http || inherited {
         return style;
     }
     let at = assembly.ground.place(span);

@@ -90,6 +90,9 @@ impl Assembly<'_> {
     }
 }
 
+/// Sets of rules that need HTTP mode, in the order in which they are missed without it.
+const HTTP_SETS: [&str; 4] = ["http-request", "http-response", "http-after-response", "redirect"];
+
 impl Parse<'_, '_, '_> {
     fn acls(&mut self, p: &Draft) {
         for lines in self.acl_order(p) {
@@ -149,12 +152,9 @@ impl Parse<'_, '_, '_> {
         for at in &p.rules {
             let Some(line) = self.line(*at) else { continue };
             let keyword = line.keyword().text();
-            if p.mode == program::Mode::Tcp
-                && matches!(keyword, "http-request" | "http-response" | "http-after-response" | "redirect")
-            {
-                let set = if keyword == "redirect" { "http-request" } else { keyword };
-                if !ignored.contains(&set) {
-                    ignored.push(set);
+            if p.mode == program::Mode::Tcp && HTTP_SETS.contains(&keyword) {
+                if !ignored.contains(&keyword) {
+                    ignored.push(keyword);
                 }
             }
             let Some((slot, skip, set, place)) = where_it_stands(line, p) else {
@@ -181,6 +181,8 @@ impl Parse<'_, '_, '_> {
                 list.push(rule);
             }
         }
+        let order = |set: &&str| HTTP_SETS.iter().position(|known| known == set);
+        ignored.sort_by_key(order);
         for set in ignored {
             let text = format!("'{set}' rules ignored for {} as they require HTTP mode.", p.label());
             self.notes.push(super::remark(p.span, text));

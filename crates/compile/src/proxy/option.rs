@@ -456,7 +456,7 @@ fn removed(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Option<Step> {
         "transparent" => "support for option 'transparent' was removed in version 3.5.".to_owned(),
         "forceclose" => "option 'forceclose' is not supported any more since HAProxy 2.0, please just remove it, or use 'option httpclose' if absolutely needed.".to_owned(),
         "http-tunnel" => "option 'http-tunnel' is not supported any more since HAProxy 2.1, please just remove it, it shouldn't be needed.".to_owned(),
-        "http_proxy" => "option 'http_proxy' is not supported any more since HAProxy 2.5, use 'http-request set-dst' and a server on 0.0.0.0 instead.".to_owned(),
+        "http_proxy" => "option 'http_proxy' is not supported any more since HAProxy 2.5. This option stopped working in HAProxy 1.9 and usually had nasty side effects. It can be more reliably implemented with combinations of 'http-request set-dst' and 'http-request set-uri', and even 'http-request do-resolve' if DNS resolution is desired.".to_owned(),
         "http-use-htx" | "start-on-reload" => format!("option '{name}' is not supported any more, please just remove it."),
         "accept-invalid-http-request" | "accept-invalid-http-response" => {
             let new = name.replace("invalid-http", "unsafe-violations-in-http");

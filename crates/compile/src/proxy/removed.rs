@@ -72,7 +72,8 @@ fn successor(name: &str) -> Option<&'static str> {
         "reqdel" | "reqidel" => "'http-request del-header' instead",
         "reqdeny" | "reqideny" => "'http-request deny' instead",
         "reqtarpit" | "reqitarpit" => "'http-request tarpit' instead",
-        "reqrep" | "reqirep" => {
+        "reqirep" => "'http-request replace-header' instead",
+        "reqrep" => {
             "'http-request replace-path', 'http-request replace-uri' or 'http-request replace-header' instead"
         }
         "rspadd" => "'http-response add-header' instead",

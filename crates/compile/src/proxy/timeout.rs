@@ -49,6 +49,12 @@ pub(crate) const TIMEOUTS: &[Timeout] = &[
     timeout_of("server-fin", Some(false), |t| &mut t.server_fin),
 ];
 
+/// Whether the section itself has given the timeout another value than the one it inherited.
+fn changed(p: &Draft, entry: &Timeout) -> bool {
+    let (mut now, mut before) = (p.timeouts, p.inherited_timeouts);
+    (entry.field)(&mut now) != (entry.field)(&mut before)
+}
+
 fn timeout(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let what = s.peek();
     let Some(entry) = TIMEOUTS.iter().find(|t| t.name == what) else {
@@ -71,13 +77,12 @@ fn timeout(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     };
     if let Some(side) = side.filter(|_| !p.kind.is_defaults()) {
         s.warn(format!("'{name}' will be ignored because {} has no {side} capability", p.label()));
-    } else if p.given_timeouts.contains(&entry.name) {
+    } else if !p.kind.is_defaults() && changed(p, entry) {
         s.warn(format!("overwriting '{name}' which was already specified"));
     }
     if let Some(extra) = s.next() {
         return Err(s.fail(format!("'{name}' : unexpected extra argument '{extra}' after value '{word}'.")));
     }
-    p.given_timeouts.push(entry.name);
     *(entry.field)(&mut p.timeouts) = units::limit(ms);
     Ok(())
 }

@@ -9,7 +9,7 @@ use syntax::{Diagnostic, Level};
 
 use super::{InitAddr, InitState, ServerDraft, source};
 use crate::draft::{Deferred, Draft, Named};
-use crate::statement::{Statement, Step, clamp};
+use crate::statement::{Statement, Step, bracket, clamp, trailing_text};
 use crate::units::{self, TimeFault};
 
 /// Sets one word of a server line.
@@ -573,8 +573,15 @@ fn signed(n: i64) -> i32 {
 fn time(s: &mut Statement<'_>, v: &ServerDraft, name: &str, missing: &str) -> Step<Duration> {
     let word = s.word(missing)?;
     let shown = if name == "inter" { "agent-inter" } else { name };
-    match units::millis(word.text()) {
-        Ok(ms) => Ok(Duration::from_millis(ms)),
+    match units::tolerant(word.text()) {
+        Ok((ms, trailing)) => {
+            if let Some(found) = trailing {
+                let text = trailing_text(found, word);
+                s.notes
+                    .push(bracket(Diagnostic::warning(word.span(), format!("'server {}' : {text}", v.name))));
+            }
+            Ok(Duration::from_millis(ms))
+        }
         Err(TimeFault::Unexpected(c)) => {
             Err(s.fail(format!("unexpected character '{c}' in '{shown}' argument of server {}.", v.name)))
         }

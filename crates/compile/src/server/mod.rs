@@ -293,7 +293,7 @@ fn allowed(s: &Statement<'_>, p: &Draft) -> Step {
 fn place(s: &mut Statement<'_>, expects: &str, label: &str) -> Step<Where> {
     let word = s.word(expects).map_err(bracket)?;
     let refuse = |why: String| bracket(Diagnostic::alert(word.span(), format!("{label} : {why}")));
-    let address = addr::parse(word.text(), Accept::SERVER).map_err(refuse)?;
+    let address = addr::parse(word.text(), Accept::SERVER, s.around.environment).map_err(refuse)?;
     if address.transport == Transport::Datagram {
         return Err(bracket(s.fail("unsupported transport for server address in 'tcp' backend.")));
     }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use program::address::{Source, UseSource};
+use syntax::Environment;
 use syntax::addr::{self, Accept, Host, Ports};
 
 use crate::resolve;
@@ -17,7 +18,8 @@ const ACCEPT: Accept = Accept { ranges: true, offsets: false, fd: false, datagra
 pub(crate) fn parse(s: &mut Statement<'_>, expects: &str, stop_at_unknown: bool) -> Step<Source> {
     let word = s.word(expects)?;
     let label = format!("'source {word}'");
-    let (addr, ports) = inet(word.text()).map_err(|why| s.fail(format!("{label} : {why}")))?;
+    let (addr, ports) =
+        inet(word.text(), s.around.environment).map_err(|why| s.fail(format!("{label} : {why}")))?;
     let mut source = Source { addr: Some(addr), ports, usesrc: None, interface: None };
     loop {
         match s.peek() {
@@ -58,13 +60,14 @@ fn usesrc(s: &mut Statement<'_>) -> Step<UseSource> {
             _ => Err(s.fail(format!("usesrc hdr_ip(name,num) : cannot read '{word}'"))),
         };
     }
-    let (addr, _) = inet(word.text()).map_err(|why| s.fail(format!("'usesrc {word}' : {why}")))?;
+    let (addr, _) =
+        inet(word.text(), s.around.environment).map_err(|why| s.fail(format!("'usesrc {word}' : {why}")))?;
     Ok(UseSource::Addr(addr))
 }
 
 /// An address with port 0 unless one is given, and the range of ports if there is one.
-fn inet(text: &str) -> Result<(SocketAddr, Option<(u16, u16)>), String> {
-    let address = addr::parse(text, ACCEPT)?;
+fn inet(text: &str, environment: &Environment) -> Result<(SocketAddr, Option<(u16, u16)>), String> {
+    let address = addr::parse(text, ACCEPT, environment)?;
     let ip = match &address.host {
         Host::Ip(_) | Host::Name(..) => resolve::ip(&address.host),
         _ => None,

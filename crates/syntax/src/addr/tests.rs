@@ -1,7 +1,7 @@
 use super::*;
 
 fn bind(text: &str) -> Result<(Host, Ports), String> {
-    parse(text, Accept::BIND).map(|address| (address.host, address.ports))
+    parse(text, Accept::BIND, &Environment::new()).map(|address| (address.host, address.ports))
 }
 
 fn ip(text: &str) -> Host {
@@ -64,7 +64,7 @@ fn errors_are_the_oracles() {
 
 #[test]
 fn servers_need_no_port_and_may_have_a_relative_one() {
-    let server = |text| parse(text, Accept::SERVER).map(|address| address.ports);
+    let server = |text| parse(text, Accept::SERVER, &Environment::new()).map(|address| address.ports);
     assert_eq!(server("127.0.0.1"), Ok(Ports::Missing));
     assert_eq!(server("127.0.0.1:0"), Ok(Ports::One(0)));
     assert_eq!(server("127.0.0.1:+80"), Ok(Ports::Offset(80)));
@@ -76,7 +76,9 @@ fn servers_need_no_port_and_may_have_a_relative_one() {
 
 #[test]
 fn prefixes_choose_the_transport() {
-    let of = |text| parse(text, Accept::LOG).map(|address| (address.transport, address.mptcp));
+    let of = |text| {
+        parse(text, Accept::LOG, &Environment::new()).map(|address| (address.transport, address.mptcp))
+    };
     assert_eq!(of("127.0.0.1:514"), Ok((Transport::Datagram, false)));
     assert_eq!(of("tcp@127.0.0.1:514"), Ok((Transport::Stream, false)));
     assert_eq!(of("mptcp6@[::1]:514"), Ok((Transport::Stream, true)));
@@ -86,8 +88,25 @@ fn prefixes_choose_the_transport() {
 
 #[test]
 fn a_list_may_end_with_a_comma_but_not_begin_with_one() {
-    let count = |text| parse_list(text, Accept::BIND).map(|list| list.len());
+    let count = |text| parse_list(text, Accept::BIND, &Environment::new()).map(|list| list.len());
     assert_eq!(count(":80,:81"), Ok(2));
     assert_eq!(count(":80,"), Ok(1));
     assert_eq!(count(",:80"), Err("'' resolves to an empty address (environment variable missing?)".into()));
+}
+
+#[test]
+fn variables_are_replaced_and_errors_show_the_text_as_written() {
+    let mut environment = Environment::new();
+    environment.set("PORT", "80");
+    environment.set("NET", "10.0");
+    let read = |text| parse(text, Accept::BIND, &environment).map(|a| (a.host, a.ports));
+    assert_eq!(read("${NET}.0.1:$PORT").unwrap(), (ip("10.0.0.1"), Ports::One(80)));
+    assert_eq!(read(":${PORT}81").unwrap().1, Ports::One(8081));
+    assert_eq!(read("*:$NOPE").unwrap_err(), "missing port specification in '*:$NOPE'");
+    assert_eq!(
+        read("${NOPE").unwrap_err(),
+        "'${NOPE' resolves to an empty address (environment variable missing?)"
+    );
+    assert_eq!(read(":\\$PORT").unwrap_err(), "invalid character '\\' in port number '\\80' in ':\\$PORT'");
+    assert_eq!(expand("a$", &environment), "a");
 }
