@@ -152,10 +152,9 @@ impl Parse<'_, '_, '_> {
         for at in &p.rules {
             let Some(line) = self.line(*at) else { continue };
             let keyword = line.keyword().text();
-            if p.mode == program::Mode::Tcp && HTTP_SETS.contains(&keyword) {
-                if !ignored.contains(&keyword) {
-                    ignored.push(keyword);
-                }
+            let unused = p.mode == program::Mode::Tcp && HTTP_SETS.contains(&keyword);
+            if unused && !ignored.contains(&keyword) {
+                ignored.push(keyword);
             }
             let Some((slot, skip, set, place)) = where_it_stands(line, p) else {
                 let word = line.words().get(1).map_or("", |w| w.text());
