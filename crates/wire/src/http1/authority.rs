@@ -67,7 +67,7 @@ fn connect(head: &mut Head, relax: bool) -> Result<(), ParseError> {
         let mismatch = fault(head, ErrorKind::HostMismatch, Known::Host);
         return if relax { Ok(()) } else { Err(mismatch) };
     }
-    if default && host_port.is_some() {
+    if default && host_port.is_some_and(|port| !port.is_empty()) {
         let name = name.to_vec();
         let _ = head.replace_value(index, &name);
     }
