@@ -125,10 +125,17 @@ impl Pools {
         }
         let rests = state.idle.load(Relaxed);
         // The request that gives it back still counts as served.
-        // Those that rest count until somebody notices that their server has closed them, and those of other workers
-        // can't be looked at: a worker that has none may always keep one.
-        let none = pool.borrow().is_empty();
-        let enough = !none && rests + state.served.load(Relaxed) > state.need.load(Relaxed);
+        let over = || state.idle.load(Relaxed) + state.served.load(Relaxed) > state.need.load(Relaxed);
+        let mut enough = over();
+        if enough {
+            // Those that rest count until somebody notices that their server has closed them, and those of other
+            // workers can't be looked at: a worker that has none may always keep one.
+            let mut pool = pool.borrow_mut();
+            let before = pool.len();
+            pool.retain(Idle::is_quiet);
+            (pool.len()..before).for_each(|_| self.less(state));
+            enough = !pool.is_empty() && over();
+        }
         let full = enough || u32::try_from(limit).is_ok_and(|l| rests >= l);
         if full || idle.socket.is_hung_up() {
             return;
