@@ -207,7 +207,10 @@ pub(crate) const KEYWORDS: &[BindKeyword] = &[
         "proto",
         1,
         |b, w, _| match w.text() {
-            "h1" | "none" => text(&mut b.proto, w),
+            "h1" | "none" => {
+                b.settings.raw = w.text() == "none";
+                text(&mut b.proto, w)
+            }
             "h2" | "quic" | "spop" | "fcgi" => {
                 Err(format!("'{w}' is not supported yet by Harrier (planned)"))
             }

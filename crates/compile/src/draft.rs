@@ -200,6 +200,8 @@ pub(crate) struct Draft {
     pub acls: Vec<LineRef>,
     /// Rule lines of all sets in order.
     pub rules: Vec<LineRef>,
+    /// A `switch-mode` rule makes HTTP of what began as TCP: rules on HTTP have their use.
+    pub switches: bool,
     /// The kinds of rules seen in this very section, as bits by stage of processing.
     pub stages: u8,
     pub log: LogDraft,
@@ -286,6 +288,7 @@ impl Draft {
             monitor_fail: Vec::new(),
             acls: Vec::new(),
             rules: Vec::new(),
+            switches: false,
             stages: 0,
             log: LogDraft::default(),
             format: FormatDraft::None,

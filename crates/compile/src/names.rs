@@ -280,6 +280,18 @@ impl Names for Resolver<'_> {
         self.memory.stick_counters
     }
 
+    fn lacks(&self, side: lang::env::Side) -> bool {
+        !self.in_defaults()
+            && self.current().is_some_and(|d| match side {
+                lang::env::Side::Request => !d.is_front,
+                lang::env::Side::Response => !d.is_back,
+            })
+    }
+
+    fn in_defaults(&self) -> bool {
+        self.line.section != self.section
+    }
+
     fn experimental(&self) -> bool {
         self.memory.experimental
     }

@@ -186,10 +186,14 @@ async fn run(mut client: Client) {
     if !rt::boxed(open(&mut client)).await {
         return;
     }
-    match client.frontend().mode {
-        Mode::Http => crate::h1::serve(client).await,
-        Mode::Tcp => crate::tcp::serve(client).await,
+    let mut first = None;
+    if client.frontend().mode == Mode::Tcp {
+        first = crate::tcp::serve(&mut client).await;
+        if first.is_none() {
+            return;
+        }
     }
+    crate::h1::serve(client, first).await;
 }
 
 /// Everything before the first byte of the protocol; whether the connection may go on.

@@ -10,69 +10,116 @@ use lang::env::Side;
 use lang::rules::{Position, Run};
 use model::term::{Cause, Phase};
 use program::Proxy;
+use program::proxy::Mode;
 use rt::Buf;
 
 use crate::choose::{self, Wish};
 use crate::connect;
+use crate::h1::Next;
 use crate::pump::{Break, Framing, Half};
 use crate::session::Client;
 use crate::stream::Stream;
 
-/// Serves a connection in TCP mode.
-pub async fn serve(mut client: Client) {
+/// How a session ended, or how it goes on.
+enum Outcome {
+    /// It is over.
+    Over,
+    /// It goes on as HTTP: a rule said so, or the backend speaks it.
+    Http,
+}
+
+/// Serves a connection in TCP mode. When it turned to HTTP its first request has been served: what becomes of the
+/// connection, and whether the client still owes some of that request.
+pub async fn serve(client: &mut Client) -> Option<(Next, bool)> {
     rt::boxed(async {
-        let mut stream = Stream::new(&mut client);
+        let mut stream = Stream::new(client);
         stream.txn.times.idle_from = Some(stream.client.conn().handshake_done.get());
         stream.upload = Half::new(Framing::Close);
         stream.number();
-        steps(&mut stream).await;
-        crate::finish::run(&mut stream);
+        match steps(&mut stream).await {
+            Outcome::Http => Some(crate::h1::run_upgraded(&mut stream).await),
+            Outcome::Over => {
+                crate::finish::run(&mut stream);
+                None
+            }
+        }
     })
-    .await;
+    .await
 }
 
-async fn steps(stream: &mut Stream<'_>) {
+async fn steps(stream: &mut Stream<'_>) -> Outcome {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let front = program.proxy(stream.client.conn().frontend);
     crate::log::accepted(stream);
-    if !rules(stream, &front.rules.tcp_content, Side::Request, front.timeouts.inspect_request).await {
-        return;
+    match rules(stream, &front.rules.tcp_content, Side::Request, front.timeouts.inspect_request).await {
+        Verdict::Go => {}
+        Verdict::Stop => return Outcome::Over,
+        Verdict::Switch => return may_upgrade(stream),
     }
     let Some(backend) = choose::backend(stream) else {
-        return stream.end(Cause::ServerAbort, Phase::Connect);
+        stream.end(Cause::ServerAbort, Phase::Connect);
+        return Outcome::Over;
     };
     stream.set_backend(backend);
     let back = program.proxy(backend);
+    if back.mode == Mode::Http {
+        return may_upgrade(stream);
+    }
     if backend != stream.client.conn().frontend
-        && !rules(stream, &back.rules.tcp_content, Side::Request, back.timeouts.inspect_request).await
+        && !goes(stream, &back.rules.tcp_content, Side::Request, back.timeouts.inspect_request).await
     {
-        return;
+        return Outcome::Over;
     }
     let mut wish = Wish { fixed: choose::bound(stream), tried: Vec::new() };
     if let Err(failed) = connect::reach(stream, &mut wish).await {
         let (cause, phase, _) = failed.explain();
-        return stream.end(cause, phase);
+        stream.end(cause, phase);
+        return Outcome::Over;
     }
     crate::log::write_early(stream);
     crate::log::step(stream, model::Origin::Connect);
-    if !rules(stream, &back.rules.tcp_response, Side::Response, back.timeouts.inspect_response).await {
-        return;
+    if !goes(stream, &back.rules.tcp_response, Side::Response, back.timeouts.inspect_response).await {
+        return Outcome::Over;
     }
     crate::stick::store_response(stream, back);
     pump(stream, front, back).await;
+    Outcome::Over
 }
 
-/// Runs content rules; whether the stream may go on.
-async fn rules(stream: &mut Stream<'_>, set: &RuleSet, side: Side, inspect: Option<Duration>) -> bool {
+/// A listener that was told `proto none` stays with TCP.
+fn may_upgrade(stream: &mut Stream<'_>) -> Outcome {
+    let listener = stream.client.conn().listener as usize;
+    if stream.frontend().binds.get(listener).is_some_and(|b| b.raw) {
+        stream.end(Cause::Proxy, Phase::Request);
+        return Outcome::Over;
+    }
+    Outcome::Http
+}
+
+/// What content rules say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Go,
+    Stop,
+    Switch,
+}
+
+/// Runs content rules that can't change the mode; whether the stream may go on.
+async fn goes(stream: &mut Stream<'_>, set: &RuleSet, side: Side, inspect: Option<Duration>) -> bool {
+    rules(stream, set, side, inspect).await == Verdict::Go
+}
+
+/// Runs content rules.
+async fn rules(stream: &mut Stream<'_>, set: &RuleSet, side: Side, inspect: Option<Duration>) -> Verdict {
     if set.is_empty() {
-        return true;
+        return Verdict::Go;
     }
     let deadline = inspect.map(|d| rt::now() + d);
     let (mut from, mut last, mut resumed) = (Position(0), inspect.is_none(), None);
     loop {
         match stream.run_resumed(set, side, from, last, resumed.take()) {
-            Run::Done => return true,
+            Run::Done => return Verdict::Go,
             Run::Decided(flow, _) => return decide(stream, flow, side),
             Run::Waits(Flow::Yield(need), at) => {
                 from = at;
@@ -89,15 +136,16 @@ async fn rules(stream: &mut Stream<'_>, set: &RuleSet, side: Side, inspect: Opti
                     }
                 }
             }
-            Run::Waits(..) => return true,
+            Run::Waits(..) => return Verdict::Go,
         }
     }
 }
 
-fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> bool {
+fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Verdict {
     let phase = match flow {
-        Flow::Next | Flow::Accept | Flow::Yield(_) => return true,
-        Flow::CloseServer => return false,
+        Flow::Next | Flow::Accept | Flow::Yield(_) => return Verdict::Go,
+        Flow::SwitchToHttp => return Verdict::Switch,
+        Flow::CloseServer => return Verdict::Stop,
         Flow::SilentDrop { rst_ttl } => {
             stream.client.vanish(rst_ttl);
             Phase::Request
@@ -107,7 +155,7 @@ fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> bool {
     };
     crate::h1::denied(stream, side == Side::Response);
     stream.end(Cause::Proxy, phase);
-    false
+    Verdict::Stop
 }
 
 async fn more_data(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool {

@@ -87,6 +87,8 @@ pub enum Flow {
     Tarpit(Reply),
     /// Hand over to a service (statistics, Lua), by name.
     Service(Arc<str>),
+    /// Go on as HTTP (`switch-mode http`), in a session that is TCP so far.
+    SwitchToHttp,
     /// Something must happen first; then run this action again.
     Yield(Need),
     /// The request is malformed: 400.
@@ -167,9 +169,6 @@ impl Reply {
 pub trait Action: Send + Sync {
     /// Does it.
     fn run(&self, exec: &mut Exec<'_>) -> Flow;
-
-    /// The keyword and a few words on its arguments, for `explain`.
-    fn describe(&self) -> String;
 
     /// Whether it ends the rule set whenever it runs (`deny`, `return`): later rules without
     /// a condition are then never reached, which deserves a warning.

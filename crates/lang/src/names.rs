@@ -118,6 +118,17 @@ pub trait Names {
     /// Whether the current proxy is in HTTP mode.
     fn is_http(&self) -> bool;
 
+    /// Whether the rule at hand stands in a proxy that has no such side: no frontend ([`Side::Request`]), no backend.
+    /// What stands in `defaults` is for whoever inherits it.
+    fn lacks(&self, _side: crate::env::Side) -> bool {
+        false
+    }
+
+    /// Whether the rule at hand stands in `defaults`.
+    fn in_defaults(&self) -> bool {
+        false
+    }
+
     /// Whether `expose-experimental-directives` was said.
     fn experimental(&self) -> bool {
         false

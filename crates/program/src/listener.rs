@@ -56,6 +56,8 @@ pub struct Bind {
     pub unix: UnixRights,
     /// `level` of a runtime API socket.
     pub level: Level,
+    /// `proto none`: what comes here stays TCP.
+    pub raw: bool,
     /// `expose-fd listeners`.
     pub expose_fd: bool,
     /// `severity-output`: `none`, `number`, `string`.
@@ -121,6 +123,7 @@ impl Bind {
             congestion: None,
             unix: UnixRights::default(),
             level: Level::default(),
+            raw: false,
             expose_fd: false,
             severity: Severity::default(),
             threads: 0,

@@ -99,7 +99,7 @@ fn timeouts(p: &Draft, notes: &mut Diagnostics) {
 
 /// Settings that mean nothing in TCP mode.
 pub(super) fn http_only(p: &Draft, notes: &mut Diagnostics) {
-    if p.mode == Mode::Http || p.disabled {
+    if p.mode == Mode::Http || p.switches || p.disabled {
         return;
     }
     let label = p.label();

@@ -152,7 +152,7 @@ impl Parse<'_, '_, '_> {
         for at in &p.rules {
             let Some(line) = self.line(*at) else { continue };
             let keyword = line.keyword().text();
-            let unused = p.mode == program::Mode::Tcp && HTTP_SETS.contains(&keyword);
+            let unused = p.mode == program::Mode::Tcp && !p.switches && HTTP_SETS.contains(&keyword);
             if unused && !ignored.contains(&keyword) {
                 ignored.push(keyword);
             }

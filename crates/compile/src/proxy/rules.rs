@@ -176,6 +176,7 @@ fn tcp(s: &mut Statement<'_>, p: &mut Draft, request: bool) -> Step {
         ("content", true) => {
             if placed(s, p, keyword, Places::RULES)? {
                 stage(s, p, "tcp-request content");
+                p.switches |= s.line.args().get(1).is_some_and(|w| w.text() == "switch-mode");
                 super::capture::of_rule(s, p);
                 p.rules.push(s.at);
             }

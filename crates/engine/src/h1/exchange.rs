@@ -7,6 +7,7 @@ use wire::method::Method;
 use super::{Next, answer, captures, forward, headers, request, response, rules};
 use crate::choose::{self, Wish};
 use crate::connect::{self, Failed};
+use crate::pump::{Framing, Half};
 use crate::session::Client;
 use crate::stream::Stream;
 
@@ -21,30 +22,49 @@ pub enum Step {
 /// Serves one request; also says whether the client still owes some of it.
 pub async fn run(client: &mut Client) -> (Next, bool) {
     let mut stream = Stream::new(client);
-    let next = steps(&mut stream).await;
+    let next = steps(&mut stream, false).await;
     crate::finish::run(&mut stream);
     (next, !stream.http.body_received)
 }
 
-async fn steps(stream: &mut Stream<'_>) -> Next {
+/// Serves the first request of a connection whose stream was TCP so far: what came is parsed only now, the rules on
+/// content have run, and a backend may be chosen already.
+pub async fn run_upgraded(stream: &mut Stream<'_>) -> (Next, bool) {
+    stream.client.conn().http_major.set(1);
+    stream.upload = Half::new(Framing::Length(0));
+    // What came counts as the message that it turns out to be.
+    stream.txn.up.received = 0;
+    let limits = &stream.frontend().timeouts;
+    let limit = limits.http_request.or(limits.client);
+    stream.client.timer.set_after(limit);
+    let next = steps(stream, true).await;
+    crate::finish::run(stream);
+    (next, !stream.http.body_received)
+}
+
+async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
     match request::read(stream).await {
         request::Read::Request => {
             crate::log::ensure_unique_id(stream);
             captures::request(stream);
-            crate::log::accepted(stream);
+            if !upgraded {
+                crate::log::accepted(stream);
+            }
         }
         request::Read::Nothing => return Next::Close,
         request::Read::Bad(status) => return answer::refuse(stream, status).await,
     }
-    match rules::frontend(stream).await {
+    match rules::frontend(stream, upgraded).await {
         Step::Go => {}
         Step::Done(next) => return next,
     }
-    let Some(backend) = choose::backend(stream) else {
-        stream.end(Cause::ServerAbort, Phase::Connect);
-        return answer::refuse(stream, 503).await;
-    };
-    stream.set_backend(backend);
+    if stream.txn.backend.is_none() {
+        let Some(backend) = choose::backend(stream) else {
+            stream.end(Cause::ServerAbort, Phase::Connect);
+            return answer::refuse(stream, 503).await;
+        };
+        stream.set_backend(backend);
+    }
     match rules::backend(stream).await {
         Step::Go => {}
         Step::Done(next) => return next,

@@ -14,6 +14,7 @@ mod response;
 mod rules;
 mod wait;
 
+pub use exchange::run_upgraded;
 pub use forward::splices;
 pub use rules::denied;
 
@@ -32,14 +33,16 @@ pub enum Next {
     Close,
 }
 
-/// Serves the requests of a connection until it ends.
-pub async fn serve(mut client: Client) {
+/// Serves the requests of a connection until it ends. `first` is what came of its first request, when that was served
+/// elsewhere, and whether the client still owes some of it.
+pub async fn serve(mut client: Client, mut first: Option<(Next, bool)>) {
     client.conn().http_major.set(1);
     loop {
-        if !client.has_input() && !idle(&mut client).await {
-            return;
-        }
-        let (next, owes) = rt::boxed(exchange::run(&mut client)).await;
+        let (next, owes) = match first.take() {
+            Some(served) => served,
+            None if !client.has_input() && !idle(&mut client).await => return,
+            None => rt::boxed(exchange::run(&mut client)).await,
+        };
         if next == Next::Close {
             // In recycled memory, so that the task of an idle connection stays small.
             rt::boxed(close(&client, owes)).await;

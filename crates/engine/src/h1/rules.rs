@@ -13,14 +13,20 @@ use super::exchange::Step;
 use super::{Next, answer, wait};
 use crate::stream::Stream;
 
-/// Rules of the frontend, its statistics page and its monitor.
-pub async fn frontend(stream: &mut Stream<'_>) -> Step {
+/// Rules of the frontend, its statistics page and its monitor. Those on content have had their turn when the stream was
+/// TCP before (`upgraded`).
+pub async fn frontend(stream: &mut Stream<'_>, upgraded: bool) -> Step {
     let worker = stream.worker.clone();
     let index = stream.client.conn().frontend;
     let proxy = worker.shared.program.proxy(index);
     if let Some(next) = answer::monitor(stream, proxy).await {
         return Step::Done(next);
     }
+    if !upgraded && let Step::Done(next) = content(stream, proxy).await {
+        return Step::Done(next);
+    }
+    crate::stick::request(stream);
+    crate::log::step(stream, model::Origin::Request);
     proxy_rules(stream, proxy, index).await
 }
 
@@ -31,22 +37,25 @@ pub async fn backend(stream: &mut Stream<'_>) -> Step {
     if index == stream.client.conn().frontend {
         return Step::Go;
     }
-    proxy_rules(stream, worker.shared.program.proxy(index), index).await
+    let proxy = worker.shared.program.proxy(index);
+    if let Step::Done(next) = content(stream, proxy).await {
+        return Step::Done(next);
+    }
+    proxy_rules(stream, proxy, index).await
+}
+
+/// `tcp-request content`.
+async fn content(stream: &mut Stream<'_>, proxy: &Proxy) -> Step {
+    let inspect = proxy.timeouts.inspect_request;
+    let step = run(stream, &proxy.rules.tcp_content, Side::Request, inspect).await;
+    if matches!(step, Step::Done(_)) && stream.txn.backend.is_none() && stream.txn.status == 0 {
+        // Cut off as a TCP session: the log has no request either.
+        stream.txn.line.bytes.clear();
+    }
+    step
 }
 
 async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step {
-    let inspect = proxy.timeouts.inspect_request;
-    if let Step::Done(next) = run(stream, &proxy.rules.tcp_content, Side::Request, inspect).await {
-        if stream.txn.backend.is_none() && stream.txn.status == 0 {
-            // Cut off as a TCP session: the log has no request either.
-            stream.txn.line.bytes.clear();
-        }
-        return Step::Done(next);
-    }
-    if stream.txn.backend.is_none() {
-        crate::stick::request(stream);
-        crate::log::step(stream, model::Origin::Request);
-    }
     if (proxy.options.http_buffer_request || looks_at_body(proxy))
         && let Err(status) = wait::buffer_request(stream, proxy).await
     {
@@ -147,7 +156,7 @@ fn bound_rewrites(stream: &mut Stream<'_>, side: Side) {
 async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
     let response = side == Side::Response;
     let next = match flow {
-        Flow::Next | Flow::Accept | Flow::Yield(_) => return Step::Go,
+        Flow::Next | Flow::Accept | Flow::SwitchToHttp | Flow::Yield(_) => return Step::Go,
         Flow::Deny(reply) => {
             denied(stream, response);
             if !response {

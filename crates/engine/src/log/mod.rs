@@ -90,15 +90,19 @@ pub fn write(stream: &mut Stream<'_>) {
         return;
     }
     // In HTTP mode a stream that never saw a request ended before it began.
-    let failed = proxy.mode == Mode::Http && !stream.txn.has_req;
+    let failed = speaks_http(stream) && !stream.txn.has_req;
     line(stream, if failed { Origin::Error } else { Origin::Close });
+}
+
+/// Whether the client's connection carries HTTP, be it since it turned to it.
+fn speaks_http(stream: &Stream<'_>) -> bool {
+    stream.client.conn().http_major.get() > 0
 }
 
 /// Writes the line of a stream early, for `option logasap`.
 pub fn write_early(stream: &mut Stream<'_>) {
     if stream.frontend().options.logasap && wanted(stream) {
-        let http = stream.frontend().mode == Mode::Http;
-        line(stream, if http { Origin::Response } else { Origin::Connect });
+        line(stream, if speaks_http(stream) { Origin::Response } else { Origin::Connect });
         stream.txn.logged = true;
     }
 }

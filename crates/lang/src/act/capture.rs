@@ -38,7 +38,7 @@ fn parse(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
         _ => return Err(Fault::new(EXPECTS)),
     };
     let slot = usize::from(reading.names.capture(response, slot)?);
-    step(format!("capture {}", expr.text), move |exec| {
+    step(move |exec| {
         with_bytes(|bytes| {
             if expr.append_text(&exec.env(), bytes).is_none() {
                 return;

@@ -57,13 +57,9 @@ fn named(
     Ok((name.into_bytes().into(), reading.format(missing)?))
 }
 
-fn shown(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).into_owned()
-}
-
 fn add(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let (name, value) = named(words, at, reg, names)?;
-    step(format!("add-header {}", shown(&name)), move |exec| {
+    step(move |exec| {
         with_format(exec, &value, Use::Header, |exec, bytes| {
             let done = exec.head().append(&name, bytes);
             rewritten(exec, done)
@@ -73,7 +69,7 @@ fn add(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn 
 
 fn set(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let (name, value) = named(words, at, reg, names)?;
-    step(format!("set-header {}", shown(&name)), move |exec| {
+    step(move |exec| {
         with_format(exec, &value, Use::Header, |exec, bytes| {
             let done = exec.head().set(&name, bytes);
             rewritten(exec, done)
@@ -105,7 +101,7 @@ fn del(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn 
             how = Match::Pattern(pattern(&name, kind)?);
         }
     }
-    step(format!("del-header {name}"), move |exec| {
+    step(move |exec| {
         match &how {
             Match::Exact(name) => drop(exec.head().remove_all(&**name)),
             Match::Pattern(view) => remove_matching(exec, view),
@@ -161,12 +157,12 @@ fn replace(
 
 fn replace_header(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let rule = replace(words, at, reg, names)?;
-    step(format!("replace-header {}", shown(&rule.name)), move |exec| rule.run(exec, false))
+    step(move |exec| rule.run(exec, false))
 }
 
 fn replace_value(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let rule = replace(words, at, reg, names)?;
-    step(format!("replace-value {}", shown(&rule.name)), move |exec| rule.run(exec, true))
+    step(move |exec| rule.run(exec, true))
 }
 
 impl Replace {

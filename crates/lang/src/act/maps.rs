@@ -24,7 +24,7 @@ pub(super) const ACTIONS: &[ActionDef] = &[
     ),
     def(
         "del-acl*",
-        SERVED,
+        Sets::HTTP,
         |w, a, r, n| parse(w, a, r, n, Change::DelAcl),
         "Deletes an entry of an ACL file.",
         "del-acl(acl.txt) %[src]",
@@ -85,8 +85,7 @@ fn parse(
     let mut reading = Reading { words, at, reg, names };
     let key = reading.format(expects)?;
     let value = if change == Change::SetMap { Some(reading.format(expects)?) } else { None };
-    let text = format!("{}({})", change.word(), set.name());
-    step(text, move |exec| {
+    step(move |exec| {
         apply(exec, change, &set, &key, value.as_ref());
         Flow::Next
     })

@@ -1,13 +1,14 @@
 //! Actions by family.
 //!
-//! An entry's parser takes the words of its arguments and returns what runs: a [`Step`], which is a closure
-//! with a description. Bytes that an action puts together stand in a buffer of the thread that is used again
+//! An entry's parser takes the words of its arguments and returns what runs: a [`Step`], which is a closure.
+//! Bytes that an action puts together stand in a buffer of the thread that is used again
 //! ([`with_bytes`]), so that running a rule allocates nothing.
 
 mod capture;
 mod fields;
 mod maps;
 mod normalize;
+mod packed;
 mod redirect;
 mod refused;
 mod reply;
@@ -34,6 +35,7 @@ pub const TABLES: &[&[ActionDef]] = &[
     fields::ACTIONS,
     maps::ACTIONS,
     normalize::ACTIONS,
+    packed::ACTIONS,
     redirect::ACTIONS,
     settings::ACTIONS,
     start_line::ACTIONS,
@@ -59,7 +61,6 @@ pub(crate) const fn def(
 
 /// An action made of a function.
 struct Step<F> {
-    text: String,
     end: bool,
     run: F,
 }
@@ -69,26 +70,19 @@ impl<F: Fn(&mut Exec<'_>) -> Flow + Send + Sync> Action for Step<F> {
         (self.run)(exec)
     }
 
-    fn describe(&self) -> String {
-        self.text.clone()
-    }
-
     fn is_final(&self) -> bool {
         self.end
     }
 }
 
 /// An action after which the next rule runs.
-pub(crate) fn step(
-    text: impl Into<String>,
-    run: impl Fn(&mut Exec<'_>) -> Flow + Send + Sync + 'static,
-) -> Parsed {
-    Ok(Box::new(Step { text: text.into(), end: false, run }))
+pub(crate) fn step(run: impl Fn(&mut Exec<'_>) -> Flow + Send + Sync + 'static) -> Parsed {
+    Ok(Box::new(Step { end: false, run }))
 }
 
 /// An action that ends its rule set.
-fn ending(text: impl Into<String>, run: impl Fn(&mut Exec<'_>) -> Flow + Send + Sync + 'static) -> Parsed {
-    Ok(Box::new(Step { text: text.into(), end: true, run }))
+fn ending(run: impl Fn(&mut Exec<'_>) -> Flow + Send + Sync + 'static) -> Parsed {
+    Ok(Box::new(Step { end: true, run }))
 }
 
 /// The words of a rule as a parser sees them.

@@ -88,7 +88,7 @@ fn parse(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
         rewrite = other;
     }
     let scope = normalizer.scope;
-    step(format!("normalize-uri {name}"), move |exec| {
+    step(move |exec| {
         with_bytes(|out| {
             let target = exec.txn.req.target();
             let pathq = uri::path_and_query(target);

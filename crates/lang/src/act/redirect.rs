@@ -71,10 +71,9 @@ fn parse(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
         ignore_empty: draft.ignore_empty,
         cookie: draft.cookie,
     };
-    let text = format!("redirect {} {}", redirect.code, redirect.target.text);
     // With ignore-empty the rules behind may be reached.
     let end = !redirect.ignore_empty;
-    Ok(Box::new(Step { text, end, run: move |exec: &mut Exec<'_>| redirect.run(exec) }))
+    Ok(Box::new(Step { end, run: move |exec: &mut Exec<'_>| redirect.run(exec) }))
 }
 
 fn option(reading: &mut Reading<'_, '_>, draft: &mut Draft) -> Result<(), Fault> {

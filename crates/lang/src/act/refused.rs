@@ -14,17 +14,13 @@ const SERVED: Sets = Sets::HTTP_REQ.and(Sets::HTTP_RES);
 const CONTENT: Sets = Sets::TCP_REQ.and(Sets::TCP_RES).and(SERVED);
 
 pub(super) const ACTIONS: &[ActionDef] = &[
-    refused("add-headers-bin", Sets::HTTP),
     refused("attach-srv", Sets::TCP_SESS),
     refused("cache-store", Sets::HTTP_RES),
     refused("cache-use", Sets::HTTP_REQ),
-    refused("del-headers-bin", Sets::HTTP),
     refused("do-resolve*", Sets::TCP_REQ.and(Sets::HTTP_REQ)),
     refused("lua.*", CONTENT.and(Sets::HTTP_AFTER)),
     refused("send-spoe-group", CONTENT),
     refused("set-bandwidth-limit", CONTENT),
-    refused("set-headers-bin", Sets::HTTP),
-    refused("switch-mode", Sets::TCP_REQ),
 ];
 
 fn parse(words: &mut Words<'_>, at: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {

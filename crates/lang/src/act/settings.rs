@@ -7,6 +7,7 @@ use model::Peer;
 
 use super::{Parsed, Reading, def, step};
 use crate::action::{Exec, Flow};
+use crate::env::Side;
 use crate::expr::Expr;
 use crate::names::Names;
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
@@ -16,6 +17,7 @@ use crate::words::{Fault, Words};
 const CLIENT: Sets = Sets::TCP_CONN.and(Sets::TCP_SESS).and(Sets::TCP_REQ).and(Sets::HTTP_REQ);
 const BOTH_WAYS: Sets = Sets::TCP.and(Sets::HTTP_REQ).and(Sets::HTTP_RES);
 const CONTENT: Sets = Sets::TCP_REQ.and(Sets::HTTP_REQ);
+const NICE: Sets = Sets::TCP_REQ.and(Sets::TCP_RES).and(Sets::HTTP_REQ).and(Sets::HTTP_RES);
 const LATER: Sets = Sets::TCP_REQ.and(Sets::TCP_RES).and(Sets::HTTP);
 
 pub(super) const ACTIONS: &[ActionDef] = &[
@@ -76,7 +78,7 @@ pub(super) const ACTIONS: &[ActionDef] = &[
         "Marks packets to the client (old name).",
         "set-mark 123",
     ),
-    def("set-nice", LATER, nice, "Changes the weight of the stream among tasks.", "set-nice 10"),
+    def("set-nice", NICE, nice, "Changes the weight of the stream among tasks.", "set-nice 10"),
     def(
         "set-priority-class",
         CONTENT,
@@ -130,7 +132,7 @@ pub(super) const ACTIONS: &[ActionDef] = &[
 ];
 
 fn no_retry(_: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
-    step("disable-l7-retry", |exec| {
+    step(|exec| {
         exec.txn.decisions.no_l7_retry = true;
         Flow::Next
     })
@@ -148,17 +150,6 @@ enum Setting {
 }
 
 impl Setting {
-    fn word(self) -> &'static str {
-        match self {
-            Setting::BackMark => "set-bc-mark",
-            Setting::BackTos => "set-bc-tos",
-            Setting::FrontMark => "set-fc-mark",
-            Setting::FrontTos => "set-fc-tos",
-            Setting::PriorityClass => "set-priority-class",
-            Setting::PriorityOffset => "set-priority-offset",
-        }
-    }
-
     fn is_priority(self) -> bool {
         matches!(self, Setting::PriorityClass | Setting::PriorityOffset)
     }
@@ -219,7 +210,7 @@ fn number(
         }
         None => Number::Computed(reading.expr()?),
     };
-    step(setting.word(), move |exec| {
+    step(move |exec| {
         if let Some(n) = number.value(exec) {
             setting.apply(exec, n);
         }
@@ -244,13 +235,7 @@ fn address(
 ) -> Parsed {
     let connection = at.set == Sets::TCP_CONN || at.set == Sets::TCP_SESS;
     let expr = Reading { words, at, reg, names }.expr()?;
-    let word = match field {
-        Field::SrcIp => "set-src",
-        Field::SrcPort => "set-src-port",
-        Field::DstIp => "set-dst",
-        Field::DstPort => "set-dst-port",
-    };
-    step(format!("{word} {}", expr.text), move |exec| {
+    step(move |exec| {
         change(exec, &expr, field, connection);
         Flow::Next
     })
@@ -303,7 +288,7 @@ fn log_level(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn N
     let expects = "expects exactly 1 argument (log level name or 'silent')";
     let word = words.expect(expects)?;
     let level = LEVELS.iter().position(|l| *l == word).ok_or_else(|| Fault::new(expects))?;
-    step(format!("set-log-level {word}"), move |exec| {
+    step(move |exec| {
         exec.txn.decisions.log_level = Some(level as u8);
         Flow::Next
     })
@@ -312,13 +297,19 @@ fn log_level(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn N
 fn nice(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
     let word = words.expect("expects exactly 1 argument (integer value)")?;
     let nice = parse_int(word.as_bytes()).unwrap_or(0).clamp(-1024, 1024) as i16;
-    step(format!("set-nice {nice}"), move |exec| {
+    step(move |exec| {
         exec.txn.decisions.nice = nice;
         Flow::Next
     })
 }
 
 fn retries(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
+    if names.in_defaults() {
+        return Err(Fault::new("'set-retries' is not allowed in 'defaults' sections"));
+    }
+    if names.lacks(Side::Response) {
+        return Err(Fault::new("'set-retries' only available in backend or listen section"));
+    }
     let mut reading = Reading { words, at, reg, names };
     let expects = "expects exactly 1 argument (an expression or an integer between 1 and 100)";
     let word = reading.words.peek_str().ok_or_else(|| Fault::new(expects))?;
@@ -330,7 +321,7 @@ fn retries(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut 
         Some(_) => return Err(Fault::new(expects)),
         None => Number::Computed(reading.expr()?),
     };
-    step("set-retries", move |exec| {
+    step(move |exec| {
         if let Some(n @ 1..=100) = number.value(exec) {
             exec.txn.overrides.retries = Some(n as u32);
         }
@@ -350,6 +341,16 @@ fn timeout(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut 
         );
         return Err(Fault::new(text));
     };
+    let (side, kind) = match name.as_str() {
+        "client" => (Some(Side::Request), "frontend"),
+        "tarpit" => (None, ""),
+        _ => (Some(Side::Response), "backend"),
+    };
+    if side.is_some_and(|s| reading.names.lacks(s)) {
+        let owner = reading.names.owner();
+        let name = owner.split('\'').nth(1).unwrap_or_default();
+        return Err(Fault::new(format!("'{name}' has no {kind} capability")));
+    }
     let word = reading.words.peek_str().ok_or_else(|| Fault::new(expects))?;
     let number = match crate::parse::milliseconds(word) {
         Some(0) => return Err(Fault::new("null value is not valid for a 'set-timeout' rule")),
@@ -359,7 +360,7 @@ fn timeout(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut 
         }
         None => Number::Computed(reading.expr()?),
     };
-    step(format!("set-timeout {name}"), move |exec| {
+    step(move |exec| {
         if let Some(ms) = number.value(exec).and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms > 0) {
             let time = Some(Duration::from_millis(ms));
             let all = &mut exec.txn.overrides;
@@ -384,7 +385,7 @@ fn strict_mode(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn
             return Err(Fault::new(format!("Unexpected value '{other}'. Only 'on' and 'off' are supported")));
         }
     };
-    step("strict-mode", move |exec| {
+    step(move |exec| {
         exec.txn.decisions.lenient_rewrites = lenient;
         Flow::Next
     })

@@ -77,15 +77,6 @@ enum Part {
 }
 
 impl Part {
-    fn word(self) -> &'static str {
-        match self {
-            Part::Path => "path",
-            Part::PathQuery => "pathq",
-            Part::Query => "query",
-            Part::Target => "uri",
-        }
-    }
-
     fn of(self, target: &[u8]) -> &[u8] {
         match self {
             Part::Path => uri::path(target),
@@ -128,7 +119,7 @@ fn one(
 
 fn set_method(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let format = one(words, at, reg, names)?;
-    step("set-method", move |exec| {
+    step(move |exec| {
         with_format(exec, &format, Use::Header, |exec, bytes| {
             let done = exec.txn.req.set_method(bytes);
             rewritten(exec, done)
@@ -138,9 +129,7 @@ fn set_method(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &m
 
 fn set(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names, part: Part) -> Parsed {
     let format = one(words, at, reg, names)?;
-    step(format!("set-{}", part.word()), move |exec| {
-        with_format(exec, &format, Use::Header, |exec, bytes| set_part(exec, part, bytes))
-    })
+    step(move |exec| with_format(exec, &format, Use::Header, |exec, bytes| set_part(exec, part, bytes)))
 }
 
 fn set_part(exec: &mut Exec<'_>, part: Part, new: &[u8]) -> Flow {
@@ -167,7 +156,7 @@ fn replace(
     let regex = Regex::new(regex.as_bytes(), false)
         .map_err(|e| Fault::new(format!("failed to parse the regex : {}", e.text)))?;
     let format = reading.format(missing)?;
-    step(format!("replace-{}", part.word()), move |exec| {
+    step(move |exec| {
         let arena = exec.arena;
         let old = arena.alloc_slice_copy(part.of(exec.txn.req.target()));
         let mut groups = Groups::default();
@@ -192,7 +181,7 @@ fn set_status(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &m
     if reading.words.rest().len() > 1 && reading.words.take_if("reason") {
         reason = Some(reading.word("expects 3 arguments: <status> reason <fmt>")?);
     }
-    step(format!("set-status {status}"), move |exec| {
+    step(move |exec| {
         let done = exec.txn.res.set_status(status, reason.as_deref().map(str::as_bytes));
         exec.txn.status = status;
         rewritten(exec, done)

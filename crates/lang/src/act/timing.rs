@@ -50,7 +50,7 @@ pub(super) const ACTIONS: &[ActionDef] = &[
     def(
         "wait-for-handshake",
         Sets::HTTP_REQ,
-        |_, _, _, _| step("wait-for-handshake", |_| Flow::Next),
+        |_, _, _, _| step(|_| Flow::Next),
         "Waits until TLS is set up, should the request be early data.",
         "wait-for-handshake",
     ),
@@ -73,7 +73,7 @@ fn do_log(words: &mut Words<'_>, at: &ActionPlace, _: &Registry, names: &mut dyn
         let name = words.expect("action 'do-log': 'profile' expects argument.")?;
         profile = Some(names.log_profile(name).map_err(|f| f.at(words.position() - 1))?);
     }
-    step("do-log", move |exec| {
+    step(move |exec| {
         exec.live.log(&exec.env(), origin, profile);
         Flow::Next
     })
@@ -98,7 +98,7 @@ fn early_hint(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &m
     let missing = "expects exactly 2 arguments";
     let name = reading.word(missing)?;
     let value = reading.format(missing)?;
-    step(format!("early-hint {name}"), move |exec| {
+    step(move |exec| {
         if exec.resumed.take().is_some() {
             return Flow::Next;
         }
@@ -123,7 +123,7 @@ fn expect(
         return Err(Fault::new(text).at(words.position()));
     }
     words.take();
-    step(word, move |exec| once(exec, || need.clone()))
+    step(move |exec| once(exec, || need.clone()))
 }
 
 /// A time that stands in the rule, or is computed in milliseconds.
@@ -146,7 +146,7 @@ fn pause(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
             Time::Computed(reading.expr().map_err(|f| Fault { text, ..f })?)
         }
     };
-    step("pause", move |exec| {
+    step(move |exec| {
         if exec.resumed.take().is_some() {
             return Flow::Next;
         }
@@ -167,7 +167,7 @@ fn use_service(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, names: &mut
         return Err(Fault::new(format!("'{name}' unknown service name.")).at(words.position() - 1));
     }
     let service: Arc<str> = name.into();
-    ending(format!("use-service {name}"), move |_| Flow::Service(service.clone()))
+    ending(move |_| Flow::Service(service.clone()))
 }
 
 fn wait_for_body(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
@@ -184,7 +184,7 @@ fn wait_for_body(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names:
     }
     let time = time.ok_or_else(|| Fault::new("expects time <time> [ at-least <bytes> ]"))?;
     let at_least = at_least.filter(|n| *n > 0);
-    step("wait-for-body", move |exec| {
+    step(move |exec| {
         let payload = exec.live.payload(exec.side);
         let enough = at_least.is_some_and(|n| payload.data.len() as u64 >= n);
         if payload.complete || enough {

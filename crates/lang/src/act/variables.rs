@@ -47,7 +47,7 @@ fn target(words: &mut Words<'_>, prefix: &str, names: &mut dyn Names) -> Result<
 fn set(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let (var, when) = target(words, "set-var", names)?;
     let expr = Reading { words, at, reg, names }.expr()?;
-    step(format!("set-var {}", expr.text), move |exec| {
+    step(move |exec| {
         let env = exec.env();
         if let Ok(value) = expr.eval(&env)
             && when.iter().all(|w| w.holds(read(&env, var), value))
@@ -62,7 +62,7 @@ fn set_format(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &m
     let (var, when) = target(words, "set-var-fmt", names)?;
     let mut reading = Reading { words, at, reg, names };
     let format = reading.format("missing format")?;
-    step(format!("set-var-fmt {}", format.text), move |exec| {
+    step(move |exec| {
         let env = exec.env();
         with_bytes(|bytes| {
             format.append(&env, Use::Value, bytes);
@@ -77,7 +77,7 @@ fn set_format(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &m
 
 fn unset(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, names: &mut dyn Names) -> Parsed {
     let (var, _) = target(words, "unset-var", names)?;
-    step("unset-var", move |exec| {
+    step(move |exec| {
         write(&exec.env(), var, None);
         Flow::Next
     })

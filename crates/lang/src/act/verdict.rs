@@ -3,6 +3,7 @@
 use super::reply::{self, Kind};
 use super::{Parsed, Reading, def, ending};
 use crate::action::{Flow, Reply};
+use crate::env::Side;
 use crate::names::Names;
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
 use crate::words::{Fault, Words};
@@ -14,14 +15,14 @@ pub(super) const ACTIONS: &[ActionDef] = &[
     def(
         "accept",
         Sets::TCP,
-        |_, _, _, _| ending("accept", |_| Flow::Accept),
+        |_, _, _, _| ending(|_| Flow::Accept),
         "Ends the rule set: traffic goes on.",
         "accept",
     ),
     def(
         "allow",
         Sets::HTTP,
-        |_, _, _, _| ending("allow", |_| Flow::Accept),
+        |_, _, _, _| ending(|_| Flow::Accept),
         "Ends the rule set: the message goes on.",
         "allow",
     ),
@@ -29,7 +30,7 @@ pub(super) const ACTIONS: &[ActionDef] = &[
     def(
         "close",
         Sets::TCP_RES,
-        |_, _, _, _| ending("close", |_| Flow::CloseServer),
+        |_, _, _, _| ending(|_| Flow::CloseServer),
         "Closes the connection to the server.",
         "close",
     ),
@@ -37,7 +38,7 @@ pub(super) const ACTIONS: &[ActionDef] = &[
     def(
         "reject",
         CLOSING,
-        |_, _, _, _| ending("reject", |_| Flow::Reject),
+        |_, _, _, _| ending(|_| Flow::Reject),
         "Closes the connection without an answer.",
         "reject",
     ),
@@ -56,6 +57,13 @@ pub(super) const ACTIONS: &[ActionDef] = &[
         "silent-drop rst-ttl 3",
     ),
     def(
+        "switch-mode",
+        Sets::TCP_REQ,
+        switch_mode,
+        "Goes on as HTTP with a connection that began as TCP.",
+        "switch-mode http",
+    ),
+    def(
         "tarpit",
         Sets::HTTP_REQ,
         tarpit,
@@ -67,17 +75,17 @@ pub(super) const ACTIONS: &[ActionDef] = &[
 fn deny(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let default = if at.set == Sets::HTTP_RES { 502 } else { 403 };
     let reply = reply::parse(&mut Reading { words, at, reg, names }, default, Kind::Denial)?;
-    ending(format!("deny {}", reply.status), move |_| Flow::Deny(reply.clone()))
+    ending(move |_| Flow::Deny(reply.clone()))
 }
 
 fn tarpit(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let reply = reply::parse(&mut Reading { words, at, reg, names }, 500, Kind::Denial)?;
-    ending(format!("tarpit {}", reply.status), move |_| Flow::Tarpit(reply.clone()))
+    ending(move |_| Flow::Tarpit(reply.clone()))
 }
 
 fn answer(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let reply = reply::parse(&mut Reading { words, at, reg, names }, 200, Kind::Answer)?;
-    ending(format!("return {}", reply.status), move |_| Flow::Reply(reply.clone()))
+    ending(move |_| Flow::Reply(reply.clone()))
 }
 
 fn silent_drop(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
@@ -87,7 +95,38 @@ fn silent_drop(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn
         let ttl = word.parse::<u8>().ok().filter(|n| *n > 0);
         rst_ttl = Some(ttl.ok_or_else(|| Fault::new("valid rst-ttl values are [1-255]\n"))?);
     }
-    ending("silent-drop", move |_| Flow::SilentDrop { rst_ttl })
+    ending(move |_| Flow::SilentDrop { rst_ttl })
+}
+
+/// `switch-mode http [proto NAME]`. Faults name the rule set as HAProxy does here, without its second word.
+fn switch_mode(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, names: &mut dyn Names) -> Parsed {
+    let what = "'tcp-request switch-mode'";
+    if names.lacks(Side::Request) {
+        let owner = names.owner();
+        let text = format!("{what} not allowed because {owner} has no frontend capability");
+        return Err(Fault::new(text));
+    }
+    let mode = words.expect(&format!("{what} expects a mode as argument"))?;
+    if mode != "http" {
+        return Err(Fault::new(format!("{what} expects a valid mode (got '{mode}')")));
+    }
+    if words.take_if("proto") {
+        match words.expect(&format!("{what}: 'proto' expects a protocol as argument"))? {
+            "h1" => {}
+            "h2" => return Err(Fault::new(format!("{what}: 'proto h2' is not supported yet"))),
+            known @ ("none" | "fcgi" | "quic" | "spop") => {
+                let text = format!("MUX protocol '{known}' is not compatible with the selected mode.");
+                return Err(Fault::new(text));
+            }
+            other => {
+                let text =
+                    format!("{what}: 'proto' expects a valid MUX protocol, if specified (got '{other}')");
+                return Err(Fault::new(text));
+            }
+        }
+    }
+    // What is HTTP already stays so.
+    ending(|exec| if exec.txn.has_req { Flow::Accept } else { Flow::SwitchToHttp })
 }
 
 /// 401, or 407 to a client that takes us for its proxy (RFC 9110 section 11.7).
@@ -96,7 +135,7 @@ fn auth(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names)
     if words.take_if("realm") {
         realm = Some(words.expect("missing realm value.\n")?.to_owned());
     }
-    ending("auth", move |exec| {
+    ending(move |exec| {
         let proxy = !matches!(
             wire::uri::form(exec.txn.req.target()),
             wire::uri::Form::Origin | wire::uri::Form::Asterisk

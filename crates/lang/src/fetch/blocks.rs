@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::arg::{Arg, arg};
+use crate::codec::put_length;
 use crate::env::{Env, Side};
 use crate::names::Names;
 use crate::places::{EITHER_HEAD, INTERNAL, REQUEST, RESPONSE};
@@ -240,27 +241,13 @@ fn wanted<'a>(env: &Env<'a>, args: &[Arg]) -> Result<Option<Block<'a>>, Miss> {
     })
 }
 
-/// A number as SPOE writes it: below 240 in one byte, above in groups of seven bits behind four.
-fn length(out: &mut bumpalo::collections::Vec<'_, u8>, n: usize) {
-    if n < 240 {
-        return out.push(n as u8);
-    }
-    out.push(n as u8 | 240);
-    let mut rest = (n - 240) >> 4;
-    while rest >= 128 {
-        out.push(rest as u8 | 128);
-        rest = (rest - 128) >> 7;
-    }
-    out.push(rest as u8);
-}
-
 fn binary<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
     let head = env.head(side).ok_or(Miss::None)?;
     let mut out = bumpalo::collections::Vec::new_in(env.arena);
     for (_, name, value) in head.fields() {
-        length(&mut out, name.len());
+        put_length(name.len(), &mut |b| out.push(b));
         out.extend(name.iter().map(u8::to_ascii_lowercase));
-        length(&mut out, value.len());
+        put_length(value.len(), &mut |b| out.push(b));
         out.extend_from_slice(value);
     }
     out.extend([0, 0]);

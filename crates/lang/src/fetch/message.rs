@@ -187,7 +187,8 @@ fn proto_http<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
     }
 }
 
-/// Whether bytes are a complete HTTP/1 head; `None` when they may become one.
+/// Whether bytes are a complete HTTP/1 head, whatever version it claims; `None` when they may become one. A line of
+/// HTTP/0.9 is one of its own.
 fn looks_like_http(data: &[u8]) -> Option<bool> {
     let start = data.iter().position(|c| !matches!(c, b'\r' | b'\n')).unwrap_or(data.len());
     let data = data.get(start..).unwrap_or_default();
@@ -197,14 +198,41 @@ fn looks_like_http(data: &[u8]) -> Option<bool> {
         Some(b' ') if method > 0 => {}
         Some(_) => return Some(false),
     }
-    let end = data.iter().position(|c| *c == b'\n')?;
-    let line = data[..end].strip_suffix(b"\r").unwrap_or(&data[..end]);
-    let version = line.len().checked_sub(9).and_then(|at| line.get(at..));
-    if !version.is_some_and(|v| v.starts_with(b" HTTP/1.")) {
+    let (line, mut rest) = line_of(data)?;
+    let mut words = line.split(|c| *c == b' ').skip(1);
+    let (target, version) = (words.next().unwrap_or_default(), words.next());
+    if target.is_empty() || words.next().is_some() {
         return Some(false);
     }
-    let done = data.windows(4).any(|w| w == b"\r\n\r\n") || data.windows(2).any(|w| w == b"\n\n");
-    done.then_some(true)
+    let Some(version) = version else { return Some(line.starts_with(b"GET ") && target.starts_with(b"/")) };
+    let fits = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'/' | b'.');
+    if version.is_empty() || !version.iter().all(fits) {
+        return Some(false);
+    }
+    loop {
+        let (line, tail) = line_of(rest)?;
+        if line.is_empty() {
+            return Some(true);
+        }
+        let name = line.iter().take_while(|c| is_token(**c)).count();
+        // A folded line goes on with the value before it.
+        if !(name > 0 && line.get(name) == Some(&b':') || matches!(line.first(), Some(b' ' | b'\t'))) {
+            return Some(false);
+        }
+        rest = tail;
+    }
+}
+
+/// Whether a byte may stand in the name of a field (RFC 9110 section 5.6.2).
+fn is_token(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&c)
+}
+
+/// The first line, without its end, and what follows.
+fn line_of(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = data.iter().position(|c| *c == b'\n')?;
+    let (line, rest) = data.split_at_checked(end)?;
+    Some((line.strip_suffix(b"\r").unwrap_or(line), rest.get(1..).unwrap_or_default()))
 }
 
 fn status<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {

@@ -105,7 +105,7 @@ fn track(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
         return Err(Fault::new(text));
     }
     let set = at.set;
-    step(format!("{word} {} table {}", expr.text, table.settings().name), move |exec| {
+    step(move |exec| {
         let env = exec.env();
         if tracked(&env, counter, |_| ()).is_some() {
             return Flow::Next;
@@ -242,7 +242,7 @@ fn single(
         return Err(Fault::new(text));
     }
     let amount = amount(words, at, reg, names, change)?;
-    run(word, counter, data, 0, change, amount)
+    run(counter, data, 0, change, amount)
 }
 
 fn array(
@@ -271,11 +271,11 @@ fn array(
         )));
     }
     let amount = amount(words, at, reg, names, change)?;
-    run(word, counter, data, index, change, amount)
+    run(counter, data, index, change, amount)
 }
 
-fn run(text: String, counter: usize, data: Data, index: usize, change: Change, amount: Amount) -> Parsed {
-    step(text, move |exec| {
+fn run(counter: usize, data: Data, index: usize, change: Change, amount: Amount) -> Parsed {
+    step(move |exec| {
         if let Some(n) = amount.of(exec) {
             let env = exec.env();
             tracked(&env, counter, |held| {
