@@ -597,6 +597,11 @@ impl Facts<'_> {
         }
     }
 
+    /// The value of this name, as text; empty if there is none.
+    pub fn text(&self, name: &str) -> String {
+        ITEMS.iter().find(|i| i.name == name).map_or(String::new(), |i| (i.read)(self).to_text())
+    }
+
     /// The share of time since the start in which the threads used no processor.
     fn idle(&self) -> u32 {
         let (user, system) = rt::sys::cpu_time();

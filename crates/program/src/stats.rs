@@ -20,8 +20,8 @@ pub struct Page {
     pub refresh: Option<Duration>,
     /// `stats scope`: proxies shown; `.` is already replaced. Empty: all.
     pub scope: Vec<Box<str>>,
-    /// `stats hide-version`.
-    pub hide_version: bool,
+    /// `stats show-version`.
+    pub show_version: bool,
     /// `stats show-desc`.
     pub description: Option<Box<str>>,
     /// `stats show-legends`.

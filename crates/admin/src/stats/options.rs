@@ -39,23 +39,23 @@ pub enum Result {
 
 /// Codes and what they say: a class of the style sheet, and the text.
 pub const RESULTS: &[(Result, &str, &str, &str)] = &[
-    (Result::Done, "DONE", "up", "The action was carried out."),
-    (Result::None, "NONE", "warn", "Nothing has changed."),
+    (Result::Done, "DONE", "active_up", "The action was carried out."),
+    (Result::None, "NONE", "active_going_down", "Nothing has changed."),
     (
         Result::Part,
         "PART",
-        "warn",
+        "active_going_down",
         "The action was carried out for some of the servers only: the others are unknown.",
     ),
     (
         Result::Errp,
         "ERRP",
-        "down",
+        "active_down",
         "The action was not carried out: the action, the backend or a server is unknown.",
     ),
-    (Result::Deny, "DENY", "down", "The action was denied."),
-    (Result::Excd, "EXCD", "down", "The action was not carried out: too many servers at once."),
-    (Result::Unkn, "UNKN", "down", "Unexpected result."),
+    (Result::Deny, "DENY", "active_down", "The action was denied."),
+    (Result::Excd, "EXCD", "active_down", "The action was not carried out: too many servers at once."),
+    (Result::Unkn, "UNKN", "active_no_check", "Unexpected result."),
 ];
 
 /// What is asked for.

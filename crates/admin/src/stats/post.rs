@@ -20,25 +20,38 @@ pub const ACTIONS: &[(&str, &str, Action)] = &[
     ("ready", "Set state to READY", |w, at, _| admin(w, at, Wanted::Ready)),
     ("drain", "Set state to DRAIN", |w, at, _| admin(w, at, Wanted::Drain)),
     ("maint", "Set state to MAINT", |w, at, _| admin(w, at, Wanted::Maint)),
-    ("dhlth", "Health: disable checks", |_, _, s| {
-        s.check.is_some() && s.state.check_enabled.swap(false, Relaxed)
-    }),
-    ("ehlth", "Health: enable checks", |_, _, s| {
-        s.check.is_some() && !s.state.check_enabled.swap(true, Relaxed)
-    }),
+    ("dhlth", "Health: disable checks", |_, _, s| check(s, false)),
+    ("ehlth", "Health: enable checks", |_, _, s| check(s, true)),
     ("hrunn", "Health: force UP", |w, at, s| health(w, at, s, Forced::Up)),
     ("hnolb", "Health: force NOLB", |w, at, s| health(w, at, s, Forced::Stopping)),
     ("hdown", "Health: force DOWN", |w, at, s| health(w, at, s, Forced::Down)),
-    ("dagent", "Agent: disable checks", |_, _, s| {
-        s.agent.is_some() && s.state.agent_enabled.swap(false, Relaxed)
-    }),
-    ("eagent", "Agent: enable checks", |_, _, s| {
-        s.agent.is_some() && !s.state.agent_enabled.swap(true, Relaxed)
-    }),
+    ("dagent", "Agent: disable checks", |_, _, s| agent_check(s, false)),
+    ("eagent", "Agent: enable checks", |_, _, s| agent_check(s, true)),
     ("arunn", "Agent: force UP", |w, at, s| agent(w, at, s, true)),
     ("adown", "Agent: force DOWN", |w, at, s| agent(w, at, s, false)),
     ("shutdown", "Kill sessions", |_, at, _| kill(at)),
+    // Older words that scripts still use; the list of the page does not show them.
+    ("start", "", |w, at, _| admin(w, at, Wanted::Ready)),
+    ("stop", "", |w, at, _| admin(w, at, Wanted::Drain)),
+    ("enable", "", |w, at, _| admin(w, at, Wanted::Ready)),
+    ("disable", "", |w, at, _| admin(w, at, Wanted::Maint)),
 ];
+
+fn check(server: &Server, on: bool) -> bool {
+    let has = server.check.is_some();
+    if has {
+        server.state.check_enabled.store(on, Relaxed);
+    }
+    has
+}
+
+fn agent_check(server: &Server, on: bool) -> bool {
+    let has = server.agent.is_some();
+    if has {
+        server.state.agent_enabled.store(on, Relaxed);
+    }
+    has
+}
 
 fn admin(worker: &Rc<Worker>, at: At, wanted: Wanted) -> bool {
     state::set_admin(worker, at, wanted);
@@ -73,12 +86,15 @@ fn kill(at: At) -> bool {
 pub fn run(worker: &Rc<Worker>, body: &[u8]) -> Result {
     let text = String::from_utf8_lossy(body);
     let (mut backend, mut action, mut servers) = (None, None, Vec::new());
-    for pair in text.trim_end().split('&') {
-        let Some((key, value)) = pair.split_once('=') else { continue };
+    for pair in text.trim_end().split('&').filter(|pair| !pair.is_empty()) {
+        let Some((key, value)) = pair.split_once('=') else { return Result::Errp };
         let value = decode(value);
         match key {
-            "b" => backend = find_proxy(&worker.shared, &value, |p| p.is_backend),
-            "action" if !value.is_empty() => match ACTIONS.iter().find(|(word, ..)| *word == value) {
+            "b" => match find_proxy(&worker.shared, &value, |p| p.is_backend) {
+                Some(found) => backend = Some(found),
+                None => return Result::Errp,
+            },
+            "action" => match ACTIONS.iter().find(|(word, ..)| *word == value) {
                 Some((.., run)) => action = Some(run),
                 None => return Result::Errp,
             },
@@ -86,10 +102,7 @@ pub fn run(worker: &Rc<Worker>, body: &[u8]) -> Result {
             _ => {}
         }
     }
-    if servers.is_empty() && backend.is_none() && action.is_none() {
-        return Result::None;
-    }
-    let (Some((proxy, config_of)), Some(action)) = (backend, action) else { return Result::Errp };
+    let (Some((proxy, config_of)), Some(action)) = (backend, action) else { return Result::None };
     let (mut done, mut unknown) = (0, 0);
     for name in &servers {
         let Some(server) = find_server(config_of, name) else {

@@ -30,7 +30,7 @@ listen l
     stats enable
     stats auth u:p
     stats realm A\\ realm
-    stats hide-version
+    stats show-version
     stats scope b
     server s3 127.0.0.1:82
 ";
@@ -75,14 +75,18 @@ fn the_page_shows_what_its_settings_say_and_escapes_it() {
         let page = text(&a);
         for part in [
             "a&lt;b&gt;c",
-            "cookie: &lt;x&gt;",
-            crate::product::VERSION,
+            "id: 1, rid: 0, cookie: &#39;&lt;x&gt;&#39;",
+            "<td class=\"ac\"><i>no check</i></td>",
+            "id=\"b/Backend\"",
+            "cap: backend, mode: http, id: 3",
+            "href=\"/st;csv;norefresh\"",
             "name=\"action\"",
             "id: 3",
             ">s2</a>",
         ] {
             assert!(page.contains(part), "{part} in\n{page}");
         }
+        assert!(!page.contains(crate::product::VERSION), "only `stats show-version` shows it");
         assert!(!page.contains("<x>") && !page.contains("a<b>c"));
         assert_eq!(header(&get(&worker, 0, "/st;norefresh", ""), "refresh"), "");
         assert!(text(&get(&worker, 0, "/st;st=DENY", "")).contains("The action was denied."));
@@ -115,7 +119,7 @@ fn users_must_say_who_they_are() {
         assert_eq!(a.status, 200);
         let page = text(&a);
         assert!(
-            !page.contains(crate::product::VERSION) && !page.contains(">s3</a>") && page.contains(">s1</a>")
+            page.contains(crate::product::VERSION) && !page.contains(">s3</a>") && page.contains(">s1</a>")
         );
         assert!(!page.contains("name=\"action\""), "no form without `stats admin`");
     });
@@ -135,6 +139,14 @@ fn actions_change_servers() {
             ("s=s1&action=bad&b=b", "ERRP", 0),
             ("s=s1&action=maint&b=nope", "ERRP", 0),
             ("s=s1&action=dhlth&b=b", "NONE", 0),
+            ("s=s1&action=&b=b", "ERRP", 0),
+            ("s=s1&b=b", "NONE", 0),
+            ("s=s1&action=ready", "NONE", 0),
+            ("s&action=ready&b=b", "ERRP", 0),
+            ("s=s1&action=disable&b=b", "DONE", admin::FMAINT),
+            ("s=s1&action=enable&b=b", "DONE", 0),
+            ("s=s1&action=stop&b=b", "DONE", admin::FDRAIN),
+            ("s=s1&action=start&b=b", "DONE", 0),
             ("", "NONE", 0),
         ] {
             assert_eq!(post(&worker, "/st", body), format!("/st;st={code}"), "{body}");

@@ -237,7 +237,7 @@ impl Assembly<'_> {
             admin: parsed.stats_admin.clone(),
             refresh: draft.refresh,
             scope: draft.scope.iter().map(|name| scope(name)).collect(),
-            hide_version: draft.hide_version,
+            show_version: draft.show_version,
             description: draft
                 .description
                 .clone()

@@ -25,7 +25,7 @@ pub(crate) struct PageDraft {
     pub refresh: Option<Duration>,
     pub scope: Vec<Box<str>>,
     /// `.` is the proxy itself.
-    pub hide_version: bool,
+    pub show_version: bool,
     pub description: Option<Option<Box<str>>>,
     pub legends: bool,
     pub node: Option<Option<Box<str>>>,
@@ -70,8 +70,8 @@ fn setting(s: &mut Statement<'_>, page: &mut PageDraft, name: &str) -> Step {
             })?;
             page.refresh = Some(Duration::from_secs(seconds)).filter(|d| !d.is_zero());
         }
-        "hide-version" => page.hide_version = true,
-        "show-version" => page.hide_version = false,
+        "hide-version" => page.show_version = false,
+        "show-version" => page.show_version = true,
         "show-legends" => page.legends = true,
         "show-modules" => page.modules = true,
         "show-node" => page.node = Some(s.next().map(|w| w.text().into())),
