@@ -6,6 +6,7 @@
 
 pub mod fuzzing;
 pub mod head;
+pub mod hpack;
 pub mod http1;
 pub mod method;
 pub mod proxy;

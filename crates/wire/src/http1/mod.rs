@@ -1,7 +1,7 @@
 //! HTTP/1: heads in, heads out, and how the body between them is framed (RFC 9112).
 
 mod authority;
-mod bytes;
+pub(crate) mod bytes;
 mod chunk;
 mod error;
 mod framing;
