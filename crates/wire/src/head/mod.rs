@@ -117,6 +117,8 @@ pub struct Head {
     pub(crate) violation: Option<crate::http1::ParseError>,
     /// The framing was doubtful: the connection has to close after this message.
     pub(crate) distrusted: bool,
+    /// The target is a URI only because HTTP/2 sends its parts: HTTP/1 gets the path of it.
+    pub(crate) normalized: bool,
 }
 
 impl Default for Head {
@@ -155,6 +157,7 @@ impl Head {
             progress: Progress::default(),
             violation: None,
             distrusted: false,
+            normalized: false,
         };
         head.clear();
         head
@@ -180,6 +183,7 @@ impl Head {
         self.progress = Progress::default();
         self.violation = None;
         self.distrusted = false;
+        self.normalized = false;
     }
 
     /// Live bytes that edits may bring the head to, as [`Head::wire_len`] counts them. What is there already stays.
@@ -208,6 +212,22 @@ impl Head {
     /// The request target in whichever form it came (RFC 9112 section 3.2); see [`crate::uri`] for its parts.
     pub fn target(&self) -> &[u8] {
         self.target.of(&self.bytes)
+    }
+
+    /// The target as HTTP/1 gets it: the path alone, where HTTP/2 brought the parts of a URI (RFC 9113 section 8.3.1).
+    pub fn written_target(&self) -> &[u8] {
+        match self.target() {
+            target if self.normalized => match crate::uri::path_and_query(target) {
+                [] => target,
+                path => path,
+            },
+            target => target,
+        }
+    }
+
+    /// Whether the target is a URI only because HTTP/2 sends its parts.
+    pub fn is_normalized(&self) -> bool {
+        self.normalized
     }
 
     pub fn version(&self) -> Version {
@@ -242,7 +262,7 @@ impl Head {
     pub(crate) fn start_line_len(&self) -> usize {
         let version = if self.version_text.len == 0 { 8 } else { self.version_text.len as usize };
         match self.kind {
-            Kind::Request => self.method().len() + self.target.len as usize + version + 4,
+            Kind::Request => self.method().len() + self.written_target().len() + version + 4,
             Kind::Response => {
                 let status = if self.status_text.len == 0 { 3 } else { self.status_text.len as usize };
                 version + status + self.written_reason().len() + 4

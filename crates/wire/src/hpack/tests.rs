@@ -150,7 +150,7 @@ fn what_a_block_may_not_say() {
         ("41 81 00", Error::Huffman, "bad padding"),
         ("82 3f e1 1f", Error::TableSize, "a size update behind a line"),
         ("3f e2 1f", Error::TableSize, "4097 bytes"),
-        ("0f ff ff ff 7f", Error::Truncated, "nothing behind an index"),
+        ("0f ff ff ff 7f", Error::Index, "an index beyond all measure"),
     ] {
         assert_eq!(decode(&mut Decoder::new(4096), &hex(block)), Err(error), "{why}");
     }

@@ -44,7 +44,7 @@ fn start_line(head: &Head, put: &mut impl FnMut(&[u8])) {
         text => text,
     };
     if head.kind() == Kind::Request {
-        [head.method(), b" ", head.target(), b" ", version, b"\r\n"].into_iter().for_each(put);
+        [head.method(), b" ", head.written_target(), b" ", version, b"\r\n"].into_iter().for_each(put);
         return;
     }
     let status = head.status();

@@ -1,0 +1,280 @@
+//! Header blocks in (RFC 9113 sections 4.3, 6.2, 6.10 and 8.1): put together, decoded always, because the tables of both
+//! ends have to stay alike, and then judged by the state of their stream.
+
+use super::code::{Code, Fault, protocol, size};
+use super::conn::{Connection, Ending, Event};
+use super::flow::{Inflow, Outflow};
+use super::frame::{self, Frame, MAX31};
+use super::intake::{Facts, Intake, Refusal, Section};
+use super::receive::Outcome;
+use super::settings::Role;
+use super::streams::{Closed, Stream};
+use crate::head::Head;
+
+/// Frames that a block may be cut into.
+const FRAMES: u32 = 32;
+
+impl Connection {
+    pub(super) fn headers<'i>(
+        &mut self,
+        frame: Frame,
+        payload: &[u8],
+        head: &mut Head,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'i> {
+        if frame.stream == 0 {
+            return Err(protocol("HEADERS on stream 0"));
+        }
+        let (fragment, dependency) = unpadded(frame, payload)?;
+        let end = frame.has(frame::END_STREAM);
+        if dependency == Some(frame.stream) {
+            // RFC 7540 section 5.3.1. The tables are out of step now if the block is not decoded.
+            self.discard(fragment)?;
+            return Err(self.refuse_new(frame.stream, Code::PROTOCOL_ERROR));
+        }
+        if frame.has(frame::END_HEADERS) {
+            return self.block(frame.stream, end, fragment, head, out);
+        }
+        self.block.clear();
+        self.block_frames = 0;
+        self.block_of = Some((frame.stream, end));
+        self.append(fragment)?;
+        Ok(None)
+    }
+
+    pub(super) fn continuation<'i>(
+        &mut self,
+        frame: Frame,
+        payload: &[u8],
+        head: &mut Head,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'i> {
+        let Some((stream, end)) = self.block_of else { return Err(protocol("CONTINUATION of nothing")) };
+        self.append(payload)?;
+        if !frame.has(frame::END_HEADERS) {
+            return Ok(None);
+        }
+        self.block_of = None;
+        let block = std::mem::take(&mut self.block);
+        self.block(stream, end, &block, head, out)
+    }
+
+    fn append(&mut self, fragment: &[u8]) -> Result<(), Fault> {
+        self.block_frames += 1;
+        if fragment.is_empty() {
+            self.guard.junk();
+        }
+        if self.block_frames > FRAMES || self.block.len() + fragment.len() > self.limits.list.max(16_384) {
+            return Err(Fault::Connection(Code::ENHANCE_YOUR_CALM, "header block too large"));
+        }
+        self.block.extend_from_slice(fragment);
+        Ok(())
+    }
+
+    /// An error of a stream that is opened by the frame that is at fault.
+    fn refuse_new(&mut self, id: u32, code: Code) -> Fault {
+        if self.role == Role::Server && id % 2 == 1 && id > self.last_peer {
+            self.last_peer = id;
+        }
+        Fault::Stream(code)
+    }
+
+    /// Decodes a block of which nothing is wanted.
+    fn discard(&mut self, block: &[u8]) -> Result<(), Fault> {
+        self.decoder.decode(block, &mut |_| {}).map_err(|_| compression())
+    }
+
+    fn decode(
+        &mut self,
+        block: &[u8],
+        section: Section,
+        end: bool,
+        head: &mut Head,
+    ) -> Result<Result<Facts, Refusal>, Fault> {
+        let limits = &self.limits;
+        let mut intake = Intake::new(head, section, limits.list, limits.fields, limits.relax);
+        self.decoder.decode(block, &mut |line| intake.line(line)).map_err(|_| compression())?;
+        Ok(intake.finish(end))
+    }
+
+    /// A block is complete.
+    fn block<'i>(
+        &mut self,
+        id: u32,
+        end: bool,
+        block: &[u8],
+        head: &mut Head,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'i> {
+        match (self.streams.find(id), self.role) {
+            (Some(key), Role::Client) if self.streams.slab.get(key).is_some_and(|stream| !stream.head_in) => {
+                self.response(id, key, end, block, head)
+            }
+            (Some(key), _) => self.trailers(key, end, block, head),
+            (None, _) if !self.is_idle(id) => self.late(id, block, out),
+            (None, Role::Server) => self.request(id, end, block, head, out),
+            (None, Role::Client) => Err(protocol("HEADERS on an idle stream")),
+        }
+    }
+
+    /// A block on a closed stream.
+    fn late<'i>(&mut self, id: u32, block: &[u8], out: &mut Vec<u8>) -> Outcome<'i> {
+        self.discard(block)?;
+        match (self.streams.closed(id), self.role) {
+            (Closed::Reset, _) => {
+                self.guard.junk();
+                Ok(None)
+            }
+            (Closed::Known, _) => Err(Fault::Connection(Code::STREAM_CLOSED, "HEADERS on a closed stream")),
+            (Closed::Forgotten, Role::Server) => Err(protocol("HEADERS on a stream below the last")),
+            (Closed::Forgotten, Role::Client) => self.settle(id, Fault::Stream(Code::STREAM_CLOSED), out),
+        }
+    }
+
+    fn trailers<'i>(
+        &mut self,
+        key: base::slab::Key,
+        end: bool,
+        block: &[u8],
+        head: &mut Head,
+    ) -> Outcome<'i> {
+        let sound = self.decode(block, Section::Trailers, end, head)?.is_ok();
+        let Some(stream) = self.streams.slab.get(key) else { return Ok(None) };
+        if !stream.receiving {
+            return Err(Fault::Stream(Code::STREAM_CLOSED));
+        }
+        if !end || !sound || stream.left.is_some_and(|left| left > 0) {
+            return Err(Fault::Stream(Code::PROTOCOL_ERROR));
+        }
+        self.guard.useful();
+        self.streams.end_receiving(key);
+        Ok(Some(Event::Trailers { stream: key }))
+    }
+
+    fn request<'i>(
+        &mut self,
+        id: u32,
+        end: bool,
+        block: &[u8],
+        head: &mut Head,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'i> {
+        if id.is_multiple_of(2) {
+            return Err(protocol("a client opens streams of odd numbers"));
+        }
+        let read = self.decode(block, Section::Request, end, head)?;
+        if matches!(self.ending, Ending::Final(last) if id > last) {
+            return Ok(None);
+        }
+        self.last_peer = id;
+        self.opened = self.opened.saturating_add(1);
+        self.limit_total(out)?;
+        if self.limits.streams > 0 && self.streams.len() >= self.limits.streams as usize {
+            return Err(Fault::Stream(Code::REFUSED_STREAM));
+        }
+        let (facts, refused) = match read {
+            Ok(facts) => (facts, None),
+            Err(Refusal::Status(status)) => (Facts::default(), Some(status)),
+            Err(Refusal::Malformed(why)) => {
+                self.settle(id, Fault::Stream(Code::PROTOCOL_ERROR), out)?;
+                return Ok(Some(Event::Malformed { why }));
+            }
+        };
+        let stream = self.fresh(id, facts.length.filter(|_| !end), end);
+        let Some(stream) = self.streams.insert(stream) else {
+            return Err(Fault::Stream(Code::REFUSED_STREAM));
+        };
+        if !end {
+            self.refill(Some(stream), out);
+        }
+        Ok(Some(Event::Head { stream, end, refused, extended: facts.extended }))
+    }
+
+    fn fresh(&self, id: u32, left: Option<u64>, end: bool) -> Stream {
+        Stream {
+            id,
+            outflow: Outflow::new(self.remote.window),
+            inflow: Inflow::new(self.first_window()),
+            receiving: !end,
+            sending: true,
+            head_in: true,
+            left,
+            bodiless: false,
+            queued: false,
+        }
+    }
+
+    /// `tune.h2.fe.max-total-streams`: the end is announced at the limit; streams that were on their way are tolerated.
+    fn limit_total(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let limit = self.limits.total_streams;
+        if limit == 0 || self.opened < limit {
+            return Ok(());
+        }
+        if self.opened > limit.saturating_add(self.limits.streams.max(100)) {
+            return Err(Fault::Connection(
+                Code::ENHANCE_YOUR_CALM,
+                "streams opened beyond the announced end",
+            ));
+        }
+        self.shutdown(out);
+        Ok(())
+    }
+
+    fn response<'i>(
+        &mut self,
+        id: u32,
+        key: base::slab::Key,
+        end: bool,
+        block: &[u8],
+        head: &mut Head,
+    ) -> Outcome<'i> {
+        let read = self.decode(block, Section::Response, end, head)?;
+        let Some(stream) = self.streams.slab.get_mut(key).filter(|stream| stream.receiving) else {
+            return Err(Fault::Stream(Code::STREAM_CLOSED));
+        };
+        let Ok(facts) = read else { return Err(Fault::Stream(Code::PROTOCOL_ERROR)) };
+        let status = head.status();
+        if status < 200 {
+            return if end {
+                Err(Fault::Stream(Code::PROTOCOL_ERROR))
+            } else {
+                // One interim response is due at times, a stream of them is not.
+                self.guard.junk();
+                Ok(Some(Event::Head { stream: key, end, refused: None, extended: false }))
+            };
+        }
+        stream.head_in = true;
+        let length = if stream.bodiless || matches!(status, 204 | 304) { Some(0) } else { facts.length };
+        if end && !stream.bodiless && length.is_some_and(|length| length > 0) {
+            return Err(Fault::Stream(Code::PROTOCOL_ERROR));
+        }
+        stream.left = length;
+        debug_assert_eq!(stream.id, id);
+        if end {
+            self.streams.end_receiving(key);
+        }
+        self.guard.useful();
+        Ok(Some(Event::Head { stream: key, end, refused: None, extended: false }))
+    }
+}
+
+fn compression() -> Fault {
+    Fault::Connection(Code::COMPRESSION_ERROR, "header block can't be decoded")
+}
+
+/// The fragment of a block without padding, and the stream that it is said to depend on.
+fn unpadded(frame: Frame, payload: &[u8]) -> Result<(&[u8], Option<u32>), Fault> {
+    let (mut rest, mut pad) = (payload, 0);
+    if frame.has(frame::PADDED) {
+        let (&length, tail) = rest.split_first().ok_or(size("HEADERS too short"))?;
+        (rest, pad) = (tail, usize::from(length));
+    }
+    let mut dependency = None;
+    if frame.has(frame::PRIORITIZED) {
+        let (fields, tail) = rest.split_first_chunk::<5>().ok_or(size("HEADERS too short"))?;
+        let [a, b, c, d, _] = *fields;
+        (rest, dependency) = (tail, Some(u32::from_be_bytes([a, b, c, d]) & MAX31));
+    }
+    let len = rest.len().checked_sub(pad).ok_or(protocol("more padding than frame"))?;
+    Ok((rest.get(..len).unwrap_or_default(), dependency))
+}

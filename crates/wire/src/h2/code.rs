@@ -1,0 +1,68 @@
+//! Error codes (RFC 9113 section 7), and the two scopes of an error (section 5.4).
+
+/// An error code of `RST_STREAM` or `GOAWAY`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Code(pub u32);
+
+impl Code {
+    pub const NO_ERROR: Code = Code(0);
+    pub const PROTOCOL_ERROR: Code = Code(1);
+    pub const INTERNAL_ERROR: Code = Code(2);
+    pub const FLOW_CONTROL_ERROR: Code = Code(3);
+    pub const SETTINGS_TIMEOUT: Code = Code(4);
+    pub const STREAM_CLOSED: Code = Code(5);
+    pub const FRAME_SIZE_ERROR: Code = Code(6);
+    pub const REFUSED_STREAM: Code = Code(7);
+    pub const CANCEL: Code = Code(8);
+    pub const COMPRESSION_ERROR: Code = Code(9);
+    pub const CONNECT_ERROR: Code = Code(10);
+    pub const ENHANCE_YOUR_CALM: Code = Code(11);
+    pub const INADEQUATE_SECURITY: Code = Code(12);
+    pub const HTTP_1_1_REQUIRED: Code = Code(13);
+
+    /// The name that the RFC gives it, for logs.
+    pub fn name(self) -> &'static str {
+        const NAMES: [&str; 14] = [
+            "NO_ERROR",
+            "PROTOCOL_ERROR",
+            "INTERNAL_ERROR",
+            "FLOW_CONTROL_ERROR",
+            "SETTINGS_TIMEOUT",
+            "STREAM_CLOSED",
+            "FRAME_SIZE_ERROR",
+            "REFUSED_STREAM",
+            "CANCEL",
+            "COMPRESSION_ERROR",
+            "CONNECT_ERROR",
+            "ENHANCE_YOUR_CALM",
+            "INADEQUATE_SECURITY",
+            "HTTP_1_1_REQUIRED",
+        ];
+        NAMES.get(self.0 as usize).copied().unwrap_or("unknown")
+    }
+}
+
+/// An error that ends the connection. The `GOAWAY` that says so is already written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fatal {
+    pub code: Code,
+    /// A few fixed words for people.
+    pub why: &'static str,
+}
+
+/// What a frame may turn out to be wrong with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The connection can't go on.
+    Connection(Code, &'static str),
+    /// Only the stream of the frame is ended.
+    Stream(Code),
+}
+
+pub(super) fn protocol(why: &'static str) -> Fault {
+    Fault::Connection(Code::PROTOCOL_ERROR, why)
+}
+
+pub(super) fn size(why: &'static str) -> Fault {
+    Fault::Connection(Code::FRAME_SIZE_ERROR, why)
+}

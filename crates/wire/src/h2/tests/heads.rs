@@ -1,0 +1,163 @@
+//! Heads of HTTP/2 to heads of HTTP/1 and back.
+
+use super::*;
+use crate::hpack::{Decoder, Encoder};
+use crate::http1::write_head;
+use crate::method::Version;
+
+fn request(lines: &[(&str, &str)]) -> (Head, bool) {
+    let (mut out, mut head) = (Vec::new(), Head::request());
+    let input = headers(1, true, lines);
+    let received = server(Limits::default()).receive(&input, &mut head, &mut out).unwrap();
+    let Some(Event::Head { refused: None, extended, .. }) = received.event else {
+        panic!("{:?} of {lines:?}", received.event)
+    };
+    (head, extended)
+}
+
+fn http1(head: &mut Head) -> String {
+    head.set_version(Version::HTTP_11);
+    let mut out = Vec::new();
+    write_head(head, &mut |part| out.extend_from_slice(part));
+    assert_eq!(out.len(), head.wire_len());
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_request_becomes_what_http1_expects() {
+    let (mut head, extended) = request(&[
+        (":method", "GET"),
+        (":path", "/a?b"),
+        (":scheme", "https"),
+        (":authority", "example.org:8443"),
+        ("cookie", "a=1"),
+        ("accept", "*/*"),
+        ("host", "other.example"),
+        ("cookie", "b=2"),
+    ]);
+    assert!(!extended && head.is_normalized());
+    assert_eq!(head.target(), b"https://example.org:8443/a?b");
+    assert_eq!(head.version(), Version::HTTP_2);
+    assert_eq!(
+        http1(&mut head),
+        "GET /a?b HTTP/1.1\r\nhost: example.org:8443\r\naccept: */*\r\ncookie: a=1; b=2\r\n\r\n"
+    );
+}
+
+#[test]
+fn default_ports_are_cut_from_target_and_host() {
+    for (scheme, authority, target, host) in [
+        ("http", "h:80", "http://h/", "h"),
+        ("https", "h:443", "https://h/", "h"),
+        ("https", "h:80", "https://h:80/", "h:80"),
+        ("http", "[::1]:80", "http://[::1]/", "[::1]"),
+    ] {
+        let lines = [(":method", "GET"), (":path", "/"), (":scheme", scheme), (":authority", authority)];
+        let (mut head, _) = request(&lines);
+        assert_eq!((head.target(), head.first("host")), (target.as_bytes(), Some(host.as_bytes())));
+        assert!(http1(&mut head).starts_with("GET / HTTP/1.1\r\n"));
+    }
+}
+
+#[test]
+fn without_an_authority_host_stands() {
+    let (head, _) = request(&[(":method", "GET"), (":path", "/x"), (":scheme", "http"), ("host", "h")]);
+    assert_eq!((head.target(), head.first("host")), (&b"/x"[..], Some(&b"h"[..])));
+    let (head, _) =
+        request(&[(":method", "OPTIONS"), (":path", "*"), (":scheme", "http"), (":authority", "h")]);
+    assert_eq!((head.target(), head.first("host")), (&b"*"[..], Some(&b"h"[..])));
+    let (head, _) = request(&[(":method", "CONNECT"), (":authority", "h:99")]);
+    assert_eq!((head.target(), head.first("host")), (&b"h:99"[..], Some(&b"h:99"[..])));
+}
+
+#[test]
+fn an_extended_connect_is_an_upgrade_and_back() {
+    let lines = [
+        (":method", "CONNECT"),
+        (":protocol", "websocket"),
+        (":scheme", "http"),
+        (":path", "/chat"),
+        (":authority", "h"),
+        ("sec-websocket-version", "13"),
+    ];
+    let (mut head, extended) = request(&lines);
+    assert!(extended);
+    assert_eq!(
+        http1(&mut head),
+        "GET /chat HTTP/1.1\r\nhost: h\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+         sec-websocket-version: 13\r\n\r\n"
+    );
+    head.append(b"sec-websocket-key", b"dGhlIHNhbXBsZSBub25jZQ==").unwrap();
+    let outline = Outline { scheme: b"https", protocol: Some(b"websocket") };
+    assert_eq!(listed(|encoder, out| outlet::request(&head, outline, encoder, out)), lines);
+}
+
+fn listed(write: impl FnOnce(&mut Encoder, &mut Vec<u8>)) -> Vec<Pair> {
+    let mut out = Vec::new();
+    write(&mut Encoder::new(4096), &mut out);
+    let mut lines = Vec::new();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    Decoder::new(4096).decode(&out, &mut |line| lines.push(Pair(text(line.name), text(line.value)))).unwrap();
+    lines
+}
+
+impl PartialEq<(&str, &str)> for Pair {
+    fn eq(&self, other: &(&str, &str)) -> bool {
+        (self.0.as_str(), self.1.as_str()) == *other
+    }
+}
+
+#[derive(Debug)]
+struct Pair(String, String);
+
+fn sent_as(text: &str, protocol: Option<&[u8]>) -> Vec<Pair> {
+    let mut head = Head::request();
+    crate::http1::parse_request(text.as_bytes(), &mut head, &Default::default(), false).unwrap();
+    let outline = Outline { scheme: b"http", protocol };
+    listed(|encoder, out| outlet::request(&head, outline, encoder, out))
+}
+
+#[test]
+fn a_request_of_http1_leaves_its_connection_behind() {
+    let text = "GET /a HTTP/1.1\r\nHost: h\r\nConnection: close, x-hop\r\nX-Hop: 1\r\nTE: gzip, trailers\r\n\
+                Keep-Alive: 5\r\nProxy-Connection: close\r\nX-Kept: 2\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let expected = [
+        (":method", "GET"),
+        (":scheme", "http"),
+        (":path", "/a"),
+        (":authority", "h"),
+        ("te", "trailers"),
+        ("x-kept", "2"),
+    ];
+    assert_eq!(sent_as(text, None), expected);
+}
+
+#[test]
+fn targets_of_all_forms() {
+    for (line, expected) in [
+        (
+            "GET https://a:1/p?q",
+            vec![(":method", "GET"), (":scheme", "https"), (":path", "/p?q"), (":authority", "a:1")],
+        ),
+        (
+            "OPTIONS *",
+            vec![(":method", "OPTIONS"), (":scheme", "http"), (":path", "*"), (":authority", "a:1")],
+        ),
+        (
+            "OPTIONS http://a:1",
+            vec![(":method", "OPTIONS"), (":scheme", "http"), (":path", "*"), (":authority", "a:1")],
+        ),
+        ("CONNECT a:1", vec![(":method", "CONNECT"), (":authority", "a:1")]),
+    ] {
+        assert_eq!(sent_as(&format!("{line} HTTP/1.1\r\nHost: a:1\r\n\r\n"), None), expected, "{line}");
+    }
+}
+
+#[test]
+fn a_response_of_http1_leaves_its_connection_behind() {
+    let mut head = Head::response();
+    let text = "HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\nA: b\r\n\r\n";
+    crate::http1::parse_response(text.as_bytes(), &mut head, &Default::default(), false).unwrap();
+    let lines = listed(|encoder, out| outlet::response(&head, 200, encoder, out));
+    assert_eq!(lines, [(":status", "200"), ("a", "b")]);
+}
