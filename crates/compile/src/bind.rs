@@ -118,7 +118,7 @@ pub(crate) const KEYWORDS: &[BindKeyword] = &[
         1,
         |b, w, _| {
             b.settings.unix.gid =
-                Some(resolve::group(w.text()).ok_or_else(|| format!("'{w}' is not a known group name"))?);
+                Some(resolve::group(w.text()).ok_or_else(|| format!("unknown group name '{w}'"))?);
             Ok(())
         },
         "Group name of a Unix socket.",
@@ -280,7 +280,7 @@ pub(crate) const KEYWORDS: &[BindKeyword] = &[
         1,
         |b, w, _| {
             b.settings.unix.uid =
-                Some(resolve::user(w.text()).ok_or_else(|| format!("'{w}' is not a known user name"))?);
+                Some(resolve::user(w.text()).ok_or_else(|| format!("unknown user name '{w}'"))?);
             Ok(())
         },
         "User name of a Unix socket.",
@@ -521,9 +521,11 @@ pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
 
 /// What is wrong with a word's value; runtime sockets quote it.
 fn wrong(label: &str, entry: &BindKeyword, value: &Word, why: &str) -> Diagnostic {
+    let name = format!("'{}'", entry.name);
+    let why = if why.starts_with(&name) { why.to_owned() } else { format!("{name} : {why}") };
     let text = match label {
         "'stats socket'" => format!("{label} : '{why}'"),
-        _ => format!("{label} : '{}' : {why}", entry.name),
+        _ => format!("{label} : {why}"),
     };
     Diagnostic::alert(value.span(), text)
 }
@@ -536,8 +538,15 @@ fn unknown(s: &Statement<'_>, word: &Word, label: &str) -> Diagnostic {
             .help("terminate TLS in front of Harrier, or listen without it for now");
     }
     let near = syntax::nearest(word.text(), KEYWORDS.iter().map(|k| k.name));
-    let hint = near.map(|n| format!("; did you mean '{n}' maybe ?")).unwrap_or_default();
-    s.fail_at(word.span(), format!("{label}: unknown keyword '{word}'{hint}"))
+    let text = match (label, near) {
+        ("'stats socket'", None) => format!("{label} : unknown keyword '{word}'."),
+        ("'stats socket'", Some(near)) => {
+            format!("{label} : unknown keyword '{word}'. Did you mean '{near}' maybe ?")
+        }
+        (_, None) => format!("{label}: unknown keyword '{word}'."),
+        (_, Some(near)) => format!("{label}: unknown keyword '{word}'; did you mean '{near}' maybe ?"),
+    };
+    s.fail_at(word.span(), text)
 }
 
 /// The workers of `thread` sets as a bit mask, 0 for all. Numbers beyond the threads that run wrap around.

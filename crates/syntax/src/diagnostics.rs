@@ -159,9 +159,8 @@ impl Diagnostics {
     /// Puts what has a place into the order of the files, as if reading and compiling had been one pass; what has
     /// none, or is said of the whole, comes after it.
     pub fn sort(&mut self) {
-        let late = |item: &Diagnostic| {
-            !matches!(item.style, Style::Parsing | Style::Reading | Style::Titled) || item.span.is_none()
-        };
+        let late =
+            |item: &Diagnostic| matches!(item.style, Style::Bracket | Style::Bare) || item.span.is_none();
         self.items.sort_by_key(|item| match item.span {
             Some(span) if !late(item) => (false, span.file, span.line),
             _ => (true, Default::default(), 0),

@@ -1,7 +1,8 @@
-//! What only the whole shows: warnings that HAProxy gives after reading everything.
+//! What a whole proxy shows, and the whole configuration: warnings that HAProxy gives after reading everything, in its
+//! order.
 
+use program::Mode;
 use program::proxy::Proxy;
-use program::{Global, Mode};
 use syntax::Diagnostics;
 
 use super::remark;
@@ -9,27 +10,7 @@ use crate::draft::{Draft, Kind};
 
 /// Looks at all proxies once everything is known, and fills in what follows from the whole. `maxconn` is that of proxies
 /// that have none.
-pub(super) fn whole(
-    drafts: &[Draft],
-    proxies: &mut [Proxy],
-    global: &Global,
-    maxconn: u32,
-    notes: &mut Diagnostics,
-) {
-    for draft in drafts {
-        if draft.disabled {
-            continue;
-        }
-        timeouts(draft, notes);
-        state_file(draft, global, notes);
-        if draft.kind == Kind::Frontend && draft.binds.is_empty() {
-            let text = format!(
-                "{} has no 'bind' directive. Please declare it as a backend if this was intended.",
-                draft.label()
-            );
-            notes.push(remark(draft.span, text));
-        }
-    }
+pub(super) fn whole(proxies: &mut [Proxy], maxconn: u32) {
     for p in proxies.iter_mut() {
         if p.is_frontend && p.maxconn == 0 {
             p.maxconn = maxconn;
@@ -71,10 +52,26 @@ fn fullconn(proxies: &mut [Proxy]) {
     }
 }
 
+/// What a proxy lacks.
+pub(super) fn lacking(p: &Draft, state_file_set: bool, notes: &mut Diagnostics) {
+    if p.disabled {
+        return;
+    }
+    if p.kind == Kind::Frontend && p.binds.is_empty() {
+        let text = format!(
+            "{} has no 'bind' directive. Please declare it as a backend if this was intended.",
+            p.label()
+        );
+        notes.push(remark(p.span, text));
+    }
+    timeouts(p, notes);
+    state_file(p, state_file_set, notes);
+}
+
 /// The state of servers is asked from a file that nobody named.
-fn state_file(p: &Draft, global: &Global, notes: &mut Diagnostics) {
+fn state_file(p: &Draft, set: bool, notes: &mut Diagnostics) {
     let wanted = p.load_state == Some(program::proxy::LoadState::Global);
-    if wanted && p.kind.is_back() && global.server_state_file.is_none() {
+    if wanted && !set {
         let text = format!(
             "backend '{}' configured to load server state file from global section 'server-state-file' directive. Unfortunately, 'server-state-file' is not set!",
             p.name
@@ -85,7 +82,7 @@ fn state_file(p: &Draft, global: &Global, notes: &mut Diagnostics) {
 
 fn timeouts(p: &Draft, notes: &mut Diagnostics) {
     let t = &p.timeouts;
-    let front = p.kind.is_front() && !p.binds.is_empty() && t.client.is_none();
+    let front = p.kind.is_front() && t.client.is_none();
     let back = p.kind.is_back() && !p.servers.is_empty() && (t.connect.is_none() || t.server.is_none());
     let listen = p.kind == Kind::Listen && (t.client.is_none() || t.connect.is_none() || t.server.is_none());
     if front || back || listen {
@@ -97,8 +94,16 @@ fn timeouts(p: &Draft, notes: &mut Diagnostics) {
     }
 }
 
-/// Settings that mean nothing in TCP mode.
-pub(super) fn http_only(p: &Draft, notes: &mut Diagnostics) {
+/// A cookie means nothing in TCP mode.
+pub(super) fn http_cookie(p: &Draft, notes: &mut Diagnostics) {
+    if p.mode != Mode::Http && !p.switches && !p.disabled && p.cookie.is_some() {
+        let text = format!("cookie will be ignored for {} (needs 'mode http').", p.label());
+        notes.push(remark(p.span, text));
+    }
+}
+
+/// Settings that mean nothing in TCP mode; `rules` are the sets of rules that don't.
+pub(super) fn http_only(p: &Draft, rules: &[&str], notes: &mut Diagnostics) {
     if p.mode == Mode::Http || p.switches || p.disabled {
         return;
     }
@@ -108,16 +113,38 @@ pub(super) fn http_only(p: &Draft, notes: &mut Diagnostics) {
             notes.push(remark(p.span, text));
         }
     };
-    say(p.cookie.is_some(), format!("cookie will be ignored for {label} (needs 'mode http')."));
+    say(p.stats.is_some(), format!("'stats' statement ignored for {label} as it requires HTTP mode."));
     say(
         p.monitor_uri.is_some(),
         format!("'monitor-uri' statement ignored for {label} as it requires HTTP mode."),
     );
-    say(p.stats.is_some(), format!("'stats' statement ignored for {label} as it requires HTTP mode."));
-    let ignored = |option: &str| format!("'option {option}' ignored for {label} as it requires HTTP mode.");
-    say(p.forwardfor.is_some(), ignored("forwardfor"));
-    say(p.originalto.is_some(), ignored("originalto"));
+    for set in rules {
+        say(true, format!("'{set}' rules ignored for {label} as they require HTTP mode."));
+    }
     let declared = p.req_captures.iter().chain(&p.res_captures).any(|s| s.rule.is_none());
     let captures = declared || p.capture_cookie.is_some();
     say(captures, format!("'capture' statement ignored for {label} as it requires HTTP mode."));
+}
+
+/// Cookies of servers mean nothing in TCP mode.
+pub(super) fn server_cookies(p: &Draft, notes: &mut Diagnostics) {
+    for server in p.servers.iter().filter(|s| p.mode != Mode::Http && !p.switches && s.cookie.is_some()) {
+        let text =
+            format!("{} : ignoring cookie for server '{}' as HTTP mode is disabled.", p.label(), server.name);
+        notes.push(remark(server.span, text));
+    }
+}
+
+/// Options that mean nothing in TCP mode; HAProxy tells of them after all else.
+pub(super) fn http_options(drafts: &[Draft], notes: &mut Diagnostics) {
+    for p in drafts.iter().filter(|p| p.mode != Mode::Http && !p.switches && !p.disabled) {
+        for (present, option) in
+            [(p.forwardfor.is_some(), "forwardfor"), (p.originalto.is_some(), "originalto")]
+        {
+            if present {
+                let text = format!("'option {option}' ignored for {} as it requires HTTP mode.", p.label());
+                notes.push(remark(p.span, text));
+            }
+        }
+    }
 }

@@ -5,7 +5,7 @@ use model::vars::VarRef;
 use program::global::SetVar;
 use program::proxy::Proxy;
 use program::{Bind, Global};
-use syntax::{Diagnostic, Diagnostics, Level};
+use syntax::{Diagnostic, Diagnostics, Level, Style};
 
 use super::Assembly;
 use crate::global::{CasePairs as Pairs, GlobalDraft};
@@ -50,7 +50,7 @@ impl Assembly<'_> {
             ulimit_n,
             fd_hard_limit: g.fd_hard_limit,
             threads,
-            affinity: affinity(&g.cpu_map, threads),
+            affinity: affinity(&g.cpu_map, threads, self.ground.options.processors, notes),
             maxconnrate: g.maxconnrate,
             maxsessrate: g.maxsessrate,
             maxpipes: if g.maxpipes == 0 { maxconn / 4 } else { g.maxpipes },
@@ -150,13 +150,57 @@ impl Assembly<'_> {
 }
 
 /// For each worker the processors that `cpu-map` lines name; the last line that names a worker counts.
-fn affinity(map: &[(Vec<u32>, Vec<usize>)], threads: u32) -> Vec<Vec<usize>> {
+fn affinity(
+    map: &[(Vec<u32>, Vec<usize>)],
+    threads: u32,
+    processors: usize,
+    notes: &mut Diagnostics,
+) -> Vec<Vec<usize>> {
     if map.is_empty() {
+        // HAProxy binds its threads to what there is without being told.
+        crowded(&vec![(0..processors).collect(); threads as usize], processors, notes);
         return Vec::new();
     }
     let of =
         |n: u32| map.iter().rev().find(|(threads, _)| threads.contains(&n)).map(|(_, cpus)| cpus.clone());
-    (1..=threads).map(|n| of(n).unwrap_or_default()).collect()
+    let bound: Vec<Vec<usize>> = (1..=threads).map(|n| of(n).unwrap_or_default()).collect();
+    crowded(&bound, processors, notes);
+    bound
+}
+
+/// Warns of threads that have to share a processor.
+fn crowded(bound: &[Vec<usize>], processors: usize, notes: &mut Diagnostics) {
+    let (on, off) =
+        (bound.iter().filter(|cpus| !cpus.is_empty()).count(), bound.iter().filter(|c| c.is_empty()).count());
+    let mut warn = |text: String| notes.push(Diagnostic::plain(Level::Warning, text).styled(Style::Bare));
+    if let (Some(first), Some(free)) =
+        (bound.iter().position(|c| !c.is_empty()), bound.iter().position(|c| c.is_empty()))
+    {
+        warn(format!(
+            "Found {on} thread(s) mapped to a CPU and {off} thread(s) not mapped to any CPU. This will result in some \
+             threads being randomly assigned to the same CPU, which will occasionally cause severe performance \
+             degradation. First thread bound is {first} and first thread not bound is {free}. Please either bind all \
+             threads or none (maybe some cpu-map directives are missing?)."
+        ));
+    }
+    let mut cpus: Vec<usize> = bound.iter().flatten().copied().collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let shared = "This means that some threads will compete for the same CPU, which will cause severe performance \
+                  degradation. Please";
+    if on > cpus.len() {
+        warn(format!(
+            "This configuration binds {on} threads to a total of {} CPUs via cpu-map directives. {shared} fix either \
+             the 'cpu-map' directives or set the global 'nbthread' value accordingly.",
+            cpus.len()
+        ));
+    } else if off > 0 && bound.len() > processors {
+        warn(format!(
+            "This configuration enables {} threads running on a total of {processors} CPUs. {shared} either the \
+             'cpu-map' directives to adjust the CPUs to use, or fix the global 'nbthread' value.",
+            bound.len()
+        ));
+    }
 }
 
 /// The pairs of the configuration and of the file, one pair a line.

@@ -74,6 +74,8 @@ pub(crate) struct Assembly<'g> {
     pub healthchecks: Vec<(Box<str>, std::sync::Arc<program::check::Ruleset>)>,
     /// `external-check`, and whether with `preserve-env`.
     pub external_check: Option<bool>,
+    /// `server-state-file` is there.
+    pub state_file_set: bool,
 }
 
 /// What `global` says of all listening sockets.
@@ -129,6 +131,7 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
         log_hostname: global.log_hostname.is_some(),
         healthchecks: Vec::new(),
         external_check: global.external_check.then_some(global.external_check_env),
+        state_file_set: global.server_state_file.is_some(),
         sockets: Sockets {
             prefix: global.unix_prefix.clone(),
             rights: global.unix_bind,
@@ -153,7 +156,8 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     let set_vars = assembly.set_vars(&global.vars, notes);
     let global = assembly.global(global, set_vars, &finished, notes);
     let default_maxconn = assembly.ground.options.proxy_maxconn.unwrap_or(global.maxconn);
-    checks::whole(&proxies, &mut finished, &global, default_maxconn, notes);
+    checks::whole(&mut finished, default_maxconn);
+    checks::http_options(&proxies, notes);
     let files = assembly.ground.sources.iter().map(|s| s.name().into()).collect();
     Some(Program {
         global,
@@ -197,8 +201,9 @@ pub(crate) fn complaint(fault: Fault, line: &Line, offset: usize) -> Diagnostic 
         Some(word) => word.span(),
         None => line.span(),
     };
-    // HAProxy closes what its rule parsers say with a full stop, and leaves the blank out before lists of actions.
-    let stop = if fault.text.ends_with('\n') { "" } else { "." };
+    // HAProxy closes what its rule parsers say with a full stop, but those of TCP rules, and leaves the blank out before lists of actions.
+    let unstopped = line.keyword() == "tcp-request" || line.keyword() == "tcp-response";
+    let stop = if unstopped || fault.text.ends_with('\n') { "" } else { "." };
     let list = fault.text.starts_with('\'')
         && (fault.text.contains(", but got '") || fault.text.contains("' expects either 'if' or 'unless'"));
     let diagnostic = Diagnostic::alert(span, format!("{}{stop}", fault.text));

@@ -25,7 +25,7 @@ impl Assembly<'_> {
         threads: u32,
         notes: &mut Diagnostics,
     ) -> Proxy {
-        super::checks::http_only(p, notes);
+        super::checks::http_cookie(p, notes);
         let parsed = self.rules(index, p, notes);
         for switch in &parsed.switching {
             if let program::proxy::SwitchTo::Backend(to) = switch.to
@@ -36,7 +36,11 @@ impl Assembly<'_> {
         }
         let check = self.ruleset(index, p, notes);
         let servers = self.servers(index, p, all, &check, notes);
+        let balance = self.balance(index, p, notes);
+        super::checks::lacking(p, self.state_file_set, notes);
         let log = self.logging(index, p, notes);
+        super::checks::http_only(p, &parsed.ignored, notes);
+        super::checks::server_cookies(p, notes);
         let stats = self.page(p, &parsed);
         let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
         let mut options = p.options.clone();
@@ -83,7 +87,7 @@ impl Assembly<'_> {
             errors: self.errors(index, p, notes),
             stats,
             servers,
-            balance: self.balance(index, p, notes),
+            balance,
             hash: p.hash,
             hash_balance_factor: p.hash_balance_factor,
             preserve_affinity: p.preserve_affinity,

@@ -26,6 +26,8 @@ pub(super) struct Parsed {
     pub stats_rules: RuleSet,
     pub stick: program::stick_rules::StickRules,
     pub stats_admin: Vec<Arc<Option<Condition>>>,
+    /// Sets of rules that are left out in TCP mode.
+    pub ignored: Vec<&'static str>,
 }
 
 /// One line being parsed: where faults and warnings go.
@@ -148,14 +150,12 @@ impl Parse<'_, '_, '_> {
 
     fn sets(&mut self, p: &Draft, places: &mut Vec<(u16, u32)>, out: &mut Parsed) {
         let mut lists: [Vec<Rule>; 7] = Default::default();
-        let mut ignored: Vec<&str> = Vec::new();
         for at in &p.rules {
             let Some(line) = self.line(*at) else { continue };
             let keyword = line.keyword().text();
-            let unused = p.mode == program::Mode::Tcp && !p.switches && HTTP_SETS.contains(&keyword);
-            if unused && !ignored.contains(&keyword) {
-                ignored.push(keyword);
-            }
+            let tcp = p.mode == program::Mode::Tcp && !p.switches;
+            let unused = HTTP_SETS.iter().find(|set| tcp && **set == keyword);
+            out.ignored.extend(unused.filter(|set| !out.ignored.contains(*set)));
             let Some((slot, skip, set, place)) = where_it_stands(line, p) else {
                 let word = line.words().get(1).map_or("", |w| w.text());
                 self.notes.alert(line.span(), format!("unknown rule set '{} {word}'", line.keyword()));
@@ -176,16 +176,14 @@ impl Parse<'_, '_, '_> {
                 let rule = Rule::parse(w, &action_place, number, reg, names);
                 rule.map_err(|f| if short { of_redirect(f, &names.owner) } else { f })
             });
+            if let (2, Some(rule)) = (slot, &rule) {
+                self.tracking(p, line, rule);
+            }
             if let (Some(rule), Some(list)) = (rule, lists.get_mut(slot)) {
                 list.push(rule);
             }
         }
-        let order = |set: &&str| HTTP_SETS.iter().position(|known| known == set);
-        ignored.sort_by_key(order);
-        for set in ignored {
-            let text = format!("'{set}' rules ignored for {} as they require HTTP mode.", p.label());
-            self.notes.push(super::remark(p.span, text));
-        }
+        out.ignored.sort_by_key(|set| HTTP_SETS.iter().position(|known| known == set));
         let [connection, session, content, response, request, answer, after] = lists;
         out.rules = Rules {
             tcp_connection: RuleSet::new(connection),
@@ -196,6 +194,39 @@ impl Parse<'_, '_, '_> {
             http_response: RuleSet::new(answer),
             http_after_response: RuleSet::new(after),
         };
+    }
+
+    /// Warns of a rule that tracks from contents when it need not, or before they can be there.
+    fn tracking(&mut self, p: &Draft, line: &Line, rule: &Rule) {
+        let tracks = line.words().get(2).is_some_and(|w| w.text().starts_with("track-sc"));
+        if !tracks || !p.kind.is_front() {
+            return;
+        }
+        // It parsed a moment ago as part of the rule.
+        let key = self.run(line, 3, |words, reg, names| {
+            let key = lang::Expr::parse(words, Place::FrontTcpContent, reg, names);
+            names.warnings.clear();
+            key
+        });
+        let Some(key) = key else { return };
+        let tests = rule.condition.iter().flat_map(|c| &c.any).flatten().flat_map(|term| &term.acl.tests);
+        // What the contents decide does not exist while a session begins.
+        let reads = |expr: &lang::Expr| !expr.fetch.def.places.has(Place::FrontSess);
+        let text = match reads(&key) {
+            false if tests.map(|test| &test.expr).any(reads) => return,
+            true if p.timeouts.inspect_request.is_none() => {
+                "explicitly depending on request contents without any 'tcp-request inspect-delay' setting. This means \
+                 that this rule will randomly find its contents. This can be fixed by setting the tcp-request \
+                 inspect-delay."
+            }
+            false if p.mode == program::Mode::Http => {
+                "not depending on request contents for an HTTP frontend should be executed at the session level, using \
+                 a 'tcp-request session' rule (mandatory to track invalid HTTP requests)."
+            }
+            _ => return,
+        };
+        let text = format!("{} : a 'tcp-request content track-sc*' rule {text}", p.label());
+        self.notes.push(super::remark(p.span, text));
     }
 
     /// Lines that choose: backends, servers, persistence, monitoring.

@@ -11,7 +11,7 @@ use program::server::{PortMap, SendProxy};
 use syntax::addr::{Host, Ports};
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 
-use super::{Assembly, Ground, refusal, remark};
+use super::{Assembly, Ground, refusal};
 use crate::draft::Draft;
 use crate::resolve;
 use crate::server::{InitAddr, InitState, ServerDraft, Where};
@@ -162,7 +162,7 @@ impl Assembly<'_> {
                 port,
                 transparent: place.is_some_and(|(any, _)| any),
                 backup: server.backup,
-                cookie: cookie(server, p, notes),
+                cookie: cookie(server, p),
                 maxconn: limits(server).1,
                 minconn: limits(server).0,
                 maxqueue: server.maxqueue,
@@ -250,15 +250,9 @@ fn limits(server: &ServerDraft) -> (u32, u32) {
     (if server.minconn < most { server.minconn } else { 0 }, most)
 }
 
-fn cookie(server: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Option<Box<[u8]>> {
+fn cookie(server: &ServerDraft, p: &Draft) -> Option<Box<[u8]>> {
     let value = server.cookie.clone()?;
-    if p.mode != Mode::Http {
-        let text =
-            format!("{} : ignoring cookie for server '{}' as HTTP mode is disabled.", p.label(), server.name);
-        notes.push(remark(server.span, text));
-        return None;
-    }
-    Some(value)
+    (p.mode == Mode::Http).then_some(value)
 }
 
 fn check(

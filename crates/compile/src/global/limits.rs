@@ -13,7 +13,7 @@ pub(crate) const MAX_THREADS: u32 = 64;
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
-    entry("cpu-map", cpu_map, "Which processors a thread runs on.", "cpu-map 1 0"),
+    entry("cpu-map", cpu_map, "Which processors a thread runs on.", "cpu-map 1 0-63"),
     entry(
         "fd-hard-limit",
         |s, g| {

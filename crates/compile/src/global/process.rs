@@ -425,7 +425,7 @@ fn unix_bind(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
             return Err(s.fail(ONLY));
         }
         let value = s.word(format!("'unix-bind {name}' expects an argument"))?;
-        let unknown = |kind: &str| s.fail(format!("'unix-bind {name}' : unknown {kind} '{value}'"));
+        let unknown = |kind: &str| s.fail(format!("'unix-bind' : '{value}' unknown {kind}."));
         match name {
             "prefix" => g.unix_prefix = value.bytes().into(),
             "mode" => {

@@ -54,7 +54,17 @@ fn named(
     if name.is_empty() {
         return Err(Fault::new("header name must not be empty"));
     }
+    warn_of_name(&name, &mut reading);
     Ok((name.into_bytes().into(), reading.format(missing)?))
+}
+
+/// Warns of a field name that no parser of HTTP accepts.
+pub(super) fn warn_of_name(name: &str, reading: &mut Reading<'_, '_>) {
+    let allowed = |c: &u8| c.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(c);
+    if let Some(odd) = name.bytes().find(|c| !allowed(c)) {
+        let odd = String::from_utf8_lossy(std::slice::from_ref(&odd)).into_owned();
+        reading.names.warn(format!("header name '{name}' contains forbidden character '{odd}'."));
+    }
 }
 
 fn add(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {

@@ -97,6 +97,7 @@ fn early_hint(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &m
     let mut reading = Reading { words, at, reg, names };
     let missing = "expects exactly 2 arguments";
     let name = reading.word(missing)?;
+    super::fields::warn_of_name(&name, &mut reading);
     let value = reading.format(missing)?;
     step(move |exec| {
         if exec.resumed.take().is_some() {

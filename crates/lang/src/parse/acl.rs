@@ -128,7 +128,7 @@ impl Test {
         let ended = state.flags(words, &expr, names)?;
         let overwritten = state.kind != implied && (state.explicit || !expr.convs().is_empty());
         if let (Some(word), Some(_), true) = (&keyword, implied, overwritten)
-            && word.as_str() != expr.fetch.def.name
+            && reg.fetch(word).is_none()
         {
             let text = format!(
                 "original matching method '{word}' was overwritten and will not be applied as expected."

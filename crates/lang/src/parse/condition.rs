@@ -56,7 +56,7 @@ fn alternatives(
         if rest.is_empty() {
             continue;
         }
-        if rest == b"or" || rest == b"||" {
+        if rest.eq_ignore_ascii_case(b"or") || rest == b"||" {
             negated = false;
             any.push(std::mem::take(&mut all).into_boxed_slice());
             continue;

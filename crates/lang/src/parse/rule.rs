@@ -45,7 +45,14 @@ impl Rule {
         let Some(def) = reg.action(&name, at.set) else {
             return Err(unknown(&name, at.set, reg, names.owner()).at(first));
         };
+        let tcp = Sets::TCP.has(at.set);
         let action = (def.parse)(words, at, reg, names).map_err(|f| {
+            // HAProxy names the rule in these sets only for the actions that it knows by itself.
+            if tcp && (name.starts_with("track-sc") || name == "capture") {
+                return f.within(format_args!("'{set} {name}'")).at(first);
+            } else if tcp {
+                return f.at(first);
+            }
             let outer = match names.owner() {
                 owner if owner.is_empty() => format!("error detected while parsing '{set} {name}' rule"),
                 owner => format!("error detected in {owner} while parsing '{set} {name}' rule"),
@@ -54,14 +61,26 @@ impl Rule {
         })?;
         if words.peek().is_some_and(|w| w != b"if" && w != b"unless") {
             let found = words.peek().map(printable).unwrap_or_default();
-            let text = format!(
-                "'{set} {name}' expects either 'if' or 'unless' followed by a condition but found '{found}'"
-            );
+            let text = if tcp {
+                format!("'{set} {name}' only accepts 'if' or 'unless', in {} (got '{found}')", names.owner())
+            } else {
+                format!(
+                    "'{set} {name}' expects either 'if' or 'unless' followed by a condition but found '{found}'"
+                )
+            };
             return Err(Fault::new(text).at(words.position()));
         }
         let text = words.since(first).iter().map(|w| printable(w)).collect::<Vec<_>>().join(" ").into();
+        let keyword = words.peek().map(printable).unwrap_or_default();
         let condition = Condition::parse(words, at.place, reg, names).map_err(|f| {
-            f.within(format_args!("error detected while parsing an '{set} {name}' condition"))
+            if tcp {
+                let owner = names.owner();
+                f.within(format_args!(
+                    "'{set} {name}' : error detected in {owner} while parsing '{keyword}' condition"
+                ))
+            } else {
+                f.within(format_args!("error detected while parsing an '{set} {name}' condition"))
+            }
         })?;
         Ok(Rule { action, condition, number, text })
     }
