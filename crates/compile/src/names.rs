@@ -43,6 +43,8 @@ pub(crate) struct Memory {
     pub tables: Vec<Arc<stick::Table>>,
     /// `tune.stick-counters`.
     pub stick_counters: usize,
+    /// `tune.bufsize.large` is set.
+    pub large_buffers: bool,
     /// `expose-experimental-directives`.
     pub experimental: bool,
     /// Names of log profiles in order.
@@ -290,6 +292,10 @@ impl Names for Resolver<'_> {
 
     fn in_defaults(&self) -> bool {
         self.line.section != self.section
+    }
+
+    fn large_buffers(&self) -> bool {
+        self.memory.large_buffers
     }
 
     fn experimental(&self) -> bool {

@@ -108,6 +108,8 @@ pub enum Need {
         time: Duration,
         /// Enough when so many bytes are there; `None`: all that fits.
         at_least: Option<u64>,
+        /// A body that does not fit a buffer gets a large one (`use-large-buffer`).
+        large: bool,
     },
     /// Let time pass (`pause`).
     Delay(Duration),

@@ -118,6 +118,11 @@ pub trait Names {
     /// Whether the current proxy is in HTTP mode.
     fn is_http(&self) -> bool;
 
+    /// Whether there are large buffers (`tune.bufsize.large`).
+    fn large_buffers(&self) -> bool {
+        false
+    }
+
     /// Whether the rule at hand stands in a proxy that has no such side: no frontend ([`Side::Request`]), no backend.
     /// What stands in `defaults` is for whoever inherits it.
     fn lacks(&self, _side: crate::env::Side) -> bool {

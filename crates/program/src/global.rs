@@ -159,6 +159,8 @@ impl StatusSet {
 pub struct Tune {
     /// `tune.bufsize`.
     pub bufsize: usize,
+    /// `tune.bufsize.large`, 0: none.
+    pub large_bufsize: usize,
     /// `tune.maxrewrite`.
     pub maxrewrite: usize,
     /// `tune.maxaccept`.
@@ -211,6 +213,7 @@ impl Default for Tune {
     fn default() -> Tune {
         Tune {
             bufsize: 16384,
+            large_bufsize: 0,
             maxrewrite: 1024,
             maxaccept: 4,
             maxpollevents: 200,

@@ -222,6 +222,18 @@ impl Buf {
         self.end = self.end.min(self.start + n.min(self.capacity()) as u32);
     }
 
+    /// Gives it more room, up to `bytes` in all. Memory of another size than the pool's goes back to the system with it.
+    pub fn grow(&mut self, bytes: usize) {
+        if bytes <= self.memory.len() {
+            return;
+        }
+        let mut memory = vec![0; bytes].into_boxed_slice();
+        let len = self.len();
+        memory[..len].copy_from_slice(self.filled());
+        (self.start, self.end) = (0, len as u32);
+        self.memory = memory;
+    }
+
     /// Moves the filled part to the front, so that all room lies behind it.
     pub fn compact(&mut self) {
         if self.start > 0 {

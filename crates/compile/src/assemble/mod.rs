@@ -118,7 +118,16 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     let log_profiles = profiles.iter().map(|p| p.name.clone()).collect();
     let environment = ground.environment.clone();
     let experimental = global.experimental;
-    let memory = Memory { http_errors, users, environment, log_profiles, experimental, ..Memory::default() };
+    let large_buffers = global.tune.large_bufsize > global.tune.bufsize;
+    let memory = Memory {
+        large_buffers,
+        http_errors,
+        users,
+        environment,
+        log_profiles,
+        experimental,
+        ..Memory::default()
+    };
     let mut assembly = Assembly {
         ground,
         memory,

@@ -209,7 +209,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     quiet("tune.applet.zero-copy-forwarding"),
     quiet("tune.buffers.limit"),
     quiet("tune.buffers.reserve"),
-    quiet("tune.bufsize.large"),
     quiet("tune.bufsize.small"),
     quiet("tune.cli.max-payload-size"),
     quiet("tune.defaults.purge"),

@@ -23,6 +23,19 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "tune.bufsize 32k",
     ),
     entry(
+        "tune.bufsize.large",
+        |s, g| {
+            let size = whole(s, "tune.bufsize.large")?;
+            if !(1..=64 << 20).contains(&size) {
+                return Err(s.fail("'tune.bufsize.large' expects a positive integer argument."));
+            }
+            g.tune.large_bufsize = to_usize(size).next_multiple_of(16);
+            Ok(())
+        },
+        "Size of a large buffer, for bodies that are waited for; none if it is not said.",
+        "tune.bufsize.large 128k",
+    ),
+    entry(
         "tune.http.cookielen",
         |s, g| {
             g.tune.cookielen = positive(s)?.saturating_sub(1) as usize;

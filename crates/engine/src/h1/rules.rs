@@ -94,8 +94,9 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
                 from = at;
                 match need {
                     Need::Data => last = !wait::more(stream, side, deadline).await,
-                    Need::Body { time, at_least } => {
-                        if let Err(status) = body(stream, side, time, at_least).await {
+                    Need::Body { time, at_least, large } => {
+                        let wait = wait::Wait { time: Some(time), at_least, large };
+                        if let Err(status) = body(stream, side, wait).await {
                             return Step::Done(answer::refuse(stream, status).await);
                         }
                         resumed = Some(Fulfilled::Done);
@@ -118,14 +119,14 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
 }
 
 /// `wait-for-body`; the status to answer when it was in vain.
-async fn body(stream: &mut Stream<'_>, side: Side, time: Duration, at_least: Option<u64>) -> Result<(), u16> {
+async fn body(stream: &mut Stream<'_>, side: Side, wait: wait::Wait) -> Result<(), u16> {
     match side {
         Side::Request => {
-            let waited = wait::request(stream, Some(time), at_least).await;
+            let waited = wait::request(stream, wait).await;
             wait::note_request(stream, waited)
         }
         Side::Response => {
-            let waited = wait::response(stream, Some(time), at_least).await;
+            let waited = wait::response(stream, wait).await;
             wait::note_response(stream, waited)
         }
     }

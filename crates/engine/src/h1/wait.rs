@@ -70,12 +70,39 @@ impl Progress {
     }
 }
 
-/// Waits for the body of the request, at most for `time` in all and for the client's timeout between two pieces.
-pub async fn request(stream: &mut Stream<'_>, time: Option<Duration>, at_least: Option<u64>) -> Waited {
+/// What is waited for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wait {
+    /// How long in all.
+    pub time: Option<Duration>,
+    /// Enough when so many bytes are there; `None`: all that fits.
+    pub at_least: Option<u64>,
+    /// What does not fit a buffer gets a large one (`use-large-buffer`).
+    pub large: bool,
+}
+
+/// Makes a full buffer larger, if that is wanted.
+fn grow(worker: &crate::Worker, buf: Option<&mut Buf>, wait: Wait) {
+    if wait.large
+        && let Some(buf) = buf.filter(|b| b.is_full())
+    {
+        buf.grow(worker.shared.program.global.tune.large_bufsize);
+    }
+}
+
+fn grow_request(stream: &mut Stream<'_>, wait: Wait) {
+    grow(&stream.worker, stream.client.buf.as_mut(), wait);
+}
+
+/// Waits for the body of the request, at most as long as `wait` says in all and for the client's timeout between two
+/// pieces.
+pub async fn request(stream: &mut Stream<'_>, wait: Wait) -> Waited {
+    let Wait { time, at_least, .. } = wait;
     let mut progress = Progress::of(stream.http.request_body);
     if stream.http.client_left || stream.http.body_received {
         return Waited::Enough;
     }
+    grow_request(stream, wait);
     if let Some(done) = progress.look(stream.client.buf.as_ref(), at_least) {
         return done;
     }
@@ -86,6 +113,7 @@ pub async fn request(stream: &mut Stream<'_>, time: Option<Duration>, at_least: 
         stream.client.timer.set(next_deadline(deadline, client_limit(stream)));
         match stream.client.receive().await {
             Ok(n) if n > 0 => {
+                grow_request(stream, wait);
                 if let Some(done) = progress.look(stream.client.buf.as_ref(), at_least) {
                     break done;
                 }
@@ -135,14 +163,17 @@ async fn invite(stream: &mut Stream<'_>) {
     }
 }
 
-/// Waits for the body of the response, at most for `time` in all and for the server's timeout between two pieces.
-pub async fn response(stream: &mut Stream<'_>, time: Option<Duration>, at_least: Option<u64>) -> Waited {
+/// Waits for the body of the response, at most as long as `wait` says in all and for the server's timeout between two
+/// pieces.
+pub async fn response(stream: &mut Stream<'_>, wait: Wait) -> Waited {
+    let Wait { time, at_least, .. } = wait;
     let mut progress = Progress::of(stream.http.response_body);
     let limit = stream.txn.overrides.server.or(stream.backend().timeouts.server);
     let deadline = time.map(|t| rt::now() + t);
     stream.server_timer.set(next_deadline(deadline, limit));
     poll_fn(|cx| {
         loop {
+            grow(&stream.worker, stream.upstream.as_mut().and_then(|u| u.buf.as_mut()), wait);
             let buf = stream.upstream.as_ref().and_then(|u| u.buf.as_ref());
             if let Some(done) = progress.look(buf, at_least) {
                 return Poll::Ready(done);
@@ -216,7 +247,7 @@ pub async fn pause(stream: &Stream<'_>, time: Duration) {
 /// # Errors
 /// The status to answer when it did not come in time, or is none.
 pub async fn buffer_request(stream: &mut Stream<'_>, proxy: &Proxy) -> Result<(), u16> {
-    let waited = request(stream, proxy.timeouts.http_request, None).await;
+    let waited = request(stream, Wait { time: proxy.timeouts.http_request, ..Wait::default() }).await;
     note_request(stream, waited)
 }
 

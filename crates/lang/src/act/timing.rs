@@ -173,13 +173,19 @@ fn use_service(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, names: &mut
 
 fn wait_for_body(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let mut reading = Reading { words, at, reg, names };
-    let (mut time, mut at_least) = (None, None);
+    let (mut time, mut at_least, mut large) = (None, None, false);
     while !reading.is_over() {
         let word = reading.word("")?;
         let missing = format!("missing argument for '{word}'");
         match word.as_str() {
             "time" => time = Some(read(&reading.word(&missing)?, crate::parse::milliseconds)?),
             "at-least" => at_least = Some(read(&reading.word(&missing)?, crate::parse::size)?),
+            "use-large-buffer" if !reading.names.large_buffers() => {
+                return Err(Fault::new(
+                    "unable to use large buffers, 'tune.bufsize.large' global parameter must be set",
+                ));
+            }
+            "use-large-buffer" => large = true,
             _ => return Err(Fault::new("expects time <time> [ at-least <bytes> ]")),
         }
     }
@@ -188,10 +194,11 @@ fn wait_for_body(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names:
     step(move |exec| {
         let payload = exec.live.payload(exec.side);
         let enough = at_least.is_some_and(|n| payload.data.len() as u64 >= n);
-        if payload.complete || enough {
+        // A full buffer looks complete, too, until there is a larger one.
+        if (payload.complete && !large) || enough {
             return Flow::Next;
         }
-        once(exec, || Need::Body { time: Duration::from_millis(time), at_least })
+        once(exec, || Need::Body { time: Duration::from_millis(time), at_least, large })
     })
 }
 
