@@ -253,6 +253,10 @@ pub(crate) struct Draft {
     pub state_file: Option<Box<str>>,
     /// `stick-table`.
     pub table: Option<crate::table::TableDraft>,
+    /// `filter` lines in order.
+    pub filters: Vec<LineRef>,
+    /// `filter-sequence` of requests and responses.
+    pub sequences: [Option<Vec<Box<str>>>; 2],
     /// `stick` lines in order.
     pub stick: Vec<LineRef>,
 }
@@ -335,6 +339,8 @@ impl Draft {
             load_state: None,
             state_file: None,
             table: None,
+            filters: Vec::new(),
+            sequences: [None, None],
             stick: Vec::new(),
         }
     }

@@ -192,9 +192,19 @@ pub fn keywords(class: &str, registry: &Registry) -> Option<String> {
         "acl" => acls(registry),
         "cfg" => configuration(registry),
         "cnv" => converters(registry),
+        "flt" => filters(),
         "smp" => fetches(registry),
         _ => return None,
     })
+}
+
+/// Only filters that are built.
+fn filters() -> String {
+    let mut out = String::from("# List of registered filter names:\n");
+    for (name, tag) in proxy::filter::FILTERS.iter().filter(|(n, _)| proxy::filter::BUILT.contains(n)) {
+        let _ = writeln!(out, "{name} [{tag}]");
+    }
+    out
 }
 
 fn acls(registry: &Registry) -> String {

@@ -71,6 +71,8 @@ pub(crate) struct Resolver<'r> {
     pub predefined: HashMap<Box<str>, Arc<Acl>>,
     pub req_captures: Vec<Slot>,
     pub res_captures: Vec<Slot>,
+    /// Its bandwidth limitation filters.
+    pub filters: Vec<Arc<lang::act::bandwidth::Bwlim>>,
     pub warnings: Vec<String>,
 }
 
@@ -233,6 +235,13 @@ impl Names for Resolver<'_> {
         let at = self.declared.iter().position(|d| d.is_back && *d.name == *name);
         at.and_then(|i| u32::try_from(i).ok())
             .ok_or_else(|| Fault::new(format!("unable to find required use_backend: '{name}'")))
+    }
+
+    fn bandwidth(&self, name: &str) -> Result<Arc<lang::act::bandwidth::Bwlim>, Fault> {
+        let found = self.filters.iter().find(|f| *f.name == *name).cloned();
+        found.ok_or_else(|| {
+            Fault::new(format!("unable to find bwlim filter '{name}' referenced by set-bandwidth-limit rule"))
+        })
     }
 
     fn log_profile(&self, name: &str) -> Result<u32, Fault> {

@@ -21,6 +21,7 @@ pub fn run(stream: &mut Stream<'_>) {
     if !stream.txn.silent {
         count(stream);
     }
+    crate::filter::stopped(stream);
     stream.release();
     if crate::log::wanted(stream) {
         crate::log::write(stream);

@@ -40,6 +40,7 @@ pub mod state;
 
 pub mod captured;
 pub mod errors;
+mod filter;
 pub mod finish;
 pub mod live;
 pub mod log;

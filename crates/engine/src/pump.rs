@@ -63,6 +63,8 @@ pub struct Half {
     pipe: Option<Pipe>,
     /// What was passed on, for another attempt (`retry-on`); `None` if that isn't wanted, or it was too much.
     pub kept: Option<Vec<u8>>,
+    /// Filters that the data pass.
+    pub filters: Option<Box<crate::filter::Chain>>,
 }
 
 /// With fewer bytes to come than this, a buffer is cheaper than a pipe.
@@ -114,6 +116,7 @@ impl Half {
             spliced: 0,
             pipe: None,
             kept: None,
+            filters: None,
         }
     }
 
@@ -136,7 +139,8 @@ impl Half {
     ) -> Poll<Result<End, Break>> {
         for _ in 0..TURNS {
             self.blocked = false;
-            let ready = self.scan(buf)?;
+            let scanned = self.scan(buf)?;
+            let ready = self.admit(cx, scanned);
             if self.discard && ready > 0 && stage.is_none() {
                 self.consume(buf, ready);
                 self.moved = true;
@@ -151,6 +155,11 @@ impl Half {
                     Poll::Ready(r) => r?,
                 }
                 continue;
+            }
+            if scanned > 0 {
+                // Filters hold it back; nobody is late meanwhile.
+                self.moved = true;
+                return Poll::Pending;
             }
             if self.pipe.as_ref().is_some_and(|p| !p.is_empty()) {
                 match self.empty_pipe(cx, to) {
@@ -181,7 +190,15 @@ impl Half {
         Poll::Pending
     }
 
-    /// How many bytes of the buffer may be passed on.
+    /// How many of them the filters let pass now.
+    fn admit(&mut self, cx: &mut Context<'_>, scanned: usize) -> usize {
+        match &mut self.filters {
+            Some(chain) if scanned > 0 && !self.discard => chain.admit(cx, scanned),
+            _ => scanned,
+        }
+    }
+
+    /// How many bytes of the buffer belong to the message.
     fn scan(&mut self, buf: &mut Option<Buf>) -> Result<usize, Break> {
         let Some(buf) = buf.as_mut().filter(|b| !b.is_empty()) else { return Ok(0) };
         Ok(match &mut self.framing {
@@ -246,6 +263,9 @@ impl Half {
         }
         if let Some(b) = buf {
             self.keep(&b.filled()[..n]);
+            if let Some(chain) = self.filters.as_mut().filter(|_| !self.discard) {
+                chain.passed(&b.filled()[..n]);
+            }
             b.consume(n);
         }
         match &mut self.framing {
@@ -274,6 +294,7 @@ impl Half {
         let asked = self.splice || (self.bulk_pipes && self.full_reads >= BULK);
         asked
             && self.kept.is_none()
+            && self.filters.is_none()
             && match self.framing {
                 Framing::Length(left) => left >= WORTH_A_PIPE || self.pipe.is_some(),
                 Framing::Close => true,

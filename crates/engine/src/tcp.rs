@@ -36,6 +36,7 @@ pub async fn serve(client: &mut Client) -> Option<(Next, bool)> {
         stream.txn.times.idle_from = Some(stream.client.conn().handshake_done.get());
         stream.upload = Half::new(Framing::Close);
         stream.number();
+        crate::filter::started(&stream);
         match steps(&mut stream).await {
             Outcome::Http => Some(crate::h1::run_upgraded(&mut stream).await),
             Outcome::Over => {
@@ -212,6 +213,8 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     let mut down = Half::new(Framing::Close);
     down.splice = crate::h1::splices(stream, front, back, false);
     stream.upload.splice = crate::h1::splices(stream, front, back, true);
+    stream.upload.filters = crate::filter::chain(stream, Side::Request);
+    down.filters = crate::filter::chain(stream, Side::Response);
     let pipes = !stream.worker.shared.program.global.disabled.splice;
     (down.bulk_pipes, stream.upload.bulk_pipes) = (pipes, pipes);
     let (mut up_done, mut down_done) = (false, false);

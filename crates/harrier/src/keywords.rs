@@ -25,10 +25,11 @@ fn help() -> String {
         "cfg: configuration keywords",
         "cli: CLI keywords",
         "cnv: sample converter keywords",
+        "flt: filter names",
         "smp: sample fetch functions",
     ];
     lines.iter().map(|l| format!("{l}\n")).collect()
 }
 
 /// The classes that have a list, in the order of the dump.
-const CLASSES: &[&str] = &["acl", "cfg", "cli", "cnv", "smp"];
+const CLASSES: &[&str] = &["acl", "cfg", "cli", "cnv", "flt", "smp"];

@@ -104,6 +104,16 @@ pub trait Names {
         false
     }
 
+    /// A bandwidth limitation filter of the current proxy (`filter bwlim-in`, `filter bwlim-out`).
+    ///
+    /// # Errors
+    /// No such filter.
+    fn bandwidth(&self, name: &str) -> Result<Arc<crate::act::bandwidth::Bwlim>, Fault> {
+        Err(Fault::new(format!(
+            "unable to find bwlim filter '{name}' referenced by set-bandwidth-limit rule"
+        )))
+    }
+
     /// The number of a log profile (`do-log profile NAME`).
     ///
     /// # Errors

@@ -201,6 +201,8 @@ pub struct Txn {
     pub response_counts: ResponseCounts,
     /// Entries of stick tables that it tracks.
     pub stick: RefCell<stick::Trackers>,
+    /// Limits that rules turned on and that do not apply yet.
+    pub bandwidth: Vec<crate::bandwidth::Bandwidth>,
     /// Queue positions when it was queued, summed over all servers and the backend (`%sq`, `%bq`).
     pub queue_positions: (u32, u32),
 }
@@ -288,6 +290,7 @@ impl Default for Txn {
             last_rule: Cell::new(None),
             response_counts: ResponseCounts::default(),
             stick: RefCell::default(),
+            bandwidth: Vec::new(),
             queue_positions: (0, 0),
         }
     }

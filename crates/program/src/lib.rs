@@ -10,6 +10,7 @@
 
 pub mod address;
 pub mod check;
+pub mod filter;
 pub mod global;
 pub mod listener;
 pub mod log;

@@ -104,6 +104,8 @@ pub struct Proxy {
     pub cookie: Option<Cookie>,
     /// `persist rdp-cookie(name)`.
     pub rdp_cookie: Option<Box<[u8]>>,
+    /// `filter trace`, in order.
+    pub traces: Vec<crate::filter::Trace>,
     /// `stick`.
     pub stick: crate::stick_rules::StickRules,
     /// `use-server`, in order.

@@ -28,6 +28,7 @@ impl Assembly<'_> {
             predefined: HashMap::new(),
             req_captures: p.req_captures.clone(),
             res_captures: p.res_captures.clone(),
+            filters: Vec::new(),
             warnings: Vec::new(),
         }
     }

@@ -1,6 +1,7 @@
 //! The second pass: drafts, now all known, become a program.
 
 mod checks;
+mod filters;
 mod formats;
 mod global;
 mod health;
@@ -199,6 +200,7 @@ impl Assembly<'_> {
             predefined: HashMap::new(),
             req_captures: Vec::new(),
             res_captures: Vec::new(),
+            filters: Vec::new(),
             warnings: Vec::new(),
         }
     }

@@ -93,6 +93,7 @@ impl Assembly<'_> {
             preserve_affinity: p.preserve_affinity,
             cookie,
             rdp_cookie: p.rdp_cookie.clone(),
+            traces: parsed.traces,
             stick: parsed.stick,
             use_server: parsed.use_server,
             force_persist: parsed.force_persist,

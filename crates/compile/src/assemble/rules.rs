@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use lang::act::bandwidth::Bwlim;
 use lang::places::Place;
 use lang::registry::{ActionPlace, Sets};
 use lang::{Acl, Condition, Fault, LogFormat, Rule, RuleSet, Words};
@@ -23,6 +24,7 @@ pub(super) struct Parsed {
     pub monitor_fail: Vec<Condition>,
     pub force_persist: Vec<Condition>,
     pub ignore_persist: Vec<Condition>,
+    pub traces: Vec<program::filter::Trace>,
     pub stats_rules: RuleSet,
     pub stick: program::stick_rules::StickRules,
     pub stats_admin: Vec<Arc<Option<Condition>>>,
@@ -65,6 +67,26 @@ impl<'g> Parse<'_, 'g, '_> {
         }
     }
 
+    /// The bandwidth limits of the proxy so far.
+    pub(super) fn known_filters(&self) -> &[Arc<Bwlim>] {
+        &self.names.filters
+    }
+
+    /// One more, for the rules behind.
+    pub(super) fn add_filter(&mut self, filter: Arc<Bwlim>) {
+        self.names.filters.push(filter);
+    }
+
+    /// Refuses a line.
+    pub(super) fn refuse(&mut self, line: &Line, text: String) {
+        self.notes.alert(line.span(), text);
+    }
+
+    /// Refuses something of the proxy as a whole.
+    pub(super) fn refuse_section(&mut self, p: &Draft, text: String) {
+        self.notes.push(refusal(p.span, text));
+    }
+
     /// The condition at the end of a line, its faults introduced by `what`.
     fn condition(&mut self, line: &Line, skip: usize, place: Place, what: &str) -> Option<Option<Condition>> {
         self.run(line, skip, |words, registry, names| {
@@ -83,6 +105,7 @@ impl Assembly<'_> {
         let mut parse = Parse { names, notes, tree, registry };
         parse.acls(p);
         let mut out = Parsed::default();
+        parse.filters(p, &mut out);
         parse.sets(p, &mut places, &mut out);
         parse.choices(p, &mut places, &mut out);
         parse.stats(p, &mut places, &mut out);

@@ -8,6 +8,7 @@ pub(crate) mod basic;
 pub(crate) mod capture;
 pub(crate) mod check;
 pub(crate) mod errors;
+pub(crate) mod filter;
 pub(crate) mod logging;
 pub(crate) mod option;
 pub(crate) mod persist;
@@ -29,6 +30,7 @@ pub(crate) const TABLES: &[&[Keyword<Draft>]] = &[
     capture::KEYWORDS,
     check::KEYWORDS,
     errors::KEYWORDS,
+    filter::KEYWORDS,
     logging::KEYWORDS,
     option::KEYWORDS,
     persist::KEYWORDS,

@@ -19,8 +19,6 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     later("crt"),
     later("ssl-f-use"),
     later("email-alert"),
-    later("filter"),
-    later("filter-sequence"),
     later("force-be-switch"),
     later("quic-initial"),
     later("use-fcgi-app"),

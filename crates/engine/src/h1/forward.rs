@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use lang::env::Side;
 use model::term::{Cause, Phase};
 use program::Proxy;
 use rt::{Buf, Socket};
@@ -59,6 +60,10 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     if back.retry_on.needs_request() && stream.upload.sent == 0 {
         stream.upload.kept.get_or_insert_default();
     }
+    if stream.upload.filters.is_none() {
+        stream.upload.filters = crate::filter::chain(stream, Side::Request);
+    }
+    crate::filter::headers(stream, Side::Request);
     stream.upload.splice = splices(stream, stream.frontend(), back, true) && stream.upload.kept.is_none();
     let mut write_failed = false;
     loop {
@@ -411,6 +416,11 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     // A rule may have turned the client's HEAD into a GET: the client still gets no body.
     down.discard = stream.txn.line.method() == b"HEAD" && stream.txn.req.method() != b"HEAD";
     down.splice = !down.discard && splices(stream, front, back, false);
+    if stream.upload.filters.is_none() && !stream.upload.is_received() {
+        stream.upload.filters = crate::filter::chain(stream, Side::Request);
+    }
+    down.filters = crate::filter::chain(stream, Side::Response);
+    crate::filter::headers(stream, Side::Response);
     let outcome = exchange(stream, &mut down, front, back, false).await;
     stream.txn.down.received += down.received;
     stream.txn.down.sent += down.sent;
@@ -603,8 +613,10 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Next {
     }
     let mut down = Half::new(Framing::Close);
     down.splice = splices(stream, front, back, false);
-    let sent_before = stream.upload.sent;
+    down.filters = crate::filter::chain(stream, Side::Response);
+    let (sent_before, filters) = (stream.upload.sent, stream.upload.filters.take());
     stream.upload = Half::new(Framing::Close);
+    stream.upload.filters = filters;
     stream.upload.splice = splices(stream, front, back, true);
     stream.upload.sent = sent_before;
     let outcome = exchange(stream, &mut down, front, back, true).await;

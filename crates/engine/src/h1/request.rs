@@ -100,6 +100,7 @@ fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
     let version = txn.req.version().as_str().as_bytes();
     txn.line.set(txn.req.method(), txn.req.target(), version, max);
     super::headers::note_request(stream);
+    crate::filter::started(stream);
     let front = &stream.frontend().state.front;
     front.request_rate.add(rt::now().as_millis());
     front.counters.of(worker.index).requests.inc();

@@ -4,6 +4,7 @@
 //! Bytes that an action puts together stand in a buffer of the thread that is used again
 //! ([`with_bytes`]), so that running a rule allocates nothing.
 
+pub mod bandwidth;
 mod capture;
 mod fields;
 mod maps;
@@ -31,6 +32,7 @@ use crate::words::{Fault, Words};
 
 /// All tables of actions.
 pub const TABLES: &[&[ActionDef]] = &[
+    bandwidth::ACTIONS,
     capture::ACTIONS,
     fields::ACTIONS,
     maps::ACTIONS,

@@ -20,7 +20,6 @@ pub(super) const ACTIONS: &[ActionDef] = &[
     refused("do-resolve*", Sets::TCP_REQ.and(Sets::HTTP_REQ)),
     refused("lua.*", CONTENT.and(Sets::HTTP_AFTER)),
     refused("send-spoe-group", CONTENT),
-    refused("set-bandwidth-limit", CONTENT),
 ];
 
 fn parse(words: &mut Words<'_>, at: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {

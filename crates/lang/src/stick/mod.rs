@@ -41,7 +41,7 @@ fn of(arg: &Arg) -> Option<&Arc<Table>> {
 }
 
 /// Milliseconds of the clock that tables use.
-fn now(env: &Env<'_>) -> u64 {
+pub(crate) fn now(env: &Env<'_>) -> u64 {
     env.live.now().as_millis()
 }
 
