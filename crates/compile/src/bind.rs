@@ -10,8 +10,10 @@ use program::address::Listen;
 use program::listener::{Bind, Level, Severity};
 use syntax::addr::{self, Accept, Host, Ports, Transport};
 use syntax::{Diagnostic, Environment, Span, Word};
+use tls::suites::Version;
 
 use crate::statement::{Statement, Step, clamp};
+use crate::tls::{CertDraft, Source, TlsDraft, words as tls_words};
 use crate::{resolve, units};
 
 /// A `bind` line: its settings and all addresses it names.
@@ -21,6 +23,8 @@ pub(crate) struct BindDraft {
     pub text: Box<str>,
     pub addresses: Vec<Listen>,
     pub settings: Bind,
+    /// TLS on it.
+    pub tls: TlsDraft,
     pub id: Option<u32>,
     pub name: Option<Box<str>>,
     pub span: Span,
@@ -55,6 +59,10 @@ const fn word(name: &'static str, args: u8, set: Set, doc: &'static str) -> Bind
 
 const fn later(name: &'static str, args: u8, doc: &'static str) -> BindKeyword {
     BindKeyword { name, args, set: None, tls: false, doc }
+}
+
+const fn secure(name: &'static str, args: u8, set: Set, doc: &'static str) -> BindKeyword {
+    BindKeyword { name, args, set: Some(set), tls: true, doc }
 }
 
 const fn tls(name: &'static str, args: u8) -> BindKeyword {
@@ -252,6 +260,15 @@ pub(crate) const KEYWORDS: &[BindKeyword] = &[
         },
         "Number of sockets for the address.",
     ),
+    word(
+        "ssl",
+        0,
+        |b, _, _| {
+            b.tls.on = true;
+            Ok(())
+        },
+        "Speak TLS.",
+    ),
     word("tcp-md5sig", 1, |b, w, _| text(&mut b.settings.md5sig, w), "TCP MD5 signature (RFC 2385)."),
     word("tcp-ss", 1, |_, w, _| number(w).map(drop), "Keep SYNs of this size (no effect)."),
     word(
@@ -303,49 +320,257 @@ pub(crate) const KEYWORDS: &[BindKeyword] = &[
         },
         "IPv6 only.",
     ),
-    tls("allow-0rtt", 0),
-    tls("alpn", 1),
-    tls("ca-file", 1),
-    tls("ca-ignore-err", 1),
+    secure(
+        "allow-0rtt",
+        0,
+        |b, _, _| {
+            b.tls.words.early_data = true;
+            Ok(())
+        },
+        "Accept early data of TLS 1.3.",
+    ),
+    secure("alpn", 1, |b, w, _| tls_words::alpn(&mut b.tls.words, w.text()), "Protocols offered by ALPN."),
+    secure("ca-file", 1, |b, w, _| text(&mut b.tls.words.ca_file, w), "Authorities of client certificates."),
+    secure(
+        "ca-ignore-err",
+        1,
+        |b, w, _| {
+            b.tls.words.ca_ignore = Some(tls_words::ignored(w.text())?);
+            Ok(())
+        },
+        "Errors above the client certificate that are no reason to refuse it.",
+    ),
     tls("ca-sign-file", 1),
     tls("ca-sign-pass", 1),
-    tls("ca-verify-file", 1),
-    tls("ciphers", 1),
-    tls("ciphersuites", 1),
+    secure(
+        "ca-verify-file",
+        1,
+        |b, w, _| text(&mut b.tls.words.ca_verify_file, w),
+        "Authorities that clients are not told of.",
+    ),
+    secure("ciphers", 1, |b, w, _| text(&mut b.tls.words.policy.ciphers, w), "Ciphers of TLS 1.2."),
+    secure(
+        "ciphersuites",
+        1,
+        |b, w, _| text(&mut b.tls.words.policy.ciphersuites, w),
+        "Cipher suites of TLS 1.3.",
+    ),
     tls("client-sigalgs", 1),
-    tls("crl-file", 1),
-    tls("crt", 1),
-    tls("crt-ignore-err", 1),
-    tls("crt-list", 1),
-    tls("curves", 1),
-    tls("default-crt", 1),
-    tls("ecdhe", 1),
-    tls("force-sslv3", 0),
-    tls("force-tlsv10", 0),
-    tls("force-tlsv11", 0),
-    tls("force-tlsv12", 0),
-    tls("force-tlsv13", 0),
+    secure("crl-file", 1, |b, w, _| text(&mut b.tls.words.crl_file, w), "Revoked client certificates."),
+    secure("crt", 1, |b, w, _| cert(b, w, Source::File), "Certificate and key: a file or a folder."),
+    secure(
+        "crt-ignore-err",
+        1,
+        |b, w, _| {
+            b.tls.words.crt_ignore = Some(tls_words::ignored(w.text())?);
+            Ok(())
+        },
+        "Errors of the client certificate that are no reason to refuse it.",
+    ),
+    secure(
+        "crt-list",
+        1,
+        |b, w, _| cert(b, w, Source::List),
+        "A list of certificates with their names and settings.",
+    ),
+    secure("curves", 1, |b, w, _| text(&mut b.tls.words.policy.curves, w), "Curves of the key exchange."),
+    secure(
+        "default-crt",
+        1,
+        |b, w, _| cert(b, w, Source::Default),
+        "Certificate for whoever matches no other.",
+    ),
+    secure(
+        "ecdhe",
+        1,
+        |b, w, _| {
+            b.tls.words.policy.curves.get_or_insert_with(|| w.text().into());
+            Ok(())
+        },
+        "Curve of the key exchange.",
+    ),
+    secure(
+        "force-sslv3",
+        0,
+        |b, _, _| {
+            tls_words::force(&mut b.tls.words, Version::Ssl3);
+            Ok(())
+        },
+        "This version only.",
+    ),
+    secure(
+        "force-tlsv10",
+        0,
+        |b, _, _| {
+            tls_words::force(&mut b.tls.words, Version::Tls10);
+            Ok(())
+        },
+        "This version only.",
+    ),
+    secure(
+        "force-tlsv11",
+        0,
+        |b, _, _| {
+            tls_words::force(&mut b.tls.words, Version::Tls11);
+            Ok(())
+        },
+        "This version only.",
+    ),
+    secure(
+        "force-tlsv12",
+        0,
+        |b, _, _| {
+            tls_words::force(&mut b.tls.words, Version::Tls12);
+            Ok(())
+        },
+        "This version only.",
+    ),
+    secure(
+        "force-tlsv13",
+        0,
+        |b, _, _| {
+            tls_words::force(&mut b.tls.words, Version::Tls13);
+            Ok(())
+        },
+        "This version only.",
+    ),
     tls("generate-certificates", 0),
     tls("ktls", 1),
-    tls("no-alpn", 0),
-    tls("no-ca-names", 0),
-    tls("no-sslv3", 0),
-    tls("no-strict-sni", 0),
-    tls("no-tls-tickets", 0),
-    tls("no-tlsv10", 0),
-    tls("no-tlsv11", 0),
-    tls("no-tlsv12", 0),
-    tls("no-tlsv13", 0),
+    secure(
+        "no-alpn",
+        0,
+        |b, _, _| {
+            b.tls.words.alpn = Some(Vec::new());
+            Ok(())
+        },
+        "ALPN is not offered.",
+    ),
+    secure(
+        "no-ca-names",
+        0,
+        |b, _, _| {
+            b.tls.words.no_ca_names = true;
+            Ok(())
+        },
+        "Clients are not told whose certificates are accepted.",
+    ),
+    secure(
+        "no-sslv3",
+        0,
+        |b, _, _| {
+            tls_words::without(&mut b.tls.words, Version::Ssl3);
+            Ok(())
+        },
+        "Without this version.",
+    ),
+    secure(
+        "no-strict-sni",
+        0,
+        |b, _, _| {
+            b.tls.words.strict_sni = Some(false);
+            Ok(())
+        },
+        "Clients that match no certificate get the default.",
+    ),
+    secure(
+        "no-tls-tickets",
+        0,
+        |b, _, _| {
+            b.tls.words.no_tickets = Some(true);
+            Ok(())
+        },
+        "No session tickets.",
+    ),
+    secure(
+        "no-tlsv10",
+        0,
+        |b, _, _| {
+            tls_words::without(&mut b.tls.words, Version::Tls10);
+            Ok(())
+        },
+        "Without this version.",
+    ),
+    secure(
+        "no-tlsv11",
+        0,
+        |b, _, _| {
+            tls_words::without(&mut b.tls.words, Version::Tls11);
+            Ok(())
+        },
+        "Without this version.",
+    ),
+    secure(
+        "no-tlsv12",
+        0,
+        |b, _, _| {
+            tls_words::without(&mut b.tls.words, Version::Tls12);
+            Ok(())
+        },
+        "Without this version.",
+    ),
+    secure(
+        "no-tlsv13",
+        0,
+        |b, _, _| {
+            tls_words::without(&mut b.tls.words, Version::Tls13);
+            Ok(())
+        },
+        "Without this version.",
+    ),
     tls("npn", 1),
-    tls("prefer-client-ciphers", 0),
+    secure(
+        "prefer-client-ciphers",
+        0,
+        |b, _, _| {
+            b.tls.words.client_order = true;
+            Ok(())
+        },
+        "The client's order of ciphers counts.",
+    ),
     tls("sigalgs", 1),
-    tls("ssl-max-ver", 1),
-    tls("ssl-min-ver", 1),
-    tls("strict-sni", 0),
+    secure(
+        "ssl-max-ver",
+        1,
+        |b, w, _| tls_words::version(&mut b.tls.words.policy.max, w.text()),
+        "Highest version.",
+    ),
+    secure(
+        "ssl-min-ver",
+        1,
+        |b, w, _| tls_words::version(&mut b.tls.words.policy.min, w.text()),
+        "Lowest version.",
+    ),
+    secure(
+        "strict-sni",
+        0,
+        |b, _, _| {
+            b.tls.words.strict_sni = Some(true);
+            Ok(())
+        },
+        "Only clients that match a certificate.",
+    ),
     tls("tls-ticket-keys", 1),
-    tls("tls-tickets", 0),
-    tls("verify", 1),
+    secure(
+        "tls-tickets",
+        0,
+        |b, _, _| {
+            b.tls.words.no_tickets = Some(false);
+            Ok(())
+        },
+        "Session tickets.",
+    ),
+    secure(
+        "verify",
+        1,
+        |b, w, _| tls_words::verify(&mut b.tls.words, w.text()),
+        "Whether clients show certificates.",
+    ),
 ];
+
+fn cert(bind: &mut BindDraft, word: &Word, source: Source) -> Result<(), String> {
+    bind.tls.certs.push(CertDraft { source, path: word.text().into(), span: word.span() });
+    Ok(())
+}
 
 fn flag(field: &mut bool) -> Result<(), String> {
     *field = true;
@@ -473,6 +698,7 @@ pub(crate) fn line(s: &mut Statement<'_>, missing: &str) -> Step<BindDraft> {
         text: word.text().into(),
         addresses,
         settings,
+        tls: TlsDraft::default(),
         id: None,
         name: None,
         span: word.span(),
@@ -506,8 +732,7 @@ pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
         match entry.set {
             Some(set) => set(bind, value, s).map_err(|why| wrong(&label, entry, value, &why))?,
             None if entry.tls => {
-                let text =
-                    format!("{label} : '{}' has no effect: TLS is not supported yet by Harrier.", entry.name);
+                let text = format!("{label} : '{}' has no effect in Harrier.", entry.name);
                 s.notes.warning(word.span(), text);
             }
             None => {
@@ -522,7 +747,9 @@ pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
 /// What is wrong with a word's value; runtime sockets quote it.
 fn wrong(label: &str, entry: &BindKeyword, value: &Word, why: &str) -> Diagnostic {
     let name = format!("'{}'", entry.name);
-    let why = if why.starts_with(&name) { why.to_owned() } else { format!("{name} : {why}") };
+    // Versions quote the value instead of the word.
+    let whole = matches!(entry.name, "ssl-min-ver" | "ssl-max-ver") || why.starts_with(&name);
+    let why = if whole { why.to_owned() } else { format!("{name} : {why}") };
     let text = match label {
         "'stats socket'" => format!("{label} : '{why}'"),
         _ => format!("{label} : {why}"),
@@ -531,12 +758,6 @@ fn wrong(label: &str, entry: &BindKeyword, value: &Word, why: &str) -> Diagnosti
 }
 
 fn unknown(s: &Statement<'_>, word: &Word, label: &str) -> Diagnostic {
-    if word == "ssl" {
-        let text = format!("{label} : 'ssl' is not supported yet by Harrier (planned)");
-        return s
-            .fail_at(word.span(), text)
-            .help("terminate TLS in front of Harrier, or listen without it for now");
-    }
     let near = syntax::nearest(word.text(), KEYWORDS.iter().map(|k| k.name));
     let text = match (label, near) {
         ("'stats socket'", None) => format!("{label} : unknown keyword '{word}'."),

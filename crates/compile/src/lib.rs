@@ -30,6 +30,7 @@ mod sections;
 mod server;
 mod statement;
 mod table;
+mod tls;
 mod units;
 mod users;
 

@@ -19,6 +19,7 @@ use crate::check;
 use crate::choose::{self, NoServer, Wish};
 use crate::pool::{Identity, Idle};
 use crate::stream::{Stream, Upstream};
+use crate::transport::Transport;
 
 /// Time before the same server is tried again.
 const TURN_AROUND: Duration = Duration::from_secs(1);
@@ -248,7 +249,7 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     Ok(())
 }
 
-fn install(stream: &mut Stream<'_>, socket: Socket, (identity, shareable): (Identity, bool), addr: &Addr) {
+fn install(stream: &mut Stream<'_>, socket: Transport, (identity, shareable): (Identity, bool), addr: &Addr) {
     let http = stream.txn.has_req;
     let facts = &mut stream.txn.server_conn;
     facts.reused = false;
@@ -296,7 +297,7 @@ async fn open(
     proxy: &Proxy,
     addr: &Addr,
     options: &ConnectOptions,
-) -> Result<Socket, Attempt> {
+) -> Result<Transport, Attempt> {
     let socket = Socket::connect(addr, options).map_err(|e| classify(&e))?;
     let mut timer = Timer::new();
     timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
@@ -310,7 +311,7 @@ async fn open(
         timer.poll_expired(cx).map(|()| Err(Attempt::TimedOut))
     });
     connected.await?;
-    Ok(socket)
+    Ok(socket.into())
 }
 
 fn classify(e: &io::Error) -> Attempt {

@@ -17,12 +17,14 @@ pub mod shared;
 pub mod worker;
 
 pub mod listener;
+pub mod secure;
 pub mod session;
 pub mod sessions;
 
 pub mod stream;
 
 pub mod tcp;
+pub mod transport;
 
 pub mod h1;
 

@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use model::Server;
 use program::Program;
-use rt::{Detached, Mono, RemoteNotify, Socket};
+use rt::{Mono, RemoteNotify};
+
+use crate::transport::{Parted, Transport};
 
 /// What makes two connections to one server different: source address, PROXY header, destination, name. Two that
 /// are equal may stand in for each other.
@@ -22,7 +24,7 @@ pub type Identity = u64;
 /// A connection at rest.
 pub struct Idle {
     /// Its socket.
-    pub socket: Socket,
+    pub socket: Transport,
     /// See [`Identity`].
     pub identity: Identity,
     /// Requests it has served.
@@ -103,7 +105,7 @@ impl Pools {
     }
 
     /// Makes room for a new connection to a server when descriptors become few: the oldest at rest goes.
-    pub fn make_room(&self, proxy: u32, server: u32, fresh: &Socket, state: &Server) {
+    pub fn make_room(&self, proxy: u32, server: u32, fresh: &Transport, state: &Server) {
         if in_use(fresh) < self.high {
             return;
         }
@@ -186,21 +188,21 @@ impl Pools {
 }
 
 /// How many descriptors are in use, at least: the kernel gives out the lowest number that is free.
-fn in_use(fresh: &Socket) -> u64 {
+fn in_use(fresh: &Transport) -> u64 {
     // Simulated sockets have no number that means anything.
-    fresh.fd().map_or(0, |fd| u64::try_from(fd.as_raw_fd()).unwrap_or(0))
+    fresh.raw().fd().map_or(0, |fd| u64::try_from(fd.as_raw_fd()).unwrap_or(0))
 }
 
 impl Idle {
     /// A connection that may rest.
-    pub fn new(socket: Socket, identity: Identity, requests: u32, safe: bool) -> Idle {
+    pub fn new(socket: Transport, identity: Identity, requests: u32, safe: bool) -> Idle {
         Idle { socket, identity, requests, safe, since: rt::now() }
     }
 }
 
 /// An idle connection on its way from one worker to another.
 struct Parcel {
-    socket: Detached,
+    socket: Parted,
     identity: Identity,
     requests: u32,
     safe: bool,

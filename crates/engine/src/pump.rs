@@ -1,11 +1,13 @@
 //! Moving the bytes of one direction: TCP both ways, request bodies, response bodies. The protocol is a
 //! parameter ([`Framing`]); the pump knows when a message ends, never what it means.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::task::{Context, Poll};
 
-use rt::{Buf, Pipe, Socket};
+use rt::{Buf, Pipe};
 use wire::http1::{Body, Scanner};
+
+use crate::transport::Transport;
 
 /// Turns of read and write before other tasks get theirs.
 const TURNS: u32 = 16;
@@ -132,10 +134,10 @@ impl Half {
     pub fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        from: &Socket,
+        from: &Transport,
         buf: &mut Option<Buf>,
         stage: &mut Option<Buf>,
-        to: &Socket,
+        to: &Transport,
     ) -> Poll<Result<End, Break>> {
         for _ in 0..TURNS {
             self.blocked = false;
@@ -180,7 +182,11 @@ impl Half {
                     _ => Err(Break::Truncated),
                 });
             }
-            let step = if self.pipes() { self.through_pipe(cx, from, buf) } else { self.fill(cx, from, buf) };
+            let step = if self.pipes() && from.is_plain() && to.is_plain() {
+                self.through_pipe(cx, from, buf)
+            } else {
+                self.fill(cx, from, buf)
+            };
             match step {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(r) => r?,
@@ -228,7 +234,7 @@ impl Half {
         cx: &mut Context<'_>,
         buf: &mut Option<Buf>,
         stage: &mut Option<Buf>,
-        to: &Socket,
+        to: &Transport,
         ready: usize,
     ) -> Poll<Result<(), Break>> {
         let head = stage.as_ref().map(Buf::filled).unwrap_or_default();
@@ -240,7 +246,7 @@ impl Half {
         let result = match (head.is_empty(), body.is_empty()) {
             (true, _) => to.poll_send(cx, body, more),
             (false, true) => to.poll_send(cx, head, false),
-            (false, false) => to.poll_send_vectored(cx, &[IoSlice::new(head), IoSlice::new(body)], more),
+            (false, false) => to.poll_send_pair(cx, head, body, more),
         };
         let Poll::Ready(result) = result else { return Poll::Pending };
         let n = result.map_err(Break::Write)?;
@@ -306,7 +312,7 @@ impl Half {
     fn through_pipe(
         &mut self,
         cx: &mut Context<'_>,
-        from: &Socket,
+        from: &Transport,
         buf: &mut Option<Buf>,
     ) -> Poll<Result<(), Break>> {
         if buf.as_ref().is_some_and(Buf::is_empty) {
@@ -320,7 +326,7 @@ impl Half {
             Framing::Length(left) => left.min(PIPEFUL),
             _ => PIPEFUL,
         };
-        match pipe.poll_splice_in(cx, from, usize::try_from(most).unwrap_or(usize::MAX)) {
+        match pipe.poll_splice_in(cx, from.raw(), usize::try_from(most).unwrap_or(usize::MAX)) {
             // The pipe goes back to its pool while there is nothing to put into it.
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(0)) => {
@@ -346,10 +352,10 @@ impl Half {
     }
 
     /// Moves what is in the pipe to the receiver.
-    fn empty_pipe(&mut self, cx: &mut Context<'_>, to: &Socket) -> Poll<Result<(), Break>> {
+    fn empty_pipe(&mut self, cx: &mut Context<'_>, to: &Transport) -> Poll<Result<(), Break>> {
         let Some(pipe) = &mut self.pipe else { return Poll::Ready(Ok(())) };
         // Nothing tells whether the sender has more at hand, so what is there goes out at once.
-        match pipe.poll_splice_out(cx, to, false) {
+        match pipe.poll_splice_out(cx, to.raw(), false) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(e)) => Poll::Ready(Err(Break::Write(e))),
             Poll::Ready(Ok(n)) => {
@@ -369,7 +375,7 @@ impl Half {
     fn fill(
         &mut self,
         cx: &mut Context<'_>,
-        from: &Socket,
+        from: &Transport,
         buf: &mut Option<Buf>,
     ) -> Poll<Result<(), Break>> {
         if !from.is_readable() {

@@ -24,6 +24,7 @@ use rt::{Buf, Socket, Timer};
 use crate::Worker;
 use crate::live::View;
 use crate::sessions::Session;
+use crate::transport::Transport;
 
 /// A client connection. Dropping it ends the connection and gives back what it counted.
 pub struct Client {
@@ -31,8 +32,8 @@ pub struct Client {
     pub worker: Rc<Worker>,
     /// Its facts, also seen from outside.
     pub session: Rc<Session>,
-    /// Its socket.
-    pub socket: Socket,
+    /// Its socket, perhaps with TLS on it.
+    pub socket: Transport,
     /// Bytes received and not consumed; none while there are none.
     pub buf: Option<Buf>,
     /// Deadline of what is being waited for.
@@ -61,17 +62,18 @@ impl Client {
     /// `silent-drop`: has the connection end without telling the peer.
     pub fn vanish(&mut self, rst_ttl: Option<u8>) {
         self.session.vanished.set(true);
-        let _ = self.socket.vanish(rst_ttl);
+        self.socket.mute();
+        let _ = self.socket.raw().vanish(rst_ttl);
     }
 
     /// Marks the packets to the client as rules decided (`set-fc-mark`, `set-fc-tos`). Where the privilege lacks they go
     /// unmarked.
     pub fn mark(&self, decisions: &mut Decisions) {
         if let Some(mark) = decisions.fc_mark.take() {
-            let _ = self.socket.set_mark(mark);
+            let _ = self.socket.raw().set_mark(mark);
         }
         if let Some(tos) = decisions.fc_tos.take() {
-            let _ = self.socket.set_tos(tos);
+            let _ = self.socket.raw().set_tos(tos);
         }
     }
 
@@ -113,6 +115,7 @@ impl Drop for Client {
         if let Some(key) = self.key {
             self.worker.sessions.leave(key);
         }
+        self.socket.close();
         crate::stick::connection_over(self.conn());
         let proxy = self.frontend();
         let bind = &proxy.binds[self.session.conn.listener as usize];
@@ -141,8 +144,9 @@ pub fn start(worker: Rc<Worker>, frontend: u32, listener: u32, socket: Socket, s
     };
     let session = Rc::new(session);
     let key = worker.sessions.enter(session.clone());
+    let socket = Transport::from(socket);
     let client = Client { worker, session, socket, buf: None, timer: Timer::new(), own: None, key };
-    prepare(proxy, &client.socket);
+    prepare(proxy, client.socket.raw());
     let inner = client.session.clone();
     let task = rt::spawn(run(client));
     inner.task.set(Some(task));
@@ -216,6 +220,11 @@ async fn open(client: &mut Client) -> bool {
     if wants.cip.is_some() && !proxy_header(client, proxy, wants.cip).await {
         return false;
     }
+    if let Some(acceptor) = &bind.tls
+        && !crate::secure::client(client, proxy, acceptor.clone()).await
+    {
+        return false;
+    }
     client.conn().handshake_done.set(rt::now());
     if !run_rules(client, &proxy.rules.tcp_session, &mut wants).await {
         counters.denied_sess.inc();
@@ -273,7 +282,7 @@ fn step(client: &mut Client, rules: &RuleSet, from: Position, resumed: Option<Fu
     let mut txn = worker.take_txn();
     let outcome = worker.with_arena(|arena| {
         let conn = &client.session.conn;
-        let view = View { client: Some(&client.socket), ..View::of(&worker, conn) };
+        let view = View { client: Some(client.socket.raw()), ..View::of(&worker, conn) };
         let mut exec =
             Exec { conn, txn: &mut txn, live: &view, arena, side: Side::Request, last: true, resumed };
         rules.run(&mut exec, from)

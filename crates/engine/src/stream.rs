@@ -12,19 +12,20 @@ use model::Txn;
 use model::proxy::{enter, leave};
 use model::term::{Cause, Phase};
 use program::Proxy;
-use rt::{Buf, Socket, Timer};
+use rt::{Buf, Timer};
 
 use crate::Worker;
 use crate::live::{View, Waiting};
 use crate::pump::{Framing, Half};
 use crate::queue::Place;
 use crate::session::Client;
+use crate::transport::Transport;
 use wire::http1::Body;
 
 /// A connection to a server in use.
 pub struct Upstream {
-    /// Its socket.
-    pub socket: Socket,
+    /// Its socket, perhaps with TLS on it.
+    pub socket: Transport,
     /// Bytes received from the server and not passed on.
     pub buf: Option<Buf>,
     /// It served a request before this one.
@@ -228,8 +229,8 @@ impl<'c> Stream<'c> {
                     if txn.has_res { http.response_ended } else { last },
                 ),
                 arena: Some(arena),
-                client: Some(&client.socket),
-                upstream: upstream.map(|u| &u.socket),
+                client: Some(client.socket.raw()),
+                upstream: upstream.map(|u| u.socket.raw()),
                 ..View::of_txn(&worker, conn, txn)
             };
             let mut exec = Exec { conn, txn, live: &view, arena, side, last, resumed };
@@ -257,8 +258,8 @@ impl<'c> Stream<'c> {
                     true,
                 ),
                 arena: Some(arena),
-                client: Some(&client.socket),
-                upstream: upstream.map(|u| &u.socket),
+                client: Some(client.socket.raw()),
+                upstream: upstream.map(|u| u.socket.raw()),
                 ..View::of_txn(&self.worker, conn, &self.txn)
             };
             f(&Env { conn, txn: &self.txn, live: &view, arena, side, last: true })

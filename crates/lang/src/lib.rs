@@ -53,6 +53,7 @@ pub mod words;
 pub use action::{Action, Flow, Need, Reply};
 pub use arg::Arg;
 pub use cond::{Acl, Condition};
+pub use conv::certificate_error;
 pub use env::{Env, Live};
 pub use expr::Expr;
 pub use logfmt::LogFormat;

@@ -3,11 +3,12 @@
 //! It lives as long as the connection, is shared by its streams, and stays small: an idle keep-alive
 //! connection owns this and little else.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 
 use base::time::{Mono, Wall};
 
 use crate::peer::Peer;
+use crate::secured::Secured;
 use crate::vars::Vars;
 
 /// What the PROXY protocol header said (fetches `fc_pp_*`).
@@ -60,6 +61,8 @@ pub struct Conn {
     pub vars: RefCell<Vars>,
     /// Error of the connection.
     pub error: Cell<ConnError>,
+    /// What TLS found, where it was spoken.
+    secured: OnceCell<Box<Secured>>,
     /// Entries of stick tables that the connection tracks.
     pub stick: RefCell<stick::Trackers>,
 }
@@ -84,6 +87,7 @@ impl Conn {
             requests: Cell::new(0),
             vars: RefCell::default(),
             error: Cell::default(),
+            secured: OnceCell::new(),
             stick: RefCell::default(),
         }
     }
@@ -91,6 +95,16 @@ impl Conn {
     /// Whether the addresses came from a PROXY header (`fc_rcvd_proxy`).
     pub fn received_proxy(&self) -> bool {
         self.proxy_header.borrow().is_some()
+    }
+
+    /// What TLS found; `None` on a plain connection and before the handshake ended.
+    pub fn secured(&self) -> Option<&Secured> {
+        self.secured.get().map(|s| &**s)
+    }
+
+    /// Notes what TLS found, once.
+    pub fn set_secured(&self, facts: Secured) {
+        let _ = self.secured.set(Box::new(facts));
     }
 
     /// Sets source and destination as the network or a PROXY header gave them.

@@ -19,6 +19,7 @@ pub mod counter;
 pub mod origin;
 pub mod peer;
 pub mod proxy;
+pub mod secured;
 pub mod server;
 pub mod term;
 pub mod txn;

@@ -76,6 +76,8 @@ pub struct Bind {
     pub idle_ping: Option<Duration>,
     /// `label`.
     pub label: Option<Box<str>>,
+    /// `ssl`: certificates and rules of the handshake.
+    pub tls: Option<Arc<tls::Acceptor>>,
 }
 
 /// Rights of a Unix socket's file.
@@ -133,6 +135,7 @@ impl Bind {
             nbconn: 0,
             idle_ping: None,
             label: None,
+            tls: None,
         }
     }
 }

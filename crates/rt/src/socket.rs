@@ -245,6 +245,11 @@ impl Socket {
         if self.is_readable() { Poll::Ready(()) } else { self.wait(cx, Side::Reader) }
     }
 
+    /// Ready when a write is worth trying: room, or an error. Writes nothing.
+    pub fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_writable() { Poll::Ready(()) } else { self.wait(cx, Side::Writer) }
+    }
+
     /// Ready when the peer has closed its side or the connection broke, whatever remains to be read. It takes the
     /// reader's waiting place: don't await both this and a read from different tasks.
     pub fn poll_hangup(&self, cx: &mut Context<'_>) -> Poll<()> {

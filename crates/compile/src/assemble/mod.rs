@@ -48,7 +48,7 @@ impl<'g> Ground<'g> {
     }
 
     /// `file:line` of a span.
-    fn place(&self, span: Span) -> String {
+    pub(crate) fn place(&self, span: Span) -> String {
         format!("{}:{}", self.sources.name(span.file), span.line)
     }
 
@@ -73,6 +73,12 @@ pub(crate) struct Assembly<'g> {
     pub sockets: Sockets,
     /// The checks of `healthcheck` sections.
     pub healthchecks: Vec<(Box<str>, std::sync::Arc<program::check::Ruleset>)>,
+    /// What `global` says of TLS.
+    pub tls: Arc<crate::tls::TlsGlobal>,
+    /// Certificates read so far.
+    pub store: crate::tls::store::Store,
+    /// Remarks made, so that each is made once.
+    pub said: std::collections::HashSet<String>,
     /// `external-check`, and whether with `preserve-env`.
     pub external_check: Option<bool>,
     /// `server-state-file` is there.
@@ -140,6 +146,9 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
         sinks: Vec::new(),
         log_hostname: global.log_hostname.is_some(),
         healthchecks: Vec::new(),
+        tls: Arc::new(global.tls.clone()),
+        store: Default::default(),
+        said: Default::default(),
         external_check: global.external_check.then_some(global.external_check_env),
         state_file_set: global.server_state_file.is_some(),
         sockets: Sockets {

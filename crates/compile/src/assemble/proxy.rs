@@ -67,7 +67,7 @@ impl Assembly<'_> {
             timeouts: p.timeouts,
             options,
             rules: parsed.rules,
-            binds: self.binds(index, p, threads),
+            binds: self.binds(index, p, threads, notes),
             maxconn: p.maxconn.unwrap_or(0),
             backlog: p.backlog,
             rate_limit: p.rate_limit,
@@ -114,7 +114,7 @@ impl Assembly<'_> {
         }
     }
 
-    fn binds(&self, index: usize, p: &Draft, threads: u32) -> Vec<Bind> {
+    fn binds(&mut self, index: usize, p: &Draft, threads: u32, notes: &mut Diagnostics) -> Vec<Bind> {
         let mut ids = Vec::new();
         for draft in &p.binds {
             // The number given is that of the first address of its line.
@@ -127,6 +127,7 @@ impl Assembly<'_> {
         let known = self.declared[index].state.front.listeners.read().clone();
         let mut list = Vec::new();
         for draft in &p.binds {
+            let tls = self.acceptor(draft, p, notes);
             for address in &draft.addresses {
                 let id = ids.next().flatten().unwrap_or(0);
                 let name = draft.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
@@ -134,8 +135,11 @@ impl Assembly<'_> {
                 let state =
                     found.unwrap_or_else(|| Arc::new(bind::listener(&name, id, self.ground.world.workers)));
                 list.push(state.clone());
-                let settings =
-                    Bind { threads: bind::mask(&draft.threads, threads), ..draft.settings.clone() };
+                let settings = Bind {
+                    threads: bind::mask(&draft.threads, threads),
+                    tls: tls.clone(),
+                    ..draft.settings.clone()
+                };
                 out.push(self.sockets.apply(draft, address, Bind { state, ..settings }));
             }
         }

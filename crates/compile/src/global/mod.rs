@@ -76,6 +76,7 @@ pub(crate) struct GlobalDraft {
     /// `set-var`, `set-var-fmt` lines.
     pub vars: Vec<LineRef>,
     pub tune: Tune,
+    pub tls: crate::tls::TlsGlobal,
 }
 
 impl Default for GlobalDraft {
@@ -138,13 +139,14 @@ impl Default for GlobalDraft {
             default_shards: None,
             vars: Vec::new(),
             tune: Tune::default(),
+            tls: crate::tls::TlsGlobal::default(),
         }
     }
 }
 
 /// All tables.
 pub(crate) const TABLES: &[&[Keyword<GlobalDraft>]] =
-    &[process::KEYWORDS, limits::KEYWORDS, tune::KEYWORDS, removed::KEYWORDS];
+    &[process::KEYWORDS, limits::KEYWORDS, tune::KEYWORDS, crate::tls::global::KEYWORDS, removed::KEYWORDS];
 
 /// The keywords that `no` may stand in front of.
 const NEGATABLE: &[&str] =

@@ -8,7 +8,7 @@ use crate::keyword::Keyword;
 use crate::statement::{Statement, Step};
 
 const fn tls(name: &'static str) -> Keyword<GlobalDraft> {
-    entry(name, no_effect, "Tunes TLS, which is not built yet: no effect.", "")
+    entry(name, no_effect, "Tunes a part of TLS that Harrier does not have: no effect.", "")
 }
 
 const fn other(name: &'static str) -> Keyword<GlobalDraft> {
@@ -44,24 +44,12 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "",
     ),
     // TLS
-    tls("ca-base"),
-    tls("crt-base"),
-    tls("key-base"),
-    tls("issuers-chain-path"),
     tls("maxsslconn"),
     tls("maxsslrate"),
     tls("noktls"),
-    tls("ssl-default-bind-ciphers"),
-    tls("ssl-default-bind-ciphersuites"),
     tls("ssl-default-bind-client-sigalgs"),
-    tls("ssl-default-bind-curves"),
-    tls("ssl-default-bind-options"),
     tls("ssl-default-bind-sigalgs"),
-    tls("ssl-default-server-ciphers"),
-    tls("ssl-default-server-ciphersuites"),
     tls("ssl-default-server-client-sigalgs"),
-    tls("ssl-default-server-curves"),
-    tls("ssl-default-server-options"),
     tls("ssl-default-server-sigalgs"),
     tls("ssl-dh-param-file"),
     tls("ssl-engine"),
@@ -73,16 +61,10 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     tls("ssl-provider"),
     tls("ssl-provider-path"),
     tls("ssl-security-level"),
-    tls("ssl-server-verify"),
-    tls("ssl-skip-self-issued-ca"),
-    tls("tune.ssl.cachesize"),
-    tls("tune.ssl.capture-buffer-size"),
-    tls("tune.ssl.capture-cipherlist-size"),
     tls("tune.ssl.certificate-compression"),
     tls("tune.ssl.default-dh-param"),
     tls("tune.ssl.force-private-cache"),
     tls("tune.ssl.hard-maxrecord"),
-    tls("tune.ssl.keylog"),
     tls("tune.ssl.keyupdate-rate-limit"),
     tls("tune.ssl.lifetime"),
     tls("tune.ssl.maxrecord"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lang::env::Side;
 use model::term::{Cause, Phase};
 use program::Proxy;
-use rt::{Buf, Socket};
+use rt::Buf;
 use wire::http1::{
     Body, ErrorKind, Limits, ParseError, Parsed, State, parse_response, response_body, upgrades,
 };
@@ -19,6 +19,7 @@ use crate::choose::Wish;
 use crate::connect;
 use crate::pump::{Break, End, Framing, Half};
 use crate::stream::Stream;
+use crate::transport::Transport;
 
 /// How waiting for a response ended.
 pub enum Wait {
@@ -598,7 +599,7 @@ async fn exchange(
 }
 
 /// Whether a client that has sent its request is gone: its connection broke, or it closed its side and that counts.
-fn leaves(socket: &Socket, back: &Proxy, cx: &mut Context<'_>) -> bool {
+fn leaves(socket: &Transport, back: &Proxy, cx: &mut Context<'_>) -> bool {
     socket.poll_broken(cx).is_ready() || (back.options.abortonclose && socket.is_hung_up())
 }
 

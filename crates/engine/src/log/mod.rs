@@ -164,9 +164,17 @@ pub fn console(worker: &Worker, word: &str, text: &str) {
 
 /// A line about a connection that ended before it had a stream (`error-log-format`).
 pub fn connection_error(client: &Client, text: &str) {
+    let proxy = client.frontend();
+    if !(proxy.options.dontlognull && !client.has_input()) {
+        handshake_error(client, text);
+    }
+}
+
+/// The same, where the caller knows whether the peer has said anything.
+pub fn handshake_error(client: &Client, text: &str) {
     let worker = &client.worker;
     let proxy = client.frontend();
-    if proxy.log.targets.is_empty() || (proxy.options.dontlognull && !client.has_input()) {
+    if proxy.log.targets.is_empty() {
         return;
     }
     let level = if proxy.options.log_separate_errors { ERROR } else { INFO };
@@ -187,11 +195,11 @@ fn default_error_line(client: &Client, proxy: &Proxy, text: &str, line: &mut Vec
     let _ = write!(line, "{} [", conn.src.get());
     frame::local_stamp(line, conn.accept_date);
     let _ = write!(line, "] {}/", proxy.name);
-    if bind.state.name.is_empty() {
-        let _ = write!(line, "{}", bind.state.id);
-    } else {
-        let _ = write!(line, "{}", bind.state.name);
-    }
+    // Listeners without a name go by their number.
+    let _ = match bind.state.name.strip_prefix("sock-").unwrap_or(&bind.state.name) {
+        "" => write!(line, "{}", bind.state.id),
+        name => write!(line, "{name}"),
+    };
     let _ = write!(line, ": {text}");
 }
 

@@ -24,6 +24,8 @@ mod time;
 mod variable;
 mod x509;
 
+pub use x509::number as certificate_error;
+
 use bumpalo::Bump;
 
 use crate::arg::Arg;

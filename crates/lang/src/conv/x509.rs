@@ -35,6 +35,12 @@ fn name<'a>(env: &Env<'a>, value: Value<'a>, _: &'a [Arg]) -> Found<'a> {
     Ok(Value::Str(out.into_bump_slice()))
 }
 
+/// The number of an error by its name, `X509_V_ERR_...`.
+pub fn number(name: &str) -> Option<u8> {
+    let rest = name.strip_prefix(PREFIX)?;
+    NAMES.iter().position(|n| *n == rest).and_then(|n| u8::try_from(n).ok())
+}
+
 /// By number, without what all begin with.
 const NAMES: &[&str] = &[
     "OK",

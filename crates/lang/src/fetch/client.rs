@@ -159,14 +159,6 @@ pub(super) const FETCHES: &[FetchDef] = &[
     ),
     front("so_id", Type::Int, |e, _| int(e.live.listener().ok_or(Miss::None)?.id), "Number of the listener."),
     front("so_name", Type::Str, listener_name, "Name of the listener, if it was given one."),
-    // No connection is encrypted until TLS is built.
-    FetchDef::new(
-        "ssl_fc",
-        Type::Bool,
-        CLIENT_L5,
-        |_, _| Ok(Value::Bool(false)),
-        "Whether the client connection is encrypted.",
-    ),
     FetchDef::new(
         "http_first_req",
         Type::Bool,

@@ -21,6 +21,7 @@ mod payload;
 mod process;
 mod profile;
 mod proxies;
+mod secured;
 mod server;
 mod streams;
 mod times;
@@ -53,6 +54,7 @@ pub const TABLES: &[&[FetchDef]] = &[
     process::FETCHES,
     profile::FETCHES,
     proxies::FETCHES,
+    secured::FETCHES,
     server::FETCHES,
     streams::FETCHES,
     times::FETCHES,

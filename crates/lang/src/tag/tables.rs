@@ -97,7 +97,7 @@ pub(super) const TAGS: &[TagDef] = &[
     ),
     text("fi", |e, p, o| ip(o, p, e.dst()), "Address that the client connected to."),
     number("fp", |e, p, o| port(o, p, e.dst()), "Port that the client connected to."),
-    text("ft", |e, _, o| raw(o, e.live.frontend().name.as_bytes()), "Frontend, with '~' behind it on TLS."),
+    text("ft", frontend, "Frontend, with '~' behind it on TLS."),
     number("lc", |e, _, o| uint(o, e.txn.log_number.get()), "Lines logged by the frontend."),
     text("hr", |e, _, o| braces(o, &e.txn.req_captures.borrow()), "Captured request headers."),
     list("hrl", |e, _, o| separate(o, &e.txn.req_captures.borrow()), "Captured request headers, as a list."),
@@ -121,11 +121,23 @@ pub(super) const TAGS: &[TagDef] = &[
     text("si", |e, p, o| ip(o, p, e.txn.server_conn.dst), "Address of the server."),
     number("sp", |e, p, o| port(o, p, e.txn.server_conn.dst), "Port of the server."),
     number("sq", |e, _, o| uint(o, e.txn.queue_positions.0), "Requests ahead in the server's queue."),
-    text("sslc", |_, _, _| None, "Cipher of the client connection."),
-    text("sslv", |_, _, _| None, "TLS version of the client connection."),
+    text("sslc", |e, _, o| raw(o, e.conn.secured()?.cipher.as_bytes()), "Cipher of the client connection."),
+    text(
+        "sslv",
+        |e, _, o| raw(o, e.conn.secured()?.version.as_bytes()),
+        "TLS version of the client connection.",
+    ),
     plain("ts", |e, _, o| raw(o, &e.txn.term.two()), "Termination state."),
     http(plain("tsc", |e, _, o| raw(o, &e.txn.term.four()), "Termination state with cookie status.")),
 ];
+
+fn frontend(env: &Env<'_>, _: &Options, out: &mut Vec<u8>) -> Option<()> {
+    out.extend_from_slice(env.live.frontend().name.as_bytes());
+    if env.conn.secured().is_some() {
+        out.push(b'~');
+    }
+    Some(())
+}
 
 fn raw(out: &mut Vec<u8>, bytes: &[u8]) -> Option<()> {
     out.extend_from_slice(bytes);

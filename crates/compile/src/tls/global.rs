@@ -1,0 +1,229 @@
+//! TLS in the `global` section (manual, sections 3.1 and 3.2).
+
+use super::words::{self, Verify, Words};
+use crate::global::{GlobalDraft, entry};
+use crate::keyword::Keyword;
+use crate::statement::{Statement, Step};
+
+/// What `global` says of TLS.
+#[derive(Clone, Debug)]
+pub(crate) struct TlsGlobal {
+    pub ca_base: Option<Box<str>>,
+    pub crt_base: Option<Box<str>>,
+    pub key_base: Option<Box<str>>,
+    pub issuers: Option<Box<str>>,
+    pub bind: Words,
+    pub server: Words,
+    /// `ssl-server-verify`.
+    pub server_verify: Verify,
+    /// `tune.ssl.cachesize`.
+    pub cache: usize,
+    /// `tune.ssl.capture-buffer-size`.
+    pub captures: usize,
+    /// `tune.ssl.keylog`.
+    pub keylog: bool,
+    /// `ssl-skip-self-issued-ca`.
+    pub skip_root: bool,
+}
+
+impl Default for TlsGlobal {
+    fn default() -> TlsGlobal {
+        TlsGlobal {
+            ca_base: None,
+            crt_base: None,
+            key_base: None,
+            issuers: None,
+            bind: Words::default(),
+            server: Words::default(),
+            server_verify: Verify::Required,
+            cache: 20_000,
+            captures: 0,
+            keylog: false,
+            skip_root: false,
+        }
+    }
+}
+
+/// Sets one text.
+fn text(s: &mut Statement<'_>) -> Step<Box<str>> {
+    let missing = format!("'{}' expects an argument.", s.keyword());
+    let word = s.word(missing)?.text().into();
+    s.end()?;
+    Ok(word)
+}
+
+fn folder(s: &mut Statement<'_>, place: &mut Option<Box<str>>) -> Step {
+    if place.is_some() {
+        let keyword = s.keyword();
+        return Err(s.fail(format!("'{keyword}' already specified.")));
+    }
+    *place = Some(text(s)?);
+    Ok(())
+}
+
+fn options(s: &mut Statement<'_>, words: &mut Words) -> Step {
+    if s.args.peek().is_none() {
+        return Err(s.fail(format!("global statement '{}' expects an option as an argument.", s.keyword())));
+    }
+    while let Some(word) = s.next() {
+        match words::option(words, word.text(), s.args.peek().map(|w| w.text())) {
+            Some(Ok(took)) => {
+                if took {
+                    s.next();
+                }
+            }
+            Some(Err(why)) => return Err(s.fail(why)),
+            None => {
+                return Err(s.fail(format!("unknown option '{word}' on global statement '{}'.", s.keyword())));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The keywords of this family.
+pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
+    entry("ca-base", |s, g| folder(s, &mut g.tls.ca_base), "Folder of CA files.", "ca-base /etc/ssl/certs"),
+    entry(
+        "crt-base",
+        |s, g| folder(s, &mut g.tls.crt_base),
+        "Folder of certificates.",
+        "crt-base /etc/ssl/private",
+    ),
+    entry("key-base", |s, g| folder(s, &mut g.tls.key_base), "Folder of keys.", "key-base /etc/ssl/private"),
+    entry(
+        "issuers-chain-path",
+        |s, g| folder(s, &mut g.tls.issuers),
+        "Folder of chains that complete certificates.",
+        "issuers-chain-path /etc/ssl/chains",
+    ),
+    entry(
+        "ssl-default-bind-ciphers",
+        |s, g| {
+            g.tls.bind.policy.ciphers = Some(text(s)?);
+            Ok(())
+        },
+        "Ciphers of TLS 1.2 on bind lines.",
+        "ssl-default-bind-ciphers ECDHE+AESGCM",
+    ),
+    entry(
+        "ssl-default-bind-ciphersuites",
+        |s, g| {
+            g.tls.bind.policy.ciphersuites = Some(text(s)?);
+            Ok(())
+        },
+        "Cipher suites of TLS 1.3 on bind lines.",
+        "ssl-default-bind-ciphersuites TLS_AES_128_GCM_SHA256",
+    ),
+    entry(
+        "ssl-default-bind-curves",
+        |s, g| {
+            g.tls.bind.policy.curves = Some(text(s)?);
+            Ok(())
+        },
+        "Curves on bind lines.",
+        "ssl-default-bind-curves X25519:P-256",
+    ),
+    entry(
+        "ssl-default-bind-options",
+        |s, g| options(s, &mut g.tls.bind),
+        "Options of all bind lines.",
+        "ssl-default-bind-options ssl-min-ver TLSv1.2 no-tls-tickets",
+    ),
+    entry(
+        "ssl-default-server-ciphers",
+        |s, g| {
+            g.tls.server.policy.ciphers = Some(text(s)?);
+            Ok(())
+        },
+        "Ciphers of TLS 1.2 on server lines.",
+        "ssl-default-server-ciphers ECDHE+AESGCM",
+    ),
+    entry(
+        "ssl-default-server-ciphersuites",
+        |s, g| {
+            g.tls.server.policy.ciphersuites = Some(text(s)?);
+            Ok(())
+        },
+        "Cipher suites of TLS 1.3 on server lines.",
+        "ssl-default-server-ciphersuites TLS_AES_128_GCM_SHA256",
+    ),
+    entry(
+        "ssl-default-server-curves",
+        |s, g| {
+            g.tls.server.policy.curves = Some(text(s)?);
+            Ok(())
+        },
+        "Curves on server lines.",
+        "ssl-default-server-curves X25519:P-256",
+    ),
+    entry(
+        "ssl-default-server-options",
+        |s, g| options(s, &mut g.tls.server),
+        "Options of all server lines.",
+        "ssl-default-server-options ssl-min-ver TLSv1.2",
+    ),
+    entry(
+        "ssl-server-verify",
+        |s, g| {
+            g.tls.server_verify = match &*text(s)? {
+                "none" => Verify::None,
+                "required" => Verify::Required,
+                _ => {
+                    return Err(
+                        s.fail(format!("'{}' expects 'none' or 'required' as argument.", s.keyword()))
+                    );
+                }
+            };
+            Ok(())
+        },
+        "Whether certificates of servers are verified unasked.",
+        "ssl-server-verify none",
+    ),
+    entry(
+        "ssl-skip-self-issued-ca",
+        |s, g| {
+            g.tls.skip_root = true;
+            s.end()
+        },
+        "Roots at the end of a chain are not sent.",
+        "ssl-skip-self-issued-ca",
+    ),
+    entry(
+        "tune.ssl.cachesize",
+        |s, g| {
+            let n = s.integer("'tune.ssl.cachesize' expects an integer argument.")?;
+            g.tls.cache = usize::try_from(n).unwrap_or(0);
+            Ok(())
+        },
+        "Sessions kept for clients that take no tickets.",
+        "tune.ssl.cachesize 100000",
+    ),
+    entry(
+        "tune.ssl.capture-buffer-size",
+        captures,
+        "Bytes of each ClientHello kept.",
+        "tune.ssl.capture-buffer-size 96",
+    ),
+    entry("tune.ssl.capture-cipherlist-size", captures, "The former name of the same.", ""),
+    entry(
+        "tune.ssl.keylog",
+        |s, g| {
+            g.tls.keylog = match &*text(s)? {
+                "on" => true,
+                "off" => false,
+                _ => return Err(s.fail("'tune.ssl.keylog' expects 'on' or 'off'.")),
+            };
+            Ok(())
+        },
+        "Keys of sessions are kept for fetches.",
+        "tune.ssl.keylog on",
+    ),
+];
+
+fn captures(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
+    let keyword = s.keyword();
+    let n = s.integer(format!("'{keyword}' expects an integer argument."))?;
+    g.tls.captures = usize::try_from(n).unwrap_or(0);
+    Ok(())
+}

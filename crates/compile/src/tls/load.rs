@@ -1,0 +1,280 @@
+//! From the words of a `bind` line to its certificates and rules.
+
+use std::sync::Arc;
+
+use program::Mode;
+use syntax::{Diagnostic, Diagnostics, Span};
+use tls::files::{Identity, Sources};
+use tls::server::{self, Acceptor, Rules, Sessions};
+use tls::verify::Trust;
+
+use super::store::under;
+use super::{HTTP2, Source, Verify, Words, list};
+use crate::assemble::{Assembly, refusal, remark};
+use crate::bind::BindDraft;
+use crate::draft::Draft;
+
+/// What messages call a line.
+struct Label {
+    /// `'bind :443' in section 'frontend'`.
+    line: String,
+    /// `Proxy 'name'`.
+    proxy: String,
+    /// `bind ':443' at [file:line]`.
+    bind: String,
+    span: Span,
+}
+
+impl Assembly<'_> {
+    /// TLS of a `bind` line, if it has any.
+    pub(crate) fn acceptor(
+        &mut self,
+        draft: &BindDraft,
+        p: &Draft,
+        notes: &mut Diagnostics,
+    ) -> Option<Arc<Acceptor>> {
+        if !draft.tls.on {
+            return None;
+        }
+        let label = Label {
+            line: format!("'bind {}' in section '{}'", draft.text, p.kind.word()),
+            proxy: format!("Proxy '{}'", p.name),
+            bind: format!("bind '{}' at [{}]", draft.text, self.ground.place(draft.span)),
+            span: draft.span,
+        };
+        let global = self.tls.clone();
+        let words = draft.tls.words.or(&global.bind);
+        let sessions = Sessions::new(global.cache);
+        let strict = words.strict_sni.unwrap_or(false);
+        let mut acceptor = Acceptor::new(strict, global.captures);
+        for cert in &draft.tls.certs {
+            let made = match cert.source {
+                Source::List => {
+                    self.from_list(&mut acceptor, &cert.path, &words, p, &label, &sessions, notes)
+                }
+                source => {
+                    let sources = Sources { certificate: cert.path.clone(), ..Sources::default() };
+                    let line = Line { words: &words, filters: &[], default: source == Source::Default };
+                    self.from_file(&mut acceptor, &sources, &line, p, &label, &sessions, notes)
+                }
+            };
+            if let Err(text) = made {
+                if !text.is_empty() {
+                    notes.push(Diagnostic::alert(cert.span, format!("{} : {text}.", label.line)));
+                }
+                return None;
+            }
+        }
+        if acceptor.is_empty() && !strict {
+            let text =
+                format!("{}: no SSL certificate specified for {} (use 'crt').", label.proxy, label.bind);
+            notes.push(refusal(draft.span, text));
+            return None;
+        }
+        Some(Arc::new(acceptor))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn from_list(
+        &mut self,
+        acceptor: &mut Acceptor,
+        path: &str,
+        words: &Words,
+        p: &Draft,
+        label: &Label,
+        sessions: &Sessions,
+        notes: &mut Diagnostics,
+    ) -> Result<(), String> {
+        let path = under(self.tls.crt_base.as_deref().filter(|_| false), path);
+        let text = std::fs::read_to_string(&*path)
+            .map_err(|e| format!("'crt-list' : cannot open file '{path}' : {}", told(&e)))?;
+        let lines = list::read(&text)
+            .map_err(|(number, why)| format!("'crt-list' : parsing [{path}:{number}]: {why}"))?;
+        for line in lines {
+            let words = line.words.or(words);
+            let own = Line { words: &words, filters: &line.filters, default: false };
+            // Rules about clients that a line sets for itself have sessions of their own.
+            let apart =
+                line.words.verify.is_some() || line.words.ca_file.is_some() || line.words.crl_file.is_some();
+            let fresh = apart.then(|| Sessions::new(self.tls.cache));
+            let sessions = fresh.as_ref().unwrap_or(sessions);
+            self.from_file(acceptor, &line.sources, &own, p, label, sessions, notes).map_err(|why| {
+                if why.is_empty() {
+                    why
+                } else {
+                    format!("'crt-list' : parsing [{path}:{}]: {why}", line.number)
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn from_file(
+        &mut self,
+        acceptor: &mut Acceptor,
+        sources: &Sources,
+        line: &Line<'_>,
+        p: &Draft,
+        label: &Label,
+        sessions: &Sessions,
+        notes: &mut Diagnostics,
+    ) -> Result<(), String> {
+        let global = self.tls.clone();
+        let found = self.store.named(sources, &global)?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        let rules = self.bind_rules(line.words, p, label, notes)?;
+        for identity in found {
+            self.add(acceptor, identity, &rules, line, label, sessions, notes)?;
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn add(
+        &mut self,
+        acceptor: &mut Acceptor,
+        identity: Arc<Identity>,
+        rules: &Rules,
+        line: &Line<'_>,
+        label: &Label,
+        sessions: &Sessions,
+        notes: &mut Diagnostics,
+    ) -> Result<(), String> {
+        match server::entry(identity, rules, sessions) {
+            Ok((entry, ignored)) => {
+                acceptor.add(entry, line.filters, line.default);
+                self.say_ignored(&ignored, &label.bind, label.span, notes);
+                Ok(())
+            }
+            Err(why) => {
+                let text = format!("{}: unable to use TLS for {}: {why}.", label.proxy, label.bind);
+                notes.push(refusal(label.span, text));
+                Err(String::new())
+            }
+        }
+    }
+
+    /// Names once what has no effect on a line.
+    pub(crate) fn say_ignored(&mut self, words: &[String], whose: &str, span: Span, notes: &mut Diagnostics) {
+        if words.is_empty() {
+            return;
+        }
+        let text = format!("{whose} : not available in Harrier's TLS and left out: {}.", words.join(" "));
+        if self.said.insert(text.clone()) {
+            notes.push(remark(span, text));
+        }
+    }
+
+    fn bind_rules(
+        &mut self,
+        words: &Words,
+        p: &Draft,
+        label: &Label,
+        notes: &mut Diagnostics,
+    ) -> Result<Rules, String> {
+        let required = words.verify == Some(Verify::Required);
+        let clients = match words.verify {
+            Some(Verify::Optional | Verify::Required) => {
+                let Some(ca) = words.ca_verify_file.as_deref().or(words.ca_file.as_deref()) else {
+                    let text = format!(
+                        "{}: verify is enabled but no CA file specified for {}.",
+                        label.proxy, label.bind
+                    );
+                    notes.push(refusal(label.span, text));
+                    return Err(String::new());
+                };
+                Some(self.trust(ca, words.crl_file.as_deref(), label, notes)?)
+            }
+            _ => {
+                // Files that can't be read are told of whether they are needed or not.
+                if let Some(ca) = words.ca_file.as_deref() {
+                    self.trust(ca, None, label, notes)?;
+                }
+                None
+            }
+        };
+        Ok(Rules {
+            policy: words.policy.clone(),
+            alpn: self.protocols(words, p, label, notes)?,
+            clients,
+            required,
+            ignored: [words.crt_ignore.unwrap_or_default(), words.ca_ignore.unwrap_or_default()],
+            no_ca_names: words.no_ca_names,
+            no_tickets: words.no_tickets.unwrap_or(false),
+            client_order: words.client_order,
+            early_data: words.early_data,
+            keylog: self.tls.keylog,
+        })
+    }
+
+    fn trust(
+        &mut self,
+        ca: &str,
+        crl: Option<&str>,
+        label: &Label,
+        notes: &mut Diagnostics,
+    ) -> Result<Arc<Trust>, String> {
+        let base = self.tls.ca_base.clone();
+        let ca = under(base.as_deref(), ca);
+        let crl = crl.map(|c| under(base.as_deref(), c));
+        self.store.trust(&ca, crl.as_deref()).map_err(|(word, file, why)| {
+            let why = why.split(" (os error").next().unwrap_or_default();
+            notes.push(
+                Diagnostic::plain(
+                    syntax::Level::Alert,
+                    format!("config : Couldn't open the ca-file '{file}' ({why})."),
+                )
+                .styled(syntax::Style::Bare),
+            );
+            let text = format!("{} : '{word}' : unable to load {file}", label.line);
+            notes.push(Diagnostic::alert(label.span, text));
+            String::new()
+        })
+    }
+
+    /// What ALPN offers.
+    fn protocols(
+        &mut self,
+        words: &Words,
+        p: &Draft,
+        label: &Label,
+        notes: &mut Diagnostics,
+    ) -> Result<Vec<Vec<u8>>, String> {
+        let http = p.mode == Mode::Http;
+        let Some(mut list) = words.alpn.clone() else {
+            let unasked: &[&[u8]] = match (http, HTTP2) {
+                (true, true) => &[b"h2", b"http/1.1"],
+                (true, false) => &[b"http/1.1"],
+                (false, _) => &[],
+            };
+            return Ok(unasked.iter().map(|p| p.to_vec()).collect());
+        };
+        if http && !HTTP2 && list.iter().any(|p| p == b"h2") {
+            list.retain(|p| p != b"h2");
+            if list.is_empty() {
+                return Err("'alpn' : HTTP/2 is not supported yet by Harrier (planned)".into());
+            }
+            let text =
+                format!("{} : 'h2' is not offered: HTTP/2 is not supported yet by Harrier.", label.bind);
+            if self.said.insert(text.clone()) {
+                notes.push(remark(label.span, text));
+            }
+        }
+        Ok(list)
+    }
+}
+
+/// How a certificate is to be shown.
+struct Line<'l> {
+    words: &'l Words,
+    filters: &'l [Box<str>],
+    default: bool,
+}
+
+/// What the system says, as C programs say it.
+pub(crate) fn told(e: &std::io::Error) -> String {
+    e.to_string().split(" (os error").next().unwrap_or_default().to_owned()
+}

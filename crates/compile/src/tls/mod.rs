@@ -1,0 +1,46 @@
+//! TLS words of `bind` and `server` lines and of certificate lists, and what becomes of them.
+//!
+//! [`words`] understands single settings, the same for all places; [`load`] reads the files and builds what the `tls`
+//! crate runs. Messages are HAProxy's.
+
+pub(crate) mod global;
+pub(crate) mod list;
+pub(crate) mod load;
+pub(crate) mod store;
+pub(crate) mod words;
+
+pub(crate) use global::TlsGlobal;
+pub(crate) use words::{Verify, Words};
+
+use syntax::Span;
+
+/// HTTP/2 can be spoken: ALPN offers it, and does so unasked.
+pub(crate) const HTTP2: bool = false;
+
+/// How a `bind` line names certificates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// `crt`: a file or a folder.
+    File,
+    /// `default-crt`.
+    Default,
+    /// `crt-list`.
+    List,
+}
+
+/// One certificate word of a `bind` line.
+#[derive(Clone, Debug)]
+pub(crate) struct CertDraft {
+    pub source: Source,
+    pub path: Box<str>,
+    pub span: Span,
+}
+
+/// TLS on a `bind` line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TlsDraft {
+    /// `ssl`.
+    pub on: bool,
+    pub words: Words,
+    pub certs: Vec<CertDraft>,
+}

@@ -1,0 +1,162 @@
+//! Single TLS settings, the same on `bind` lines, `server` lines and lines of certificate lists (manual, sections 5.1
+//! and 5.2). The error of a setter is what is wrong with its value.
+
+use tls::suites::{Policy, Version};
+use tls::verify::Ignored;
+
+/// `verify`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verify {
+    None,
+    Optional,
+    Required,
+}
+
+/// Settings of a handshake, where they were made.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words {
+    pub policy: Policy,
+    /// `Some` without protocols: `no-alpn`.
+    pub alpn: Option<Vec<Vec<u8>>>,
+    pub verify: Option<Verify>,
+    pub ca_file: Option<Box<str>>,
+    pub ca_verify_file: Option<Box<str>>,
+    pub crl_file: Option<Box<str>>,
+    pub crt_ignore: Option<Ignored>,
+    pub ca_ignore: Option<Ignored>,
+    pub no_ca_names: bool,
+    /// `no-tls-tickets`, `tls-tickets`.
+    pub no_tickets: Option<bool>,
+    pub client_order: bool,
+    pub early_data: bool,
+    /// `strict-sni`, `no-strict-sni`.
+    pub strict_sni: Option<bool>,
+    /// Words that rustls has nothing for, with their reason.
+    pub ignored: Vec<&'static str>,
+}
+
+impl Words {
+    /// These settings where they were made, those of `other` elsewhere.
+    pub fn or(&self, other: &Words) -> Words {
+        let (a, b) = (&self.policy, &other.policy);
+        let whole = a.min.is_some() || a.max.is_some() || !a.without.is_empty();
+        let versions = if whole { a } else { b };
+        Words {
+            policy: Policy {
+                min: if whole { a.min } else { b.min },
+                max: if whole { a.max } else { b.max },
+                without: versions.without.clone(),
+                ciphers: a.ciphers.clone().or_else(|| b.ciphers.clone()),
+                ciphersuites: a.ciphersuites.clone().or_else(|| b.ciphersuites.clone()),
+                curves: a.curves.clone().or_else(|| b.curves.clone()),
+            },
+            alpn: self.alpn.clone().or_else(|| other.alpn.clone()),
+            verify: self.verify.or(other.verify),
+            ca_file: self.ca_file.clone().or_else(|| other.ca_file.clone()),
+            ca_verify_file: self.ca_verify_file.clone().or_else(|| other.ca_verify_file.clone()),
+            crl_file: self.crl_file.clone().or_else(|| other.crl_file.clone()),
+            crt_ignore: self.crt_ignore.or(other.crt_ignore),
+            ca_ignore: self.ca_ignore.or(other.ca_ignore),
+            no_ca_names: self.no_ca_names || other.no_ca_names,
+            no_tickets: self.no_tickets.or(other.no_tickets),
+            client_order: self.client_order || other.client_order,
+            early_data: self.early_data || other.early_data,
+            strict_sni: self.strict_sni.or(other.strict_sni),
+            ignored: self.ignored.clone(),
+        }
+    }
+}
+
+/// `alpn`.
+pub(crate) fn alpn(words: &mut Words, text: &str) -> Result<(), String> {
+    let list: Vec<Vec<u8>> = text.split(',').map(|p| p.as_bytes().to_vec()).collect();
+    if list.iter().any(|p| p.is_empty() || p.len() > 255) {
+        return Err(format!("invalid ALPN protocol name in '{text}'"));
+    }
+    words.alpn = Some(list);
+    Ok(())
+}
+
+/// `ssl-min-ver`, `ssl-max-ver`.
+pub(crate) fn version(place: &mut Option<Version>, text: &str) -> Result<(), String> {
+    *place = Some(Version::named(text).ok_or_else(|| format!("'{text}' : unknown ssl/tls version"))?);
+    Ok(())
+}
+
+/// `no-sslv3`, `no-tlsv10` and so on.
+pub(crate) fn without(words: &mut Words, version: Version) {
+    words.policy.without.push(version);
+}
+
+/// `force-tlsv12` and so on.
+pub(crate) fn force(words: &mut Words, version: Version) {
+    (words.policy.min, words.policy.max) = (Some(version), Some(version));
+}
+
+/// `verify`.
+pub(crate) fn verify(words: &mut Words, text: &str) -> Result<(), String> {
+    words.verify = Some(match text {
+        "none" => Verify::None,
+        "optional" => Verify::Optional,
+        "required" => Verify::Required,
+        _ => {
+            return Err(format!(
+                "unknown verify method '{text}', only 'none', 'optional', and 'required' are supported"
+            ));
+        }
+    });
+    Ok(())
+}
+
+/// `crt-ignore-err`, `ca-ignore-err`.
+pub(crate) fn ignored(text: &str) -> Result<Ignored, String> {
+    if text == "all" {
+        return Ok(Ignored::ALL);
+    }
+    let mut out = Ignored::default();
+    for one in text.split(',') {
+        let number = match one.parse::<u8>() {
+            Ok(number) => Some(number),
+            Err(_) => lang::certificate_error(one),
+        };
+        match number {
+            Some(number) if number < 127 => out.add(number),
+            _ if one.starts_with(|c: char| c.is_ascii_digit()) => {
+                return Err(format!("error ID '{one}' out of range in error IDs list '{text}'"));
+            }
+            _ => return Err(format!("error constant '{one}' unknown in error IDs list '{text}'")),
+        }
+    }
+    Ok(out)
+}
+
+/// One word of `ssl-default-bind-options` or `ssl-default-server-options`; `None`: there is no such option. Returns
+/// whether the word took `value`.
+pub(crate) fn option(words: &mut Words, name: &str, value: Option<&str>) -> Option<Result<bool, String>> {
+    let versions = [
+        ("sslv3", Version::Ssl3),
+        ("tlsv10", Version::Tls10),
+        ("tlsv11", Version::Tls11),
+        ("tlsv12", Version::Tls12),
+        ("tlsv13", Version::Tls13),
+    ];
+    let of = |rest: &str| versions.iter().find(|(n, _)| *n == rest).map(|(_, v)| *v);
+    match name {
+        "ssl-min-ver" | "ssl-max-ver" => {
+            let Some(value) = value else { return Some(Err(format!("'{name}' expects a version"))) };
+            let place = if name == "ssl-min-ver" { &mut words.policy.min } else { &mut words.policy.max };
+            return Some(version(place, value).map(|()| true));
+        }
+        "no-tls-tickets" => words.no_tickets = Some(true),
+        "tls-tickets" => words.no_tickets = Some(false),
+        "prefer-client-ciphers" => words.client_order = true,
+        "strict-sni" => words.strict_sni = Some(true),
+        "no-strict-sni" => words.strict_sni = Some(false),
+        _ => match (name.strip_prefix("no-").and_then(of), name.strip_prefix("force-").and_then(of)) {
+            (Some(v), _) => without(words, v),
+            (_, Some(v)) => force(words, v),
+            _ => return None,
+        },
+    }
+    Some(Ok(false))
+}

@@ -1,0 +1,133 @@
+//! TLS handshakes on connections: with clients right after the PROXY header, with servers right after connecting.
+
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use model::conn::ConnError;
+use model::secured::Secured;
+use program::Proxy;
+use tls::{Acceptor, Facts, Failure, Handshake, Step};
+
+use crate::session::Client;
+
+/// Without `timeout client-hs` and `timeout client`.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Numbers of connection errors (manual, table of `fc_err`).
+mod number {
+    pub const EMPTY: u8 = 24;
+    pub const ABORT: u8 = 25;
+    pub const TIMEOUT: u8 = 26;
+    pub const AUTHORITY: u8 = 30;
+    pub const CERTIFICATE: u8 = 31;
+    pub const HANDSHAKE: u8 = 34;
+    pub const RESET: u8 = 47;
+}
+
+/// Shakes hands with a client; whether the connection may go on.
+pub async fn client(client: &mut Client, proxy: &Proxy, acceptor: Arc<Acceptor>) -> bool {
+    let limit = proxy.timeouts.client_hs.or(proxy.timeouts.client).unwrap_or(PATIENCE);
+    client.timer.set_after(Some(limit));
+    // What came behind the PROXY header is the beginning of the handshake.
+    let begun = client.buf.take();
+    let begun = begun.as_ref().map(rt::Buf::filled).unwrap_or_default();
+    let mut handshake = Handshake::accept(acceptor, begun);
+    let (socket, timer, session) = (client.socket.raw(), &mut client.timer, &client.session);
+    let outcome = poll_fn(|cx| {
+        if session.kill.get().is_some() {
+            return Poll::Ready(Err(Failure::Aborted(None)));
+        }
+        loop {
+            let wait = match handshake.step(socket) {
+                Step::Done(stream, facts) => return Poll::Ready(Ok((stream, facts))),
+                Step::Failed(why) => return Poll::Ready(Err(why)),
+                Step::Read => socket.poll_readable(cx),
+                Step::Write => socket.poll_writable(cx),
+            };
+            if wait.is_pending() {
+                return timer
+                    .poll_expired(cx)
+                    .map(|()| Err(Failure::Aborted(Some(io::ErrorKind::TimedOut.into()))));
+            }
+        }
+    })
+    .await;
+    match outcome {
+        Ok((stream, facts)) => {
+            client.conn().set_secured(secured(*facts));
+            client.socket.secure(*stream);
+            true
+        }
+        Err(why) => {
+            failed(client, &why, handshake.has_heard());
+            false
+        }
+    }
+}
+
+fn secured(facts: Facts) -> Secured {
+    Secured {
+        version: facts.version,
+        cipher: facts.cipher.0,
+        bits: facts.cipher.1,
+        group: facts.group,
+        alpn: facts.alpn,
+        sni: facts.sni,
+        resumed: facts.resumed,
+        error: facts.findings.leaf,
+        authority_error: facts.findings.authority,
+        authority_depth: facts.findings.depth,
+        peer: facts.peer,
+        own: facts.own.map(|e| e.identity.leaf.clone()),
+        hello: facts.hello,
+        fault: 0,
+    }
+}
+
+fn failed(client: &Client, why: &Failure, heard: bool) {
+    let conn = client.conn();
+    let (number, fault) = describe(why, heard);
+    conn.error.set(ConnError(number));
+    let mut facts = Secured { fault: fault.map_or(0, |f| f.0), ..Secured::default() };
+    if let Failure::Untrusted(found) = why {
+        (facts.error, facts.authority_error, facts.authority_depth) =
+            (found.leaf, found.authority, found.depth);
+    }
+    conn.set_secured(facts);
+    let text = match number {
+        number::EMPTY => "Connection closed during SSL handshake".to_owned(),
+        number::ABORT => "Connection error during SSL handshake".to_owned(),
+        number::TIMEOUT => "Timeout during SSL handshake".to_owned(),
+        number::AUTHORITY => "SSL client CA chain cannot be verified".to_owned(),
+        number::CERTIFICATE => "SSL client certificate not trusted".to_owned(),
+        number::RESET => "ECONNRESET returned by OS".to_owned(),
+        _ => match fault {
+            Some((code, text)) => format!("SSL handshake failure (error:{code:08X}:SSL routines::{text})"),
+            None => "SSL handshake failure".to_owned(),
+        },
+    };
+    if !(client.frontend().options.dontlognull && !heard) {
+        crate::log::handshake_error(client, &text);
+    }
+}
+
+/// The number of the connection's error, and what OpenSSL would say.
+fn describe(why: &Failure, heard: bool) -> (u8, Option<(u32, &'static str)>) {
+    match why {
+        Failure::Empty => (number::EMPTY, None),
+        Failure::Aborted(Some(e)) if e.kind() == io::ErrorKind::TimedOut => (number::TIMEOUT, None),
+        Failure::Aborted(Some(e)) if e.kind() == io::ErrorKind::ConnectionReset => (number::RESET, None),
+        Failure::Aborted(Some(_)) if heard => (number::ABORT, None),
+        Failure::Aborted(_) => (number::EMPTY, None),
+        Failure::Http => (number::HANDSHAKE, Some((0x0A00_009C, "http request"))),
+        Failure::NoCertificate => (number::HANDSHAKE, Some((0x0A00_00EA, "callback failed"))),
+        Failure::Untrusted(found) if found.authority != 0 => {
+            (number::AUTHORITY, Some((0x0A00_0086, "certificate verify failed")))
+        }
+        Failure::Untrusted(_) => (number::CERTIFICATE, Some((0x0A00_0086, "certificate verify failed"))),
+        Failure::Protocol(e) => (number::HANDSHAKE, Some(tls::faults::openssl(e))),
+    }
+}

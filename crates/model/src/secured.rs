@@ -1,0 +1,36 @@
+//! What TLS found on a connection (fetches `ssl_fc_*`, `ssl_c_*`, `ssl_f_*`, `ssl_bc_*`, `ssl_s_*`).
+
+use std::sync::Arc;
+
+/// The facts of one side's TLS.
+#[derive(Clone, Debug, Default)]
+pub struct Secured {
+    /// `TLSv1.3`.
+    pub version: &'static str,
+    /// OpenSSL's name of the cipher suite.
+    pub cipher: &'static str,
+    /// Bits of its key.
+    pub bits: u16,
+    /// Name of the group of the key exchange.
+    pub group: Option<&'static str>,
+    /// Protocol that ALPN chose.
+    pub alpn: Option<Box<[u8]>>,
+    /// Server name that the client sent.
+    pub sni: Option<Box<str>>,
+    /// A session was resumed.
+    pub resumed: bool,
+    /// OpenSSL's number of what is wrong with the peer's certificate, 0 if nothing.
+    pub error: u8,
+    /// The same of what is above it.
+    pub authority_error: u8,
+    /// How far above.
+    pub authority_depth: u8,
+    /// The peer's certificates, its own first, as DER.
+    pub peer: Vec<Box<[u8]>>,
+    /// The certificate that we showed, as DER.
+    pub own: Option<Arc<[u8]>>,
+    /// OpenSSL's number of what made the handshake fail, 0 if nothing.
+    pub fault: u32,
+    /// The ClientHello behind its type and length, as much as was kept.
+    pub hello: Option<Box<[u8]>>,
+}

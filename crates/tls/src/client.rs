@@ -1,0 +1,87 @@
+//! What a `server ... ssl` line does (manual, section 5.2).
+
+use std::sync::Arc;
+
+use rustls::client::{ClientSessionMemoryCache, Resumption};
+use rustls::{ClientConfig, KeyLogFile, NoKeyLog};
+use rustls_pki_types::ServerName;
+
+use crate::files::Identity;
+use crate::suites::Policy;
+use crate::verify::{OfServers, Trust, nameless};
+
+/// Sessions kept for each server, by name.
+const SESSIONS: usize = 64;
+
+/// Rules of a handshake with a server.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// Versions, ciphers, curves.
+    pub policy: Policy,
+    /// Protocols for ALPN, in order.
+    pub alpn: Vec<Vec<u8>>,
+    /// `verify required`: whom to believe.
+    pub servers: Option<Arc<Trust>>,
+    /// `verifyhost`.
+    pub host: Option<Box<str>>,
+    /// `crt`.
+    pub identity: Option<Arc<Identity>>,
+    /// `no-ssl-reuse`.
+    pub no_reuse: bool,
+    /// `no-tls-tickets`.
+    pub no_tickets: bool,
+    /// `tune.ssl.keylog`.
+    pub keylog: bool,
+}
+
+/// How a server is spoken to.
+#[derive(Debug)]
+pub struct Connector {
+    named: Arc<ClientConfig>,
+    nameless: Arc<ClientConfig>,
+}
+
+impl Connector {
+    /// Also returns what of the rules has no effect.
+    ///
+    /// # Errors
+    /// When the rules leave nothing.
+    pub fn new(rules: &Rules) -> Result<(Connector, Vec<String>), String> {
+        let agreed = rules.policy.resolve()?;
+        let verifier = OfServers::new(rules.servers.clone(), rules.host.clone());
+        let builder = ClientConfig::builder_with_provider(agreed.provider)
+            .with_protocol_versions(&agreed.versions)
+            .map_err(|e| e.to_string())?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier));
+        let mut config = match &rules.identity {
+            Some(identity) => builder.with_client_cert_resolver(Arc::new(
+                rustls::sign::SingleCertAndKey::from(identity.key.clone()),
+            )),
+            None => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols.clone_from(&rules.alpn);
+        config.enable_secret_extraction = true;
+        config.key_log = if rules.keylog { Arc::new(KeyLogFile::new()) } else { Arc::new(NoKeyLog {}) };
+        config.resumption = match rules.no_reuse {
+            true => Resumption::disabled(),
+            false => Resumption::store(Arc::new(ClientSessionMemoryCache::new(SESSIONS))),
+        };
+        if rules.no_tickets {
+            config.resumption =
+                config.resumption.tls12_resumption(rustls::client::Tls12Resumption::SessionIdOnly);
+        }
+        let mut without = config.clone();
+        without.enable_sni = false;
+        Ok((Connector { named: Arc::new(config), nameless: Arc::new(without) }, agreed.ignored))
+    }
+
+    /// The configuration for a name; without one nothing is sent.
+    pub(crate) fn pick(&self, name: Option<ServerName<'static>>) -> (Arc<ClientConfig>, ServerName<'static>) {
+        match name {
+            Some(name @ ServerName::DnsName(_)) => (self.named.clone(), name),
+            Some(name) => (self.nameless.clone(), name),
+            None => (self.nameless.clone(), nameless()),
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! The handshake, on either side, until an established [`Stream`] comes out of it.
+//!
+//! rustls runs without buffers of its own: messages go from the connection's buffer into it and from it into the
+//! connection's buffer. On the server's side the ClientHello is read first, for it chooses the certificate and the rules.
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::client::UnbufferedClientConnection;
+use rustls::server::UnbufferedServerConnection;
+use rustls::unbuffered::ConnectionState;
+use rustls::{CommonState, Error, HandshakeKind, ProtocolVersion};
+use rustls_pki_types::ServerName;
+
+use crate::client::Connector;
+use crate::hello::{self, Hello};
+use crate::room::{MAX_EXTRA, MAX_PLAIN, Room};
+use crate::server::{Acceptor, Entry};
+use crate::stream::{Kept, Stream, Wire};
+use crate::verify::{self, Findings};
+
+/// What the two sides agreed on, and what the other one showed.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// `TLSv1.3`.
+    pub version: &'static str,
+    /// OpenSSL's name of the suite, and the bits of its key.
+    pub cipher: (&'static str, u16),
+    /// Name of the group of the key exchange.
+    pub group: Option<&'static str>,
+    /// Protocol that ALPN chose.
+    pub alpn: Option<Box<[u8]>>,
+    /// Server name that the client sent.
+    pub sni: Option<Box<str>>,
+    /// A session was resumed.
+    pub resumed: bool,
+    /// What the peer's certificate was found to be.
+    pub findings: Findings,
+    /// The peer's certificates, its own first, as DER.
+    pub peer: Vec<Box<[u8]>>,
+    /// The bind line's certificate, as server.
+    pub own: Option<Arc<Entry>>,
+    /// The ClientHello behind its type and length, if captures are wanted.
+    pub hello: Option<Box<[u8]>>,
+}
+
+/// What a handshake waits for, or how it ended.
+pub enum Step {
+    /// Bytes from the peer.
+    Read,
+    /// Room on the wire.
+    Write,
+    /// Done.
+    Done(Box<Stream>, Box<Facts>),
+    /// Failed; the peer was told.
+    Failed(Failure),
+}
+
+/// Why a handshake failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// The peer closed before it said anything.
+    Empty,
+    /// The peer closed, or the connection broke.
+    Aborted(Option<io::Error>),
+    /// The two could not agree, or one broke the protocol.
+    Protocol(Error),
+    /// The peer speaks HTTP without TLS.
+    Http,
+    /// No certificate for the name that was asked for.
+    NoCertificate,
+    /// The peer's certificate was not believed.
+    Untrusted(Findings),
+}
+
+enum Side {
+    Waiting(Arc<Acceptor>),
+    Server(Box<UnbufferedServerConnection>, Arc<Entry>),
+    Client(Box<UnbufferedClientConnection>),
+}
+
+/// A handshake on its way.
+pub struct Handshake {
+    side: Option<Side>,
+    input: Option<Room>,
+    output: Option<Room>,
+    early: Vec<u8>,
+    hello: Option<Box<[u8]>>,
+    sni: Option<Box<str>>,
+    findings: Findings,
+    /// What is in `output` has to go out now.
+    due: bool,
+    heard: bool,
+    http: bool,
+    eof: bool,
+    failed: Option<Error>,
+}
+
+impl Handshake {
+    fn new(side: Side) -> Handshake {
+        Handshake {
+            side: Some(side),
+            input: None,
+            output: None,
+            early: Vec::new(),
+            hello: None,
+            sni: None,
+            findings: Findings::default(),
+            due: false,
+            heard: false,
+            http: false,
+            eof: false,
+            failed: None,
+        }
+    }
+
+    /// As server. `begun` are bytes that were read already.
+    pub fn accept(acceptor: Arc<Acceptor>, begun: &[u8]) -> Handshake {
+        let mut this = Handshake::new(Side::Waiting(acceptor));
+        if !begun.is_empty() {
+            this.input.get_or_insert_default().push(begun);
+            this.heard = true;
+        }
+        this
+    }
+
+    /// As client, of a server of this name (`None`: none is sent nor checked).
+    ///
+    /// # Errors
+    /// When rustls refuses the combination.
+    pub fn connect(connector: &Connector, name: Option<ServerName<'static>>) -> Result<Handshake, Error> {
+        let (config, name) = connector.pick(name);
+        let connection = UnbufferedClientConnection::new(config, name)?;
+        Ok(Handshake::new(Side::Client(Box::new(connection))))
+    }
+
+    /// Whether the peer has said anything yet.
+    pub fn has_heard(&self) -> bool {
+        self.heard
+    }
+
+    /// Goes as far as the wire allows.
+    pub fn step(&mut self, wire: &impl Wire) -> Step {
+        loop {
+            // Messages go out together; only what may not fit any more goes before the rest.
+            if self.due || self.failed.is_some() || self.output.as_ref().is_some_and(|r| r.spare() < MESSAGE)
+            {
+                match self.flush(wire) {
+                    None => return Step::Write,
+                    Some(Err(e)) => return Step::Failed(Failure::Aborted(Some(e))),
+                    Some(Ok(())) => self.due = false,
+                }
+            }
+            if let Some(e) = self.failed.take() {
+                return Step::Failed(self.explain(e));
+            }
+            match self.advance() {
+                Turn::Again => {}
+                // What a server sends when it has the first request already can go with the answer.
+                Turn::Flush => self.due = self.early.is_empty(),
+                Turn::Closed => self.eof = true,
+                Turn::Read if self.output.is_some() => self.due = true,
+                Turn::Done => return self.finish(wire),
+                Turn::Refused => {
+                    // unrecognized_name, fatal
+                    self.output.get_or_insert_default().push(&[21, 3, 3, 0, 2, 2, 112]);
+                    let _ = self.flush(wire);
+                    return Step::Failed(Failure::NoCertificate);
+                }
+                Turn::Read if self.eof => {
+                    return Step::Failed(if self.heard { Failure::Aborted(None) } else { Failure::Empty });
+                }
+                Turn::Read => {
+                    let room = self.input.get_or_insert_default();
+                    room.compact();
+                    match wire.recv(room.spare_mut()) {
+                        None => {
+                            if room.is_empty() {
+                                self.input = None;
+                            }
+                            return Step::Read;
+                        }
+                        Some(Ok(0)) => self.eof = true,
+                        Some(Ok(n)) => {
+                            room.advance(n);
+                            self.heard = true;
+                        }
+                        Some(Err(e)) => return Step::Failed(Failure::Aborted(Some(e))),
+                    }
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self, wire: &impl Wire) -> Option<io::Result<()>> {
+        while let Some(room) = &mut self.output {
+            match wire.send(room.filled(), false)? {
+                Ok(n) => room.consume(n),
+                Err(e) => return Some(Err(e)),
+            }
+            if room.is_empty() {
+                self.output = None;
+            }
+        }
+        Some(Ok(()))
+    }
+
+    fn advance(&mut self) -> Turn {
+        match &mut self.side {
+            Some(Side::Waiting(acceptor)) => {
+                let acceptor = acceptor.clone();
+                self.greet(&acceptor)
+            }
+            Some(Side::Server(conn, _)) => {
+                let (input, output, early) = (&mut self.input, &mut self.output, &mut self.early);
+                let turn = drive(input, output, early, |bytes| conn.process_tls_records(bytes));
+                self.judge(turn)
+            }
+            Some(Side::Client(conn)) => {
+                let (input, output, early) = (&mut self.input, &mut self.output, &mut self.early);
+                let turn = drive(input, output, early, |bytes| conn.process_tls_records(bytes));
+                self.judge(turn)
+            }
+            None => Turn::Read,
+        }
+    }
+
+    /// Notes what verification found, and why rustls gave up; its alert goes out before anybody hears of it.
+    fn judge(&mut self, turn: Result<Turn, Error>) -> Turn {
+        let found = verify::take_findings();
+        if found != Findings::default() {
+            self.findings = found;
+        }
+        match turn {
+            Ok(turn) => turn,
+            Err(e) => {
+                let (input, output, early) = (&mut self.input, &mut self.output, &mut self.early);
+                // What rustls has to tell the peer. It must be asked no further: it would look at the same bytes again.
+                loop {
+                    let said = match &mut self.side {
+                        Some(Side::Server(c, _)) if c.wants_write() => {
+                            drive(input, output, early, |b| c.process_tls_records(b))
+                        }
+                        Some(Side::Client(c)) if c.wants_write() => {
+                            drive(input, output, early, |b| c.process_tls_records(b))
+                        }
+                        _ => break,
+                    };
+                    if said.is_err() {
+                        break;
+                    }
+                }
+                self.failed = Some(e);
+                Turn::Again
+            }
+        }
+    }
+
+    /// The ClientHello chooses what the handshake goes on with.
+    fn greet(&mut self, acceptor: &Acceptor) -> Turn {
+        let bytes = self.input.as_ref().map(Room::filled).unwrap_or_default();
+        let message = match hello::collect(bytes) {
+            Ok(None) if self.input.as_ref().is_some_and(|r| r.filled().len() > 18_000) => None,
+            Ok(None) => return Turn::Read,
+            Ok(Some(message)) => Some(message),
+            // rustls says what is wrong with it.
+            Err(_) => {
+                self.http = [&b"GET "[..], b"POST ", b"HEAD ", b"PUT "].iter().any(|m| bytes.starts_with(m));
+                None
+            }
+        };
+        let parsed = message.as_deref().and_then(Hello::parse).unwrap_or_default();
+        let Some(entry) = acceptor.choose(&parsed) else { return Turn::Refused };
+        self.sni =
+            parsed.server_name().and_then(|n| Some(std::str::from_utf8(n).ok()?.to_ascii_lowercase().into()));
+        if acceptor.captures() > 0 {
+            self.hello = message.map(|mut m| {
+                m.truncate(acceptor.captures().max(2048));
+                m.into()
+            });
+        }
+        match UnbufferedServerConnection::new(entry.config.clone()) {
+            Ok(conn) => {
+                self.side = Some(Side::Server(Box::new(conn), entry));
+                Turn::Again
+            }
+            Err(e) => {
+                self.failed = Some(e);
+                Turn::Again
+            }
+        }
+    }
+
+    fn explain(&self, e: Error) -> Failure {
+        match e {
+            Error::InvalidCertificate(_) if self.findings != Findings::default() => {
+                Failure::Untrusted(self.findings)
+            }
+            _ if self.http => Failure::Http,
+            e => Failure::Protocol(e),
+        }
+    }
+
+    fn finish(&mut self, wire: &impl Wire) -> Step {
+        let Some(side) = self.side.take() else { return Step::Failed(Failure::Aborted(None)) };
+        let mut facts = Facts { findings: self.findings, hello: self.hello.take(), ..Facts::default() };
+        let input = self.input.take();
+        let output = self.output.take();
+        let made = match side {
+            Side::Server(conn, entry) => {
+                describe(&mut facts, &conn);
+                facts.sni = self.sni.take();
+                facts.own = Some(entry);
+                conn.dangerous_into_kernel_connection().map(|(s, k)| {
+                    let kept = if facts.version == TLS13 { Kept::Server(k) } else { Kept::Nothing };
+                    (s, kept, version_of(&facts))
+                })
+            }
+            Side::Client(conn) => {
+                describe(&mut facts, &conn);
+                conn.dangerous_into_kernel_connection().map(|(s, k)| {
+                    let kept = if facts.version == TLS13 { Kept::Client(k) } else { Kept::Nothing };
+                    (s, kept, version_of(&facts))
+                })
+            }
+            Side::Waiting(_) => return Step::Failed(Failure::Aborted(None)),
+        };
+        let (secrets, kept, version) = match made {
+            Ok(made) => made,
+            Err(e) => return Step::Failed(Failure::Protocol(e)),
+        };
+        let (input, output) = (input.unwrap_or_default(), output.unwrap_or_default());
+        let early = std::mem::take(&mut self.early);
+        let stream = Stream::new(version, secrets, kept, input, output, early);
+        let Some(mut stream) = stream else {
+            return Step::Failed(Failure::Protocol(Error::General("unknown cipher".into())));
+        };
+        if self.eof {
+            stream.set_eof();
+        }
+        let _ = wire;
+        Step::Done(Box::new(stream), Box::new(facts))
+    }
+}
+
+/// Room that any message of rustls finds enough.
+const MESSAGE: usize = MAX_PLAIN + MAX_EXTRA;
+const TLS13: &str = "TLSv1.3";
+
+fn version_of(facts: &Facts) -> ProtocolVersion {
+    if facts.version == TLS13 { ProtocolVersion::TLSv1_3 } else { ProtocolVersion::TLSv1_2 }
+}
+
+fn describe(facts: &mut Facts, state: &CommonState) {
+    facts.version = match state.protocol_version() {
+        Some(ProtocolVersion::TLSv1_3) => TLS13,
+        _ => "TLSv1.2",
+    };
+    facts.cipher = state.negotiated_cipher_suite().map(crate::suites::describe).unwrap_or_default();
+    facts.group = state.negotiated_key_exchange_group().and_then(|g| g.name().as_str());
+    facts.alpn = state.alpn_protocol().map(Into::into);
+    facts.resumed = state.handshake_kind() == Some(HandshakeKind::Resumed);
+    facts.peer = state.peer_certificates().unwrap_or_default().iter().map(|c| c.as_ref().into()).collect();
+}
+
+enum Turn {
+    /// Something was done; there may be something to send.
+    Again,
+    /// The peer waits for what is to be sent.
+    Flush,
+    /// More has to come.
+    Read,
+    /// The handshake is done.
+    Done,
+    /// No certificate fits.
+    Refused,
+    /// The peer sends nothing more.
+    Closed,
+}
+
+/// One turn of rustls.
+fn drive<'c, Data: 'c>(
+    input: &mut Option<Room>,
+    output: &mut Option<Room>,
+    early: &mut Vec<u8>,
+    process: impl FnOnce(&mut [u8]) -> rustls::unbuffered::UnbufferedStatus<'c, '_, Data>,
+) -> Result<Turn, Error> {
+    let mut nothing = [];
+    let bytes = input.as_mut().map_or(&mut nothing[..], Room::filled_mut);
+    let status = process(bytes);
+    let discard = status.discard;
+    let turn = match status.state {
+        Err(e) => Err(e),
+        Ok(ConnectionState::EncodeTlsData(mut data)) => {
+            let room = output.get_or_insert_default();
+            match data.encode(room.spare_mut()) {
+                Ok(n) => {
+                    room.advance(n);
+                    Ok(Turn::Again)
+                }
+                Err(_) => Err(Error::General("handshake message too long".into())),
+            }
+        }
+        Ok(ConnectionState::TransmitTlsData(data)) => {
+            // From here on the buffer answers for it.
+            data.done();
+            Ok(Turn::Flush)
+        }
+        Ok(ConnectionState::ReadTraffic(mut data)) => {
+            while let Some(record) = data.next_record() {
+                early.extend_from_slice(record?.payload);
+            }
+            Ok(Turn::Again)
+        }
+        Ok(ConnectionState::BlockedHandshake) => Ok(Turn::Read),
+        Ok(ConnectionState::WriteTraffic(_)) => Ok(Turn::Done),
+        // The peer may close right behind its last message.
+        Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => Ok(Turn::Closed),
+        Ok(_) => Err(Error::General("unknown state".into())),
+    };
+    if let Some(room) = input {
+        room.consume(discard);
+        if room.is_empty() {
+            *input = None;
+        }
+    }
+    turn
+}

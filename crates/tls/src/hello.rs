@@ -1,0 +1,150 @@
+//! The ClientHello, read before a handshake begins: it decides which certificate and which rules apply, and what
+//! fetches such as `ssl_fc_cipherlist_bin` tell of the client (RFC 8446 section 4.1.2).
+//!
+//! A total cursor: nothing is indexed, whatever does not fit is no hello.
+
+use crate::record::{self, Bad};
+use crate::room::HEADER;
+
+/// Most bytes of a hello.
+const MOST: usize = 65536;
+
+/// A cursor over nested lengths.
+#[derive(Clone, Copy)]
+pub struct Cursor<'a>(pub &'a [u8]);
+
+impl<'a> Cursor<'a> {
+    /// The next `n` bytes.
+    pub fn take(&mut self, n: usize) -> Option<&'a [u8]> {
+        let (head, rest) = self.0.split_at_checked(n)?;
+        self.0 = rest;
+        Some(head)
+    }
+
+    /// A big-endian number of `n` bytes.
+    pub fn number(&mut self, n: usize) -> Option<usize> {
+        Some(self.take(n)?.iter().fold(0, |all, c| all << 8 | usize::from(*c)))
+    }
+
+    /// What follows a length of `n` bytes.
+    pub fn vector(&mut self, n: usize) -> Option<&'a [u8]> {
+        let len = self.number(n)?;
+        self.take(len)
+    }
+}
+
+/// What a ClientHello says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hello<'a> {
+    /// Legacy version.
+    pub version: u16,
+    /// Random.
+    pub random: &'a [u8],
+    /// Session id.
+    pub session_id: &'a [u8],
+    /// Cipher suites, two bytes each.
+    pub ciphers: &'a [u8],
+    /// Extensions as they came.
+    pub extensions: &'a [u8],
+}
+
+impl<'a> Hello<'a> {
+    /// Reads the message behind its type and length.
+    pub fn parse(message: &'a [u8]) -> Option<Hello<'a>> {
+        let mut c = Cursor(message);
+        let version = c.number(2)? as u16;
+        let random = c.take(32)?;
+        let session_id = c.vector(1)?;
+        let ciphers = c.vector(2)?;
+        c.vector(1)?;
+        let extensions = if c.0.is_empty() { &[][..] } else { c.vector(2)? };
+        Some(Hello { version, random, session_id, ciphers, extensions })
+    }
+
+    /// The content of an extension.
+    pub fn extension(&self, wanted: u16) -> Option<&'a [u8]> {
+        let mut c = Cursor(self.extensions);
+        while !c.0.is_empty() {
+            let kind = c.number(2)?;
+            let content = c.vector(2)?;
+            if kind == usize::from(wanted) {
+                return Some(content);
+            }
+        }
+        None
+    }
+
+    /// Server name.
+    pub fn server_name(&self) -> Option<&'a [u8]> {
+        let mut list = Cursor(Cursor(self.extension(0)?).vector(2)?);
+        while !list.0.is_empty() {
+            let kind = list.number(1)?;
+            let name = list.vector(2)?;
+            if kind == 0 {
+                return Some(name);
+            }
+        }
+        None
+    }
+
+    /// Whether an extension that is a list of 16-bit numbers behind its length has one that `f` likes.
+    fn lists(&self, extension: u16, f: impl Fn(u16) -> bool) -> Option<bool> {
+        let list = Cursor(self.extension(extension)?).vector(2)?;
+        Some(list.chunks_exact(2).any(|p| f(u16::from(p[0]) << 8 | u16::from(p[1]))))
+    }
+
+    /// Whether the client offers TLS 1.3.
+    pub fn offers_tls13(&self) -> bool {
+        let list = self.extension(43).and_then(|e| Cursor(e).vector(1));
+        list.unwrap_or_default().chunks_exact(2).any(|p| p == [3, 4])
+    }
+
+    /// Whether the client can do with an ECDSA certificate: its signature algorithms and, before TLS 1.3, its suites
+    /// say so.
+    pub fn takes_ecdsa(&self) -> bool {
+        let signs = self.lists(13, |s| matches!(s, 0x0403 | 0x0503 | 0x0603 | 0x0203)).unwrap_or(false);
+        signs && (self.offers_tls13() || self.offers(|c| matches!(c, 0xc02b | 0xc02c | 0xcca9)))
+    }
+
+    /// Whether the client can do with an RSA certificate.
+    pub fn takes_rsa(&self) -> bool {
+        let signs = self.lists(13, |s| matches!(s, 0x0804..=0x0806 | 0x0401 | 0x0501 | 0x0601));
+        signs.unwrap_or(true)
+            && (self.offers_tls13() || self.offers(|c| matches!(c, 0xc02f | 0xc030 | 0xcca8)))
+    }
+
+    fn offers(&self, f: impl Fn(u16) -> bool) -> bool {
+        self.ciphers.chunks_exact(2).any(|p| f(u16::from(p[0]) << 8 | u16::from(p[1])))
+    }
+}
+
+/// Collects the first message out of its records. `None`: more has to come.
+///
+/// # Errors
+/// When it is no ClientHello.
+pub fn collect(mut bytes: &[u8]) -> Result<Option<Vec<u8>>, Bad> {
+    let mut message = Vec::new();
+    loop {
+        if bytes.first().is_some_and(|kind| *kind != record::content::HANDSHAKE) {
+            return Err(record::UNEXPECTED);
+        }
+        let Some(len) = record::whole(bytes)? else { return Ok(None) };
+        let (record, rest) = bytes.split_at(len);
+        message.extend_from_slice(record.get(HEADER..).unwrap_or_default());
+        bytes = rest;
+        if let [kind, a, b, c, ..] = message[..] {
+            let whole = 4 + (usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c));
+            if kind != 1 {
+                return Err(record::UNEXPECTED);
+            }
+            if whole > MOST {
+                return Err(record::DECODE);
+            }
+            if message.len() >= whole {
+                message.truncate(whole);
+                message.drain(..4);
+                return Ok(Some(message));
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Floor 2: TLS on both sides of the proxy, on rustls with AWS-LC.
+//!
+//! [`files`] loads certificates, [`server`] and [`client`] turn the words of `bind` and `server` lines into what a
+//! [`handshake`] needs, [`verify`] judges the other side's certificate, and [`stream`] carries data afterwards.
+//! Nothing here knows proxies, or does I/O but through a [`stream::Wire`].
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod client;
+pub mod faults;
+pub mod files;
+pub mod handshake;
+pub mod hello;
+pub mod names;
+mod record;
+mod room;
+pub mod server;
+pub mod stream;
+pub mod suites;
+pub mod verify;
+pub mod x509;
+
+pub use client::Connector;
+pub use handshake::{Facts, Failure, Handshake, Step};
+pub use rustls_pki_types::ServerName;
+pub use server::Acceptor;
+pub use stream::{Stream, Wire};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! Which certificate a server name gets (manual, section 5.1, `crt-list`).
+//!
+//! Whole names come first, then wildcards, whose line may exclude names, then the defaults. Among certificates of one
+//! name the client's algorithms decide: ECDSA where it takes that.
+
+use std::collections::HashMap;
+
+use crate::files::Kind;
+use crate::hello::Hello;
+
+/// Entries by name, as indices.
+#[derive(Debug, Default)]
+pub struct Names {
+    whole: HashMap<Box<str>, Vec<u32>>,
+    /// By what follows the `*.`.
+    wild: HashMap<Box<str>, Vec<u32>>,
+    /// Names that an entry's wildcards leave out.
+    without: HashMap<Box<str>, Vec<u32>>,
+    defaults: Vec<u32>,
+}
+
+impl Names {
+    /// A filter of a line: a name, `*.domain`, `!name` or `*`.
+    pub fn add(&mut self, filter: &str, entry: u32) {
+        let filter = filter.to_ascii_lowercase();
+        let (map, name) = match filter.strip_prefix('!') {
+            Some(name) if name.starts_with('*') => return,
+            Some(name) => (&mut self.without, name),
+            None if filter == "*" => return self.add_default(entry),
+            None => match filter.strip_prefix("*.") {
+                Some(rest) => (&mut self.wild, rest),
+                None => (&mut self.whole, &*filter),
+            },
+        };
+        let list = map.entry(name.into()).or_default();
+        if !list.contains(&entry) {
+            list.push(entry);
+        }
+    }
+
+    /// A certificate for whoever matches nothing.
+    pub fn add_default(&mut self, entry: u32) {
+        if !self.defaults.contains(&entry) {
+            self.defaults.push(entry);
+        }
+    }
+
+    /// Whether there is one.
+    pub fn has_default(&self) -> bool {
+        !self.defaults.is_empty()
+    }
+
+    /// The entry for a client; `strict`: only one that its name matches.
+    pub fn choose(&self, hello: &Hello<'_>, kind: impl Fn(u32) -> Kind, strict: bool) -> Option<u32> {
+        let name = hello.server_name().and_then(|n| std::str::from_utf8(n).ok());
+        let name = name.map(|n| n.trim_end_matches('.').to_ascii_lowercase());
+        let best = |list: &[u32]| pick(list, hello, &kind);
+        if let Some(name) = &name {
+            if let Some(entry) = self.whole.get(&**name).and_then(|l| best(l)) {
+                return Some(entry);
+            }
+            let excluded = self.without.get(&**name).map(Vec::as_slice).unwrap_or_default();
+            let wild = name.split_once('.').and_then(|(_, rest)| self.wild.get(rest));
+            let left: Vec<u32> =
+                wild.into_iter().flatten().copied().filter(|e| !excluded.contains(e)).collect();
+            if let Some(entry) = best(&left) {
+                return Some(entry);
+            }
+        }
+        if strict { None } else { best(&self.defaults) }
+    }
+}
+
+/// The entry of a list that suits the client best; the first, if none does.
+fn pick(list: &[u32], hello: &Hello<'_>, kind: &impl Fn(u32) -> Kind) -> Option<u32> {
+    let first = *list.first()?;
+    if list.len() == 1 {
+        return Some(first);
+    }
+    let of = |wanted| list.iter().copied().find(|e| kind(*e) == wanted);
+    let ecdsa = of(Kind::Ecdsa).filter(|_| hello.takes_ecdsa());
+    Some(ecdsa.or_else(|| of(Kind::Rsa).filter(|_| hello.takes_rsa())).unwrap_or(first))
+}

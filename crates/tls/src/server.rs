@@ -1,0 +1,162 @@
+//! What a `bind ... ssl` line does with a client (manual, section 5.1).
+
+use std::sync::Arc;
+
+use rustls::crypto::aws_lc_rs::Ticketer;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{
+    ClientHello, NoServerSessionStorage, ProducesTickets, ResolvesServerCert, ServerSessionMemoryCache,
+    StoresServerSessions, WebPkiClientVerifier,
+};
+use rustls::sign::CertifiedKey;
+use rustls::{KeyLogFile, NoKeyLog, ServerConfig};
+
+use crate::files::{Identity, Kind};
+use crate::hello::Hello;
+use crate::names::Names;
+use crate::suites::Policy;
+use crate::verify::{Ignored, OfClients, Trust};
+
+/// A certificate with the rules under which it is shown.
+#[derive(Debug)]
+pub struct Entry {
+    /// The certificate.
+    pub identity: Arc<Identity>,
+    /// What rustls makes of it.
+    pub config: Arc<ServerConfig>,
+}
+
+/// Rules of a handshake.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// Versions, ciphers, curves.
+    pub policy: Policy,
+    /// Protocols for ALPN, in order.
+    pub alpn: Vec<Vec<u8>>,
+    /// `verify optional` or `required`: whom to believe.
+    pub clients: Option<Arc<Trust>>,
+    /// `verify required`.
+    pub required: bool,
+    /// `crt-ignore-err`, `ca-ignore-err`.
+    pub ignored: [Ignored; 2],
+    /// `no-ca-names`.
+    pub no_ca_names: bool,
+    /// `no-tls-tickets`.
+    pub no_tickets: bool,
+    /// `prefer-client-ciphers`.
+    pub client_order: bool,
+    /// `allow-0rtt`.
+    pub early_data: bool,
+    /// `tune.ssl.keylog`.
+    pub keylog: bool,
+}
+
+/// Sessions that clients may resume. Those of one bind line, or of one set of rules about clients: a session that was
+/// opened without a certificate opens no door that asks for one.
+#[derive(Clone, Debug)]
+pub struct Sessions {
+    tickets: Option<Arc<dyn ProducesTickets>>,
+    cache: Arc<dyn StoresServerSessions>,
+}
+
+impl Sessions {
+    /// With room for so many sessions of clients that take no tickets.
+    pub fn new(cache: usize) -> Sessions {
+        let cache: Arc<dyn StoresServerSessions> = match cache {
+            0 => Arc::new(NoServerSessionStorage {}),
+            n => ServerSessionMemoryCache::new(n),
+        };
+        Sessions { tickets: Ticketer::new().ok(), cache }
+    }
+}
+
+/// One certificate, whatever is asked for: the choice was made before.
+#[derive(Debug)]
+struct Always(Arc<CertifiedKey>);
+
+impl ResolvesServerCert for Always {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.clone())
+    }
+}
+
+/// Makes an entry; also what of its rules has no effect.
+///
+/// # Errors
+/// When the rules leave nothing, or don't suit the certificate.
+pub fn entry(
+    identity: Arc<Identity>,
+    rules: &Rules,
+    sessions: &Sessions,
+) -> Result<(Entry, Vec<String>), String> {
+    let agreed = rules.policy.resolve()?;
+    let verifier: Arc<dyn ClientCertVerifier> = match &rules.clients {
+        Some(trust) => {
+            Arc::new(OfClients::new(trust.clone(), rules.required, rules.ignored, !rules.no_ca_names))
+        }
+        None => WebPkiClientVerifier::no_client_auth(),
+    };
+    let builder = ServerConfig::builder_with_provider(agreed.provider)
+        .with_protocol_versions(&agreed.versions)
+        .map_err(|e| e.to_string())?;
+    let mut config = builder
+        .with_client_cert_verifier(verifier)
+        .with_cert_resolver(Arc::new(Always(identity.key.clone())));
+    config.alpn_protocols.clone_from(&rules.alpn);
+    config.ignore_client_order = !rules.client_order;
+    config.session_storage = sessions.cache.clone();
+    config.send_tls13_tickets = 2;
+    if let Some(tickets) = sessions.tickets.clone().filter(|_| !rules.no_tickets) {
+        config.ticketer = tickets;
+    }
+    config.key_log = if rules.keylog { Arc::new(KeyLogFile::new()) } else { Arc::new(NoKeyLog {}) };
+    config.enable_secret_extraction = true;
+    Ok((Entry { identity, config: Arc::new(config) }, agreed.ignored))
+}
+
+/// All of a bind line.
+#[derive(Debug)]
+pub struct Acceptor {
+    entries: Vec<Arc<Entry>>,
+    names: Names,
+    strict: bool,
+    captures: usize,
+}
+
+impl Acceptor {
+    /// With `strict-sni`, and so many bytes of each ClientHello kept for fetches.
+    pub fn new(strict: bool, captures: usize) -> Acceptor {
+        Acceptor { entries: Vec::new(), names: Names::default(), strict, captures }
+    }
+
+    /// Adds an entry for the names of its certificate, or for those of its filters. The first of all is a default.
+    pub fn add(&mut self, entry: Entry, filters: &[Box<str>], default: bool) {
+        let index = self.entries.len() as u32;
+        let entry = Arc::new(entry);
+        match filters {
+            [] => entry.identity.names().iter().for_each(|n| self.names.add(n, index)),
+            list => list.iter().for_each(|f| self.names.add(f, index)),
+        }
+        if default || index == 0 {
+            self.names.add_default(index);
+        }
+        self.entries.push(entry);
+    }
+
+    /// Whether it has no certificate.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Bytes of each ClientHello to keep.
+    pub fn captures(&self) -> usize {
+        self.captures
+    }
+
+    /// The entry for a client.
+    pub fn choose(&self, hello: &Hello<'_>) -> Option<Arc<Entry>> {
+        let kind = |i: u32| self.entries.get(i as usize).map_or(Kind::Other, |e| e.identity.kind);
+        let index = self.names.choose(hello, kind, self.strict)?;
+        self.entries.get(index as usize).cloned()
+    }
+}

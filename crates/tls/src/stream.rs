@@ -1,0 +1,455 @@
+//! An established connection: bytes in, records out, and back.
+//!
+//! It does no I/O of its own: a [`Wire`] receives and sends. What was read but not asked for, and what was sealed but not
+//! taken by the wire, stays in a buffer of the pool; with neither, a connection at rest is its two keys and little else.
+//!
+//! Sending follows one rule: bytes that were sealed but not sent are not reported as sent, and whoever sends again must
+//! offer the same bytes again. So nobody has to wait for a wire after being told that everything is sent.
+
+use std::io;
+
+use rustls::client::ClientConnectionData;
+use rustls::kernel::KernelConnection;
+use rustls::server::ServerConnectionData;
+use rustls::{ExtractedSecrets, ProtocolVersion};
+
+use crate::record::{self, Bad, Key, content};
+use crate::room::{MAX_PLAIN, Room};
+
+/// What carries the records.
+pub trait Wire {
+    /// Reads some bytes; `None` when that has to be awaited, 0 at the end.
+    fn recv(&self, buf: &mut [u8]) -> Option<io::Result<usize>>;
+    /// Writes some bytes; `None` when that has to be awaited. `more` follows at once.
+    fn send(&self, data: &[u8], more: bool) -> Option<io::Result<usize>>;
+}
+
+impl Wire for rt::Socket {
+    fn recv(&self, buf: &mut [u8]) -> Option<io::Result<usize>> {
+        self.try_recv(buf)
+    }
+
+    fn send(&self, data: &[u8], more: bool) -> Option<io::Result<usize>> {
+        self.try_send(data, more)
+    }
+}
+
+/// Records in a row that carry nothing.
+const IDLE_RECORDS: u8 = 32;
+/// Most bytes of a handshake message that comes after the handshake.
+const LATE_MESSAGE: usize = 65536;
+
+const WARNING: u8 = 1;
+const FATAL: u8 = 2;
+const CLOSE_NOTIFY: u8 = 0;
+const USER_CANCELED: u8 = 90;
+const NO_RENEGOTIATION: u8 = 100;
+
+const HELLO_REQUEST: u8 = 0;
+const NEW_SESSION_TICKET: u8 = 4;
+const KEY_UPDATE: u8 = 24;
+
+/// What is kept of rustls' connection, for what may follow the handshake.
+pub(crate) enum Kept {
+    /// TLS 1.3, as server.
+    Server(KernelConnection<ServerConnectionData>),
+    /// TLS 1.3, as client.
+    Client(KernelConnection<ClientConnectionData>),
+    /// TLS 1.2: nothing may follow.
+    Nothing,
+}
+
+/// An established connection.
+pub struct Stream {
+    kept: Kept,
+    version: ProtocolVersion,
+    tx: Key,
+    rx: Key,
+    input: Option<Room>,
+    /// Opened and not yet taken, at the front of `input`: how much is consumed first, and how much follows it.
+    plain: (u32, u32),
+    /// What comes behind the plaintext in its record.
+    tail: u32,
+    /// Data that came with the last message of the handshake.
+    early: Vec<u8>,
+    output: Option<Room>,
+    /// Of the bytes offered by the sender, those that are sealed in `output`.
+    owed: u32,
+    /// Part of a late handshake message.
+    late: Vec<u8>,
+    idle_records: u8,
+    eof: bool,
+    closed: bool,
+    broken: bool,
+    update_asked: bool,
+    muted: bool,
+    /// Most plaintext in a record.
+    fragment: u16,
+}
+
+impl Stream {
+    pub(crate) fn new(
+        version: ProtocolVersion,
+        secrets: ExtractedSecrets,
+        kept: Kept,
+        input: Room,
+        output: Room,
+        early: Vec<u8>,
+    ) -> Option<Stream> {
+        Some(Stream {
+            kept,
+            version,
+            tx: Key::new(version, secrets.tx)?,
+            rx: Key::new(version, secrets.rx)?,
+            input: Some(input).filter(|r| !r.is_empty()),
+            plain: (0, 0),
+            tail: 0,
+            early,
+            output: Some(output).filter(|r| !r.is_empty()),
+            owed: 0,
+            late: Vec::new(),
+            idle_records: 0,
+            eof: false,
+            closed: false,
+            broken: false,
+            update_asked: false,
+            muted: false,
+            fragment: MAX_PLAIN as u16,
+        })
+    }
+
+    /// Sets the most plaintext that goes into one record (`tune.ssl.maxrecord`).
+    pub fn set_fragment(&mut self, bytes: usize) {
+        self.fragment = bytes.clamp(1, MAX_PLAIN) as u16;
+    }
+
+    /// The peer ended the stream.
+    pub(crate) fn set_eof(&mut self) {
+        self.eof = true;
+    }
+
+    /// Whether a read returns something without asking the wire.
+    pub fn is_ready(&self) -> bool {
+        self.eof
+            || self.broken
+            || self.plain.1 > 0
+            || !self.early.is_empty()
+            || self.input.as_ref().is_some_and(|r| !matches!(record::whole(r.filled()), Ok(None)))
+    }
+
+    /// Whether sealed bytes wait for the wire.
+    pub fn is_pending(&self) -> bool {
+        self.output.is_some()
+    }
+
+    /// Has the connection end without a word (`silent-drop`, or a message that broke off).
+    pub fn mute(&mut self) {
+        self.muted = true;
+    }
+
+    /// Reads data; `None` when that has to be awaited, 0 at the end of the stream.
+    pub fn try_recv(&mut self, wire: &impl Wire, out: &mut [u8]) -> Option<io::Result<usize>> {
+        let mut done = 0;
+        loop {
+            done += self.take(&mut out[done..]);
+            if done == out.len() && done > 0 {
+                return Some(Ok(done));
+            }
+            if self.broken {
+                return Some(if done > 0 { Ok(done) } else { Err(io::ErrorKind::InvalidData.into()) });
+            }
+            if self.eof {
+                return Some(Ok(done));
+            }
+            match self.next(wire) {
+                Ok(true) => continue,
+                Ok(false) if done > 0 => return Some(Ok(done)),
+                Ok(false) => {}
+                Err(bad) => {
+                    self.fail(wire, bad);
+                    continue;
+                }
+            }
+            match self.fill(wire)? {
+                Ok(0) => self.eof = true,
+                Ok(_) => {}
+                Err(e) => return Some(Err(e)),
+            }
+        }
+    }
+
+    /// Takes what is already open.
+    fn take(&mut self, out: &mut [u8]) -> usize {
+        if !self.early.is_empty() {
+            let n = self.early.len().min(out.len());
+            out[..n].copy_from_slice(&self.early[..n]);
+            self.early.drain(..n);
+            if self.early.is_empty() {
+                self.early = Vec::new();
+            }
+            return n;
+        }
+        let (skip, len) = (self.plain.0 as usize, self.plain.1 as usize);
+        let Some(room) = self.input.as_mut().filter(|_| len > 0) else { return 0 };
+        let n = len.min(out.len());
+        let Some(data) = room.filled().get(skip..skip + n) else { return 0 };
+        out[..n].copy_from_slice(data);
+        room.consume(skip + n);
+        self.plain = (0, (len - n) as u32);
+        if n == len {
+            room.consume(self.tail as usize);
+            self.tail = 0;
+            if room.is_empty() {
+                self.input = None;
+            }
+        }
+        n
+    }
+
+    /// Opens the next record, if it is there; whether it was.
+    fn next(&mut self, wire: &impl Wire) -> Result<bool, Bad> {
+        let Some(room) = self.input.as_mut() else { return Ok(false) };
+        let Some(len) = record::whole(room.filled())? else { return Ok(false) };
+        let Some(bytes) = room.filled_mut().get_mut(..len) else { return Ok(false) };
+        let (kind, range) = self.rx.open(bytes)?;
+        if kind == content::DATA && !range.is_empty() {
+            self.idle_records = 0;
+            if !self.late.is_empty() {
+                return Err(record::UNEXPECTED);
+            }
+            self.plain = (range.start as u32, range.len() as u32);
+            self.tail = (len - range.end) as u32;
+            return Ok(true);
+        }
+        self.idle_records += 1;
+        if self.idle_records > IDLE_RECORDS {
+            return Err(record::UNEXPECTED);
+        }
+        let message = bytes.get(range).unwrap_or_default();
+        let outcome = match kind {
+            content::DATA => Ok(()),
+            content::ALERT => {
+                let alert = <[u8; 2]>::try_from(message);
+                self.alert(alert.map_err(|_| record::DECODE)?)
+            }
+            content::HANDSHAKE => {
+                let message = message.to_vec();
+                self.late_messages(wire, &message)
+            }
+            _ => Err(record::UNEXPECTED),
+        };
+        if let Some(room) = self.input.as_mut() {
+            room.consume(len);
+            if room.is_empty() {
+                self.input = None;
+            }
+        }
+        outcome.map(|()| true)
+    }
+
+    fn alert(&mut self, [level, what]: [u8; 2]) -> Result<(), Bad> {
+        match what {
+            CLOSE_NOTIFY => self.eof = true,
+            USER_CANCELED => {}
+            _ if level == WARNING && self.version != ProtocolVersion::TLSv1_3 => {}
+            _ => {
+                self.broken = true;
+                self.closed = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Handshake messages after the handshake (RFC 8446 section 4.6).
+    fn late_messages(&mut self, wire: &impl Wire, bytes: &[u8]) -> Result<(), Bad> {
+        self.late.extend_from_slice(bytes);
+        loop {
+            let [kind, a, b, c, rest @ ..] = &self.late[..] else { break };
+            let len = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
+            if len > LATE_MESSAGE {
+                return Err(record::DECODE);
+            }
+            let Some(body) = rest.get(..len) else { return Ok(()) };
+            let (kind, body) = (*kind, body.to_vec());
+            self.late.drain(..4 + len);
+            self.late_message(wire, kind, &body)?;
+        }
+        if self.late.is_empty() {
+            self.late = Vec::new();
+        }
+        Ok(())
+    }
+
+    fn late_message(&mut self, wire: &impl Wire, kind: u8, body: &[u8]) -> Result<(), Bad> {
+        match (&mut self.kept, kind) {
+            (Kept::Client(conn), NEW_SESSION_TICKET) => {
+                // A ticket that can't be kept is no reason to end a connection.
+                let _ = conn.handle_new_session_ticket(body);
+                Ok(())
+            }
+            (Kept::Client(_) | Kept::Server(_), KEY_UPDATE) => {
+                if !self.late.is_empty() {
+                    return Err(record::UNEXPECTED);
+                }
+                self.update_asked |= match body {
+                    [0] => false,
+                    [1] => true,
+                    _ => return Err(record::DECODE),
+                };
+                let fresh = match &mut self.kept {
+                    Kept::Server(conn) => conn.update_rx_secret(),
+                    Kept::Client(conn) => conn.update_rx_secret(),
+                    Kept::Nothing => return Err(record::UNEXPECTED),
+                };
+                let fresh = fresh.ok().and_then(|s| Key::new(self.version, s));
+                self.rx = fresh.ok_or(record::UNEXPECTED)?;
+                Ok(())
+            }
+            // A server that asks for a new handshake is told no; a client that begins one is not served any more.
+            (Kept::Nothing, HELLO_REQUEST) => {
+                self.queue(content::ALERT, &[WARNING, NO_RENEGOTIATION]);
+                let _ = self.flush(wire, false);
+                Ok(())
+            }
+            _ => Err(record::UNEXPECTED),
+        }
+    }
+
+    /// Reads from the wire; `None` when that has to be awaited.
+    fn fill(&mut self, wire: &impl Wire) -> Option<io::Result<usize>> {
+        let room = self.input.get_or_insert_default();
+        if room.spare() < 4096 {
+            room.compact();
+        }
+        let got = wire.recv(room.spare_mut());
+        match got {
+            Some(Ok(n)) => room.advance(n),
+            _ if room.is_empty() => self.input = None,
+            _ => {}
+        }
+        got
+    }
+
+    /// The peer broke the protocol: it is told, and that was all.
+    fn fail(&mut self, wire: &impl Wire, bad: Bad) {
+        self.broken = true;
+        self.input = None;
+        if !self.closed {
+            self.closed = true;
+            self.queue(content::ALERT, &[FATAL, bad.0]);
+            let _ = self.flush(wire, false);
+        }
+    }
+
+    /// Seals a short message behind what waits to be sent.
+    fn queue(&mut self, kind: u8, message: &[u8]) {
+        let room = self.output.get_or_insert_default();
+        room.compact();
+        let _ = self.tx.seal(kind, message, &[], room);
+        if room.is_empty() {
+            self.output = None;
+        }
+    }
+
+    /// Sends what is sealed; `None` when that has to be awaited.
+    pub fn flush(&mut self, wire: &impl Wire, more: bool) -> Option<io::Result<()>> {
+        while let Some(room) = &mut self.output {
+            match wire.send(room.filled(), more)? {
+                Ok(n) => room.consume(n),
+                Err(e) => return Some(Err(e)),
+            }
+            if room.is_empty() {
+                self.output = None;
+            }
+        }
+        Some(Ok(()))
+    }
+
+    /// Sends the bytes of `first`, then of `second`; returns how many are sent. `None` when that has to be awaited: the
+    /// same bytes must then be offered again.
+    pub fn try_send(
+        &mut self,
+        wire: &impl Wire,
+        first: &[u8],
+        second: &[u8],
+        more: bool,
+    ) -> Option<io::Result<usize>> {
+        let total = first.len() + second.len();
+        loop {
+            if let Err(e) = self.flush(wire, more)? {
+                return Some(Err(e));
+            }
+            if self.owed > 0 {
+                let n = (self.owed as usize).min(total);
+                self.owed = 0;
+                return Some(Ok(n));
+            }
+            if total == 0 {
+                return Some(Ok(0));
+            }
+            if self.closed || self.tx.is_worn() {
+                return Some(Err(io::ErrorKind::BrokenPipe.into()));
+            }
+            if !self.refresh() {
+                return Some(Err(io::ErrorKind::BrokenPipe.into()));
+            }
+            self.owed = self.seal(first, second) as u32;
+        }
+    }
+
+    /// Seals as much of the bytes as the buffer takes, in records as full as may be; returns how many.
+    fn seal(&mut self, mut first: &[u8], mut second: &[u8]) -> usize {
+        let extra = self.tx.extra();
+        let room = self.output.get_or_insert_default();
+        let mut done = 0;
+        while !first.is_empty() || !second.is_empty() {
+            let n = (first.len() + second.len()).min(usize::from(self.fragment));
+            if room.spare() < n + extra {
+                break;
+            }
+            let (a, rest) = first.split_at(n.min(first.len()));
+            let (b, other) = second.split_at(n - a.len());
+            if !self.tx.seal(content::DATA, a, b, room) {
+                break;
+            }
+            (first, second) = (rest, other);
+            done += n;
+        }
+        done
+    }
+
+    /// Replaces the key when it is old or the peer asked for it (RFC 8446 section 4.6.3).
+    fn refresh(&mut self) -> bool {
+        if !self.update_asked && !self.tx.is_old() {
+            return true;
+        }
+        self.update_asked = false;
+        self.queue(content::HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, 0]);
+        let fresh = match &mut self.kept {
+            Kept::Server(conn) => conn.update_tx_secret(),
+            Kept::Client(conn) => conn.update_tx_secret(),
+            Kept::Nothing => return false,
+        };
+        match fresh.ok().and_then(|s| Key::new(self.version, s)) {
+            Some(key) => self.tx = key,
+            None => return false,
+        }
+        true
+    }
+
+    /// Tells the peer that no more data comes. Whatever the wire does not take at once stays unsaid.
+    pub fn close(&mut self, wire: &impl Wire) {
+        if self.closed || self.muted || self.broken {
+            return;
+        }
+        self.closed = true;
+        self.queue(content::ALERT, &[WARNING, CLOSE_NOTIFY]);
+        let _ = self.flush(wire, false);
+    }
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Stream({:?}, eof: {}, closed: {})", self.version, self.eof, self.closed)
+    }
+}
