@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod date;
+pub mod grow;
 pub mod hash;
 pub mod rand;
 pub mod rate;

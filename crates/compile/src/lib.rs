@@ -14,6 +14,7 @@ mod bind;
 mod check;
 mod draft;
 pub mod dump;
+pub mod dynamic;
 pub mod fuzzing;
 mod global;
 mod healthcheck;

@@ -1,5 +1,7 @@
 //! Which backend, then which server.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use base::hash;
 use lang::env::Side;
 use lang::logfmt::Use;
@@ -20,9 +22,10 @@ pub fn backend(stream: &mut Stream<'_>) -> Option<u32> {
     let program = &worker.shared.program;
     let index = stream.client.session.conn.frontend;
     let frontend = program.proxy(index);
+    let open = |b: u32| !program.proxy(b).state.back.unpublished.load(Relaxed);
     let chosen = match frontend.switching.is_empty() {
         true => None,
-        false => stream.evaluate(Side::Request, |env| frontend.switching.choose(env)),
+        false => stream.evaluate(Side::Request, |env| frontend.switching.choose(env, open)),
     };
     match chosen.map(|switch| &switch.to) {
         None => {}
@@ -33,12 +36,12 @@ pub fn backend(stream: &mut Stream<'_>) -> Option<u32> {
                 stream.evaluate(Side::Request, |env| format.append(env, Use::Value, name));
                 program.backend(std::str::from_utf8(name).ok()?)
             });
-            if found.is_some() {
-                return found;
+            if let Some(found) = found.filter(|b| open(*b)) {
+                return Some(found);
             }
         }
     }
-    frontend.default_backend.or(frontend.is_backend.then_some(index))
+    frontend.default_backend.filter(|b| open(*b)).or(frontend.is_backend.then_some(index))
 }
 
 /// Why no server could be assigned.
@@ -87,7 +90,10 @@ fn use_server(stream: &Stream<'_>, proxy: &Proxy) -> Option<u32> {
             UseServerTo::Server(i) => Some(*i),
             UseServerTo::Format(format) => stream.worker.with_scratch(|name| {
                 stream.evaluate(Side::Request, |env| format.append(env, Use::Value, name));
-                let at = proxy.servers.iter().position(|s| s.name.as_bytes() == name.as_slice())?;
+                let at = proxy
+                    .servers
+                    .iter()
+                    .position(|s| s.name.as_bytes() == name.as_slice() && !s.state.is_removed())?;
                 u32::try_from(at).ok()
             }),
         };

@@ -38,6 +38,7 @@ pub mod queue;
 pub mod stick;
 
 pub mod check;
+pub mod farm;
 pub mod state;
 
 pub mod captured;

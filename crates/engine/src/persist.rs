@@ -39,7 +39,7 @@ pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<u32> {
         stream.txn.term.cookie = letter;
         return None;
     }
-    let found = proxy.servers.iter().position(|s| s.cookie.as_deref() == Some(name));
+    let found = proxy.servers.iter().position(|s| s.cookie.as_deref() == Some(name) && !s.state.is_removed());
     let Some(index) = found else {
         stream.txn.term.cookie = b'I';
         return None;
@@ -306,7 +306,7 @@ fn rdp_wanted(stream: &Stream<'_>, proxy: &Proxy, name: &[u8]) -> Option<u32> {
     let insists = stream.txn.decisions.force_persist || proxy.options.persist;
     let at = proxy.servers.iter().position(|s| match &**s.state.target.load() {
         model::server::Target::Inet(std::net::SocketAddr::V4(a)) => {
-            u32::from(*a.ip()) == ip && a.port() == port
+            u32::from(*a.ip()) == ip && a.port() == port && !s.state.is_removed()
         }
         _ => false,
     })?;

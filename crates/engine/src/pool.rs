@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use base::grow::Grow;
 use model::Server;
 use program::Program;
 use rt::{Mono, RemoteNotify};
@@ -35,13 +36,19 @@ pub struct Idle {
     since: Mono,
 }
 
+/// The idle connections of one worker to one server.
+#[derive(Default)]
+struct Pool {
+    idle: RefCell<Vec<Idle>>,
+    /// When the next part of what grew old is let go.
+    purge: Cell<Mono>,
+}
+
 /// The idle connections of one worker.
 #[derive(Default)]
 pub struct Pools {
     /// By proxy and server, as indices of the program.
-    servers: Vec<Vec<RefCell<Vec<Idle>>>>,
-    /// For each of them, when the next part of what grew old is let go.
-    purges: Vec<Vec<Cell<Mono>>>,
+    servers: Vec<Grow<Pool>>,
     count: Cell<usize>,
     /// Descriptors: with so many in use no connection is put to rest, and with so many one at rest goes for each new one.
     low: u64,
@@ -51,12 +58,10 @@ pub struct Pools {
 impl Pools {
     /// Empty pools for all servers.
     pub fn new(program: &Program) -> Pools {
-        let of_proxy = |p: &program::Proxy| p.servers.iter().map(|_| RefCell::default()).collect();
-        let purges = |p: &program::Proxy| p.servers.iter().map(|_| Cell::new(Mono::ZERO)).collect();
+        let of_proxy = |p: &program::Proxy| p.servers.iter().map(|_| Pool::default()).collect();
         let part = |percent: u32| program.global.ulimit_n.saturating_mul(percent.into()) / 100;
         Pools {
             servers: program.proxies.iter().map(of_proxy).collect(),
-            purges: program.proxies.iter().map(purges).collect(),
             count: Cell::new(0),
             low: part(program.global.tune.pool_low_fd),
             high: part(program.global.tune.pool_high_fd),
@@ -64,7 +69,12 @@ impl Pools {
     }
 
     fn pool(&self, proxy: u32, server: u32) -> Option<&RefCell<Vec<Idle>>> {
-        self.servers.get(proxy as usize)?.get(server as usize)
+        let pools = self.servers.get(proxy as usize)?;
+        // Servers are added while the worker runs.
+        while pools.len() <= server as usize {
+            pools.push(Pool::default()).ok()?;
+        }
+        Some(&pools.get(server as usize)?.idle)
     }
 
     /// How many connections rest here in all.
@@ -159,9 +169,9 @@ impl Pools {
     /// Lets go of connections that their server closed and, once in each `pool-purge-delay`, of half of those that were
     /// not used for so long.
     fn sweep(&self, program: &Program, now: Mono) {
-        for ((proxy, pools), purges) in program.proxies.iter().zip(&self.servers).zip(&self.purges) {
-            for ((server, pool), purge) in proxy.servers.iter().zip(pools).zip(purges) {
-                let mut pool = pool.borrow_mut();
+        for (proxy, pools) in program.proxies.iter().zip(&self.servers) {
+            for (server, Pool { idle, purge }) in proxy.servers.iter().zip(pools) {
+                let mut pool = idle.borrow_mut();
                 if pool.is_empty() {
                     continue;
                 }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use balance::queue::{Gate, Queue};
 use balance::{Algorithm, Balancer, ServerView, Settings};
+use base::grow::Grow;
 use model::server::{Op, Target, admin};
 use program::proxy::{Balance, Proxy};
 use program::{Program, Server};
@@ -37,7 +38,7 @@ pub struct Backend {
     /// The algorithm and its schedule.
     pub balancer: Balancer,
     /// For each server, its places and its queue.
-    pub slots: Vec<Slot>,
+    pub slots: Grow<Slot>,
     /// Requests that any server may take.
     pub queue: Queue<Ticket>,
 }

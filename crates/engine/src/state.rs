@@ -311,6 +311,11 @@ impl<'w> Changes<'w> {
     }
 
     /// Publishes the new schedule, and says so if the backend has lost its last server.
+    /// The servers of a backend have changed.
+    pub fn renew(&self, at: At) {
+        self.worker.shared.refresh(at.proxy, self.now);
+    }
+
     fn refresh(&self, at: At) {
         self.refresh_and_tell(at, |_| {});
     }

@@ -181,13 +181,15 @@ fn server_of(stream: &Stream<'_>, proxy: &Proxy, held: &Tracked) -> Option<u32> 
     let row = held.touched_row(now());
     let by_addr = held.table().settings().srvkey == SrvKey::Addr;
     let named = row.server().and_then(|name| {
-        proxy.servers.iter().position(|s| match by_addr {
+        let is_it = |s: &program::Server| match by_addr {
             true => address(s).is_some_and(|a| *a == **name),
             false => *s.name == **name,
-        })
+        };
+        proxy.servers.iter().position(|s| is_it(s) && !s.state.is_removed())
     });
     let id = row.get(Data::ServerId, 0).unwrap_or(0);
-    let by_id = || proxy.servers.iter().position(|s| id != 0 && u64::from(s.state.id) == id);
+    let by_id =
+        || proxy.servers.iter().position(|s| id != 0 && u64::from(s.state.id) == id && !s.state.is_removed());
     let at = named.or_else(by_id)?;
     let insists = stream.txn.decisions.force_persist || proxy.options.persist;
     let usable = proxy.servers.get(at)?.state.is_up() || insists;

@@ -22,7 +22,7 @@ pub fn report(shared: &Shared) {
         for (index, proxy) in living(shared) {
             let first = format!("SIGHUP received, dumping servers states for proxy {}.", proxy.name);
             log::proxy_line(worker, index, NOTICE, &first);
-            for server in &proxy.servers {
+            for server in proxy.present() {
                 tell(worker, index, NOTICE, &server_line(proxy, server));
             }
             tell(worker, index, NOTICE, &proxy_line(proxy));
@@ -54,7 +54,7 @@ fn proxy_line(proxy: &Proxy) -> String {
         some.count()
     };
     let (active, backup) = (usable(false), usable(true));
-    let what = match (proxy.servers.len(), active, backup) {
+    let what = match (proxy.present().count(), active, backup) {
         (0, ..) => "has no servers.".to_owned(),
         (_, 0, 0) => "has no server available !".to_owned(),
         (_, 0, _) => "is running on backup servers !".to_owned(),

@@ -180,6 +180,8 @@ pub struct Back {
     pub went_down: AtomicU64,
     /// Whether a server was usable when last looked at.
     pub up: AtomicBool,
+    /// `unpublish backend`: content switching passes it by.
+    pub unpublished: AtomicBool,
     /// Sliding averages of times.
     pub times: Averages,
     /// Figures.
@@ -249,6 +251,7 @@ impl Back {
             down_ms: AtomicU64::new(0),
             went_down: AtomicU64::new(0),
             up: AtomicBool::new(true),
+            unpublished: AtomicBool::new(false),
             times: Averages::default(),
             counters: Sharded::new(workers),
             servers: RwLock::default(),

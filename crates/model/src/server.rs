@@ -173,6 +173,8 @@ pub struct Server {
     pub guid: Option<Box<str>>,
     /// Where it is reached now.
     pub target: ArcSwap<Target>,
+    /// Deleted while the configuration runs (`del server`): nothing may find it any more.
+    pub removed: std::sync::atomic::AtomicBool,
     /// Host name behind the address (`fqdn`), if it was given as a name.
     pub fqdn: Mutex<Option<String>>,
     admin: AtomicU32,
@@ -269,6 +271,7 @@ impl Server {
             id,
             guid: None,
             target: ArcSwap::from_pointee(Target::None),
+            removed: Default::default(),
             fqdn: Mutex::new(None),
             admin: AtomicU32::new(0),
             op: AtomicU32::new(Op::Running as u32),
@@ -358,6 +361,11 @@ impl Server {
     /// Up, and not in maintenance: requests bound to it by a cookie may use it.
     pub fn is_up(&self) -> bool {
         self.admin() & admin::MAINT == 0 && self.op() != Op::Stopped
+    }
+
+    /// It was deleted while the configuration runs.
+    pub fn is_removed(&self) -> bool {
+        self.removed.load(Relaxed)
     }
 
     /// New requests without persistence may be sent here.

@@ -1,5 +1,6 @@
 //! `frontend`, `backend`, `listen`.
 
+use base::grow::Grow;
 use std::sync::Arc;
 
 use balance::HashType;
@@ -90,8 +91,9 @@ pub struct Proxy {
     /// `stats ...`.
     pub stats: Option<Arc<Page>>,
 
-    /// `server`, in order.
-    pub servers: Vec<Server>,
+    /// `server`, in order, and behind them those that were added while it runs (`add server`). One that was deleted
+    /// keeps its place (see [`Proxy::present`]).
+    pub servers: Grow<Server>,
     /// `balance`.
     pub balance: Balance,
     /// `hash-type`.
@@ -175,14 +177,15 @@ impl Switching {
         Switching { rules: rules.into(), dispatch }
     }
 
-    /// The first rule that applies.
-    pub fn choose(&self, env: &Env<'_>) -> Option<&Switch> {
+    /// The first rule that applies; `open` says of a backend whether it may be chosen.
+    pub fn choose(&self, env: &Env<'_>, open: impl Fn(u32) -> bool) -> Option<&Switch> {
         let mut cursor = Cursor::default();
         let mut at = 0;
         loop {
             at = self.dispatch.next(at, &mut cursor, env);
             let rule = self.rules.get(at)?;
-            if rule.condition.as_ref().is_none_or(|c| c.holds(env) == Outcome::Yes) {
+            let hidden = matches!(rule.to, SwitchTo::Backend(b) if !open(b));
+            if !hidden && rule.condition.as_ref().is_none_or(|c| c.holds(env) == Outcome::Yes) {
                 return Some(rule);
             }
             at += 1;
@@ -385,4 +388,11 @@ pub enum LoadState {
     Global,
     /// `local`.
     Local,
+}
+
+impl Proxy {
+    /// Its servers but those that were deleted while it runs.
+    pub fn present(&self) -> impl Iterator<Item = &Server> {
+        self.servers.iter().filter(|s| !s.state.is_removed())
+    }
 }

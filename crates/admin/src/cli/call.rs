@@ -183,7 +183,7 @@ pub fn find_proxy<'s>(
 /// The index of the server called `name` or numbered `#id`.
 pub fn find_server(proxy: &Proxy, name: &str) -> Option<u32> {
     let id = name.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
-    let is_it = |s: &Server| id.map_or(&*s.name == name, |id| s.state.id == id);
+    let is_it = |s: &Server| !s.state.is_removed() && id.map_or(&*s.name == name, |id| s.state.id == id);
     let at = proxy.servers.iter().position(is_it)?;
     u32::try_from(at).ok()
 }

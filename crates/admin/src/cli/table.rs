@@ -59,6 +59,7 @@ use Level::{Admin, Operator, User};
 
 /// All commands but those of every connection ([`ALWAYS`]), sorted by their words.
 pub const COMMANDS: &[Command] = &[
+    now(&["add", "server"], "<bk>/<srv> <addr> [opts]*", "add a server to a backend", Admin, c::farm::add),
     now(
         &["clear", "counters"],
         "[all|server <bk>/<srv> [force]]",
@@ -73,6 +74,7 @@ pub const COMMANDS: &[Command] = &[
         Operator,
         c::tables::clear,
     ),
+    now(&["del", "server"], "<bk>/<srv>", "delete a server in maintenance", Admin, c::farm::delete),
     now(
         &["disable", "agent"],
         "<bk>/<srv>",
@@ -122,6 +124,13 @@ pub const COMMANDS: &[Command] = &[
     now(&["expert-mode"], "[on|off]", "", Admin, c::basic::expert_mode),
     now(&["get", "weight"], "<bk>/<srv>", "weight of a server, now and at the start", User, c::weight::get),
     now(&["operator"], "", "give up the rights of an admin", Operator, c::basic::operator),
+    now(
+        &["publish", "backend"],
+        "<backend>",
+        "let content switching choose a backend again",
+        Operator,
+        c::farm::publish,
+    ),
     now(
         &["set", "maxconn", "frontend"],
         "<frontend> <value>",
@@ -236,6 +245,13 @@ pub const COMMANDS: &[Command] = &[
         "end the client connections of a server",
         Admin,
         c::sessions::shutdown_server,
+    ),
+    now(
+        &["unpublish", "backend"],
+        "<backend>",
+        "let content switching pass a backend by",
+        Operator,
+        c::farm::unpublish,
     ),
     now(&["user"], "", "give up all rights to change things", User, c::basic::user),
     later(

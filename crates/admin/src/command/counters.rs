@@ -27,7 +27,7 @@ pub fn clear(call: &mut Call<'_>) -> Outcome {
         for bind in &proxy.binds {
             clear_listener(&bind.state, all);
         }
-        for server in &proxy.servers {
+        for server in proxy.present() {
             clear_server(&server.state, all);
         }
     }

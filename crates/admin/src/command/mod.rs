@@ -5,6 +5,7 @@ pub mod counters;
 pub mod debug;
 pub mod errors;
 pub mod events;
+pub mod farm;
 pub mod frontend;
 pub mod limits;
 pub mod process;

@@ -28,7 +28,7 @@ srvrecord srv_use_ssl srv_check_port srv_check_addr srv_agent_addr srv_agent_por
 pub fn state(call: &mut Call<'_>) -> Outcome {
     let mut out = format!("1\n{STATE_COLUMNS}");
     for proxy in backends(call)? {
-        for server in &proxy.servers {
+        for server in proxy.present() {
             state_line(&mut out, call.shared().started, proxy, server);
         }
     }
@@ -123,7 +123,9 @@ fn check_state(server: &Server) -> u8 {
     let paused = s.admin() & admin::MAINT != 0;
     2 * u8::from(configured)
         + 4 * u8::from(configured && s.check_enabled.load(Relaxed))
-        + 8 * u8::from(paused && (configured || s.admin() & admin::CMAINT != 0))
+        + 8 * u8::from(
+            paused && (configured && s.check_enabled.load(Relaxed) || s.admin() & admin::CMAINT != 0),
+        )
 }
 
 /// `srv_agent_state`: as `srv_check_state`, with 16 for an agent.
@@ -143,7 +145,7 @@ pub fn conn(call: &mut Call<'_>) -> Outcome {
 unsafe_nb safe_nb idle_lim idle_cur idle_per_thr[{workers}]\n"
     );
     for proxy in backends(call)? {
-        for server in &proxy.servers {
+        for server in proxy.present() {
             conn_line(&mut out, proxy, server, workers);
         }
     }

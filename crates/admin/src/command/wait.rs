@@ -1,12 +1,12 @@
 //! `wait`: let a script pause until a time has passed or a server may be removed.
 
 use std::pin::Pin;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use model::server::admin;
+use engine::farm::{self, Kept};
 
 use super::basic::duration;
+use super::farm::why;
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
 
 const HELP: &str = "\
@@ -44,18 +44,15 @@ pub fn wait<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> 
 
 async fn removable(call: &Call<'_>, deadline: rt::Mono) -> Result<(), Refusal> {
     let failed = |r: Refusal| Refusal(format!("Failed. {}", r.0).into());
+    if call.arg(2).is_empty() {
+        return Err("Missing server name (<backend>/<server>).".into());
+    }
     let at = call.server_called(call.arg(2)).map_err(failed)?;
-    let state = call.config(at).state.clone();
     loop {
-        if state.admin() & admin::MAINT == 0 {
-            return Err("Failed. Only servers in maintenance mode can be deleted.".into());
-        }
-        let busy = [&state.served, &state.queued, &state.used_conns, &state.idle];
-        if busy.iter().all(|n| n.load(Relaxed) == 0) {
-            return Ok(());
-        }
-        if rt::now() >= deadline {
-            return Err("Failed. Server still has connections attached to it, cannot remove it.".into());
+        match farm::removable(&call.worker, at) {
+            Ok(()) => return Ok(()),
+            Err(Kept::Busy) if rt::now() < deadline => {}
+            Err(kept) => return Err(failed(why(kept).into())),
         }
         rt::sleep_until(deadline.min(rt::now() + LOOK)).await;
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use engine::Worker;
 use engine::state::{self, At, Forced, Wanted};
+use model::server::admin as bit;
 use model::term::Cause;
 use program::Server;
 
@@ -31,11 +32,21 @@ pub const ACTIONS: &[(&str, &str, Action)] = &[
     ("adown", "Agent: force DOWN", |w, at, s| agent(w, at, s, false)),
     ("shutdown", "Kill sessions", |_, at, _| kill(at)),
     // Older words that scripts still use; the list of the page does not show them.
-    ("start", "", |w, at, _| admin(w, at, Wanted::Ready)),
-    ("stop", "", |w, at, _| admin(w, at, Wanted::Drain)),
-    ("enable", "", |w, at, _| admin(w, at, Wanted::Ready)),
-    ("disable", "", |w, at, _| admin(w, at, Wanted::Maint)),
+    ("start", "", |w, at, s| bits(w, at, s, 0, bit::FDRAIN)),
+    ("stop", "", |w, at, s| bits(w, at, s, bit::FDRAIN, 0)),
+    ("enable", "", |w, at, s| bits(w, at, s, 0, bit::FMAINT)),
+    ("disable", "", |w, at, s| bits(w, at, s, bit::FMAINT, 0)),
 ];
+
+/// Sets and clears bits of the administrative state, unless they are so already.
+fn bits(worker: &Rc<Worker>, at: At, server: &Server, set: u32, clear: u32) -> bool {
+    let now = server.state.admin();
+    let changes = now & set != set || now & clear != 0;
+    if changes {
+        state::change_admin(worker, at, set, clear);
+    }
+    changes
+}
 
 fn check(server: &Server, on: bool) -> bool {
     let has = server.check.is_some();

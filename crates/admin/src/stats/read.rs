@@ -99,7 +99,7 @@ fn front_status(front: &Front) -> &'static str {
 
 fn back_status(r: &Row<'_>) -> Value {
     let (active, backup) = r.usable();
-    let all = r.proxy.servers.len();
+    let all = r.proxy.present().count();
     let word = if all == 0 || active + backup > 0 { "UP" } else { "DOWN" };
     if r.filter.no_maint || r.filter.up {
         return format!("{word} ({}/{all})", active + backup).into();
@@ -180,7 +180,7 @@ pub fn took(result: &CheckResult) -> Option<u64> {
 /// `chkdown`.
 pub fn went_down(r: &Row<'_>) -> Value {
     match r.kind {
-        Kind::Backend if r.proxy.servers.is_empty() => 0u64.into(),
+        Kind::Backend if r.proxy.present().next().is_none() => 0u64.into(),
         Kind::Backend => r.proxy.state.back.went_down.load(Relaxed).into(),
         _ => watched(r).map(|s| s.state.went_down.load(Relaxed)).into(),
     }
@@ -197,7 +197,7 @@ pub fn last_change(r: &Row<'_>) -> Value {
 
 /// `downtime`.
 pub fn downtime(r: &Row<'_>) -> Value {
-    if r.is_back() && r.proxy.servers.is_empty() {
+    if r.is_back() && r.proxy.present().next().is_none() {
         return Value::None;
     }
     if r.is_back() {
@@ -414,7 +414,7 @@ fn h1(r: &Row<'_>, front: Value, figure: Figure) -> Value {
 pub fn h1_open(r: &Row<'_>) -> Value {
     let n = u64::from(r.proxy.state.front.current.load(Relaxed));
     let back: u64 = match r.is_back() {
-        true => r.proxy.servers.iter().map(|s| u64::from(s.state.used_conns.load(Relaxed))).sum(),
+        true => r.proxy.present().map(|s| u64::from(s.state.used_conns.load(Relaxed))).sum(),
         false => 0,
     };
     match r.kind {

@@ -272,7 +272,7 @@ pub fn each<'r>(shared: &'r Shared, filter: &'r Filter, mut f: impl FnMut(Row<'r
         }
         if proxy.is_backend && wants(Kind::Server) {
             let shown = |s: &&Server| this(s.state.id) && wants_server(filter, s);
-            for server in proxy.servers.iter().filter(shown) {
+            for server in proxy.present().filter(shown) {
                 f(Row { server: Some(server), ..row(Kind::Server) });
             }
         }

@@ -146,6 +146,7 @@ fn actions_change_servers() {
             ("s=s1&action=disable&b=b", "DONE", admin::FMAINT),
             ("s=s1&action=enable&b=b", "DONE", 0),
             ("s=s1&action=stop&b=b", "DONE", admin::FDRAIN),
+            ("s=s1&action=enable&b=b", "NONE", admin::FDRAIN),
             ("s=s1&action=start&b=b", "DONE", 0),
             ("", "NONE", 0),
         ] {

@@ -86,7 +86,7 @@ impl Assembly<'_> {
             forwarded: self.forwarded(index, p, notes),
             errors: self.errors(index, p, notes),
             stats,
-            servers,
+            servers: servers.into(),
             balance,
             hash: p.hash,
             hash_balance_factor: p.hash_balance_factor,

@@ -73,6 +73,17 @@ pub fn start(worker: &Rc<Worker>) {
     }
 }
 
+/// Starts the checks of a server that was added while the worker runs, on this worker. They take turns with no other.
+pub fn start_one(worker: &Rc<Worker>, at: At) {
+    let server = &worker.shared.program.proxy(at.proxy).servers[at.server as usize];
+    for (kind, wanted) in [(Kind::Health, server.check.is_some()), (Kind::Agent, server.agent.is_some())] {
+        if wanted {
+            let planned = Planned { at, kind, phase: Duration::ZERO, worker: worker.index };
+            rt::spawn(run(worker.clone(), planned, Rc::new(Turns::new(0))));
+        }
+    }
+}
+
 /// All checks of a program, in the order of the configuration.
 fn plan(program: &Program) -> Vec<Planned> {
     let mut all = Vec::new();
@@ -136,7 +147,7 @@ async fn run(worker: Rc<Worker>, planned: Planned, turns: Rc<Turns>) {
     let Planned { at, kind, phase, .. } = planned;
     let server = &program.proxy(at.proxy).servers[at.server as usize];
     rt::sleep(phase).await;
-    loop {
+    while !server.state.is_removed() {
         let begun = rt::now();
         match (kind, &server.check, &server.agent) {
             (Kind::Health, Some(check), _) if is_due(server) => {

@@ -203,7 +203,7 @@ size=\"8\" maxlength=\"20\" tabindex=\"1\"></form>\n",
 
     /// Whether the table of a proxy stands in a form.
     fn has_form(&self, p: &Proxy) -> bool {
-        self.admin && p.is_backend && !p.servers.is_empty()
+        self.admin && p.is_backend && p.present().next().is_some()
     }
 
     fn end_proxy(&mut self, current: Option<u32>) {

@@ -177,8 +177,11 @@ impl Cells<'_> {
         self.centred(&figure(self.row, "bck"));
         self.empty(1);
         self.figures(&["chkdown"]);
-        let down =
-            if self.row.proxy.servers.is_empty() { String::new() } else { figure(self.row, "downtime") };
+        let down = if self.row.proxy.present().next().is_none() {
+            String::new()
+        } else {
+            figure(self.row, "downtime")
+        };
         self.cell(&span(&down));
         self.empty(1);
     }

@@ -1,0 +1,288 @@
+//! Servers that are added while a configuration runs (`add server`; management manual, 9.3).
+//!
+//! The words are those of a `server` line, so they are compiled as one: in a small configuration of their own, with a
+//! world of their own, from which the server is then taken. What refers to the rest of the running configuration
+//! (`track`, the id, the check of the backend) is put right afterwards.
+
+use std::sync::Arc;
+
+use lang::Registry;
+use model::World;
+use program::server::Server;
+use program::{Mode, Program, Proxy};
+use syntax::{Environment, Grammar, Level, PlainBuild, SECTION_WORDS, Source};
+
+use crate::server::keywords::KEYWORDS;
+use crate::{Options, compile};
+
+/// Words that such a server may have.
+const ALLOWED: &[&str] = &[
+    "addr",
+    "agent-addr",
+    "agent-check",
+    "agent-inter",
+    "agent-port",
+    "agent-send",
+    "allow-0rtt",
+    "alpn",
+    "backup",
+    "ca-file",
+    "check",
+    "check-alpn",
+    "check-pool-conn-name",
+    "check-proto",
+    "check-reuse-pool",
+    "check-send-proxy",
+    "check-sni",
+    "check-ssl",
+    "check-via-socks4",
+    "ciphers",
+    "ciphersuites",
+    "client-sigalgs",
+    "cookie",
+    "crl-file",
+    "crt",
+    "curves",
+    "disabled",
+    "downinter",
+    "error-limit",
+    "fall",
+    "fastinter",
+    "force-sslv3",
+    "force-tlsv10",
+    "force-tlsv11",
+    "force-tlsv12",
+    "force-tlsv13",
+    "guid",
+    "hash-key",
+    "healthcheck",
+    "id",
+    "idle-ping",
+    "init-state",
+    "inter",
+    "ktls",
+    "maxconn",
+    "maxqueue",
+    "minconn",
+    "no-backup",
+    "no-check-sni-auto",
+    "no-renegotiate",
+    "no-send-proxy",
+    "no-send-proxy-v2",
+    "no-sni-auto",
+    "no-ssl-reuse",
+    "no-sslv3",
+    "no-tfo",
+    "no-tls-tickets",
+    "no-tlsv10",
+    "no-tlsv11",
+    "no-tlsv12",
+    "no-tlsv13",
+    "npn",
+    "observe",
+    "on-error",
+    "on-marked-down",
+    "on-marked-up",
+    "pool-conn-name",
+    "pool-low-conn",
+    "pool-max-conn",
+    "pool-purge-delay",
+    "port",
+    "proto",
+    "proxy-v2-options",
+    "renegotiate",
+    "rise",
+    "send-proxy",
+    "send-proxy-v2",
+    "send-proxy-v2-ssl",
+    "send-proxy-v2-ssl-cn",
+    "set-proxy-v2-tlv-fmt",
+    "shard",
+    "sigalgs",
+    "slowstart",
+    "sni",
+    "source",
+    "ssl",
+    "ssl-max-ver",
+    "ssl-min-ver",
+    "strict-maxconn",
+    "tfo",
+    "tls-tickets",
+    "track",
+    "usesrc",
+    "verify",
+    "verifyhost",
+    "weight",
+    "ws",
+];
+
+/// The words that a server added at run time may have and that this build knows, in order.
+pub fn words() -> impl Iterator<Item = &'static str> {
+    let known = |word: &str| KEYWORDS.iter().any(|k| k.name == word && k.set.is_some());
+    ALLOWED.iter().copied().filter(move |word| known(word))
+}
+
+/// Compiles a server for the backend `proxy` of a running program. `words` begins with its address. Gives the server,
+/// which is in maintenance and whose checks are off, and what there is to say about it.
+///
+/// # Errors
+/// What is wrong with it, in one line.
+pub fn server(
+    program: &Program,
+    proxy: u32,
+    name: &str,
+    words: &[String],
+) -> Result<(Server, Vec<String>), String> {
+    let backend = program.proxy(proxy);
+    let Asked { line, track, id } = read(program, backend, words)?;
+    let id = id.unwrap_or_else(|| free_id(backend));
+    let text = configuration(backend, name, id, &line);
+    let (mut server, notes) = compiled(&text, program.world.workers, &backend.name, name)?;
+    if let Some(guid) = &server.state.guid
+        && let Some((p, s)) = holder(program, guid)
+    {
+        return Err(format!("'guid': duplicate entry with server {p}/{s}."));
+    }
+    server.forced_id = words.iter().any(|w| w == "id");
+    server.track = track;
+    if let Some(check) = &mut server.check {
+        check.ruleset = backend.check.clone();
+    }
+    server.state.check_enabled.store(false, std::sync::atomic::Ordering::Relaxed);
+    server.state.agent_enabled.store(false, std::sync::atomic::Ordering::Relaxed);
+    Ok((server, notes))
+}
+
+/// What the words ask for: those that can be compiled apart, and those that can't.
+struct Asked {
+    line: Vec<String>,
+    track: Option<(u32, u32)>,
+    id: Option<u32>,
+}
+
+fn read(program: &Program, backend: &Proxy, words: &[String]) -> Result<Asked, String> {
+    if words.is_empty() {
+        return Err("'server' expects <name> and <addr>[:<port>] as arguments.".into());
+    }
+    let mut asked = Asked { line: vec![words[0].clone()], track: None, id: None };
+    let mut rest = words[1..].iter();
+    while let Some(word) = rest.next() {
+        let plain = word.split_once('(').map_or(word.as_str(), |(name, _)| name);
+        let Some(keyword) = KEYWORDS.iter().find(|k| k.name == plain) else {
+            let near = syntax::nearest(word, ALLOWED.iter().copied());
+            let hint = near.map_or(String::new(), |n| format!("; did you mean '{n}' maybe ?"));
+            return Err(format!(
+                "unknown keyword '{word}'{}",
+                if hint.is_empty() { ".".into() } else { hint }
+            ));
+        };
+        if !ALLOWED.contains(&plain) {
+            return Err(format!("'{plain}' option is not accepted for dynamic server"));
+        }
+        if plain == "healthcheck" {
+            return Err("'healthcheck' is not supported yet by Harrier for dynamic servers".into());
+        }
+        if plain == "source" {
+            asked.line.push(word.clone());
+            asked.line.extend(rest.next().cloned());
+            while rest.as_slice().first().is_some_and(|w| w == "usesrc" || w == "interface") {
+                asked.line.extend(rest.by_ref().take(2).cloned());
+            }
+            continue;
+        }
+        let takes =
+            usize::try_from(keyword.args).unwrap_or(0).max(usize::from(plain == "set-proxy-v2-tlv-fmt"));
+        let values: Vec<&String> = rest.by_ref().take(takes).collect();
+        match (plain, values.first()) {
+            ("track", Some(target)) => asked.track = Some(tracked(program, backend, target)?),
+            ("id", Some(id)) => asked.id = Some(own_id(backend, id)?),
+            _ => {
+                asked.line.push(word.clone());
+                asked.line.extend(values.into_iter().cloned());
+            }
+        }
+    }
+    Ok(asked)
+}
+
+fn own_id(backend: &Proxy, text: &str) -> Result<u32, String> {
+    let id = text.parse::<u32>().ok().filter(|id| *id > 0 && *id <= i32::MAX as u32);
+    let id = id.ok_or("'id' : invalid value, must be > 0.")?;
+    match backend.present().find(|s| s.state.id == id) {
+        Some(other) => Err(format!("custom id {id} already used by server '{}'.", other.name)),
+        None => Ok(id),
+    }
+}
+
+fn free_id(backend: &Proxy) -> u32 {
+    let taken: std::collections::HashSet<u32> = backend.present().map(|s| s.state.id).collect();
+    (1..u32::MAX).find(|id| !taken.contains(id)).unwrap_or(u32::MAX)
+}
+
+/// The server that another one shall track: one of the configuration, with checks.
+fn tracked(program: &Program, backend: &Proxy, target: &str) -> Result<(u32, u32), String> {
+    let (proxy, name) = target.split_once('/').unwrap_or((&backend.name, target));
+    let at = program
+        .backend(proxy)
+        .ok_or_else(|| format!("unable to find required proxy '{proxy}' for tracking."))?;
+    let servers = &program.proxy(at).servers;
+    let found = servers.iter().position(|s| *s.name == *name && !s.state.is_removed());
+    let found = found.ok_or_else(|| format!("unable to find required server '{name}' for tracking."))?;
+    if found >= servers.initial() {
+        return Err(format!("unable to use {proxy}/{name} for tracking as it is a dynamic server."));
+    }
+    let server = &servers[found];
+    if server.check.is_none() && server.agent.is_none() && server.track.is_none() {
+        return Err(format!(
+            "unable to use {proxy}/{name} for tracking as it does not have any check nor agent enabled."
+        ));
+    }
+    Ok((at, u32::try_from(found).map_err(|_| "too many servers")?))
+}
+
+/// Whose this name is.
+fn holder<'p>(program: &'p Program, guid: &str) -> Option<(&'p str, &'p str)> {
+    let all = program.proxies.iter().flat_map(|p| p.present().map(move |s| (p, s)));
+    let mut held = all.filter(|(_, s)| s.state.guid.as_deref() == Some(guid));
+    held.next().map(|(p, s)| (&*p.name, &*s.name))
+}
+
+/// A configuration with nothing but the server.
+fn configuration(backend: &Proxy, name: &str, id: u32, line: &[String]) -> String {
+    let mode = if backend.mode == Mode::Http { "http" } else { "tcp" };
+    let quote = |word: &str| format!(" '{}'", word.replace('\'', "'\\''"));
+    let quoted = |words: &[String]| words.iter().map(|word| quote(word)).collect::<String>();
+    let (address, words) = line.split_at(line.len().min(1));
+    format!(
+        "backend {}\n mode {mode}\n timeout connect 1s\n timeout server 1s\n server{}{} id {id} init-addr none{}\n",
+        backend.name,
+        quote(name),
+        quoted(address),
+        quoted(words),
+    )
+}
+
+fn compiled(text: &str, workers: usize, backend: &str, name: &str) -> Result<(Server, Vec<String>), String> {
+    let grammar = Grammar { sections: SECTION_WORDS, facts: &PlainBuild };
+    let mut environment = Environment::new();
+    for (name, value) in crate::logformats::ENVIRONMENT {
+        environment.set(name, value);
+    }
+    let reading = syntax::read(vec![Source::new("cli", text.as_bytes().to_vec())], environment, grammar);
+    let outcome = compile(reading, &Registry::standard(), Arc::new(World::new(workers)), &Options::default());
+    let label = format!("'server {backend}/{name}' : ");
+    let told = |level: Level| {
+        let texts = outcome.diagnostics.iter().filter(move |d| d.level == level).map(|d| &d.text);
+        texts.map(|t| t.trim_start_matches(label.as_str()).replace("..", ".")).collect::<Vec<_>>()
+    };
+    let Some(mut program) = outcome.program else {
+        return Err(told(Level::Alert).into_iter().next().unwrap_or_else(|| "Invalid server.".into()));
+    };
+    if program.vars != Default::default() {
+        return Err("variables cannot be used by dynamic servers".into());
+    }
+    let notes = told(Level::Warning);
+    let proxy = program.proxies.pop().ok_or("Invalid server.")?;
+    let server = proxy.servers.into_vec().pop().ok_or("Invalid server.")?;
+    Ok((server, notes))
+}

@@ -1,0 +1,106 @@
+//! Servers that come and go while a configuration runs (`add server`, `del server`; management manual, 9.3).
+//!
+//! A new server gets the next index of its backend: its place and queue first, then itself, then it is known by name,
+//! and it is in maintenance all the while. One that is deleted keeps its index, so nothing that still holds it points
+//! at another; it stays in maintenance and nothing finds it any more.
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use model::server::admin;
+use program::Server;
+use program::proxy::{Balance, UseServerTo};
+
+use crate::Worker;
+use crate::shared::Slot;
+use crate::state::{At, Changes};
+
+/// Why a server can't be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Rules or other servers name it.
+    Referenced,
+    /// It is not in maintenance.
+    Active,
+    /// Requests or idle connections use it.
+    Busy,
+}
+
+/// Whether the servers of a backend may change: the order of `static-rr` and of map-based hashing is fixed.
+pub fn is_dynamic(proxy: &program::Proxy) -> bool {
+    match &proxy.balance {
+        Balance::StaticRr => false,
+        Balance::RoundRobin | Balance::LeastConn | Balance::First | Balance::Random(_) | Balance::Sticky => {
+            true
+        }
+        _ => proxy.hash.method == balance::Method::Consistent,
+    }
+}
+
+/// Adds a server to a backend, in maintenance. Its checks run, once somebody enables them, on one of the workers.
+/// `None`: there is no room for more.
+pub fn add(worker: &Rc<Worker>, proxy: u32, server: Server) -> Option<At> {
+    let changes = Changes::begin(worker);
+    let shared = &worker.shared;
+    let (config, backend) = (shared.program.proxy(proxy), &shared.backends[proxy as usize]);
+    // Nothing resolves its name: it waits for an address from the runtime API.
+    server.state.change_admin(admin::FMAINT, admin::RMAINT, rt::now());
+    let (state, checked) = (server.state.clone(), server.check.is_some() || server.agent.is_some());
+    while backend.slots.len() <= config.servers.len() {
+        backend.slots.push(Slot::default()).ok()?;
+    }
+    let index = config.servers.push(server).ok()?;
+    config.state.back.servers.write().push(state);
+    let at = At { proxy, server: u32::try_from(index).ok()? };
+    changes.renew(at);
+    drop(changes);
+    if checked {
+        let on = index % shared.program.world.workers.max(1);
+        if on == worker.index {
+            crate::check::start_one(worker, at);
+        } else {
+            let job = move || {
+                let _ = crate::run::with_worker(|w| crate::check::start_one(w, at));
+            };
+            rt::send_to(on, Box::new(job));
+        }
+    }
+    Some(at)
+}
+
+/// Whether a server may be deleted now.
+///
+/// # Errors
+/// Why not.
+pub fn removable(worker: &Worker, at: At) -> Result<(), Kept> {
+    let program = &worker.shared.program;
+    let proxy = program.proxy(at.proxy);
+    let server = &proxy.servers[at.server as usize];
+    let by_rule = proxy.use_server.iter().any(|u| matches!(u.to, UseServerTo::Server(i) if i == at.server));
+    let followed =
+        program.proxies.iter().any(|p| p.present().any(|s| s.track == Some((at.proxy, at.server))));
+    if by_rule || followed {
+        return Err(Kept::Referenced);
+    }
+    let state = &server.state;
+    if state.admin() & admin::MAINT == 0 {
+        return Err(Kept::Active);
+    }
+    let busy = [&state.served, &state.queued, &state.used_conns, &state.idle];
+    if busy.iter().any(|n| n.load(Relaxed) > 0) { Err(Kept::Busy) } else { Ok(()) }
+}
+
+/// Deletes a server.
+///
+/// # Errors
+/// Why it stays.
+pub fn remove(worker: &Rc<Worker>, at: At) -> Result<(), Kept> {
+    let changes = Changes::begin(worker);
+    removable(worker, at)?;
+    let proxy = worker.shared.program.proxy(at.proxy);
+    let state = &proxy.servers[at.server as usize].state;
+    state.removed.store(true, Relaxed);
+    proxy.state.back.servers.write().retain(|s| !std::sync::Arc::ptr_eq(s, state));
+    changes.renew(at);
+    Ok(())
+}
