@@ -299,6 +299,7 @@ async fn open(
     options: &ConnectOptions,
 ) -> Result<Transport, Attempt> {
     let socket = Socket::connect(addr, options).map_err(|e| classify(&e))?;
+    socket.reset_on_close();
     let mut timer = Timer::new();
     timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
     let connected = poll_fn(|cx| {

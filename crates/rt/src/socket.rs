@@ -300,7 +300,16 @@ impl Socket {
     /// # Errors
     /// ENOTCONN if the connection is gone.
     pub fn shutdown_write(&self) -> io::Result<()> {
+        self.clear(bit::RESET_ON_CLOSE);
         driver::shutdown_write(&self.handle)
+    }
+
+    /// From now on, dropping the socket resets the connection, unless its peer has closed or broken it by then, or
+    /// [`Socket::shutdown_write`] was called. For outgoing connections that this side is the first to close: their port
+    /// does not wait for minutes (TIME_WAIT) and the peer has nothing left to answer. What was sent and not yet
+    /// acknowledged may be lost. Detaching forgets it.
+    pub fn reset_on_close(&self) {
+        worker::with(|w| w.sources.borrow_mut().add(self.source, bit::RESET_ON_CLOSE));
     }
 
     /// The pending error of the connection, which is thereby cleared.
@@ -398,7 +407,14 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        worker::try_with(|w| w.sources.borrow_mut().remove(self.source));
+        worker::try_with(|w| {
+            let mut sources = w.sources.borrow_mut();
+            if sources.ready(self.source) & (bit::RESET_ON_CLOSE | bit::CLOSED) == bit::RESET_ON_CLOSE {
+                // Without it the close is an orderly one, which is as good.
+                let _ = driver::set_linger0(&self.handle);
+            }
+            sources.remove(self.source);
+        });
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) mod ready {
     pub(crate) const ERROR: u8 = 16;
     /// The connection is established.
     pub(crate) const CONNECTED: u8 = 32;
+    /// Not a report but a wish: whoever drops the handle while the peer is still there resets the connection.
+    pub(crate) const RESET_ON_CLOSE: u8 = 64;
     /// Any sign that the peer is leaving.
     pub(crate) const CLOSED: u8 = READ_CLOSED | HANGUP | ERROR;
 }

@@ -348,6 +348,37 @@ fn a_tcp_connection_has_figures_and_takes_its_options() {
 }
 
 #[test]
+fn a_connection_that_is_to_reset_does_so_only_while_nobody_has_closed() {
+    on_worker(|| async {
+        let listener = listen();
+        let acceptor = listener.attach().unwrap();
+        let pair = async || {
+            let ours = Socket::connect(&listener.local_addr().unwrap(), &ConnectOptions::default()).unwrap();
+            let (theirs, _) = acceptor.accept().await.unwrap();
+            ours.connected().await.unwrap();
+            ours.reset_on_close();
+            (ours, theirs)
+        };
+        let (ours, theirs) = pair().await;
+        drop(ours);
+        let error = theirs.recv(&mut [0; 8]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+
+        let (ours, theirs) = pair().await;
+        ours.shutdown_write().unwrap();
+        drop(ours);
+        assert_eq!(theirs.recv(&mut [0; 8]).await.unwrap(), 0);
+        theirs.send_all(b"late").await.unwrap_or_default();
+
+        let (ours, theirs) = pair().await;
+        theirs.shutdown_write().unwrap();
+        assert_eq!(ours.recv(&mut [0; 8]).await.unwrap(), 0);
+        drop(ours);
+        assert_eq!(theirs.recv(&mut [0; 8]).await.unwrap(), 0);
+    });
+}
+
+#[test]
 fn a_paused_acceptor_takes_nothing_until_it_resumes() {
     on_worker(|| async {
         let listener = listen();
