@@ -281,7 +281,7 @@ impl Idle {
 impl Parcel {
     fn unpack(self) -> Option<Idle> {
         let socket = self.socket.attach().ok()?;
-        socket.reset_on_close();
+        socket.raw().reset_on_close();
         Some(Idle::new(socket, self.identity, self.requests, self.safe))
     }
 }
