@@ -12,12 +12,14 @@ use model::server::Target;
 use model::term::{Cause, Phase};
 use program::address::{Source, UseSource};
 use program::proxy::{Mode, Proxy, Reuse};
-use program::server::{PortMap, Server};
+use program::server::{PortMap, Server, ServerTls};
 use rt::{Addr, ConnectOptions, Socket, Timer};
+use tls::{Handshake, ServerName};
 
 use crate::check;
 use crate::choose::{self, NoServer, Wish};
 use crate::pool::{Identity, Idle};
+use crate::secure::Refused;
 use crate::stream::{Stream, Upstream};
 use crate::transport::Transport;
 
@@ -210,7 +212,8 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     let worker = stream.worker.clone();
     let config = &proxy.servers[server as usize];
     let addr = address(stream, config).ok_or(Attempt::Refused)?;
-    let (identity, shareable) = identity(stream, proxy, config, &addr);
+    let name = config.tls.as_ref().and_then(|tls| server_name(stream, tls));
+    let (identity, shareable) = identity(stream, proxy, config, &addr, name.as_deref());
     let own = take_own(stream, Some(server), identity);
     let idle = match own {
         None if shareable => take_idle(stream, proxy, server, identity).await,
@@ -218,6 +221,7 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     };
     if let Some(idle) = idle {
         stream.txn.server_conn.reused = true;
+        stream.txn.server_secured = idle.socket.facts().cloned();
         reused(stream, &addr);
         stream.upstream = Some(Upstream {
             socket: idle.socket,
@@ -235,7 +239,10 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     }
     let source = config.source.as_ref().or(proxy.source.as_ref());
     let options = options(stream, proxy, Some(config), source);
-    let socket = open(stream, proxy, &addr, &options).await?;
+    let mut socket = open(stream, proxy, &addr, &options).await?;
+    if let Some(tls) = &config.tls {
+        rt::boxed(secure(stream, proxy, config, tls, name.as_deref(), &mut socket)).await?;
+    }
     if shareable {
         worker.pools.make_room(stream.backend_index(), server, &socket, &config.state);
     }
@@ -243,10 +250,62 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     proxy.state.back.counters.of(worker.index).connects.inc();
     check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
     install(stream, socket, (identity, shareable), &addr);
-    if let Some(send) = &config.send_proxy {
+    if let Some(send) = config.send_proxy.as_ref().filter(|_| config.tls.is_none()) {
         crate::proxy_header::stage(stream, send);
     }
     Ok(())
+}
+
+/// The name that is sent to a server, and that its certificate has to be for: `sni`, or the host of the request.
+fn server_name(stream: &Stream<'_>, tls: &ServerTls) -> Option<Box<str>> {
+    let text = |bytes: &[u8]| Some(std::str::from_utf8(bytes).ok()?.into());
+    match &tls.sni {
+        Some(sni) => {
+            stream.evaluate(lang::env::Side::Request, |env| text(sni.eval(env).ok()?.binary(env.arena)))
+        }
+        None if tls.auto && stream.txn.has_req => {
+            let host = stream.txn.req.first("host")?;
+            text(host.split(|c| *c == b':').next()?)
+        }
+        None => None,
+    }
+}
+
+/// TLS on a new connection, after the PROXY header, which goes in the clear. `timeout connect` holds for it, too.
+async fn secure(
+    stream: &mut Stream<'_>,
+    proxy: &Proxy,
+    config: &Server,
+    tls: &ServerTls,
+    name: Option<&str>,
+    socket: &mut Transport,
+) -> Result<(), Attempt> {
+    if let Some(send) = &config.send_proxy {
+        let header = crate::proxy_header::bytes(stream, send);
+        socket.send_all(&header).await.map_err(|e| classify(&e))?;
+    }
+    let name = name.and_then(|n| ServerName::try_from(n.to_owned()).ok());
+    let handshake = Handshake::connect(&tls.connector, name, None).map_err(|_| Attempt::Refused)?;
+    let mut timer = Timer::new();
+    timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
+    let mut left = false;
+    let shaken = crate::secure::server(socket.raw(), handshake, &mut timer, |cx| {
+        left = has_left(stream, proxy, cx);
+        left
+    })
+    .await;
+    match shaken {
+        Ok((tls, facts)) => {
+            socket.secure(*tls, Some(facts));
+            Ok(())
+        }
+        Err(_) if left => Err(Attempt::Aborted),
+        Err(Refused::TimedOut) => Err(Attempt::TimedOut),
+        Err(Refused::Failed(number, _)) => {
+            stream.txn.server_conn.error = model::conn::ConnError(number);
+            Err(Attempt::Refused)
+        }
+    }
 }
 
 fn install(stream: &mut Stream<'_>, socket: Transport, (identity, shareable): (Identity, bool), addr: &Addr) {
@@ -255,6 +314,7 @@ fn install(stream: &mut Stream<'_>, socket: Transport, (identity, shareable): (I
     facts.reused = false;
     facts.dst = crate::net::peer(Some(addr));
     facts.http_major = u8::from(http);
+    stream.txn.server_secured = socket.facts().cloned();
     stream.txn.times.connected = Some(rt::now());
     stream.upstream =
         Some(Upstream { socket, buf: None, reused: false, requests: 0, identity, safe: false, shareable });
@@ -403,7 +463,13 @@ fn with_port(mut addr: SocketAddr, ports: Option<(u16, u16)>) -> SocketAddr {
 }
 
 /// What makes a connection of this request interchangeable with others, and whether other clients may use it at all.
-fn identity(stream: &Stream<'_>, proxy: &Proxy, server: &Server, addr: &Addr) -> (Identity, bool) {
+fn identity(
+    stream: &Stream<'_>,
+    proxy: &Proxy,
+    server: &Server,
+    addr: &Addr,
+    name: Option<&str>,
+) -> (Identity, bool) {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let shareable = stream.txn.has_req && server.send_proxy.is_none() && proxy.reuse != Reuse::Never;
     let plain = !server.transparent
@@ -411,6 +477,7 @@ fn identity(stream: &Stream<'_>, proxy: &Proxy, server: &Server, addr: &Addr) ->
         && server.source.is_none()
         && proxy.source.is_none()
         && server.pool_conn_name.is_none()
+        && name.is_none()
         && stream.txn.decisions.bc_mark.is_none()
         && stream.txn.decisions.bc_tos.is_none();
     if plain {
@@ -428,6 +495,8 @@ fn identity(stream: &Stream<'_>, proxy: &Proxy, server: &Server, addr: &Addr) ->
                 v.binary(env.arena).hash(&mut h);
             }
         });
+    } else {
+        name.hash(&mut h);
     }
     (h.finish().max(1), shareable)
 }
@@ -458,6 +527,7 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
     let identity = address_identity(stream, proxy, &addr);
     if let Some(idle) = take_own(stream, None, identity) {
         stream.txn.server_conn.reused = true;
+        stream.txn.server_secured = idle.socket.facts().cloned();
         reused(stream, &addr);
         stream.upstream = Some(Upstream {
             socket: idle.socket,

@@ -40,6 +40,12 @@ fn note(header: &Header, conn: &model::Conn) {
 
 /// Stages the header before everything else that goes to the server.
 pub fn stage(stream: &mut Stream<'_>, send: &SendProxy) {
+    let out = bytes(stream, send);
+    stream.to_server.get_or_insert_default().push(&out);
+}
+
+/// The header.
+pub fn bytes(stream: &mut Stream<'_>, send: &SendProxy) -> Vec<u8> {
     let addresses = match (stream.src(), stream.dst()) {
         (Peer::Inet(src), Peer::Inet(dst)) => Some((src, dst)),
         _ => None,
@@ -51,7 +57,7 @@ pub fn stage(stream: &mut Stream<'_>, send: &SendProxy) {
         let tlvs = records(stream, send);
         wire::proxy::v2(addresses, &V2Options { tlvs: &tlvs, checksum: send.options.crc32c }, &mut out);
     }
-    stream.to_server.get_or_insert_default().push(&out);
+    out
 }
 
 fn records(stream: &mut Stream<'_>, send: &SendProxy) -> Vec<(u8, Vec<u8>)> {

@@ -3,18 +3,73 @@
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use model::conn::ConnError;
 use model::secured::Secured;
 use program::Proxy;
+use rt::{Socket, Timer};
 use tls::{Acceptor, Facts, Failure, Handshake, Step};
 
 use crate::session::Client;
 
 /// Without `timeout client-hs` and `timeout client`.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What came of a handshake with a server.
+pub type Shaken = Result<(Box<tls::Stream>, Arc<Secured>), Refused>;
+
+/// Why there is no TLS with a server.
+#[derive(Debug)]
+pub enum Refused {
+    /// The deadline passed.
+    TimedOut,
+    /// The handshake failed: number and text of the connection's error.
+    Failed(u8, String),
+}
+
+/// Shakes hands with a server. `watch` ends it early.
+pub async fn server(
+    socket: &Socket,
+    mut handshake: Handshake,
+    timer: &mut Timer,
+    mut watch: impl FnMut(&mut Context<'_>) -> bool,
+) -> Shaken {
+    let outcome = poll_fn(|cx| {
+        loop {
+            let wait = match handshake.step(socket) {
+                Step::Done(stream, facts) => return Poll::Ready(Ok((stream, facts))),
+                Step::Failed(why) => return Poll::Ready(Err(Some(why))),
+                Step::Read => socket.poll_readable(cx),
+                Step::Write => socket.poll_writable(cx),
+            };
+            if wait.is_pending() {
+                if watch(cx) {
+                    return Poll::Ready(Err(Some(Failure::Empty)));
+                }
+                return timer.poll_expired(cx).map(|()| Err(None));
+            }
+        }
+    })
+    .await;
+    match outcome {
+        Ok((stream, facts)) => Ok((stream, Arc::new(secured(*facts)))),
+        Err(None) => Err(Refused::TimedOut),
+        Err(Some(why)) => {
+            let (number, fault) = describe_server(&why);
+            Err(Refused::Failed(number, text(number, fault)))
+        }
+    }
+}
+
+/// As [`describe`], of a server.
+fn describe_server(why: &Failure) -> (u8, Option<(u32, &'static str)>) {
+    match why {
+        Failure::Untrusted(found) if found.wrong_host => (number::NAME, None),
+        why => describe(why, true),
+    }
+}
 
 /// Numbers of connection errors (manual, table of `fc_err`).
 mod number {
@@ -23,6 +78,7 @@ mod number {
     pub const TIMEOUT: u8 = 26;
     pub const AUTHORITY: u8 = 30;
     pub const CERTIFICATE: u8 = 31;
+    pub const NAME: u8 = 33;
     pub const HANDSHAKE: u8 = 34;
     pub const RESET: u8 = 47;
 }
@@ -58,7 +114,7 @@ pub async fn client(client: &mut Client, proxy: &Proxy, acceptor: Arc<Acceptor>)
     match outcome {
         Ok((stream, facts)) => {
             client.conn().set_secured(secured(*facts));
-            client.socket.secure(*stream);
+            client.socket.secure(*stream, None);
             true
         }
         Err(why) => {
@@ -97,20 +153,26 @@ fn failed(client: &Client, why: &Failure, heard: bool) {
             (found.leaf, found.authority, found.depth);
     }
     conn.set_secured(facts);
-    let text = match number {
+    let text = text(number, fault);
+    if !(client.frontend().options.dontlognull && !heard) {
+        crate::log::handshake_error(client, &text);
+    }
+}
+
+/// What is said of an error.
+fn text(number: u8, fault: Option<(u32, &'static str)>) -> String {
+    match number {
         number::EMPTY => "Connection closed during SSL handshake".to_owned(),
         number::ABORT => "Connection error during SSL handshake".to_owned(),
         number::TIMEOUT => "Timeout during SSL handshake".to_owned(),
         number::AUTHORITY => "SSL client CA chain cannot be verified".to_owned(),
         number::CERTIFICATE => "SSL client certificate not trusted".to_owned(),
+        number::NAME => "Server presented an SSL certificate different from the expected one".to_owned(),
         number::RESET => "ECONNRESET returned by OS".to_owned(),
         _ => match fault {
             Some((code, text)) => format!("SSL handshake failure (error:{code:08X}:SSL routines::{text})"),
             None => "SSL handshake failure".to_owned(),
         },
-    };
-    if !(client.frontend().options.dontlognull && !heard) {
-        crate::log::handshake_error(client, &text);
     }
 }
 

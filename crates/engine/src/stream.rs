@@ -183,7 +183,9 @@ impl<'c> Stream<'c> {
 
     /// Gives back the place at the server and leaves the backend: what follows (the log line) sees them without us.
     pub fn release(&mut self) {
-        self.upstream = None;
+        if let Some(up) = self.upstream.take() {
+            up.socket.close();
+        }
         self.place = None;
         if let Some(backend) = self.entered.take() {
             leave(&self.worker.shared.program.proxy(backend).state.back.current);

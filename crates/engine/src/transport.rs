@@ -6,15 +6,24 @@
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use model::secured::Secured;
 use rt::{Detached, Socket};
 use tls::Stream;
 
 /// A connection.
 pub struct Transport {
     socket: Socket,
-    tls: Option<Box<RefCell<Stream>>>,
+    tls: Option<Box<Secure>>,
+}
+
+/// What TLS adds.
+struct Secure {
+    stream: RefCell<Stream>,
+    /// What it found, on a connection to a server.
+    facts: Option<Arc<Secured>>,
 }
 
 impl From<Socket> for Transport {
@@ -26,7 +35,7 @@ impl From<Socket> for Transport {
 /// A connection that belongs to no worker, on its way from one to another.
 pub struct Parted {
     socket: Detached,
-    tls: Option<Box<RefCell<Stream>>>,
+    tls: Option<Box<Secure>>,
 }
 
 impl Transport {
@@ -43,8 +52,13 @@ impl Transport {
     }
 
     /// From now on data is encrypted.
-    pub fn secure(&mut self, stream: Stream) {
-        self.tls = Some(Box::new(RefCell::new(stream)));
+    pub fn secure(&mut self, stream: Stream, facts: Option<Arc<Secured>>) {
+        self.tls = Some(Box::new(Secure { stream: RefCell::new(stream), facts }));
+    }
+
+    /// What TLS found, on a connection to a server.
+    pub fn facts(&self) -> Option<&Arc<Secured>> {
+        self.tls.as_ref()?.facts.as_ref()
     }
 
     /// Reads if there is something to read: `None` if that has to be awaited. 0 is the end of the stream.
@@ -52,7 +66,7 @@ impl Transport {
     pub fn try_recv(&self, buf: &mut [u8]) -> Option<io::Result<usize>> {
         match &self.tls {
             None => self.socket.try_recv(buf),
-            Some(tls) => tls.borrow_mut().try_recv(&self.socket, buf),
+            Some(tls) => tls.stream.borrow_mut().try_recv(&self.socket, buf),
         }
     }
 
@@ -64,7 +78,7 @@ impl Transport {
     pub fn poll_recv(&self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         let Some(tls) = &self.tls else { return self.socket.poll_recv(cx, buf) };
         loop {
-            if let Some(result) = tls.borrow_mut().try_recv(&self.socket, buf) {
+            if let Some(result) = tls.stream.borrow_mut().try_recv(&self.socket, buf) {
                 return Poll::Ready(result);
             }
             if self.socket.poll_readable(cx).is_pending() {
@@ -76,7 +90,7 @@ impl Transport {
     /// Whether a read is worth trying.
     #[inline]
     pub fn is_readable(&self) -> bool {
-        self.socket.is_readable() || self.tls.as_ref().is_some_and(|t| t.borrow().is_ready())
+        self.socket.is_readable() || self.tls.as_ref().is_some_and(|t| t.stream.borrow().is_ready())
     }
 
     /// Ready when a read is worth trying.
@@ -96,7 +110,7 @@ impl Transport {
     pub fn poll_send(&self, cx: &mut Context<'_>, data: &[u8], more: bool) -> Poll<io::Result<usize>> {
         match &self.tls {
             None => self.socket.poll_send(cx, data, more),
-            Some(tls) => self.poll_sealed(cx, tls, data, &[], more),
+            Some(tls) => self.poll_sealed(cx, &tls.stream, data, &[], more),
         }
     }
 
@@ -114,7 +128,7 @@ impl Transport {
     ) -> Poll<io::Result<usize>> {
         match &self.tls {
             None => self.socket.poll_send_vectored(cx, &[IoSlice::new(first), IoSlice::new(second)], more),
-            Some(tls) => self.poll_sealed(cx, tls, first, second, more),
+            Some(tls) => self.poll_sealed(cx, &tls.stream, first, second, more),
         }
     }
 
@@ -185,14 +199,14 @@ impl Transport {
     /// Tells the peer that no more data comes, where the protocol has a word for it.
     pub fn close(&self) {
         if let Some(tls) = &self.tls {
-            tls.borrow_mut().close(&self.socket);
+            tls.stream.borrow_mut().close(&self.socket);
         }
     }
 
     /// The end will not be announced: what was sent is not all there was to send.
     pub fn mute(&self) {
         if let Some(tls) = &self.tls {
-            tls.borrow_mut().mute();
+            tls.stream.borrow_mut().mute();
         }
     }
 

@@ -173,6 +173,8 @@ pub struct Txn {
     pub status: u16,
     /// Facts of the server side.
     pub server_conn: ServerConn,
+    /// What TLS found on it.
+    pub server_secured: Option<std::sync::Arc<crate::secured::Secured>>,
     /// What rules decided.
     pub decisions: Decisions,
     /// Timeouts that rules changed.
@@ -276,6 +278,7 @@ impl Default for Txn {
             down: Traffic::default(),
             status: 0,
             server_conn: ServerConn::default(),
+            server_secured: None,
             decisions: Decisions::default(),
             overrides: Overrides::default(),
             unique_id: RefCell::new(None),

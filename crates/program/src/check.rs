@@ -23,6 +23,14 @@ pub struct Check {
     pub addr: Option<SocketAddr>,
     /// `port`.
     pub port: Option<u16>,
+    /// How TLS is spoken, where it is.
+    pub connector: Option<std::sync::Arc<tls::Connector>>,
+    /// `check-ssl`, or what the server does: checks speak TLS unasked.
+    pub tls: bool,
+    /// `check-sni`.
+    pub sni: Option<Box<str>>,
+    /// `check-alpn`.
+    pub alpn: Option<Vec<Vec<u8>>>,
     /// `check-send-proxy`.
     pub send_proxy: bool,
     /// `check-via-socks4` and others are refused until they are built.
@@ -105,6 +113,12 @@ pub enum Step {
         send_proxy: bool,
         /// `default`: what the server line says about connecting holds, too.
         default: bool,
+        /// `ssl`.
+        ssl: bool,
+        /// `sni`.
+        sni: Option<Box<str>>,
+        /// `alpn`.
+        alpn: Option<Vec<Vec<u8>>>,
         /// `linger`: close normally instead of with a reset.
         linger: bool,
         /// `comment`.

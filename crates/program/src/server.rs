@@ -140,4 +140,17 @@ pub struct Server {
     pub fqdn: Option<Box<str>>,
     /// `id` was given in the configuration.
     pub forced_id: bool,
+    /// `ssl`.
+    pub tls: Option<ServerTls>,
+}
+
+/// TLS towards a server.
+#[derive(Clone)]
+pub struct ServerTls {
+    /// Rules of the handshake.
+    pub connector: Arc<tls::Connector>,
+    /// `sni`.
+    pub sni: Option<Arc<lang::Expr>>,
+    /// `sni-auto`: without `sni`, the host of the request.
+    pub auto: bool,
 }

@@ -124,13 +124,18 @@ impl Handshake {
         this
     }
 
-    /// As client, of a server of this name (`None`: none is sent nor checked).
+    /// As client, of a server of this name (`None`: none is sent nor checked). `alpn` takes the place of the connector's.
     ///
     /// # Errors
     /// When rustls refuses the combination.
-    pub fn connect(connector: &Connector, name: Option<ServerName<'static>>) -> Result<Handshake, Error> {
+    pub fn connect(
+        connector: &Connector,
+        name: Option<ServerName<'static>>,
+        alpn: Option<Vec<Vec<u8>>>,
+    ) -> Result<Handshake, Error> {
         let (config, name) = connector.pick(name);
-        let connection = UnbufferedClientConnection::new(config, name)?;
+        let alpn = alpn.unwrap_or_else(|| config.alpn_protocols.clone());
+        let connection = UnbufferedClientConnection::new_with_alpn(config, name, alpn)?;
         Ok(Handshake::new(Side::Client(Box::new(connection))))
     }
 

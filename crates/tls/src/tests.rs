@@ -183,7 +183,7 @@ fn data_arrive_whole_in_both_versions_through_wires_of_any_width() {
             let (up, down) = (RefCell::default(), RefCell::default());
             let here = End { from: &down, to: &up, step, most: 30_000 };
             let there = End { from: &up, to: &down, step, most: 30_000 };
-            let begun = Handshake::connect(&connect, name("localhost")).unwrap();
+            let begun = Handshake::connect(&connect, name("localhost"), None).unwrap();
             let (c, s) = meet(begun, Handshake::accept(accept, b""), &here, &there);
             let (mut c, facts) = c.unwrap();
             let (mut s, seen) = s.unwrap();
@@ -210,7 +210,7 @@ fn a_changed_byte_ends_the_connection_with_an_alert() {
     let (up, down) = (RefCell::default(), RefCell::default());
     let here = End { from: &down, to: &up, step: 100_000, most: 100_000 };
     let there = End { from: &up, to: &down, step: 100_000, most: 100_000 };
-    let begun = Handshake::connect(&connect, None).unwrap();
+    let begun = Handshake::connect(&connect, None, None).unwrap();
     let (c, s) = meet(begun, Handshake::accept(accept, b""), &here, &there);
     let (mut c, mut s) = (c.unwrap().0, s.unwrap().0);
     assert!(c.try_recv(&here, &mut [0; 10]).is_none(), "tickets are no data");
@@ -237,7 +237,7 @@ fn sessions_are_resumed() {
             let (up, down) = (RefCell::default(), RefCell::default());
             let here = End { from: &down, to: &up, step: 100_000, most: 100_000 };
             let there = End { from: &up, to: &down, step: 100_000, most: 100_000 };
-            let begun = Handshake::connect(&connect, name("localhost")).unwrap();
+            let begun = Handshake::connect(&connect, name("localhost"), None).unwrap();
             let (c, s) = meet(begun, Handshake::accept(accept.clone(), b""), &here, &there);
             let (mut c, mut s) = (c.unwrap().0, s.unwrap());
             assert_eq!(s.1.resumed, round > 0, "{max:?} {no_tickets} {round}");
@@ -263,7 +263,7 @@ fn names_choose_certificates() {
         let (up, down) = (RefCell::default(), RefCell::default());
         let here = End { from: &down, to: &up, step: 100_000, most: 100_000 };
         let there = End { from: &up, to: &down, step: 100_000, most: 100_000 };
-        let begun = Handshake::connect(&connect, name(host)).unwrap();
+        let begun = Handshake::connect(&connect, name(host), None).unwrap();
         let (c, s) = meet(begun, Handshake::accept(accept, b""), &here, &there);
         let leaf = c.ok().map(|(_, f)| f.peer[0].clone())?;
         assert!(s.is_ok());
@@ -338,7 +338,7 @@ fn client_certificates_are_believed_as_the_ca_file_says() {
         let (up, down) = (RefCell::default(), RefCell::default());
         let here = End { from: &down, to: &up, step: 100_000, most: 100_000 };
         let there = End { from: &up, to: &down, step: 100_000, most: 100_000 };
-        let begun = Handshake::connect(&connect, None).unwrap();
+        let begun = Handshake::connect(&connect, None, None).unwrap();
         meet(begun, Handshake::accept(accept, b""), &here, &there).1
     };
     let facts = ask(believed(&ca.pem()), true, Some(&signed)).unwrap().1;
@@ -365,7 +365,7 @@ fn servers_are_believed_by_authority_and_name() {
         let (up, down) = (RefCell::default(), RefCell::default());
         let here = End { from: &down, to: &up, step: 100_000, most: 100_000 };
         let there = End { from: &up, to: &down, step: 100_000, most: 100_000 };
-        let begun = Handshake::connect(&connect, sni.and_then(name)).unwrap();
+        let begun = Handshake::connect(&connect, sni.and_then(name), None).unwrap();
         match meet(begun, Handshake::accept(accept.clone(), b""), &here, &there).0 {
             Ok(_) => Ok(()),
             Err(Failure::Untrusted(found)) => Err(found.leaf),

@@ -34,7 +34,7 @@ impl Assembly<'_> {
     }
 
     /// An expression of one or several words.
-    pub(super) fn expression(
+    pub(crate) fn expression(
         &mut self,
         index: usize,
         deferred: &Deferred,

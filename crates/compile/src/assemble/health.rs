@@ -235,6 +235,9 @@ impl Assembly<'_> {
                     addr: None,
                     send_proxy: false,
                     default: true,
+                    ssl: false,
+                    sni: None,
+                    alpn: None,
                     linger: *linger,
                     comment: None,
                 }),
@@ -419,6 +422,7 @@ impl<'g> Reader<'g, '_> {
     fn connect(&mut self) -> Read<Step> {
         let (mut port, mut addr, mut comment) = (None, None, None);
         let (mut send_proxy, mut linger, mut default) = (false, false, false);
+        let (mut ssl, mut sni, mut alpn) = (false, None, None);
         while let Some(word) = self.next() {
             match word.text() {
                 "default" => default = true,
@@ -439,7 +443,13 @@ impl<'g> Reader<'g, '_> {
                 "linger" => linger = true,
                 "comment" => comment = Some(self.comment()?),
                 "proto" => drop(self.value("proto", "a MUX protocol")?),
-                name @ ("ssl" | "sni" | "alpn" | "via-socks4") => {
+                "ssl" => ssl = true,
+                "sni" => sni = Some(self.value("sni", "a SNI")?.text().into()),
+                "alpn" => {
+                    let word = self.value("alpn", "a comma-delimited list of protocols")?;
+                    alpn = Some(word.text().split(',').map(|p| p.as_bytes().to_vec()).collect());
+                }
+                name @ "via-socks4" => {
                     return Err(self.fail(format!("'{name}' is not supported yet by Harrier (planned)")));
                 }
                 other => {
@@ -447,7 +457,7 @@ impl<'g> Reader<'g, '_> {
                 }
             }
         }
-        Ok(Step::Connect { port, addr, send_proxy, default, linger, comment })
+        Ok(Step::Connect { port, addr, send_proxy, default, ssl, sni, alpn, linger, comment })
     }
 
     /// A number, or an expression that gives one.

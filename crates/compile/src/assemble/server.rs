@@ -156,7 +156,12 @@ impl Assembly<'_> {
                 .pool_conn_name
                 .as_ref()
                 .and_then(|d| self.expression(index, d, p, lang::places::Place::ServerConnect, notes));
+            let in_checks =
+                ruleset.steps.iter().any(|s| matches!(s, program::check::Step::Connect { ssl: true, .. }));
+            let connector = self.connector(server, p, in_checks, notes);
+            let tls = self.server_tls(index, server, p, connector.as_ref(), notes);
             out.push(program::Server {
+                tls,
                 name: server.name.clone(),
                 state,
                 port,
@@ -167,7 +172,7 @@ impl Assembly<'_> {
                 minconn: limits(server).0,
                 maxqueue: server.maxqueue,
                 slowstart: server.slowstart,
-                check: check(server, p, place.map(|(_, ports)| ports), ruleset, notes),
+                check: check(server, p, place.map(|(_, ports)| ports), ruleset, connector, notes),
                 agent: agent(server, p, notes),
                 track: track(server, p, all, &self.ground, notes),
                 observe: server
@@ -260,6 +265,7 @@ fn check(
     p: &Draft,
     ports: Option<Ports>,
     ruleset: &std::sync::Arc<program::check::Ruleset>,
+    connector: Option<std::sync::Arc<tls::Connector>>,
     notes: &mut Diagnostics,
 ) -> Option<Check> {
     if !server.check {
@@ -290,6 +296,10 @@ fn check(
         fall: server.fall,
         addr,
         port: server.check_port,
+        tls: server.tls.check || plain && server.tls.on,
+        sni: server.tls.check_sni.clone(),
+        alpn: server.tls.check_alpn.clone(),
+        connector,
         // Checks of the service itself speak as traffic does.
         send_proxy: server.check_send_proxy || plain && server.send_proxy.version > 0,
         ruleset: ruleset.clone(),

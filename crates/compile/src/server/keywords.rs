@@ -10,7 +10,9 @@ use syntax::{Diagnostic, Level};
 use super::{InitAddr, InitState, ServerDraft, source};
 use crate::draft::{Deferred, Draft, Named};
 use crate::statement::{Statement, Step, bracket, clamp, trailing_text};
+use crate::tls::{Verify, words as tls_words};
 use crate::units::{self, TimeFault};
+use tls::suites::Version;
 
 /// Sets one word of a server line.
 pub(crate) type Set = fn(&mut ServerDraft, &mut Statement<'_>, &mut Draft) -> Step;
@@ -82,9 +84,22 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
         "What is sent to the agent first.",
     ),
     tls("allow-0rtt", 0),
-    tls("alpn", 1),
+    word(
+        "alpn",
+        1,
+        |v, s, _| {
+            let w = s.word("'alpn' : missing the comma-delimited ALPN protocol suite")?;
+            tls_words::alpn(&mut v.tls.words, w.text()).map_err(|e| s.fail(format!("'alpn' : {e}")))
+        },
+        "Protocols offered by ALPN.",
+    ),
     word("backup", 0, |v, _, _| on(&mut v.backup), "Used only when all others are down."),
-    tls("ca-file", 1),
+    word(
+        "ca-file",
+        1,
+        |v, s, _| text(s, &mut v.tls.words.ca_file, "'ca-file' : missing value"),
+        "Authorities of server certificates.",
+    ),
     word(
         "cc",
         1,
@@ -92,17 +107,43 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
         "TCP congestion control algorithm.",
     ),
     word("check", 0, |v, _, _| on(&mut v.check), "Check the server's health."),
-    tls("check-alpn", 1),
+    word(
+        "check-alpn",
+        1,
+        |v, s, _| {
+            let w = s.word("'check-alpn' : missing the comma-delimited ALPN protocol suite")?;
+            let mut words = crate::tls::Words::default();
+            tls_words::alpn(&mut words, w.text()).map_err(|e| s.fail(format!("'check-alpn' : {e}")))?;
+            v.tls.check_alpn = words.alpn;
+            Ok(())
+        },
+        "Protocols offered by checks.",
+    ),
     later("check-pool-conn-name", 1),
     word("check-proto", 1, |_, s, _| proto(s, "check-proto"), "Protocol of checks."),
     later("check-reuse-pool", 0),
     word("check-send-proxy", 0, |v, _, _| on(&mut v.check_send_proxy), "Checks begin with a PROXY header."),
-    tls("check-sni", 1),
+    word(
+        "check-sni",
+        1,
+        |v, s, _| text(s, &mut v.tls.check_sni, "'check-sni' : missing value"),
+        "Server name sent by checks.",
+    ),
     tls("check-sni-auto", 0),
-    later("check-ssl", 0),
+    word("check-ssl", 0, |v, _, _| on(&mut v.tls.check), "Checks speak TLS."),
     later("check-via-socks4", 0),
-    tls("ciphers", 1),
-    tls("ciphersuites", 1),
+    word(
+        "ciphers",
+        1,
+        |v, s, _| text(s, &mut v.tls.words.policy.ciphers, "'ciphers' : missing value"),
+        "Ciphers of TLS 1.2.",
+    ),
+    word(
+        "ciphersuites",
+        1,
+        |v, s, _| text(s, &mut v.tls.words.policy.ciphersuites, "'ciphersuites' : missing value"),
+        "Cipher suites of TLS 1.3.",
+    ),
     tls("client-sigalgs", 1),
     word(
         "cookie",
@@ -113,9 +154,24 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
         },
         "Value of the persistence cookie.",
     ),
-    tls("crl-file", 1),
-    tls("crt", 1),
-    tls("curves", 1),
+    word(
+        "crl-file",
+        1,
+        |v, s, _| text(s, &mut v.tls.words.crl_file, "'crl-file' : missing value"),
+        "Revoked server certificates.",
+    ),
+    word(
+        "crt",
+        1,
+        |v, s, _| text(s, &mut v.tls.crt, "'crt' : missing value"),
+        "Certificate shown to the server.",
+    ),
+    word(
+        "curves",
+        1,
+        |v, s, _| text(s, &mut v.tls.words.policy.curves, "'curves' : missing value"),
+        "Curves of the key exchange.",
+    ),
     word("disabled", 0, |v, _, _| on(&mut v.disabled), "Starts in maintenance."),
     word(
         "downinter",
@@ -150,11 +206,51 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
         |v, s, _| delay(s, v, "fastinter").map(|d| v.fastinter = Some(d)),
         "Time between checks while changing.",
     ),
-    tls("force-sslv3", 0),
-    tls("force-tlsv10", 0),
-    tls("force-tlsv11", 0),
-    tls("force-tlsv12", 0),
-    tls("force-tlsv13", 0),
+    word(
+        "force-sslv3",
+        0,
+        |v, _, _| {
+            tls_words::force(&mut v.tls.words, Version::Ssl3);
+            Ok(())
+        },
+        "This version only.",
+    ),
+    word(
+        "force-tlsv10",
+        0,
+        |v, _, _| {
+            tls_words::force(&mut v.tls.words, Version::Tls10);
+            Ok(())
+        },
+        "This version only.",
+    ),
+    word(
+        "force-tlsv11",
+        0,
+        |v, _, _| {
+            tls_words::force(&mut v.tls.words, Version::Tls11);
+            Ok(())
+        },
+        "This version only.",
+    ),
+    word(
+        "force-tlsv12",
+        0,
+        |v, _, _| {
+            tls_words::force(&mut v.tls.words, Version::Tls12);
+            Ok(())
+        },
+        "This version only.",
+    ),
+    word(
+        "force-tlsv13",
+        0,
+        |v, _, _| {
+            tls_words::force(&mut v.tls.words, Version::Tls13);
+            Ok(())
+        },
+        "This version only.",
+    ),
     own(
         "guid",
         1,
@@ -294,22 +390,70 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
     word("no-check-reuse-pool", 0, |_, _, _| Ok(()), "Checks make their own connections."),
     word("no-check-send-proxy", 0, |v, _, _| off(&mut v.check_send_proxy), "No PROXY header on checks."),
     tls("no-check-sni-auto", 0),
-    word("no-check-ssl", 0, |_, _, _| Ok(()), "Checks without TLS."),
-    tls("no-renegotiate", 0),
+    word("no-check-ssl", 0, |v, _, _| off(&mut v.tls.check), "Checks without TLS."),
+    word("no-renegotiate", 0, |_, _, _| Ok(()), "Connections are never renegotiated."),
     word("no-send-proxy", 0, |v, _, _| no_proxy(v, 1), "No PROXY header version 1."),
     word("no-send-proxy-v2", 0, |v, _, _| no_proxy(v, 2), "No PROXY header version 2."),
     word("no-send-proxy-v2-ssl", 0, |v, _, _| no_proxy(v, 2), "No PROXY header with TLS facts."),
     word("no-send-proxy-v2-ssl-cn", 0, |v, _, _| no_proxy(v, 2), "No PROXY header with the client's name."),
-    tls("no-sni-auto", 0),
-    word("no-ssl", 0, |_, _, _| Ok(()), "No TLS."),
-    tls("no-ssl-reuse", 0),
-    tls("no-sslv3", 0),
+    word("no-sni-auto", 0, |v, _, _| off(&mut v.tls.auto), "No server name but that of 'sni'."),
+    word("no-ssl", 0, |v, _, _| off(&mut v.tls.on), "No TLS."),
+    word("no-ssl-reuse", 0, |v, _, _| on(&mut v.tls.no_reuse), "Sessions are not resumed."),
+    word(
+        "no-sslv3",
+        0,
+        |v, _, _| {
+            tls_words::without(&mut v.tls.words, Version::Ssl3);
+            Ok(())
+        },
+        "Without this version.",
+    ),
     word("no-tfo", 0, |v, _, _| off(&mut v.tfo), "No TCP Fast Open."),
-    tls("no-tls-tickets", 0),
-    tls("no-tlsv10", 0),
-    tls("no-tlsv11", 0),
-    tls("no-tlsv12", 0),
-    tls("no-tlsv13", 0),
+    word(
+        "no-tls-tickets",
+        0,
+        |v, _, _| {
+            v.tls.words.no_tickets = Some(true);
+            Ok(())
+        },
+        "No session tickets.",
+    ),
+    word(
+        "no-tlsv10",
+        0,
+        |v, _, _| {
+            tls_words::without(&mut v.tls.words, Version::Tls10);
+            Ok(())
+        },
+        "Without this version.",
+    ),
+    word(
+        "no-tlsv11",
+        0,
+        |v, _, _| {
+            tls_words::without(&mut v.tls.words, Version::Tls11);
+            Ok(())
+        },
+        "Without this version.",
+    ),
+    word(
+        "no-tlsv12",
+        0,
+        |v, _, _| {
+            tls_words::without(&mut v.tls.words, Version::Tls12);
+            Ok(())
+        },
+        "Without this version.",
+    ),
+    word(
+        "no-tlsv13",
+        0,
+        |v, _, _| {
+            tls_words::without(&mut v.tls.words, Version::Tls13);
+            Ok(())
+        },
+        "Without this version.",
+    ),
     word("non-stick", 0, |v, _, _| on(&mut v.non_stick), "Never stored in a stick table."),
     tls("npn", 1),
     word("observe", 1, observe, "Learn the health from live traffic."),
@@ -398,7 +542,7 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
         },
         "Redirect GET and HEAD here instead of connecting.",
     ),
-    tls("renegotiate", 0),
+    word("renegotiate", 0, |_, _, _| Ok(()), "No effect: connections are never renegotiated."),
     later("resolve-net", 1),
     later("resolve-opts", 1),
     later("resolve-prefer", 1),
@@ -451,8 +595,18 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
         },
         "Time over which the weight grows after coming up.",
     ),
-    tls("sni", 1),
-    tls("sni-auto", 0),
+    word(
+        "sni",
+        1,
+        |v, s, _| {
+            let word = s.args.position();
+            s.word("'sni' : missing sni expression")?;
+            v.tls.sni = Some(Deferred { at: s.at, word });
+            Ok(())
+        },
+        "Expression of the server name.",
+    ),
+    word("sni-auto", 0, |v, _, _| on(&mut v.tls.auto), "The host of the request is sent as server name."),
     later("socks4", 1),
     word(
         "source",
@@ -464,10 +618,26 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
         },
         "Address that connections come from.",
     ),
-    later("ssl", 0),
-    tls("ssl-max-ver", 1),
-    tls("ssl-min-ver", 1),
-    tls("ssl-reuse", 0),
+    word("ssl", 0, |v, _, _| on(&mut v.tls.on), "Speak TLS to the server."),
+    word(
+        "ssl-max-ver",
+        1,
+        |v, s, _| {
+            let w = s.word("'ssl-max-ver' : missing version")?;
+            tls_words::version(&mut v.tls.words.policy.max, w.text()).map_err(|e| s.fail(e))
+        },
+        "Highest version.",
+    ),
+    word(
+        "ssl-min-ver",
+        1,
+        |v, s, _| {
+            let w = s.word("'ssl-min-ver' : missing version")?;
+            tls_words::version(&mut v.tls.words.policy.min, w.text()).map_err(|e| s.fail(e))
+        },
+        "Lowest version.",
+    ),
+    word("ssl-reuse", 0, |v, _, _| off(&mut v.tls.no_reuse), "Sessions are resumed."),
     word("stick", 0, |v, _, _| off(&mut v.non_stick), "May be stored in stick tables."),
     word(
         "strict-maxconn",
@@ -494,7 +664,15 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
         "TCP user timeout.",
     ),
     word("tfo", 0, |v, _, _| on(&mut v.tfo), "TCP Fast Open."),
-    tls("tls-tickets", 0),
+    word(
+        "tls-tickets",
+        0,
+        |v, _, _| {
+            v.tls.words.no_tickets = Some(false);
+            Ok(())
+        },
+        "Session tickets.",
+    ),
     word(
         "track",
         1,
@@ -514,8 +692,13 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
         |_, s, _| Err(s.fail("'usesrc' only allowed after a 'source' statement.")),
         "Part of 'source'.",
     ),
-    tls("verify", 1),
-    tls("verifyhost", 1),
+    word("verify", 1, verify, "Whether the server's certificate is verified."),
+    word(
+        "verifyhost",
+        1,
+        |v, s, _| text(s, &mut v.tls.host, "'verifyhost' : missing value"),
+        "Name that the server's certificate must be for.",
+    ),
     word(
         "weight",
         1,
@@ -728,5 +911,20 @@ fn on_error(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
         "mark-down" => OnError::MarkDown,
         _ => return Err(s.fail(format!("'on-error' expects one of {CHOICES} but got '{word}'"))),
     };
+    Ok(())
+}
+
+fn verify(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
+    let word = s.word("'verify' : missing verify method")?;
+    v.tls.words.verify = Some(match word.text() {
+        "none" => Verify::None,
+        "required" => Verify::Required,
+        other => {
+            let text = format!(
+                "'verify' : unknown verify method '{other}', only 'none' and 'required' are supported"
+            );
+            return Err(s.fail(text));
+        }
+    });
     Ok(())
 }

@@ -109,6 +109,7 @@ pub(crate) struct ServerDraft {
     pub hash_key: HashKey,
     pub init_addr: Vec<InitAddr>,
     pub init_state: InitState,
+    pub tls: crate::tls::ServerTlsDraft,
     /// The first of a template, whose prefix names it in messages.
     pub template: Option<Box<str>>,
 }
@@ -180,6 +181,7 @@ impl Default for ServerDraft {
             hash_key: HashKey::Id,
             init_addr: Vec::new(),
             init_state: InitState::Up,
+            tls: crate::tls::ServerTlsDraft::default(),
             template: None,
         }
     }
@@ -344,8 +346,7 @@ fn words(s: &mut Statement<'_>, server: &mut ServerDraft, p: &mut Draft, label: 
                 if entry.args > 0 {
                     s.next();
                 }
-                let text =
-                    format!("{before}'{}' has no effect: TLS is not supported yet by Harrier.", entry.name);
+                let text = format!("{before}'{}' has no effect in Harrier.", entry.name);
                 s.notes.push(bracket(Diagnostic::warning(word.span(), text)));
                 continue;
             }

@@ -274,6 +274,12 @@ struct Line<'l> {
     default: bool,
 }
 
+/// Why whom to believe can't be read.
+pub(crate) fn told_trust((word, file, why): &(&'static str, String, String)) -> String {
+    let why = why.split(" (os error").next().unwrap_or_default();
+    format!("Couldn't open the ca-file '{file}' ({why}) of '{word}'.")
+}
+
 /// What the system says, as C programs say it.
 pub(crate) fn told(e: &std::io::Error) -> String {
     e.to_string().split(" (os error").next().unwrap_or_default().to_owned()

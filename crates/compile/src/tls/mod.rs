@@ -6,10 +6,12 @@
 pub(crate) mod global;
 pub(crate) mod list;
 pub(crate) mod load;
+pub(crate) mod server;
 pub(crate) mod store;
 pub(crate) mod words;
 
 pub(crate) use global::TlsGlobal;
+pub(crate) use server::ServerTlsDraft;
 pub(crate) use words::{Verify, Words};
 
 use syntax::Span;

@@ -8,6 +8,10 @@ use std::io;
 use std::task::Poll;
 
 use rt::{Addr, Buf, ConnectOptions, Socket, Timer};
+use tls::Handshake;
+
+use crate::secure::{self, Refused};
+use crate::transport::Transport;
 
 /// Why nothing more comes of a connection.
 #[derive(Debug)]
@@ -20,7 +24,7 @@ pub enum Trouble {
 
 /// A connection of a check.
 pub struct Link {
-    socket: Socket,
+    socket: Transport,
     linger: bool,
     out: Vec<u8>,
     input: Option<Buf>,
@@ -47,12 +51,28 @@ impl Link {
             timer.poll_expired(cx).map(|()| Err(Trouble::TimedOut))
         })
         .await?;
+        let socket = socket.into();
         Ok(Link { socket, linger, out: Vec::new(), input: None, ended: None })
     }
 
     /// The socket.
     pub fn socket(&self) -> &Socket {
-        &self.socket
+        self.socket.raw()
+    }
+
+    /// Whether TLS is spoken.
+    pub fn is_secure(&self) -> bool {
+        !self.socket.is_plain()
+    }
+
+    /// Speaks TLS from here on.
+    ///
+    /// # Errors
+    /// Why that could not be agreed on.
+    pub async fn secure(&mut self, handshake: Handshake, timer: &mut Timer) -> Result<(), Refused> {
+        let (stream, facts) = secure::server(self.socket.raw(), handshake, timer, |_| false).await?;
+        self.socket.secure(*stream, Some(facts));
+        Ok(())
     }
 
     /// Where to append what is to be sent. What was received before belongs to an earlier question.
@@ -133,7 +153,7 @@ impl Drop for Link {
     fn drop(&mut self) {
         if !self.linger {
             // If it fails, the connection is closed in the ordinary way.
-            let _ = self.socket.set_linger0();
+            let _ = self.socket.raw().set_linger0();
         }
     }
 }

@@ -27,6 +27,7 @@ use super::protocols::{self, Judged};
 use super::{http, verdict};
 use crate::Worker;
 use crate::live::{View, Waiting};
+use crate::secure::Refused;
 use crate::state::At;
 
 /// What an HTTP check without `expect` wants.
@@ -119,12 +120,17 @@ struct Script<'w> {
     body: Vec<u8>,
 }
 
+/// Server name and protocols of TLS.
+type Spoken = (Option<Box<str>>, Option<Vec<Vec<u8>>>);
+
 /// A `connect` as the configuration has it.
 struct Target<'c> {
     port: Option<u16>,
     addr: Option<SocketAddr>,
     send_proxy: bool,
     linger: bool,
+    /// TLS, with its server name and protocols.
+    tls: Option<Spoken>,
     /// Where it stands, for messages; nothing for the implicit one.
     place: Option<(usize, Option<&'c str>)>,
     /// `connect`, or `connect port 80`.
@@ -144,11 +150,12 @@ impl Script<'_> {
         if !matches!(first, Some(Step::Connect { .. })) {
             let send_proxy = self.check.send_proxy;
             let what = String::new();
-            self.connect(Target { port: None, addr: None, send_proxy, linger: false, place: None, what })
-                .await?;
+            let tls = self.spoken();
+            let to = Target { port: None, addr: None, send_proxy, linger: false, tls, place: None, what };
+            self.connect(to).await?;
         }
         let mut asks = rules.http && !rules.steps.iter().any(|s| matches!(s, Step::SendHttp { .. }));
-        let mut passed = failure(CheckStatus::L4Ok, String::new());
+        let mut passed = failure(self.connected(), String::new());
         let mut unanswered = rules.http;
         // That of the `comment` rule right before a step.
         let mut before = None;
@@ -161,7 +168,7 @@ impl Script<'_> {
                     let target = self.target(step, place);
                     self.connect(target).await?;
                     if rules.tcp {
-                        passed = failure(CheckStatus::L4Ok, "(tcp-check)".to_owned());
+                        passed = failure(self.connected(), "(tcp-check)".to_owned());
                     }
                 }
                 Step::SendHttp { .. } => {
@@ -205,12 +212,13 @@ impl Script<'_> {
 
     /// What a `connect` connects to.
     fn target<'c>(&self, step: &Step, place: Option<(usize, Option<&'c str>)>) -> Target<'c> {
-        let Step::Connect { port, addr, send_proxy, default, linger, .. } = step else {
+        let Step::Connect { port, addr, send_proxy, default, linger, ssl, sni, alpn, .. } = step else {
             return Target {
                 port: None,
                 addr: None,
                 send_proxy: false,
                 linger: false,
+                tls: self.spoken(),
                 place,
                 what: String::new(),
             };
@@ -221,7 +229,11 @@ impl Script<'_> {
             Some(PortFrom::Expr(expr)) => (self.port(expr), "connect port (expression)".to_owned()),
         };
         let send_proxy = *send_proxy || *default && self.check.send_proxy;
-        Target { port, addr: *addr, send_proxy, linger: *linger, place, what }
+        let inherited = self.spoken().filter(|_| *default);
+        let speaks = *ssl || inherited.is_some();
+        let (own_sni, own_alpn) = inherited.unwrap_or_default();
+        let tls = speaks.then(|| (sni.clone().or(own_sni), alpn.clone().or(own_alpn)));
+        Target { port, addr: *addr, send_proxy, linger: *linger, tls, place, what }
     }
 
     /// The port that an expression names; one that names none leaves the server's.
@@ -291,8 +303,47 @@ impl Script<'_> {
             let version = self.server.send_proxy.as_ref().map_or(1, |s| s.version);
             proxy_header(&mut link, version);
         }
+        if let Some((sni, alpn)) = to.tls {
+            self.secure(&mut link, sni, alpn, &place).await?;
+        }
         self.link = Some(link);
         Ok(())
+    }
+
+    /// What connections speak unasked.
+    fn spoken(&self) -> Option<Spoken> {
+        self.check.tls.then(|| (self.check.sni.clone(), self.check.alpn.clone()))
+    }
+
+    /// What a connection that stands is worth.
+    fn connected(&self) -> CheckStatus {
+        match self.link.as_ref().is_some_and(Link::is_secure) {
+            true => CheckStatus::L6Ok,
+            false => CheckStatus::L4Ok,
+        }
+    }
+
+    async fn secure(
+        &mut self,
+        link: &mut Link,
+        sni: Option<Box<str>>,
+        alpn: Option<Vec<Vec<u8>>>,
+        place: &str,
+    ) -> Result<(), CheckResult> {
+        let Some(connector) = &self.check.connector else { return Ok(()) };
+        // A PROXY header goes in the clear.
+        if link.flush(&mut self.timer).await.is_err() {
+            return Err(failure(CheckStatus::SockErr, place.to_owned()));
+        }
+        let name = sni.and_then(|n| tls::ServerName::try_from(n.into_string()).ok());
+        let Ok(handshake) = tls::Handshake::connect(connector, name, alpn) else {
+            return Err(failure(CheckStatus::L6Rsp, place.to_owned()));
+        };
+        match link.secure(handshake, &mut self.timer).await {
+            Ok(()) => Ok(()),
+            Err(Refused::TimedOut) => Err(failure(CheckStatus::L6Timeout, place.to_owned())),
+            Err(Refused::Failed(_, text)) => Err(failure(CheckStatus::L6Rsp, format!("{text}{place}"))),
+        }
     }
 
     fn forget(&mut self) {

@@ -1,0 +1,154 @@
+//! TLS of `server` lines.
+
+use std::sync::Arc;
+
+use program::server::ServerTls;
+use syntax::{Diagnostic, Diagnostics, Level, Style};
+use tls::Connector;
+use tls::client::Rules;
+use tls::files::Sources;
+
+use super::load::told_trust;
+use super::store::under;
+use super::{Verify, Words};
+use crate::assemble::Assembly;
+use crate::draft::{Deferred, Draft};
+use crate::server::ServerDraft;
+
+/// TLS on a `server` line.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerTlsDraft {
+    /// `ssl`.
+    pub on: bool,
+    pub words: Words,
+    pub crt: Option<Box<str>>,
+    pub host: Option<Box<str>>,
+    pub sni: Option<Deferred>,
+    pub auto: bool,
+    pub no_reuse: bool,
+    /// `check-ssl`.
+    pub check: bool,
+    pub check_sni: Option<Box<str>>,
+    pub check_alpn: Option<Vec<Vec<u8>>>,
+}
+
+impl Default for ServerTlsDraft {
+    fn default() -> ServerTlsDraft {
+        ServerTlsDraft {
+            on: false,
+            words: Words::default(),
+            crt: None,
+            host: None,
+            sni: None,
+            auto: true,
+            no_reuse: false,
+            check: false,
+            check_sni: None,
+            check_alpn: None,
+        }
+    }
+}
+
+const NO_AUTHORITY: &str = "verify is enabled by default but no CA file specified. If you're running on a LAN where you're certain to trust the server's certificate, please set an explicit 'verify none' statement on the 'server' line, or use 'ssl-server-verify none' in the global section to disable server-side verifications by default.";
+
+impl Assembly<'_> {
+    /// TLS of a server's traffic.
+    pub(crate) fn server_tls(
+        &mut self,
+        index: usize,
+        server: &ServerDraft,
+        p: &Draft,
+        connector: Option<&Arc<Connector>>,
+        notes: &mut Diagnostics,
+    ) -> Option<ServerTls> {
+        let draft = &server.tls;
+        let connector = connector.filter(|_| draft.on)?.clone();
+        let mut own = Diagnostics::new();
+        let place = lang::places::Place::ServerConnect;
+        let sni = draft.sni.as_ref().and_then(|d| self.expression(index, d, p, place, &mut own));
+        for d in own {
+            let at = self.ground.place(server.span);
+            let text = format!(
+                "config : [{at}] : 'server {}/{}' : error detected while parsing sni or pool-conn-name expressions : {}",
+                p.name, server.name, d.text
+            );
+            notes.push(Diagnostic { text, ..d }.styled(Style::Bare));
+        }
+        Some(ServerTls { connector, sni, auto: draft.auto && p.mode == program::Mode::Http })
+    }
+
+    /// How a server is spoken to, if anything speaks TLS to it.
+    pub(crate) fn connector(
+        &mut self,
+        server: &ServerDraft,
+        p: &Draft,
+        in_checks: bool,
+        notes: &mut Diagnostics,
+    ) -> Option<Arc<Connector>> {
+        let draft = &server.tls;
+        if !draft.on && !(server.check && (draft.check || in_checks)) {
+            return None;
+        }
+        let rules = match self.server_rules(server, p) {
+            Ok(rules) => rules,
+            Err(text) => {
+                self.refuse_server(server, p, &text, notes);
+                return None;
+            }
+        };
+        match Connector::new(&rules) {
+            Ok((connector, ignored)) => {
+                let whose = format!("'server {}/{}'", p.name, server.name);
+                self.say_ignored(&ignored, &whose, server.span, notes);
+                Some(Arc::new(connector))
+            }
+            Err(why) => {
+                self.refuse_server(server, p, &format!("unable to use TLS: {why}."), notes);
+                None
+            }
+        }
+    }
+
+    fn refuse_server(&self, server: &ServerDraft, p: &Draft, text: &str, notes: &mut Diagnostics) {
+        let at = self.ground.place(server.span);
+        let text = format!("[{at}] : 'server {}/{}' : {text}", p.name, server.name);
+        notes.push(Diagnostic::new(Level::Alert, server.span, text).styled(Style::Bare));
+    }
+
+    fn server_rules(&mut self, server: &ServerDraft, p: &Draft) -> Result<Rules, String> {
+        let global = self.tls.clone();
+        let words = server.tls.words.or(&global.server);
+        let verify = words.verify.unwrap_or(global.server_verify);
+        let base = global.ca_base.as_deref();
+        let crl = words.crl_file.as_deref().map(|c| under(base, c));
+        let servers = match (verify, words.ca_file.as_deref()) {
+            (Verify::None, None) => None,
+            (_, None) => return Err(NO_AUTHORITY.into()),
+            (verify, Some(ca)) => {
+                let trust = self.store.trust(&under(base, ca), crl.as_deref()).map_err(|e| told_trust(&e))?;
+                (verify != Verify::None).then_some(trust)
+            }
+        };
+        let identity = match &server.tls.crt {
+            Some(path) => {
+                let sources = Sources { certificate: path.clone(), ..Sources::default() };
+                self.store.named(&sources, &global).map_err(|e| format!("{e}."))?.into_iter().next()
+            }
+            None => None,
+        };
+        let mut alpn = words.alpn.clone().unwrap_or_default();
+        if p.mode == program::Mode::Http && !super::HTTP2 {
+            alpn.retain(|a| a != b"h2");
+        }
+        Ok(Rules {
+            policy: words.policy.clone(),
+            alpn,
+            servers,
+            host: server.tls.host.clone(),
+            identity,
+            no_reuse: server.tls.no_reuse,
+            no_tickets: words.no_tickets.unwrap_or(false),
+            keylog: global.keylog,
+        })
+    }
+}
