@@ -4,7 +4,10 @@ use crate::cli::table::{ALWAYS, COMMANDS};
 
 /// A heading, then a line for each command: its words, and the processes that know it.
 pub fn commands() -> String {
-    let line = |c: &crate::cli::table::Command| format!("{} [WORKER] \n", c.words.join(" "));
+    let line = |c: &crate::cli::table::Command| {
+        let mode = if c.experimental { "[EXPERIM] " } else { "" };
+        format!("{} [WORKER] {mode}\n", c.words.join(" "))
+    };
     let mut lines: Vec<String> = COMMANDS.iter().chain(ALWAYS).map(line).collect();
     lines.sort();
     "# List of registered CLI keywords:\n".to_owned() + &lines.concat()

@@ -1,4 +1,5 @@
-//! Servers that are added while a configuration runs (`add server`; management manual, 9.3).
+//! Servers that are added and variables that are set while a configuration runs (`add server`, `set var`; management
+//! manual, 9.3).
 //!
 //! The words are those of a `server` line, so they are compiled as one: in a small configuration of their own, with a
 //! world of their own, from which the server is then taken. What refers to the rest of the running configuration
@@ -263,13 +264,7 @@ fn configuration(backend: &Proxy, name: &str, id: u32, line: &[String]) -> Strin
 }
 
 fn compiled(text: &str, workers: usize, backend: &str, name: &str) -> Result<(Server, Vec<String>), String> {
-    let grammar = Grammar { sections: SECTION_WORDS, facts: &PlainBuild };
-    let mut environment = Environment::new();
-    for (name, value) in crate::logformats::ENVIRONMENT {
-        environment.set(name, value);
-    }
-    let reading = syntax::read(vec![Source::new("cli", text.as_bytes().to_vec())], environment, grammar);
-    let outcome = compile(reading, &Registry::standard(), Arc::new(World::new(workers)), &Options::default());
+    let outcome = alone(text, workers);
     let label = format!("'server {backend}/{name}' : ");
     let told = |level: Level| {
         let texts = outcome.diagnostics.iter().filter(move |d| d.level == level).map(|d| &d.text);
@@ -285,4 +280,32 @@ fn compiled(text: &str, workers: usize, backend: &str, name: &str) -> Result<(Se
     let proxy = program.proxies.pop().ok_or("Invalid server.")?;
     let server = proxy.servers.into_vec().pop().ok_or("Invalid server.")?;
     Ok((server, notes))
+}
+
+/// Compiles the assignment of a variable of the process (`set var`) as a configuration of its own.
+///
+/// # Errors
+/// What is wrong with it, in one line.
+pub fn variable(name: &str, format: bool, words: &[String], workers: usize) -> Result<Program, String> {
+    let keyword = if format { "set-var-fmt" } else { "set-var" };
+    let words: String = words.iter().map(|word| format!(" '{}'", word.replace('\'', "'\\''"))).collect();
+    let text = format!("global\n {keyword} '{}'{words}\n", name.replace('\'', "'\\''"));
+    let outcome = alone(&text, workers);
+    let first = outcome.diagnostics.iter().find(|d| d.level == Level::Alert).map(|d| d.text.clone());
+    outcome.program.ok_or_else(|| {
+        let text = first.unwrap_or_else(|| "Invalid expression.".into());
+        let told = text.rsplit_once(&format!("'{keyword} {name}': ")).map_or(text.as_str(), |(_, told)| told);
+        told.trim_end_matches('.').to_owned()
+    })
+}
+
+/// Compiles a text in a world of its own.
+fn alone(text: &str, workers: usize) -> crate::Outcome {
+    let grammar = Grammar { sections: SECTION_WORDS, facts: &PlainBuild };
+    let mut environment = Environment::new();
+    for (name, value) in crate::logformats::ENVIRONMENT {
+        environment.set(name, value);
+    }
+    let reading = syntax::read(vec![Source::new("cli", text.as_bytes().to_vec())], environment, grammar);
+    compile(reading, &Registry::standard(), Arc::new(World::new(workers)), &Options::default())
 }

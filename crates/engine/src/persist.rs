@@ -2,7 +2,9 @@
 //! the cookie on its way, and telling the client which server it got.
 
 use std::io::Write;
+use std::sync::atomic::Ordering::Relaxed;
 
+use model::server::Target;
 use program::Proxy;
 use program::persist::{Cookie, CookieMode};
 use wire::head::Known as Field;
@@ -39,7 +41,7 @@ pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<u32> {
         stream.txn.term.cookie = letter;
         return None;
     }
-    let found = proxy.servers.iter().position(|s| s.cookie.as_deref() == Some(name) && !s.state.is_removed());
+    let found = proxy.servers.iter().position(|s| is_called(s, name));
     let Some(index) = found else {
         stream.txn.term.cookie = b'I';
         return None;
@@ -51,6 +53,42 @@ pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<u32> {
         return None;
     }
     u32::try_from(index).ok()
+}
+
+/// Whether a server is the one of this name in the cookie.
+fn is_called(server: &program::Server, name: &[u8]) -> bool {
+    if server.state.is_removed() {
+        return false;
+    }
+    match &server.cookie {
+        Some(own) => **own == *name,
+        None => server.state.dynamic_cookie.load().as_ref().is_some_and(|c| ***c == *name),
+    }
+}
+
+/// Computes the cookie values of servers that have none of their own (`cookie ... dynamic`), after a change of
+/// addresses or of the key: XXH64 of the key, the address and the port in 32 bits, as HAProxy has it.
+pub fn renew(proxy: &Proxy) {
+    if proxy.cookie.is_none() {
+        return;
+    }
+    let key = proxy.state.back.cookie_key.lock().clone();
+    let wanted = proxy.state.back.dynamic_cookies.load(Relaxed) && !key.is_empty();
+    for server in &proxy.servers {
+        let value = match &**server.state.target.load() {
+            Target::Inet(a) if wanted && server.cookie.is_none() => {
+                let mut bytes = key.to_vec();
+                match a.ip() {
+                    std::net::IpAddr::V4(ip) => bytes.extend(ip.octets()),
+                    std::net::IpAddr::V6(ip) => bytes.extend(ip.octets()),
+                }
+                bytes.extend(u32::from(a.port()).to_be_bytes());
+                Some(format!("{:016x}", base::hash::xxh64(&bytes, 0)).into_bytes())
+            }
+            _ => None,
+        };
+        server.state.dynamic_cookie.store(value.map(std::sync::Arc::new));
+    }
 }
 
 /// The server that the cookie named could not be reached.
@@ -179,15 +217,17 @@ fn cut_pair(line: &[u8], start: usize, end: usize, out: &mut Vec<u8>) {
 pub fn response(stream: &mut Stream<'_>, proxy: &Proxy) {
     let Some(cookie) = &proxy.cookie else { return };
     let Some(server) = stream.place.as_ref().map(|p| p.server) else { return };
-    let value = proxy.servers[server as usize].cookie.clone();
-    let own = server_cookies(stream, cookie, value.as_deref());
+    let config = &proxy.servers[server as usize];
+    let computed = config.state.dynamic_cookie.load();
+    let value = config.cookie.as_deref().or(computed.as_deref().map(Vec::as_slice));
+    let own = server_cookies(stream, cookie, value);
     if cookie.mode != CookieMode::Insert || (own && cookie.preserve) {
         return;
     }
     if cookie.postonly && stream.txn.req.method_id() != Method::Post {
         return;
     }
-    insert(stream, proxy, cookie, server, value.as_deref());
+    insert(stream, proxy, cookie, server, value);
 }
 
 /// Handles what the server set itself under the same name; whether it set anything that remains.
@@ -259,11 +299,8 @@ fn insert(stream: &mut Stream<'_>, proxy: &Proxy, cookie: &Cookie, server: u32, 
             }
             line.extend_from_slice(b"; path=/");
         }
-        // A server without a cookie: the client's leads elsewhere and is taken back.
-        None if named.is_some() => {
-            line.extend_from_slice(b"; Expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/");
-        }
-        None => return,
+        // A server without a cookie: one that the client may have leads elsewhere and is taken back.
+        None => line.extend_from_slice(b"; Expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/"),
     }
     for d in &cookie.domains {
         let _ = write!(line, "; domain={d}");

@@ -154,6 +154,7 @@ impl Backend {
 
     /// Publishes a schedule that fits the servers' state.
     pub fn refresh(&self, proxy: &Proxy, now: Mono) {
+        crate::persist::renew(proxy);
         let views: Vec<ServerView> = proxy.servers.iter().map(|s| view(s, now)).collect();
         self.balancer.rebuild(&views);
         let up = self.balancer.usable() > 0;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use base::rate::PeakRate;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::counter::{Counter, Sharded};
 use crate::server::{Averages, Server};
@@ -180,6 +180,10 @@ pub struct Back {
     pub went_down: AtomicU64,
     /// Whether a server was usable when last looked at.
     pub up: AtomicBool,
+    /// `cookie ... dynamic`, `enable dynamic-cookie backend`.
+    pub dynamic_cookies: AtomicBool,
+    /// `dynamic-cookie-key`: the secret that goes into them; empty: none is computed.
+    pub cookie_key: Mutex<Box<[u8]>>,
     /// `unpublish backend`: content switching passes it by.
     pub unpublished: AtomicBool,
     /// Sliding averages of times.
@@ -251,6 +255,8 @@ impl Back {
             down_ms: AtomicU64::new(0),
             went_down: AtomicU64::new(0),
             up: AtomicBool::new(true),
+            dynamic_cookies: AtomicBool::new(false),
+            cookie_key: Mutex::default(),
             unpublished: AtomicBool::new(false),
             times: Averages::default(),
             counters: Sharded::new(workers),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use base::time::{Mono, Wall};
 use parking_lot::Mutex;
 
@@ -173,6 +173,8 @@ pub struct Server {
     pub guid: Option<Box<str>>,
     /// Where it is reached now.
     pub target: ArcSwap<Target>,
+    /// Its value in the persistence cookie as computed from its address (`cookie ... dynamic`).
+    pub dynamic_cookie: ArcSwapOption<Vec<u8>>,
     /// Deleted while the configuration runs (`del server`): nothing may find it any more.
     pub removed: std::sync::atomic::AtomicBool,
     /// Host name behind the address (`fqdn`), if it was given as a name.
@@ -272,6 +274,7 @@ impl Server {
             guid: None,
             target: ArcSwap::from_pointee(Target::None),
             removed: Default::default(),
+            dynamic_cookie: ArcSwapOption::empty(),
             fqdn: Mutex::new(None),
             admin: AtomicU32::new(0),
             op: AtomicU32::new(Op::Running as u32),

@@ -3,6 +3,7 @@
 //! Names are turned into slots when the configuration is read, so reading a variable is an array
 //! access. A scope that was never written owns no memory.
 
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -113,9 +114,30 @@ impl Vars {
 #[derive(Debug, Default)]
 pub struct ProcVars {
     slots: RwLock<Vec<Option<Arc<Owned>>>>,
+    /// Those that no rule mentions, by name: the runtime API made them.
+    aside: RwLock<HashMap<Box<str>, Arc<Owned>>>,
 }
 
+/// How many variables may be kept aside.
+const MOST_ASIDE: usize = 4096;
+
 impl ProcVars {
+    /// The value of a variable that no rule mentions.
+    pub fn aside(&self, name: &str) -> Option<Arc<Owned>> {
+        self.aside.read().get(name).cloned()
+    }
+
+    /// Sets or forgets a variable that no rule mentions; `false` when there are too many.
+    pub fn set_aside(&self, name: &str, value: Option<Owned>) -> bool {
+        let mut all = self.aside.write();
+        match value {
+            None => drop(all.remove(name)),
+            Some(_) if all.len() >= MOST_ASIDE && !all.contains_key(name) => return false,
+            Some(value) => drop(all.insert(name.into(), Arc::new(value))),
+        }
+        true
+    }
+
     /// The value in a slot.
     pub fn get(&self, slot: u16) -> Option<Arc<Owned>> {
         self.slots.read().get(usize::from(slot))?.clone()

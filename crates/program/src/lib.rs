@@ -50,6 +50,8 @@ pub struct Program {
     pub rings: Vec<log::Ring>,
     /// Log profiles.
     pub log_profiles: Vec<log::Profile>,
+    /// Names of `defaults` sections that have one.
+    pub defaults: Vec<Box<str>>,
     /// Slots of variables by name.
     pub vars: vars::VarNames,
     /// Stick tables in the order of the configuration.

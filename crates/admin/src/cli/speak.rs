@@ -144,6 +144,9 @@ async fn command(
     if client.level < command.level {
         return Err("Permission denied".into());
     }
+    if command.experimental && !client.experimental {
+        return Err("This command is restricted to experimental mode only.".into());
+    }
     let mut call = Call { worker: worker.clone(), client, words, named: command.words.len(), payload };
     match command.run {
         Run::Now(run) => run(&mut call),

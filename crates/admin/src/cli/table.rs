@@ -33,6 +33,12 @@ pub struct Command {
     pub level: Level,
     /// What runs it.
     pub run: Run,
+    /// It wants `experimental-mode on`.
+    pub experimental: bool,
+}
+
+const fn experimental(command: Command) -> Command {
+    Command { experimental: true, ..command }
 }
 
 const fn now(
@@ -42,7 +48,7 @@ const fn now(
     level: Level,
     run: fn(&mut Call<'_>) -> Outcome,
 ) -> Command {
-    Command { words, arguments, about, level, run: Run::Now(run) }
+    Command { words, arguments, about, level, run: Run::Now(run), experimental: false }
 }
 
 const fn later(
@@ -52,7 +58,7 @@ const fn later(
     level: Level,
     run: Later,
 ) -> Command {
-    Command { words, arguments, about, level, run: Run::Later(run) }
+    Command { words, arguments, about, level, run: Run::Later(run), experimental: false }
 }
 
 use Level::{Admin, Operator, User};
@@ -83,6 +89,13 @@ pub const COMMANDS: &[Command] = &[
         c::server::disable_agent,
     ),
     now(
+        &["disable", "dynamic-cookie", "backend"],
+        "<bk>",
+        "compute no cookies for the servers of a backend",
+        Operator,
+        c::cookies::disable,
+    ),
+    now(
         &["disable", "frontend"],
         "<frontend>",
         "let a frontend accept no connections",
@@ -97,6 +110,7 @@ pub const COMMANDS: &[Command] = &[
         c::server::disable_health,
     ),
     now(&["disable", "server"], "<bk>/<srv>", "take a server into maintenance", Admin, c::server::disable),
+    now(&["dump", "stats-file"], "", "counters of all objects with a guid", Admin, c::inside::stats_file),
     now(&["echo"], "<text>", "repeat the text", User, c::basic::echo),
     now(
         &["enable", "agent"],
@@ -104,6 +118,13 @@ pub const COMMANDS: &[Command] = &[
         "run the agent check of a server again",
         Admin,
         c::server::enable_agent,
+    ),
+    now(
+        &["enable", "dynamic-cookie", "backend"],
+        "<bk>",
+        "compute cookies for the servers of a backend",
+        Operator,
+        c::cookies::enable,
     ),
     now(
         &["enable", "frontend"],
@@ -122,6 +143,7 @@ pub const COMMANDS: &[Command] = &[
     now(&["enable", "server"], "<bk>/<srv>", "end the maintenance of a server", Admin, c::server::enable),
     now(&["experimental-mode"], "[on|off]", "", Admin, c::basic::experimental_mode),
     now(&["expert-mode"], "[on|off]", "", Admin, c::basic::expert_mode),
+    now(&["get", "var"], "<name>", "value of a variable of the process", Operator, c::vars::get),
     now(&["get", "weight"], "<bk>/<srv>", "weight of a server, now and at the start", User, c::weight::get),
     now(&["operator"], "", "give up the rights of an admin", Operator, c::basic::operator),
     now(
@@ -130,6 +152,13 @@ pub const COMMANDS: &[Command] = &[
         "let content switching choose a backend again",
         Operator,
         c::farm::publish,
+    ),
+    now(
+        &["set", "dynamic-cookie-key", "backend"],
+        "<bk> <key>",
+        "change the secret that cookies are computed with",
+        Operator,
+        c::cookies::set_key,
     ),
     now(
         &["set", "maxconn", "frontend"],
@@ -181,11 +210,20 @@ pub const COMMANDS: &[Command] = &[
         User,
         c::basic::set_timeout,
     ),
+    experimental(now(
+        &["set", "var"],
+        "<name> [fmt|expr] {<format>|<expression>}",
+        "set a variable of the process",
+        Operator,
+        c::vars::set,
+    )),
     now(&["set", "weight"], "<bk>/<srv> <weight>", "change the weight of a server", Admin, c::weight::set),
     later(&["show", "activity"], "[<thread>]", "what the workers did", Operator, c::debug::activity),
     now(&["show", "backend"], "", "names of all backends", User, c::process::backends),
     now(&["show", "cli", "level"], "", "what this connection may do", User, c::basic::show_level),
     now(&["show", "cli", "sockets"], "", "where the runtime API listens", User, c::process::cli_sockets),
+    now(&["show", "defaults"], "", "names of defaults sections", User, c::inside::defaults),
+    now(&["show", "dev"], "", "facts about build, machine and process", Operator, c::inside::dev),
     now(&["show", "env"], "[var]", "environment variables, all or one", Operator, c::process::env),
     later(
         &["show", "errors"],
@@ -203,6 +241,7 @@ pub const COMMANDS: &[Command] = &[
         User,
         c::process::info,
     ),
+    now(&["show", "libs"], "", "loaded object files", Operator, c::inside::libs),
     later(&["show", "pools"], "", "memory of buffers", User, c::debug::pools),
     now(&["show", "schema", "json"], "", "JSON schema of the statistics", User, c::stat::schema),
     now(&["show", "servers", "conn"], "[<backend>]", "connections of servers", User, c::servers::conn),

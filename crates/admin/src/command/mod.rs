@@ -1,12 +1,14 @@
 //! What the commands do, by family.
 
 pub mod basic;
+pub mod cookies;
 pub mod counters;
 pub mod debug;
 pub mod errors;
 pub mod events;
 pub mod farm;
 pub mod frontend;
+pub mod inside;
 pub mod limits;
 pub mod process;
 pub mod server;
@@ -15,5 +17,6 @@ pub mod sessions;
 pub mod set_server;
 pub mod stat;
 pub mod tables;
+pub mod vars;
 pub mod wait;
 pub mod weight;

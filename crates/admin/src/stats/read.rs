@@ -337,7 +337,10 @@ pub fn cookie(r: &Row<'_>) -> Value {
     let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
     match (r.kind, r.server) {
         (Kind::Backend, _) => r.proxy.cookie.as_ref().map(|c| text(c.name.as_ref())).into(),
-        (_, Some(s)) => s.cookie.as_deref().map(text).into(),
+        (_, Some(s)) => {
+            let computed = s.state.dynamic_cookie.load();
+            s.cookie.as_deref().or(computed.as_deref().map(Vec::as_slice)).map(text).into()
+        }
         _ => Value::None,
     }
 }

@@ -178,7 +178,10 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     checks::whole(&mut finished, default_maxconn);
     checks::http_options(&proxies, notes);
     let files = assembly.ground.sources.iter().map(|s| s.name().into()).collect();
+    let named = assembly.ground.tree.with_word("defaults").map(|(_, section)| section.name());
+    let defaults = named.filter(|name| !name.is_empty()).map(Into::into).collect();
     Some(Program {
+        defaults,
         global,
         proxies: finished,
         world: assembly.ground.world.clone(),

@@ -55,6 +55,9 @@ impl Assembly<'_> {
             c.dynamic_key = Some(p.dynamic_key.clone().unwrap_or_default());
         }
         let state = self.declared[index].state.clone();
+        let dynamic = cookie.as_ref().is_some_and(|c| c.dynamic_key.is_some());
+        state.back.dynamic_cookies.store(dynamic, std::sync::atomic::Ordering::Relaxed);
+        *state.back.cookie_key.lock() = p.dynamic_key.clone().unwrap_or_default();
         state.enabled.store(!p.disabled, std::sync::atomic::Ordering::Relaxed);
         Proxy {
             name: p.name.clone(),

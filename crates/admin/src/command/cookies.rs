@@ -1,0 +1,43 @@
+//! Cookie values that are computed from the addresses of servers: `enable dynamic-cookie backend`, `disable
+//! dynamic-cookie backend`, `set dynamic-cookie-key backend`.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use program::Proxy;
+
+use crate::cli::call::{Call, Outcome, Refusal, Reply};
+
+fn backend<'c>(call: &'c Call<'_>) -> Result<&'c Proxy, Refusal> {
+    if call.arg(0).is_empty() {
+        return Err("A backend name is expected.".into());
+    }
+    call.find_backend(call.arg(0)).map(|(_, proxy)| proxy).ok_or("No such backend.".into())
+}
+
+/// `enable dynamic-cookie backend`.
+pub fn enable(call: &mut Call<'_>) -> Outcome {
+    switch(call, true)
+}
+
+/// `disable dynamic-cookie backend`.
+pub fn disable(call: &mut Call<'_>) -> Outcome {
+    switch(call, false)
+}
+
+fn switch(call: &Call<'_>, on: bool) -> Outcome {
+    let proxy = backend(call)?;
+    proxy.state.back.dynamic_cookies.store(on, Relaxed);
+    engine::persist::renew(proxy);
+    Ok(Reply::Done)
+}
+
+/// `set dynamic-cookie-key backend <backend> <key>`.
+pub fn set_key(call: &mut Call<'_>) -> Outcome {
+    let proxy = backend(call)?;
+    if call.arg(1).is_empty() {
+        return Err("String value expected.".into());
+    }
+    *proxy.state.back.cookie_key.lock() = call.arg(1).as_bytes().into();
+    engine::persist::renew(proxy);
+    Ok(Reply::Done)
+}

@@ -1,0 +1,207 @@
+//! What the process is made of, for those who look for the cause of a problem: `show libs`, `show dev`, `show defaults`,
+//! and its counters as a file: `dump stats-file`.
+
+use std::fmt::Write;
+
+use crate::cli::call::{Call, Outcome, Reply};
+use crate::product;
+use crate::stats::row::{Filter, Kind, Row, each};
+use crate::stats::table::COLUMNS;
+
+/// `show defaults`: the named ones.
+pub fn defaults(call: &mut Call<'_>) -> Outcome {
+    let names = &call.shared().program.defaults;
+    Ok(Reply::Dump(names.iter().map(|n| format!("{n}\n")).collect()))
+}
+
+/// `show libs`: each object file that is mapped into the process, with its range of addresses and its length.
+pub fn libs(_: &mut Call<'_>) -> Outcome {
+    let maps = std::fs::read_to_string("/proc/self/maps").map_err(|e| e.to_string())?;
+    let mut objects: Vec<(u64, u64, &str)> = Vec::new();
+    for line in maps.lines() {
+        let Some((range, path)) = mapped(line) else { continue };
+        match objects.last_mut().filter(|(.., known)| *known == path) {
+            Some(object) => object.1 = range.1,
+            None => objects.push((range.0, range.1, path)),
+        }
+    }
+    let lines = objects.iter().map(|(from, to, path)| {
+        format!("0x{from:012x}-0x{:012x} (0x{:07x}) {path}\n", to.saturating_sub(1), to - from)
+    });
+    Ok(Reply::Dump(lines.collect()))
+}
+
+/// The addresses and the file of a line of `/proc/self/maps`; `None` if there is no file behind it.
+fn mapped(line: &str) -> Option<((u64, u64), &str)> {
+    let path = line.get(line.find(" /")? + 1..)?;
+    let (from, to) = line.split(' ').next()?.split_once('-')?;
+    let range = (u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?);
+    (range.1 > range.0).then_some((range, path))
+}
+
+/// `show dev`.
+pub fn dev(call: &mut Call<'_>) -> Outcome {
+    let line = |path: &str| {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.lines().next().unwrap_or("").to_owned()
+    };
+    let global = &call.shared().program.global;
+    let mut out = format!("{} version {}\n", product::NAME, product::VERSION);
+    out.push_str("Platform info:\n");
+    let vendor = line("/sys/class/dmi/id/sys_vendor");
+    if !vendor.is_empty() {
+        let _ = writeln!(out, "  machine vendor: {vendor}");
+    }
+    let _ = writeln!(out, "  OS name: {}", line("/proc/sys/kernel/ostype"));
+    let _ = writeln!(out, "  OS release: {}", line("/proc/sys/kernel/osrelease"));
+    let _ = writeln!(out, "  OS version: {}", line("/proc/sys/kernel/version"));
+    let _ = writeln!(out, "  OS architecture: {}", std::env::consts::ARCH);
+    let _ = writeln!(out, "  nb CPUs: {}", rt::sys::allowed_cpus().map_or(0, |c| c.len()));
+    out.push_str("Process info:\n");
+    let _ = writeln!(out, "  pid: {}", std::process::id());
+    let (soft, hard) = rt::sys::Limit::Descriptors.get();
+    let shown = |limit: Option<u64>| limit.map_or("unlimited".into(), |n| n.to_string());
+    let _ = writeln!(out, "  fd limit (soft): {}\n  fd limit (hard): {}", shown(soft), shown(hard));
+    let _ = writeln!(out, "  nbthread: {}\n  maxconn: {}", global.threads, global.maxconn);
+    let arguments: Vec<String> = std::env::args().collect();
+    let _ = writeln!(out, "  cmdline: {}", arguments.join(" "));
+    Ok(Reply::Dump(out))
+}
+
+/// Columns of a stats-file: of frontends and listeners, of backends and servers.
+const FRONT: &[&str] = &[
+    "stot",
+    "bin",
+    "bout",
+    "dreq",
+    "dresp",
+    "ereq",
+    "rate",
+    "hrsp_1xx",
+    "hrsp_2xx",
+    "hrsp_3xx",
+    "hrsp_4xx",
+    "hrsp_5xx",
+    "hrsp_other",
+    "req_rate",
+    "req_tot",
+    "comp_in",
+    "comp_out",
+    "comp_byp",
+    "comp_rsp",
+    "conn_rate",
+    "conn_tot",
+    "intercepted",
+    "dcon",
+    "dses",
+    "wrew",
+    "cache_lookups",
+    "cache_hits",
+    "eint",
+    "h1sess",
+    "h2sess",
+    "h3sess",
+    "req_other",
+    "h1req",
+    "h2req",
+    "h3req",
+    "reqbin",
+    "reqbout",
+    "resbin",
+    "resbout",
+    "cache_hint_hits",
+];
+
+const BACK: &[&str] = &[
+    "stot",
+    "bin",
+    "bout",
+    "dreq",
+    "dresp",
+    "econ",
+    "eresp",
+    "wretr",
+    "wredis",
+    "chkfail",
+    "chkdown",
+    "lastchg",
+    "lbtot",
+    "rate",
+    "hrsp_1xx",
+    "hrsp_2xx",
+    "hrsp_3xx",
+    "hrsp_4xx",
+    "hrsp_5xx",
+    "hrsp_other",
+    "hanafail",
+    "req_tot",
+    "cli_abrt",
+    "srv_abrt",
+    "comp_in",
+    "comp_out",
+    "comp_byp",
+    "comp_rsp",
+    "lastsess",
+    "wrew",
+    "connect",
+    "reuse",
+    "cache_lookups",
+    "cache_hits",
+    "eint",
+    "reqbin",
+    "reqbout",
+    "resbin",
+    "resbout",
+    "cache_hint_hits",
+];
+
+/// `dump stats-file` (management manual, 9.5): the counters of all objects that have a guid.
+pub fn stats_file(call: &mut Call<'_>) -> Outcome {
+    let mut parts = [("#fe", FRONT, String::new()), ("#be", BACK, String::new())];
+    for (heading, columns, text) in &mut parts {
+        let _ = writeln!(text, "{heading} guid,{},", columns.join(","));
+    }
+    let filter = Filter::default();
+    each(call.shared(), &filter, |row| {
+        let Some(guid) = guid(&row) else { return };
+        let front = row.is_front() || row.is_listener();
+        let (_, columns, text) = &mut parts[usize::from(!front)];
+        let _ = write!(text, "{guid},");
+        for name in columns.iter() {
+            let value = COLUMNS.iter().find(|c| c.name == *name).map(|c| (c.read)(&row).to_text());
+            let value = value.filter(|v| v.bytes().all(|b| b.is_ascii_digit()) && !v.is_empty());
+            let _ = write!(text, "{},", value.as_deref().unwrap_or("0"));
+        }
+        text.push('\n');
+    });
+    let [(.., front), (.., back)] = parts;
+    Ok(Reply::Dump(format!("{front}\n{back}")))
+}
+
+fn guid<'r>(row: &Row<'r>) -> Option<&'r str> {
+    match (row.kind, row.server) {
+        (Kind::Frontend | Kind::Backend, _) => row.proxy.state.guid.as_deref(),
+        (_, Some(server)) => server.state.guid.as_deref(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_among_mappings() {
+        let line = "7f00-7fff r-xp 00000000 fe:00 123   /lib/x86 64/libc.so.6";
+        assert_eq!(mapped(line), Some(((0x7f00, 0x7fff), "/lib/x86 64/libc.so.6")));
+        assert_eq!(mapped("7f00-7fff rw-p 00000000 00:00 0 "), None);
+        assert_eq!(mapped("7f00-7fff rw-p 00000000 00:00 0 [heap]"), None);
+    }
+
+    #[test]
+    fn columns_of_stats_files_exist() {
+        for name in FRONT.iter().chain(BACK) {
+            assert!(COLUMNS.iter().any(|c| c.name == *name), "{name}");
+        }
+    }
+}
