@@ -6,10 +6,12 @@
 //! seed is simply a message; where the cuts fall is a function of the input itself.
 
 mod chunk;
+mod h2;
 mod http1;
 mod proxy;
 
 pub use chunk::chunk;
+pub use h2::{h1_to_h2, h2_frames, hpack};
 pub use http1::{http1_request, http1_response};
 pub use proxy::proxy;
 

@@ -39,3 +39,18 @@ fn chunked_bodies() {
 fn proxy_headers() {
     each_seed("proxy", super::proxy);
 }
+
+#[test]
+fn frames_of_http2() {
+    each_seed("h2_frames", super::h2_frames);
+}
+
+#[test]
+fn header_blocks() {
+    each_seed("hpack", super::hpack);
+}
+
+#[test]
+fn requests_that_change_their_version() {
+    each_seed("http1_request", super::h1_to_h2);
+}

@@ -347,7 +347,7 @@ impl<'h> Intake<'h> {
     /// Section 8.2.3: one field for whoever knows only HTTP/1.
     fn join_cookies(&mut self) {
         let mut joined = Vec::new();
-        for (_, value) in self.head.all(Known::Cookie) {
+        for (_, value) in self.head.all(Known::Cookie).filter(|(_, value)| !value.is_empty()) {
             if !joined.is_empty() {
                 joined.extend_from_slice(b"; ");
             }
@@ -364,5 +364,5 @@ fn is_scheme(scheme: &[u8]) -> bool {
 }
 
 fn is_authority(byte: u8) -> bool {
-    class(byte) & HOST != 0 || matches!(byte, b'[' | b']' | b'@')
+    class(byte) & HOST != 0 || matches!(byte, b'[' | b']')
 }

@@ -18,7 +18,8 @@ pub struct Outline<'o> {
 pub fn request(head: &Head, outline: Outline<'_>, encoder: &mut Encoder, out: &mut Vec<u8>) {
     encoder.begin(out);
     let target = head.target();
-    let authority = match uri::authority(target) {
+    // RFC 9113 section 8.3.1: without the name of a user.
+    let authority = match uri::host_port(target) {
         b"" => head.first(Known::Host).unwrap_or_default(),
         authority => authority,
     };

@@ -110,7 +110,7 @@ fn long(bits: u32) -> Result<(u8, u32), Error> {
 }
 
 /// Appends the code of `text`, as peers may send it.
-#[cfg(any(test, fuzzing))]
+#[cfg(test)]
 pub fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut have) = (0u64, 0u32);
     for &byte in text {
