@@ -215,13 +215,12 @@ pub(crate) const KEYWORDS: &[BindKeyword] = &[
         "proto",
         1,
         |b, w, _| match w.text() {
-            "h1" | "none" => {
+            "h1" | "h2" | "none" => {
                 b.settings.raw = w.text() == "none";
+                b.settings.h2 = w.text() == "h2";
                 text(&mut b.proto, w)
             }
-            "h2" | "quic" | "spop" | "fcgi" => {
-                Err(format!("'{w}' is not supported yet by Harrier (planned)"))
-            }
+            "quic" | "spop" | "fcgi" => Err(format!("'{w}' is not supported yet by Harrier (planned)")),
             _ => Err(format!(" unknown MUX protocol '{w}'")),
         },
         "Protocol spoken without negotiation.",

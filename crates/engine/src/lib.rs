@@ -27,6 +27,7 @@ pub mod tcp;
 pub mod transport;
 
 pub mod h1;
+pub mod h2;
 
 pub mod choose;
 pub mod connect;

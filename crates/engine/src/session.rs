@@ -40,10 +40,25 @@ pub struct Client {
     pub timer: Timer,
     /// Server connections that no other client may use (`http-reuse never`, PROXY header, NTLM).
     pub own: Option<Box<crate::connect::Own>>,
+    /// The request of a stream of a multiplexed connection, whose head does not come as bytes.
+    pub arrival: Option<Box<crate::h2::Arrival>>,
+    /// It is a stream of a connection, which is counted elsewhere.
+    pub is_part: bool,
     key: Option<Key>,
 }
 
 impl Client {
+    /// A stream of a multiplexed connection, as a client of its own that shares its facts.
+    pub fn of_stream(
+        worker: Rc<Worker>,
+        session: Rc<Session>,
+        socket: Transport,
+        arrival: crate::h2::Arrival,
+    ) -> Client {
+        let (timer, arrival) = (Timer::new(), Some(Box::new(arrival)));
+        Client { worker, session, socket, buf: None, timer, own: None, arrival, is_part: true, key: None }
+    }
+
     /// Facts of the connection.
     pub fn conn(&self) -> &Conn {
         &self.session.conn
@@ -112,6 +127,9 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
+        if self.is_part {
+            return;
+        }
         if let Some(key) = self.key {
             self.worker.sessions.leave(key);
         }
@@ -145,7 +163,17 @@ pub fn start(worker: Rc<Worker>, frontend: u32, listener: u32, socket: Socket, s
     let session = Rc::new(session);
     let key = worker.sessions.enter(session.clone());
     let socket = Transport::from(socket);
-    let client = Client { worker, session, socket, buf: None, timer: Timer::new(), own: None, key };
+    let client = Client {
+        worker,
+        session,
+        socket,
+        buf: None,
+        timer: Timer::new(),
+        own: None,
+        arrival: None,
+        is_part: false,
+        key,
+    };
     prepare(proxy, client.socket.raw());
     let inner = client.session.clone();
     let task = rt::spawn(run(client));
@@ -191,6 +219,9 @@ async fn run(mut client: Client) {
         return;
     }
     let mut first = None;
+    if client.frontend().mode == Mode::Http && speaks_h2(&client) {
+        return crate::h2::serve(client).await;
+    }
     if client.frontend().mode == Mode::Tcp {
         first = crate::tcp::serve(&mut client).await;
         if first.is_none() {
@@ -198,6 +229,12 @@ async fn run(mut client: Client) {
         }
     }
     crate::h1::serve(client, first).await;
+}
+
+/// Whether HTTP/2 is agreed on: by the `bind` line, or in the TLS handshake.
+fn speaks_h2(client: &Client) -> bool {
+    let agreed = client.conn().secured().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"));
+    agreed || client.frontend().binds[client.conn().listener as usize].h2
 }
 
 /// Everything before the first byte of the protocol; whether the connection may go on.

@@ -56,6 +56,8 @@ pub struct Bind {
     pub unix: UnixRights,
     /// `level` of a runtime API socket.
     pub level: Level,
+    /// `proto h2`: HTTP/2 from the first byte.
+    pub h2: bool,
     /// `proto none`: what comes here stays TCP.
     pub raw: bool,
     /// `expose-fd listeners`.
@@ -125,6 +127,7 @@ impl Bind {
             congestion: None,
             unix: UnixRights::default(),
             level: Level::default(),
+            h2: false,
             raw: false,
             expose_fd: false,
             severity: Severity::default(),

@@ -19,6 +19,7 @@ mod executor;
 mod inbox;
 mod listen;
 mod listener;
+mod local;
 mod notify;
 mod pipe;
 mod recycle;

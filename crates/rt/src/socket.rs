@@ -61,6 +61,21 @@ impl Socket {
         Ok((Socket::established(a)?, Socket::established(b)?))
     }
 
+    /// A stream inside this worker: two ends connected by memory, without descriptors. What concerns a socket of the
+    /// kernel (options, addresses, splicing) is `Unsupported`, and neither end can leave the worker.
+    ///
+    /// # Errors
+    /// None so far.
+    pub fn local() -> io::Result<(Socket, Socket)> {
+        let (a, b) = driver::local_pair();
+        Ok((Socket::established(a)?, Socket::established(b)?))
+    }
+
+    /// Whether this is an end of a stream inside the worker.
+    pub fn is_local(&self) -> bool {
+        self.handle.is_local()
+    }
+
     /// Takes over a connected descriptor, which must be non-blocking.
     ///
     /// # Errors

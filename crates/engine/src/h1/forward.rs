@@ -431,7 +431,8 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
 
 /// Whether a direction may be spliced: asked for by an option, or a message so long that pipes are cheaper than copies.
 pub fn splices(stream: &Stream<'_>, front: &Proxy, back: &Proxy, request: bool) -> bool {
-    if stream.worker.shared.program.global.disabled.splice {
+    // Streams of a multiplexed connection have no socket that pipes could serve.
+    if stream.worker.shared.program.global.disabled.splice || stream.client.socket.raw().is_local() {
         return false;
     }
     let asked = |p: &Proxy| {

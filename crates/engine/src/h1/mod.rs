@@ -5,7 +5,7 @@
 
 mod answer;
 mod captures;
-mod exchange;
+pub mod exchange;
 mod forward;
 mod forwarded;
 mod headers;
@@ -82,7 +82,7 @@ async fn idle(client: &mut Client) -> bool {
 
 /// Closes so that the client can still read what was sent: unread input would turn the close into a reset, and so would
 /// what is yet to come of a request that was answered early.
-async fn close(client: &Client, owes: bool) {
+pub async fn close(client: &Client, owes: bool) {
     if client.session.vanished.get() {
         return;
     }

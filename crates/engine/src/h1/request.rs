@@ -22,6 +22,9 @@ pub enum Read {
 /// Reads a request head into the transaction.
 pub async fn read(stream: &mut Stream<'_>) -> Read {
     begin(stream);
+    if let Some(arrival) = stream.client.arrival.take() {
+        return arrived(stream, &arrival);
+    }
     loop {
         if stream.client.has_input() {
             note_first_byte(stream);
@@ -83,6 +86,18 @@ fn parse(stream: &mut Stream<'_>) -> Result<Parsed, ParseError> {
         wait::check_chunks(request_body(&stream.txn.req), buf.filled(), consumed)?;
     }
     Ok(parsed)
+}
+
+/// The head of a stream came with it.
+fn arrived(stream: &mut Stream<'_>, arrival: &crate::h2::Arrival) -> Read {
+    note_first_byte(stream);
+    if let Some(status) = arrival.refused {
+        stream.end(Cause::Proxy, Phase::Request);
+        count_error(stream);
+        return Read::Bad(status);
+    }
+    stream.txn.req.copy_from(&arrival.head);
+    complete(stream, arrival.head.wire_len())
 }
 
 fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {

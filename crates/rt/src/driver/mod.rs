@@ -27,6 +27,7 @@ use epoll::Epoll;
 use crate::addr::Addr;
 use crate::datagram;
 use crate::listen::{self, ListenOptions};
+use crate::local;
 use crate::sim::{self, ops};
 use crate::sockopt::{self, ConnectOptions};
 
@@ -57,6 +58,17 @@ impl Handle {
         self.0 >= SIM_BASE
     }
 
+    /// An end of a stream inside the worker, see [`local`].
+    #[inline]
+    pub(crate) fn is_local(&self) -> bool {
+        self.0 >= local::BASE
+    }
+
+    /// One of a simulated world, for operations that local streams have not got.
+    fn simulated(&self) -> io::Result<RawFd> {
+        if self.is_local() { Err(io::ErrorKind::Unsupported.into()) } else { Ok(self.0) }
+    }
+
     pub(crate) fn number(&self) -> RawFd {
         self.0
     }
@@ -80,7 +92,9 @@ impl From<OwnedFd> for Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if self.is_sim() {
+        if self.is_local() {
+            local::close(self.0);
+        } else if self.is_sim() {
             ops::close(self.0);
         } else {
             // SAFETY: this handle owns the descriptor, and is being dropped.
@@ -117,6 +131,7 @@ pub(crate) enum Driver {
 impl Driver {
     pub(crate) fn register(&self, handle: &Handle, token: u64, interest: Interest) -> io::Result<()> {
         match self {
+            _ if handle.is_local() => local::register(handle.0, token),
             Driver::Epoll(epoll) => epoll.register(handle.os()?.as_fd(), token, interest),
             Driver::Sim => ops::register(handle.0, token, interest),
         }
@@ -126,6 +141,7 @@ impl Driver {
     pub(crate) fn deregister(&self, handle: &Handle, token: u64) -> io::Result<()> {
         match self {
             Driver::Epoll(epoll) => epoll.deregister(handle.os()?),
+            Driver::Sim if handle.is_local() => Err(io::ErrorKind::Unsupported.into()),
             Driver::Sim => {
                 ops::deregister(handle.0, Some(token));
                 Ok(())
@@ -145,7 +161,10 @@ impl Driver {
 #[inline]
 pub(crate) fn recv(handle: &Handle, buf: &mut [u8], peek: bool) -> io::Result<usize> {
     if handle.is_sim() {
-        return ops::recv(handle.0, buf, peek);
+        return match handle.is_local() {
+            true => local::recv(handle.0, buf, peek),
+            false => ops::recv(handle.0, buf, peek),
+        };
     }
     epoll::recv(handle.os()?, buf, peek)
 }
@@ -153,7 +172,7 @@ pub(crate) fn recv(handle: &Handle, buf: &mut [u8], peek: bool) -> io::Result<us
 #[inline]
 pub(crate) fn send(handle: &Handle, data: &[u8], more: bool) -> io::Result<usize> {
     if handle.is_sim() {
-        return ops::send(handle.0, data);
+        return send_virtual(handle, data);
     }
     epoll::send(handle.os()?, data, more)
 }
@@ -169,7 +188,17 @@ pub(crate) fn send_vectored(handle: &Handle, data: &[io::IoSlice<'_>], more: boo
 /// Sends several pieces as one write.
 fn send_pieces(handle: &Handle, data: &[io::IoSlice<'_>]) -> io::Result<usize> {
     let whole: Vec<u8> = data.iter().flat_map(|piece| piece.iter().copied()).collect();
-    ops::send(handle.0, &whole)
+    send_virtual(handle, &whole)
+}
+
+fn send_virtual(handle: &Handle, data: &[u8]) -> io::Result<usize> {
+    if handle.is_local() { local::send(handle.0, data) } else { ops::send(handle.0, data) }
+}
+
+/// Two ends of a stream inside the worker.
+pub(crate) fn local_pair() -> (Handle, Handle) {
+    let (a, b) = local::pair();
+    (Handle(a), Handle(b))
 }
 
 /// Two sockets connected to each other.
@@ -183,7 +212,10 @@ pub(crate) fn pair() -> io::Result<(Handle, Handle)> {
 /// Closes the sending direction.
 pub(crate) fn shutdown_write(handle: &Handle) -> io::Result<()> {
     if handle.is_sim() {
-        return ops::shutdown_write(handle.0);
+        return match handle.is_local() {
+            true => local::shutdown_write(handle.0),
+            false => ops::shutdown_write(handle.0),
+        };
     }
     epoll::shutdown_write(handle.os()?)
 }
@@ -191,7 +223,7 @@ pub(crate) fn shutdown_write(handle: &Handle) -> io::Result<()> {
 /// The pending error of a socket, which is cleared.
 pub(crate) fn take_error(handle: &Handle) -> io::Result<Option<io::Error>> {
     if handle.is_sim() {
-        return ops::take_error(handle.0);
+        return ops::take_error(handle.simulated()?);
     }
     epoll::take_error(handle.os()?)
 }
@@ -225,14 +257,14 @@ pub(crate) fn accept_passed(handle: &Handle) -> io::Result<(Handle, Option<Addr>
 
 pub(crate) fn local_addr(handle: &Handle) -> io::Result<Addr> {
     if handle.is_sim() {
-        return ops::local_addr(handle.0);
+        return ops::local_addr(handle.simulated()?);
     }
     sockopt::addr_of(Some(rustix::net::getsockname(handle.os()?)?))
 }
 
 pub(crate) fn peer_addr(handle: &Handle) -> io::Result<Addr> {
     if handle.is_sim() {
-        return ops::peer_addr(handle.0);
+        return ops::peer_addr(handle.simulated()?);
     }
     sockopt::addr_of(rustix::net::getpeername(handle.os()?)?)
 }
@@ -240,7 +272,7 @@ pub(crate) fn peer_addr(handle: &Handle) -> io::Result<Addr> {
 /// Has the close send a reset.
 pub(crate) fn set_linger0(handle: &Handle) -> io::Result<()> {
     if handle.is_sim() {
-        return ops::set_linger0(handle.0);
+        return ops::set_linger0(handle.simulated()?);
     }
     sockopt::set_linger0(handle.os()?)
 }
@@ -248,7 +280,7 @@ pub(crate) fn set_linger0(handle: &Handle) -> io::Result<()> {
 /// Has the close say nothing.
 pub(crate) fn vanish(handle: &Handle, hops: Option<u8>) -> io::Result<()> {
     if handle.is_sim() {
-        return ops::vanish(handle.0);
+        return ops::vanish(handle.simulated()?);
     }
     sockopt::vanish(handle.os()?, hops)
 }

@@ -111,16 +111,20 @@ impl Connection {
                 self.response(id, key, end, block, head)
             }
             (Some(key), _) => self.trailers(key, end, block, head),
-            (None, _) if !self.is_idle(id) => self.late(id, block, out),
+            (None, _) if !self.is_idle(id) => self.late(id, end, block, out),
             (None, Role::Server) => self.request(id, end, block, head, out),
             (None, Role::Client) => Err(protocol("HEADERS on an idle stream")),
         }
     }
 
     /// A block on a closed stream.
-    fn late<'i>(&mut self, id: u32, block: &[u8], out: &mut Vec<u8>) -> Outcome<'i> {
+    fn late<'i>(&mut self, id: u32, end: bool, block: &[u8], out: &mut Vec<u8>) -> Outcome<'i> {
         self.discard(block)?;
         match (self.streams.closed(id), self.role) {
+            // Trailers end a stream, even one that is no longer listened to.
+            (Closed::Reset, Role::Server) if !end => {
+                self.settle(id, Fault::Stream(Code::PROTOCOL_ERROR), out)
+            }
             (Closed::Reset, _) => {
                 self.guard.junk();
                 Ok(None)

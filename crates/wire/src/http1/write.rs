@@ -2,6 +2,7 @@
 //! parts of a head sum up to [`Head::wire_len`] bytes, so that whoever stages them knows beforehand whether they fit.
 
 use crate::head::{Field, Head, Kind};
+use crate::method::Version;
 
 /// Hands the text of `head` to `put`, part by part.
 pub fn write_head(head: &Head, put: &mut impl FnMut(&[u8])) {
@@ -40,7 +41,8 @@ fn line(name: &[u8], value: &[u8], put: &mut impl FnMut(&[u8])) {
 
 fn start_line(head: &Head, put: &mut impl FnMut(&[u8])) {
     let version = match head.version_text.of(&head.bytes) {
-        b"" => head.version().as_str().as_bytes(),
+        // What came by a later version goes on as HTTP/1.1.
+        b"" => head.version().min(Version::HTTP_11).as_str().as_bytes(),
         text => text,
     };
     if head.kind() == Kind::Request {
