@@ -230,6 +230,14 @@ impl lang::Live for View<'_> {
         free
     }
 
+    fn decrypts(&self, alg: &[u8], enc: &[u8]) -> bool {
+        let tune = &self.worker.shared.program.global.tune;
+        let fits = |list: &Option<Vec<&str>>, name: &[u8]| {
+            list.as_ref().is_none_or(|l| l.iter().any(|n| n.as_bytes() == name))
+        };
+        fits(&tune.jwt_algorithms, alg) && fits(&tune.jwt_encodings, enc)
+    }
+
     fn buffer_size(&self) -> usize {
         self.worker.shared.program.global.tune.bufsize
     }

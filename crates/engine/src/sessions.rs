@@ -75,3 +75,17 @@ impl Sessions {
         chosen.len()
     }
 }
+
+/// One call of the task that serves a stream: counted, and measured if that is asked for.
+pub fn call<R>(session: &Session, profiled: bool, work: impl FnOnce() -> R) -> R {
+    let conn = &session.conn;
+    conn.calls.set(conn.calls.get().saturating_add(1));
+    if !profiled {
+        return work();
+    }
+    let start = std::time::Instant::now();
+    let result = work();
+    let took = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    conn.cpu_ns.set(conn.cpu_ns.get().saturating_add(took));
+    result
+}

@@ -56,6 +56,8 @@ pub struct Stream<'c> {
     pub to_server: Option<Buf>,
     /// Bytes to send to the client before anything else: the response head, or a whole local answer.
     pub to_client: Option<Buf>,
+    /// The body of a local answer, while the last rules may look at it.
+    pub local_body: Option<Vec<u8>>,
     /// State of HTTP.
     pub http: Http,
     /// The request's body on its way.
@@ -103,6 +105,8 @@ impl<'c> Stream<'c> {
         txn.first_request = requests.get() == 0;
         requests.set(requests.get() + 1);
         client.session.idle.set(false);
+        client.session.conn.calls.set(0);
+        client.session.conn.cpu_ns.set(0);
         Stream {
             worker,
             client,
@@ -111,6 +115,7 @@ impl<'c> Stream<'c> {
             upstream: None,
             to_server: None,
             to_client: None,
+            local_body: None,
             http: Http {
                 cookie: Default::default(),
                 edited: false,
@@ -216,6 +221,7 @@ impl<'c> Stream<'c> {
         let conn = &client.session.conn;
         let http = &self.http;
         let upstream = self.upstream.as_ref();
+        let local = self.local_body.as_deref();
         let txn = &mut self.txn;
         let outcome = worker.with_arena(|arena| {
             let view = View {
@@ -225,10 +231,15 @@ impl<'c> Stream<'c> {
                     txn.has_req.then_some(http.request_body),
                     if txn.has_req { http.client_left } else { last },
                 ),
-                response: Waiting::of(
-                    upstream.and_then(|u| u.buf.as_ref()),
-                    txn.has_res.then_some(http.response_body),
-                    if txn.has_res { http.response_ended } else { last },
+                response: local.map_or_else(
+                    || {
+                        Waiting::of(
+                            upstream.and_then(|u| u.buf.as_ref()),
+                            txn.has_res.then_some(http.response_body),
+                            if txn.has_res { http.response_ended } else { last },
+                        )
+                    },
+                    |data| Waiting { data, body: None, over: true },
                 ),
                 arena: Some(arena),
                 client: Some(client.socket.raw()),

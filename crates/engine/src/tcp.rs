@@ -31,21 +31,29 @@ enum Outcome {
 /// Serves a connection in TCP mode. When it turned to HTTP its first request has been served: what becomes of the
 /// connection, and whether the client still owes some of that request.
 pub async fn serve(client: &mut Client) -> Option<(Next, bool)> {
+    let session = client.session.clone();
+    let profiled = client.worker.shared.program.global.tune.profiling;
     rt::boxed(async {
-        let mut stream = Stream::new(client);
-        stream.txn.times.idle_from = Some(stream.client.conn().handshake_done.get());
-        stream.upload = Half::new(Framing::Close);
-        stream.number();
-        crate::filter::started(&stream);
-        match steps(&mut stream).await {
-            Outcome::Http => Some(crate::h1::run_upgraded(&mut stream).await),
-            Outcome::Over => {
-                crate::finish::run(&mut stream);
-                None
-            }
-        }
+        let mut work = std::pin::pin!(session_of(client));
+        poll_fn(|cx| crate::sessions::call(&session, profiled, || work.as_mut().poll(cx))).await
     })
     .await
+}
+
+async fn session_of(client: &mut Client) -> Option<(Next, bool)> {
+    let mut stream = Stream::new(client);
+    stream.client.conn().calls.set(1);
+    stream.txn.times.idle_from = Some(stream.client.conn().handshake_done.get());
+    stream.upload = Half::new(Framing::Close);
+    stream.number();
+    crate::filter::started(&stream);
+    match steps(&mut stream).await {
+        Outcome::Http => Some(crate::h1::run_upgraded(&mut stream).await),
+        Outcome::Over => {
+            crate::finish::run(&mut stream);
+            None
+        }
+    }
 }
 
 async fn steps(stream: &mut Stream<'_>) -> Outcome {

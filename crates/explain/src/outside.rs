@@ -43,6 +43,10 @@ impl Live for Outside<'_> {
         date()
     }
 
+    fn local_offset(&self, secs: i64) -> i32 {
+        rt::sys::local_offset(secs)
+    }
+
     fn random(&self) -> u64 {
         // One request has no need of chance: the same question gets the same answer.
         0x9e37_79b9_7f4a_7c15

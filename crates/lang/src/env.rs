@@ -118,6 +118,10 @@ pub trait Live {
     fn free_slots(&self, _backend: &Proxy) -> i64 {
         0
     }
+    /// Whether encrypted tokens may use this key management and this content encryption (`jwt.decrypt_*_list`).
+    fn decrypts(&self, _alg: &[u8], _enc: &[u8]) -> bool {
+        true
+    }
     /// `tune.bufsize`.
     fn buffer_size(&self) -> usize {
         16384

@@ -290,6 +290,11 @@ impl Names for Book {
     fn owner(&self) -> String {
         "frontend 'fe'".into()
     }
+    fn bandwidth(&self, name: &str) -> Result<Arc<crate::act::bandwidth::Bwlim>, Fault> {
+        let scope = crate::act::bandwidth::Scope::Stream(1000);
+        let (name, order, upload) = (name.into(), Some(0), false);
+        Ok(Arc::new(crate::act::bandwidth::Bwlim { name, order, upload, min_size: 0, limit: 1000, scope }))
+    }
     fn service(&self, name: &str) -> bool {
         name == "prometheus-exporter"
     }

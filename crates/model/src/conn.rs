@@ -57,6 +57,10 @@ pub struct Conn {
     pub idle_since: Cell<Mono>,
     /// Requests so far on this connection.
     pub requests: Cell<u32>,
+    /// How often the task of the stream at hand was called.
+    pub calls: Cell<u32>,
+    /// The time that those calls took, ns; measured with `profiling.tasks on`.
+    pub cpu_ns: Cell<u64>,
     /// Variables of scope `sess`.
     pub vars: RefCell<Vars>,
     /// Error of the connection.
@@ -85,6 +89,8 @@ impl Conn {
             http_major: Cell::new(0),
             idle_since: Cell::new(accepted),
             requests: Cell::new(0),
+            calls: Cell::new(0),
+            cpu_ns: Cell::new(0),
             vars: RefCell::default(),
             error: Cell::default(),
             secured: OnceCell::new(),

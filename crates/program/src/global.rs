@@ -205,6 +205,12 @@ pub struct Tune {
     pub pattern_cache: u32,
     /// `tune.max-rules-at-once`.
     pub max_rules: u32,
+    /// `profiling.tasks on`: the time of calls is measured.
+    pub profiling: bool,
+    /// `jwt.decrypt_alg_list`: what is allowed; `None`: everything.
+    pub jwt_algorithms: Option<Vec<&'static str>>,
+    /// `jwt.decrypt_enc_list`: what is allowed; `None`: everything.
+    pub jwt_encodings: Option<Vec<&'static str>>,
     /// `tune.takeover-other-tg-connections` and others have no effect here.
     pub ignored: u32,
 }
@@ -214,6 +220,9 @@ impl Default for Tune {
         Tune {
             bufsize: 16384,
             large_bufsize: 0,
+            profiling: false,
+            jwt_algorithms: None,
+            jwt_encodings: None,
             maxrewrite: 1024,
             maxaccept: 4,
             maxpollevents: 200,

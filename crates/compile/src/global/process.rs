@@ -279,8 +279,60 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "Lets experimental keywords be used.",
         "",
     ),
+    entry(
+        "profiling.tasks",
+        |s, g| {
+            g.tune.profiling = match s.next().map_or("", Word::text) {
+                "on" => true,
+                "off" | "auto" => false,
+                _ => return Err(s.fail("'profiling.tasks' expects either 'on', 'auto', or 'off'.")),
+            };
+            s.end()
+        },
+        "Whether the time that tasks take is measured (fetches 'cpu_ns_*').",
+        "profiling.tasks on",
+    ),
+    entry(
+        "jwt.decrypt_alg_list",
+        |s, g| {
+            g.tune.jwt_algorithms = Some(allowed(s, lang::conv::jwe::ALGORITHMS)?);
+            Ok(())
+        },
+        "How the keys of encrypted JSON web tokens may be had.",
+        "jwt.decrypt_alg_list ALL:!dir",
+    ),
+    entry(
+        "jwt.decrypt_enc_list",
+        |s, g| {
+            g.tune.jwt_encodings = Some(allowed(s, lang::conv::jwe::ENCODINGS)?);
+            Ok(())
+        },
+        "How the contents of JSON web tokens may be encrypted.",
+        "jwt.decrypt_enc_list A128GCM:A256GCM",
+    ),
     entry("zero-warning", |s, g| flag(s, |on| g.zero_warning = on), "Warnings are errors.", ""),
 ];
+
+/// A list of names between colons: `ALL`, names, and names with a `!` in front that take theirs out again.
+fn allowed(s: &mut Statement<'_>, known: &[&'static str]) -> Step<Vec<&'static str>> {
+    let Some(word) = s.next() else { return Ok(Vec::new()) };
+    let mut list: Vec<&'static str> = Vec::new();
+    for name in word.text().split(':') {
+        if name == "ALL" {
+            list = known.to_vec();
+            continue;
+        }
+        let bare = name.strip_prefix('!').unwrap_or(name);
+        let Some(found) = known.iter().copied().find(|k| *k == bare) else {
+            return Err(s.fail(format!("Unknown algorithm/encoding {bare}")));
+        };
+        list.retain(|n| *n != found);
+        if bare == name {
+            list.push(found);
+        }
+    }
+    Ok(list)
+}
 
 /// A keyword without arguments; `no` in front switches off.
 pub(super) fn flag(s: &mut Statement<'_>, set: impl FnOnce(bool)) -> Step {

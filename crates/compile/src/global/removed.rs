@@ -76,8 +76,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     tls("ocsp-update.maxdelay"),
     tls("ocsp-update.mindelay"),
     tls("ocsp-update.mode"),
-    tls("jwt.decrypt_alg_list"),
-    tls("jwt.decrypt_enc_list"),
     tls("acme.scheduler"),
     // HTTP/2, QUIC, Lua, compression, HTTP client, peers
     other("h2-workaround-bogus-websocket-clients"),
@@ -180,7 +178,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     quiet("numa-cpu-mapping"),
     quiet("prealloc-fd"),
     quiet("profiling.memory"),
-    quiet("profiling.tasks"),
     quiet("quick-exit"),
     quiet("quiet"),
     quiet("setcap"),

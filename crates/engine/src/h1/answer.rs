@@ -250,7 +250,6 @@ fn head_of(stream: &mut Stream<'_>, reply: &Reply, body: &[u8]) {
 
 /// Frames the answer, applies the last rules, sends it.
 async fn finish(stream: &mut Stream<'_>, body: Vec<u8>, keep: bool) -> Next {
-    let worker = stream.worker.clone();
     stream.txn.has_res = true;
     let status = stream.txn.res.status();
     stream.txn.status = status;
@@ -263,11 +262,9 @@ async fn finish(stream: &mut Stream<'_>, body: Vec<u8>, keep: bool) -> Next {
         lang::sample::append_int(&mut n, i64::try_from(body.len()).unwrap_or(i64::MAX));
         let _ = stream.txn.res.append(b"content-length", &n);
     }
-    let program = &worker.shared.program;
-    after_response(stream, program.proxy(stream.backend_index()));
-    if stream.txn.backend.is_some_and(|b| b != stream.client.conn().frontend) {
-        after_response(stream, program.proxy(stream.client.conn().frontend));
-    }
+    stream.local_body = Some(body);
+    after_response_rules(stream);
+    let body = stream.local_body.take().unwrap_or_default();
     let next = if keep && headers::may_keep_client(stream) && headers::request_is_over(stream) {
         Next::KeepAlive
     } else {

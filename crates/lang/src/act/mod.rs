@@ -32,8 +32,8 @@ use crate::words::{Fault, Words};
 
 /// All tables of actions.
 pub const TABLES: &[&[ActionDef]] = &[
-    bandwidth::ACTIONS,
     capture::ACTIONS,
+    bandwidth::ACTIONS,
     fields::ACTIONS,
     maps::ACTIONS,
     normalize::ACTIONS,

@@ -61,6 +61,28 @@ fn check_certificate(args: &mut Vec<Arg>, names: &mut dyn Names) -> Result<(), F
     super::variable_at(args, 0, names).map_err(|_| Fault::new(format!("unknown certificate {name}")))
 }
 
+/// The ways to have the key of the content (`jwt.decrypt_alg_list`).
+pub const ALGORITHMS: &[&str] = &[
+    "dir",
+    "A128KW",
+    "A192KW",
+    "A256KW",
+    "A128GCMKW",
+    "A192GCMKW",
+    "A256GCMKW",
+    "RSA1_5",
+    "RSA-OAEP",
+    "RSA-OAEP-256",
+    "ECDH-ES",
+    "ECDH-ES+A128KW",
+    "ECDH-ES+A192KW",
+    "ECDH-ES+A256KW",
+];
+
+/// The ways to encrypt the content (`jwt.decrypt_enc_list`).
+pub const ENCODINGS: &[&str] =
+    &["A128CBC-HS256", "A192CBC-HS384", "A256CBC-HS512", "A128GCM", "A192GCM", "A256GCM"];
+
 /// A JSON web key, as far as it decrypts.
 enum Key {
     Secret(Vec<u8>),
@@ -136,15 +158,17 @@ fn decode(text: &[u8]) -> Option<Vec<u8>> {
 
 fn by_secret<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     let secret = super::secret::read(env, args, 0).ok_or(Miss::None)?;
-    found(env, decrypt(bytes(value), &Key::Secret(secret.to_vec())))
+    found(env, decrypt(env, bytes(value), &Key::Secret(secret.to_vec())))
 }
 
 fn by_jwk<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     match arg(args, 0) {
-        Arg::Other(any) => found(env, decrypt(bytes(value), any.downcast_ref::<Key>().ok_or(Miss::None)?)),
+        Arg::Other(any) => {
+            found(env, decrypt(env, bytes(value), any.downcast_ref::<Key>().ok_or(Miss::None)?))
+        }
         other => {
             let text = super::secret::text(env, other).ok_or(Miss::None)?;
-            found(env, decrypt(bytes(value), &jwk(text).map_err(|_| Miss::None)?))
+            found(env, decrypt(env, bytes(value), &jwk(text).map_err(|_| Miss::None)?))
         }
     }
 }
@@ -153,13 +177,13 @@ fn found<'a>(env: &Env<'a>, content: Option<Vec<u8>>) -> Found<'a> {
     content.map(|c| Value::Bin(env.arena.alloc_slice_copy(&c))).ok_or(Miss::None)
 }
 
-fn decrypt(token: &[u8], key: &Key) -> Option<Vec<u8>> {
+fn decrypt(env: &Env<'_>, token: &[u8], key: &Key) -> Option<Vec<u8>> {
     let parts: Vec<&[u8]> = token.splitn(6, |c| *c == b'.').collect();
     let [head, encrypted_key, nonce, content, tag] = parts[..] else { return None };
     let header = decode(head)?;
     let field = |name: &str| json::string_at(&header, &[name]);
     let (alg, enc) = (field("alg")?, field("enc")?);
-    let method = Method::named(&enc)?;
+    let method = Method::named(&enc).filter(|_| env.live.decrypts(&alg, &enc))?;
     let cek = content_key(key, &alg, &enc, &header, &decode(encrypted_key)?, method.bytes)?;
     let (nonce, content, tag) = (decode(nonce)?, decode(content)?, decode(tag)?);
     method.open(&cek, &nonce, head, &content, &tag)

@@ -11,7 +11,7 @@ mod forwarded;
 mod frames;
 mod integer;
 mod json;
-mod jwe;
+pub mod jwe;
 mod jwt;
 mod list;
 mod lookup;

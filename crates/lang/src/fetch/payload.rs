@@ -119,8 +119,16 @@ fn number(args: &[Arg], at: usize) -> usize {
     usize::try_from(arg(args, at).int_or(0)).unwrap_or(0)
 }
 
+/// The raw bytes of one direction. In HTTP there are messages instead, which other fetches read.
+fn raw<'a>(env: &Env<'a>, side: Side) -> Result<crate::env::Payload<'a>, Miss> {
+    match env.head(side) {
+        Some(_) => Err(Miss::None),
+        None => Ok(env.live.payload(side)),
+    }
+}
+
 fn block<'a>(env: &Env<'a>, side: Side, args: &'a [Arg]) -> Found<'a> {
-    let payload = env.live.payload(side);
+    let payload = raw(env, side)?;
     let (from, length) = (number(args, 0), number(args, 1));
     if length == 0 {
         let rest = payload.data.get(from..).unwrap_or_default();
@@ -134,7 +142,7 @@ fn block<'a>(env: &Env<'a>, side: Side, args: &'a [Arg]) -> Found<'a> {
 }
 
 fn counted<'a>(env: &Env<'a>, side: Side, args: &'a [Arg]) -> Found<'a> {
-    let payload = env.live.payload(side);
+    let payload = raw(env, side)?;
     let (at, size) = (number(args, 0), number(args, 1));
     let length =
         part(payload, at, size, env.last)?.iter().fold(0usize, |n, c| n.wrapping_shl(8) | usize::from(*c));

@@ -1,7 +1,7 @@
 //! Figures of the process for whoever looks for its costs, and entities that stopped a stream (section 7.3.2).
 //!
-//! A request is one task here, called once as far as expressions can tell; its time is measured with task profiling
-//! only, which is off, as it is in HAProxy unless it is asked for.
+//! A request is one task here. Its calls are counted, their time is measured with `profiling.tasks on`; how long a
+//! task that was woken waits for its turn is not.
 
 use crate::arg::Arg;
 use crate::env::Env;
@@ -16,9 +16,17 @@ const fn figure(name: &'static str, eval: FetchFn, doc: &'static str) -> FetchDe
 }
 
 pub(super) const FETCHES: &[FetchDef] = &[
-    figure("cpu_calls", |_, _| int(1), "Calls of the task that serves the stream."),
-    figure("cpu_ns_avg", |_, _| int(0), "CPU time of a call, ns, if tasks are profiled."),
-    figure("cpu_ns_tot", |_, _| int(0), "CPU time of the stream, ns, if tasks are profiled."),
+    figure("cpu_calls", |e, _| int(e.conn.calls.get()), "Calls of the task that serves the stream."),
+    figure(
+        "cpu_ns_avg",
+        |e, _| int(e.conn.cpu_ns.get() / u64::from(e.conn.calls.get().max(1))),
+        "CPU time of a call, ns, if tasks are profiled.",
+    ),
+    figure(
+        "cpu_ns_tot",
+        |e, _| int(e.conn.cpu_ns.get()),
+        "CPU time of the stream, ns, if tasks are profiled.",
+    ),
     figure("cpu_usage_grp", |e, _| int(e.live.cpu_usage()), "CPU usage of the thread's group, percent."),
     figure("cpu_usage_proc", |e, _| int(e.live.cpu_usage()), "CPU usage of the process, percent."),
     figure("cpu_usage_thr", |e, _| int(e.live.cpu_usage()), "CPU usage of the thread, percent."),
@@ -44,7 +52,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "term_events",
         Type::Str,
         INTERNAL,
-        |_, _| Ok(Value::Str(b"{-,-,-,-,-,-,-}")),
+        |e, _| Ok(Value::Str(events(e))),
         "Termination events by layer, for debugging.",
     )
     .volatile(),
@@ -65,6 +73,16 @@ pub(super) const FETCHES: &[FetchDef] = &[
     )
     .volatile(),
 ];
+
+/// No events are kept: only which layers there are, the client's, the stream's, and the server's once it is reached.
+fn events(env: &Env<'_>) -> &'static [u8] {
+    let http = env.conn.http_major.get() > 0;
+    match (env.txn.times.connected.is_some(), http && !env.txn.has_req) {
+        (true, _) => b"{,,,,,,}",
+        (false, true) => b"{,,-,-,-,-,-}",
+        (false, false) => b"{,,,,,-,-}",
+    }
+}
 
 fn last<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
     let rule = env.txn.last_rule.get().ok_or(Miss::None)?;
