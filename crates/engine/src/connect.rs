@@ -301,7 +301,8 @@ async fn secure(
         }
         Err(_) if left => Err(Attempt::Aborted),
         Err(Refused::TimedOut) => Err(Attempt::TimedOut),
-        Err(Refused::Failed(number, _)) => {
+        Err(Refused::Failed(number, _, facts)) => {
+            stream.txn.server_secured = Some(facts);
             stream.txn.server_conn.error = model::conn::ConnError(number);
             Err(Attempt::Refused)
         }

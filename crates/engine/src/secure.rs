@@ -25,8 +25,8 @@ pub type Shaken = Result<(Box<tls::Stream>, Arc<Secured>), Refused>;
 pub enum Refused {
     /// The deadline passed.
     TimedOut,
-    /// The handshake failed: number and text of the connection's error.
-    Failed(u8, String),
+    /// The handshake failed: number and text of the connection's error, and what was found so far.
+    Failed(u8, String, Arc<Secured>),
 }
 
 /// Shakes hands with a server. `watch` ends it early.
@@ -58,7 +58,8 @@ pub async fn server(
         Err(None) => Err(Refused::TimedOut),
         Err(Some(why)) => {
             let (number, fault) = describe_server(&why);
-            Err(Refused::Failed(number, text(number, fault)))
+            let facts = Secured { fault: fault.map_or(0, |f| f.0), ..secured(handshake.so_far()) };
+            Err(Refused::Failed(number, text(number, fault), Arc::new(facts)))
         }
     }
 }
@@ -66,7 +67,10 @@ pub async fn server(
 /// As [`describe`], of a server.
 fn describe_server(why: &Failure) -> (u8, Option<(u32, &'static str)>) {
     match why {
-        Failure::Untrusted(found) if found.wrong_host => (number::NAME, None),
+        Failure::Untrusted(found) => {
+            let number = if found.wrong_host { number::NAME } else { number::HANDSHAKE };
+            (number, Some((0x0A00_0086, "certificate verify failed")))
+        }
         why => describe(why, true),
     }
 }
@@ -118,7 +122,8 @@ pub async fn client(client: &mut Client, proxy: &Proxy, acceptor: Arc<Acceptor>)
             true
         }
         Err(why) => {
-            failed(client, &why, handshake.has_heard());
+            let facts = handshake.so_far();
+            failed(client, &why, handshake.has_heard(), facts);
             false
         }
     }
@@ -137,22 +142,19 @@ fn secured(facts: Facts) -> Secured {
         authority_error: facts.findings.authority,
         authority_depth: facts.findings.depth,
         peer: facts.peer,
+        own_name: facts.own.as_ref().map(|e| e.identity.name.clone()),
         own: facts.own.map(|e| e.identity.leaf.clone()),
         hello: facts.hello,
         fault: 0,
     }
 }
 
-fn failed(client: &Client, why: &Failure, heard: bool) {
+fn failed(client: &Client, why: &Failure, heard: bool, facts: Facts) {
     let conn = client.conn();
     let (number, fault) = describe(why, heard);
     conn.error.set(ConnError(number));
-    let mut facts = Secured { fault: fault.map_or(0, |f| f.0), ..Secured::default() };
-    if let Failure::Untrusted(found) = why {
-        (facts.error, facts.authority_error, facts.authority_depth) =
-            (found.leaf, found.authority, found.depth);
-    }
-    conn.set_secured(facts);
+    let fault_number = fault.map_or(0, |f| f.0);
+    conn.set_secured(Secured { fault: fault_number, cipher: "(NONE)", bits: 0, ..secured(facts) });
     let text = text(number, fault);
     if !(client.frontend().options.dontlognull && !heard) {
         crate::log::handshake_error(client, &text);

@@ -18,8 +18,8 @@ const FEATURES: &[(&str, bool)] = &[
     ("LINUX_TPROXY", true),
     ("LUA", false),
     ("NS", false),
-    ("OPENSSL", false),
-    ("OPENSSL_AWSLC", false),
+    ("OPENSSL", true),
+    ("OPENSSL_AWSLC", true),
     ("OPENSSL_WOLFSSL", false),
     ("PCRE", false),
     ("PCRE2", false),
@@ -28,7 +28,7 @@ const FEATURES: &[(&str, bool)] = &[
     ("QUIC", false),
     ("RT", true),
     ("SLZ", false),
-    ("SSL", false),
+    ("SSL", true),
     ("TFO", true),
     ("THREAD", true),
     ("TPROXY", true),
@@ -67,12 +67,16 @@ pub fn short() -> String {
 pub fn full() -> String {
     let features: Vec<String> =
         FEATURES.iter().map(|(name, on)| format!("{}{name}", if *on { '+' } else { '-' })).collect();
+    let library = tls::LIBRARY;
     let threads = rt::sys::allowed_cpus().map_or(1, |c| c.len());
     format!(
         "{}\
          Build options : \n  TARGET  = linux-glibc\n  CC      = rustc\n\n\
          Feature list : {}\n\nDefault settings :\n  bufsize = 16384, maxrewrite = 1024, maxpollevents = 200\n\n\
          Built with multi-threading support (MAX_TGROUPS=1, MAX_THREADS=64, default={threads}).\n\
+         Built with SSL library version : {library} (rustls)\nRunning on SSL library version : {library} (rustls)\n\
+         SSL library supports TLS extensions : yes\nSSL library supports SNI : yes\nSSL library FIPS mode : no\n\
+         SSL library supports : TLSv1.2 TLSv1.3\n\
          Available polling systems :\n      epoll : pref=300,  test result OK\nTotal: 1 (1 usable), will use epoll.\n\n\
          Available multiplexer protocols :\n\
          (protocols marked as <default> cannot be specified using 'proto' keyword)\n  \
@@ -111,7 +115,7 @@ impl Facts for Answers {
     }
 
     fn ssl_library(&self) -> &str {
-        ""
+        tls::LIBRARY
     }
 
     fn awslc_api(&self) -> Option<u64> {

@@ -29,6 +29,8 @@ pub struct Secured {
     pub peer: Vec<Box<[u8]>>,
     /// The certificate that we showed, as DER.
     pub own: Option<Arc<[u8]>>,
+    /// The name that it was loaded by.
+    pub own_name: Option<Box<str>>,
     /// OpenSSL's number of what made the handshake fail, 0 if nothing.
     pub fault: u32,
     /// The ClientHello behind its type and length, as much as was kept.

@@ -144,6 +144,30 @@ impl Handshake {
         self.heard
     }
 
+    /// What is known of a handshake that failed.
+    pub fn so_far(&mut self) -> Facts {
+        let mut facts = Facts {
+            findings: self.findings,
+            hello: self.hello.take(),
+            sni: self.sni.take(),
+            peer: verify::take_refused(),
+            ..Facts::default()
+        };
+        let shown = std::mem::take(&mut facts.peer);
+        match &self.side {
+            Some(Side::Server(conn, entry)) => {
+                describe(&mut facts, conn);
+                facts.own = Some(entry.clone());
+            }
+            Some(Side::Client(conn)) => describe(&mut facts, conn),
+            _ => {}
+        }
+        if facts.peer.is_empty() {
+            facts.peer = shown;
+        }
+        facts
+    }
+
     /// Goes as far as the wire allows.
     pub fn step(&mut self, wire: &impl Wire) -> Step {
         loop {
@@ -279,8 +303,8 @@ impl Handshake {
         self.sni =
             parsed.server_name().and_then(|n| Some(std::str::from_utf8(n).ok()?.to_ascii_lowercase().into()));
         if acceptor.captures() > 0 {
-            self.hello = message.map(|mut m| {
-                m.truncate(acceptor.captures().max(2048));
+            self.hello = message.filter(|m| m.len() <= CAPTURE).map(|mut m| {
+                m.shrink_to_fit();
                 m.into()
             });
         }
@@ -348,6 +372,8 @@ impl Handshake {
     }
 }
 
+/// Longest ClientHello that is kept.
+const CAPTURE: usize = 8192;
 /// Room that any message of rustls finds enough.
 const MESSAGE: usize = MAX_PLAIN + MAX_EXTRA;
 const TLS13: &str = "TLSv1.3";

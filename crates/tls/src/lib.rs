@@ -7,6 +7,9 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+/// Name of the library below rustls, as predicates of the configuration ask for it.
+pub const LIBRARY: &str = "AWS-LC 1.0";
+
 pub mod client;
 pub mod faults;
 pub mod files;

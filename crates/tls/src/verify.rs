@@ -60,7 +60,18 @@ pub struct Findings {
 }
 
 thread_local! {
+    static REFUSED: Cell<Vec<Box<[u8]>>> = const { Cell::new(Vec::new()) };
     static FOUND: Cell<Findings> = const { Cell::new(Findings { leaf: 0, authority: 0, depth: 0, wrong_host: false }) };
+}
+
+/// The certificates that the last verification on this thread refused.
+pub fn take_refused() -> Vec<Box<[u8]>> {
+    REFUSED.take()
+}
+
+/// Keeps what is refused, for the log line that tells of it.
+fn keep(leaf: &CertificateDer<'_>, above: &[CertificateDer<'_>]) {
+    REFUSED.set(std::iter::once(leaf).chain(above).map(|c| c.as_ref().into()).collect());
 }
 
 /// What the last verification on this thread found.
@@ -332,9 +343,11 @@ impl ClientCertVerifier for OfClients {
         let found = self.trust.verify(leaf, above, KeyUsage::client_auth(), now);
         FOUND.set(found);
         if found.authority != 0 && !self.ignored_authority.has(found.authority) {
+            keep(leaf, above);
             return Err(refusal(found.authority));
         }
         if found.leaf != 0 && !self.ignored_leaf.has(found.leaf) {
+            keep(leaf, above);
             return Err(refusal(found.leaf));
         }
         Ok(ClientCertVerified::assertion())

@@ -93,7 +93,11 @@ fn complaints_have_the_words_of_the_oracle_and_point_at_the_word() {
             "stick-table: simultaneous usage of 'gpc' and 'gpc[0/1]' in a same table is not permitted as 'gpc' overrides 'gpc[0/1]'.",
             "gpc0,gpc(2)",
         ),
-        ("server a 1.2.3.4:1 ssl", "'server b/a' : 'ssl' is not supported yet by Harrier (planned).", "ssl"),
+        (
+            "server a 1.2.3.4:1 ssl verify optional",
+            "'server b/a' : 'verify' : unknown verify method 'optional', only 'none' and 'required' are supported.",
+            "optional",
+        ),
         (
             "use-server nosuch if TRUE",
             "backend 'b' : unable to find server 'nosuch' referenced in a 'use-server' rule.",

@@ -342,7 +342,7 @@ impl Script<'_> {
         match link.secure(handshake, &mut self.timer).await {
             Ok(()) => Ok(()),
             Err(Refused::TimedOut) => Err(failure(CheckStatus::L6Timeout, place.to_owned())),
-            Err(Refused::Failed(_, text)) => Err(failure(CheckStatus::L6Rsp, format!("{text}{place}"))),
+            Err(Refused::Failed(_, text, _)) => Err(failure(CheckStatus::L6Rsp, format!("{text}{place}"))),
         }
     }
 

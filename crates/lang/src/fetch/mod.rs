@@ -6,6 +6,7 @@
 mod acls;
 mod blocks;
 mod body;
+mod certificate;
 mod client;
 mod constant;
 mod cookies;
@@ -39,6 +40,7 @@ pub(crate) use proxies::usable;
 pub const TABLES: &[&[FetchDef]] = &[
     blocks::FETCHES,
     body::FETCHES,
+    certificate::FETCHES,
     client::FETCHES,
     constant::FETCHES,
     cookies::FETCHES,

@@ -1,65 +1,228 @@
-//! TLS of the client connection (section 7.3.4).
+//! TLS of the two connections: what was agreed on, what went wrong, and what the ClientHello said (sections 7.3.3
+//! and 7.3.4).
 
+use bumpalo::collections::Vec as ArenaVec;
+use model::secured::Secured;
+use tls::hello::{Cursor, Hello};
+
+use crate::arg::{Arg, arg};
 use crate::env::Env;
-use crate::places::CLIENT_L5;
+use crate::places::{CLIENT_L5, SERVER_CONN};
 use crate::registry::{FetchDef, FetchFn};
-use crate::sample::{Miss, Type, Value};
+use crate::sample::{Found, Miss, Type, Value};
 
 use super::{int, text};
-use model::secured::Secured;
 
 const fn fc(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
     FetchDef::new(name, out, CLIENT_L5, eval, doc)
 }
 
+const fn bc(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
+    FetchDef::new(name, out, SERVER_CONN, eval, doc)
+}
+
+/// A list of the ClientHello, perhaps without GREASE.
+const fn list(
+    name: &'static str,
+    out: Type,
+    eval: FetchFn,
+    doc: &'static str,
+    example: &'static str,
+) -> FetchDef {
+    FetchDef::new(name, out, CLIENT_L5, eval, doc).args("[integer]", example)
+}
+
 pub(super) const FETCHES: &[FetchDef] = &[
+    bc(
+        "ssl_bc",
+        Type::Bool,
+        |e, _| Ok(Value::Bool(back(e).is_ok())),
+        "Whether the server connection is encrypted.",
+    ),
+    bc("ssl_bc_alg_keysize", Type::Int, |e, _| int(back(e)?.bits), "Bits of the key of its cipher."),
+    bc(
+        "ssl_bc_alpn",
+        Type::Str,
+        |e, _| text(back(e)?.alpn.as_deref()),
+        "Protocol that ALPN chose with the server.",
+    ),
+    bc("ssl_bc_cipher", Type::Str, |e, _| text(Some(back(e)?.cipher.as_bytes())), "Its cipher."),
+    bc("ssl_bc_curve", Type::Str, |e, _| curve(back(e)?), "Curve of the key exchange with the server."),
+    bc(
+        "ssl_bc_err",
+        Type::Int,
+        |e, _| int(fault(e.txn.server_secured.as_deref())),
+        "What OpenSSL would number its failure.",
+    ),
+    bc(
+        "ssl_bc_err_str",
+        Type::Str,
+        |e, _| fault_text(e, e.txn.server_secured.as_deref()),
+        "What OpenSSL would say of its failure.",
+    ),
+    bc(
+        "ssl_bc_is_resumed",
+        Type::Bool,
+        |e, _| Ok(Value::Bool(back(e).is_ok_and(|s| s.resumed))),
+        "Whether its session was resumed.",
+    ),
+    bc("ssl_bc_npn", Type::Str, |_, _| Err(Miss::None), "Nothing: ALPN has taken its place."),
+    bc("ssl_bc_protocol", Type::Str, |e, _| text(Some(back(e)?.version.as_bytes())), "Its TLS version."),
+    bc(
+        "ssl_bc_sni",
+        Type::Str,
+        |e, _| text(back(e)?.sni.as_deref().map(str::as_bytes)),
+        "Server name sent to the server.",
+    ),
+    bc(
+        "ssl_bc_use_keysize",
+        Type::Int,
+        |e, _| int(back(e)?.bits),
+        "Bits of the key of its cipher that count.",
+    ),
+    fc(
+        "ssl_c_ca_err",
+        Type::Int,
+        |e, _| int(front(e)?.authority_error),
+        "Error above the client's certificate.",
+    ),
+    fc(
+        "ssl_c_ca_err_depth",
+        Type::Int,
+        |e, _| int(front(e)?.authority_depth),
+        "How far above the client's certificate.",
+    ),
+    fc("ssl_c_err", Type::Int, |e, _| int(front(e)?.error), "Error of the client's certificate."),
+    fc(
+        "ssl_c_used",
+        Type::Bool,
+        |e, _| Ok(Value::Bool(shown(e)?)),
+        "Whether the session has a client certificate.",
+    ),
+    fc(
+        "ssl_c_verify",
+        Type::Int,
+        |e, _| int(verdict(front(e)?)),
+        "Result of verifying the client's certificate.",
+    ),
     fc(
         "ssl_fc",
         Type::Bool,
-        |e, _| Ok(Value::Bool(e.conn.secured().is_some())),
+        |e, _| Ok(Value::Bool(front(e).is_ok())),
         "Whether the client connection is encrypted.",
     ),
-    fc(
-        "ssl_fc_alg_keysize",
-        Type::Int,
-        |e, _| int(front(e)?.bits),
-        "Bits of the key of the client connection's cipher.",
-    ),
+    fc("ssl_fc_alg_keysize", Type::Int, |e, _| int(front(e)?.bits), "Bits of the key of its cipher."),
     fc(
         "ssl_fc_alpn",
         Type::Str,
         |e, _| text(front(e)?.alpn.as_deref()),
         "Protocol that ALPN chose with the client.",
     ),
-    fc(
-        "ssl_fc_cipher",
+    fc("ssl_fc_cipher", Type::Str, |e, _| cipher(front(e)?), "Its cipher."),
+    list(
+        "ssl_fc_cipherlist_bin",
         Type::Str,
-        |e, _| text(Some(front(e)?.cipher.as_bytes())),
-        "Cipher of the client connection.",
+        |e, a| Ok(Value::Str(pairs(e, a, hello(e)?.ciphers))),
+        "Ciphers that the client offers.",
+        "ssl_fc_cipherlist_bin(1)",
+    ),
+    list(
+        "ssl_fc_cipherlist_hex",
+        Type::Bin,
+        |e, a| hex(e, pairs(e, a, hello(e)?.ciphers)),
+        "The same in hexadecimal digits.",
+        "ssl_fc_cipherlist_hex(1)",
     ),
     fc(
-        "ssl_fc_curve",
+        "ssl_fc_cipherlist_xxh",
+        Type::Int,
+        |e, _| int(base::hash::xxh64(hello(e)?.ciphers, 0) as i64),
+        "A hash of the same.",
+    ),
+    fc(
+        "ssl_fc_client_random",
+        Type::Bin,
+        |e, _| Ok(Value::Bin(hello(e)?.random)),
+        "Random bytes of the client.",
+    ),
+    fc(
+        "ssl_fc_crtname",
         Type::Str,
-        |e, _| text(front(e)?.group.map(str::as_bytes)),
-        "Curve of the key exchange with the client.",
+        |e, _| text(front(e)?.own_name.as_deref().map(str::as_bytes)),
+        "Name of the certificate shown to the client.",
+    ),
+    fc("ssl_fc_curve", Type::Str, |e, _| curve(front(e)?), "Curve of the key exchange with the client."),
+    fc(
+        "ssl_fc_early_rcvd",
+        Type::Bool,
+        |e, _| front(e).map(|_| Value::Bool(false)),
+        "Whether early data came: it is not accepted.",
+    ),
+    fc(
+        "ssl_fc_ecformats_bin",
+        Type::Str,
+        |e, _| Ok(Value::Str(vector(hello(e)?.extension(11), 1)?)),
+        "Formats of points that the client takes.",
+    ),
+    list(
+        "ssl_fc_eclist_bin",
+        Type::Str,
+        |e, a| Ok(Value::Str(pairs(e, a, vector(hello(e)?.extension(10), 2)?))),
+        "Curves that the client takes.",
+        "ssl_fc_eclist_bin(1)",
+    ),
+    fc(
+        "ssl_fc_err",
+        Type::Int,
+        |e, _| int(fault(e.conn.secured())),
+        "What OpenSSL would number its failure.",
+    ),
+    fc(
+        "ssl_fc_err_str",
+        Type::Str,
+        |e, _| fault_text(e, e.conn.secured()),
+        "What OpenSSL would say of its failure.",
+    ),
+    list(
+        "ssl_fc_extlist_bin",
+        Type::Str,
+        extensions,
+        "Extensions that the client sent.",
+        "ssl_fc_extlist_bin(1)",
+    ),
+    fc(
+        "ssl_fc_has_crt",
+        Type::Bool,
+        |e, _| Ok(Value::Bool(shown(e)? && !front(e)?.resumed)),
+        "Whether the client showed a certificate.",
+    ),
+    fc(
+        "ssl_fc_has_early",
+        Type::Bool,
+        |e, _| front(e).map(|_| Value::Bool(false)),
+        "Whether early data waits for the handshake: it is not accepted.",
     ),
     fc(
         "ssl_fc_has_sni",
         Type::Bool,
-        |e, _| Ok(Value::Bool(e.conn.secured().is_some_and(|s| s.sni.is_some()))),
+        |e, _| Ok(Value::Bool(front(e).is_ok_and(|s| s.sni.is_some()))),
         "Whether the client sent a server name.",
     ),
     fc(
         "ssl_fc_is_resumed",
         Type::Bool,
-        |e, _| Ok(Value::Bool(e.conn.secured().is_some_and(|s| s.resumed))),
+        |e, _| Ok(Value::Bool(front(e).is_ok_and(|s| s.resumed))),
         "Whether the client resumed a session.",
     ),
-    fc(
-        "ssl_fc_protocol",
-        Type::Str,
-        |e, _| text(Some(front(e)?.version.as_bytes())),
-        "TLS version of the client connection.",
+    fc("ssl_fc_npn", Type::Str, |_, _| Err(Miss::None), "Nothing: ALPN has taken its place."),
+    fc("ssl_fc_protocol", Type::Str, |e, _| text(Some(front(e)?.version.as_bytes())), "Its TLS version."),
+    fc("ssl_fc_protocol_hello_id", Type::Int, |e, _| int(hello(e)?.version), "Version in the ClientHello."),
+    list(
+        "ssl_fc_sigalgs_bin",
+        Type::Bin,
+        |e, a| Ok(Value::Bin(pairs(e, a, vector(hello(e)?.extension(13), 2)?))),
+        "Signature algorithms that the client takes.",
+        "ssl_fc_sigalgs_bin(1)",
     ),
     fc(
         "ssl_fc_sni",
@@ -67,14 +230,97 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| text(front(e)?.sni.as_deref().map(str::as_bytes)),
         "Server name that the client sent.",
     ),
+    list(
+        "ssl_fc_supported_versions_bin",
+        Type::Bin,
+        |e, a| Ok(Value::Bin(pairs(e, a, vector(hello(e)?.extension(43), 1)?))),
+        "Versions that the client takes.",
+        "ssl_fc_supported_versions_bin(1)",
+    ),
     fc(
         "ssl_fc_use_keysize",
         Type::Int,
         |e, _| int(front(e)?.bits),
-        "Bits of the key of the client connection's cipher that count.",
+        "Bits of the key of its cipher that count.",
     ),
 ];
 
 fn front<'a>(env: &Env<'a>) -> Result<&'a Secured, Miss> {
     env.conn.secured().ok_or(Miss::None)
+}
+
+/// A connection to a server on which TLS is spoken.
+fn back<'a>(env: &Env<'a>) -> Result<&'a Secured, Miss> {
+    env.txn.server_secured.as_deref().filter(|s| s.fault == 0).ok_or(Miss::None)
+}
+
+fn shown(env: &Env<'_>) -> Result<bool, Miss> {
+    Ok(!front(env)?.peer.is_empty())
+}
+
+fn cipher(facts: &Secured) -> Found<'_> {
+    text(Some(if facts.cipher.is_empty() { b"(NONE)" } else { facts.cipher.as_bytes() }))
+}
+
+fn verdict(facts: &Secured) -> u8 {
+    if facts.authority_error != 0 { facts.authority_error } else { facts.error }
+}
+
+/// OpenSSL's name of a curve.
+fn curve(facts: &Secured) -> Found<'_> {
+    text(facts.group.map(|g| match g {
+        "secp256r1" => b"prime256v1",
+        other => other.as_bytes(),
+    }))
+}
+
+/// The part of a number that says why.
+fn fault(facts: Option<&Secured>) -> u32 {
+    facts.map_or(0, |s| s.fault & 0x7f_ffff)
+}
+
+fn fault_text<'a>(env: &Env<'a>, facts: Option<&Secured>) -> Found<'a> {
+    let code = facts.map(|s| s.fault).filter(|f| *f != 0).ok_or(Miss::None)?;
+    let said = format!("error:{code:08X}:SSL routines::{}", tls::faults::text(code));
+    Ok(Value::Str(env.arena.alloc_slice_copy(said.as_bytes())))
+}
+
+fn hello<'a>(env: &Env<'a>) -> Result<Hello<'a>, Miss> {
+    Hello::parse(front(env)?.hello.as_deref().ok_or(Miss::None)?).ok_or(Miss::None)
+}
+
+/// What follows a length in an extension.
+fn vector(extension: Option<&[u8]>, width: usize) -> Result<&[u8], Miss> {
+    extension.and_then(|e| Cursor(e).vector(width)).ok_or(Miss::None)
+}
+
+/// Whether a number is one of those that only keep others honest (RFC 8701).
+fn is_grease(pair: &[u8]) -> bool {
+    matches!(pair, [a, b] if a == b && a & 0x0f == 0x0a)
+}
+
+/// A list of 16-bit numbers, without GREASE if that is asked for.
+fn pairs<'a>(env: &Env<'a>, args: &[Arg], list: &'a [u8]) -> &'a [u8] {
+    if arg(args, 0).int_or(0) != 1 {
+        return list;
+    }
+    let mut out = ArenaVec::new_in(env.arena);
+    list.chunks_exact(2).filter(|p| !is_grease(p)).for_each(|p| out.extend_from_slice(p));
+    out.into_bump_slice()
+}
+
+fn extensions<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
+    let mut cursor = Cursor(hello(env)?.extensions);
+    let mut out = ArenaVec::new_in(env.arena);
+    while let Some(kind) = cursor.take(2) {
+        cursor.vector(2).ok_or(Miss::None)?;
+        out.extend_from_slice(kind);
+    }
+    Ok(Value::Str(pairs(env, args, out.into_bump_slice())))
+}
+
+fn hex<'a>(env: &Env<'a>, bytes: &[u8]) -> Found<'a> {
+    let mut out = ArenaVec::new_in(env.arena);
+    bytes.iter().for_each(|b| out.extend_from_slice(format!("{b:02X}").as_bytes()));
+    Ok(Value::Bin(out.into_bump_slice()))
 }
