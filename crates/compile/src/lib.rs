@@ -22,6 +22,7 @@ mod keyword;
 mod log;
 pub mod logformats;
 mod names;
+mod patterns;
 mod profile;
 mod proxy;
 pub mod reference;

@@ -6,19 +6,19 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lang::names::CaptureSlot;
 use lang::parse::predefined;
 use lang::{Acl, Fault, Names, Registry};
 use model::vars::{Scope, VarRef};
 use model::{Proxy, Server};
-use pattern::{Catalog, Flags, Kind, LiveSet, Shape, View};
+use pattern::{Face, LiveSet, View};
 use program::vars::VarNames;
 use syntax::Environment;
 
 use crate::draft::Slot;
+use crate::patterns::{Patterns, Spot};
 use crate::statement::LineRef;
 use lang::fetch::Userlist;
 
@@ -35,7 +35,7 @@ pub(crate) struct Declared {
 #[derive(Default)]
 pub(crate) struct Memory {
     pub vars: VarNames,
-    pub patterns: Catalog,
+    pub patterns: Patterns,
     pub http_errors: HashMap<Box<str>, BTreeMap<u16, Arc<[u8]>>>,
     pub users: HashMap<Box<str>, Arc<Userlist>>,
     pub environment: Environment,
@@ -74,11 +74,26 @@ pub(crate) struct Resolver<'r> {
     /// Its bandwidth limitation filters.
     pub filters: Vec<Arc<lang::act::bandwidth::Bwlim>>,
     pub warnings: Vec<String>,
+    /// A line of `defaults` and how often it mentioned patterns so far.
+    pub mentions: (LineRef, u32),
 }
 
 impl Resolver<'_> {
     fn current(&self) -> Option<&Declared> {
         self.declared.get(self.here?)
+    }
+
+    /// Where patterns are being mentioned.
+    fn spot(&mut self) -> Spot {
+        let at = self.line;
+        if at.section == self.section || at.line == u32::MAX {
+            return Spot { at, inherited: None };
+        }
+        if self.mentions.0 != at {
+            self.mentions = (at, 0);
+        }
+        self.mentions.1 += 1;
+        Spot { at, inherited: Some(self.mentions.1) }
     }
 
     /// A stick table by name, or that of the proxy at hand.
@@ -188,34 +203,18 @@ impl Names for Resolver<'_> {
         Ok(acl)
     }
 
-    fn patterns(&mut self, reference: &str, kind: Kind, flags: Flags, map: bool) -> Result<Arc<View>, Fault> {
-        let shape = if map { Shape::Map } else { Shape::Acl };
-        let (optional, is_virtual, name) = match reference.split_once('@') {
-            Some(("file", rest)) => (false, false, rest),
-            Some(("opt", rest)) => (true, false, rest),
-            Some(("virt", _)) => (false, true, reference),
-            _ => (false, false, reference),
-        };
-        let set = match self.memory.patterns.named(name) {
-            Some(set) if set.shape() != shape => {
-                return Err(Fault::new(format!(
-                    "The file '{name}' is already used as an acl or a map, not both"
-                )));
-            }
-            Some(set) => set.clone(),
-            None => {
-                let absent = is_virtual || optional && !Path::new(name).exists();
-                let set = match absent {
-                    true => LiveSet::new(name, shape),
-                    false => LiveSet::load(name, Path::new(name), shape, kind, flags)
-                        .map_err(|e| load_fault(name, &e))?,
-                };
-                // A set of this name is new here, so it can't be refused.
-                let _ = self.memory.patterns.insert(set.clone(), None);
-                set
-            }
-        };
-        set.view(kind, flags).map(Arc::new).map_err(|e| load_fault(name, &pattern::LoadError::Pattern(e)))
+    fn patterns(&mut self, reference: &str, face: Face, map: bool) -> Result<Arc<View>, Fault> {
+        let spot = self.spot();
+        self.memory.patterns.file(reference, face, map, spot)
+    }
+
+    fn inline(&mut self, criterion: &str, number: Option<u32>) -> Result<Arc<LiveSet>, Fault> {
+        let spot = self.spot();
+        self.memory.patterns.inline(criterion, number, spot)
+    }
+
+    fn changed(&mut self, reference: &str) -> Arc<OnceLock<Arc<LiveSet>>> {
+        self.memory.patterns.asked(reference)
     }
 
     fn object(&self, kind: lang::arg::Kind, name: Option<&str>) -> Result<Arc<dyn Any + Send + Sync>, Fault> {
@@ -324,20 +323,8 @@ impl Names for Resolver<'_> {
     }
 }
 
-fn load_fault(name: &str, error: &pattern::LoadError) -> Fault {
-    match error {
-        pattern::LoadError::Io(e) => {
-            Fault::new(format!("failed to open pattern file <{name}>")).help(os_text(e))
-        }
-        pattern::LoadError::Pattern(e) if e.line > 0 => {
-            Fault::new(format!("{e} at line {} of file '{name}'", e.line))
-        }
-        pattern::LoadError::Pattern(e) => Fault::new(format!("{e} in file '{name}'")),
-    }
-}
-
 /// What the system says, without Rust's number behind it.
-fn os_text(error: &std::io::Error) -> String {
+pub(crate) fn os_text(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }

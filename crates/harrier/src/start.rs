@@ -163,6 +163,7 @@ fn serve(shared: Arc<Shared>, sockets: Sockets, ready: Option<Ready>) -> ExitCod
         })
         .collect();
     let _ = sys::block_signals();
+    pattern::merge_in_background();
     let ended = rt::run(workers, move |index| {
         let worker = run::start_worker(index, shared.clone(), &sockets.opened);
         if index == 0 {

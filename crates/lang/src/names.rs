@@ -1,9 +1,10 @@
 //! Names in rules, resolved by whoever knows the whole configuration.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use model::vars::VarRef;
 use model::{Proxy, Server};
+use pattern::LiveSet;
 
 use crate::cond::Acl;
 use crate::words::Fault;
@@ -43,17 +44,31 @@ pub trait Names {
     /// No such ACL.
     fn acl(&mut self, name: &str) -> Result<Arc<Acl>, Fault>;
 
-    /// A map or ACL file, loaded once however often it is named, as this kind of match sees it.
+    /// A map or ACL file, loaded once however often it is named, as this kind of match sees it. `map` says that its
+    /// lines have values, which an ACL may leave aside (`-M`).
     ///
     /// # Errors
     /// What is wrong with the reference, the file, or a line of it.
     fn patterns(
         &mut self,
         reference: &str,
-        kind: pattern::Kind,
-        flags: pattern::Flags,
+        face: pattern::Face,
         map: bool,
     ) -> Result<Arc<pattern::View>, Fault>;
+
+    /// The set for the patterns of an ACL that stand in its line, under the number that `-u` asks for. `criterion` is what
+    /// the ACL looks at. It has no patterns yet, or those of the same line of a `defaults` section.
+    ///
+    /// # Errors
+    /// The number is taken.
+    fn inline(&mut self, criterion: &str, number: Option<u32>) -> Result<Arc<LiveSet>, Fault> {
+        let _ = (criterion, number);
+        Ok(LiveSet::new("", pattern::Shape::Acl))
+    }
+
+    /// The file that an action changes. It may be named by rules further below, so it is known when all rules are; it
+    /// stays unknown if no rule looks it up.
+    fn changed(&mut self, reference: &str) -> Arc<OnceLock<Arc<LiveSet>>>;
 
     /// A user list or a stick table, by kind and name, for the entries that use them.
     ///

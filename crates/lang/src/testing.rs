@@ -216,8 +216,7 @@ impl Names for Book {
     fn patterns(
         &mut self,
         reference: &str,
-        kind: pattern::Kind,
-        flags: pattern::Flags,
+        face: pattern::Face,
         map: bool,
     ) -> Result<Arc<pattern::View>, Fault> {
         let Some(text) = self.files.get(reference) else {
@@ -225,15 +224,22 @@ impl Names for Book {
         };
         let shape = if map { pattern::Shape::Map } else { pattern::Shape::Acl };
         if let Some(set) = self.sets.get(reference) {
-            return Ok(Arc::new(set.view(kind, flags).map_err(|e| Fault::new(e.text))?));
+            return Ok(Arc::new(set.view(face.kind, face.flags).map_err(|e| Fault::new(e.text))?));
         }
         let set = pattern::LiveSet::new(reference, shape);
         self.sets.insert(reference.to_owned(), set.clone());
-        let view = set.view(kind, flags).map_err(|e| Fault::new(e.text))?;
+        let view = set.view(face.kind, face.flags).map_err(|e| Fault::new(e.text))?;
         for line in text.lines().filter_map(|l| pattern::split_line(l.as_bytes(), shape)) {
             set.add(None, line.pattern, line.value).map_err(|e| Fault::new(e.to_string()))?;
         }
         Ok(Arc::new(view))
+    }
+    fn changed(&mut self, reference: &str) -> Arc<std::sync::OnceLock<Arc<pattern::LiveSet>>> {
+        let cell = Arc::new(std::sync::OnceLock::new());
+        if let Some(set) = self.sets.get(reference) {
+            let _ = cell.set(set.clone());
+        }
+        cell
     }
     fn object(
         &self,

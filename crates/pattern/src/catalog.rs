@@ -1,15 +1,27 @@
-//! All live sets of a process, by name and by number: what `show map` lists, and where
-//! `get map #3 x` and `add-acl(file)` find their set.
+//! All live sets of a process, by number and by name: what `show map` lists, and where `get map #3 x` finds its set.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::live::LiveSet;
 
+/// A set and what `show acl` and `show map` say of it.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The set.
+    pub set: Arc<LiveSet>,
+    /// Where the configuration names it.
+    pub about: String,
+    /// Whether ACLs use it.
+    pub in_acls: bool,
+    /// Whether converters use it, or ACLs with `-M`.
+    pub in_maps: bool,
+}
+
 /// Sets by number; those of files also by name.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    by_id: BTreeMap<u32, Arc<LiveSet>>,
+    by_id: BTreeMap<u32, Listed>,
     by_name: HashMap<String, u32>,
 }
 
@@ -19,48 +31,48 @@ impl Catalog {
         Catalog::default()
     }
 
-    /// Takes in a set under the number wanted (`-u`), or else the lowest free one. Fails with
-    /// the set that already has that number or name.
-    pub fn insert(&mut self, set: Arc<LiveSet>, wanted: Option<u32>) -> Result<u32, Arc<LiveSet>> {
-        let id = wanted.unwrap_or_else(|| self.lowest_free());
-        if let Some(other) = self.by_id.get(&id).or_else(|| self.named(set.name())) {
-            return Err(other.clone());
+    /// Takes in a set under the number wanted (`-u`), or else the lowest free one from `least` on. Fails with the set if
+    /// that number or name is taken.
+    ///
+    /// # Errors
+    /// The set that could not be taken in.
+    pub fn insert(&mut self, listed: Listed, wanted: Option<u32>, least: u32) -> Result<u32, Box<Listed>> {
+        let id = wanted.unwrap_or_else(|| self.lowest_free(least));
+        let name = listed.set.name();
+        if self.by_id.contains_key(&id) || self.by_name.contains_key(name) {
+            return Err(Box::new(listed));
         }
-        if !set.name().is_empty() {
-            self.by_name.insert(set.name().to_owned(), id);
+        if !name.is_empty() {
+            self.by_name.insert(name.to_owned(), id);
         }
-        self.by_id.insert(id, set);
+        self.by_id.insert(id, listed);
         Ok(id)
     }
 
-    fn lowest_free(&self) -> u32 {
-        let mut id = 0;
-        while self.by_id.contains_key(&id) {
-            id += 1;
-        }
-        id
+    fn lowest_free(&self, least: u32) -> u32 {
+        let taken = self.by_id.range(least..).map(|(id, _)| *id);
+        let run = (least..).zip(taken).take_while(|(a, b)| a == b).count();
+        least.saturating_add(u32::try_from(run).unwrap_or(u32::MAX))
     }
 
-    /// The set of a file, by its name without `file@` or `opt@`.
-    pub fn named(&self, name: &str) -> Option<&Arc<LiveSet>> {
-        self.by_id.get(self.by_name.get(name)?)
-    }
-
-    /// The set with a number.
-    pub fn numbered(&self, id: u32) -> Option<&Arc<LiveSet>> {
+    /// The set that a command means: `#number`, or the name of a file with or without `file@` or `opt@`.
+    pub fn get(&self, reference: &str) -> Option<&Listed> {
+        let id = match reference.strip_prefix('#') {
+            // As HAProxy reads it, no digits are a zero.
+            Some("") => 0,
+            Some(id) => id.parse().ok()?,
+            None => *self.by_name.get(bare_name(reference))?,
+        };
         self.by_id.get(&id)
     }
 
-    /// The set that a command means: `#number` or a name.
-    pub fn get(&self, reference: &str) -> Option<&Arc<LiveSet>> {
-        match reference.strip_prefix('#') {
-            Some(id) => self.numbered(id.parse().ok()?),
-            None => self.named(reference),
-        }
-    }
-
     /// All sets, by number.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &Arc<LiveSet>)> {
-        self.by_id.iter().map(|(id, set)| (*id, set))
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Listed)> {
+        self.by_id.iter().map(|(id, listed)| (*id, listed))
     }
+}
+
+/// The name of a file without `file@` or `opt@`. That of a virtual one keeps its `virt@`.
+pub fn bare_name(reference: &str) -> &str {
+    reference.strip_prefix("file@").or(reference.strip_prefix("opt@")).unwrap_or(reference)
 }

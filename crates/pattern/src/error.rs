@@ -70,6 +70,8 @@ pub enum ChangeError {
     Version,
     /// A map entry needs a value, an ACL entry has none.
     Value,
+    /// A value that the configuration reads as a number or an address is none.
+    Unread(Vec<u8>),
     /// More text than one set can hold (4 GiB between two merges).
     Full,
 }
@@ -81,6 +83,7 @@ impl fmt::Display for ChangeError {
             ChangeError::NotFound => f.write_str("entry not found"),
             ChangeError::Version => f.write_str("version number out of range"),
             ChangeError::Value => f.write_str("a map entry needs a value"),
+            ChangeError::Unread(value) => write!(f, "unable to parse '{}'", String::from_utf8_lossy(value)),
             ChangeError::Full => f.write_str("out of memory"),
         }
     }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
+mod change;
 mod changed;
 mod dead;
 mod draft;
@@ -14,6 +15,7 @@ mod hosts;
 mod index;
 mod kind;
 mod layers;
+mod listing;
 mod live;
 mod load;
 mod merge;
@@ -22,18 +24,26 @@ mod number;
 mod pcre;
 mod regex;
 mod segment;
+mod upkeep;
+mod usage;
 mod value;
+mod view;
+mod writer;
 
-pub use catalog::Catalog;
+pub use catalog::{Catalog, Listed, bare_name};
+pub use change::Which;
 pub use error::{ChangeError, LoadError, PatternError};
 pub use kind::{Flags, Kind};
-pub use live::{Entry, Hit, Listing, LiveSet, Shape, Versions, View, Which};
+pub use listing::{Entry, Listing};
+pub use live::{LiveSet, Shape, Versions};
 pub use load::{Line, split_line};
 pub use merge::merge_in_background;
 pub use net::parse_value as parse_address;
 pub use number::Compare;
 pub use regex::{Groups, Regex};
+pub use usage::{Face, Output};
 pub use value::Value;
+pub use view::{Hit, View};
 
 #[cfg(test)]
 mod tests;

@@ -12,23 +12,20 @@
 //! One set may be looked up in several ways (`-m str -f hosts` here, `map_beg(hosts)`
 //! there): each way is a [`View`] with its own index over the same entries.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::ArcSwap;
 
-use crate::changed::NewValue;
-use crate::entries::Entries;
-use crate::error::{ChangeError, LoadError, PatternError};
-use crate::index::{self, Reading};
+use crate::error::{LoadError, PatternError};
+use crate::index::Reading;
 use crate::kind::{Flags, Kind};
 use crate::layers::Layers;
-use crate::merge::{self, Event, Plan};
-use crate::segment::{Ids, Segment};
-use crate::value::Value;
+use crate::listing::Listing;
+use crate::usage::{Face, Output};
+use crate::view::View;
+use crate::writer::Writer;
 
 /// Whether entries have values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,15 +34,6 @@ pub enum Shape {
     Acl,
     /// A value with each pattern.
     Map,
-}
-
-/// Which entries a change is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which<'a> {
-    /// All whose pattern is written so.
-    Key(&'a [u8]),
-    /// The one with this reference (the first column of `show map`).
-    Ref(u64),
 }
 
 /// The numbers that `show map` reports of a set.
@@ -62,73 +50,16 @@ pub struct Versions {
 /// A set of patterns that can be changed at run time.
 #[derive(Debug)]
 pub struct LiveSet {
-    name: String,
-    shape: Shape,
-    me: Weak<LiveSet>,
-    path: OnceLock<PathBuf>,
-    published: ArcSwap<Layers>,
+    pub(crate) name: String,
+    pub(crate) shape: Shape,
+    pub(crate) me: Weak<LiveSet>,
+    pub(crate) path: OnceLock<PathBuf>,
+    pub(crate) published: ArcSwap<Layers>,
     /// Segments of the published state: an empty set answers without looking at it.
-    segments: AtomicUsize,
-    writer: Mutex<Writer>,
+    pub(crate) segments: AtomicUsize,
+    pub(crate) writer: Mutex<Writer>,
     /// A merge was asked for and hasn't begun.
-    asked: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-struct Writer {
-    current: u32,
-    next: u32,
-    views: Vec<(Kind, Flags)>,
-    prepared: BTreeMap<u32, Layers>,
-    next_id: u64,
-    merging: Option<Merging>,
-    /// Raised at every change: see [`LiveSet::watch`].
-    watched: Vec<Arc<AtomicBool>>,
-}
-
-/// A merge that goes on beside the writers.
-#[derive(Debug, Default)]
-struct Merging {
-    segments: Vec<Arc<Segment>>,
-    events: Vec<Event>,
-}
-
-/// One way of looking up in a [`LiveSet`].
-#[derive(Clone, Debug)]
-pub struct View {
-    set: Arc<LiveSet>,
-    slot: usize,
-    kind: Kind,
-    flags: Flags,
-}
-
-/// What a look-up found; it stays valid whatever changes meanwhile.
-pub struct Hit {
-    layers: Guard<Arc<Layers>>,
-    layer: usize,
-    entry: u32,
-    slot: usize,
-    value: Option<NewValue>,
-}
-
-/// An entry as listed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
-    /// Its reference, which [`Which::Ref`] takes.
-    pub id: u64,
-    /// The pattern as written.
-    pub pattern: Cow<'a, [u8]>,
-    /// Its value, in a map.
-    pub value: Option<Cow<'a, [u8]>>,
-}
-
-/// A walk over the entries of one version; it may pause as long as its reader likes. Entries added meanwhile are left
-/// out, deleted ones too.
-#[derive(Clone, Debug)]
-pub struct Listing {
-    layers: Arc<Layers>,
-    layer: usize,
-    place: u32,
+    pub(crate) asked: AtomicBool,
 }
 
 /// References look like the addresses that HAProxy shows; to tools they are opaque.
@@ -166,13 +97,31 @@ impl LiveSet {
         Ok(set)
     }
 
-    /// The first value of the file that `ok` doesn't like, with its line; 0 if there is no file.
-    pub fn bad_value(&self, ok: impl Fn(&[u8]) -> bool) -> Option<(u32, Vec<u8>)> {
+    /// Notes how the configuration uses the set, so that run-time changes are checked by it and `get map` tells of it.
+    ///
+    /// # Errors
+    /// A value of the file that can't be read so, with its line (0 if there is no file).
+    pub fn face(&self, face: Face) -> Result<(), PatternError> {
         let layers = self.published.load();
-        let mut wrong = layers.0.iter().flat_map(|s| s.entries.distinct_values()).filter(|(_, v)| !ok(v));
-        let (place, value) = wrong.next()?;
-        let line = self.path.get().map_or(0, |path| crate::load::line_of(path, self.shape, place));
-        Some((line, value.to_vec()))
+        let wrong = |(_, v): &(u32, &[u8])| !face.output.reads(v);
+        let mut values = layers.0.iter().flat_map(|s| s.entries.distinct_values());
+        if face.output != Output::Text
+            && let Some((place, value)) = values.find(wrong)
+        {
+            let text = format!("unable to parse '{}'", String::from_utf8_lossy(value));
+            let line = self.path.get().map_or(0, |path| crate::load::line_of(path, self.shape, place));
+            return Err(PatternError { line, ..PatternError::new(value, text) });
+        }
+        let mut writer = self.writer();
+        if !writer.faces.contains(&face) {
+            writer.faces.push(face);
+        }
+        Ok(())
+    }
+
+    /// How the configuration uses the set.
+    pub fn faces(&self) -> Vec<Face> {
+        self.writer().faces.clone()
     }
 
     /// Its name.
@@ -231,124 +180,6 @@ impl LiveSet {
         Ok(writer.views.len() - 1)
     }
 
-    /// Adds an entry to the current version, or to a prepared one.
-    pub fn add(&self, version: Option<u32>, pattern: &[u8], value: Option<&[u8]>) -> Result<(), ChangeError> {
-        let mut entries = Entries::default();
-        entries.push(pattern, value).ok_or(ChangeError::Full)?;
-        self.add_entries(version, entries, false).map_err(|e| e.1)
-    }
-
-    /// Adds the patterns that stand in a configuration line, which may be host names unless `flags` forbid
-    /// them; an error carries the number of the pattern at fault.
-    pub fn fill<'p>(
-        &self,
-        patterns: impl IntoIterator<Item = &'p [u8]>,
-        flags: Flags,
-    ) -> Result<(), (u32, ChangeError)> {
-        let mut entries = Entries::default();
-        for pattern in patterns {
-            entries.push(pattern, None).ok_or((entries.len(), ChangeError::Full))?;
-        }
-        self.add_entries(None, entries, !flags.no_names)
-    }
-
-    /// Adds many entries at once; an error carries the place of the entry at fault, and
-    /// then none was added.
-    pub(crate) fn add_entries(
-        &self,
-        version: Option<u32>,
-        mut entries: Entries,
-        names: bool,
-    ) -> Result<(), (u32, ChangeError)> {
-        entries.seal();
-        let count = entries.len();
-        if count == 0 {
-            return Ok(());
-        }
-        if entries.has_values() != (self.shape == Shape::Map) {
-            return Err((0, ChangeError::Value));
-        }
-        let mut writer = self.writer();
-        let at = writer.resolve(version).map_err(|e| (0, e))?;
-        let reading = Reading { names, singly: count < 64, ..Reading::default() };
-        let segment = Segment::build(entries, &writer.views, Ids::from(writer.next_id), reading)
-            .map_err(|(n, e)| (n, e.into()))?;
-        writer.next_id += u64::from(count);
-        let views = writer.views.clone();
-        self.update(&mut writer, at, |layers| merge::push(layers, segment, &views));
-        Ok(())
-    }
-
-    /// Deletes entries of the current version; says how many.
-    pub fn del(&self, which: Which<'_>) -> Result<usize, ChangeError> {
-        self.alter(which, None)
-    }
-
-    /// Gives entries of the current version another value; says how many.
-    pub fn set(&self, which: Which<'_>, value: &[u8]) -> Result<usize, ChangeError> {
-        if self.shape != Shape::Map {
-            return Err(ChangeError::Value);
-        }
-        self.alter(which, Some(Arc::new(value.into())))
-    }
-
-    /// Changes happen in place: nothing is published.
-    fn alter(&self, which: Which<'_>, value: Option<NewValue>) -> Result<usize, ChangeError> {
-        let mut writer = self.writer();
-        let layers = self.published.load_full();
-        writer.raise();
-        let mut count = 0;
-        for segment in &layers.0 {
-            let entries = match which {
-                Which::Key(key) => segment.written(key),
-                Which::Ref(id) => segment.with_id(id).into_iter().collect(),
-            };
-            count += entries.len();
-            for n in entries {
-                writer.note(segment, n, value.as_ref());
-                match &value {
-                    Some(value) => segment.changed.set(n, value.clone()),
-                    None => {
-                        segment.dead.kill(n);
-                    }
-                }
-            }
-        }
-        self.ask_for_merge(&layers);
-        if count == 0 { Err(ChangeError::NotFound) } else { Ok(count) }
-    }
-
-    /// Takes all entries out of the current version, or of a prepared one.
-    pub fn clear(&self, version: Option<u32>) -> Result<(), ChangeError> {
-        let mut writer = self.writer();
-        let at = writer.resolve(version)?;
-        self.update(&mut writer, at, |layers| layers.0.clear());
-        Ok(())
-    }
-
-    /// Starts a new version and says its number.
-    pub fn prepare(&self) -> u32 {
-        let mut writer = self.writer();
-        writer.next = writer.next.wrapping_add(1);
-        writer.next
-    }
-
-    /// Makes a prepared version the current one, at once for all readers; those before it
-    /// are gone.
-    pub fn commit(&self, version: u32) -> Result<(), ChangeError> {
-        let mut writer = self.writer();
-        let Some(at) = writer.resolve(Some(version))? else { return Err(ChangeError::Version) };
-        let layers = writer.prepared.remove(&at).unwrap_or_default();
-        writer.raise();
-        self.publish(layers);
-        writer.current = version;
-        let (current, next) = (writer.current, writer.next);
-        writer.prepared.retain(|v, _| {
-            v.wrapping_sub(current) != 0 && v.wrapping_sub(current) <= next.wrapping_sub(current)
-        });
-        Ok(())
-    }
-
     /// Whether the current version has no entries. Cheap.
     pub fn is_empty(&self) -> bool {
         self.segments.load(Ordering::Acquire) == 0
@@ -369,46 +200,7 @@ impl LiveSet {
             Some(v) if v != writer.current => Arc::new(writer.prepared.get(&v).cloned().unwrap_or_default()),
             _ => self.published.load_full(),
         };
-        Listing { layers, layer: 0, place: 0 }
-    }
-
-    /// Merges what run-time changes left scattered. The thread of [`crate::merge_in_background`] calls it when there is
-    /// something to do; readers and writers go on. Says whether there was work.
-    pub fn maintenance(&self) -> bool {
-        self.asked.store(false, Ordering::Release);
-        let mut writer = self.writer();
-        let layers = self.published.load_full();
-        let Some(range) = merge::worthwhile(&layers).filter(|_| writer.merging.is_none()) else {
-            return false;
-        };
-        let segments = layers.0.get(range).unwrap_or_default().to_vec();
-        let count = segments.iter().map(|s| u64::from(s.len())).sum::<u64>();
-        let fresh = writer.next_id;
-        writer.next_id += count;
-        writer.merging = Some(Merging { segments: segments.clone(), events: Vec::new() });
-        let views = writer.views.clone();
-        drop(writer);
-        let one = merge::merged(&segments, Plan { views: &views, hasty: false, fresh });
-        let mut writer = self.writer();
-        let Some(merging) = writer.merging.take() else { return true };
-        if let Ok(one) = one {
-            merging.events.iter().for_each(|e| e.replay(&one));
-            self.replace(&segments, one);
-        }
-        true
-    }
-
-    /// Puts the merged segment where those stand that it was made of, if they still do.
-    fn replace(&self, segments: &[Arc<Segment>], one: Segment) {
-        let mut layers = Layers::clone(&self.published.load());
-        let Some(first) = segments.first() else { return };
-        let Some(at) = layers.0.iter().position(|s| Arc::ptr_eq(s, first)) else { return };
-        let there = layers.0.get(at..at + segments.len()).unwrap_or_default();
-        if there.len() == segments.len() && there.iter().zip(segments).all(|(a, b)| Arc::ptr_eq(a, b)) {
-            let one = (one.live_count() > 0).then(|| Arc::new(one));
-            layers.0.splice(at..at + segments.len(), one);
-            self.publish(layers);
-        }
+        Listing::of(layers)
     }
 
     /// Raises `flag` at every change from now on: whoever made an index of their own of the entries learns that it
@@ -420,23 +212,17 @@ impl LiveSet {
         }
     }
 
-    fn ask_for_merge(&self, layers: &Layers) {
-        if merge::worthwhile(layers).is_some() && !self.asked.swap(true, Ordering::AcqRel) {
-            merge::ask(&self.me);
-        }
-    }
-
-    fn writer(&self) -> MutexGuard<'_, Writer> {
+    pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn publish(&self, layers: Layers) {
+    pub(crate) fn publish(&self, layers: Layers) {
         let segments = layers.0.len();
         self.published.store(Arc::new(layers));
         self.segments.store(segments, Ordering::Release);
     }
 
-    fn update(&self, writer: &mut Writer, at: Option<u32>, change: impl FnOnce(&mut Layers)) {
+    pub(crate) fn update(&self, writer: &mut Writer, at: Option<u32>, change: impl FnOnce(&mut Layers)) {
         writer.raise();
         match at {
             Some(version) => change(writer.prepared.entry(version).or_default()),
@@ -447,139 +233,5 @@ impl LiveSet {
                 self.publish(layers);
             }
         }
-    }
-}
-
-impl Writer {
-    fn raise(&self) {
-        self.watched.iter().for_each(|w| w.store(true, Ordering::Relaxed));
-    }
-
-    /// Keeps in mind what has to be done again to a segment that is being merged.
-    fn note(&mut self, segment: &Arc<Segment>, n: u32, value: Option<&NewValue>) {
-        let Some(merging) = &mut self.merging else { return };
-        if merging.segments.iter().any(|s| Arc::ptr_eq(s, segment)) {
-            let pattern = segment.pattern(n).into_owned().into();
-            merging.events.push(Event { id: segment.ids.id(n), pattern, value: value.cloned() });
-        }
-    }
-
-    /// The prepared version meant, or nothing for the current one.
-    fn resolve(&self, version: Option<u32>) -> Result<Option<u32>, ChangeError> {
-        match version {
-            None => Ok(None),
-            Some(v) if v == self.current => Ok(None),
-            Some(v) if v.wrapping_sub(self.current) <= self.next.wrapping_sub(self.current) => Ok(Some(v)),
-            Some(_) => Err(ChangeError::Version),
-        }
-    }
-}
-
-impl View {
-    /// Whether `value` matches. The way of a request: one or two atomic loads, no lock.
-    pub fn contains(&self, value: Value<'_>) -> bool {
-        match index::without_patterns(self.kind, value) {
-            Some(answer) => answer,
-            None => !self.set.is_empty() && self.set.published.load().contains(self.slot, value),
-        }
-    }
-
-    /// The entry that `value` finds: the first, or for addresses and case-sensitive prefixes
-    /// the longest. Nothing for `found` and `bool`, which look at no entry.
-    pub fn find(&self, value: Value<'_>) -> Option<Hit> {
-        if self.set.is_empty() {
-            return None;
-        }
-        let layers = self.set.published.load();
-        let (layer, entry) = layers.find(self.slot, value)?;
-        let value = layers.0.get(layer).and_then(|s| s.new_value(entry));
-        Some(Hit { layers, layer, entry, slot: self.slot, value })
-    }
-
-    /// The set looked up.
-    pub fn set(&self) -> &Arc<LiveSet> {
-        &self.set
-    }
-
-    /// How patterns are compared.
-    pub fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    /// The flags patterns are read with.
-    pub fn flags(&self) -> Flags {
-        self.flags
-    }
-
-    /// Reads a pattern as an addition to this view would, keeping nothing.
-    pub fn check(&self, pattern: &[u8]) -> Result<(), PatternError> {
-        index::check(self.kind, self.flags, pattern)
-    }
-
-    /// The word of `get acl` for the index: HAProxy keeps exact strings, prefixes and
-    /// addresses in a `tree`, all else in a `list`.
-    pub fn index_name(&self) -> &'static str {
-        match self.kind {
-            Kind::Ip => "tree",
-            Kind::Str | Kind::Beg if !self.flags.ignore_case => "tree",
-            _ => "list",
-        }
-    }
-}
-
-impl Hit {
-    fn segment(&self) -> Option<&Arc<Segment>> {
-        self.layers.0.get(self.layer)
-    }
-
-    /// The pattern as written.
-    pub fn pattern(&self) -> Cow<'_, [u8]> {
-        self.segment().map_or(Cow::Borrowed(&[]), |s| s.pattern(self.entry))
-    }
-
-    /// The value, in a map.
-    pub fn value(&self) -> Option<&[u8]> {
-        match &self.value {
-            Some(value) => Some(value),
-            None => self.segment()?.entries.value(self.entry),
-        }
-    }
-
-    /// The reference that [`Which::Ref`] takes.
-    pub fn id(&self) -> u64 {
-        self.segment().map_or(0, |s| s.ids.id(self.entry))
-    }
-
-    /// The compiled expression of a `reg` view.
-    pub fn regex(&self) -> Option<&crate::Regex> {
-        self.segment()?.indexes.get(self.slot)?.regex(self.entry)
-    }
-}
-
-impl Listing {
-    /// The next entry.
-    pub fn advance(&mut self) -> Option<Entry<'_>> {
-        loop {
-            let segment = self.layers.0.get(self.layer)?;
-            if self.place < segment.len() {
-                let n = segment.entries.at(self.place);
-                self.place += 1;
-                if segment.dead.spares(n) {
-                    return self.entry(n);
-                }
-                continue;
-            }
-            self.layer += 1;
-            self.place = 0;
-        }
-    }
-
-    fn entry(&self, n: u32) -> Option<Entry<'_>> {
-        let segment = self.layers.0.get(self.layer)?;
-        let value = match segment.new_value(n) {
-            Some(new) => Some(Cow::Owned(new.to_vec())),
-            None => segment.entries.value(n).map(Cow::Borrowed),
-        };
-        Some(Entry { id: segment.ids.id(n), pattern: segment.pattern(n), value })
     }
 }

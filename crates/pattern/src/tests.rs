@@ -49,7 +49,7 @@ fn changes_are_seen_at_once_and_hits_outlive_them() {
     set.set(Which::Key(b"a"), b"2").unwrap();
     assert_eq!(hit.value(), Some(&b"1"[..]));
     assert_eq!(view.find(text("a")).unwrap().value(), Some(&b"2"[..]));
-    assert_eq!(set.del(Which::Ref(hit.id())), Ok(1));
+    assert_eq!(set.del(Which::Ref(hit.id())), Ok(()));
     assert!(!view.contains(text("a")));
     assert_eq!(set.del(Which::Key(b"a")), Err(ChangeError::NotFound));
 }
@@ -150,4 +150,36 @@ fn precedence_over_segments_is_that_of_one_list() {
     assert_eq!(find("10.2.0.0").as_deref(), Some("six"), "the other family comes before holes");
     set.del(Which::Key(b"::/0")).unwrap();
     assert_eq!(find("10.2.0.0").as_deref(), Some("holes"));
+}
+
+#[test]
+fn of_two_entries_written_alike_one_is_deleted_and_both_are_changed() {
+    let set = LiveSet::new("", Shape::Map);
+    let view = set.view(Kind::Str, Flags::default()).unwrap();
+    set.add_all(None, [(&b"k"[..], &b"1"[..]), (b"k", b"2"), (b"z", b"3")]).unwrap();
+    set.del(Which::Key(b"k")).unwrap();
+    assert_eq!(view.find(text("k")).unwrap().value(), Some(&b"2"[..]), "the first is gone");
+    set.add(None, b"k", Some(b"4")).unwrap();
+    set.set(Which::Key(b"k"), b"5").unwrap();
+    set.del(Which::Key(b"k")).unwrap();
+    assert_eq!(view.find(text("k")).unwrap().value(), Some(&b"5"[..]));
+    assert!(set.holds(b"z") && !set.holds(b"y"));
+}
+
+#[test]
+fn values_are_checked_by_what_they_are_read_as() {
+    let set = LiveSet::new("", Shape::Map);
+    let view = set.view(Kind::Str, Flags::default()).unwrap();
+    set.add(None, b"old", Some(b"x")).unwrap();
+    let int = Face::of_map(Kind::Str, Output::Int);
+    assert_eq!(set.face(int).unwrap_err().to_string(), "unable to parse 'x'");
+    set.del(Which::Key(b"old")).unwrap();
+    set.clear(None).unwrap();
+    set.face(int).unwrap();
+    let list = [(&b"a"[..], &b"1"[..]), (b"b", b"-"), (b"c", b"0x1"), (b"d", b"4")];
+    let refused = set.add_all(None, list).unwrap_err();
+    assert_eq!(refused.to_string(), "unable to parse '0x1'");
+    assert!(view.contains(text("b")) && !view.contains(text("d")), "what came before is kept");
+    assert!(set.set(Which::Key(b"a"), b"q").is_err());
+    assert_eq!(view.find(text("a")).unwrap().value(), Some(&b"1"[..]));
 }

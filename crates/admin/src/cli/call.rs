@@ -45,7 +45,7 @@ pub struct Client {
 }
 
 /// What a command answers.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Reply {
     /// Nothing but the empty line.
     Done,
@@ -62,6 +62,8 @@ pub enum Reply {
         /// A NUL byte ends each line instead of a line feed.
         nul: bool,
     },
+    /// The entries of a set of patterns, one a line.
+    Entries(pattern::Listing),
     /// A message with a severity.
     Message(u8, Cow<'static, str>),
 }

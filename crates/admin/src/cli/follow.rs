@@ -1,10 +1,13 @@
-//! Lines of a ring on their way to a client of the runtime API (`show events`).
+//! Long answers on their way to a client of the runtime API, never held as a whole: the lines of a ring (`show events`)
+//! and the entries of a set of patterns (`show map`).
 
+use std::fmt::Write;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
 use engine::log::Ring;
+use pattern::Listing;
 use rt::Socket;
 
 /// Bytes that are put together for one send.
@@ -51,4 +54,23 @@ fn take(ring: &Ring, position: &mut u64, nul: bool, most: usize, out: &mut Strin
         out.push(end);
         out.len() < most
     });
+}
+
+/// Appends the entries of a set to `out`, or with a socket sends them there, a chunk at a time, between which others get
+/// their turn. Whether the client is still there.
+pub async fn entries(mut listing: Listing, socket: Option<&Socket>, out: &mut String) -> bool {
+    while let Some(entry) = listing.advance() {
+        let _ = write!(out, "{:#x} {}", entry.id, String::from_utf8_lossy(&entry.pattern));
+        if let Some(value) = &entry.value {
+            let _ = write!(out, " {}", String::from_utf8_lossy(value));
+        }
+        out.push('\n');
+        let Some(socket) = socket.filter(|_| out.len() >= CHUNK) else { continue };
+        if socket.send_all(out.as_bytes()).await.is_err() {
+            return false;
+        }
+        out.clear();
+        rt::yield_now().await;
+    }
+    true
 }

@@ -65,7 +65,16 @@ use Level::{Admin, Operator, User};
 
 /// All commands but those of every connection ([`ALWAYS`]), sorted by their words.
 pub const COMMANDS: &[Command] = &[
+    now(&["add", "acl"], "[@<ver>] <acl> <pattern>", "add an entry to an ACL", Admin, c::patterns::add_acl),
+    now(
+        &["add", "map"],
+        "[@<ver>] <map> <key> <val>",
+        "add an entry to a map, or those of a payload",
+        Admin,
+        c::patterns::add_map,
+    ),
     now(&["add", "server"], "<bk>/<srv> <addr> [opts]*", "add a server to a backend", Admin, c::farm::add),
+    now(&["clear", "acl"], "[@<ver>] <acl>", "remove all entries of an ACL", Admin, c::patterns::clear),
     now(
         &["clear", "counters"],
         "[all|server <bk>/<srv> [force]]",
@@ -73,6 +82,7 @@ pub const COMMANDS: &[Command] = &[
         Operator,
         c::counters::clear,
     ),
+    now(&["clear", "map"], "[@<ver>] <map>", "remove all entries of a map", Admin, c::patterns::clear),
     now(
         &["clear", "table"],
         "<table> [<filter>]*",
@@ -80,6 +90,16 @@ pub const COMMANDS: &[Command] = &[
         Operator,
         c::tables::clear,
     ),
+    now(
+        &["commit", "acl"],
+        "@<ver> <acl>",
+        "let a version of an ACL take effect",
+        Admin,
+        c::patterns::commit,
+    ),
+    now(&["commit", "map"], "@<ver> <map>", "let a version of a map take effect", Admin, c::patterns::commit),
+    now(&["del", "acl"], "<acl> [<key>|#<ref>]", "remove an entry of an ACL", Admin, c::patterns::del),
+    now(&["del", "map"], "<map> [<key>|#<ref>]", "remove an entry of a map", Admin, c::patterns::del),
     now(&["del", "server"], "<bk>/<srv>", "delete a server in maintenance", Admin, c::farm::delete),
     now(
         &["disable", "agent"],
@@ -143,9 +163,13 @@ pub const COMMANDS: &[Command] = &[
     now(&["enable", "server"], "<bk>/<srv>", "end the maintenance of a server", Admin, c::server::enable),
     now(&["experimental-mode"], "[on|off]", "", Admin, c::basic::experimental_mode),
     now(&["expert-mode"], "[on|off]", "", Admin, c::basic::expert_mode),
+    now(&["get", "acl"], "<acl> <value>", "what a value finds in an ACL", Admin, c::patterns::get),
+    now(&["get", "map"], "<map> <value>", "what a value finds in a map", Admin, c::patterns::get),
     now(&["get", "var"], "<name>", "value of a variable of the process", Operator, c::vars::get),
     now(&["get", "weight"], "<bk>/<srv>", "weight of a server, now and at the start", User, c::weight::get),
     now(&["operator"], "", "give up the rights of an admin", Operator, c::basic::operator),
+    now(&["prepare", "acl"], "<acl>", "begin a new version of an ACL", Admin, c::patterns::prepare),
+    now(&["prepare", "map"], "<map>", "begin a new version of a map", Admin, c::patterns::prepare),
     now(
         &["publish", "backend"],
         "<backend>",
@@ -159,6 +183,13 @@ pub const COMMANDS: &[Command] = &[
         "change the secret that cookies are computed with",
         Operator,
         c::cookies::set_key,
+    ),
+    now(
+        &["set", "map"],
+        "<map> [<key>|#<ref>] <value>",
+        "change values of a map",
+        Admin,
+        c::patterns::set_map,
     ),
     now(
         &["set", "maxconn", "frontend"],
@@ -218,6 +249,7 @@ pub const COMMANDS: &[Command] = &[
         c::vars::set,
     )),
     now(&["set", "weight"], "<bk>/<srv> <weight>", "change the weight of a server", Admin, c::weight::set),
+    now(&["show", "acl"], "[@<ver>] <acl>", "list ACLs, or the entries of one", Admin, c::patterns::show),
     later(&["show", "activity"], "[<thread>]", "what the workers did", Operator, c::debug::activity),
     now(&["show", "backend"], "", "names of all backends", User, c::process::backends),
     now(&["show", "cli", "level"], "", "what this connection may do", User, c::basic::show_level),
@@ -242,6 +274,7 @@ pub const COMMANDS: &[Command] = &[
         c::process::info,
     ),
     now(&["show", "libs"], "", "loaded object files", Operator, c::inside::libs),
+    now(&["show", "map"], "[@<ver>] [map]", "list maps, or the entries of one", Admin, c::patterns::show),
     later(&["show", "pools"], "", "memory of buffers", User, c::debug::pools),
     now(&["show", "schema", "json"], "", "JSON schema of the statistics", User, c::stat::schema),
     now(&["show", "servers", "conn"], "[<backend>]", "connections of servers", User, c::servers::conn),

@@ -10,6 +10,7 @@ pub mod farm;
 pub mod frontend;
 pub mod inside;
 pub mod limits;
+pub mod patterns;
 pub mod process;
 pub mod server;
 pub mod servers;

@@ -30,6 +30,7 @@ impl Assembly<'_> {
             res_captures: p.res_captures.clone(),
             filters: Vec::new(),
             warnings: Vec::new(),
+            mentions: (line, 0),
         }
     }
 

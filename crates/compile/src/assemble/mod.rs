@@ -28,6 +28,7 @@ use crate::Options;
 use crate::bind::BindDraft;
 use crate::draft::Deferred;
 use crate::names::{Declared, Memory, Resolver};
+use crate::patterns::Where;
 use crate::sections::Drafts;
 use crate::statement::LineRef;
 
@@ -177,6 +178,13 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     let default_maxconn = assembly.ground.options.proxy_maxconn.unwrap_or(global.maxconn);
     checks::whole(&mut finished, default_maxconn);
     checks::http_options(&proxies, notes);
+    let ground = &assembly.ground;
+    let place = |at: LineRef| {
+        let line = ground.line(at)?;
+        let (span, keyword) = (line.span(), line.keyword().text());
+        Some(Where { file: ground.sources.name(span.file), line: span.line, keyword })
+    };
+    let patterns = assembly.memory.patterns.catalog(place);
     let files = assembly.ground.sources.iter().map(|s| s.name().into()).collect();
     let named = assembly.ground.tree.with_word("defaults").map(|(_, section)| section.name());
     let defaults = named.filter(|name| !name.is_empty()).map(Into::into).collect();
@@ -192,7 +200,7 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
         log_profiles,
         vars: assembly.memory.vars,
         tables: assembly.memory.tables,
-        patterns: assembly.memory.patterns,
+        patterns,
     })
 }
 
@@ -214,6 +222,7 @@ impl Assembly<'_> {
             res_captures: Vec::new(),
             filters: Vec::new(),
             warnings: Vec::new(),
+            mentions: (LineRef { section: u32::MAX, line: u32::MAX }, 0),
         }
     }
 }

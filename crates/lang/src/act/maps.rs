@@ -1,9 +1,10 @@
 //! Changes of maps and ACL files by rules (section 4.3, `set-map` and its kin): what the runtime API does by
-//! hand. The set is found when the configuration is read; a change takes its lock, as any change does.
+//! hand. The set is found when the configuration is read; a change takes its lock, as any change does. A file that no
+//! ACL and no converter looks up is not loaded for these actions, and changing it does nothing.
 
 use std::sync::Arc;
 
-use pattern::{Flags, Kind, LiveSet, Which};
+use pattern::{ChangeError, LiveSet, Which};
 
 use super::{Parsed, Reading, def, step, with_bytes};
 use crate::action::{Exec, Flow};
@@ -80,13 +81,14 @@ fn parse(
         _ => "expects exactly 1 argument: '(file-name) <key fmt>'",
     };
     let file = file.filter(|f| !f.is_empty()).ok_or_else(|| Fault::new(expects))?;
-    let map = matches!(change, Change::DelMap | Change::SetMap);
-    let set = names.patterns(file, Kind::Str, Flags::default(), map)?.set().clone();
+    let set = names.changed(file);
     let mut reading = Reading { words, at, reg, names };
     let key = reading.format(expects)?;
     let value = if change == Change::SetMap { Some(reading.format(expects)?) } else { None };
     step(move |exec| {
-        apply(exec, change, &set, &key, value.as_ref());
+        if let Some(set) = set.get() {
+            apply(exec, change, set, &key, value.as_ref());
+        }
         Flow::Next
     })
 }
@@ -101,14 +103,12 @@ fn apply(exec: &Exec<'_>, change: Change, set: &Arc<LiveSet>, key: &LogFormat, v
         }
         let (key, value) = bytes.split_at(end);
         let _ = match change {
-            Change::DelAcl | Change::DelMap => set.del(Which::Key(key)).map(drop),
-            Change::AddAcl => match set.del(Which::Key(key)) {
-                _ if key.is_empty() => Ok(()),
-                _ => set.add(None, key, None),
-            },
+            Change::DelAcl | Change::DelMap => set.del(Which::Key(key)),
+            Change::AddAcl if set.holds(key) => Ok(()),
+            Change::AddAcl => set.add(None, key, None),
             Change::SetMap => match set.set(Which::Key(key), value) {
-                Ok(n) if n > 0 => Ok(()),
-                _ => set.add(None, key, Some(value)),
+                Err(ChangeError::NotFound) => set.add(None, key, Some(value)),
+                done => done,
             },
         };
     });

@@ -3,7 +3,7 @@
 //! The match is part of the name, and so is what the value becomes. The variants are made of one entry
 //! each; only the numbers of the two families differ.
 
-use pattern::{Flags, Groups, Hit, Kind};
+use pattern::{Face, Groups, Hit, Kind, Output};
 
 use super::{bytes, some};
 use crate::arg::{Arg, arg};
@@ -20,7 +20,7 @@ const fn family(
     names: [&'static str; 4],
     examples: [&'static str; 4],
     from: Type,
-    check: CheckFn,
+    [check_text, check_int, check_ip]: [CheckFn; 3],
 ) -> [ConvDef; 4] {
     const fn entry(
         name: &'static str,
@@ -35,10 +35,10 @@ const fn family(
     let [text, int, ip, key] = names;
     let [a, b, c, d] = examples;
     [
-        entry(text, from, Type::Str, as_text, a, "string[,string]").check(check),
-        entry(int, from, Type::Int, as_int, b, "string[,integer]").check(check),
-        entry(ip, from, Type::Addr, as_ip, c, "string[,string]").check(check),
-        entry(key, from, Type::Str, as_key, d, "string").check(check),
+        entry(text, from, Type::Str, as_text, a, "string[,string]").check(check_text),
+        entry(int, from, Type::Int, as_int, b, "string[,integer]").check(check_int),
+        entry(ip, from, Type::Addr, as_ip, c, "string[,string]").check(check_ip),
+        entry(key, from, Type::Str, as_key, d, "string").check(check_text),
     ]
 }
 
@@ -51,7 +51,11 @@ const STR: [ConvDef; 4] = family(
         "path,map_str_key(map.txt)",
     ],
     Type::Str,
-    |a, n| load(a, n, Kind::Str),
+    [
+        |a, n| load(a, n, Kind::Str, Output::Text),
+        |a, n| load(a, n, Kind::Str, Output::Int),
+        |a, n| load(a, n, Kind::Str, Output::Ip),
+    ],
 );
 const BEG: [ConvDef; 4] = family(
     ["map_beg", "map_beg_int", "map_beg_ip", "map_beg_key"],
@@ -62,7 +66,11 @@ const BEG: [ConvDef; 4] = family(
         "path,map_beg_key(map.txt)",
     ],
     Type::Str,
-    |a, n| load(a, n, Kind::Beg),
+    [
+        |a, n| load(a, n, Kind::Beg, Output::Text),
+        |a, n| load(a, n, Kind::Beg, Output::Int),
+        |a, n| load(a, n, Kind::Beg, Output::Ip),
+    ],
 );
 const END: [ConvDef; 4] = family(
     ["map_end", "map_end_int", "map_end_ip", "map_end_key"],
@@ -73,7 +81,11 @@ const END: [ConvDef; 4] = family(
         "path,map_end_key(map.txt)",
     ],
     Type::Str,
-    |a, n| load(a, n, Kind::End),
+    [
+        |a, n| load(a, n, Kind::End, Output::Text),
+        |a, n| load(a, n, Kind::End, Output::Int),
+        |a, n| load(a, n, Kind::End, Output::Ip),
+    ],
 );
 const SUB: [ConvDef; 4] = family(
     ["map_sub", "map_sub_int", "map_sub_ip", "map_sub_key"],
@@ -84,7 +96,11 @@ const SUB: [ConvDef; 4] = family(
         "path,map_sub_key(map.txt)",
     ],
     Type::Str,
-    |a, n| load(a, n, Kind::Sub),
+    [
+        |a, n| load(a, n, Kind::Sub, Output::Text),
+        |a, n| load(a, n, Kind::Sub, Output::Int),
+        |a, n| load(a, n, Kind::Sub, Output::Ip),
+    ],
 );
 const DIR: [ConvDef; 4] = family(
     ["map_dir", "map_dir_int", "map_dir_ip", "map_dir_key"],
@@ -95,7 +111,11 @@ const DIR: [ConvDef; 4] = family(
         "path,map_dir_key(map.txt)",
     ],
     Type::Str,
-    |a, n| load(a, n, Kind::Dir),
+    [
+        |a, n| load(a, n, Kind::Dir, Output::Text),
+        |a, n| load(a, n, Kind::Dir, Output::Int),
+        |a, n| load(a, n, Kind::Dir, Output::Ip),
+    ],
 );
 const DOM: [ConvDef; 4] = family(
     ["map_dom", "map_dom_int", "map_dom_ip", "map_dom_key"],
@@ -106,7 +126,11 @@ const DOM: [ConvDef; 4] = family(
         "path,map_dom_key(map.txt)",
     ],
     Type::Str,
-    |a, n| load(a, n, Kind::Dom),
+    [
+        |a, n| load(a, n, Kind::Dom, Output::Text),
+        |a, n| load(a, n, Kind::Dom, Output::Int),
+        |a, n| load(a, n, Kind::Dom, Output::Ip),
+    ],
 );
 const REG: [ConvDef; 4] = family(
     ["map_reg", "map_reg_int", "map_reg_ip", "map_reg_key"],
@@ -117,7 +141,11 @@ const REG: [ConvDef; 4] = family(
         "path,map_reg_key(map.txt)",
     ],
     Type::Str,
-    |a, n| load(a, n, Kind::Reg),
+    [
+        |a, n| load(a, n, Kind::Reg, Output::Text),
+        |a, n| load(a, n, Kind::Reg, Output::Int),
+        |a, n| load(a, n, Kind::Reg, Output::Ip),
+    ],
 );
 const INT: [ConvDef; 4] = family(
     ["map_int", "map_int_int", "map_int_ip", "map_int_key"],
@@ -128,7 +156,11 @@ const INT: [ConvDef; 4] = family(
         "int(1),map_int_key(numbers.txt)",
     ],
     Type::Int,
-    |a, n| load(a, n, Kind::Int),
+    [
+        |a, n| load(a, n, Kind::Int, Output::Text),
+        |a, n| load(a, n, Kind::Int, Output::Int),
+        |a, n| load(a, n, Kind::Int, Output::Ip),
+    ],
 );
 const IP: [ConvDef; 4] = family(
     ["map_ip", "map_ip_int", "map_ip_ip", "map_ip_key"],
@@ -139,13 +171,17 @@ const IP: [ConvDef; 4] = family(
         "src,map_ip_key(nets.txt)",
     ],
     Type::Addr,
-    |a, n| load(a, n, Kind::Ip),
+    [
+        |a, n| load(a, n, Kind::Ip, Output::Text),
+        |a, n| load(a, n, Kind::Ip, Output::Int),
+        |a, n| load(a, n, Kind::Ip, Output::Ip),
+    ],
 );
 
 const PLAIN: [ConvDef; 2] = [
     ConvDef::new("map", Type::Str, Type::Str, as_text, DOC, "path,map(map.txt,none)")
         .args("string[,string]")
-        .check(|a, n| load(a, n, Kind::Str))
+        .check(|a, n| load(a, n, Kind::Str, Output::Text))
         .volatile(),
     ConvDef::new(
         "map_regm",
@@ -156,7 +192,7 @@ const PLAIN: [ConvDef; 2] = [
         "path,map_regm(map.txt)",
     )
     .args("string[,string]")
-    .check(|a, n| load(a, n, Kind::Reg))
+    .check(|a, n| take(a, n, Face { groups: true, ..Face::of_map(Kind::Reg, Output::Text) }))
     .volatile(),
 ];
 
@@ -173,9 +209,13 @@ pub(super) const CONVERTERS: &[ConvDef] = &{
     all
 };
 
-fn load(args: &mut Vec<Arg>, names: &mut dyn Names, kind: Kind) -> Result<(), Fault> {
+fn load(args: &mut Vec<Arg>, names: &mut dyn Names, kind: Kind, output: Output) -> Result<(), Fault> {
+    take(args, names, Face::of_map(kind, output))
+}
+
+fn take(args: &mut Vec<Arg>, names: &mut dyn Names, face: Face) -> Result<(), Fault> {
     let file = String::from_utf8_lossy(arg(args, 0).bytes().unwrap_or_default()).into_owned();
-    args[0] = Arg::Map(names.patterns(&file, kind, Flags::default(), true)?);
+    args[0] = Arg::Map(names.patterns(&file, face, true)?);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pattern::{Compare, Flags, Kind, LiveSet, Shape, View};
+use pattern::{Compare, Face, Flags, Kind, LiveSet, View};
 
 use super::expression::{Around, Reader};
 use super::text::{Text, printable};
@@ -145,7 +145,12 @@ impl Test {
         if words.is_empty() && state.views.is_empty() && kind.takes_patterns() && !ended {
             names.warn(never_matches(&whole));
         }
-        state.inline(kind, words)?;
+        let criterion = match &keyword {
+            Some(word) if expr.convs().is_empty() => word.as_str(),
+            _ => expr.fetch.def.name,
+        };
+        let set = names.inline(criterion, state.number).map_err(|f| f.at(at))?;
+        state.inline(kind, &set, words)?;
         Ok(Test { expr, kind, patterns: state.views.into() })
     }
 }
@@ -235,14 +240,17 @@ impl Patterns {
             );
             return Err(Fault::new(text).at(at));
         };
-        let view = names.patterns(&name, kind, self.flags, self.map).map_err(|f| f.at(at))?;
+        let view = names.patterns(&name, Face::of_acl(kind, self.flags), self.map).map_err(|f| f.at(at))?;
         self.views.push((*view).clone());
         Ok(())
     }
 
     /// Reads the patterns that stand on the line.
-    fn inline(&mut self, kind: Kind, words: &mut Words<'_>) -> Result<(), Fault> {
-        if words.is_empty() || !kind.takes_patterns() {
+    fn inline(&mut self, kind: Kind, set: &Arc<LiveSet>, words: &mut Words<'_>) -> Result<(), Fault> {
+        let view = set.view(kind, self.flags).map_err(|e| Fault::new(e.text))?;
+        set.face(Face::of_acl(kind, self.flags)).map_err(|e| Fault::new(e.text))?;
+        self.views.push(view);
+        if words.is_empty() || !kind.takes_patterns() || !set.is_empty() {
             words.seek(usize::MAX);
             return Ok(());
         }
@@ -259,14 +267,10 @@ impl Patterns {
             patterns.push(apply(kind, operator, word).map_err(|f| f.at(at))?);
             places.push(at);
         }
-        let set = LiveSet::new("", Shape::Acl);
-        let view = set.view(kind, self.flags).map_err(|e| Fault::new(e.text))?;
         set.fill(patterns.iter().map(|p| &**p), self.flags).map_err(|(n, e)| {
             let fault = Fault::new(e.to_string());
             places.get(n as usize).map_or(fault.clone(), |at| fault.at(*at))
-        })?;
-        self.views.push(view);
-        Ok(())
+        })
     }
 }
 

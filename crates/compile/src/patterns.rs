@@ -1,0 +1,217 @@
+//! The sets of patterns that a configuration makes, and the catalog in which the runtime API finds them.
+//!
+//! HAProxy numbers sets in the order of the configuration, whereas rules are parsed proxy by proxy here. So each mention of
+//! a set is noted with its line, and the numbers are given when all rules are known. A line of a `defaults` section is
+//! parsed for each proxy that inherits it, but its patterns exist once.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use lang::Fault;
+use pattern::{Catalog, Face, Listed, LiveSet, LoadError, Shape, View, bare_name};
+
+use crate::names::os_text;
+use crate::statement::LineRef;
+
+/// Numbers that HAProxy gives to the patterns of its own client, before it reads the formats of logs.
+const OF_ITS_CLIENT: u32 = 4;
+
+/// Sets and where they are mentioned.
+#[derive(Default)]
+pub(crate) struct Patterns {
+    files: HashMap<String, Arc<LiveSet>>,
+    mentions: Vec<Mention>,
+    /// Inline sets of lines of `defaults`.
+    inherited: HashMap<(LineRef, u32), Arc<LiveSet>>,
+    /// Mentions in lines of `defaults`.
+    known: HashSet<(LineRef, u32)>,
+    /// What `-u` took.
+    numbers: HashSet<u32>,
+    /// Sets that actions ask for.
+    asked: Vec<(String, Arc<OnceLock<Arc<LiveSet>>>)>,
+}
+
+/// One place that uses a set.
+struct Mention {
+    set: Arc<LiveSet>,
+    at: LineRef,
+    usage: Usage,
+    number: Option<u32>,
+}
+
+enum Usage {
+    /// Patterns of an ACL line, with its criterion.
+    Inline(String),
+    /// A file, as it is referred to.
+    File { reference: String, acl: bool, map: bool },
+}
+
+/// A place in the configuration: the line, and the number of the mention in it if the line stands in `defaults`.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot {
+    pub at: LineRef,
+    pub inherited: Option<u32>,
+}
+
+/// What the catalog has to know of a line.
+pub(crate) struct Where<'g> {
+    pub file: &'g str,
+    pub line: u32,
+    pub keyword: &'g str,
+}
+
+impl Patterns {
+    /// A file as one use sees it, loaded at its first mention.
+    pub fn file(&mut self, reference: &str, face: Face, map: bool, spot: Spot) -> Result<Arc<View>, Fault> {
+        let shape = if map { Shape::Map } else { Shape::Acl };
+        let name = bare_name(reference);
+        let set = match self.files.get(name) {
+            Some(set) if set.shape() != shape => {
+                let (one, other) = if map { ("one", "two") } else { ("two", "one") };
+                return Err(Fault::new(format!(
+                    "The file \"{name}\" is already used as {one} column file and cannot be used by as {other} column file."
+                )));
+            }
+            Some(set) => set.clone(),
+            None => {
+                let optional = reference.starts_with("opt@");
+                let absent = name.starts_with("virt@") || optional && !Path::new(name).exists();
+                let set = match absent {
+                    true => LiveSet::new(name, shape),
+                    false => LiveSet::load(name, Path::new(name), shape, face.kind, face.flags)
+                        .map_err(|e| fault(name, &e))?,
+                };
+                self.files.insert(name.to_owned(), set.clone());
+                set
+            }
+        };
+        let wrong = |e| fault(name, &LoadError::Pattern(e));
+        let view = set.view(face.kind, face.flags).map_err(wrong)?;
+        set.face(face).map_err(wrong)?;
+        if spot.inherited.is_none_or(|nth| self.known.insert((spot.at, nth))) {
+            let usage = Usage::File { reference: reference.to_owned(), acl: face.acl, map };
+            self.mentions.push(Mention { set, at: spot.at, usage, number: None });
+        }
+        Ok(Arc::new(view))
+    }
+
+    /// The set of an ACL's own patterns.
+    pub fn inline(
+        &mut self,
+        criterion: &str,
+        number: Option<u32>,
+        spot: Spot,
+    ) -> Result<Arc<LiveSet>, Fault> {
+        let key = spot.inherited.map(|nth| (spot.at, nth));
+        if let Some(set) = key.and_then(|key| self.inherited.get(&key)) {
+            return Ok(set.clone());
+        }
+        if number.is_some_and(|n| !self.numbers.insert(n)) {
+            return Err(Fault::new("the id is already used"));
+        }
+        let set = LiveSet::new("", Shape::Acl);
+        if let Some(key) = key {
+            self.inherited.insert(key, set.clone());
+        }
+        let usage = Usage::Inline(criterion.to_owned());
+        self.mentions.push(Mention { set: set.clone(), at: spot.at, usage, number });
+        Ok(set)
+    }
+
+    /// The set that an action changes, once all are known.
+    pub fn asked(&mut self, reference: &str) -> Arc<OnceLock<Arc<LiveSet>>> {
+        let cell = Arc::default();
+        self.asked.push((bare_name(reference).to_owned(), Arc::clone(&cell)));
+        cell
+    }
+
+    /// All sets by number, in the order of their first mention.
+    pub fn catalog<'g>(self, place: impl Fn(LineRef) -> Option<Where<'g>>) -> Catalog {
+        for (name, cell) in &self.asked {
+            if let Some(set) = self.files.get(name) {
+                let _ = cell.set(set.clone());
+            }
+        }
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        let mut found: HashMap<*const LiveSet, usize> = HashMap::new();
+        let mut mentions: Vec<(bool, &Mention, Option<Where<'_>>)> =
+            self.mentions.iter().map(|m| (m, place(m.at))).map(|(m, w)| (m.is_late(&w), m, w)).collect();
+        mentions.sort_by_key(|(late, m, _)| (*late, m.at));
+        for (late, mention, place) in mentions {
+            let at = *found.entry(Arc::as_ptr(&mention.set)).or_insert_with(|| {
+                groups.push(Group { late, first: mention, places: Vec::new() });
+                groups.len() - 1
+            });
+            if let Some(group) = groups.get_mut(at) {
+                group.places.push((mention, place));
+            }
+        }
+        let mut catalog = Catalog::new();
+        let early = groups.iter().filter(|g| !g.late && g.first.number.is_none()).count();
+        let (numbered, rest): (Vec<_>, Vec<_>) = groups.iter().partition(|g| g.first.number.is_some());
+        let early = u32::try_from(early).unwrap_or(u32::MAX);
+        for group in numbered.into_iter().chain(rest) {
+            let least = if group.late { early.saturating_add(OF_ITS_CLIENT) } else { 0 };
+            // Neither numbers nor names can be taken: both were looked at when the sets were made.
+            let _ = catalog.insert(group.listed(), group.first.number, least);
+        }
+        catalog
+    }
+}
+
+/// The mentions of one set.
+struct Group<'m> {
+    late: bool,
+    first: &'m Mention,
+    places: Vec<(&'m Mention, Option<Where<'m>>)>,
+}
+
+impl Mention {
+    /// Whether HAProxy reads the line when all others are read.
+    fn is_late(&self, place: &Option<Where<'_>>) -> bool {
+        let Some(place) = place else { return false };
+        match place.keyword {
+            "log-format" | "log-format-sd" | "error-log-format" | "unique-id-format" => true,
+            "use_backend" | "use-server" => matches!(self.usage, Usage::File { acl: false, .. }),
+            _ => false,
+        }
+    }
+}
+
+impl Group<'_> {
+    fn listed(&self) -> Listed {
+        let mut out =
+            Listed { set: self.first.set.clone(), about: String::new(), in_acls: false, in_maps: false };
+        for (mention, place) in &self.places {
+            let (file, line) = place.as_ref().map_or(("", 0), |p| (p.file, p.line));
+            match &mention.usage {
+                Usage::Inline(criterion) => {
+                    out.in_acls = true;
+                    out.about = format!("acl '{criterion}' file '{file}' line {line}.");
+                }
+                Usage::File { reference, acl, map } => {
+                    if out.about.is_empty() {
+                        out.about = format!("pattern loaded from file '{reference}' used");
+                    } else {
+                        out.about.pop();
+                        out.about.push(',');
+                    }
+                    let word = if *map { "map" } else { "acl" };
+                    out.about.push_str(&format!(" by {word} at file '{file}' line {line}."));
+                    out.in_acls |= *acl;
+                    out.in_maps |= *map;
+                }
+            }
+        }
+        out
+    }
+}
+
+fn fault(name: &str, error: &LoadError) -> Fault {
+    match error {
+        LoadError::Io(e) => Fault::new(format!("failed to open pattern file <{name}>")).help(os_text(e)),
+        LoadError::Pattern(e) if e.line > 0 => Fault::new(format!("{e} at line {} of file '{name}'", e.line)),
+        LoadError::Pattern(e) => Fault::new(format!("{e} in file '{name}'")),
+    }
+}

@@ -1,0 +1,201 @@
+//! Changes at run time, and the entries that a configuration brings.
+//!
+//! Additions build a segment and publish a new list of segments; deletions and new values are noted in place. Either way
+//! a change takes the writer's lock and no reader waits.
+
+use std::sync::Arc;
+
+use crate::changed::NewValue;
+use crate::entries::Entries;
+use crate::error::ChangeError;
+use crate::index::Reading;
+use crate::kind::Flags;
+use crate::live::{LiveSet, Shape};
+use crate::merge;
+use crate::segment::{Ids, Segment};
+
+/// Which entries a change is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which<'a> {
+    /// Those whose pattern is written so.
+    Key(&'a [u8]),
+    /// The one with this reference (the first column of `show map`).
+    Ref(u64),
+}
+
+impl LiveSet {
+    /// Adds an entry to the current version, or to a prepared one. A value is dropped where the set has none, and empty
+    /// where it needs one.
+    ///
+    /// # Errors
+    /// A pattern or a value that the configuration's uses of the set can't read; a version never prepared or gone.
+    pub fn add(&self, version: Option<u32>, pattern: &[u8], value: Option<&[u8]>) -> Result<(), ChangeError> {
+        self.add_all(version, [(pattern, value.unwrap_or_default())])
+    }
+
+    /// As [`LiveSet::add`], for many entries at once. Those before the first that is refused are kept.
+    ///
+    /// # Errors
+    /// As [`LiveSet::add`].
+    pub fn add_all<'e>(
+        &self,
+        version: Option<u32>,
+        list: impl IntoIterator<Item = (&'e [u8], &'e [u8]), IntoIter: Clone>,
+    ) -> Result<(), ChangeError> {
+        let list = list.into_iter();
+        let of = |count: usize| {
+            let mut entries = Entries::default();
+            for (pattern, value) in list.clone().take(count) {
+                entries.push(pattern, (self.shape == Shape::Map).then_some(value))?;
+            }
+            Some(entries)
+        };
+        let all = of(usize::MAX).ok_or(ChangeError::Full)?;
+        let Err((wrong, error)) = self.add_entries(version, all, false) else { return Ok(()) };
+        if wrong > 0
+            && let Some(some) = of(wrong as usize)
+        {
+            self.add_entries(version, some, false).map_err(|e| e.1)?;
+        }
+        Err(error)
+    }
+
+    /// Adds the patterns that stand in a configuration line, which may be host names unless `flags` forbid
+    /// them; an error carries the number of the pattern at fault.
+    pub fn fill<'p>(
+        &self,
+        patterns: impl IntoIterator<Item = &'p [u8]>,
+        flags: Flags,
+    ) -> Result<(), (u32, ChangeError)> {
+        let mut entries = Entries::default();
+        for pattern in patterns {
+            entries.push(pattern, None).ok_or((entries.len(), ChangeError::Full))?;
+        }
+        self.add_entries(None, entries, !flags.no_names)
+    }
+
+    /// Adds many entries at once; an error carries the place of the entry at fault, and
+    /// then none was added.
+    pub(crate) fn add_entries(
+        &self,
+        version: Option<u32>,
+        mut entries: Entries,
+        names: bool,
+    ) -> Result<(), (u32, ChangeError)> {
+        entries.seal();
+        let count = entries.len();
+        if count == 0 {
+            return Ok(());
+        }
+        if entries.has_values() != (self.shape == Shape::Map) {
+            return Err((0, ChangeError::Value));
+        }
+        let mut writer = self.writer();
+        if writer.is_choosy()
+            && let Some((n, value)) = entries.distinct_values().into_iter().find(|(_, v)| !writer.reads(v))
+        {
+            return Err((n, ChangeError::Unread(value.to_vec())));
+        }
+        let at = writer.resolve(version).map_err(|e| (0, e))?;
+        let reading = Reading { names, singly: count < 64, ..Reading::default() };
+        let segment = Segment::build(entries, &writer.views, Ids::from(writer.next_id), reading)
+            .map_err(|(n, e)| (n, e.into()))?;
+        writer.next_id += u64::from(count);
+        let views = writer.views.clone();
+        self.update(&mut writer, at, |layers| merge::push(layers, segment, &views));
+        Ok(())
+    }
+
+    /// Deletes an entry of the current version: of several that are written alike the first, as HAProxy does.
+    ///
+    /// # Errors
+    /// [`ChangeError::NotFound`].
+    pub fn del(&self, which: Which<'_>) -> Result<(), ChangeError> {
+        self.alter(which, None)
+    }
+
+    /// Gives entries of the current version another value. What is written alike gets it alike.
+    ///
+    /// # Errors
+    /// No such entry; a value that the configuration's uses of the map can't read.
+    pub fn set(&self, which: Which<'_>, value: &[u8]) -> Result<(), ChangeError> {
+        self.alter(which, Some(Arc::new(value.into())))
+    }
+
+    /// Whether the current version has an entry that is written so.
+    pub fn holds(&self, key: &[u8]) -> bool {
+        self.published.load().0.iter().any(|segment| !segment.written(key).is_empty())
+    }
+
+    /// Changes happen in place: nothing is published.
+    fn alter(&self, which: Which<'_>, value: Option<NewValue>) -> Result<(), ChangeError> {
+        let mut writer = self.writer();
+        let layers = self.published.load_full();
+        let mut chosen = Vec::new();
+        for segment in &layers.0 {
+            let mut entries = match which {
+                Which::Key(key) => segment.written(key),
+                Which::Ref(id) => segment.with_id(id).into_iter().collect(),
+            };
+            if value.is_none() {
+                entries.sort_unstable_by_key(|n| segment.entries.place(*n));
+                entries.truncate(1);
+            }
+            chosen.extend(entries.into_iter().map(|n| (segment, n)));
+            if value.is_none() && !chosen.is_empty() {
+                break;
+            }
+        }
+        if chosen.is_empty() {
+            return Err(ChangeError::NotFound);
+        }
+        if let Some(value) = &value
+            && !writer.reads(value)
+        {
+            return Err(ChangeError::Unread(value.to_vec()));
+        }
+        writer.raise();
+        for (segment, n) in chosen {
+            writer.note(segment, n, value.as_ref());
+            match &value {
+                Some(value) => segment.changed.set(n, value.clone()),
+                None => {
+                    segment.dead.kill(n);
+                }
+            }
+        }
+        self.ask_for_merge(&layers);
+        Ok(())
+    }
+
+    /// Takes all entries out of the current version, or of a prepared one.
+    pub fn clear(&self, version: Option<u32>) -> Result<(), ChangeError> {
+        let mut writer = self.writer();
+        let at = writer.resolve(version)?;
+        self.update(&mut writer, at, |layers| layers.0.clear());
+        Ok(())
+    }
+
+    /// Starts a new version and says its number.
+    pub fn prepare(&self) -> u32 {
+        let mut writer = self.writer();
+        writer.next = writer.next.wrapping_add(1);
+        writer.next
+    }
+
+    /// Makes a prepared version the current one, at once for all readers; those before it
+    /// are gone.
+    pub fn commit(&self, version: u32) -> Result<(), ChangeError> {
+        let mut writer = self.writer();
+        let Some(at) = writer.resolve(Some(version))? else { return Err(ChangeError::Version) };
+        let layers = writer.prepared.remove(&at).unwrap_or_default();
+        writer.raise();
+        self.publish(layers);
+        writer.current = version;
+        let (current, next) = (writer.current, writer.next);
+        writer.prepared.retain(|v, _| {
+            v.wrapping_sub(current) != 0 && v.wrapping_sub(current) <= next.wrapping_sub(current)
+        });
+        Ok(())
+    }
+}
