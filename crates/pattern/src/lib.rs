@@ -11,6 +11,7 @@ mod dead;
 mod draft;
 mod entries;
 mod error;
+mod fault;
 mod hosts;
 mod index;
 mod kind;

@@ -68,7 +68,12 @@ impl Regex {
             .build()
             .map_err(|e| {
                 let shown = String::from_utf8_lossy(pattern);
-                PatternError::new(pattern, format!("regex '{shown}' is invalid (error={e})"))
+                let (error, offset) = match crate::fault::find(pattern) {
+                    Some((text, offset)) => (text.to_owned(), offset),
+                    None => (e.to_string(), pattern.len()),
+                };
+                let text = format!("regex '{shown}' is invalid (error={error}, erroffset={offset})");
+                PatternError::new(pattern, text)
             })?;
         let groups = fancy.captures_len();
         Ok(Regex { program: Program::Backtracking(Box::new(fancy)), groups })
