@@ -135,26 +135,31 @@ impl Patterns {
         }
         let mut groups: Vec<Group<'_>> = Vec::new();
         let mut found: HashMap<*const LiveSet, usize> = HashMap::new();
-        let mut mentions: Vec<(bool, &Mention, Option<Where<'_>>)> =
-            self.mentions.iter().map(|m| (m, place(m.at))).map(|(m, w)| (m.is_late(&w), m, w)).collect();
-        mentions.sort_by_key(|(late, m, _)| (*late, m.at));
-        for (late, mention, place) in mentions {
+        let mut mentions: Vec<_> = self.mentions.iter().map(|m| (m, place(m.at))).collect();
+        mentions.sort_by_key(|(m, place)| (m.turn(place), m.at));
+        for (mention, place) in mentions {
             let at = *found.entry(Arc::as_ptr(&mention.set)).or_insert_with(|| {
-                groups.push(Group { late, first: mention, places: Vec::new() });
+                groups.push(Group { first: mention, late: mention.turn(&place) > 0, places: Vec::new() });
                 groups.len() - 1
             });
             if let Some(group) = groups.get_mut(at) {
                 group.places.push((mention, place));
             }
         }
-        let mut catalog = Catalog::new();
-        let early = groups.iter().filter(|g| !g.late && g.first.number.is_none()).count();
-        let (numbered, rest): (Vec<_>, Vec<_>) = groups.iter().partition(|g| g.first.number.is_some());
-        let early = u32::try_from(early).unwrap_or(u32::MAX);
-        for group in numbered.into_iter().chain(rest) {
-            let least = if group.late { early.saturating_add(OF_ITS_CLIENT) } else { 0 };
-            // Neither numbers nor names can be taken: both were looked at when the sets were made.
+        let (mut catalog, mut least) = (Catalog::new(), 0);
+        let (wanted, rest): (Vec<_>, Vec<_>) = groups.iter().partition(|g| g.first.number.is_some());
+        let early = rest.iter().take_while(|g| !g.late).count();
+        // Neither numbers nor names can be taken: both were looked at when the sets were made.
+        for group in wanted {
             let _ = catalog.insert(group.listed(), group.first.number, least);
+        }
+        for (n, group) in rest.into_iter().enumerate() {
+            if n == early {
+                least += OF_ITS_CLIENT;
+            }
+            if let Ok(id) = catalog.insert(group.listed(), None, least) {
+                least = id.saturating_add(1);
+            }
         }
         catalog
     }
@@ -168,13 +173,12 @@ struct Group<'m> {
 }
 
 impl Mention {
-    /// Whether HAProxy reads the line when all others are read.
-    fn is_late(&self, place: &Option<Where<'_>>) -> bool {
-        let Some(place) = place else { return false };
-        match place.keyword {
-            "log-format" | "log-format-sd" | "error-log-format" | "unique-id-format" => true,
-            "use_backend" | "use-server" => matches!(self.usage, Usage::File { acl: false, .. }),
-            _ => false,
+    /// Zero, or the turn in which HAProxy reads the line when all others are read.
+    fn turn(&self, place: &Option<Where<'_>>) -> u8 {
+        match place.as_ref().map(|p| p.keyword) {
+            Some("log-format" | "log-format-sd" | "error-log-format" | "unique-id-format") => 2,
+            Some("use_backend" | "use-server") if matches!(self.usage, Usage::File { acl: false, .. }) => 1,
+            _ => 0,
         }
     }
 }
