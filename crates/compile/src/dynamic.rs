@@ -307,5 +307,6 @@ fn alone(text: &str, workers: usize) -> crate::Outcome {
         environment.set(name, value);
     }
     let reading = syntax::read(vec![Source::new("cli", text.as_bytes().to_vec())], environment, grammar);
-    compile(reading, &Registry::standard(), Arc::new(World::new(workers)), &Options::default())
+    let options = Options { processors: workers, ..Options::default() };
+    compile(reading, &Registry::standard(), Arc::new(World::new(workers)), &options)
 }

@@ -276,6 +276,7 @@ pub const COMMANDS: &[Command] = &[
     now(&["show", "libs"], "", "loaded object files", Operator, c::inside::libs),
     now(&["show", "map"], "[@<ver>] [map]", "list maps, or the entries of one", Admin, c::patterns::show),
     later(&["show", "pools"], "", "memory of buffers", User, c::debug::pools),
+    now(&["show", "resolvers"], "[id]", "figures of name servers", User, c::process::resolvers),
     now(&["show", "schema", "json"], "", "JSON schema of the statistics", User, c::stat::schema),
     now(&["show", "servers", "conn"], "[<backend>]", "connections of servers", User, c::servers::conn),
     now(

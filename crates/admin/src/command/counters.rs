@@ -19,7 +19,7 @@ pub fn clear(call: &mut Call<'_>) -> Outcome {
     }
     if what == "server" {
         clear_server(&call.config(call.server_called(call.arg(1))?).state, true);
-        return Ok(Reply::Done);
+        return Ok(Reply::info("Server counters cleared."));
     }
     let program = &call.shared().program;
     for proxy in &program.proxies {

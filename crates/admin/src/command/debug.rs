@@ -27,7 +27,12 @@ const FIGURES: &[Figure] = &[
 pub fn activity<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
     Box::pin(async move {
         let workers = gather(|_| rt::worker_stats()).await;
-        let one = call.arg(0).parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+        // -1: sums and all threads; 0: sums alone; from 1: one thread.
+        let asked = call.arg(0).parse::<i64>().unwrap_or(-1);
+        if asked < -1 || usize::try_from(asked).is_ok_and(|n| n > workers.len()) {
+            return Err("Thread ID number must be between -1 and nbthread".into());
+        }
+        let one = usize::try_from(asked).ok().and_then(|n| n.checked_sub(1));
         let here = call.worker.index + 1;
         let (wall, up) = (rt::wall(), rt::now().since(call.shared().started));
         let mut out = format!(
@@ -43,7 +48,7 @@ pub fn activity<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outco
                 workers.iter().filter(|(i, _)| one.is_none_or(|n| n == *i)).map(|(_, s)| read(s)).collect();
             let sum: u64 = figures.iter().sum();
             let _ = write!(out, "{name}: {sum}");
-            if figures.len() > 1 {
+            if asked == -1 && figures.len() > 1 {
                 let each: String = figures.iter().map(|n| format!("{n} ")).collect();
                 let _ = write!(out, " [ {each}]");
             }
@@ -99,6 +104,9 @@ const MOST_FDS: usize = 4096;
 /// `show fd [number]`: the open descriptors and what they are.
 pub fn fd(call: &mut Call<'_>) -> Outcome {
     let only: Option<u32> = call.arg(0).parse().ok();
+    if only.is_none() && !call.arg(0).is_empty() {
+        return Err("Invalid FD type".into());
+    }
     let entries = std::fs::read_dir("/proc/self/fd").map_err(|e| e.to_string())?;
     let mut fds: Vec<(u32, String)> = entries
         .flatten()

@@ -53,7 +53,11 @@ fn proxy(call: &Call<'_>) -> Result<Option<u32>, Refusal> {
         word => {
             let number = word.parse::<u32>().ok();
             let named = match number {
-                Some(n) => find_proxy(call.shared(), &format!("#{n}"), |_| true),
+                // A number that no proxy has is no error: nothing was captured there.
+                Some(n) => {
+                    let found = find_proxy(call.shared(), &format!("#{n}"), |_| true);
+                    return Ok(Some(found.map_or(u32::MAX, |(index, _)| index)));
+                }
                 None => find_proxy(call.shared(), word, |_| true),
             };
             named.map(|(index, _)| Some(index)).ok_or("No such proxy.".into())

@@ -39,6 +39,14 @@ fn listen_name(address: &Listen) -> String {
     }
 }
 
+/// `show resolvers`: no section of this kind can be configured, so there is nothing to show.
+pub fn resolvers(call: &mut Call<'_>) -> Outcome {
+    match call.arg(0) {
+        "" => Ok(Reply::Dump(String::new())),
+        _ => Err("Can't find that resolvers section".into()),
+    }
+}
+
 /// `show env`.
 pub fn env(call: &mut Call<'_>) -> Outcome {
     let line = |k: &std::ffi::OsStr, v: &std::ffi::OsStr| {

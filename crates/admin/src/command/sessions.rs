@@ -6,6 +6,7 @@
 use std::fmt::Write;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 use engine::Worker;
 use engine::sessions::Session;
@@ -15,6 +16,7 @@ use program::Proxy;
 use program::address::Listen;
 use program::proxy::Mode;
 
+use super::basic::duration;
 use crate::cli::call::{Call, Outcome, Refusal, Reply, find_proxy};
 use crate::gather::gather;
 
@@ -37,6 +39,7 @@ struct Wanted {
     id: Option<u64>,
     long: bool,
     older: u64,
+    none: bool,
     frontend: Option<u32>,
     backend: Option<u32>,
     server: Option<u32>,
@@ -64,10 +67,12 @@ fn wanted(call: &Call<'_>) -> Result<Option<Wanted>, Refusal> {
         match word {
             "help" => return Ok(None),
             "all" => wanted.long = true,
-            "susp" | "show-uri" => {}
+            "show-uri" => {}
+            // What HAProxy calls suspicious are streams that nothing will ever wake: here each has a deadline.
+            "susp" => wanted.none = true,
             "older" => {
-                let age = value().trim_end_matches('s').parse();
-                wanted.older = age.map_err(|_| Refusal::from("Invalid age, expects an integer."))?;
+                let age = duration(value(), Duration::from_secs(1));
+                wanted.older = age.ok_or("Invalid age, expects an integer.")?.as_secs();
             }
             "frontend" => {
                 let found = find_proxy(call.shared(), value(), |p| p.is_frontend);
@@ -102,6 +107,7 @@ impl Wanted {
     fn is(&self, s: &Session) -> bool {
         self.id.is_none_or(|wanted| wanted == id(s))
             && age(s) >= self.older
+            && !self.none
             && self.frontend.is_none_or(|f| f == s.conn.frontend)
             && (self.backend.is_none() || s.backend.get() == self.backend)
             && (self.server.is_none() || s.server.get() == self.server)

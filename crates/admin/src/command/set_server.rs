@@ -27,9 +27,21 @@ pub fn run(call: &mut Call<'_>) -> Outcome {
         "ssl" => {
             Err("'set server <srv> ssl' cannot be set.  default-server should define ssl settings".into())
         }
-        "name" => Err("Servers cannot be renamed.".into()),
+        "name" => name(call, at),
         _ => Err(USAGE.into()),
     }
+}
+
+/// Names are fixed for as long as a configuration runs.
+fn name(call: &Call<'_>, at: At) -> Outcome {
+    if call.arg(2).is_empty() {
+        return Err("set server <b>/<s> name requires a new name.".into());
+    }
+    if call.config(at).state.admin() & model::server::admin::MAINT == 0 {
+        let text = "Server must be in maintenance mode to be renamed (set server <b>/<s> state maint).";
+        return Err(text.into());
+    }
+    Err("Servers cannot be renamed yet by Harrier: delete it and add it under the new name.".into())
 }
 
 fn state(call: &Call<'_>, at: At) -> Outcome {
@@ -76,7 +88,8 @@ fn agent_setting(call: &Call<'_>, at: At) -> Outcome {
     let what = call.arg(1);
     let server = call.config(at);
     if server.agent.is_none() {
-        return Err("agent checks are not enabled on this server".into());
+        let dot = if what == "agent-send" { "." } else { "" };
+        return Err(format!("agent checks are not enabled on this server{dot}").into());
     }
     let (addr, port) = match what {
         "agent-addr" => asked(call)?,
@@ -163,7 +176,7 @@ fn moved(server: &Server, addr: &str, port: Option<&str>) -> Result<(Option<Targ
         Some(text) => match text.strip_prefix('+').unwrap_or(text).parse() {
             Ok(_) if text.starts_with(['+', '-']) => old_port,
             Ok(port) => port,
-            Err(_) if text.bytes().all(|b| b.is_ascii_digit()) => {
+            Err(_) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) => {
                 return Err("provided port is not valid".into());
             }
             Err(_) => return Err(format!("problem converting port '{text}' to an int").into()),

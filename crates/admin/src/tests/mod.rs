@@ -1,6 +1,7 @@
 //! Commands and statistics against a compiled configuration, in a world with one worker and virtual time. The
 //! expected texts are what the oracle printed for the same configuration.
 
+mod farm;
 mod page;
 
 use std::rc::Rc;
