@@ -239,7 +239,14 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     }
     let source = config.source.as_ref().or(proxy.source.as_ref());
     let options = options(stream, proxy, Some(config), source);
-    let mut socket = open(stream, proxy, &addr, &options).await?;
+    let mut socket = match config.socks4 {
+        Some(through) => {
+            let socket = open(stream, proxy, &Addr::Inet(through), &options).await?;
+            rt::boxed(via_socks(stream, proxy, &socket, &addr)).await?;
+            socket
+        }
+        None => open(stream, proxy, &addr, &options).await?,
+    };
     if let Some(tls) = &config.tls {
         rt::boxed(secure(stream, proxy, config, tls, name.as_deref(), &mut socket)).await?;
     }
@@ -269,6 +276,23 @@ fn server_name(stream: &Stream<'_>, tls: &ServerTls) -> Option<Box<str>> {
         }
         None => None,
     }
+}
+
+/// Asks a SOCKS4 proxy to connect on. `timeout connect` holds for it, too.
+async fn via_socks(
+    stream: &Stream<'_>,
+    proxy: &Proxy,
+    socket: &Transport,
+    addr: &Addr,
+) -> Result<(), Attempt> {
+    let mut timer = Timer::new();
+    timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
+    let gone = |cx: &mut Context<'_>| has_left(stream, proxy, cx);
+    crate::socks::connect(socket.raw(), addr, &mut timer, gone).await.map_err(|refused| match refused {
+        crate::socks::Refused::TimedOut => Attempt::TimedOut,
+        crate::socks::Refused::Aborted => Attempt::Aborted,
+        crate::socks::Refused::Io(e) => classify(&e),
+    })
 }
 
 /// TLS on a new connection, after the PROXY header, which goes in the clear. `timeout connect` holds for it, too.

@@ -36,6 +36,7 @@ pub mod pool;
 pub mod proxy_header;
 pub mod pump;
 pub mod queue;
+mod socks;
 pub mod stick;
 
 pub mod check;

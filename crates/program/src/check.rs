@@ -33,7 +33,9 @@ pub struct Check {
     pub alpn: Option<Vec<Vec<u8>>>,
     /// `check-send-proxy`.
     pub send_proxy: bool,
-    /// `check-via-socks4` and others are refused until they are built.
+    /// `check-via-socks4`: connections go through the server's SOCKS4 proxy.
+    pub via_socks4: bool,
+    /// What is done.
     pub ruleset: Arc<Ruleset>,
 }
 
@@ -119,6 +121,8 @@ pub enum Step {
         sni: Option<Box<str>>,
         /// `alpn`.
         alpn: Option<Vec<Vec<u8>>>,
+        /// `via-socks4`.
+        via_socks4: bool,
         /// `linger`: close normally instead of with a reset.
         linger: bool,
         /// `comment`.

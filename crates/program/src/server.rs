@@ -114,6 +114,8 @@ pub struct Server {
     pub non_stick: bool,
     /// `tcp-ut`.
     pub tcp_ut: Option<Duration>,
+    /// `socks4`: the proxy that connections go through.
+    pub socks4: Option<std::net::SocketAddr>,
     /// `tcp-md5sig`.
     pub md5sig: Option<Box<str>>,
     /// `tfo`.

@@ -234,6 +234,7 @@ impl Assembly<'_> {
                     port: None,
                     addr: None,
                     send_proxy: false,
+                    via_socks4: false,
                     default: true,
                     ssl: false,
                     sni: None,
@@ -421,7 +422,7 @@ impl<'g> Reader<'g, '_> {
 
     fn connect(&mut self) -> Read<Step> {
         let (mut port, mut addr, mut comment) = (None, None, None);
-        let (mut send_proxy, mut linger, mut default) = (false, false, false);
+        let (mut send_proxy, mut linger, mut default, mut via_socks4) = (false, false, false, false);
         let (mut ssl, mut sni, mut alpn) = (false, None, None);
         while let Some(word) = self.next() {
             match word.text() {
@@ -449,15 +450,13 @@ impl<'g> Reader<'g, '_> {
                     let word = self.value("alpn", "a comma-delimited list of protocols")?;
                     alpn = Some(word.text().split(',').map(|p| p.as_bytes().to_vec()).collect());
                 }
-                name @ "via-socks4" => {
-                    return Err(self.fail(format!("'{name}' is not supported yet by Harrier (planned)")));
-                }
+                "via-socks4" => via_socks4 = true,
                 other => {
                     return Err(self.fail(format!("expects 'comment', 'port', 'addr', 'send-proxy', 'ssl', 'sni', 'alpn' or 'via-socks4', 'linger', 'default' but got '{other}' as argument.")));
                 }
             }
         }
-        Ok(Step::Connect { port, addr, send_proxy, default, ssl, sni, alpn, linger, comment })
+        Ok(Step::Connect { port, addr, send_proxy, default, ssl, sni, alpn, via_socks4, linger, comment })
     }
 
     /// A number, or an expression that gives one.

@@ -187,6 +187,7 @@ impl Assembly<'_> {
                 redir: server.redir.clone(),
                 non_stick: server.non_stick,
                 tcp_ut: server.tcp_ut,
+                socks4: server.socks4,
                 md5sig: server.md5sig.clone(),
                 tfo: server.tfo,
                 congestion: server.congestion.clone(),
@@ -302,6 +303,7 @@ fn check(
         connector,
         // Checks of the service itself speak as traffic does.
         send_proxy: server.check_send_proxy || plain && server.send_proxy.version > 0,
+        via_socks4: server.check_via_socks4,
         ruleset: ruleset.clone(),
     })
 }

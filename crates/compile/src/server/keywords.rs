@@ -131,7 +131,12 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
     ),
     tls("check-sni-auto", 0),
     word("check-ssl", 0, |v, _, _| on(&mut v.tls.check), "Checks speak TLS."),
-    later("check-via-socks4", 0),
+    word(
+        "check-via-socks4",
+        0,
+        |v, _, _| on(&mut v.check_via_socks4),
+        "Checks go through the SOCKS4 proxy, too.",
+    ),
     word(
         "ciphers",
         1,
@@ -607,7 +612,7 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
         "Expression of the server name.",
     ),
     word("sni-auto", 0, |v, _, _| on(&mut v.tls.auto), "The host of the request is sent as server name."),
-    later("socks4", 1),
+    word("socks4", 1, socks4, "SOCKS4 proxy that connections go through."),
     word(
         "source",
         -1,
@@ -730,6 +735,20 @@ fn on(field: &mut bool) -> Step {
 
 fn off(field: &mut bool) -> Step {
     *field = false;
+    Ok(())
+}
+
+fn socks4(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
+    let word = s.word("'socks4' expects <addr>:<port> as argument.")?.text().to_owned();
+    let fail = |why: String| s.fail(format!("'socks4 {word}' : {why}"));
+    let Some((host, port)) = word.rsplit_once(':') else {
+        return Err(fail(format!("missing port specification in '{word}'.")));
+    };
+    let port = port.parse::<u16>().ok().filter(|p| *p > 0);
+    let port = port.ok_or_else(|| fail(format!("invalid port in '{word}'.")))?;
+    let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().ok();
+    let ip = ip.ok_or_else(|| fail(format!("invalid address: '{host}' in '{word}'")))?;
+    v.socks4 = Some(std::net::SocketAddr::new(ip, port));
     Ok(())
 }
 

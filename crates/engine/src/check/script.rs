@@ -128,6 +128,8 @@ struct Target<'c> {
     port: Option<u16>,
     addr: Option<SocketAddr>,
     send_proxy: bool,
+    /// Through the server's SOCKS4 proxy.
+    socks: bool,
     linger: bool,
     /// TLS, with its server name and protocols.
     tls: Option<Spoken>,
@@ -151,7 +153,16 @@ impl Script<'_> {
             let send_proxy = self.check.send_proxy;
             let what = String::new();
             let tls = self.spoken();
-            let to = Target { port: None, addr: None, send_proxy, linger: false, tls, place: None, what };
+            let to = Target {
+                port: None,
+                addr: None,
+                send_proxy,
+                socks: self.check.via_socks4,
+                linger: false,
+                tls,
+                place: None,
+                what,
+            };
             self.connect(to).await?;
         }
         let mut asks = rules.http && !rules.steps.iter().any(|s| matches!(s, Step::SendHttp { .. }));
@@ -212,11 +223,13 @@ impl Script<'_> {
 
     /// What a `connect` connects to.
     fn target<'c>(&self, step: &Step, place: Option<(usize, Option<&'c str>)>) -> Target<'c> {
-        let Step::Connect { port, addr, send_proxy, default, linger, ssl, sni, alpn, .. } = step else {
+        let Step::Connect { port, addr, send_proxy, default, via_socks4, linger, ssl, sni, alpn, .. } = step
+        else {
             return Target {
                 port: None,
                 addr: None,
                 send_proxy: false,
+                socks: self.check.via_socks4,
                 linger: false,
                 tls: self.spoken(),
                 place,
@@ -233,7 +246,8 @@ impl Script<'_> {
         let speaks = *ssl || inherited.is_some();
         let (own_sni, own_alpn) = inherited.unwrap_or_default();
         let tls = speaks.then(|| (sni.clone().or(own_sni), alpn.clone().or(own_alpn)));
-        Target { port, addr: *addr, send_proxy, linger: *linger, tls, place, what }
+        let socks = *via_socks4 || (*default && self.check.via_socks4);
+        Target { port, addr: *addr, send_proxy, socks, linger: *linger, tls, place, what }
     }
 
     /// The port that an expression names; one that names none leaves the server's.
@@ -289,8 +303,19 @@ impl Script<'_> {
             return Err(failure(CheckStatus::SockErr, format!("No address to connect to{place}")));
         };
         self.timer.set(Some(self.limits.for_connect()));
-        let opened =
-            Link::open(&addr, &options(self.worker, self.at, self.server), to.linger, &mut self.timer).await;
+        let through = self.server.socks4.filter(|_| to.socks).map(Addr::Inet);
+        let options = options(self.worker, self.at, self.server);
+        let first = through.as_ref().unwrap_or(&addr);
+        let mut opened = Link::open(first, &options, to.linger, &mut self.timer).await;
+        if let (Ok(link), Some(_)) = (&opened, &through) {
+            let asked = crate::socks::connect(link.socket(), &addr, &mut self.timer, |_| false).await;
+            if let Err(refused) = asked {
+                opened = Err(match refused {
+                    crate::socks::Refused::Io(e) => Trouble::Io(e),
+                    _ => Trouble::TimedOut,
+                });
+            }
+        }
         let mut link = match opened {
             Ok(link) => link,
             Err(Trouble::TimedOut) => return Err(failure(CheckStatus::L4Timeout, place)),
