@@ -291,6 +291,11 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     stream.txn.down.sent += down.sent;
     crate::finish::count_spliced(stream, &down);
     if let Some((cause, phase)) = outcome {
+        // Neither side shall take what it got for the whole.
+        stream.client.socket.mute();
+        if let Some(up) = &stream.upstream {
+            up.socket.mute();
+        }
         count_abort(stream, back, cause);
         stream.end(cause, phase);
     }

@@ -263,8 +263,7 @@ impl Stream {
     /// Handshake messages after the handshake (RFC 8446 section 4.6).
     fn late_messages(&mut self, wire: &impl Wire, bytes: &[u8]) -> Result<(), Bad> {
         self.late.extend_from_slice(bytes);
-        loop {
-            let [kind, a, b, c, rest @ ..] = &self.late[..] else { break };
+        while let [kind, a, b, c, rest @ ..] = &self.late[..] {
             let len = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
             if len > LATE_MESSAGE {
                 return Err(record::DECODE);

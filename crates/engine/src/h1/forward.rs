@@ -472,6 +472,7 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
             Next::Close
         }
         Outcome::Server(cause) => {
+            stream.client.socket.mute();
             back.state.back.counters.of(worker.index).server_aborts.inc();
             if let Some(p) = &stream.place {
                 p.config().state.counters.of(worker.index).server_aborts.inc();
@@ -480,6 +481,7 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
             Next::Close
         }
         Outcome::Malformed => {
+            stream.client.socket.mute();
             count_response_error(stream);
             stream.end(Cause::Proxy, Phase::Data);
             Next::Close
