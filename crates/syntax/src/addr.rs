@@ -242,15 +242,15 @@ fn prefix(text: &str) -> (Kind, Option<Transport>, bool, &str) {
     if text.starts_with('/') {
         return (Kind::Unix, None, false, text);
     }
-    let plain = (Kind::Ip(Family::Any), None, false, text);
-    let Some((name, rest)) = text.split_once('@') else { return plain };
-    let (forced, family) = match name.split_once('+') {
-        Some(("stream", family)) => (Some(Transport::Stream), family),
-        Some(("dgram", family)) => (Some(Transport::Datagram), family),
-        Some(("quic", family)) => (Some(Transport::Quic), family),
-        Some(_) => return plain,
-        None => (None, name),
+    // The way of transport may stand alone, too: `stream+127.0.0.1:80`.
+    let (forced, text) = match text.split_once('+') {
+        Some(("stream", rest)) => (Some(Transport::Stream), rest),
+        Some(("dgram", rest)) => (Some(Transport::Datagram), rest),
+        Some(("quic", rest)) => (Some(Transport::Quic), rest),
+        _ => (None, text),
     };
+    let plain = (Kind::Ip(Family::Any), forced, false, text);
+    let Some((family, rest)) = text.split_once('@') else { return plain };
     match PREFIXES.iter().find(|(name, ..)| *name == family) {
         Some((_, kind, own, mptcp)) => (*kind, forced.or(*own), *mptcp, rest),
         None => plain,

@@ -25,6 +25,7 @@ fn bind_addresses_are_read() {
         ("/tmp/s", Host::Unix("/tmp/s".into()), Ports::Missing),
         ("unix@tmp/s:80", Host::Unix("tmp/s:80".into()), Ports::Missing),
         ("stream+unix@/x", Host::Unix("/x".into()), Ports::Missing),
+        ("stream+127.0.0.1:80", Host::Ip([127, 0, 0, 1].into()), Ports::One(80)),
         ("abns@x", Host::Abstract("x".into()), Ports::Missing),
         ("abnsz@x", Host::AbstractZero("x".into()), Ports::Missing),
         ("fd@3", Host::Fd(3), Ports::Missing),
