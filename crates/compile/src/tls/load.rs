@@ -9,7 +9,7 @@ use tls::server::{self, Acceptor, Rules, Sessions};
 use tls::verify::Trust;
 
 use super::store::under;
-use super::{HTTP2, Source, Verify, Words, list};
+use super::{Source, Verify, Words, list};
 use crate::assemble::{Assembly, refusal, remark};
 use crate::bind::BindDraft;
 use crate::draft::Draft;
@@ -198,7 +198,7 @@ impl Assembly<'_> {
         };
         Ok(Rules {
             policy: words.policy.clone(),
-            alpn: self.protocols(words, p, label, notes)?,
+            alpn: protocols(words, p),
             clients,
             required,
             ignored: [words.crt_ignore.unwrap_or_default(), words.ca_ignore.unwrap_or_default()],
@@ -234,37 +234,12 @@ impl Assembly<'_> {
             String::new()
         })
     }
+}
 
-    /// What ALPN offers.
-    fn protocols(
-        &mut self,
-        words: &Words,
-        p: &Draft,
-        label: &Label,
-        notes: &mut Diagnostics,
-    ) -> Result<Vec<Vec<u8>>, String> {
-        let http = p.mode == Mode::Http;
-        let Some(mut list) = words.alpn.clone() else {
-            let unasked: &[&[u8]] = match (http, HTTP2) {
-                (true, true) => &[b"h2", b"http/1.1"],
-                (true, false) => &[b"http/1.1"],
-                (false, _) => &[],
-            };
-            return Ok(unasked.iter().map(|p| p.to_vec()).collect());
-        };
-        if http && !HTTP2 && list.iter().any(|p| p == b"h2") {
-            list.retain(|p| p != b"h2");
-            if list.is_empty() {
-                return Err("'alpn' : HTTP/2 is not supported yet by Harrier (planned)".into());
-            }
-            let text =
-                format!("{} : 'h2' is not offered: HTTP/2 is not supported yet by Harrier.", label.bind);
-            if self.said.insert(text.clone()) {
-                notes.push(remark(label.span, text));
-            }
-        }
-        Ok(list)
-    }
+/// What ALPN offers: what was asked for, else what a listener in HTTP mode speaks.
+fn protocols(words: &Words, p: &Draft) -> Vec<Vec<u8>> {
+    let unasked: &[&[u8]] = if p.mode == Mode::Http { &[b"h2", b"http/1.1"] } else { &[] };
+    words.alpn.clone().unwrap_or_else(|| unasked.iter().map(|name| name.to_vec()).collect())
 }
 
 /// How a certificate is to be shown.

@@ -16,7 +16,7 @@ pub(crate) use words::{Verify, Words};
 
 use syntax::Span;
 
-/// HTTP/2 can be spoken: ALPN offers it, and does so unasked.
+/// HTTP/2 can be spoken to servers: ALPN offers it there.
 pub(crate) const HTTP2: bool = false;
 
 /// How a `bind` line names certificates.
