@@ -30,7 +30,7 @@ impl Parse<'_, '_, '_> {
             }
             let upload = kind == "bwlim-in";
             let filter = self.run(line, 2, |words, registry, names| {
-                let parsed = limit(words, registry, names, p, &kind)
+                let parsed = limit(words, registry, names, p)
                     .map_err(|f| Fault { text: format!("'filter' : '{kind}' : {}", f.text), ..f })?;
                 parsed.finish(names, p, upload, order[usize::from(!upload)])
             });
@@ -107,7 +107,6 @@ fn limit(
     registry: &lang::Registry,
     names: &mut dyn Names,
     p: &Draft,
-    kind: &str,
 ) -> Result<Limit, Fault> {
     let name = words.expect("a name is expected as first argument ")?.into();
     let mut made = Limit { name, min_size: 0, limit: 0, period: None, key: None, table: None };
@@ -151,7 +150,6 @@ fn limit(
         (false, _) if made.limit == 0 => return missing("default-limit"),
         _ => {}
     }
-    let _ = kind;
     Ok(made)
 }
 
