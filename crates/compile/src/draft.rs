@@ -85,9 +85,8 @@ pub(crate) struct Deferred {
 }
 
 /// `balance`, its expression not yet parsed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) enum BalanceDraft {
-    #[default]
     RoundRobin,
     StaticRr,
     LeastConn,
@@ -95,14 +94,8 @@ pub(crate) enum BalanceDraft {
     Random(u32),
     Source,
     Uri(balance::key::UriParams),
-    UrlParam {
-        name: Box<[u8]>,
-        check_post: bool,
-    },
-    Header {
-        name: Box<[u8]>,
-        domain_only: bool,
-    },
+    UrlParam { name: Box<[u8]>, check_post: bool },
+    Header { name: Box<[u8]>, domain_only: bool },
     RdpCookie(Box<[u8]>),
     Hash(Deferred),
     Sticky,
@@ -312,7 +305,8 @@ impl Draft {
             stats: None,
             servers: Vec::new(),
             default_server: ServerDraft::default(),
-            balance: BalanceDraft::default(),
+            // What HAProxy does since 3.3 where nothing is said.
+            balance: BalanceDraft::Random(2),
             hash: HashType::default(),
             hash_balance_factor: 0,
             preserve_affinity: Affinity::default(),

@@ -1,8 +1,24 @@
 //! The built-in error messages (manual, section on `errorfile`), when no other is configured.
 
+/// The reason that HAProxy's messages give, where it is not that of other answers.
+pub fn reason(status: u16) -> &'static str {
+    match status {
+        400 => "Bad request",
+        407 => "Unauthorized",
+        408 => "Request Time-out",
+        504 => "Gateway Time-out",
+        _ => wire::head::Head::reason_for(status),
+    }
+}
+
+/// Whether the message of a status says that the connection ends with it.
+pub fn closes(status: u16) -> bool {
+    matches!(status, 400 | 408)
+}
+
 /// The HTML page of a status.
 pub fn page(status: u16) -> String {
-    let reason = wire::head::Head::reason_for(status);
+    let reason = reason(status);
     let text = explain(status);
     format!("<html><body><h1>{status} {reason}</h1>\n{text}\n</body></html>\n")
 }

@@ -215,7 +215,10 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     let tunnel = back.timeouts.tunnel;
     let client_limit = stream.txn.overrides.client.or(front.timeouts.client);
     let server_limit = stream.txn.overrides.server.or(back.timeouts.server);
-    let mut limits = (client_limit, server_limit);
+    // A tunnel begins when nothing is left to inspect, which is now.
+    let mut limits = (tunnel.or(client_limit), tunnel.or(server_limit));
+    // A side that says nothing for too long counts as one that closed; the other side's time goes on.
+    let mut late = None;
     stream.client.timer.set_after(limits.0);
     stream.server_timer.set_after(limits.1);
     let mut down = Half::new(Framing::Close);
@@ -269,24 +272,32 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
         let moved_up = std::mem::take(&mut stream.upload.moved);
         let moved_down = std::mem::take(&mut down.moved);
         if moved_up || moved_down {
-            // Once both have spoken it is a tunnel.
-            if let Some(t) = tunnel
-                && stream.upload.sent > 0
-                && down.sent > 0
-                && !up_done
-                && !down_done
-            {
-                limits = (Some(t), Some(t));
-            }
             client.timer.set_after(limits.0);
             stream.server_timer.set_after(limits.1);
         }
-        if client.timer.poll_expired(cx).is_ready() {
-            return Poll::Ready(Some((Cause::ClientTimeout, Phase::Data)));
+        // Who does not take what waits for him ends the stream; who is only silent ends what he sends.
+        if (down.blocked || !up_done && !stream.upload.blocked) && client.timer.poll_expired(cx).is_ready() {
+            late = late.or(Some((Cause::ClientTimeout, Phase::Data)));
+            if down.blocked {
+                return Poll::Ready(late);
+            }
+            up_done = true;
+            let _ = up.socket.shutdown_write();
         }
-        stream.server_timer.poll_expired(cx).map(|()| Some((Cause::ServerTimeout, Phase::Data)))
+        if (stream.upload.blocked || !down_done && !down.blocked)
+            && stream.server_timer.poll_expired(cx).is_ready()
+        {
+            late = late.or(Some((Cause::ServerTimeout, Phase::Data)));
+            if stream.upload.blocked {
+                return Poll::Ready(late);
+            }
+            down_done = true;
+            let _ = client.socket.shutdown_write();
+        }
+        if up_done && down_done { Poll::Ready(late) } else { Poll::Pending }
     })
     .await;
+    let outcome = late.or(outcome);
     stream.txn.down.received += down.received;
     stream.txn.down.sent += down.sent;
     crate::finish::count_spliced(stream, &down);

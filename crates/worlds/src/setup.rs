@@ -26,7 +26,7 @@ pub fn addr(text: &str) -> Addr {
 fn preamble() -> String {
     format!(
         "global\n  nbthread 1\n  log {} local0\ndefaults\n  mode http\n  log global\n  log-format \"{}\"\n  \
-         timeout connect 5s\n  timeout client 20s\n  timeout server 20s\n",
+         timeout connect 5s\n  balance roundrobin\n  timeout client 20s\n  timeout server 20s\n",
         crate::LOG,
         crate::log::FORMAT
     )

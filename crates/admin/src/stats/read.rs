@@ -363,7 +363,8 @@ pub fn algorithm(r: &Row<'_>) -> Value {
         Balance::StaticRr => "static-rr",
         Balance::LeastConn => "leastconn",
         Balance::First => "first",
-        Balance::Random(_) => "random",
+        // HAProxy has no word for it.
+        Balance::Random(_) => "unknown",
         Balance::Source => "source",
         Balance::Uri(_) => "uri",
         Balance::UrlParam { .. } => "url_param",

@@ -15,9 +15,9 @@ use super::{Next, headers};
 use crate::errors;
 use crate::stream::Stream;
 
-/// Answers with the proxy's error message for a status and closes.
+/// Answers with the proxy's error message for a status. The connection is kept where the request is over.
 pub async fn refuse(stream: &mut Stream<'_>, status: u16) -> Next {
-    send(stream, Reply::error(status)).await
+    send(stream, Reply { keep_alive: true, ..Reply::error(status) }).await
 }
 
 /// `monitor-uri`: answers for the health of this very proxy, without a log line.
@@ -109,7 +109,7 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     for (name, value) in &answer.headers {
         let _ = res.append(name.as_bytes(), value);
     }
-    finish(stream, answer.body, true).await
+    finish(stream, answer.body, true, false).await
 }
 
 /// Drops the body of a request that is answered here, if it is there as a whole and nothing of it was forwarded, so
@@ -139,9 +139,15 @@ pub async fn send_for_body(stream: &mut Stream<'_>, reply: Reply) -> Next {
 async fn reply_with(stream: &mut Stream<'_>, reply: Reply, drop_body: bool) -> Next {
     stream.txn.res.clear();
     let mut body = Vec::new();
-    let keep = reply.keep_alive;
+    let (mut keep, mut built_in) = (reply.keep_alive, false);
     match body_of(stream, &reply, &mut body) {
         Made::Message => {}
+        Made::BuiltIn => {
+            built_in = true;
+            keep = keep && !errors::closes(reply.status);
+            head_of(stream, &reply, &body);
+            let _ = stream.txn.res.set_status(reply.status, Some(errors::reason(reply.status).as_bytes()));
+        }
         Made::Silence => {
             stream.txn.status = reply.status;
             return Next::Close;
@@ -151,7 +157,7 @@ async fn reply_with(stream: &mut Stream<'_>, reply: Reply, drop_body: bool) -> N
     if drop_body {
         consume_body(stream);
     }
-    finish(stream, body, keep).await
+    finish(stream, body, keep, built_in).await
 }
 
 enum Made {
@@ -159,6 +165,8 @@ enum Made {
     Message,
     /// The body stands, the head is to be made.
     Parts,
+    /// The same for a built-in message.
+    BuiltIn,
     /// An empty error file: close without a word.
     Silence,
 }
@@ -180,7 +188,7 @@ fn body_of(stream: &mut Stream<'_>, reply: &Reply, body: &mut Vec<u8>) -> Made {
             Some(ErrorAnswer::Message(m)) => message(stream, &m, body),
             Some(ErrorAnswer::Reply(r)) if !matches!(r.payload, Payload::ErrorFile) => {
                 let made = body_of(stream, &r, body);
-                if matches!(made, Made::Parts) {
+                if matches!(made, Made::Parts | Made::BuiltIn) {
                     head_of(stream, &r, body);
                     return Made::Message;
                 }
@@ -188,9 +196,15 @@ fn body_of(stream: &mut Stream<'_>, reply: &Reply, body: &mut Vec<u8>) -> Made {
             }
             _ => {
                 body.extend_from_slice(errors::page(reply.status).as_bytes());
-                let _ = stream.txn.res.append(b"cache-control", b"no-cache");
-                let _ = stream.txn.res.append(b"content-type", b"text/html");
-                Made::Parts
+                let res = &mut stream.txn.res;
+                append_length(res, body.len());
+                let _ = res.append(b"cache-control", b"no-cache");
+                // What is no request is refused in these very bytes.
+                if !stream.txn.has_req && errors::closes(reply.status) {
+                    let _ = res.append(b"connection", b"close");
+                }
+                let _ = res.append(b"content-type", b"text/html");
+                Made::BuiltIn
             }
         },
     }
@@ -218,6 +232,12 @@ fn message(stream: &mut Stream<'_>, message: &[u8], body: &mut Vec<u8>) -> Made 
         _ => stream.txn.res.clear(),
     }
     Made::Message
+}
+
+fn append_length(res: &mut wire::head::Head, length: usize) {
+    let mut n = Vec::new();
+    lang::sample::append_int(&mut n, i64::try_from(length).unwrap_or(i64::MAX));
+    let _ = res.append(b"content-length", &n);
 }
 
 fn head_of(stream: &mut Stream<'_>, reply: &Reply, body: &[u8]) {
@@ -249,28 +269,35 @@ fn head_of(stream: &mut Stream<'_>, reply: &Reply, body: &[u8]) {
 }
 
 /// Frames the answer, applies the last rules, sends it.
-async fn finish(stream: &mut Stream<'_>, body: Vec<u8>, keep: bool) -> Next {
+async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, built_in: bool) -> Next {
     stream.txn.has_res = true;
     let status = stream.txn.res.status();
     stream.txn.status = status;
     let bodiless = (100..200).contains(&status) || status == 204 || status == 304;
-    stream.txn.res.remove_all("content-length");
     stream.txn.res.remove_all("transfer-encoding");
-    stream.txn.res.remove_all("connection");
-    if !bodiless {
-        let mut n = Vec::new();
-        lang::sample::append_int(&mut n, i64::try_from(body.len()).unwrap_or(i64::MAX));
-        let _ = stream.txn.res.append(b"content-length", &n);
+    if !built_in || bodiless {
+        stream.txn.res.remove_all("content-length");
     }
-    stream.local_body = Some(body);
-    after_response_rules(stream);
-    let body = stream.local_body.take().unwrap_or_default();
+    if !built_in {
+        stream.txn.res.remove_all("connection");
+        if !bodiless {
+            append_length(&mut stream.txn.res, body.len());
+        }
+    }
+    // Rules exist for streams, and what was no request has none.
+    if stream.txn.has_req {
+        stream.local_body = Some(body);
+        after_response_rules(stream);
+        body = stream.local_body.take().unwrap_or_default();
+    }
     let next = if keep && headers::may_keep_client(stream) && headers::request_is_over(stream) {
         Next::KeepAlive
     } else {
         Next::Close
     };
-    headers::client_connection(stream, next);
+    if stream.txn.has_req || !built_in {
+        headers::client_connection(stream, next);
+    }
     stream.txn.status = stream.txn.res.status();
     let head_only = bodiless || (stream.txn.has_req && stream.txn.req.method_id() == Method::Head);
     let mut out = Vec::with_capacity(stream.txn.res.wire_len() + body.len() + 64);

@@ -116,17 +116,24 @@ fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
     txn.line.set(txn.req.method(), txn.req.target(), version, max);
     super::headers::note_request(stream);
     crate::filter::started(stream);
+    count_request(stream);
+    Read::Request
+}
+
+/// Counts a request, be it malformed.
+fn count_request(stream: &Stream<'_>) {
+    let worker = &stream.worker;
     let front = &stream.frontend().state.front;
     front.request_rate.add(rt::now().as_millis());
     front.counters.of(worker.index).requests.inc();
-    program.world.process.counters.of(worker.index).requests.inc();
-    Read::Request
+    worker.shared.program.world.process.counters.of(worker.index).requests.inc();
 }
 
 fn bad(stream: &mut Stream<'_>, e: &ParseError) -> Read {
     capture(stream, e);
     stream.end(Cause::Proxy, Phase::Request);
     count_error(stream);
+    count_request(stream);
     Read::Bad(e.kind.status())
 }
 
@@ -175,6 +182,7 @@ fn closed(stream: &mut Stream<'_>) -> Read {
         return Read::Nothing;
     }
     count_error(stream);
+    count_request(stream);
     stream.txn.null = silent;
     Read::Bad(400)
 }
@@ -189,12 +197,14 @@ fn failed(stream: &mut Stream<'_>, e: &io::Error) -> Read {
                 return Read::Nothing;
             }
             count_error(stream);
+            count_request(stream);
             stream.txn.null = silent;
             Read::Bad(408)
         }
         io::ErrorKind::OutOfMemory => {
             stream.end(Cause::Proxy, Phase::Request);
             count_error(stream);
+            count_request(stream);
             // A full buffer: of a target alone, or of a whole head.
             let line = stream.client.buf.as_ref().is_some_and(|b| b.filled().contains(&b'\n'));
             Read::Bad(if line { 431 } else { 414 })

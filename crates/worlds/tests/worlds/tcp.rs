@@ -114,6 +114,52 @@ fn a_silent_connection_ends_by_the_servers_timeout() {
 }
 
 #[test]
+fn each_side_of_a_silent_connection_has_its_own_time() {
+    for (limits, first, state) in [
+        ("timeout client 6s\n timeout server 3s", "client", "sD"),
+        ("timeout client 3s\n timeout server 6s", "server", "cD"),
+    ] {
+        explore(&relay(limits), &[Climate::Quiet], move |stage| async move {
+            let seen = std::rc::Rc::new(std::cell::Cell::new(0.0));
+            let (told, clock) = (seen.clone(), stage.clone());
+            // Neither side closes before the other's time is over, too.
+            stage.serve(S, move |mut peer, _| {
+                let (told, clock) = (told.clone(), clock.clone());
+                async move {
+                    assert_eq!(peer.rest().await.1, End::Closed);
+                    told.set(clock.elapsed().as_secs_f64());
+                    rt::sleep(Duration::from_secs(3600)).await;
+                }
+            });
+            let mut client = stage.client(FRONT).await;
+            assert_eq!(client.rest().await.1, End::Closed);
+            let client_told = stage.elapsed().as_secs_f64();
+            let line = stage.line().await;
+            rt::sleep(Duration::from_secs(1)).await;
+            let (early, late) =
+                if first == "client" { (client_told, seen.get()) } else { (seen.get(), client_told) };
+            assert!((2.9..3.1).contains(&early) && (5.9..6.1).contains(&late), "{first} {early} {late}");
+            assert_eq!(line.state(), state);
+        });
+    }
+}
+
+#[test]
+fn a_tunnel_begins_before_anybody_speaks() {
+    explore(
+        &relay("timeout client 2s\n timeout server 2s\n timeout tunnel 5s"),
+        &[Climate::Quiet],
+        |stage| async move {
+            echo(&stage);
+            let mut client = stage.client(FRONT).await;
+            assert_eq!(client.rest().await.1, End::Closed);
+            let took = stage.elapsed().as_secs_f64();
+            assert!((4.9..5.1).contains(&took), "{took}");
+        },
+    );
+}
+
+#[test]
 fn a_tunnel_has_its_own_timeout() {
     explore(&relay("timeout client 2s\n timeout server 2s\n timeout tunnel 30s"), CALM, |stage| async move {
         echo(&stage);
