@@ -33,7 +33,8 @@ impl Service for Stats {
         if !is_known(&page, request.txn) {
             return ask_for_password(&page);
         }
-        let target = String::from_utf8_lossy(request.txn.req.target()).into_owned();
+        let target = wire::uri::path_and_query(request.txn.req.target());
+        let target = String::from_utf8_lossy(target).into_owned();
         let options = Options::parse(target.strip_prefix(&*page.uri).unwrap_or(""));
         let admin = may_change(&page, request);
         match request.txn.req.method() {

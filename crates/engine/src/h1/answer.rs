@@ -90,6 +90,9 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
         }
     }
     stream.end(Cause::Local, Phase::Request);
+    // A service is reached at once, as a server would be.
+    let (now, times) = (Some(rt::now()), &mut stream.txn.times);
+    (times.queued, times.connected, times.response) = (now, now, now);
     stream.frontend().state.front.counters.of(worker.index).intercepted.inc();
     let answer = {
         let body = stream.client.buf.as_ref().map(rt::Buf::filled).unwrap_or_default();
@@ -309,6 +312,9 @@ async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, built_in
         return Next::Close;
     }
     stream.txn.down.sent += out.len() as u64;
+    if stream.txn.by_service {
+        stream.txn.down.received += out.len() as u64;
+    }
     match deliver(stream, &out).await {
         Ok(()) => next,
         Err(()) => Next::Close,

@@ -63,7 +63,7 @@ async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step
     }
     if let Some(page) = &proxy.stats
         && matches!(stream.txn.req.method(), b"GET" | b"HEAD" | b"POST")
-        && stream.txn.req.target().starts_with(page.uri.as_bytes())
+        && wire::uri::path_and_query(stream.txn.req.target()).starts_with(page.uri.as_bytes())
     {
         if let Step::Done(next) = run(stream, &page.rules, Side::Request, None).await {
             return Step::Done(next);

@@ -112,7 +112,7 @@ pub(super) const TAGS: &[TagDef] = &[
         |e, p, o| figure(o, p, i64::try_from(e.txn.serial & 0xffff_ffff).unwrap_or(0)),
         "Number of the transaction.",
     ),
-    text("s", |e, _, o| raw(o, e.live.server().map_or(&b"<NOSRV>"[..], |s| s.name.as_bytes())), "Server."),
+    text("s", |e, _, o| raw(o, e.live.server().map_or(nobody(e), |s| s.name.as_bytes())), "Server."),
     number(
         "sc",
         |e, _, o| uint(o, e.live.server().map_or(0, |s| s.served.load(Relaxed))),
@@ -303,6 +303,11 @@ fn query(env: &Env<'_>, _: &Options, out: &mut Vec<u8>) -> Option<()> {
 
 fn origin(env: &Env<'_>, _: &Options, out: &mut Vec<u8>) -> Option<()> {
     raw(out, env.txn.origin.get().text().as_bytes())
+}
+
+/// What stands in the place of a server's name.
+fn nobody(env: &Env<'_>) -> &'static [u8] {
+    if env.txn.by_service { b"<STATS>" } else { b"<NOSRV>" }
 }
 
 fn retries(env: &Env<'_>, _: &Options, out: &mut Vec<u8>) -> Option<()> {
