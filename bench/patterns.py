@@ -6,7 +6,7 @@
 Generates the files (about 800 MB in DIR, kept for the next run) and prints a table. --slow also lets the peer load the shuffled
 addresses, which takes it two minutes.
 """
-import argparse, multiprocessing, os, random, socket, subprocess, tempfile, time
+import argparse, multiprocessing, os, random, socket, subprocess, tempfile, threading, time
 
 CONFIG = """global
  nbthread 1
@@ -74,7 +74,9 @@ class Running:
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
-        self.cfg = write(CONFIG % self.port + "".join(" %s\n" % r for r in rules))
+        self.api = tempfile.mktemp(suffix=".sock")
+        head = "global\n stats socket %s level admin\n" % self.api
+        self.cfg = write(head + CONFIG % self.port + "".join(" %s\n" % r for r in rules))
         self.start = time.monotonic()
         null = subprocess.DEVNULL
         self.child = subprocess.Popen([program, "-db", "-f", self.cfg], stdout=null, stderr=null)
@@ -109,6 +111,40 @@ class Running:
         self.child.kill()
         self.child.wait()
         os.unlink(self.cfg)
+        if os.path.exists(self.api):
+            os.unlink(self.api)
+
+
+def changes(program, test, path, new):
+    """Milliseconds that an addition and a deletion take over the runtime API, answer included, and the longest that a request
+    takes meanwhile."""
+    run = Running(program, ["http-request return status 200 if { %s -f %s }" % (test, path), "http-request return status 201"])
+    api = socket.socket(socket.AF_UNIX)
+    api.connect(run.api)
+    def tell(command):
+        start = time.monotonic()
+        api.sendall(command.encode() + b"\n")
+        while not api.recv(65536).endswith(b"> "):
+            pass
+        return time.monotonic() - start
+    tell("prompt")
+    longest, over = 0, threading.Event()
+    def requests():
+        nonlocal longest
+        while not over.is_set():
+            start = time.monotonic()
+            run.ask("10.1.2.3")
+            longest = max(longest, time.monotonic() - start)
+    reader = threading.Thread(target=requests)
+    reader.start()
+    cells = []
+    for verb in ("add", "del"):
+        took = sorted(tell("%s acl %s %s" % (verb, path, new(n))) for n in range(1000))
+        cells.append("%s: median %.3f ms, p99 %.3f ms" % (verb, took[500] * 1e3, took[990] * 1e3))
+    over.set()
+    reader.join()
+    run.stop()
+    return "; ".join(cells) + "; longest request %.1f ms" % (longest * 1e3)
 
 
 def answers(program, path):
@@ -164,6 +200,10 @@ def main():
     both("1 M strings of 120 bytes", lambda p: load(p, "req.hdr(x) -f " + at("agents")))
     for name in ("sorted", "shuffled"):
         row("running, %s" % name, answers(args.ours, at(name)), "")
+    address = lambda n: "192.168.%d.%d" % (n >> 8, n & 255)
+    agent = lambda n: "agent%04d%s" % (n, "x" * 110)
+    row("runtime changes, 17.7 M addresses", changes(args.ours, "req.hdr_ip(x)", at("sorted"), address), "")
+    row("runtime changes, 1 M strings", changes(args.ours, "req.hdr(x)", at("agents"), agent), "")
     for kind in ("sub", "end"):
         count = lambda p: 20_000 if p == args.ours else 200
         both("10,000 `-m %s`, 100 bytes" % kind, lambda p: look_up(p, kind, at("short"), count(p)))

@@ -3,7 +3,7 @@
 //! Additions build a segment and publish a new list of segments; deletions and new values are noted in place. Either way
 //! a change takes the writer's lock and no reader waits.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use crate::changed::NewValue;
 use crate::entries::Entries;
@@ -122,8 +122,25 @@ impl LiveSet {
         self.alter(which, Some(Arc::new(value.into())))
     }
 
-    /// Whether the current version has an entry that is written so.
-    pub fn holds(&self, key: &[u8]) -> bool {
+    /// Adds an entry to the current version unless there is one that is written so; with a value, those there are get it.
+    /// Several threads that put the same key at once add it once.
+    ///
+    /// # Errors
+    /// As [`LiveSet::add`].
+    pub fn put(&self, key: &[u8], value: Option<&[u8]>) -> Result<(), ChangeError> {
+        let _one_at_a_time = self.putting.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = match value {
+            Some(value) => self.set(Which::Key(key), value),
+            None if self.holds(key) => Ok(()),
+            None => Err(ChangeError::NotFound),
+        };
+        match known {
+            Err(ChangeError::NotFound) => self.add(None, key, value),
+            done => done,
+        }
+    }
+
+    fn holds(&self, key: &[u8]) -> bool {
         self.published.load().0.iter().any(|segment| !segment.written(key).is_empty())
     }
 

@@ -58,6 +58,8 @@ pub struct LiveSet {
     /// Segments of the published state: an empty set answers without looking at it.
     pub(crate) segments: AtomicUsize,
     pub(crate) writer: Mutex<Writer>,
+    /// Held while one looks whether an entry is there and adds it if not.
+    pub(crate) putting: Mutex<()>,
     /// A merge was asked for and hasn't begun.
     pub(crate) asked: AtomicBool,
 }
@@ -77,6 +79,7 @@ impl LiveSet {
             published: ArcSwap::default(),
             segments: AtomicUsize::new(0),
             writer: Mutex::new(Writer { next_id: FIRST_ID, ..Writer::default() }),
+            putting: Mutex::new(()),
             asked: AtomicBool::new(false),
         })
     }

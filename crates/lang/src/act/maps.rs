@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use pattern::{ChangeError, LiveSet, Which};
+use pattern::{LiveSet, Which};
 
 use super::{Parsed, Reading, def, step, with_bytes};
 use crate::action::{Exec, Flow};
@@ -104,12 +104,8 @@ fn apply(exec: &Exec<'_>, change: Change, set: &Arc<LiveSet>, key: &LogFormat, v
         let (key, value) = bytes.split_at(end);
         let _ = match change {
             Change::DelAcl | Change::DelMap => set.del(Which::Key(key)),
-            Change::AddAcl if set.holds(key) => Ok(()),
-            Change::AddAcl => set.add(None, key, None),
-            Change::SetMap => match set.set(Which::Key(key), value) {
-                Err(ChangeError::NotFound) => set.add(None, key, Some(value)),
-                done => done,
-            },
+            Change::AddAcl => set.put(key, None),
+            Change::SetMap => set.put(key, Some(value)),
         };
     });
 }
