@@ -35,17 +35,17 @@ pub enum Next {
 
 /// Serves the requests of a connection until it ends. `first` is what came of its first request, when that was served
 /// elsewhere, and whether the client still owes some of it.
-pub async fn serve(mut client: Client, mut first: Option<(Next, bool)>) {
+pub async fn serve(client: &mut Client, mut first: Option<(Next, bool)>) {
     client.conn().http_major.set(1);
     loop {
         let (next, owes) = match first.take() {
             Some(served) => served,
-            None if !client.has_input() && !idle(&mut client).await => return,
-            None => rt::boxed(exchange::run(&mut client)).await,
+            None if !client.has_input() && !idle(client).await => return,
+            None => rt::boxed(exchange::run(client)).await,
         };
         if next == Next::Close {
             // In recycled memory, so that the task of an idle connection stays small.
-            rt::boxed(close(&client, owes)).await;
+            rt::boxed(close(client, owes)).await;
             return;
         }
         if client.buf.as_ref().is_some_and(rt::Buf::is_empty) {
