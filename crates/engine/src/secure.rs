@@ -156,7 +156,7 @@ fn failed(client: &Client, why: &Failure, heard: bool, facts: Facts) {
     let fault_number = fault.map_or(0, |f| f.0);
     conn.set_secured(Secured { fault: fault_number, cipher: "(NONE)", bits: 0, ..secured(facts) });
     let text = text(number, fault);
-    if !(client.frontend().options.dontlognull && !heard) {
+    if !client.frontend().options.dontlognull || heard {
         crate::log::handshake_error(client, &text);
     }
 }

@@ -49,13 +49,11 @@ impl Assembly<'_> {
         let mut acceptor = Acceptor::new(strict, global.captures);
         for cert in &draft.tls.certs {
             let made = match cert.source {
-                Source::List => {
-                    self.from_list(&mut acceptor, &cert.path, &words, p, &label, &sessions, notes)
-                }
+                Source::List => self.add_list(&mut acceptor, &cert.path, &words, p, &label, &sessions, notes),
                 source => {
                     let sources = Sources { certificate: cert.path.clone(), ..Sources::default() };
                     let line = Line { words: &words, filters: &[], default: source == Source::Default };
-                    self.from_file(&mut acceptor, &sources, &line, p, &label, &sessions, notes)
+                    self.add_file(&mut acceptor, &sources, &line, p, &label, &sessions, notes)
                 }
             };
             if let Err(text) = made {
@@ -75,7 +73,7 @@ impl Assembly<'_> {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn from_list(
+    fn add_list(
         &mut self,
         acceptor: &mut Acceptor,
         path: &str,
@@ -98,7 +96,7 @@ impl Assembly<'_> {
                 line.words.verify.is_some() || line.words.ca_file.is_some() || line.words.crl_file.is_some();
             let fresh = apart.then(|| Sessions::new(self.tls.cache));
             let sessions = fresh.as_ref().unwrap_or(sessions);
-            self.from_file(acceptor, &line.sources, &own, p, label, sessions, notes).map_err(|why| {
+            self.add_file(acceptor, &line.sources, &own, p, label, sessions, notes).map_err(|why| {
                 if why.is_empty() {
                     why
                 } else {
@@ -110,7 +108,7 @@ impl Assembly<'_> {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn from_file(
+    fn add_file(
         &mut self,
         acceptor: &mut Acceptor,
         sources: &Sources,

@@ -9,11 +9,14 @@ use tls::verify::Trust;
 
 use super::TlsGlobal;
 
+/// The authorities of a file, and the revocation list that goes with them.
+type TrustFiles = (Box<str>, Option<Box<str>>);
+
 /// What was read so far.
 #[derive(Default)]
 pub(crate) struct Store {
     identities: HashMap<Box<str>, Arc<Identity>>,
-    trusts: HashMap<(Box<str>, Option<Box<str>>), Arc<Trust>>,
+    trusts: HashMap<TrustFiles, Arc<Trust>>,
 }
 
 /// A path under its base, unless it stands for itself.

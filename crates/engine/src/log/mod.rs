@@ -165,7 +165,7 @@ pub fn console(worker: &Worker, word: &str, text: &str) {
 /// A line about a connection that ended before it had a stream (`error-log-format`).
 pub fn connection_error(client: &Client, text: &str) {
     let proxy = client.frontend();
-    if !(proxy.options.dontlognull && !client.has_input()) {
+    if !proxy.options.dontlognull || client.has_input() {
         handshake_error(client, text);
     }
 }
