@@ -194,8 +194,11 @@ pub fn add_map(call: &mut Call<'_>) -> Outcome {
     }
 }
 
+/// A key and its value.
+type Pair<'a> = (&'a [u8], &'a [u8]);
+
 /// Keys and values of a payload, up to a line that is a key alone, which is the second thing returned.
-fn pairs(text: &str) -> (Vec<(&[u8], &[u8])>, Option<&str>) {
+fn pairs(text: &str) -> (Vec<Pair<'_>>, Option<&str>) {
     let mut out = Vec::new();
     for line in text.lines().filter(|l| !l.is_empty()) {
         let (key, value) = line.split_once([' ', '\t']).unwrap_or((line, ""));
