@@ -151,12 +151,19 @@ fn idle_connections_grow_old_and_go() {
     let config =
         "listen p\n bind 127.0.0.1:80\n http-reuse always\n server s 127.0.1.1:80 pool-purge-delay 5s";
     explore(config, &[Climate::Quiet], |stage| async move {
-        stage.origin(S);
-        let jobs = (0..8).map(|id| {
+        // It answers so late that no request finds the connection of another at rest.
+        stage.serve(S, |mut peer, _| async move {
+            if peer.request().await.is_whole() {
+                rt::sleep(Duration::from_secs(1)).await;
+                let _ = peer.send(&response(200, b"late")).await;
+                peer.rest().await;
+            }
+        });
+        let jobs = (0..8).map(|_| {
             let stage = stage.clone();
             spawn(async move {
                 let mut client = stage.client(FRONT).await;
-                assert_eq!(client.ask(&get(&format!("/{id}/9"))).await.status(), 200);
+                assert_eq!(client.ask(&get("/")).await.status(), 200);
             })
         });
         all(jobs).await;
