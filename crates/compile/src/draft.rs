@@ -252,6 +252,8 @@ pub(crate) struct Draft {
     pub sequences: [Option<Vec<Box<str>>>; 2],
     /// `stick` lines in order.
     pub stick: Vec<LineRef>,
+    /// `email-alert`.
+    pub alert: crate::mailers::AlertDraft,
 }
 
 impl Draft {
@@ -336,6 +338,7 @@ impl Draft {
             filters: Vec::new(),
             sequences: [None, None],
             stick: Vec::new(),
+            alert: Default::default(),
         }
     }
 

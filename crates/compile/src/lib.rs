@@ -21,6 +21,7 @@ mod healthcheck;
 mod keyword;
 mod log;
 pub mod logformats;
+mod mailers;
 mod names;
 mod patterns;
 mod profile;

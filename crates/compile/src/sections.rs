@@ -10,6 +10,7 @@ use syntax::{Diagnostic, Diagnostics, Environment, Section, Sources, Tree, Word}
 use crate::draft::{Draft, Kind};
 use crate::global::{self, GlobalDraft};
 use crate::healthcheck::{self, HealthDraft};
+use crate::mailers::{self, MailersDraft};
 use crate::profile::{self, ProfileDraft};
 use crate::proxy;
 use crate::ring;
@@ -29,6 +30,7 @@ pub(crate) struct Drafts {
     pub rings: Vec<Ring>,
     pub profiles: Vec<ProfileDraft>,
     pub healthchecks: Vec<HealthDraft>,
+    pub mailers: Vec<MailersDraft>,
 }
 
 /// Reads all sections.
@@ -49,6 +51,7 @@ pub(crate) fn read(
         rings: Vec::new(),
         profiles: Vec::new(),
         healthchecks: Vec::new(),
+        mailers: Vec::new(),
     };
     let mut defaults: HashMap<usize, Draft> = HashMap::new();
     let mut heirs: HashMap<usize, (bool, bool)> = HashMap::new();
@@ -100,7 +103,13 @@ pub(crate) fn read(
                     out.healthchecks.push(health);
                 }
             }
-            "mailers" | "traces" => {
+            "mailers" => {
+                if let Some(mailers) = mailers::header(section, &out.mailers, sources, notes) {
+                    lines(section, number, &around, notes, mailers::line);
+                    out.mailers.push(mailers);
+                }
+            }
+            "traces" => {
                 notes.warning(
                     section.header.span(),
                     format!("'{}' sections have no effect in Harrier yet.", section.word()),

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -16,10 +17,12 @@ use program::server::{PortMap, Server, ServerTls};
 use rt::{Addr, ConnectOptions, Socket, Timer};
 use tls::{Handshake, ServerName};
 
+use crate::Worker;
 use crate::check;
 use crate::choose::{self, NoServer, Wish};
 use crate::pool::{Identity, Idle};
 use crate::secure::Refused;
+use crate::state::At;
 use crate::stream::{Stream, Upstream};
 use crate::transport::Transport;
 
@@ -354,7 +357,46 @@ fn reused(stream: &mut Stream<'_>, addr: &Addr) {
 
 async fn take_idle(stream: &Stream<'_>, proxy: &Proxy, server: u32, identity: Identity) -> Option<Idle> {
     // A request whose loss the client could not tell from a failed connect may only go where `http-reuse` lets it.
-    let first = stream.txn.first_request;
+    let at = At { proxy: stream.backend_index(), server };
+    idle(&stream.worker, proxy, at, identity, stream.txn.first_request).await
+}
+
+/// An idle connection for a check that connects as traffic does (manual, `check-reuse-pool`): each is the first
+/// request of its session. `name` is that of the connection; sources other than fixed ones have no such connections.
+pub(crate) async fn idle_for_check(
+    worker: &Rc<Worker>,
+    proxy: &Proxy,
+    at: At,
+    addr: &Addr,
+    name: Option<&str>,
+) -> Option<Transport> {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let server = proxy.servers.get(at.server as usize)?;
+    let source = server.source.is_some() || proxy.source.is_some();
+    if server.send_proxy.is_some() || server.transparent || server.port != PortMap::Fixed || source {
+        return None;
+    }
+    let mut identity = 0;
+    if server.pool_conn_name.is_some() || name.is_some() {
+        let mut h = DefaultHasher::new();
+        addr.hash(&mut h);
+        (None::<u32>, None::<u8>).hash(&mut h);
+        match (&server.pool_conn_name, name) {
+            (Some(_), name) => name.into_iter().for_each(|n| n.as_bytes().hash(&mut h)),
+            (None, name) => name.hash(&mut h),
+        }
+        identity = h.finish().max(1);
+    }
+    Some(idle(worker, proxy, at, identity, true).await?.socket)
+}
+
+async fn idle(
+    worker: &Rc<Worker>,
+    proxy: &Proxy,
+    At { proxy: backend, server }: At,
+    identity: Identity,
+    first: bool,
+) -> Option<Idle> {
     let (allowed, safe_only) = match proxy.reuse {
         Reuse::Never => (false, false),
         Reuse::Safe => (!first, false),
@@ -365,7 +407,6 @@ async fn take_idle(stream: &Stream<'_>, proxy: &Proxy, server: u32, identity: Id
         return None;
     }
     let state = &proxy.servers[server as usize].state;
-    let (worker, backend) = (&stream.worker, stream.backend_index());
     let own = worker.pools.take(backend, server, identity, safe_only, state);
     let shared = worker.shared.program.global.tune.shared_pool && rt::worker_count() > 1;
     let (idle, low) = (state.idle.load(Relaxed), proxy.servers[server as usize].pool_low_conn);

@@ -90,13 +90,13 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
         say::alert("a master CLI socket was defined, but master-worker mode (-W) is not enabled.");
         return Err(Unusable::Exit(1));
     }
-    if !outcome.has_listener && program.global.cli.is_empty() {
-        say::alert("Configuration file has no error but will not start (no listener) => exit(2).");
-        return Err(Unusable::Exit(2));
-    }
     if args.check {
         print!("{}", verdict.output);
         return Err(Unusable::Exit(0));
+    }
+    if !outcome.has_listener && program.global.cli.is_empty() {
+        say::alert("No enabled listener found (check for 'bind' directives) ! Exiting.");
+        return Err(Unusable::Exit(1));
     }
     program.global.disabled.splice |= args.no_splice;
     program.global.disabled.reuseport |= args.no_reuseport;

@@ -35,6 +35,10 @@ pub struct Check {
     pub send_proxy: bool,
     /// `check-via-socks4`: connections go through the server's SOCKS4 proxy.
     pub via_socks4: bool,
+    /// `check-reuse-pool`, where nothing else is said about how checks connect: idle connections serve, too.
+    pub reuse_pool: bool,
+    /// `check-pool-conn-name`, or else `check-sni`: the name that an idle connection must have.
+    pub pool_name: Option<Box<str>>,
     /// What is done.
     pub ruleset: Arc<Ruleset>,
 }

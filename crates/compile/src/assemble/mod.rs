@@ -119,8 +119,8 @@ impl Sockets {
 
 /// Puts the program together.
 pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostics) -> Option<Program> {
-    let Drafts { global, mut proxies, http_errors, users, peers, peer_tables, rings, profiles, healthchecks } =
-        drafts;
+    let Drafts { global, mut proxies, http_errors, users, peers, peer_tables, rings, profiles, .. } = drafts;
+    let (healthchecks, mailers) = (drafts.healthchecks, drafts.mailers);
     identity::check(&proxies, &ground, notes);
     identity::number(&mut proxies);
     let log_profiles = profiles.iter().map(|p| p.name.clone()).collect();
@@ -178,6 +178,7 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     let default_maxconn = assembly.ground.options.proxy_maxconn.unwrap_or(global.maxconn);
     checks::whole(&mut finished, default_maxconn);
     checks::http_options(&proxies, notes);
+    crate::mailers::check(&mailers, &proxies, notes);
     let ground = &assembly.ground;
     let place = |at: LineRef| {
         let line = ground.line(at)?;

@@ -304,8 +304,20 @@ fn check(
         // Checks of the service itself speak as traffic does.
         send_proxy: server.check_send_proxy || plain && server.send_proxy.version > 0,
         via_socks4: server.check_via_socks4,
+        reuse_pool: server.check_reuse_pool && plain && as_traffic(server, ruleset),
+        pool_name: server.check_pool_conn_name.clone().or_else(|| server.tls.check_sni.clone()),
         ruleset: ruleset.clone(),
     })
+}
+
+/// Whether HTTP checks connect as traffic does: nothing is said about it, neither for the server nor in rules.
+fn as_traffic(server: &ServerDraft, rules: &program::check::Ruleset) -> bool {
+    let special = server.check_send_proxy
+        || server.check_via_socks4
+        || server.tls.check
+        || server.tls.check_alpn.is_some();
+    let connects = rules.steps.iter().any(|s| matches!(s, program::check::Step::Connect { .. }));
+    rules.http && !special && !connects
 }
 
 fn agent(server: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Option<Agent> {

@@ -32,6 +32,7 @@ pub(crate) const TABLES: &[&[Keyword<Draft>]] = &[
     errors::KEYWORDS,
     filter::KEYWORDS,
     logging::KEYWORDS,
+    crate::mailers::KEYWORDS,
     option::KEYWORDS,
     persist::KEYWORDS,
     rules::KEYWORDS,

@@ -55,6 +55,11 @@ impl Link {
         Ok(Link { socket, linger, out: Vec::new(), input: None, ended: None })
     }
 
+    /// A connection that stands already.
+    pub fn resume(socket: Transport) -> Link {
+        Link { socket, linger: false, out: Vec::new(), input: None, ended: None }
+    }
+
     /// The socket.
     pub fn socket(&self) -> &Socket {
         self.socket.raw()

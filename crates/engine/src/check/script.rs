@@ -302,6 +302,11 @@ impl Script<'_> {
         let Some(addr) = self.address(&to) else {
             return Err(failure(CheckStatus::SockErr, format!("No address to connect to{place}")));
         };
+        if let Some(link) = self.resume(&to, &addr).await {
+            self.timer.set(Some(self.limits.for_answer()));
+            self.link = Some(link);
+            return Ok(());
+        }
         self.timer.set(Some(self.limits.for_connect()));
         let through = self.server.socks4.filter(|_| to.socks).map(Addr::Inet);
         let options = options(self.worker, self.at, self.server);
@@ -333,6 +338,22 @@ impl Script<'_> {
         }
         self.link = Some(link);
         Ok(())
+    }
+
+    /// An idle connection of the server, where the check may use one. What is set at run time about addresses of checks
+    /// speaks against it as what is configured does.
+    async fn resume(&self, to: &Target<'_>, addr: &Addr) -> Option<Link> {
+        let moved = {
+            let probe = self.server.state.probe.lock();
+            probe.check_addr.is_some() || probe.check_port.is_some_and(|p| p > 0)
+        };
+        if !self.check.reuse_pool || to.place.is_some() || moved {
+            return None;
+        }
+        let proxy = self.worker.shared.program.proxy(self.at.proxy);
+        let name = self.check.pool_name.as_deref();
+        let idle = crate::connect::idle_for_check(self.worker, proxy, self.at, addr, name).await?;
+        Some(Link::resume(idle))
     }
 
     /// What connections speak unasked.

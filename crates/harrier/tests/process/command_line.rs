@@ -81,8 +81,9 @@ fn a_configuration_without_listeners_does_not_start() {
     let folder = Folder::new();
     let file = folder.file("none.cfg", "global\n    maxconn 10\n");
     let output = run(&["-db", "-f", &file]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("will not start (no listener) => exit(2)."));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("No enabled listener found (check for 'bind' directives) ! Exiting."));
+    assert_eq!(run(&["-c", "-f", &file]).status.code(), Some(0));
 }
 
 #[test]

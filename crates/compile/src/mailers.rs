@@ -1,0 +1,164 @@
+//! `mailers` sections and `email-alert` (manual, section 12.3).
+//!
+//! Since HAProxy 3.3 the process sends no mail of its own: a Lua script reads these settings and does. So they are
+//! checked in full and kept only as long as the checks need them; without a script nothing is ever sent, which is
+//! what HAProxy does, too.
+
+use syntax::addr::{self, Accept, Host, Transport};
+use syntax::{Diagnostic, Diagnostics, Section, Sources, Span, Style, Word};
+
+use crate::assemble::{refusal, remark};
+use crate::draft::{Draft, Named};
+use crate::keyword::{Keyword, Places};
+use crate::proxy::entry;
+use crate::statement::{Statement, Step};
+
+/// A section.
+pub(crate) struct MailersDraft {
+    name: Box<str>,
+    span: Span,
+}
+
+/// What the first line of a section says.
+pub(crate) fn header(
+    section: &Section,
+    known: &[MailersDraft],
+    sources: &Sources,
+    notes: &mut Diagnostics,
+) -> Option<MailersDraft> {
+    let (name, span) = (section.name(), section.header.span());
+    if name.is_empty() {
+        notes.alert(span, "missing name for mailers section.");
+        return None;
+    }
+    if let Some(other) = known.iter().find(|m| *m.name == *name) {
+        let at = format!("{}:{}", sources.name(other.span.file), other.span.line);
+        let text = format!(
+            "mailers section '{name}' has the same name as another mailers section declared at {at}."
+        );
+        notes.push(Diagnostic::alert(span, text).styled(Style::Titled));
+        return None;
+    }
+    Some(MailersDraft { name: name.into(), span: section.span() })
+}
+
+/// One line of a section.
+pub(crate) fn line(s: &mut Statement<'_>) -> Step {
+    match s.keyword() {
+        "mailer" => mailer(s),
+        "timeout" => timeout(s),
+        other => Err(s.fail(format!("unknown keyword '{other}' in 'mailers' section"))),
+    }
+}
+
+/// `mailer <name> <address>:<port>`; what stands behind is not looked at.
+fn mailer(s: &mut Statement<'_>) -> Step {
+    const EXPECTS: &str = "'mailer' expects <name> and <addr>[:<port>] as arguments.";
+    let name = s.word(EXPECTS)?;
+    let word = s.word(EXPECTS)?;
+    s.args.eat_rest();
+    let refuse = |why: String| Diagnostic::alert(word.span(), format!("'mailer {name}' : {why}"));
+    let accept = Accept {
+        port_required: true,
+        ranges: false,
+        offsets: false,
+        fd: false,
+        streams: true,
+        datagrams: false,
+        default: Transport::Stream,
+    };
+    let address = addr::parse(word.text(), accept, s.around.environment).map_err(refuse)?;
+    match &address.host {
+        Host::Unix(_) | Host::Abstract(_) | Host::AbstractZero(_) | Host::SockPair(_) | Host::Reverse(_) => {
+            Err(refuse("TCP not supported for this address family.".into()))
+        }
+        Host::Name(host, _) if crate::resolve::ip(&address.host).is_none() => {
+            Err(refuse(addr::unresolved(host, word.text())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `timeout mail <time>`.
+fn timeout(s: &mut Statement<'_>) -> Step {
+    let which = s.next().map_or("", Word::text);
+    if which != "mail" {
+        let got = if which.is_empty() { String::new() } else { format!(" got '{which}'") };
+        return Err(s.fail(format!("'timeout' expects 'mail' and <time> as arguments{got}.")));
+    }
+    let word = s.word("'timeout mail' expects <time> as argument.")?;
+    s.args.eat_rest();
+    s.millis(word, "timeout mail", |c| format!("unexpected character '{c}' in argument to <timeout mail>."))?;
+    Ok(())
+}
+
+/// What a proxy says of mail.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AlertDraft {
+    mailers: Option<Named>,
+    from: bool,
+    to: bool,
+    /// Anything was said at all.
+    any: bool,
+}
+
+/// The keyword of proxies.
+pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[entry(
+    "email-alert",
+    Places::ALL,
+    alert,
+    "Mail about servers that change their state, sent by a Lua script.",
+    "email-alert to admin@example.com",
+)];
+
+fn alert(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    let what = s.word("missing argument after 'email-alert'.")?.text();
+    let value = s.args.peek().cloned();
+    s.args.eat_rest();
+    let said = value.as_ref().map_or("", Word::text);
+    match what {
+        "from" => p.alert.from = true,
+        "to" => p.alert.to = true,
+        "myhostname" => {}
+        "mailers" => {
+            let span = value.as_ref().map_or(s.line.span(), Word::span);
+            p.alert.mailers = Some(Named { name: said.into(), span });
+        }
+        "level" if crate::log::LEVELS.contains(&said) => {}
+        "level" => return Err(s.fail(format!("unknown log level 'level' after '{said}'"))),
+        other => return Err(s.fail(format!("email-alert: unknown argument '{other}'."))),
+    }
+    p.alert.any = true;
+    Ok(())
+}
+
+/// What only all sections show: who is named must exist, and one setting needs the others.
+pub(crate) fn check(all: &[MailersDraft], proxies: &[Draft], notes: &mut Diagnostics) {
+    for p in proxies.iter().filter(|p| p.alert.any && !p.disabled) {
+        match &p.alert.mailers {
+            Some(wanted) if p.alert.from && p.alert.to => {
+                if !all.iter().any(|m| m.name == wanted.name) {
+                    let text = format!("Proxy '{}': unable to find mailers '{}'.", p.name, wanted.name);
+                    notes.push(refusal(wanted.span, text));
+                }
+            }
+            _ => notes.push(remark(p.span, lacking(p))),
+        }
+    }
+    for m in all.iter().filter(|m| !used(m, proxies)) {
+        notes.push(remark(m.span, format!("Removing incomplete section 'mailers {}'.", m.name)));
+    }
+}
+
+fn lacking(p: &Draft) -> String {
+    format!(
+        "'email-alert' will be ignored for {} (the presence any of 'email-alert from', 'email-alert level' 'email-alert mailers', 'email-alert myhostname', or 'email-alert to' requires each of 'email-alert from', 'email-alert mailers' and 'email-alert to' to be present).",
+        p.label()
+    )
+}
+
+fn used(mailers: &MailersDraft, proxies: &[Draft]) -> bool {
+    let wants = |p: &&Draft| p.alert.from && p.alert.to && !p.disabled;
+    let names = |p: &Draft| p.alert.mailers.as_ref().is_some_and(|n| n.name == mailers.name);
+    proxies.iter().filter(wants).any(names)
+}
