@@ -24,8 +24,8 @@ pub enum Which<'a> {
 }
 
 impl LiveSet {
-    /// Adds an entry to the current version, or to a prepared one. A value is dropped where the set has none, and empty
-    /// where it needs one.
+    /// Adds an entry to the current version, or to a prepared one. An entry of a map without
+    /// a value gets the empty one; what an entry of an ACL is given is kept and shown.
     ///
     /// # Errors
     /// A pattern or a value that the configuration's uses of the set can't read; a version never prepared or gone.
@@ -46,7 +46,8 @@ impl LiveSet {
         let of = |count: usize| {
             let mut entries = Entries::default();
             for (pattern, value) in list.clone().take(count) {
-                entries.push(pattern, (self.shape == Shape::Map).then_some(value))?;
+                let worth = self.shape == Shape::Map || !value.is_empty();
+                entries.push(pattern, worth.then_some(value))?;
             }
             Some(entries)
         };
@@ -87,7 +88,7 @@ impl LiveSet {
         if count == 0 {
             return Ok(());
         }
-        if entries.has_values() != (self.shape == Shape::Map) {
+        if self.shape == Shape::Map && !entries.has_values() {
             return Err((0, ChangeError::Value));
         }
         let mut writer = self.writer();

@@ -37,21 +37,21 @@ impl Draft {
             }
             self.odd_at.push(self.len);
         }
-        self.count()?;
-        self.texts.push(pattern, value)
+        self.count(value)?;
+        self.texts.push(pattern, None)
     }
 
     /// Appends an address; only when they are expected.
     pub(crate) fn push_host(&mut self, address: u32, value: Option<&[u8]>) -> Option<()> {
-        self.count()?;
-        if let Some(value) = value {
-            self.texts.push_value(value)?;
-        }
+        self.count(value)?;
         self.hosts.push(address);
         Some(())
     }
 
-    fn count(&mut self) -> Option<()> {
+    fn count(&mut self, value: Option<&[u8]>) -> Option<()> {
+        if let Some(value) = value {
+            self.texts.put_value(self.len as usize, value)?;
+        }
         self.len = self.len.checked_add(1)?;
         Some(())
     }

@@ -1,5 +1,6 @@
-//! The entries of one segment: pattern texts end to end in one arena, and for maps a number
-//! per entry into a table of distinct values. No entry has an allocation of its own.
+//! The entries of one segment: pattern texts end to end in one arena, and where there are values a number
+//! per entry into a table of distinct ones. No entry has an allocation of its own. Entries of a map all have a value; the
+//! runtime API may give one to an entry of an ACL, too, where it is kept and shown and means nothing.
 //!
 //! Long lists of IPv4 addresses have no text at all: [`Hosts`] keeps them in order of the
 //! address, and the text is made again when somebody asks. Such entries are numbered in that
@@ -20,7 +21,10 @@ pub(crate) struct Entries {
     values: Option<Values>,
 }
 
-/// Distinct values and which entry has which.
+/// Instead of the number of a value: the entry has none.
+const NONE: u32 = u32::MAX;
+
+/// Distinct values and which entry has which; entries behind the last that has one are left out.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
     of: Vec<u32>,
@@ -51,7 +55,7 @@ impl Values {
         if let Some(n) = seen.find(hash(value), |n| slice(text, ends, *n as usize) == value) {
             return Some(*n);
         }
-        let n = u32::try_from(ends.len()).ok()?;
+        let n = u32::try_from(ends.len()).ok().filter(|n| *n != NONE)?;
         let end = u32::try_from(text.len().checked_add(value.len())?).ok()?;
         text.extend_from_slice(value);
         ends.push(end);
@@ -65,17 +69,18 @@ impl Entries {
     pub(crate) fn push(&mut self, pattern: &[u8], value: Option<&[u8]>) -> Option<()> {
         let end = u32::try_from(self.text.len().checked_add(pattern.len())?).ok()?;
         if let Some(value) = value {
-            self.push_value(value)?;
+            self.put_value(self.ends.len(), value)?;
         }
         self.text.extend_from_slice(pattern);
         self.ends.push(end);
         Some(())
     }
 
-    /// Appends the value of the next entry.
-    pub(crate) fn push_value(&mut self, value: &[u8]) -> Option<()> {
+    /// The value of the entry at `place`, behind all that got one before.
+    pub(crate) fn put_value(&mut self, place: usize, value: &[u8]) -> Option<()> {
         let values = self.values.get_or_insert_default();
         let n = values.intern(value)?;
+        values.of.resize(place, NONE);
         values.of.push(n);
         Some(())
     }
@@ -86,11 +91,11 @@ impl Entries {
     }
 
     /// Puts IPv4 addresses, in the order of the file, before the entries there are. `odd_at` are the places of
-    /// the latter; values were pushed for all of them in the order of the file.
+    /// the latter; values are those of all of them in the order of the file.
     pub(crate) fn with_hosts(mut self, addresses: Vec<u32>, odd_at: Vec<u32>) -> Entries {
         let hosts = Hosts::build(addresses);
         if let Some(values) = &mut self.values {
-            let mut of = vec![0; values.of.len()];
+            let mut of = vec![NONE; hosts.len() as usize + odd_at.len()];
             let places = Places { hosts: &hosts, odd_at: &odd_at };
             for (place, value) in (0u32..).zip(&values.of) {
                 if let Some(slot) = of.get_mut(places.entry(place) as usize) {
@@ -148,7 +153,7 @@ impl Entries {
         Some(slice(&self.text, &self.ends, n as usize))
     }
 
-    /// Whether entries have values.
+    /// Whether any entry has a value.
     pub(crate) fn has_values(&self) -> bool {
         self.values.is_some()
     }
@@ -157,7 +162,7 @@ impl Entries {
     pub(crate) fn value(&self, n: u32) -> Option<&[u8]> {
         let values = self.values.as_ref()?;
         let v = *values.of.get(n as usize)?;
-        Some(slice(&values.text, &values.ends, v as usize))
+        (v != NONE).then(|| slice(&values.text, &values.ends, v as usize))
     }
 
     /// The distinct values, each with the number of the first entry of the file that has it.

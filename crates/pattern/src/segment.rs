@@ -71,7 +71,7 @@ impl Segment {
         let indexes: Result<Vec<_>, _> =
             views.iter().map(|(k, f)| Index::build(*k, *f, &entries, reading).map(Arc::new)).collect();
         let dead = Arc::new(Dead::of(entries.len()));
-        let changed = Arc::new(Changed::of(if entries.has_values() { entries.len() } else { 0 }));
+        let changed = Arc::new(Changed::of(entries.len()));
         Ok(Segment { indexes: indexes?, entries: Arc::new(entries), ids, dead, changed })
     }
 

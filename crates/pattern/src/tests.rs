@@ -198,3 +198,26 @@ fn a_key_that_several_threads_put_at_once_is_there_once() {
     });
     assert_eq!(set.versions().entries, 200);
 }
+
+#[test]
+fn an_entry_of_an_acl_keeps_the_value_it_is_given() {
+    let set = LiveSet::new("", Shape::Acl);
+    let view = set.view(Kind::Str, Flags::default()).unwrap();
+    set.add_all(None, [(&b"plain"[..], &b""[..]), (b"given", b"v1"), (b"changed", b"")]).unwrap();
+    set.set(Which::Key(b"changed"), b"v2").unwrap();
+    let listed = || {
+        let (mut listing, mut out) = (set.entries(None), Vec::new());
+        while let Some(e) = listing.advance() {
+            let value = e.value.map_or(String::new(), |v| String::from_utf8(v.into_owned()).unwrap());
+            out.push(format!("{} {value}", String::from_utf8_lossy(&e.pattern)));
+        }
+        out
+    };
+    assert_eq!(listed(), ["plain ", "given v1", "changed v2"]);
+    for n in 0..40u32 {
+        set.add(None, &n.to_string().into_bytes(), None).unwrap();
+    }
+    set.maintenance();
+    assert_eq!(listed().get(..4).unwrap(), ["plain ", "given v1", "changed v2", "0 "]);
+    assert!(view.contains(text("plain")) && view.contains(text("given")) && view.contains(text("39")));
+}
