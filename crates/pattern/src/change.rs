@@ -10,6 +10,7 @@ use crate::entries::Entries;
 use crate::error::ChangeError;
 use crate::index::Reading;
 use crate::kind::Flags;
+use crate::layers::Layers;
 use crate::live::{LiveSet, Shape};
 use crate::merge;
 use crate::segment::{Ids, Segment};
@@ -190,7 +191,10 @@ impl LiveSet {
     pub fn clear(&self, version: Option<u32>) -> Result<(), ChangeError> {
         let mut writer = self.writer();
         let at = writer.resolve(version)?;
-        self.update(&mut writer, at, |layers| layers.0.clear());
+        self.update(&mut writer, at, |layers| {
+            let old = std::mem::take(layers);
+            merge::let_go(&old, layers);
+        });
         Ok(())
     }
 
@@ -211,8 +215,13 @@ impl LiveSet {
         self.publish(layers);
         writer.current = version;
         let (current, next) = (writer.current, writer.next);
-        writer.prepared.retain(|v, _| {
-            v.wrapping_sub(current) != 0 && v.wrapping_sub(current) <= next.wrapping_sub(current)
+        writer.prepared.retain(|v, layers| {
+            let ahead = v.wrapping_sub(current);
+            let stays = ahead != 0 && ahead <= next.wrapping_sub(current);
+            if !stays {
+                merge::let_go(layers, &Layers::default());
+            }
+            stays
         });
         Ok(())
     }

@@ -23,6 +23,7 @@ use crate::index::Reading;
 use crate::kind::{Flags, Kind};
 use crate::layers::Layers;
 use crate::listing::Listing;
+use crate::merge;
 use crate::usage::{Face, Output};
 use crate::view::View;
 use crate::writer::Writer;
@@ -221,8 +222,10 @@ impl LiveSet {
 
     pub(crate) fn publish(&self, layers: Layers) {
         let segments = layers.0.len();
-        self.published.store(Arc::new(layers));
+        let layers = Arc::new(layers);
+        let old = self.published.swap(layers.clone());
         self.segments.store(segments, Ordering::Release);
+        merge::let_go(&old, &layers);
     }
 
     pub(crate) fn update(&self, writer: &mut Writer, at: Option<u32>, change: impl FnOnce(&mut Layers)) {

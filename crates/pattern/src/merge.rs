@@ -6,6 +6,7 @@
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use crate::changed::NewValue;
 use crate::draft::Draft;
@@ -149,27 +150,63 @@ impl Event {
     }
 }
 
-/// Where sets ask for a merge.
-static ASKED: OnceLock<Sender<Weak<LiveSet>>> = OnceLock::new();
+/// What the thread in the background is asked to do.
+enum Job {
+    Merge(Weak<LiveSet>),
+    Free(Arc<Segment>),
+}
 
-/// Starts the thread that merges what run-time changes of all sets leave behind. Without it sets merge less, and at the cost of
-/// whoever changes them.
+/// Where sets ask for it.
+static ASKED: OnceLock<Sender<Job>> = OnceLock::new();
+
+/// From this many entries on, giving the memory of a segment back takes milliseconds.
+const LONG_TO_FREE: u32 = 1 << 16;
+
+/// How long a segment that was let go is waited for, ms: look-ups take microseconds, and who walks over it for longer
+/// (`show map`) may as well free it.
+const PATIENCE: u32 = 1000;
+
+/// Starts the thread that merges what run-time changes of all sets leave behind, and frees it. Without it sets merge less, and
+/// at the cost of whoever changes them.
 pub fn merge_in_background() {
-    let (sender, receiver) = channel::<Weak<LiveSet>>();
+    let (sender, receiver) = channel();
     if ASKED.set(sender).is_err() {
         return;
     }
-    let work = move || {
-        for set in receiver.iter().filter_map(|set| set.upgrade()) {
-            set.maintenance();
-        }
-    };
+    let work = move || receiver.iter().for_each(work);
     let _ = std::thread::Builder::new().name("patterns".into()).spawn(work);
+}
+
+fn work(job: Job) {
+    match job {
+        Job::Merge(set) => {
+            if let Some(set) = set.upgrade() {
+                set.maintenance();
+            }
+        }
+        Job::Free(segment) => {
+            let mut patience = PATIENCE;
+            while Arc::strong_count(&segment) > 1 && patience > 0 {
+                std::thread::sleep(Duration::from_millis(1));
+                patience -= 1;
+            }
+        }
+    }
 }
 
 /// Asks for a merge of a set.
 pub(crate) fn ask(set: &Weak<LiveSet>) {
     if let Some(sender) = ASKED.get() {
-        let _ = sender.send(set.clone());
+        let _ = sender.send(Job::Merge(set.clone()));
+    }
+}
+
+/// Has what was large in an old state and is not in the new one freed in the background: neither a reader nor a writer is to
+/// wait for that.
+pub(crate) fn let_go(old: &Layers, new: &Layers) {
+    let Some(sender) = ASKED.get() else { return };
+    let stays = |s: &Arc<Segment>| new.0.iter().any(|n| Arc::ptr_eq(n, s));
+    for segment in old.0.iter().filter(|s| s.len() >= LONG_TO_FREE && !stays(s)) {
+        let _ = sender.send(Job::Free(segment.clone()));
     }
 }

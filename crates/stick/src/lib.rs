@@ -28,5 +28,5 @@ pub use data::Data;
 pub use entry::{Entry, Row};
 pub use key::KeyKind;
 pub use layout::{Column, Layout};
-pub use table::{Settings, SrvKey, Table};
+pub use table::{Settings, SrvKey, Table, Walk};
 pub use track::{Tracked, Trackers};

@@ -54,7 +54,11 @@ pub struct Settings {
 
 /// Tables larger than this are cut into shards.
 const UNDIVIDED: u32 = 1024;
-const SHARDS: usize = 16;
+/// Entries of a shard, as far as the number of shards allows: who walks over a table holds one for as long as it takes to
+/// note what is in it.
+const SHARE: u32 = 4096;
+const FEWEST: u32 = 16;
+const MOST: u32 = 256;
 /// Expired entries that a new one takes away at most.
 const TOLL: usize = 2;
 
@@ -70,7 +74,7 @@ pub struct Table {
 impl Table {
     /// An empty table. `seed` keeps clients from choosing keys that collide.
     pub fn new(settings: Settings, seed: u64) -> Table {
-        let shards = if settings.size > UNDIVIDED { SHARDS } else { 1 };
+        let shards = if settings.size > UNDIVIDED { (settings.size / SHARE).clamp(FEWEST, MOST) } else { 1 };
         Table {
             settings,
             shards: (0..shards).map(|_| Mutex::default()).collect(),
@@ -235,13 +239,40 @@ impl Table {
         out
     }
 
-    /// All entries that have not expired, sorted by key.
-    pub fn entries(&self, now: u64) -> Vec<Arc<Entry>> {
-        let mut all = Vec::new();
-        for shard in &self.shards {
-            all.extend(shard.lock().iter().filter(|e| !self.is_expired(e, now)).cloned());
+    /// A walk over its entries.
+    pub fn walk(self: &Arc<Table>) -> Walk {
+        Walk { table: self.clone(), shard: 0, noted: Vec::new().into_iter() }
+    }
+}
+
+/// A walk over the entries of a table, shard by shard and sorted by key within each. It may pause as long as its reader
+/// likes and holds no lock meanwhile; what comes and goes then may be seen or not.
+#[derive(Debug)]
+pub struct Walk {
+    table: Arc<Table>,
+    shard: usize,
+    noted: std::vec::IntoIter<Arc<Entry>>,
+}
+
+impl Walk {
+    /// The table walked over.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// The next entry that has not expired.
+    pub fn advance(&mut self, now: u64) -> Option<Arc<Entry>> {
+        let table = &*self.table;
+        let is_there = |e: &Entry| !e.gone.load(Relaxed) && !table.is_expired(e, now);
+        loop {
+            if let Some(entry) = self.noted.find(|e| is_there(e)) {
+                return Some(entry);
+            }
+            let shard = table.shards.get(self.shard)?;
+            self.shard += 1;
+            let mut noted: Vec<_> = shard.lock().iter().cloned().collect();
+            noted.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+            self.noted = noted.into_iter();
         }
-        all.sort_by(|a, b| a.key.cmp(&b.key));
-        all
     }
 }

@@ -26,8 +26,13 @@ fn table(size: u32, expire: u64, nopurge: bool, store: &[(Data, usize, u32)]) ->
     Arc::new(Table::new(settings, 7))
 }
 
-fn keys(table: &Table, now: u64) -> Vec<String> {
-    table.entries(now).iter().map(|e| String::from_utf8_lossy(e.key()).into_owned()).collect()
+fn entries(table: &Arc<Table>, now: u64) -> Vec<Arc<crate::Entry>> {
+    let mut walk = table.walk();
+    std::iter::from_fn(|| walk.advance(now)).collect()
+}
+
+fn keys(table: &Arc<Table>, now: u64) -> Vec<String> {
+    entries(table, now).iter().map(|e| String::from_utf8_lossy(e.key()).into_owned()).collect()
 }
 
 #[test]
@@ -208,8 +213,28 @@ fn threads_share_a_table_without_losing_counts() {
             });
         }
     });
-    let entries = t.entries(9999);
+    let entries = entries(&t, 9999);
     let sum: u64 = entries.iter().filter_map(|e| e.row(t.layout(), 0).get(Data::HttpReqCnt, 0)).sum();
     assert_eq!((entries.len(), sum, t.used(9999)), (50, 20_000, 50));
     assert!(entries.iter().all(|e| e.uses() == 0));
+}
+
+#[test]
+fn a_walk_that_pauses_sees_each_entry_once_and_none_that_is_gone() {
+    let t = table(5000, 1000, false, &[]);
+    for n in 0..4000u32 {
+        drop(t.enter(&n.to_be_bytes(), 0));
+    }
+    let mut walk = t.walk();
+    let mut seen: std::collections::HashSet<_> =
+        (0..100).map(|_| walk.advance(10).unwrap().key().to_vec()).collect();
+    // What was touched lives on; what is new may be seen or not, and is left out of the count.
+    for n in 0..2000u32 {
+        drop(t.enter(&n.to_be_bytes(), 900));
+    }
+    while let Some(entry) = walk.advance(1500) {
+        assert!(seen.insert(entry.key().to_vec()), "twice");
+        assert!(entry.key() < &2000u32.to_be_bytes()[..], "it has expired");
+    }
+    assert!((0..2000u32).all(|n| seen.contains(&n.to_be_bytes()[..])));
 }

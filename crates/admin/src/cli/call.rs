@@ -62,10 +62,16 @@ pub enum Reply {
         /// A NUL byte ends each line instead of a line feed.
         nul: bool,
     },
-    /// The entries of a set of patterns, one a line.
-    Entries(pattern::Listing),
+    /// Lines that are made while they are sent.
+    Lines(Box<dyn Lines>),
     /// A message with a severity.
     Message(u8, Cow<'static, str>),
+}
+
+/// A long answer that is never held as a whole.
+pub trait Lines: std::fmt::Debug {
+    /// Appends the next line, or a few; `false` when there are no more.
+    fn append(&mut self, out: &mut String) -> bool;
 }
 
 /// Why a command was refused: a message of severity `err`.

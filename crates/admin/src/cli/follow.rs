@@ -1,17 +1,20 @@
 //! Long answers on their way to a client of the runtime API, never held as a whole: the lines of a ring (`show events`)
-//! and the entries of a set of patterns (`show map`).
+//! and the entries of a set of patterns (`show map`) or a stick table (`show table`).
 
-use std::fmt::Write;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
 use engine::log::Ring;
-use pattern::Listing;
 use rt::Socket;
+
+use super::call::Lines;
 
 /// Bytes that are put together for one send.
 const CHUNK: usize = 16384;
+
+/// Steps without a send after which others get their turn: a step may have nothing to say.
+const STEPS: u32 = 256;
 
 /// Appends the lines from a position on to `out`. With a socket, sends them there instead and goes on with new lines
 /// until the client says anything or is gone; what it says is discarded.
@@ -56,20 +59,20 @@ fn take(ring: &Ring, position: &mut u64, nul: bool, most: usize, out: &mut Strin
     });
 }
 
-/// Appends the entries of a set to `out`, or with a socket sends them there, a chunk at a time, between which others get
-/// their turn. Whether the client is still there.
-pub async fn entries(mut listing: Listing, socket: Option<&Socket>, out: &mut String) -> bool {
-    while let Some(entry) = listing.advance() {
-        let _ = write!(out, "{:#x} {}", entry.id, String::from_utf8_lossy(&entry.pattern));
-        if let Some(value) = &entry.value {
-            let _ = write!(out, " {}", String::from_utf8_lossy(value));
+/// Appends lines to `out`, or with a socket sends them there, a chunk at a time, between which others get their turn.
+/// Whether the client is still there.
+pub async fn lines(mut lines: Box<dyn Lines>, socket: Option<&Socket>, out: &mut String) -> bool {
+    let mut steps = 0u32;
+    while lines.append(out) {
+        steps = steps.wrapping_add(1);
+        if let Some(socket) = socket.filter(|_| out.len() >= CHUNK) {
+            if socket.send_all(out.as_bytes()).await.is_err() {
+                return false;
+            }
+            out.clear();
+        } else if steps % STEPS != 0 {
+            continue;
         }
-        out.push('\n');
-        let Some(socket) = socket.filter(|_| out.len() >= CHUNK) else { continue };
-        if socket.send_all(out.as_bytes()).await.is_err() {
-            return false;
-        }
-        out.clear();
         rt::yield_now().await;
     }
     true

@@ -121,8 +121,8 @@ pub async fn answer_line(
             out.push('\n');
             continue;
         }
-        if let Ok(Reply::Entries(listing)) = outcome {
-            if !follow::entries(listing, socket, out).await {
+        if let Ok(Reply::Lines(lines)) = outcome {
+            if !follow::lines(lines, socket, out).await {
                 return;
             }
             out.push('\n');
@@ -171,7 +171,7 @@ async fn command(
 /// Appends an answer with its mark of severity and the empty line that ends it.
 fn write(client: &Client, outcome: Outcome, out: &mut String) {
     let (level, text) = match outcome {
-        Ok(Reply::Done | Reply::Events { .. } | Reply::Entries(_)) => return out.push('\n'),
+        Ok(Reply::Done | Reply::Events { .. } | Reply::Lines(_)) => return out.push('\n'),
         Ok(Reply::Dump(text)) => {
             out.push_str(&text);
             return out.push('\n');

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use pattern::{ChangeError, Face, Listed, LiveSet, Output, Shape, Value, Versions, Which};
 
-use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::cli::call::{Call, Lines, Outcome, Refusal, Reply};
 
 /// What a command is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,23 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
     let set = &find(call, kind, word(words, 0))?.set;
     // A version that is no number means the current one.
     let version = version.filter(|_| call.arg(0).as_bytes().get(1).is_some_and(u8::is_ascii_digit));
-    Ok(Reply::Entries(set.entries(version)))
+    Ok(Reply::Lines(Box::new(Entries(set.entries(version)))))
+}
+
+/// The entries of a set, one a line.
+#[derive(Debug)]
+struct Entries(pattern::Listing);
+
+impl Lines for Entries {
+    fn append(&mut self, out: &mut String) -> bool {
+        let Some(entry) = self.0.advance() else { return false };
+        let _ = write!(out, "{:#x} {}", entry.id, String::from_utf8_lossy(&entry.pattern));
+        if let Some(value) = &entry.value {
+            let _ = write!(out, " {}", String::from_utf8_lossy(value));
+        }
+        out.push('\n');
+        true
+    }
 }
 
 fn list(call: &Call<'_>, kind: Kind) -> String {

@@ -1,16 +1,16 @@
 //! `show table`, `set table`, `clear table`: the entries of stick tables.
 //!
-//! The lines are HAProxy's to the letter, for tools read them; only the order of entries is ours (by key), since
-//! theirs is that of a hash.
+//! The lines are HAProxy's to the letter, for tools read them; only the order of entries is ours, since theirs is that of
+//! a hash. A table is walked over while the answer is sent, so nothing grows with its size.
 
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use stick::data::Shape;
-use stick::{Data, Entry, KeyKind, Row, Table};
+use stick::{Data, Entry, KeyKind, Row, Table, Walk};
 
-use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::cli::call::{Call, Lines, Outcome, Refusal, Reply};
 
 /// What a command does, for the words of its messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,7 @@ enum Verb {
 }
 
 /// Which entries are meant.
+#[derive(Debug)]
 enum Chosen {
     All,
     One(Option<Arc<Entry>>),
@@ -28,6 +29,7 @@ enum Chosen {
 }
 
 /// `data.<type> <operator> <value>`.
+#[derive(Debug)]
 struct Filter {
     data: Data,
     index: usize,
@@ -61,16 +63,37 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
             head(table, &mut out);
             line(table, &entry, &mut out);
         }
-        chosen => {
-            head(table, &mut out);
-            table
-                .entries(now())
-                .iter()
-                .filter(|e| chosen.has(table, e))
-                .for_each(|e| line(table, e, &mut out));
-        }
+        chosen => return Ok(Reply::Lines(Box::new(Shown { head: false, walk: table.walk(), chosen }))),
     }
     Ok(Reply::Dump(out))
+}
+
+/// `show table` on its way.
+#[derive(Debug)]
+struct Shown {
+    /// The line about the table is out.
+    head: bool,
+    walk: Walk,
+    chosen: Chosen,
+}
+
+/// Entries that are looked at in one go, shown or not.
+const STRETCH: usize = 16;
+
+impl Lines for Shown {
+    fn append(&mut self, out: &mut String) -> bool {
+        let table = self.walk.table().clone();
+        if !std::mem::replace(&mut self.head, true) {
+            head(&table, out);
+        }
+        for _ in 0..STRETCH {
+            let Some(entry) = self.walk.advance(now()) else { return false };
+            if self.chosen.has(&table, &entry) {
+                line(&table, &entry, out);
+            }
+        }
+        true
+    }
 }
 
 /// `clear table`.
@@ -87,8 +110,11 @@ pub fn clear(call: &mut Call<'_>) -> Outcome {
             }
         }
         chosen => {
-            for entry in table.entries(now()).iter().filter(|e| chosen.has(table, e)) {
-                table.remove(entry);
+            let mut walk = table.walk();
+            while let Some(entry) = walk.advance(now()) {
+                if chosen.has(table, &entry) {
+                    table.remove(&entry);
+                }
             }
         }
     }
@@ -235,11 +261,13 @@ fn pointer(entry: &Arc<Entry>) -> usize {
     Arc::as_ptr(entry) as usize
 }
 
-fn by_pointer(call: &Call<'_>, table: &Table) -> Result<Arc<Entry>, Refusal> {
+fn by_pointer(call: &Call<'_>, table: &Arc<Table>) -> Result<Arc<Entry>, Refusal> {
     let wanted = call.arg(2).strip_prefix("0x").and_then(|hex| usize::from_str_radix(hex, 16).ok());
     let wanted = wanted.ok_or("Pointer expected (0xffff notation)")?;
-    let found = table.entries(now()).into_iter().find(|e| pointer(e) == wanted);
-    found.ok_or("No entry can be found matching ptr.".into())
+    let mut walk = table.walk();
+    std::iter::from_fn(|| walk.advance(now()))
+        .find(|e| pointer(e) == wanted)
+        .ok_or("No entry can be found matching ptr.".into())
 }
 
 /// The type and the element that `gpc0` or `gpc[1]` names.

@@ -27,8 +27,9 @@ fn table(stage: &Stage, name: &str) -> Arc<Table> {
 }
 
 /// How many entries somebody holds, and the sums of one figure.
-fn sums(table: &Table, data: Data) -> (u32, u64) {
-    let entries = table.entries(now());
+fn sums(table: &Arc<Table>, data: Data) -> (u32, u64) {
+    let mut walk = table.walk();
+    let entries: Vec<_> = std::iter::from_fn(|| walk.advance(now())).collect();
     let held = entries.iter().map(|e| e.uses()).sum();
     (held, entries.iter().filter_map(|e| e.row(table.layout(), now()).get(data, 0)).sum())
 }
