@@ -246,6 +246,10 @@ impl lang::Live for View<'_> {
         rt::now().since(self.worker.shared.started)
     }
 
+    fn call_ns(&self) -> u64 {
+        self.worker.call_began.get().map_or(0, |began| crate::sessions::nanos(began.elapsed()))
+    }
+
     fn cpu_usage(&self) -> u32 {
         let (user, system) = rt::sys::cpu_time();
         let threads = u64::from(self.worker.shared.program.global.threads.max(1));

@@ -1,12 +1,16 @@
 //! The client connections of a worker: how many, which, and how to end one.
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use base::slab::{Key, Slab};
 use model::Conn;
 use model::term::Cause;
 use rt::TaskId;
+
+use crate::worker::Worker;
 
 /// What can be seen of a connection from outside its task, and how it is told to end.
 pub struct Session {
@@ -76,16 +80,34 @@ impl Sessions {
     }
 }
 
-/// One call of the task that serves a stream: counted, and measured if that is asked for.
-pub fn call<R>(session: &Session, profiled: bool, work: impl FnOnce() -> R) -> R {
+/// Runs the future that serves one stream. Its calls are counted, and measured if that is asked for.
+pub async fn serve<R>(worker: &Worker, session: &Session, work: impl Future<Output = R>) -> R {
     let conn = &session.conn;
-    conn.calls.set(conn.calls.get().saturating_add(1));
-    if !profiled {
-        return work();
+    conn.calls.set(0);
+    conn.cpu_ns.set(0);
+    conn.lat_ns.set(0);
+    let mut work = std::pin::pin!(work);
+    if !worker.shared.program.global.tune.profiling {
+        return poll_fn(|cx| {
+            conn.calls.set(conn.calls.get().saturating_add(1));
+            work.as_mut().poll(cx)
+        })
+        .await;
     }
-    let start = std::time::Instant::now();
-    let result = work();
-    let took = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    conn.cpu_ns.set(conn.cpu_ns.get().saturating_add(took));
-    result
+    poll_fn(|cx| {
+        conn.calls.set(conn.calls.get().saturating_add(1));
+        conn.lat_ns.set(conn.lat_ns.get().saturating_add(nanos(rt::take_wait())));
+        let start = Instant::now();
+        worker.call_began.set(Some(start));
+        let result = work.as_mut().poll(cx);
+        worker.call_began.set(None);
+        conn.cpu_ns.set(conn.cpu_ns.get().saturating_add(nanos(start.elapsed())));
+        result
+    })
+    .await
+}
+
+/// Nanoseconds.
+pub fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -50,6 +50,11 @@ pub fn session(conn: &Conn) {
     on_connection(conn, |row, _| add(row, Data::SessCnt, Data::SessRate, 1));
 }
 
+/// The client did something odd or wrong.
+pub fn glitch(conn: &Conn) {
+    on_connection(conn, |row, _| add(row, Data::GlitchCnt, Data::GlitchRate, 1));
+}
+
 /// The connection ends.
 pub fn connection_over(conn: &Conn) {
     let mut held = conn.stick.borrow_mut();

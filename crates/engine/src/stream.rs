@@ -105,8 +105,6 @@ impl<'c> Stream<'c> {
         txn.first_request = requests.get() == 0;
         requests.set(requests.get() + 1);
         client.session.idle.set(false);
-        client.session.conn.calls.set(0);
-        client.session.conn.cpu_ns.set(0);
         Stream {
             worker,
             client,

@@ -32,17 +32,12 @@ enum Outcome {
 /// connection, and whether the client still owes some of that request.
 pub async fn serve(client: &mut Client) -> Option<(Next, bool)> {
     let session = client.session.clone();
-    let profiled = client.worker.shared.program.global.tune.profiling;
-    rt::boxed(async {
-        let mut work = std::pin::pin!(session_of(client));
-        poll_fn(|cx| crate::sessions::call(&session, profiled, || work.as_mut().poll(cx))).await
-    })
-    .await
+    let worker = client.worker.clone();
+    rt::boxed(crate::sessions::serve(&worker, &session, session_of(client))).await
 }
 
 async fn session_of(client: &mut Client) -> Option<(Next, bool)> {
     let mut stream = Stream::new(client);
-    stream.client.conn().calls.set(1);
     stream.txn.times.idle_from = Some(stream.client.conn().handshake_done.get());
     stream.upload = Half::new(Framing::Close);
     stream.number();

@@ -32,6 +32,8 @@ pub struct Worker {
     txns: RefCell<Vec<Box<Txn>>>,
     scratch: Cell<Vec<u8>>,
     serial: Cell<u64>,
+    /// Since when the call at hand runs, where calls are measured.
+    pub call_began: Cell<Option<std::time::Instant>>,
     /// Client connections of this worker, so that they can be listed and ended.
     pub sessions: crate::sessions::Sessions,
     /// Raised when the process stops.
@@ -47,6 +49,9 @@ impl Worker {
     pub fn new(index: usize, shared: Arc<Shared>) -> Rc<Worker> {
         let sinks = Sinks::new(&shared);
         let pools = Pools::new(&shared.program);
+        if shared.program.global.tune.profiling {
+            rt::measure_waits();
+        }
         let stderr = std::io::stderr();
         let console = shared.console.then(|| rt::FdWriter::new(stderr.as_fd()).ok()).flatten();
         Rc::new(Worker {
@@ -59,6 +64,7 @@ impl Worker {
             txns: RefCell::default(),
             scratch: Cell::default(),
             serial: Cell::new(0),
+            call_began: Cell::new(None),
             sessions: Default::default(),
             stop: Default::default(),
             freed: rt::Notify::new(),

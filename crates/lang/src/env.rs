@@ -130,6 +130,10 @@ pub trait Live {
     fn uptime(&self) -> Duration {
         Duration::ZERO
     }
+    /// How long the call at hand of the stream's task has run, ns; 0 when calls are not measured.
+    fn call_ns(&self) -> u64 {
+        0
+    }
     /// Share of time that the worker was busy of late, in percent.
     fn cpu_usage(&self) -> u32 {
         0

@@ -59,8 +59,12 @@ pub struct Conn {
     pub requests: Cell<u32>,
     /// How often the task of the stream at hand was called.
     pub calls: Cell<u32>,
-    /// The time that those calls took, ns; measured with `profiling.tasks on`.
+    /// The time that those calls took, the one at hand left out, ns; measured with `profiling.tasks on`.
     pub cpu_ns: Cell<u64>,
+    /// How long the task waited for those calls, ns; measured likewise.
+    pub lat_ns: Cell<u64>,
+    /// What the client did that is odd or wrong (`fc_glitches`).
+    pub glitches: Cell<u32>,
     /// Variables of scope `sess`.
     pub vars: RefCell<Vars>,
     /// Error of the connection.
@@ -91,6 +95,8 @@ impl Conn {
             requests: Cell::new(0),
             calls: Cell::new(0),
             cpu_ns: Cell::new(0),
+            lat_ns: Cell::new(0),
+            glitches: Cell::new(0),
             vars: RefCell::default(),
             error: Cell::default(),
             secured: OnceCell::new(),

@@ -67,6 +67,8 @@ pub struct ServerConn {
     pub http_major: u8,
     /// Error of the connection.
     pub error: crate::conn::ConnError,
+    /// What the server did in this transaction that is odd or wrong (`bc_glitches`).
+    pub glitches: u32,
     /// Requests before this one in the server's queue.
     pub server_queue: u32,
     /// Requests before this one in the backend's queue.

@@ -5,12 +5,14 @@
 //! it is queued, so a task that is woken a hundred times is polled once.
 //!
 //! The future is taken out of its slot while it is polled, so tasks may spawn, wake and cancel one another, and
-//! themselves, from within a poll. No borrow of the slab is held while foreign code (poll, drop) runs.
+//! themselves, from within a poll. Only when asked to it notes when a task was woken, for who wants to know how long it
+//! waited for its turn. No borrow of the slab is held while foreign code (poll, drop) runs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use crate::recycle::{RecycledFuture, boxed};
 use crate::waker::{MAX_TASKS, Tag, TaskId};
@@ -33,12 +35,18 @@ struct Slab {
     vacant: u32,
     len: usize,
     queue: VecDeque<TaskId>,
+    /// Waits are measured.
+    measured: bool,
+    /// When the task of each slot was woken, if that is measured.
+    woken: Vec<Option<Instant>>,
 }
 
 pub(crate) struct Executor {
     slab: RefCell<Slab>,
     current: Cell<TaskId>,
     polls: Cell<u64>,
+    /// Since when the task at hand had waited for its turn.
+    woken: Cell<Option<Instant>>,
 }
 
 impl Slab {
@@ -84,6 +92,17 @@ impl Slab {
         {
             slot.queued = true;
             self.queue.push_back(task);
+            if self.measured {
+                self.stamp(task);
+            }
+        }
+    }
+
+    #[cold]
+    fn stamp(&mut self, task: TaskId) {
+        self.woken.resize(self.slots.len(), None);
+        if let Some(at) = self.woken.get_mut(task.slot() as usize) {
+            *at = Some(Instant::now());
         }
     }
 
@@ -116,8 +135,20 @@ impl Slab {
 
 impl Executor {
     pub(crate) fn new() -> Executor {
-        let slab = Slab { slots: Vec::new(), vacant: NO_SLOT, len: 0, queue: VecDeque::new() };
-        Executor { slab: RefCell::new(slab), current: Cell::new(TaskId::NONE), polls: Cell::new(0) }
+        let slab = Slab {
+            slots: Vec::new(),
+            vacant: NO_SLOT,
+            len: 0,
+            queue: VecDeque::new(),
+            measured: false,
+            woken: Vec::new(),
+        };
+        Executor {
+            slab: RefCell::new(slab),
+            current: Cell::new(TaskId::NONE),
+            polls: Cell::new(0),
+            woken: Cell::new(None),
+        }
     }
 
     /// Adds a task and queues it for its first poll.
@@ -164,6 +195,16 @@ impl Executor {
         self.polls.get()
     }
 
+    /// From now on notes when tasks are woken.
+    pub(crate) fn measure_waits(&self) {
+        self.slab.borrow_mut().measured = true;
+    }
+
+    /// When the task at hand was woken; told once for each poll, and only if it is measured.
+    pub(crate) fn take_woken(&self) -> Option<Instant> {
+        self.woken.take()
+    }
+
     /// Whether no task waits to be polled.
     pub(crate) fn is_idle(&self) -> bool {
         self.slab.borrow().queue.is_empty()
@@ -173,7 +214,12 @@ impl Executor {
     pub(crate) fn run(&self, budget: usize) -> usize {
         let mut polls = 0;
         while polls < budget {
-            let Some((task, future)) = self.slab.borrow_mut().next() else { break };
+            let mut slab = self.slab.borrow_mut();
+            let Some((task, future)) = slab.next() else { break };
+            if slab.measured {
+                self.woken.set(slab.woken.get_mut(task.slot() as usize).and_then(Option::take));
+            }
+            std::mem::drop(slab);
             polls += 1;
             self.poll(task, future);
         }

@@ -46,8 +46,8 @@ pub use notify::{Notify, Receiver, RemoteNotify, Sender, oneshot};
 pub use pipe::{Pipe, set_pipe_size};
 pub use recycle::{RecycledBox, RecycledFuture, boxed};
 pub use runtime::{
-    Heartbeat, Peers, Runtime, WorkerSpec, WorkerStats, cancel, current_task, is_alive, peers, run, send_to,
-    spawn, start, stop_worker, worker_count, worker_index, worker_stats, yield_now,
+    Heartbeat, Peers, Runtime, WorkerSpec, WorkerStats, cancel, current_task, is_alive, measure_waits, peers,
+    run, send_to, spawn, start, stop_worker, take_wait, worker_count, worker_index, worker_stats, yield_now,
 };
 pub use socket::{Detached, Socket};
 pub use sockinfo::{PeerCredentials, TcpInfo};

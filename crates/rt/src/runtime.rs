@@ -238,6 +238,17 @@ pub fn worker_stats() -> WorkerStats {
     })
 }
 
+/// From now on this worker notes when tasks are woken: see [`take_wait`].
+pub fn measure_waits() {
+    worker::with(|w| w.executor.measure_waits());
+}
+
+/// How long the task at hand waited for its turn since it was woken. Zero when that is not measured, and when it was told
+/// since.
+pub fn take_wait() -> std::time::Duration {
+    worker::with(|w| w.executor.take_woken()).map_or(std::time::Duration::ZERO, |woken| woken.elapsed())
+}
+
 /// Lets the other tasks that are due go first.
 pub async fn yield_now() {
     let mut yielded = false;

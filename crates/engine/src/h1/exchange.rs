@@ -22,16 +22,14 @@ pub enum Step {
 /// Serves one request; also says whether the client still owes some of it.
 pub async fn run(client: &mut Client) -> (Next, bool) {
     let session = client.session.clone();
-    let profiled = client.worker.shared.program.global.tune.profiling;
-    let mut work = std::pin::pin!(async move {
+    let worker = client.worker.clone();
+    let work = async move {
         let mut stream = Stream::new(client);
-        // The call at hand.
-        stream.client.conn().calls.set(1);
         let next = steps(&mut stream, false).await;
         crate::finish::run(&mut stream);
         (next, !stream.http.body_received)
-    });
-    std::future::poll_fn(|cx| crate::sessions::call(&session, profiled, || work.as_mut().poll(cx))).await
+    };
+    crate::sessions::serve(&worker, &session, work).await
 }
 
 /// Serves the first request of a connection whose stream was TCP so far: what came is parsed only now, the rules on

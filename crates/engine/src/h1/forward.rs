@@ -8,8 +8,9 @@ use lang::env::Side;
 use model::term::{Cause, Phase};
 use program::Proxy;
 use rt::Buf;
+use wire::head::Kind;
 use wire::http1::{
-    Body, ErrorKind, Limits, ParseError, Parsed, State, parse_response, response_body, upgrades,
+    Body, ErrorKind, Limits, ParseError, Parsed, State, parse_response, response_body, upgrades, violation,
 };
 
 use super::{Next, headers, response, wait};
@@ -165,6 +166,13 @@ fn download_head(
                     if !interim && let Err(e) = wait::check_chunks(body, buf.filled(), consumed) {
                         return Poll::Ready(Event::Bad(e));
                     }
+                    if back.options.unsafe_response
+                        && let Some(e) = violation(buf.filled(), &limits, Kind::Response)
+                    {
+                        stream.txn.server_conn.glitches += 1;
+                        let faulty = faulty(stream.client.conn(), &stream.txn, buf.filled(), &e);
+                        captured::keep(&stream.worker, faulty);
+                    }
                     buf.consume(consumed);
                     stream.txn.down.received += consumed as u64;
                     return Poll::Ready(if interim { Event::Interim } else { Event::Head });
@@ -282,7 +290,11 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             Wait::Failed(Some(502))
         }
         Event::Bad(e) => {
-            capture(stream, &e);
+            stream.txn.server_conn.glitches += 1;
+            let bytes =
+                stream.upstream.as_ref().and_then(|u| u.buf.as_ref()).map(Buf::filled).unwrap_or_default();
+            let faulty = faulty(stream.client.conn(), &stream.txn, bytes, &e);
+            captured::keep(&stream.worker, faulty);
             if retry.junk_response && may_retry(stream, back) {
                 return Wait::Retry;
             }
@@ -345,23 +357,21 @@ fn client_abort(stream: &Stream<'_>, back: &Proxy) {
     }
 }
 
-fn capture(stream: &Stream<'_>, e: &ParseError) {
-    let conn = stream.client.conn();
-    let bytes = stream.upstream.as_ref().and_then(|u| u.buf.as_ref()).map(Buf::filled).unwrap_or_default();
-    let captured = Captured {
+/// A response with a fault, for `show errors`.
+fn faulty(conn: &model::Conn, txn: &model::Txn, bytes: &[u8], e: &ParseError) -> Captured {
+    Captured {
         response: true,
         date: rt::wall(),
         frontend: conn.frontend,
-        backend: stream.txn.backend,
-        server: stream.txn.server,
+        backend: txn.backend,
+        server: txn.server,
         src: conn.src.get(),
         session: conn.serial,
         position: e.position,
         state: e.state.as_str(),
         text: e.kind.as_str(),
         bytes: bytes[..bytes.len().min(captured::KEPT)].into(),
-    };
-    captured::keep(&stream.worker, captured);
+    }
 }
 
 /// Whether the request can be sent once more.

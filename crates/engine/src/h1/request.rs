@@ -3,7 +3,8 @@
 use std::io;
 
 use model::term::{Cause, Phase};
-use wire::http1::{Limits, ParseError, Parsed, parse_request, request_body};
+use wire::head::Kind;
+use wire::http1::{Limits, ParseError, Parsed, parse_request, request_body, violation};
 
 use super::wait;
 use crate::captured::{self, Captured};
@@ -84,6 +85,10 @@ fn parse(stream: &mut Stream<'_>) -> Result<Parsed, ParseError> {
     let parsed = parse_request(buf.filled(), &mut stream.txn.req, &limits, relax)?;
     if let Parsed::Complete { consumed } = parsed {
         wait::check_chunks(request_body(&stream.txn.req), buf.filled(), consumed)?;
+        if relax && let Some(e) = violation(buf.filled(), &limits, Kind::Request) {
+            glitch(stream);
+            capture(stream, &e);
+        }
     }
     Ok(parsed)
 }
@@ -129,7 +134,15 @@ fn count_request(stream: &Stream<'_>) {
     worker.shared.program.world.process.counters.of(worker.index).requests.inc();
 }
 
+/// The client did something odd or wrong.
+fn glitch(stream: &Stream<'_>) {
+    let conn = stream.client.conn();
+    conn.glitches.set(conn.glitches.get().saturating_add(1));
+    crate::stick::glitch(conn);
+}
+
 fn bad(stream: &mut Stream<'_>, e: &ParseError) -> Read {
+    glitch(stream);
     capture(stream, e);
     stream.end(Cause::Proxy, Phase::Request);
     count_error(stream);
@@ -202,6 +215,7 @@ fn failed(stream: &mut Stream<'_>, e: &io::Error) -> Read {
             Read::Bad(408)
         }
         io::ErrorKind::OutOfMemory => {
+            glitch(stream);
             stream.end(Cause::Proxy, Phase::Request);
             count_error(stream);
             count_request(stream);

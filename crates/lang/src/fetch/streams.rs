@@ -9,6 +9,7 @@ use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 
 use super::int;
+use super::profile::is_stream;
 use model::term::Cause;
 
 const fn front(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
@@ -24,7 +25,12 @@ const fn client(name: &'static str, out: Type, eval: FetchFn, doc: &'static str)
 }
 
 pub(super) const FETCHES: &[FetchDef] = &[
-    back("bc_glitches", Type::Int, |e, _| server(e, 0), "Protocol glitches of the server connection."),
+    back(
+        "bc_glitches",
+        Type::Int,
+        |e, _| server(e, e.txn.server_conn.glitches),
+        "Protocol glitches of the server connection.",
+    ),
     back("bc_nb_streams", Type::Int, |e, _| server(e, 1), "Streams open on the server connection."),
     back(
         "bc_settings_streams_limit",
@@ -47,7 +53,12 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |_, _| Err(Miss::None),
         "Code with which an HTTP/2 or QUIC server reset the stream.",
     ),
-    client("fc_glitches", Type::Int, |_, _| int(0), "Protocol glitches of the client connection."),
+    client(
+        "fc_glitches",
+        Type::Int,
+        |e, _| int(e.conn.glitches.get()),
+        "Protocol glitches of the client connection.",
+    ),
     client("fc_nb_streams", Type::Int, |_, _| int(1), "Streams open on the client connection."),
     client(
         "fc_saved_syn",
@@ -69,7 +80,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
     ),
     front("fs.debug_str", Type::Str, |e, _| describe(e, Side::Request), "Internal state of the client side.")
         .args("[integer]", "fs.debug_str"),
-    front("fs.id", Type::Str, |e, _| int(number(e)), "Number of the stream on the client connection."),
+    front("fs.id", Type::Str, number, "Number of the stream on the client connection."),
     front(
         "fs.rst_code",
         Type::Int,
@@ -137,8 +148,11 @@ fn server<'a>(env: &Env<'a>, figure: u32) -> Found<'a> {
 }
 
 /// Streams of HTTP/1 are numbered from 0; in TCP there is none.
-fn number(env: &Env<'_>) -> u32 {
-    if env.conn.http_major.get() == 0 { 0 } else { env.conn.requests.get().saturating_sub(1) }
+fn number<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
+    if !is_stream(env) {
+        return Err(Miss::None);
+    }
+    int(if env.conn.http_major.get() == 0 { 0 } else { env.conn.requests.get().saturating_sub(1) })
 }
 
 fn aborted<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
@@ -146,7 +160,7 @@ fn aborted<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
         Side::Request => Cause::ClientAbort,
         Side::Response => Cause::ServerAbort,
     };
-    Ok(Value::Bool(env.txn.term.cause == cause))
+    if is_stream(env) { Ok(Value::Bool(env.txn.term.cause == cause)) } else { Err(Miss::None) }
 }
 
 fn saved_syn<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {

@@ -14,7 +14,7 @@ mod write;
 pub use chunk::{Malformed, Scanned, Scanner};
 pub use error::{ErrorKind, ParseError, State};
 pub use framing::{Body, keeps_alive, request_body, response_body, upgrades};
-pub use parse::{Limits, Parsed, parse_request, parse_response};
+pub use parse::{Limits, Parsed, parse_request, parse_response, violation};
 pub use write::{write_head, write_head_as};
 
 pub(crate) use rules::{check as check_head, decimal};

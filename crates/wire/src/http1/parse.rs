@@ -60,6 +60,11 @@ pub fn parse_response(
     parse(input, head, limits, relax, Kind::Response)
 }
 
+/// What is wrong with a head that was read with `relax`: why it would be refused without.
+pub fn violation(input: &[u8], limits: &Limits, kind: Kind) -> Option<ParseError> {
+    parse(input, &mut Head::default(), limits, false, kind).err()
+}
+
 fn parse(
     input: &[u8],
     head: &mut Head,
