@@ -414,7 +414,7 @@ async fn idle(
     if own.is_some() || !shared || idle == 0 || idle < low {
         return own;
     }
-    crate::pool::take_over(worker, backend, server, identity, safe_only).await
+    crate::pool::take_over(worker, At { proxy: backend, server }, identity, safe_only).await
 }
 
 /// Connects, at most for `timeout connect`.
@@ -641,7 +641,10 @@ pub fn park(stream: &mut Stream<'_>) {
     let config = &worker.shared.program.proxy(backend).servers[server as usize];
     let worn = u32::try_from(config.max_reuse).is_ok_and(|m| requests > m);
     if !worn && config.pool_max_conn != 0 && config.state.is_up() {
-        worker.pools.give(backend, server, idle, config);
+        let shared = worker.shared.program.global.tune.shared_pool;
+        let slot = worker.shared.backends[backend as usize].slots.get(server as usize);
+        let quay = slot.filter(|_| shared).and_then(|s| s.quays.own());
+        worker.pools.give(backend, server, idle, config, quay);
     }
 }
 

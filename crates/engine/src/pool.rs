@@ -3,20 +3,30 @@
 //! Each worker keeps its own, last in first out, so that the warmest is used and the others can grow old. A
 //! connection that waits here belongs to no task: the driver notes when its server closes it, and the
 //! next who wants it, or the sweep that runs every second, lets it go.
+//!
+//! With several workers (and `tune.idle-pool.shared`) connections wait at a quay, where another worker that has none
+//! takes them without asking. What a quay has no room for, and encrypted connections, whose state can't be shared, have
+//! to be asked for.
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::AsRawFd;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base::grow::Grow;
 use model::Server;
 use program::Program;
-use rt::{Mono, RemoteNotify};
+use rt::{Mono, Quay};
 
-use crate::transport::{Parted, Transport};
+use crate::transport::Transport;
+
+mod place;
+mod share;
+
+use place::Place;
+pub use share::{Quays, take_over};
 
 /// What makes two connections to one server different: source address, PROXY header, destination, name. Two that
 /// are equal may stand in for each other.
@@ -33,13 +43,21 @@ pub struct Idle {
     /// It has served requests of more than one client connection, or one that was safely reused: servers are
     /// expected to keep such connections, so `aggressive` takes them for first requests.
     pub safe: bool,
+}
+
+/// A connection while it rests, and since when.
+struct Resting {
+    place: Place,
+    identity: Identity,
+    requests: u32,
+    safe: bool,
     since: Mono,
 }
 
 /// The idle connections of one worker to one server.
 #[derive(Default)]
 struct Pool {
-    idle: RefCell<Vec<Idle>>,
+    idle: RefCell<Vec<Resting>>,
     /// When the next part of what grew old is let go.
     purge: Cell<Mono>,
 }
@@ -68,7 +86,7 @@ impl Pools {
         }
     }
 
-    fn pool(&self, proxy: u32, server: u32) -> Option<&RefCell<Vec<Idle>>> {
+    fn pool(&self, proxy: u32, server: u32) -> Option<&RefCell<Vec<Resting>>> {
         let pools = self.servers.get(proxy as usize)?;
         // Servers are added while the worker runs.
         while pools.len() <= server as usize {
@@ -100,18 +118,26 @@ impl Pools {
         let mut i = pool.len();
         while i > 0 {
             i -= 1;
-            let idle = &pool[i];
-            if !idle.is_quiet() {
-                // Whatever it has to say belongs to no request.
-                pool.remove(i);
-                self.less(state);
-            } else if idle.identity == identity && (idle.safe || !safe_only) {
-                let idle = pool.remove(i);
-                self.less(state);
+            let fits = pool[i].identity == identity && (pool[i].safe || !safe_only);
+            if !fits && !pool[i].place.is_hung_up() {
+                continue;
+            }
+            // Whatever one that does not fit has to say belongs to no request.
+            let idle = self.leave(pool.remove(i), state);
+            if fits && let Some(idle) = idle.filter(Idle::is_quiet) {
                 return Some(idle);
             }
         }
         None
+    }
+
+    /// A connection ends its rest; `None` if another worker has taken it.
+    fn leave(&self, resting: Resting, state: &Server) -> Option<Idle> {
+        self.count.set(self.count.get() - 1);
+        let socket = resting.place.leave()?;
+        state.idle.fetch_sub(1, Relaxed);
+        let Resting { identity, requests, safe, .. } = resting;
+        Some(Idle { socket, identity, requests, safe })
     }
 
     /// Makes room for a new connection to a server when descriptors become few: the oldest at rest goes.
@@ -122,14 +148,20 @@ impl Pools {
         let Some(pool) = self.pool(proxy, server) else { return };
         let mut pool = pool.borrow_mut();
         if !pool.is_empty() {
-            pool.remove(0);
-            self.less(state);
+            self.leave(pool.remove(0), state);
         }
     }
 
     /// Puts a connection to rest, unless the server has enough of them (`limit`, negative: no limit), keeps none
-    /// (`pool-purge-delay 0`), or descriptors are few.
-    pub fn give(&self, proxy: u32, server: u32, mut idle: Idle, config: &program::Server) {
+    /// (`pool-purge-delay 0`), or descriptors are few. `quay` is where other workers find it.
+    pub fn give(
+        &self,
+        proxy: u32,
+        server: u32,
+        idle: Idle,
+        config: &program::Server,
+        quay: Option<&Arc<Quay>>,
+    ) {
         let (limit, state) = (config.pool_max_conn, &*config.state);
         let Some(pool) = self.pool(proxy, server) else { return };
         if config.pool_purge_delay.is_zero() || in_use(&idle.socket) >= self.low {
@@ -143,26 +175,34 @@ impl Pools {
             // Those that rest count until somebody notices that their server has closed them, and those of other
             // workers can't be looked at: a worker that has none may always keep one.
             let mut pool = pool.borrow_mut();
-            let before = pool.len();
-            pool.retain(Idle::is_quiet);
-            (pool.len()..before).for_each(|_| self.less(state));
+            self.clear(&mut pool, state);
             enough = !pool.is_empty() && over();
         }
         let full = enough || u32::try_from(limit).is_ok_and(|l| rests >= l);
         if full || idle.socket.is_hung_up() {
             return;
         }
-        idle.since = rt::now();
-        pool.borrow_mut().push(idle);
-        self.count.set(self.count.get() + 1);
+        let mut pool = pool.borrow_mut();
+        if quay.is_some_and(|q| q.is_full()) {
+            // Perhaps with those that others have taken.
+            self.clear(&mut pool, state);
+        }
         state.idle.fetch_add(1, Relaxed);
+        pool.push(Resting::new(idle, quay));
+        self.count.set(self.count.get() + 1);
+    }
+
+    /// Lets go of connections that ended or that other workers have taken.
+    fn clear(&self, pool: &mut Vec<Resting>, state: &Server) {
+        let ended = |r: &mut Resting| !r.place.is_quiet();
+        pool.extract_if(.., ended).for_each(|r| drop(self.leave(r, state)));
     }
 
     /// Forgets all connections to a server: it went down or changed its address.
     pub fn flush(&self, proxy: u32, server: u32, state: &Server) {
         let Some(pool) = self.pool(proxy, server) else { return };
-        for _ in pool.take() {
-            self.less(state);
+        for resting in pool.take() {
+            self.leave(resting, state);
         }
     }
 
@@ -175,25 +215,16 @@ impl Pools {
                 if pool.is_empty() {
                     continue;
                 }
-                let before = pool.len();
-                pool.retain(Idle::is_quiet);
-                let old = |i: &&Idle| now.since(i.since) >= server.pool_purge_delay;
+                self.clear(&mut pool, &server.state);
+                let old = |i: &&Resting| now.since(i.since) >= server.pool_purge_delay;
                 // The oldest stand first.
                 let aged = pool.iter().take_while(old).count();
                 if aged > 0 && now >= purge.get() {
-                    pool.drain(..aged.div_ceil(2));
+                    pool.drain(..aged.div_ceil(2)).for_each(|r| drop(self.leave(r, &server.state)));
                     purge.set(now + server.pool_purge_delay);
-                }
-                for _ in pool.len()..before {
-                    self.less(&server.state);
                 }
             }
         }
-    }
-
-    fn less(&self, state: &Server) {
-        self.count.set(self.count.get() - 1);
-        state.idle.fetch_sub(1, Relaxed);
     }
 }
 
@@ -206,84 +237,18 @@ fn in_use(fresh: &Transport) -> u64 {
 impl Idle {
     /// A connection that may rest.
     pub fn new(socket: Transport, identity: Identity, requests: u32, safe: bool) -> Idle {
-        Idle { socket, identity, requests, safe, since: rt::now() }
+        Idle { socket, identity, requests, safe }
     }
-}
 
-/// An idle connection on its way from one worker to another.
-struct Parcel {
-    socket: Parted,
-    identity: Identity,
-    requests: u32,
-    safe: bool,
-}
-
-/// Where a worker that was asked puts its answer.
-#[derive(Default)]
-struct Letterbox {
-    answer: Mutex<Option<Parcel>>,
-    answered: RemoteNotify,
-}
-
-/// How many other workers are asked before a new connection is opened.
-const ASKED: usize = 3;
-
-/// Asks other workers for an idle connection (`tune.idle-pool.shared`).
-pub async fn take_over(
-    worker: &crate::Worker,
-    proxy: u32,
-    server: u32,
-    identity: Identity,
-    safe_only: bool,
-) -> Option<Idle> {
-    let count = rt::worker_count();
-    for step in 1..count.min(ASKED + 1) {
-        let other = (worker.index + step) % count;
-        let letterbox = Arc::new(Letterbox::default());
-        let reply = letterbox.clone();
-        let job = move || {
-            let found = crate::run::with_worker(|w| {
-                let config = w.shared.program.proxy(proxy).servers.get(server as usize)?;
-                w.pools.take(proxy, server, identity, safe_only, &config.state)
-            });
-            let parcel = found.flatten().and_then(Idle::pack);
-            *reply.answer.lock().unwrap_or_else(|p| p.into_inner()) = parcel;
-            reply.answered.notify();
-        };
-        if !rt::send_to(other, Box::new(job)) {
-            continue;
-        }
-        letterbox.answered.notified().await;
-        let parcel = letterbox.answer.lock().unwrap_or_else(|p| p.into_inner()).take();
-        if let Some(idle) = parcel.and_then(Parcel::unpack) {
-            return Some(idle);
-        }
-    }
-    None
-}
-
-impl Idle {
     /// Whether the connection stands and its server has said nothing since: what it says now belongs to no request.
     pub fn is_quiet(&self) -> bool {
-        if self.socket.is_hung_up() {
-            return false;
-        }
-        // The last read may have left the socket marked readable though it was empty: one look tells.
-        !self.socket.is_readable() || self.socket.try_recv(&mut [0]).is_none()
-    }
-
-    fn pack(self) -> Option<Parcel> {
-        let socket = self.socket.detach().ok()?;
-        Some(Parcel { socket, identity: self.identity, requests: self.requests, safe: self.safe })
+        is_quiet(&self.socket)
     }
 }
 
-impl Parcel {
-    fn unpack(self) -> Option<Idle> {
-        let socket = self.socket.attach().ok()?;
-        socket.raw().reset_on_close();
-        Some(Idle::new(socket, self.identity, self.requests, self.safe))
-    }
+fn is_quiet(socket: &Transport) -> bool {
+    // The last read may have left the socket marked readable though it was empty: one look tells.
+    !socket.is_hung_up() && (!socket.is_readable() || socket.try_recv(&mut [0]).is_none())
 }
 
 /// Sweeps a worker's pools once a second, for ever.

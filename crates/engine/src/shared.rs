@@ -52,6 +52,8 @@ pub struct Slot {
     pub queue: Queue<Ticket>,
     /// Traffic found errors: the next check shall come soon.
     pub hurry: RemoteNotify,
+    /// Idle connections that any worker may take.
+    pub quays: crate::pool::Quays,
 }
 
 /// A request that waits: whoever gives it a place notes the server and wakes it.

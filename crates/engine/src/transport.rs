@@ -210,6 +210,17 @@ impl Transport {
         }
     }
 
+    /// The socket, if bytes go over it as they are.
+    ///
+    /// # Errors
+    /// The connection, if it is encrypted.
+    pub fn into_plain(self) -> Result<Socket, Transport> {
+        match self.tls {
+            None => Ok(self.socket),
+            Some(_) => Err(self),
+        }
+    }
+
     /// Takes it off this worker.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! One worker per thread, each with its own tasks ([`spawn`]), timers ([`Timer`]), sockets ([`Socket`], [`Acceptor`])
 //! and buffers ([`Buf`]). A connection lives and dies on one worker; what crosses threads does so through inboxes
-//! ([`send_to`], [`RemoteNotify`]) or as a detached value ([`Detached`]). I/O is tried first and awaited only when the
+//! ([`send_to`], [`RemoteNotify`]), as a detached value ([`Detached`]) or over a [`Quay`]. I/O is tried first and awaited only when the
 //! socket is not ready; nothing on the way of a request takes a lock.
 //!
 //! Tasks are plain futures; their wakers are integers (see `waker`). The drivers, Linux and the simulated world, are
@@ -22,6 +22,7 @@ mod listener;
 mod local;
 mod notify;
 mod pipe;
+mod quay;
 mod recycle;
 mod runtime;
 pub mod sim;
@@ -44,6 +45,7 @@ pub use listen::ListenOptions;
 pub use listener::{Acceptor, Listener};
 pub use notify::{Notify, Receiver, RemoteNotify, Sender, oneshot};
 pub use pipe::{Pipe, set_pipe_size};
+pub use quay::{Claim, Label, Moored, Quay};
 pub use recycle::{RecycledBox, RecycledFuture, boxed};
 pub use runtime::{
     Heartbeat, Peers, Runtime, WorkerSpec, WorkerStats, cancel, current_task, is_alive, measure_waits, peers,

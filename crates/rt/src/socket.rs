@@ -382,6 +382,12 @@ impl Socket {
         Ok(Detached(unsafe { std::ptr::read(&this.handle) }))
     }
 
+    /// Gives the socket up without closing its descriptor, which belongs to another worker by now.
+    pub(crate) fn forget(self) {
+        worker::try_with(|w| w.sources.borrow_mut().remove(self.source));
+        std::mem::forget(self);
+    }
+
     /// The descriptor, for a call that this type lacks; an error in a simulated world.
     ///
     /// # Errors
@@ -434,6 +440,10 @@ impl Drop for Socket {
 }
 
 impl Detached {
+    pub(crate) fn of(handle: Handle) -> Detached {
+        Detached(handle)
+    }
+
     /// Makes the connection one of the calling worker's.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -23,14 +24,19 @@ use crate::source::ready;
 const BATCH: usize = 200;
 
 pub(crate) struct Epoll {
-    fd: OwnedFd,
+    /// Other workers end registrations of sockets that they take over.
+    fd: Arc<OwnedFd>,
     events: RefCell<Vec<epoll::Event>>,
 }
 
 impl Epoll {
     pub(crate) fn new() -> io::Result<Epoll> {
         let fd = epoll::create(CreateFlags::CLOEXEC)?;
-        Ok(Epoll { fd, events: RefCell::new(Vec::with_capacity(BATCH)) })
+        Ok(Epoll { fd: Arc::new(fd), events: RefCell::new(Vec::with_capacity(BATCH)) })
+    }
+
+    pub(crate) fn shared(&self) -> Arc<OwnedFd> {
+        self.fd.clone()
     }
 
     pub(crate) fn register(&self, fd: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
@@ -39,11 +45,11 @@ impl Epoll {
             Interest::Read => EventFlags::IN | EventFlags::ET,
             Interest::Listener => EventFlags::IN | EventFlags::EXCLUSIVE,
         };
-        Ok(epoll::add(&self.fd, fd, EventData::new_u64(token), flags)?)
+        Ok(epoll::add(&*self.fd, fd, EventData::new_u64(token), flags)?)
     }
 
     pub(crate) fn deregister(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
-        Ok(epoll::delete(&self.fd, fd)?)
+        Ok(epoll::delete(&*self.fd, fd)?)
     }
 
     pub(crate) fn poll(&self, wait: Option<Duration>, reports: &mut Vec<Report>) {
@@ -51,7 +57,7 @@ impl Epoll {
         events.clear();
         let timeout = wait.map(whole_millis);
         // The only errors are EINTR, which is no event, and those of wrong arguments.
-        if epoll::wait(&self.fd, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()).is_err() {
+        if epoll::wait(&*self.fd, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()).is_err() {
             return;
         }
         reports.extend(events.iter().map(|e| Report { token: e.data.u64(), ready: ready_of(e.flags) }));

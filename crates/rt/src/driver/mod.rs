@@ -53,6 +53,14 @@ impl Handle {
         (!self.is_sim()).then(|| unsafe { BorrowedFd::borrow_raw(self.0) })
     }
 
+    /// Takes a kernel descriptor by its number.
+    ///
+    /// # Safety
+    /// The descriptor is open, and nobody else uses or closes it from now on.
+    pub(crate) unsafe fn from_number(number: RawFd) -> Handle {
+        Handle(number)
+    }
+
     #[inline]
     pub(crate) fn is_sim(&self) -> bool {
         self.0 >= SIM_BASE
@@ -146,6 +154,14 @@ impl Driver {
                 ops::deregister(handle.0, Some(token));
                 Ok(())
             }
+        }
+    }
+
+    /// The epoll instance, for other threads; `None` in a simulated world.
+    pub(crate) fn epoll(&self) -> Option<std::sync::Arc<OwnedFd>> {
+        match self {
+            Driver::Epoll(epoll) => Some(epoll.shared()),
+            Driver::Sim => None,
         }
     }
 

@@ -1,0 +1,134 @@
+//! Idle connections that change workers (`tune.idle-pool.shared`).
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use rt::{Claim, Quay, RemoteNotify};
+
+use super::place::noted;
+use super::{Identity, Idle};
+use crate::state::At;
+use crate::transport::Parted;
+
+/// The quays of a server, by worker. Made when they are first needed.
+#[derive(Default)]
+pub struct Quays(OnceLock<Box<[Berths]>>);
+
+type Berths = OnceLock<Option<Arc<Quay>>>;
+
+impl Quays {
+    /// The calling worker's; `None` if it is the only one, and in a simulated world.
+    pub fn own(&self) -> Option<&Arc<Quay>> {
+        let (count, index) = (rt::worker_count(), rt::worker_index()?);
+        if count < 2 {
+            return None;
+        }
+        let all = self.0.get_or_init(|| (0..count).map(|_| Berths::new()).collect());
+        all.get(index)?.get_or_init(Quay::here).as_ref()
+    }
+
+    fn of(&self, worker: usize) -> Option<&Quay> {
+        self.0.get()?.get(worker)?.get()?.as_deref()
+    }
+}
+
+/// What the quays say.
+enum Found {
+    Got(Idle),
+    Nothing,
+    /// Somebody may have one that is not to be seen.
+    Ask,
+}
+
+fn look_around(quays: &Quays, index: usize, identity: Identity, safe_only: bool) -> Found {
+    let count = rt::worker_count();
+    let mut otherwise = Found::Nothing;
+    for step in 1..count {
+        let Some(quay) = quays.of((index + step) % count) else { continue };
+        match quay.claim(identity, |note| noted(note).1 || !safe_only) {
+            Claim::Got(socket, note) => {
+                socket.reset_on_close();
+                let (requests, safe) = noted(note);
+                return Found::Got(Idle::new(socket.into(), identity, requests, safe));
+            }
+            Claim::Full => otherwise = Found::Ask,
+            Claim::None => {}
+        }
+    }
+    otherwise
+}
+
+/// An idle connection on its way from one worker to another.
+struct Parcel {
+    socket: Parted,
+    identity: Identity,
+    requests: u32,
+    safe: bool,
+}
+
+/// Where a worker that was asked puts its answer.
+#[derive(Default)]
+struct Letterbox {
+    answer: Mutex<Option<Parcel>>,
+    answered: RemoteNotify,
+}
+
+/// How many other workers are asked before a new connection is opened.
+const ASKED: usize = 3;
+
+/// Takes an idle connection of another worker: from its quay, or by asking.
+pub async fn take_over(worker: &crate::Worker, at: At, identity: Identity, safe_only: bool) -> Option<Idle> {
+    let quays = &worker.shared.backends.get(at.proxy as usize)?.slots.get(at.server as usize)?.quays;
+    let server = worker.shared.program.proxy(at.proxy).servers.get(at.server as usize)?;
+    // Encrypted connections can't wait at a quay, and a simulated world has none.
+    let hidden = server.tls.is_some() || quays.own().is_none();
+    match look_around(quays, worker.index, identity, safe_only) {
+        Found::Got(idle) => {
+            server.state.idle.fetch_sub(1, Relaxed);
+            Some(idle)
+        }
+        Found::Nothing if !hidden => None,
+        _ => ask(worker.index, at, identity, safe_only).await,
+    }
+}
+
+async fn ask(index: usize, at: At, identity: Identity, safe_only: bool) -> Option<Idle> {
+    let count = rt::worker_count();
+    for step in 1..count.min(ASKED + 1) {
+        let letterbox = Arc::new(Letterbox::default());
+        let reply = letterbox.clone();
+        let job = move || {
+            let found = crate::run::with_worker(|w| {
+                let config = w.shared.program.proxy(at.proxy).servers.get(at.server as usize)?;
+                w.pools.take(at.proxy, at.server, identity, safe_only, &config.state)
+            });
+            let parcel = found.flatten().and_then(Idle::pack);
+            *reply.answer.lock().unwrap_or_else(|p| p.into_inner()) = parcel;
+            reply.answered.notify();
+        };
+        if !rt::send_to((index + step) % count, Box::new(job)) {
+            continue;
+        }
+        letterbox.answered.notified().await;
+        let parcel = letterbox.answer.lock().unwrap_or_else(|p| p.into_inner()).take();
+        if let Some(idle) = parcel.and_then(Parcel::unpack) {
+            return Some(idle);
+        }
+    }
+    None
+}
+
+impl Idle {
+    fn pack(self) -> Option<Parcel> {
+        let socket = self.socket.detach().ok()?;
+        Some(Parcel { socket, identity: self.identity, requests: self.requests, safe: self.safe })
+    }
+}
+
+impl Parcel {
+    fn unpack(self) -> Option<Idle> {
+        let socket = self.socket.attach().ok()?;
+        socket.raw().reset_on_close();
+        Some(Idle::new(socket, self.identity, self.requests, self.safe))
+    }
+}
