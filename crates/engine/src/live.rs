@@ -68,7 +68,7 @@ impl<'v> Waiting<'v> {
             }
             (Some(Body::Chunked), Some(arena)) => {
                 let mut data = bumpalo::collections::Vec::with_capacity_in(bytes.len(), arena);
-                let end = Scanner::default().data(bytes, |piece| data.extend_from_slice(piece));
+                let end = Scanner::new(true).data(bytes, |piece| data.extend_from_slice(piece));
                 Payload { data: data.into_bump_slice(), complete: full || end.unwrap_or(true) }
             }
             _ => Payload { data: bytes, complete: full },

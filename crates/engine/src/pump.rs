@@ -23,12 +23,13 @@ pub enum Framing {
     Close,
 }
 
-impl From<Body> for Framing {
-    fn from(body: Body) -> Framing {
+impl Framing {
+    /// That of a body; `relax`: the option that lets violations of its message pass is set.
+    pub fn of(body: Body, relax: bool) -> Framing {
         match body {
             Body::None => Framing::Length(0),
             Body::Length(length) => Framing::Length(length),
-            Body::Chunked => Framing::Chunked(Scanner::default()),
+            Body::Chunked => Framing::Chunked(Scanner::new(relax)),
             Body::UntilClose => Framing::Close,
         }
     }
@@ -52,6 +53,8 @@ pub struct Half {
     /// Bytes of the buffer that belong to the message and were looked at by the scanner.
     scanned: usize,
     ended: bool,
+    /// Trailers, put in order, that go out behind what the buffer holds of the message.
+    trailers: Vec<u8>,
     /// Bytes may go through a pipe inside the kernel instead of through the buffer.
     pub splice: bool,
     /// Streams of unknown length may go through pipes once they turn out to be long.
@@ -114,6 +117,7 @@ impl Half {
             blocked: false,
             scanned: 0,
             ended,
+            trailers: Vec::new(),
             splice: false,
             bulk_pipes: false,
             full_reads: 0,
@@ -168,6 +172,10 @@ impl Half {
                 self.moved = true;
                 return Poll::Pending;
             }
+            if !self.trailers.is_empty() {
+                *stage = self.stage_trailers();
+                continue;
+            }
             if self.pipe.as_ref().is_some_and(|p| !p.is_empty()) {
                 match self.empty_pipe(cx, to) {
                     Poll::Pending => {
@@ -194,6 +202,41 @@ impl Half {
             match step {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(r) => r?,
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Receives what is to come of the message, for nobody.
+    ///
+    /// # Errors
+    /// See [`Break`].
+    pub fn poll_discard(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: &Transport,
+        buf: &mut Option<Buf>,
+    ) -> Poll<Result<(), Break>> {
+        self.discard = true;
+        if self.pipe.take().is_some_and(|p| !p.is_empty()) {
+            // Bytes in a pipe are not accounted for.
+            return Poll::Ready(Err(Break::Truncated));
+        }
+        for _ in 0..TURNS {
+            let ready = self.scan(buf)?;
+            if ready > 0 {
+                self.consume(buf, ready);
+                self.moved = true;
+            } else if self.ended {
+                return Poll::Ready(Ok(()));
+            } else if self.eof {
+                return Poll::Ready(Err(Break::Truncated));
+            } else {
+                match self.fill(cx, from, buf) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(r) => r?,
+                }
             }
         }
         cx.waker().wake_by_ref();
@@ -227,6 +270,9 @@ impl Half {
                     }
                     self.scanned += done.kept;
                     self.ended = done.end;
+                    if done.end {
+                        self.trailers = scanner.take_trailers();
+                    }
                 }
                 self.scanned
             }
@@ -286,6 +332,19 @@ impl Half {
             Framing::Chunked(_) => self.scanned -= n,
             Framing::Close => {}
         }
+    }
+
+    /// As much of the trailers as fits a buffer.
+    #[cold]
+    fn stage_trailers(&mut self) -> Option<Buf> {
+        let mut buf = Buf::new();
+        let room = buf.spare_mut();
+        let n = room.len().min(self.trailers.len());
+        room[..n].copy_from_slice(&self.trailers[..n]);
+        buf.advance(n);
+        self.trailers.drain(..n);
+        self.keep(buf.filled());
+        (!self.discard).then_some(buf)
     }
 
     /// Keeps bytes for another attempt, as long as they fit a buffer.

@@ -15,7 +15,7 @@ use rt::Buf;
 
 use crate::choose::{self, Wish};
 use crate::connect;
-use crate::h1::Next;
+use crate::h1::{Next, Owed};
 use crate::pump::{Break, Framing, Half};
 use crate::session::Client;
 use crate::stream::Stream;
@@ -29,14 +29,14 @@ enum Outcome {
 }
 
 /// Serves a connection in TCP mode. When it turned to HTTP its first request has been served: what becomes of the
-/// connection, and whether the client still owes some of that request.
-pub async fn serve(client: &mut Client) -> Option<(Next, bool)> {
+/// connection, and what the client still owes of that request.
+pub async fn serve(client: &mut Client) -> Option<(Next, Owed)> {
     let session = client.session.clone();
     let worker = client.worker.clone();
     rt::boxed(crate::sessions::serve(&worker, &session, session_of(client))).await
 }
 
-async fn session_of(client: &mut Client) -> Option<(Next, bool)> {
+async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     let mut stream = Stream::new(client);
     stream.txn.times.idle_from = Some(stream.client.conn().handshake_done.get());
     stream.upload = Half::new(Framing::Close);

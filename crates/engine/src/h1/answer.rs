@@ -293,11 +293,8 @@ async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, built_in
         after_response_rules(stream);
         body = stream.local_body.take().unwrap_or_default();
     }
-    let next = if keep && headers::may_keep_client(stream) && headers::request_is_over(stream) {
-        Next::KeepAlive
-    } else {
-        Next::Close
-    };
+    // What is still to come of the request is read and dropped.
+    let next = if keep && headers::may_keep_client(stream) { Next::KeepAlive } else { Next::Close };
     if stream.txn.has_req || !built_in {
         headers::client_connection(stream, next);
     }

@@ -4,7 +4,7 @@ use model::Origin;
 use model::term::{Cause, Phase};
 use wire::method::Method;
 
-use super::{Next, answer, captures, forward, headers, request, response, rules};
+use super::{Next, Owed, answer, captures, forward, headers, request, response, rules};
 use crate::choose::{self, Wish};
 use crate::connect::{self, Failed};
 use crate::pump::{Framing, Half};
@@ -19,22 +19,22 @@ pub enum Step {
     Done(Next),
 }
 
-/// Serves one request; also says whether the client still owes some of it.
-pub async fn run(client: &mut Client) -> (Next, bool) {
+/// Serves one request; also gives what the client still owes of it.
+pub async fn run(client: &mut Client) -> (Next, Owed) {
     let session = client.session.clone();
     let worker = client.worker.clone();
     let work = async move {
         let mut stream = Stream::new(client);
         let next = steps(&mut stream, false).await;
         crate::finish::run(&mut stream);
-        (next, !stream.http.body_received)
+        (next, owed(&mut stream))
     };
     crate::sessions::serve(&worker, &session, work).await
 }
 
 /// Serves the first request of a connection whose stream was TCP so far: what came is parsed only now, the rules on
 /// content have run, and a backend may be chosen already.
-pub async fn run_upgraded(stream: &mut Stream<'_>) -> (Next, bool) {
+pub async fn run_upgraded(stream: &mut Stream<'_>) -> (Next, Owed) {
     stream.client.conn().http_major.set(1);
     stream.upload = Half::new(Framing::Length(0));
     // What came counts as the message that it turns out to be.
@@ -44,7 +44,12 @@ pub async fn run_upgraded(stream: &mut Stream<'_>) -> (Next, bool) {
     stream.client.timer.set_after(limit);
     let next = steps(stream, true).await;
     crate::finish::run(stream);
-    (next, !stream.http.body_received)
+    (next, owed(stream))
+}
+
+fn owed(stream: &mut Stream<'_>) -> Owed {
+    let nothing = Half::new(Framing::Length(0));
+    (!stream.http.body_received).then(|| Box::new(std::mem::replace(&mut stream.upload, nothing)))
 }
 
 async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {

@@ -152,6 +152,9 @@ fn download_head(
         if let Some(buf) = up.buf.as_mut().filter(|b| !b.is_empty()) {
             match parse_response(buf.filled(), &mut stream.txn.res, &limits, back.options.unsafe_response) {
                 Ok(Parsed::Complete { consumed }) => {
+                    if let Err(e) = limits.admit(&stream.txn.res) {
+                        return Poll::Ready(Event::Bad(e));
+                    }
                     let status = stream.txn.res.status();
                     if status == 101 && !(upgrades(&stream.txn.req) && upgrades(&stream.txn.res)) {
                         let kind = ErrorKind::UnaskedUpgrade;
@@ -163,7 +166,10 @@ fn download_head(
                     }
                     let interim = (100..200).contains(&status) && status != 101;
                     let body = response_body(&stream.txn.res, stream.txn.req.method_id());
-                    if !interim && let Err(e) = wait::check_chunks(body, buf.filled(), consumed) {
+                    if !interim
+                        && let Err(e) =
+                            wait::check_chunks(body, buf.filled(), consumed, back.options.unsafe_response)
+                    {
                         return Poll::Ready(Event::Bad(e));
                     }
                     if back.options.unsafe_response
@@ -398,7 +404,8 @@ pub async fn prepare_retry(stream: &mut Stream<'_>, wish: &mut Wish) -> bool {
 fn rewind(stream: &mut Stream<'_>) {
     let kept = stream.upload.kept.take().unwrap_or_default();
     let body = stream.http.request_body;
-    let mut again = Half::new(body.into());
+    let relax = stream.frontend().options.unsafe_request;
+    let mut again = Half::new(Framing::of(body, relax));
     (again.received, again.sent) = (stream.upload.received, stream.upload.sent);
     again.kept = Some(Vec::new());
     stream.upload = again;
@@ -422,7 +429,7 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     // What came with the head was received before the pump began to count.
     let early = stream.upstream.as_ref().and_then(|u| u.buf.as_ref()).map_or(0, Buf::len);
     stream.txn.down.received += early as u64;
-    let framing = stream.http.response_body.into();
+    let framing = Framing::of(stream.http.response_body, back.options.unsafe_response);
     let mut down = Half::new(framing);
     // A rule may have turned the client's HEAD into a GET: the client still gets no body.
     down.discard = stream.txn.line.method() == b"HEAD" && stream.txn.req.method() != b"HEAD";

@@ -52,6 +52,13 @@ fn stage(head: &Head, adjust: Option<&CaseMap>, staged: &mut Option<Buf>) -> Res
     Ok(())
 }
 
+/// A WebSocket handshake that was let pass without a key gets one: servers can't do without.
+fn websocket_key(req: &mut Head) {
+    if !req.has(Known::SecWebsocketKey) && req.has_token(Known::Upgrade, b"websocket") {
+        let _ = req.append(b"sec-websocket-key", &crate::h2::websocket_key());
+    }
+}
+
 fn edit_request(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
@@ -59,6 +66,9 @@ fn edit_request(stream: &mut Stream<'_>) {
     crate::persist::clean_request(stream, back);
     let upgrade = http1::upgrades(&stream.txn.req);
     let keep_server = keeps_server(front, back);
+    if upgrade {
+        websocket_key(&mut stream.txn.req);
+    }
     let (src, dst) = (stream.src(), stream.dst());
     let req = &mut stream.txn.req;
     hop_by_hop(req, upgrade);
@@ -125,11 +135,6 @@ pub fn may_keep_client(stream: &Stream<'_>) -> bool {
         && !close
         && !stopping
         && !stream.client.socket.is_hung_up()
-}
-
-/// Whether nothing of the request remains to be received.
-pub fn request_is_over(stream: &Stream<'_>) -> bool {
-    stream.http.body_received
 }
 
 /// Sets `Connection` of a response for what is to become of the client connection: said where the versions of
@@ -205,5 +210,6 @@ pub fn note_request(stream: &mut Stream<'_>) {
     stream.http.client_keeps = http1::keeps_alive(&stream.txn.req);
     stream.http.body_received = matches!(body, Body::None);
     stream.http.request_body = body;
-    stream.upload = crate::pump::Half::new(body.into());
+    let relax = stream.frontend().options.unsafe_request;
+    stream.upload = crate::pump::Half::new(crate::pump::Framing::of(body, relax));
 }

@@ -22,7 +22,12 @@ use std::future::poll_fn;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
+use crate::pump::Half;
 use crate::session::Client;
+
+/// What the client still owes of a request that is answered. It comes from the heap because it is rare and the task of an
+/// idle connection small.
+pub type Owed = Option<Box<Half>>;
 
 /// What becomes of the client connection after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,23 +40,47 @@ pub enum Next {
 
 /// Serves the requests of a connection until it ends. `first` is what came of its first request, when that was served
 /// elsewhere, and whether the client still owes some of it.
-pub async fn serve(client: &mut Client, mut first: Option<(Next, bool)>) {
+pub async fn serve(client: &mut Client, mut first: Option<(Next, Owed)>) {
     client.conn().http_major.set(1);
     loop {
-        let (next, owes) = match first.take() {
+        let (next, owed) = match first.take() {
             Some(served) => served,
             None if !client.has_input() && !idle(client).await => return,
             None => rt::boxed(exchange::run(client)).await,
         };
+        // In recycled memory, so that the task of an idle connection stays small.
         if next == Next::Close {
-            // In recycled memory, so that the task of an idle connection stays small.
-            rt::boxed(close(client, owes)).await;
+            return rt::boxed(close(client, owed.is_some())).await;
+        }
+        if let Some(half) = owed
+            && !rt::boxed(drain(client, half)).await
+        {
             return;
         }
         if client.buf.as_ref().is_some_and(rt::Buf::is_empty) {
             client.buf = None;
         }
     }
+}
+
+/// Reads the rest of a request that was answered before it was whole, so that the next may follow; whether it came.
+async fn drain(client: &mut Client, mut half: Box<Half>) -> bool {
+    let limit = client.frontend().timeouts.client;
+    client.timer.set_after(limit);
+    let Client { socket, timer, session, buf, .. } = client;
+    let drained = poll_fn(|cx| {
+        if session.kill.get().is_some() {
+            return Poll::Ready(false);
+        }
+        if let Poll::Ready(result) = half.poll_discard(cx, socket, buf) {
+            return Poll::Ready(result.is_ok());
+        }
+        if std::mem::take(&mut half.moved) {
+            timer.set_after(limit);
+        }
+        timer.poll_expired(cx).map(|()| false)
+    });
+    drained.await
 }
 
 /// Waits for the first byte of a request; whether there is one to read.

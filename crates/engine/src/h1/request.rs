@@ -84,7 +84,8 @@ fn parse(stream: &mut Stream<'_>) -> Result<Parsed, ParseError> {
     let Some(buf) = &stream.client.buf else { return Ok(Parsed::Partial) };
     let parsed = parse_request(buf.filled(), &mut stream.txn.req, &limits, relax)?;
     if let Parsed::Complete { consumed } = parsed {
-        wait::check_chunks(request_body(&stream.txn.req), buf.filled(), consumed)?;
+        limits.admit(&stream.txn.req)?;
+        wait::check_chunks(request_body(&stream.txn.req), buf.filled(), consumed, relax)?;
         if relax && let Some(e) = violation(buf.filled(), &limits, Kind::Request) {
             glitch(stream);
             capture(stream, &e);

@@ -20,6 +20,8 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     let back = program.proxy(stream.backend_index());
     let front_index = stream.client.conn().frontend;
     let front = program.proxy(front_index);
+    // Rules that log see what the server said.
+    stream.txn.status = stream.txn.res.status();
     for proxy in both(stream, back, front) {
         if let Step::Done(next) = run(stream, proxy).await {
             return Step::Done(next);
@@ -88,6 +90,8 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Step {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let (back, front) = (program.proxy(stream.backend_index()), program.proxy(stream.client.conn().frontend));
+    // Rules that log see what the server said.
+    stream.txn.status = stream.txn.res.status();
     for proxy in both(stream, back, front) {
         if let Step::Done(next) = run(stream, proxy).await {
             return Step::Done(next);

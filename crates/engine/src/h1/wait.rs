@@ -38,8 +38,8 @@ struct Progress {
 }
 
 impl Progress {
-    fn of(body: Body) -> Progress {
-        Progress { body, scanner: Scanner::default(), seen: 0, data: 0 }
+    fn of(body: Body, relax: bool) -> Progress {
+        Progress { body, scanner: Scanner::new(relax), seen: 0, data: 0 }
     }
 
     /// Looks at what has come; whether that is enough.
@@ -98,7 +98,7 @@ fn grow_request(stream: &mut Stream<'_>, wait: Wait) {
 /// pieces.
 pub async fn request(stream: &mut Stream<'_>, wait: Wait) -> Waited {
     let Wait { time, at_least, .. } = wait;
-    let mut progress = Progress::of(stream.http.request_body);
+    let mut progress = Progress::of(stream.http.request_body, stream.frontend().options.unsafe_request);
     if stream.http.client_left || stream.http.body_received {
         return Waited::Enough;
     }
@@ -147,9 +147,9 @@ fn next_deadline(whole: Option<Mono>, silence: Option<Duration>) -> Option<Mono>
 ///
 /// # Errors
 /// The fault, for `show errors`.
-pub fn check_chunks(body: Body, bytes: &[u8], head: usize) -> Result<(), ParseError> {
+pub fn check_chunks(body: Body, bytes: &[u8], head: usize, relax: bool) -> Result<(), ParseError> {
     let rest = bytes.get(head..).unwrap_or_default();
-    if body != Body::Chunked || Scanner::default().data(rest, |_| {}).is_ok() {
+    if body != Body::Chunked || Scanner::new(relax).data(rest, |_| {}).is_ok() {
         return Ok(());
     }
     Err(ParseError { kind: ErrorKind::BadChunkSize, position: head, state: State::ChunkSize })
@@ -167,7 +167,7 @@ async fn invite(stream: &mut Stream<'_>) {
 /// pieces.
 pub async fn response(stream: &mut Stream<'_>, wait: Wait) -> Waited {
     let Wait { time, at_least, .. } = wait;
-    let mut progress = Progress::of(stream.http.response_body);
+    let mut progress = Progress::of(stream.http.response_body, stream.backend().options.unsafe_response);
     let limit = stream.txn.overrides.server.or(stream.backend().timeouts.server);
     let deadline = time.map(|t| rt::now() + t);
     stream.server_timer.set(next_deadline(deadline, limit));

@@ -321,7 +321,7 @@ async fn one(mut client: Client) {
 }
 
 /// A fresh key: HTTP/2 has none, HTTP/1 can't do without (RFC 8441 section 5, RFC 6455 section 4.1).
-fn websocket_key() -> [u8; 24] {
+pub(crate) fn websocket_key() -> [u8; 24] {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut key = [b'='; 24];
     let mut bits = u128::from(rt::random()) << 64 | u128::from(rt::random());

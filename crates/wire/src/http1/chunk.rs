@@ -1,6 +1,8 @@
 //! Finding the end of a chunked body (RFC 9112 section 7.1) in its place: what is sound is passed on with the framing
-//! that it came in. Line ends and folded trailers that HAProxy puts in order are refused here instead, because in
-//! place there is no room to do so; chunked bodies with them come from no known sender.
+//! that it came in. Trailers are the exception: they are rare and must be put in order, for which there is no room in
+//! place, so they are gathered aside and passed on when they are whole.
+
+use super::trailers;
 
 /// Longest chunk line with its extensions.
 const LINE_MAX: u32 = 4096;
@@ -27,34 +29,33 @@ enum State {
     DataCr,
     /// After a chunk's CR.
     DataLf,
-    /// At the start of a trailer line.
+    /// Behind the last chunk.
+    Trailers,
+    /// At the start of a trailer line, or after the CR there: the next LF ends the body.
     LineStart,
-    /// In the name of a trailer.
-    Name,
-    /// In the value of a trailer.
+    /// In a trailer line.
     Line,
-    /// After the CR of a trailer line.
-    LineLf,
-    /// After the CR of the last, empty line.
+    /// After the CR of an empty line where there are no trailers.
     EndLf,
     /// Behind the body.
     End,
 }
 
-/// What a field name may hold besides letters and digits (RFC 9110 section 5.6.2).
-const MARKS: &[u8] = b"!#$%&'*+-.^_`|~";
-
 /// Follows a chunked body through its pieces.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Scanner {
     state: State,
     left: u64,
     line: u32,
+    /// Bad names and NULs in trailers are let pass.
+    relax: bool,
+    /// Trailers as they came, and once they are whole as they are passed on.
+    trailers: Vec<u8>,
 }
 
 impl Default for Scanner {
     fn default() -> Scanner {
-        Scanner { state: State::Size(false), left: 0, line: 0 }
+        Scanner::new(false)
     }
 }
 
@@ -79,8 +80,19 @@ struct Piece {
 }
 
 impl Scanner {
+    /// At the start of a body; `relax` is that of the head.
+    pub fn new(relax: bool) -> Scanner {
+        Scanner { state: State::Size(false), left: 0, line: 0, relax, trailers: Vec::new() }
+    }
+
+    /// The trailers of a body that has ended, with the empty line, to be passed on behind what [`Scanner::strip`] kept;
+    /// empty if all was kept in place.
+    pub fn take_trailers(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.trailers)
+    }
+
     /// Follows the body through `bytes`, moving what is to be passed on to their start:
-    /// extensions are left out, names of trailers are put in lower case as those of a head are.
+    /// extensions are left out, and trailers wait for [`Scanner::take_trailers`].
     ///
     /// # Errors
     /// They are no chunked body.
@@ -91,11 +103,6 @@ impl Scanner {
             if piece.keep {
                 if kept != at {
                     bytes.copy_within(at..at + piece.len, kept);
-                }
-                if self.state == State::Name
-                    && let Some(letter) = bytes.get_mut(kept)
-                {
-                    letter.make_ascii_lowercase();
                 }
                 kept += piece.len;
             }
@@ -135,9 +142,31 @@ impl Scanner {
             return Ok(Piece { len: len as usize, keep: true, end: false });
         }
         let byte = rest.first().copied().ok_or(Malformed)?;
+        if matches!(self.state, State::LineStart | State::Line)
+            || self.state == State::Trailers && byte != b'\r'
+        {
+            return self.gather(byte);
+        }
         self.state = self.step(byte)?;
         let keep = !matches!(self.state, State::Blank | State::Extension);
         Ok(Piece { len: 1, keep, end: self.state == State::End })
+    }
+
+    /// Puts a byte of trailers aside; the last one makes them ready to be passed on.
+    fn gather(&mut self, byte: u8) -> Result<Piece, Malformed> {
+        self.count(TRAILER_MAX)?;
+        self.trailers.push(byte);
+        self.state = match (self.state, byte) {
+            (State::Trailers | State::LineStart, b'\n') => State::End,
+            (State::LineStart, b'\r') => State::LineStart,
+            (_, b'\n') => State::LineStart,
+            _ => State::Line,
+        };
+        let end = self.state == State::End;
+        if end {
+            self.trailers = trailers::ordered(&self.trailers, self.relax)?;
+        }
+        Ok(Piece { len: 1, keep: false, end })
     }
 
     /// Follows the body through `bytes` and hands the data of its chunks to `take`; whether the body ends with them.
@@ -184,22 +213,11 @@ impl Scanner {
             }
             (State::SizeLf, b'\n') => {
                 self.line = 0;
-                if self.left == 0 { State::LineStart } else { State::Data }
+                if self.left == 0 { State::Trailers } else { State::Data }
             }
             (State::DataCr, b'\r') => State::DataLf,
             (State::DataLf, b'\n') => State::Size(false),
-            (State::LineStart, b'\r') => State::EndLf,
-            (State::LineStart | State::Name, b) if b.is_ascii_alphanumeric() || MARKS.contains(&b) => {
-                self.count(TRAILER_MAX)?;
-                State::Name
-            }
-            (State::Name, b':') => State::Line,
-            (State::Line, b) if b != b'\n' && b != b'\r' && b != 0 => {
-                self.count(TRAILER_MAX)?;
-                State::Line
-            }
-            (State::Line, b'\r') => State::LineLf,
-            (State::LineLf, b'\n') => State::LineStart,
+            (State::Trailers, b'\r') => State::EndLf,
             (State::EndLf, b'\n') => State::End,
             _ => return Err(Malformed),
         })
@@ -244,6 +262,7 @@ mod tests {
                 assert_eq!(done.used, piece.len());
                 out.extend_from_slice(&piece[..done.kept]);
             }
+            out.extend_from_slice(&scanner.take_trailers());
             assert_eq!(out, want, "cut at {cut}");
         }
     }
@@ -257,7 +276,7 @@ mod tests {
             b"4\r\nWikiX",
             b"4\r\nWiki\rX",
             b"fffffffffffffffff\r\n",
-            b"0\r\nX: y\n",
+            b"0\r\nX: y\r\r\n\n",
             b"-1\r\n",
             b"4;\n",
             b"4 x\r\n",

@@ -9,6 +9,7 @@ mod line;
 mod parse;
 mod rules;
 mod start;
+mod trailers;
 mod write;
 
 pub use chunk::{Malformed, Scanned, Scanner};

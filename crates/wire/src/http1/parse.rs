@@ -30,6 +30,22 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// HAProxy keeps a head in a form of its own, and it is that which has to fit: 8 bytes a line and at the end, 60 for
+    /// itself, and the words without what stands between them.
+    ///
+    /// # Errors
+    /// The head is too large, though its bytes are not too many.
+    pub fn admit(&self, head: &Head) -> Result<(), ParseError> {
+        const KEPT: usize = 60 + 11;
+        let length = head.wire_len();
+        if length + 4 * head.fields.len() + KEPT > self.head {
+            return Err(ParseError::new(ErrorKind::TooLarge, length, State::Head));
+        }
+        Ok(())
+    }
+}
+
 /// How far a parse came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
@@ -250,6 +266,26 @@ mod tests {
         assert_eq!((head.method(), head.target()), (&b"GET"[..], &b"/a?b=c"[..]));
         let fields: Vec<_> = head.fields().map(|(_, name, value)| (name, value)).collect();
         assert_eq!(fields, [(&b"host"[..], &b"example.org"[..]), (b"x-a", b"1"), (b"x-b", b"")]);
+    }
+
+    /// The greatest heads that the oracle lets pass with its defaults.
+    #[test]
+    fn large_heads_are_measured_as_haproxy_keeps_them() {
+        let of = |before: &str, fill: usize, after: &str| {
+            let input = format!("{before}{}{after}", "a".repeat(fill));
+            let mut head = Head::request();
+            let parsed = parse_request(input.as_bytes(), &mut head, &Limits::default(), false);
+            assert!(matches!(parsed, Ok(Parsed::Complete { .. })), "{before} {fill}");
+            Limits::default().admit(&head).is_ok()
+        };
+        for (before, most, after) in [
+            ("GET / HTTP/1.1\r\nHost: x\r\nA: ", 15249, "\r\n\r\n"),
+            ("GET / HTTP/1.1\nHost: x\nA:", 15249, "\n\n"),
+            ("GET /", 15258, " HTTP/1.1\r\nHost: x\r\n\r\n"),
+            ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3000\r\nA: ", 15222, "\r\n\r\n"),
+        ] {
+            assert!(of(before, most, after) && !of(before, most + 1, after), "{before}");
+        }
     }
 
     #[test]

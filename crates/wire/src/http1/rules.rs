@@ -179,7 +179,7 @@ fn upgrade(head: &mut Head, relax: bool) -> Result<(), ParseError> {
     let complete = match head.kind() {
         Kind::Request => {
             head.has(Known::SecWebsocketKey)
-                && head.all(Known::SecWebsocketKey).all(|(_, key)| key.len() == 24)
+                && head.all(Known::SecWebsocketKey).any(|(_, key)| key.len() == 24)
         }
         Kind::Response => head.status() != 101 || head.has(Known::SecWebsocketAccept),
     };
