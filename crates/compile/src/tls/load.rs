@@ -9,7 +9,7 @@ use tls::server::{self, Acceptor, Rules, Sessions};
 use tls::verify::Trust;
 
 use super::store::under;
-use super::{Source, Verify, Words, list};
+use super::{CertDraft, Source, Verify, Words, list};
 use crate::assemble::{Assembly, refusal, remark};
 use crate::bind::BindDraft;
 use crate::draft::Draft;
@@ -23,6 +23,15 @@ struct Label {
     /// `bind ':443' at [file:line]`.
     bind: String,
     span: Span,
+}
+
+/// A `bind` line on its way to its certificates.
+struct Loading<'l, 'g> {
+    house: &'l mut Assembly<'g>,
+    p: &'l Draft,
+    label: Label,
+    notes: &'l mut Diagnostics,
+    acceptor: Acceptor,
 }
 
 impl Assembly<'_> {
@@ -42,27 +51,21 @@ impl Assembly<'_> {
             bind: format!("bind '{}' at [{}]", draft.text, self.ground.place(draft.span)),
             span: draft.span,
         };
-        let global = self.tls.clone();
-        let words = draft.tls.words.or(&global.bind);
-        let sessions = Sessions::new(global.cache);
+        let words = draft.tls.words.or(&self.tls.bind);
+        let sessions = Sessions::new(self.tls.cache);
         let strict = words.strict_sni.unwrap_or(false);
-        let mut acceptor = Acceptor::new(strict, global.captures);
+        let acceptor = Acceptor::new(strict, self.tls.captures);
+        let mut loading = Loading { house: self, p, label, notes, acceptor };
         for cert in &draft.tls.certs {
-            let made = match cert.source {
-                Source::List => self.add_list(&mut acceptor, &cert.path, &words, p, &label, &sessions, notes),
-                source => {
-                    let sources = Sources { certificate: cert.path.clone(), ..Sources::default() };
-                    let line = Line { words: &words, filters: &[], default: source == Source::Default };
-                    self.add_file(&mut acceptor, &sources, &line, p, &label, &sessions, notes)
-                }
-            };
-            if let Err(text) = made {
+            if let Err(text) = loading.certificate(cert, &words, &sessions) {
                 if !text.is_empty() {
-                    notes.push(Diagnostic::alert(cert.span, format!("{} : {text}.", label.line)));
+                    let text = format!("{} : {text}.", loading.label.line);
+                    loading.notes.push(Diagnostic::alert(cert.span, text));
                 }
                 return None;
             }
         }
+        let Loading { label, notes, acceptor, .. } = loading;
         if acceptor.is_empty() && !strict {
             let text =
                 format!("{}: no SSL certificate specified for {} (use 'crt').", label.proxy, label.bind);
@@ -70,89 +73,6 @@ impl Assembly<'_> {
             return None;
         }
         Some(Arc::new(acceptor))
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn add_list(
-        &mut self,
-        acceptor: &mut Acceptor,
-        path: &str,
-        words: &Words,
-        p: &Draft,
-        label: &Label,
-        sessions: &Sessions,
-        notes: &mut Diagnostics,
-    ) -> Result<(), String> {
-        let path = under(self.tls.crt_base.as_deref().filter(|_| false), path);
-        let text = std::fs::read_to_string(&*path)
-            .map_err(|e| format!("'crt-list' : cannot open file '{path}' : {}", told(&e)))?;
-        let lines = list::read(&text)
-            .map_err(|(number, why)| format!("'crt-list' : parsing [{path}:{number}]: {why}"))?;
-        for line in lines {
-            let words = line.words.or(words);
-            let own = Line { words: &words, filters: &line.filters, default: false };
-            // Rules about clients that a line sets for itself have sessions of their own.
-            let apart =
-                line.words.verify.is_some() || line.words.ca_file.is_some() || line.words.crl_file.is_some();
-            let fresh = apart.then(|| Sessions::new(self.tls.cache));
-            let sessions = fresh.as_ref().unwrap_or(sessions);
-            self.add_file(acceptor, &line.sources, &own, p, label, sessions, notes).map_err(|why| {
-                if why.is_empty() {
-                    why
-                } else {
-                    format!("'crt-list' : parsing [{path}:{}]: {why}", line.number)
-                }
-            })?;
-        }
-        Ok(())
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn add_file(
-        &mut self,
-        acceptor: &mut Acceptor,
-        sources: &Sources,
-        line: &Line<'_>,
-        p: &Draft,
-        label: &Label,
-        sessions: &Sessions,
-        notes: &mut Diagnostics,
-    ) -> Result<(), String> {
-        let global = self.tls.clone();
-        let found = self.store.named(sources, &global)?;
-        if found.is_empty() {
-            return Ok(());
-        }
-        let rules = self.bind_rules(line.words, p, label, notes)?;
-        for identity in found {
-            self.add(acceptor, identity, &rules, line, label, sessions, notes)?;
-        }
-        Ok(())
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn add(
-        &mut self,
-        acceptor: &mut Acceptor,
-        identity: Arc<Identity>,
-        rules: &Rules,
-        line: &Line<'_>,
-        label: &Label,
-        sessions: &Sessions,
-        notes: &mut Diagnostics,
-    ) -> Result<(), String> {
-        match server::entry(identity, rules, sessions) {
-            Ok((entry, ignored)) => {
-                acceptor.add(entry, line.filters, line.default);
-                self.say_ignored(&ignored, &label.bind, label.span, notes);
-                Ok(())
-            }
-            Err(why) => {
-                let text = format!("{}: unable to use TLS for {}: {why}.", label.proxy, label.bind);
-                notes.push(refusal(label.span, text));
-                Err(String::new())
-            }
-        }
     }
 
     /// Names once what has no effect on a line.
@@ -165,38 +85,97 @@ impl Assembly<'_> {
             notes.push(remark(span, text));
         }
     }
+}
 
-    fn bind_rules(
+impl Loading<'_, '_> {
+    /// What one `crt`, `default-crt` or `crt-list` brings. An empty error has been told already.
+    fn certificate(&mut self, cert: &CertDraft, words: &Words, sessions: &Sessions) -> Result<(), String> {
+        if cert.source == Source::List {
+            return self.list(&cert.path, words, sessions);
+        }
+        let sources = Sources { certificate: cert.path.clone(), ..Sources::default() };
+        let line = Line { words, filters: &[], default: cert.source == Source::Default };
+        self.file(&sources, &line, sessions)
+    }
+
+    fn list(&mut self, path: &str, words: &Words, sessions: &Sessions) -> Result<(), String> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| format!("'crt-list' : cannot open file '{path}' : {}", told(&e)))?;
+        let lines = list::read(&text)
+            .map_err(|(number, why)| format!("'crt-list' : parsing [{path}:{number}]: {why}"))?;
+        for line in lines {
+            let words = line.words.or(words);
+            let own = Line { words: &words, filters: &line.filters, default: false };
+            // Rules about clients that a line sets for itself have sessions of their own.
+            let apart =
+                line.words.verify.is_some() || line.words.ca_file.is_some() || line.words.crl_file.is_some();
+            let fresh = apart.then(|| Sessions::new(self.house.tls.cache));
+            let sessions = fresh.as_ref().unwrap_or(sessions);
+            self.file(&line.sources, &own, sessions).map_err(|why| match why.is_empty() {
+                true => why,
+                false => format!("'crt-list' : parsing [{path}:{}]: {why}", line.number),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, sources: &Sources, line: &Line<'_>, sessions: &Sessions) -> Result<(), String> {
+        let found = self.house.store.named(sources, &self.house.tls)?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        let rules = self.rules(line.words)?;
+        for identity in found {
+            self.add(identity, &rules, line, sessions)?;
+        }
+        Ok(())
+    }
+
+    fn add(
         &mut self,
-        words: &Words,
-        p: &Draft,
-        label: &Label,
-        notes: &mut Diagnostics,
-    ) -> Result<Rules, String> {
+        identity: Arc<Identity>,
+        rules: &Rules,
+        line: &Line<'_>,
+        sessions: &Sessions,
+    ) -> Result<(), String> {
+        let label = &self.label;
+        match server::entry(identity, rules, sessions) {
+            Ok((entry, ignored)) => {
+                self.acceptor.add(entry, line.filters, line.default);
+                self.house.say_ignored(&ignored, &label.bind, label.span, self.notes);
+                Ok(())
+            }
+            Err(why) => {
+                let text = format!("{}: unable to use TLS for {}: {why}.", label.proxy, label.bind);
+                self.notes.push(refusal(label.span, text));
+                Err(String::new())
+            }
+        }
+    }
+
+    fn rules(&mut self, words: &Words) -> Result<Rules, String> {
         let required = words.verify == Some(Verify::Required);
         let clients = match words.verify {
             Some(Verify::Optional | Verify::Required) => {
                 let Some(ca) = words.ca_verify_file.as_deref().or(words.ca_file.as_deref()) else {
-                    let text = format!(
-                        "{}: verify is enabled but no CA file specified for {}.",
-                        label.proxy, label.bind
-                    );
-                    notes.push(refusal(label.span, text));
+                    let Label { proxy, bind, span, .. } = &self.label;
+                    let text = format!("{proxy}: verify is enabled but no CA file specified for {bind}.");
+                    self.notes.push(refusal(*span, text));
                     return Err(String::new());
                 };
-                Some(self.trust(ca, words.crl_file.as_deref(), label, notes)?)
+                Some(self.trust(ca, words.crl_file.as_deref())?)
             }
             _ => {
                 // Files that can't be read are told of whether they are needed or not.
                 if let Some(ca) = words.ca_file.as_deref() {
-                    self.trust(ca, None, label, notes)?;
+                    self.trust(ca, None)?;
                 }
                 None
             }
         };
         Ok(Rules {
             policy: words.policy.clone(),
-            alpn: protocols(words, p),
+            alpn: protocols(words, self.p),
             clients,
             required,
             ignored: [words.crt_ignore.unwrap_or_default(), words.ca_ignore.unwrap_or_default()],
@@ -204,21 +183,16 @@ impl Assembly<'_> {
             no_tickets: words.no_tickets.unwrap_or(false),
             client_order: words.client_order,
             early_data: words.early_data,
-            keylog: self.tls.keylog,
+            keylog: self.house.tls.keylog,
         })
     }
 
-    fn trust(
-        &mut self,
-        ca: &str,
-        crl: Option<&str>,
-        label: &Label,
-        notes: &mut Diagnostics,
-    ) -> Result<Arc<Trust>, String> {
-        let base = self.tls.ca_base.clone();
-        let ca = under(base.as_deref(), ca);
-        let crl = crl.map(|c| under(base.as_deref(), c));
-        self.store.trust(&ca, crl.as_deref()).map_err(|(word, file, why)| {
+    fn trust(&mut self, ca: &str, crl: Option<&str>) -> Result<Arc<Trust>, String> {
+        let base = self.house.tls.ca_base.as_deref();
+        let ca = under(base, ca);
+        let crl = crl.map(|c| under(base, c));
+        let (label, notes) = (&self.label, &mut *self.notes);
+        self.house.store.trust(&ca, crl.as_deref()).map_err(|(word, file, why)| {
             let why = why.split(" (os error").next().unwrap_or_default();
             notes.push(
                 Diagnostic::plain(
