@@ -91,28 +91,23 @@ impl Arith {
 
 /// Runs a chain; nothing if a variable does not exist or holds no number.
 pub fn run(env: &Env<'_>, start: i64, chain: &[Sum]) -> Option<i64> {
+    // One look at the variables for the whole chain: what is read most are integers of the transaction, and counting
+    // readers in and out for each would take longer than the sum.
+    let of_txn = env.txn.txn_vars.borrow();
     let mut x = start;
     for sum in chain {
         let y = match sum.by {
             Operand::Const(n) => n,
-            Operand::Var(var) => number(env, var)?,
+            Operand::Var(var) => match of_txn.get(var.slot) {
+                Some(Owned::Int(n)) if var.scope == Scope::Txn => *n,
+                _ => crate::variables::read(env, var).and_then(Value::int)?,
+            },
             Operand::None if sum.op.takes_operand() => return None,
             Operand::None => 0,
         };
         x = sum.op.apply(x, y);
     }
     Some(x)
-}
-
-/// A variable as an integer. What is read most, an integer of the transaction, is not copied first.
-#[inline]
-fn number(env: &Env<'_>, var: VarRef) -> Option<i64> {
-    if var.scope == Scope::Txn
-        && let Some(Owned::Int(n)) = env.txn.txn_vars.borrow().get(var.slot)
-    {
-        return Some(*n);
-    }
-    crate::variables::read(env, var).and_then(Value::int)
 }
 
 #[cfg(test)]
