@@ -11,7 +11,7 @@ answers byte for byte, what the origin received, the log lines (times masked) an
 Files that need TLS, Lua or other programs must be stripped of that first: a file that either program refuses is skipped.
 The bodies of built-in error answers are not compared, nor what counts their bytes. Exits 1 if anything differed.
 """
-import concurrent.futures, csv, difflib, io, os, re, signal, socket, subprocess, sys, tempfile, threading, time
+import concurrent.futures, csv, difflib, io, os, random, re, signal, socket, subprocess, sys, tempfile, threading, time
 
 LOCAL = "127.0.0.1"
 MAX_REQUESTS = 40
@@ -28,10 +28,14 @@ UNSTABLE = {
 
 
 def free_port(taken):
+    """A port below those that the kernel gives to clients, so that none of them takes it before the program is up."""
     while True:
+        port = random.randrange(10000, 32000)
         with socket.socket() as s:
-            s.bind((LOCAL, 0))
-            port = s.getsockname()[1]
+            try:
+                s.bind((LOCAL, port))
+            except OSError:
+                continue
         if port not in taken:
             taken.add(port)
             return port
@@ -58,15 +62,21 @@ class Origin:
 
     def serve(self, c):
         c.settimeout(10)
-        rest = b""
+        rest = came = b""
         try:
             while True:
+                if not rest:
+                    rest = c.recv(65536)
+                    if not rest:
+                        return
+                    came, rest = announced(c, rest)
                 while b"\r\n\r\n" not in rest:
                     more = c.recv(65536)
                     if not more:
                         return
                     rest += more
                 head, rest = rest.split(b"\r\n\r\n", 1)
+                head, came = came + head, b""
                 body = b""
                 length = re.search(rb"(?im)^content-length: *(\d+)", head)
                 if length:
@@ -97,6 +107,19 @@ class Origin:
         with self.lock:
             seen, self.seen = self.seen, {}
         return seen
+
+
+def announced(c, got):
+    """Takes a PROXY header of version 2 off what came first: as text without the client's port, which the kernel chose."""
+    if not got.startswith(b"\r\n\r\n\0\r\nQUIT\n"):
+        return b"", got
+    while len(got) < 16 or len(got) < 16 + int.from_bytes(got[14:16], "big"):
+        got += c.recv(65536)
+    end = 16 + int.from_bytes(got[14:16], "big")
+    fixed = bytearray(got[12:end])
+    if fixed[1] >> 4 == 1 and len(fixed) >= 16:
+        fixed[12:14] = b"--"
+    return b"PROXY2 " + fixed.hex().encode() + b"\r\n", got[end:]
 
 
 class Prepared:
@@ -151,12 +174,19 @@ class Prepared:
             kept = words[:i]
             while i < len(words):
                 w = words[i]
-                if w in ("port", "addr", "verify", "sni", "ca-file", "crt", "source", "agent-port"):
+                if w in ("port", "addr", "verify", "sni", "ca-file", "crt", "source", "agent-port", *INTERVALS):
                     i += 1
                 elif w not in ("ssl", "check-ssl", "agent-check"):
                     kept.append(w)
                 i += 1
+            if "check" in kept:
+                kept += ["inter", INTERVAL]
             return "    " + " ".join(kept)
+        if head == "default-server":
+            for i, w in enumerate(words[:-1]):
+                if w in INTERVALS:
+                    words[i + 1] = INTERVAL
+            return "    " + " ".join(words)
         if head == "log" and len(words) > 1 and words[1] != "global" and words[1] not in FORMATS:
             rest = words[2:]
             while rest and rest[0] in ("len", "format", "sample"):
@@ -178,6 +208,10 @@ DROPPED = {
     "server-state-file", "server-state-base", "setcap", "stats-file", "master-worker", "node",
 }
 FORMATS = {"-"}
+# Checks are made often, so that a server's state is settled before the first request: all servers are one origin, which
+# answers each check alike, and a state that changes in between would make every request behind it differ.
+INTERVALS = ("inter", "fastinter", "downinter")
+INTERVAL = "150ms"
 
 
 def requests(text):
@@ -255,11 +289,27 @@ def talk(port, proxy, messages):
             out.append("closed" if s.recv(1) == b"" else "more bytes")
         except TimeoutError:
             out.append("open")
+        mine = s.getsockname()[1]
     except OSError as e:
         out.append(f"error {type(e).__name__}")
     else:
         s.close()
+        settle(port, mine)
     return out
+
+
+def settle(port, mine):
+    """Waits until the program has closed its side, too: what the next connection finds shall not be a race of two
+    closing sides with this script."""
+    pair = f"0100007F:{port:04X} 0100007F:{mine:04X} "
+    until = time.monotonic() + 1
+    while time.monotonic() < until:
+        with open("/proc/net/tcp") as f:
+            held = f.read().split(pair)[1:]
+        # 06: TIME_WAIT, which no process holds any more.
+        if all(rest.startswith("06") for rest in held):
+            return
+        time.sleep(0.002)
 
 
 def answer(s, head_only):
@@ -282,7 +332,7 @@ def answer(s, head_only):
 
 def command(path, line):
     with socket.socket(socket.AF_UNIX) as s:
-        s.settimeout(3)
+        s.settimeout(10)
         s.connect(path)
         s.sendall(line.encode() + b"\n")
         out = b""
@@ -306,7 +356,8 @@ def run(program, prepared, work, messages):
         until = time.monotonic() + 10
         while not os.path.exists(prepared.socket) and child.poll() is None and time.monotonic() < until:
             time.sleep(0.05)
-        time.sleep(1.0)
+        # Long enough for health checks to come to their verdict, see `INTERVALS`.
+        time.sleep(1.5)
         if child.poll() is not None:
             errors.seek(0)
             return {"start": [f"exit {child.returncode}", errors.read()[-300:]]}

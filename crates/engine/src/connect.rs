@@ -83,7 +83,9 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
     }
     loop {
         if stream.place.is_none() {
-            assign(stream, wish).await?;
+            let assigned = assign(stream, wish).await;
+            count_unassigned(stream, proxy, &assigned);
+            assigned?;
         }
         let server = stream.place.as_ref().map_or(0, |p| p.server);
         if proxy.servers[server as usize].redir.is_some() {
@@ -97,14 +99,17 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
             }
             Err(f) => f,
         };
-        count_failure(stream, proxy, server);
         if matches!(failure, Attempt::Refused | Attempt::TimedOut) {
             check::observe(&worker, index, server, check::Seen::ConnectFailed);
         }
         if failure == Attempt::Aborted || failure == Attempt::Resource || stream.txn.retries >= retries {
+            count_failure(stream, proxy, server);
             return Err(Failed::Connect(failure));
         }
-        retry(stream, proxy, server, retries, wish).await.map_err(Failed::Connect)?;
+        if let Err(failure) = retry(stream, proxy, server, retries, wish).await {
+            count_failure(stream, proxy, server);
+            return Err(Failed::Connect(failure));
+        }
     }
 }
 
@@ -133,20 +138,24 @@ async fn retry(
 ) -> Result<(), Attempt> {
     let worker = stream.worker.index;
     stream.txn.retries += 1;
-    proxy.state.back.counters.of(worker).retries.inc();
-    proxy.servers[server as usize].state.counters.of(worker).retries.inc();
+    let (back, state) = (proxy.state.back.counters.of(worker), &proxy.servers[server as usize].state);
     let left = retries - stream.txn.retries;
     if redispatches(proxy.options.redispatch, stream.txn.retries, left) && others_exist(stream, server) {
         stream.txn.redispatched = true;
         crate::persist::lost(stream);
-        proxy.state.back.counters.of(worker).redispatches.inc();
-        proxy.servers[server as usize].state.counters.of(worker).redispatches.inc();
+        back.redispatches.inc();
+        state.counters.of(worker).redispatches.inc();
         wish.fixed = None;
         wish.tried.push(server);
         stream.place = None;
         return Ok(());
     }
-    pause(stream, proxy).await
+    back.retries.inc();
+    state.counters.of(worker).retries.inc();
+    pause(stream, proxy).await?;
+    // Each attempt is a session at its server.
+    state.counters.of(worker).sessions.inc();
+    Ok(())
 }
 
 /// Rests before the same server is tried again, unless the client leaves meanwhile.
@@ -187,6 +196,12 @@ pub fn count_l7_retry(stream: &mut Stream<'_>, server: Option<u32>, wish: &mut W
         wish.fixed = None;
         wish.tried.push(server);
         stream.place = None;
+    } else {
+        // The same server again: that is a retry of the connection, too, and a session.
+        let state = &proxy.servers[server as usize].state;
+        proxy.state.back.counters.of(worker.index).retries.inc();
+        state.counters.of(worker.index).retries.inc();
+        state.counters.of(worker.index).sessions.inc();
     }
 }
 
@@ -205,6 +220,17 @@ fn redispatches(interval: i32, retry: u32, left: u32) -> bool {
     }
 }
 
+/// Counts a request for which no server was found; one that its client gave up is no failure of ours.
+fn count_unassigned(stream: &Stream<'_>, proxy: &Proxy, assigned: &Result<(), Failed>) {
+    use crate::queue::Refused;
+    if let Err(Failed::NoServer(why)) = assigned
+        && *why != NoServer::Refused(Refused::Aborted)
+    {
+        proxy.state.back.counters.of(stream.worker.index).conn_errors.inc();
+    }
+}
+
+/// Counts a request whose server could not be reached, however often that was tried.
 fn count_failure(stream: &Stream<'_>, proxy: &Proxy, server: u32) {
     let worker = stream.worker.index;
     proxy.state.back.counters.of(worker).conn_errors.inc();
@@ -240,6 +266,8 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
         proxy.state.back.counters.of(worker.index).reuses.inc();
         return Ok(());
     }
+    config.state.counters.of(worker.index).connects.inc();
+    proxy.state.back.counters.of(worker.index).connects.inc();
     let source = config.source.as_ref().or(proxy.source.as_ref());
     let options = options(stream, proxy, Some(config), source);
     let mut socket = match config.socks4 {
@@ -256,8 +284,6 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     if shareable {
         worker.pools.make_room(stream.backend_index(), server, &socket, &config.state);
     }
-    config.state.counters.of(worker.index).connects.inc();
-    proxy.state.back.counters.of(worker.index).connects.inc();
     check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
     install(stream, socket, (identity, shareable), &addr);
     if let Some(send) = config.send_proxy.as_ref().filter(|_| config.tls.is_none()) {
@@ -608,14 +634,15 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
         return Ok(());
     }
     loop {
+        proxy.state.back.counters.of(stream.worker.index).connects.inc();
         match open(stream, proxy, &addr, &options).await {
             Ok(socket) => {
                 install(stream, socket, (identity, false), &addr);
                 return Ok(());
             }
             Err(f) => {
-                proxy.state.back.counters.of(stream.worker.index).conn_errors.inc();
                 if f == Attempt::Aborted || f == Attempt::Resource || stream.txn.retries >= retries {
+                    proxy.state.back.counters.of(stream.worker.index).conn_errors.inc();
                     return Err(Failed::Connect(f));
                 }
                 stream.txn.retries += 1;

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use model::Txn;
 use model::proxy::status_class;
+use program::proxy::Mode;
 use rt::Mono;
 
 use crate::pump::Half;
@@ -48,7 +49,9 @@ fn count(stream: &Stream<'_>) {
     listener.bytes_in.add(up);
     listener.bytes_out.add(down);
     stream.worker.shared.program.world.process.counters.of(worker).bytes_out.add(down);
-    let class = (txn.status > 0).then(|| status_class(txn.status));
+    // A stream of HTTP that ends without an answer counts as one with another status.
+    let http = txn.status > 0 || txn.has_req || front.mode == Mode::Http;
+    let class = http.then(|| status_class(txn.status));
     if let Some(c) = class {
         f.responses[c].inc();
     }
@@ -70,12 +73,6 @@ fn count(stream: &Stream<'_>) {
     let s = state.counters.of(worker);
     s.bytes_in.add(up);
     s.bytes_out.add(down);
-    if txn.has_req {
-        s.requests.inc();
-    }
-    if let Some(c) = class.filter(|_| txn.has_res) {
-        s.responses[c].inc();
-    }
     let times = durations(txn);
     state.times.add(times);
     back.state.back.times.add(times);
@@ -84,6 +81,14 @@ fn count(stream: &Stream<'_>) {
         b.max_times[i].max(u64::from(*t));
     }
     state.last_session.store(rt::wall().as_secs(), Relaxed);
+}
+
+/// Counts a response at the server that it came from, interim ones included: what is answered in its place is none.
+pub fn count_response(stream: &Stream<'_>, status: u16) {
+    let Some(place) = &stream.place else { return };
+    let counters = place.config().state.counters.of(stream.worker.index);
+    counters.requests.inc();
+    counters.responses[status_class(status)].inc();
 }
 
 /// Queue, connect, response and total time in ms.

@@ -25,7 +25,9 @@ pub struct Request<'r> {
 pub struct Answer {
     /// Status.
     pub status: u16,
-    /// Fields in order, without those of framing.
+    /// The answer is a request for credentials of this realm; nothing else of it counts.
+    pub challenge: Option<String>,
+    /// Fields in order. Without a `content-length` the body goes in chunks.
     pub headers: Vec<(&'static str, Vec<u8>)>,
     /// Body.
     pub body: Vec<u8>,

@@ -250,6 +250,8 @@ async fn open(client: &mut Client) -> bool {
     if !run_rules(client, &proxy.rules.tcp_connection, &mut wants).await {
         counters.denied_conn.inc();
         listener.denied_conn.inc();
+        // Refused as if nobody listened: the close is a reset.
+        let _ = client.socket.raw().set_linger0();
         return false;
     }
     if wants.proxy && !proxy_header(client, proxy, None).await {

@@ -94,6 +94,8 @@ pub struct Http {
     pub last: bool,
     /// The server closed while its response was held back.
     pub response_ended: bool,
+    /// Rules on the content of a TCP stream are at work (`tcp-request content`).
+    pub as_tcp: bool,
 }
 
 impl<'c> Stream<'c> {
@@ -126,6 +128,7 @@ impl<'c> Stream<'c> {
                 client_left: false,
                 last: false,
                 response_ended: false,
+                as_tcp: false,
             },
             upload: Half::new(Framing::Length(0)),
             server_timer: Timer::new(),

@@ -24,6 +24,8 @@ use crate::stream::Stream;
 enum Outcome {
     /// It is over.
     Over,
+    /// It is over before anything was passed on.
+    Cut,
     /// It goes on as HTTP: a rule said so, or the backend speaks it.
     Http,
 }
@@ -44,10 +46,20 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     crate::filter::started(&stream);
     match steps(&mut stream).await {
         Outcome::Http => Some(crate::h1::run_upgraded(&mut stream).await),
-        Outcome::Over => {
+        outcome => {
             crate::finish::run(&mut stream);
+            if matches!(outcome, Outcome::Cut) {
+                swallow(stream.client);
+            }
             None
         }
+    }
+}
+
+/// Takes what the client sent and nobody read: left where it is, it would turn the close into a reset.
+fn swallow(client: &Client) {
+    if !client.session.vanished.get() {
+        let _ = client.socket.try_recv(&mut [0; 4096]);
     }
 }
 
@@ -58,12 +70,12 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     crate::log::accepted(stream);
     match rules(stream, &front.rules.tcp_content, Side::Request, front.timeouts.inspect_request).await {
         Verdict::Go => {}
-        Verdict::Stop => return Outcome::Over,
+        Verdict::Stop => return Outcome::Cut,
         Verdict::Switch => return may_upgrade(stream),
     }
     let Some(backend) = choose::backend(stream) else {
         stream.end(Cause::ServerAbort, Phase::Connect);
-        return Outcome::Over;
+        return Outcome::Cut;
     };
     stream.set_backend(backend);
     let back = program.proxy(backend);
@@ -73,18 +85,18 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     if backend != stream.client.conn().frontend
         && !goes(stream, &back.rules.tcp_content, Side::Request, back.timeouts.inspect_request).await
     {
-        return Outcome::Over;
+        return Outcome::Cut;
     }
     let mut wish = Wish { fixed: choose::bound(stream), tried: Vec::new() };
     if let Err(failed) = connect::reach(stream, &mut wish).await {
         let (cause, phase, _) = failed.explain();
         stream.end(cause, phase);
-        return Outcome::Over;
+        return Outcome::Cut;
     }
     crate::log::write_early(stream);
     crate::log::step(stream, model::Origin::Connect);
     if !goes(stream, &back.rules.tcp_response, Side::Response, back.timeouts.inspect_response).await {
-        return Outcome::Over;
+        return Outcome::Cut;
     }
     crate::stick::store_response(stream, back);
     pump(stream, front, back).await;
@@ -157,7 +169,7 @@ fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Verdict {
         _ if side == Side::Response => Phase::Data,
         _ => Phase::Request,
     };
-    crate::h1::denied(stream, side == Side::Response);
+    crate::h1::denied(stream, side == Side::Response, true);
     stream.end(Cause::Proxy, phase);
     Verdict::Stop
 }
@@ -319,6 +331,9 @@ fn count_abort(stream: &Stream<'_>, back: &Proxy, cause: Cause) {
             }
         }
         Cause::ServerAbort | Cause::ServerTimeout => {
+            if cause == Cause::ServerAbort {
+                crate::h1::count_broken(stream);
+            }
             b.server_aborts.inc();
             if let Some(s) = s {
                 s.server_aborts.inc();

@@ -95,16 +95,7 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
 
 fn ask_for_password(page: &Page) -> Answer {
     let realm = page.realm.as_deref().unwrap_or(REALM).replace('"', "\\\"");
-    Answer {
-        status: 401,
-        headers: vec![
-            ("cache-control", b"no-cache".to_vec()),
-            ("content-type", b"text/html".to_vec()),
-            ("www-authenticate", format!("Basic realm=\"{realm}\"").into_bytes()),
-        ],
-        body: b"<html><body><h1>401 Unauthorized</h1>\nThis page needs a user name and a password.\n</body></html>\n"
-            .to_vec(),
-    }
+    Answer { challenge: Some(realm), ..Answer::default() }
 }
 
 /// Whether one of the `stats admin` lines holds.
@@ -141,9 +132,10 @@ fn redirect(page: &Page, options: Options) -> Answer {
         headers: vec![
             ("cache-control", b"no-cache".to_vec()),
             ("content-type", b"text/plain".to_vec()),
+            ("content-length", b"0".to_vec()),
             ("location", location.into_bytes()),
         ],
-        body: Vec::new(),
+        ..Answer::default()
     }
 }
 
@@ -168,7 +160,7 @@ fn show_page(request: &Request<'_>, page: &Page, options: &Options, admin: bool)
     if let Some(refresh) = page.refresh.filter(|r| !r.is_zero() && !options.no_refresh) {
         headers.push(("refresh", refresh.as_secs().to_string().into_bytes()));
     }
-    Answer { status: 200, headers, body: body.into_bytes() }
+    Answer { status: 200, headers, body: body.into_bytes(), ..Answer::default() }
 }
 
 #[cfg(test)]

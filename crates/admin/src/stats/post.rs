@@ -97,8 +97,8 @@ fn kill(at: At) -> bool {
 pub fn run(worker: &Rc<Worker>, body: &[u8]) -> Result {
     let text = String::from_utf8_lossy(body);
     let (mut backend, mut action, mut servers) = (None, None, Vec::new());
-    for pair in text.trim_end().split('&').filter(|pair| !pair.is_empty()) {
-        let Some((key, value)) = pair.split_once('=') else { return Result::Errp };
+    for pair in text.split('&') {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = decode(value);
         match key {
             "b" => match find_proxy(&worker.shared, &value, |p| p.is_backend) {

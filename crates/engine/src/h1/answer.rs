@@ -8,7 +8,7 @@ use lang::logfmt::Use;
 use model::term::{Cause, Phase};
 use program::Proxy;
 use program::proxy::ErrorAnswer;
-use wire::http1::{Body, Limits, Parsed, parse_response};
+use wire::http1::{Limits, Parsed, parse_response};
 use wire::method::{Method, Version};
 
 use super::{Next, headers};
@@ -38,6 +38,8 @@ pub async fn monitor(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<Next> {
 pub async fn tarpit(stream: &mut Stream<'_>, reply: Reply) -> Next {
     let t = &stream.backend().timeouts;
     let limit = stream.txn.overrides.tarpit.or(t.tarpit).or(t.connect);
+    // The time in the pit is logged as one in a queue.
+    let held = stream.txn.times.request.take();
     let mut timer = rt::Timer::new();
     timer.set_after(limit);
     let socket = &stream.client.socket;
@@ -49,6 +51,7 @@ pub async fn tarpit(stream: &mut Stream<'_>, reply: Reply) -> Next {
         timer.poll_expired(cx)
     })
     .await;
+    stream.txn.times.queued = held.map(|_| rt::now());
     send(stream, reply).await
 }
 
@@ -61,10 +64,14 @@ pub async fn server_redirect(stream: &mut Stream<'_>, server: u32) -> Next {
     if !get {
         return refuse(stream, 503).await;
     }
-    let mut reply = Reply::error(302);
+    let mut reply = Reply { keep_alive: true, ..Reply::error(302) };
     reply.payload = Payload::Empty;
-    reply.computed.push(("location", location));
-    stream.end(Cause::Local, Phase::Request);
+    reply.computed = vec![
+        ("cache-control", b"no-cache".to_vec()),
+        ("content-length", b"0".to_vec()),
+        ("location", location),
+    ];
+    stream.end(Cause::Local, Phase::Connect);
     send(stream, reply).await
 }
 
@@ -93,7 +100,7 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     // A service is reached at once, as a server would be.
     let (now, times) = (Some(rt::now()), &mut stream.txn.times);
     (times.queued, times.connected, times.response) = (now, now, now);
-    stream.frontend().state.front.counters.of(worker.index).intercepted.inc();
+    super::rules::intercepted(stream);
     let answer = {
         let body = stream.client.buf.as_ref().map(rt::Buf::filled).unwrap_or_default();
         let request = crate::service::Request {
@@ -105,48 +112,40 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
         };
         service.answer(&request)
     };
-    consume_body(stream);
+    if let Some(realm) = answer.challenge {
+        return challenge(stream, realm).await;
+    }
     let res = &mut stream.txn.res;
     res.clear();
     let _ = res.set_status(answer.status, None);
     for (name, value) in &answer.headers {
         let _ = res.append(name.as_bytes(), value);
     }
-    finish(stream, answer.body, true, false).await
+    finish(stream, answer.body, true, true).await
 }
 
-/// Drops the body of a request that is answered here, if it is there as a whole and nothing of it was forwarded, so
-/// that the next request may follow.
-fn consume_body(stream: &mut Stream<'_>) {
-    let Body::Length(length) = stream.http.request_body else { return };
-    let Ok(length) = usize::try_from(length) else { return };
-    if let Some(buf) = stream.client.buf.as_mut()
-        && !stream.http.body_received
-        && buf.len() >= length
-    {
-        buf.consume(length);
-        stream.http.body_received = true;
-    }
+/// A service wants a user name and a password. What is logged is that the service refused the request, which the log
+/// of HAProxy calls a 400.
+async fn challenge(stream: &mut Stream<'_>, realm: String) -> Next {
+    let reply = Reply {
+        keep_alive: true,
+        computed: vec![("www-authenticate", format!("Basic realm=\"{realm}\"").into_bytes())],
+        ..Reply::error(401)
+    };
+    let next = send(stream, reply).await;
+    stream.txn.times.response = None;
+    stream.txn.status = 400;
+    next
 }
 
 /// Sends an answer made of a [`Reply`].
 pub async fn send(stream: &mut Stream<'_>, reply: Reply) -> Next {
-    reply_with(stream, reply, false).await
-}
-
-/// The same in place of a server: the body of the request is dropped once the answer, which may quote it, is made.
-pub async fn send_for_body(stream: &mut Stream<'_>, reply: Reply) -> Next {
-    reply_with(stream, reply, true).await
-}
-
-async fn reply_with(stream: &mut Stream<'_>, reply: Reply, drop_body: bool) -> Next {
     stream.txn.res.clear();
     let mut body = Vec::new();
-    let (mut keep, mut built_in) = (reply.keep_alive, false);
+    let mut keep = reply.keep_alive;
     match body_of(stream, &reply, &mut body) {
         Made::Message => {}
         Made::BuiltIn => {
-            built_in = true;
             keep = keep && !errors::closes(reply.status);
             head_of(stream, &reply, &body);
             let _ = stream.txn.res.set_status(reply.status, Some(errors::reason(reply.status).as_bytes()));
@@ -157,10 +156,7 @@ async fn reply_with(stream: &mut Stream<'_>, reply: Reply, drop_body: bool) -> N
         }
         Made::Parts => head_of(stream, &reply, &body),
     }
-    if drop_body {
-        consume_body(stream);
-    }
-    finish(stream, body, keep, built_in).await
+    finish(stream, body, keep, false).await
 }
 
 enum Made {
@@ -230,7 +226,14 @@ fn message(stream: &mut Stream<'_>, message: &[u8], body: &mut Vec<u8>) -> Made 
     }
     let limits = Limits { head: message.len(), fields: usize::MAX };
     match parse_response(message, &mut stream.txn.res, &limits, true) {
-        Ok(Parsed::Complete { consumed }) => body.extend_from_slice(&message[consumed..]),
+        Ok(Parsed::Complete { consumed }) => {
+            body.extend_from_slice(&message[consumed..]);
+            let mut length = Vec::new();
+            lang::sample::append_int(&mut length, i64::try_from(body.len()).unwrap_or(i64::MAX));
+            if stream.txn.res.first("content-length").is_some_and(|l| l != length) {
+                stream.txn.res.remove_all("content-length");
+            }
+        }
         // Files are checked when they are loaded; without an end of its head, all of it is head.
         _ => stream.txn.res.clear(),
     }
@@ -243,6 +246,8 @@ fn append_length(res: &mut wire::head::Head, length: usize) {
     let _ = res.append(b"content-length", &n);
 }
 
+/// The head of an answer, in HAProxy's order: what rules add, the length, what the body is; of a redirect the length
+/// first.
 fn head_of(stream: &mut Stream<'_>, reply: &Reply, body: &[u8]) {
     let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     stream.evaluate(side(stream), |env: &Env<'_>| {
@@ -257,11 +262,10 @@ fn head_of(stream: &mut Stream<'_>, reply: &Reply, body: &[u8]) {
     });
     let res = &mut stream.txn.res;
     let _ = res.set_status(reply.status, None);
-    if let Some(t) = &reply.content_type
-        && !body.is_empty()
-    {
-        res.remove_all("content-type");
-        let _ = res.append(b"content-type", t.as_bytes());
+    let framed =
+        res.first("content-length").is_some() || reply.computed.iter().any(|(n, _)| *n == "content-length");
+    if !framed && !reply.computed.is_empty() {
+        append_length(res, body.len());
     }
     for (name, value) in &reply.computed {
         let _ = res.append(name.as_bytes(), value);
@@ -269,23 +273,36 @@ fn head_of(stream: &mut Stream<'_>, reply: &Reply, body: &[u8]) {
     for (name, value) in &fields {
         let _ = res.append(name, value);
     }
+    if !framed && reply.computed.is_empty() {
+        append_length(res, body.len());
+    }
+    if let Some(t) = &reply.content_type
+        && !body.is_empty()
+    {
+        res.remove_all("content-type");
+        let _ = res.append(b"content-type", t.as_bytes());
+    }
 }
 
-/// Frames the answer, applies the last rules, sends it.
-async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, built_in: bool) -> Next {
+/// Frames the answer, applies the last rules, sends it. An answer whose fields say no length ends with its connection,
+/// unless it may go in chunks (`chunked`: what services write) and the client understands those.
+async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, chunked: bool) -> Next {
     stream.txn.has_res = true;
     let status = stream.txn.res.status();
     stream.txn.status = status;
     let bodiless = (100..200).contains(&status) || status == 204 || status == 304;
-    stream.txn.res.remove_all("transfer-encoding");
-    if !built_in || bodiless {
-        stream.txn.res.remove_all("content-length");
+    let head_only = bodiless || (stream.txn.has_req && stream.txn.req.method_id() == Method::Head);
+    let res = &mut stream.txn.res;
+    res.remove_all("transfer-encoding");
+    let framed = bodiless || res.first("content-length").is_some();
+    // What is no request is refused in the very words of the message.
+    if stream.txn.has_req {
+        res.remove_all("connection");
     }
-    if !built_in {
-        stream.txn.res.remove_all("connection");
-        if !bodiless {
-            append_length(&mut stream.txn.res, body.len());
-        }
+    let new = res.version() >= Version::HTTP_11 && stream.txn.req.version() >= Version::HTTP_11;
+    let chunked = chunked && !framed && !head_only && stream.txn.has_req && new;
+    if chunked {
+        let _ = res.append(b"transfer-encoding", b"chunked");
     }
     // Rules exist for streams, and what was no request has none.
     if stream.txn.has_req {
@@ -294,15 +311,17 @@ async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, built_in
         body = stream.local_body.take().unwrap_or_default();
     }
     // What is still to come of the request is read and dropped.
-    let next = if keep && headers::may_keep_client(stream) { Next::KeepAlive } else { Next::Close };
-    if stream.txn.has_req || !built_in {
+    let kept = keep && (framed || chunked) && headers::may_keep_client(stream);
+    let next = if kept { Next::KeepAlive } else { Next::Close };
+    if stream.txn.has_req {
         headers::client_connection(stream, next);
     }
     stream.txn.status = stream.txn.res.status();
-    let head_only = bodiless || (stream.txn.has_req && stream.txn.req.method_id() == Method::Head);
     let mut out = Vec::with_capacity(stream.txn.res.wire_len() + body.len() + 64);
     headers::write_response(stream, &mut out);
-    if !head_only {
+    if chunked {
+        chunks(&body, stream.worker.shared.program.global.tune.bufsize, &mut out);
+    } else if !head_only {
         out.extend_from_slice(&body);
     }
     if stream.http.client_left {
@@ -316,6 +335,17 @@ async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, built_in
         Ok(()) => next,
         Err(()) => Next::Close,
     }
+}
+
+/// Writes a body in chunks of at most `most` bytes.
+fn chunks(body: &[u8], most: usize, out: &mut Vec<u8>) {
+    use std::io::Write;
+    for piece in body.chunks(most.max(1)) {
+        let _ = write!(out, "{:X}\r\n", piece.len());
+        out.extend_from_slice(piece);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"0\r\n\r\n");
 }
 
 /// Sends all of an answer, at most for the client timeout between two steps.

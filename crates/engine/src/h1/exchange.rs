@@ -71,6 +71,8 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
     if stream.txn.backend.is_none() {
         let Some(backend) = choose::backend(stream) else {
             stream.end(Cause::ServerAbort, Phase::Connect);
+            // Nobody was there to take the request: it counts as one that never came whole.
+            stream.txn.times.request = None;
             return answer::refuse(stream, 503).await;
         };
         stream.set_backend(backend);

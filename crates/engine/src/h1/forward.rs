@@ -88,6 +88,7 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
                 return on_head(stream, back);
             }
             Event::Interim => {
+                crate::finish::count_response(stream, stream.txn.res.status());
                 if !pass_interim(stream).await {
                     return Wait::Failed(None);
                 }
@@ -274,6 +275,14 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
         Event::Bad(_) => observe(stream, Seen::BadResponse),
         _ => {}
     }
+    match &event {
+        Event::Bad(e) if e.kind == ErrorKind::UnaskedUpgrade => {
+            crate::finish::count_response(stream, stream.txn.res.status());
+        }
+        // The broken connection counts, and once more the request that is answered for it.
+        Event::Bad(_) | Event::ServerClosed => count_broken(stream),
+        _ => {}
+    }
     let worker = stream.worker.index;
     let retry = &back.retry_on;
     let received = stream.upstream.as_ref().is_some_and(|u| u.buf.as_ref().is_some_and(|b| !b.is_empty()));
@@ -334,7 +343,7 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
         }
         Event::BadBody => {
             stream.frontend().state.front.counters.of(worker).req_errors.inc();
-            stream.end(Cause::Proxy, Phase::Data);
+            stream.end(Cause::Proxy, Phase::Headers);
             Wait::Failed(Some(400))
         }
         Event::Killed(cause) => {
@@ -347,6 +356,11 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
 /// Counts a response that was none.
 pub fn count_response_error(stream: &Stream<'_>) {
     crate::stick::response_failure(stream);
+    count_broken(stream);
+}
+
+/// Counts a server connection that broke in the middle of a response.
+pub fn count_broken(stream: &Stream<'_>) {
     let worker = stream.worker.index;
     let back = stream.backend();
     back.state.back.counters.of(worker).resp_errors.inc();
@@ -490,6 +504,9 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
         }
         Outcome::Server(cause) => {
             stream.client.socket.mute();
+            if cause == Cause::ServerAbort {
+                count_broken(stream);
+            }
             back.state.back.counters.of(worker.index).server_aborts.inc();
             if let Some(p) = &stream.place {
                 p.config().state.counters.of(worker.index).server_aborts.inc();

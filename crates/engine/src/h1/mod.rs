@@ -15,7 +15,7 @@ mod rules;
 mod wait;
 
 pub use exchange::run_upgraded;
-pub use forward::splices;
+pub use forward::{count_broken, splices};
 pub use rules::denied;
 
 use std::future::poll_fn;

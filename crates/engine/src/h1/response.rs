@@ -22,10 +22,8 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     let front = program.proxy(front_index);
     // Rules that log see what the server said.
     stream.txn.status = stream.txn.res.status();
-    for proxy in both(stream, back, front) {
-        if let Step::Done(next) = run(stream, proxy).await {
-            return Step::Done(next);
-        }
+    if let Step::Done(next) = rules(stream, back, front).await {
+        return Step::Done(next);
     }
     captures::response(stream);
     crate::stick::store_response(stream, back);
@@ -42,6 +40,26 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
         stream.to_client = None;
         stream.end(Cause::Proxy, Phase::Headers);
         return Step::Done(answer::refuse(stream, 502).await);
+    }
+    Step::Go
+}
+
+/// Rules on the response, of the backend before those of the frontend. What `tcp-response` lets through counts as a
+/// response of its server, whatever becomes of it.
+async fn rules(stream: &mut Stream<'_>, back: &program::Proxy, front: &program::Proxy) -> Step {
+    let both = both(stream, back, front);
+    for proxy in &both {
+        let inspect = proxy.timeouts.inspect_response;
+        if let Step::Done(next) = rules::run(stream, &proxy.rules.tcp_response, Side::Response, inspect).await
+        {
+            return Step::Done(next);
+        }
+    }
+    crate::finish::count_response(stream, stream.txn.res.status());
+    for proxy in &both {
+        if let Step::Done(next) = rules::run(stream, &proxy.rules.http_response, Side::Response, None).await {
+            return Step::Done(next);
+        }
     }
     Step::Go
 }
@@ -65,14 +83,6 @@ fn has_rules(proxy: &program::Proxy) -> bool {
     !proxy.rules.http_response.is_empty() || !proxy.rules.tcp_response.is_empty()
 }
 
-async fn run(stream: &mut Stream<'_>, proxy: &program::Proxy) -> Step {
-    let inspect = proxy.timeouts.inspect_response;
-    if let Step::Done(next) = rules::run(stream, &proxy.rules.tcp_response, Side::Response, inspect).await {
-        return Step::Done(next);
-    }
-    rules::run(stream, &proxy.rules.http_response, Side::Response, None).await
-}
-
 /// Notes what the response head says of framing and connection, before rules change it.
 pub fn note(stream: &mut Stream<'_>) {
     let method = stream.txn.req.method_id();
@@ -92,10 +102,8 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Step {
     let (back, front) = (program.proxy(stream.backend_index()), program.proxy(stream.client.conn().frontend));
     // Rules that log see what the server said.
     stream.txn.status = stream.txn.res.status();
-    for proxy in both(stream, back, front) {
-        if let Step::Done(next) = run(stream, proxy).await {
-            return Step::Done(next);
-        }
+    if let Step::Done(next) = rules(stream, back, front).await {
+        return Step::Done(next);
     }
     crate::stick::store_response(stream, back);
     crate::persist::response(stream, back);

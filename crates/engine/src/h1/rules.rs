@@ -47,7 +47,9 @@ pub async fn backend(stream: &mut Stream<'_>) -> Step {
 /// `tcp-request content`.
 async fn content(stream: &mut Stream<'_>, proxy: &Proxy) -> Step {
     let inspect = proxy.timeouts.inspect_request;
+    stream.http.as_tcp = true;
     let step = run(stream, &proxy.rules.tcp_content, Side::Request, inspect).await;
+    stream.http.as_tcp = false;
     if matches!(step, Step::Done(_)) && stream.txn.backend.is_none() && stream.txn.status == 0 {
         // Cut off as a TCP session: the log has no request either.
         stream.txn.line.bytes.clear();
@@ -159,7 +161,7 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
     let next = match flow {
         Flow::Next | Flow::Accept | Flow::SwitchToHttp | Flow::Yield(_) => return Step::Go,
         Flow::Deny(reply) => {
-            denied(stream, response);
+            denied(stream, response, false);
             if !response {
                 crate::stick::request_error(stream);
             }
@@ -172,14 +174,10 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
             if !response && is_challenge(&reply) {
                 crate::stick::request_error(stream);
             }
-            if !response && stream.upstream.is_none() {
-                answer::send_for_body(stream, reply).await
-            } else {
-                answer::send(stream, reply).await
-            }
+            answer::send(stream, reply).await
         }
         Flow::Reject => {
-            denied(stream, response);
+            denied(stream, response, stream.http.as_tcp);
             stream.end(Cause::Proxy, if response { Phase::Data } else { Phase::Request });
             forget_time(stream, response);
             Next::Close
@@ -190,7 +188,7 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
             answer::refuse(stream, 502).await
         }
         Flow::SilentDrop { rst_ttl } => {
-            denied(stream, response);
+            denied(stream, response, stream.http.as_tcp);
             stream.end(Cause::Proxy, Phase::Request);
             match response {
                 true => stream.txn.status = stream.txn.res.status(),
@@ -200,7 +198,7 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
             Next::Close
         }
         Flow::Tarpit(reply) => {
-            denied(stream, response);
+            denied(stream, response, false);
             crate::stick::request_error(stream);
             stream.end(Cause::Proxy, Phase::Tarpit);
             answer::tarpit(stream, reply).await
@@ -226,12 +224,15 @@ fn is_challenge(reply: &lang::Reply) -> bool {
 }
 
 /// Counts a refusal where it is to be seen.
-pub fn denied(stream: &Stream<'_>, response: bool) {
+///
+/// A stream that is cut off as TCP (`tcp-request content`) counts at the frontend alone.
+pub fn denied(stream: &Stream<'_>, response: bool, cut: bool) {
     let worker = stream.worker.index;
     let front = stream.frontend();
     let listener = &front.binds[stream.client.conn().listener as usize].state;
     let counters = front.state.front.counters.of(worker);
     let back = stream.txn.backend.map(|_| stream.backend().state.back.counters.of(worker));
+    let back = back.filter(|_| !cut || response);
     if response {
         counters.denied_resp.inc();
         listener.counters.of(worker).denied_resp.inc();
@@ -259,7 +260,8 @@ fn forget_time(stream: &mut Stream<'_>, response: bool) {
     }
 }
 
-fn intercepted(stream: &Stream<'_>) {
+/// Counts a request that is answered here before a backend was chosen.
+pub fn intercepted(stream: &Stream<'_>) {
     if stream.txn.backend.is_none() {
         stream.frontend().state.front.counters.of(stream.worker.index).intercepted.inc();
     }

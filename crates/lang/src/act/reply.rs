@@ -107,6 +107,8 @@ fn finish(reading: &mut Reading<'_, '_>, draft: Draft, default: u16, kind: Kind)
         (_, Some(section), _) => Payload::Message(reading.names.error_file(Some(&section), status)?),
         (Some((_, payload)), None, _) => payload,
         (None, None, Kind::Answer) => Payload::Empty,
+        // Fields of its own make a denial an answer of its own.
+        (None, None, Kind::Denial) if !draft.headers.is_empty() => Payload::Empty,
         (None, None, Kind::Denial) => Payload::ErrorFile,
     };
     let own = match &payload {

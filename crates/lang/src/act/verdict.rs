@@ -129,21 +129,20 @@ fn switch_mode(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, names: &mut
     ending(|exec| if exec.txn.has_req { Flow::Accept } else { Flow::SwitchToHttp })
 }
 
-/// 401, or 407 to a client that takes us for its proxy (RFC 9110 section 11.7).
+/// 401, also to a client that takes us for its proxy, which HAProxy does not tell apart.
 fn auth(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
     let mut realm = None;
     if words.take_if("realm") {
         realm = Some(words.expect("missing realm value.\n")?.to_owned());
     }
     ending(move |exec| {
-        let proxy = !matches!(
-            wire::uri::form(exec.txn.req.target()),
-            wire::uri::Form::Origin | wire::uri::Form::Asterisk
-        );
-        let (status, field) = if proxy { (407, "proxy-authenticate") } else { (401, "www-authenticate") };
         let proxy_name = exec.live.backend().unwrap_or(exec.live.frontend()).name.clone();
         let realm = realm.as_deref().unwrap_or(&proxy_name);
         let challenge = format!("Basic realm=\"{realm}\"").into_bytes();
-        Flow::Reply(Reply { computed: vec![(field, challenge)], keep_alive: true, ..Reply::error(status) })
+        Flow::Reply(Reply {
+            computed: vec![("www-authenticate", challenge)],
+            keep_alive: true,
+            ..Reply::error(401)
+        })
     })
 }
