@@ -73,11 +73,17 @@ pub fn bound(stream: &mut Stream<'_>) -> Option<u32> {
     if proxy.ignore_persist.iter().any(|c| stream.holds(Some(c))) {
         stream.txn.decisions.ignore_persist = true;
     }
-    let bound = use_server(stream, proxy).or_else(|| crate::persist::wanted(stream, proxy));
+    let ruled = use_server(stream, proxy);
+    let named = crate::persist::wanted(stream, proxy, ruled.is_some());
+    let bound = ruled.or(named);
     if proxy.stick.request.is_empty() {
         return bound;
     }
-    crate::stick::wanted(stream, proxy, bound)
+    let found = crate::stick::wanted(stream, proxy, bound);
+    if bound.is_none() && found.is_some() {
+        stream.http.cookie.is_needless();
+    }
+    found
 }
 
 fn use_server(stream: &Stream<'_>, proxy: &Proxy) -> Option<u32> {

@@ -16,8 +16,12 @@ const PREFIX: u8 = b'~';
 /// Separates the server's name from its dates (`maxidle`, `maxlife`).
 const DATES: u8 = b'|';
 
-/// The server that the request's cookie names; notes what the cookie was worth for the log.
-pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<u32> {
+/// The server that the request's cookie names; notes what the cookie was worth for the log. Where a rule has found the
+/// server already (`ruled`) the cookie goes unused.
+pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy, ruled: bool) -> Option<u32> {
+    if ruled {
+        stream.http.cookie.is_needless();
+    }
     if let Some(name) = &proxy.rdp_cookie {
         return rdp_wanted(stream, proxy, name);
     }
@@ -35,7 +39,12 @@ pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<u32> {
     let (name, dates) = split(cookie, value);
     let mut parts = dates.unwrap_or_default().split(|b| *b == DATES).map(undate);
     let last = parts.next().flatten();
-    stream.http.cookie = Known { named: Some(name.into()), first: parts.next().flatten(), last };
+    let needless = ruled;
+    stream.http.cookie = Known { named: Some(name.into()), first: parts.next().flatten(), last, needless };
+    if ruled {
+        stream.txn.term.cookie = b'U';
+        return None;
+    }
     if let Some(letter) = outdated(cookie, dates) {
         stream.txn.term.cookie = letter;
         return None;
@@ -92,6 +101,7 @@ pub fn renew(proxy: &Proxy) {
 
 /// The server that the cookie named could not be reached.
 pub fn lost(stream: &mut Stream<'_>) {
+    stream.http.cookie.needless = false;
     if stream.txn.term.cookie == b'V' {
         stream.txn.term.cookie = b'D';
     }
@@ -106,6 +116,15 @@ pub struct Known {
     first: Option<u64>,
     /// When it was last renewed.
     last: Option<u64>,
+    /// A rule or a stick table leads to the server, so the client is given no cookie for it.
+    needless: bool,
+}
+
+impl Known {
+    /// The client will find its server again without a cookie.
+    pub fn is_needless(&mut self) {
+        self.needless = true;
+    }
 }
 
 /// The name of the server in a cookie's value, and the dates behind it.
@@ -142,7 +161,7 @@ fn outdated(cookie: &Cookie, dates: Option<&[u8]>) -> Option<u8> {
     None
 }
 
-/// Dates are 30 bits of seconds in five letters of a URL-safe base64.
+/// Dates are 30 bits in five letters of a URL-safe base64: units of four seconds, begun ones counted.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 fn undate(text: &[u8]) -> Option<u64> {
@@ -153,15 +172,13 @@ fn undate(text: &[u8]) -> Option<u64> {
         let digit = LETTERS.iter().position(|l| l == b)?;
         Some(n << 6 | digit as u64)
     })?;
-    // The upper bits are today's.
-    let now = rt::wall().as_secs();
-    let candidate = (now & !((1 << 30) - 1)) | low;
-    Some(if candidate > now + (1 << 29) { candidate.saturating_sub(1 << 30) } else { candidate })
+    Some(low << 2)
 }
 
 fn date(secs: u64, out: &mut Vec<u8>) {
+    let units = secs.div_ceil(4);
     for shift in [24, 18, 12, 6, 0] {
-        out.push(LETTERS[(secs >> shift & 63) as usize]);
+        out.push(LETTERS[(units >> shift & 63) as usize]);
     }
 }
 
@@ -271,13 +288,14 @@ fn server_cookies(stream: &mut Stream<'_>, cookie: &Cookie, value: Option<&[u8]>
 /// Adds the cookie if the client's own does not already lead here.
 fn insert(stream: &mut Stream<'_>, proxy: &Proxy, cookie: &Cookie, server: u32, value: Option<&[u8]>) {
     let term = stream.txn.term;
-    let Known { named, first, last } = std::mem::take(&mut stream.http.cookie);
+    let Known { named, first, last, needless } = std::mem::take(&mut stream.http.cookie);
     let now = rt::wall().as_secs();
     let leads_here = term.cookie == b'V' && named.as_deref() == value && value.is_some();
     // Dates are renewed at most once every minute or so.
     let stale = cookie.maxidle.is_some() && last.is_none_or(|l| now.saturating_sub(l) > 60)
         || cookie.maxlife.is_some() && first.is_none();
-    if leads_here && !stale || stream.txn.decisions.ignore_persist {
+    let stays = leads_here || needless;
+    if stays && !stale || stream.txn.decisions.ignore_persist {
         return;
     }
     let _ = (proxy, server);
@@ -321,7 +339,7 @@ fn insert(stream: &mut Stream<'_>, proxy: &Proxy, cookie: &Cookie, server: u32, 
     if kept {
         let _ = res.append(b"cache-control", b"private");
     }
-    stream.txn.term.set_cookie = if leads_here { b'U' } else { b'I' };
+    stream.txn.term.set_cookie = if stays { b'U' } else { b'I' };
 }
 
 /// Whether a cache on the way may keep the response: its status and method allow it (RFC 9110 section 15.1), and its

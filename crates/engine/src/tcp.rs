@@ -56,9 +56,11 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     }
 }
 
-/// Takes what the client sent and nobody read: left where it is, it would turn the close into a reset.
+/// Ends the stream towards the client and takes what it sent and nobody read: left where it is, it would turn the close
+/// into a reset before the end was seen.
 fn swallow(client: &Client) {
     if !client.session.vanished.get() {
+        let _ = client.socket.shutdown_write();
         let _ = client.socket.try_recv(&mut [0; 4096]);
     }
 }

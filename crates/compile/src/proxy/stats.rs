@@ -17,6 +17,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] =
 /// A page while it is read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PageDraft {
+    /// It comes from a `defaults` section.
+    in_defaults: bool,
     pub uri: Option<Box<str>>,
     pub realm: Option<Box<str>>,
     pub users: Vec<(Box<str>, Box<str>)>,
@@ -40,7 +42,10 @@ fn stats(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     if matches!(name, "admin" | "http-request") && p.kind.is_defaults() {
         return Err(tight(s.fail(format!("'stats {name}' not allowed in 'defaults' section."))));
     }
-    let mut page = p.stats.clone().unwrap_or_default();
+    // A page is inherited as a whole or not at all: the first word about one of its own makes a proxy begin anew.
+    let inherited = |page: &PageDraft| page.in_defaults && !p.kind.is_defaults();
+    let mut page = p.stats.clone().filter(|page| !inherited(page)).unwrap_or_default();
+    page.in_defaults = p.kind.is_defaults();
     setting(s, &mut page, name)?;
     p.stats = Some(page);
     Ok(())

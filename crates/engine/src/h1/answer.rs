@@ -185,7 +185,8 @@ fn body_of(stream: &mut Stream<'_>, reply: &Reply, body: &mut Vec<u8>) -> Made {
         Payload::Message(m) => message(stream, m, body),
         Payload::ErrorFile => match configured(stream, reply.status) {
             Some(ErrorAnswer::Message(m)) => message(stream, &m, body),
-            Some(ErrorAnswer::Reply(r)) if !matches!(r.payload, Payload::ErrorFile) => {
+            // What was no request has no stream that such an answer could be made for.
+            Some(ErrorAnswer::Reply(r)) if stream.txn.has_req && !matches!(r.payload, Payload::ErrorFile) => {
                 let made = body_of(stream, &r, body);
                 if matches!(made, Made::Parts | Made::BuiltIn) {
                     head_of(stream, &r, body);
