@@ -49,6 +49,8 @@ pub(crate) struct Memory {
     pub experimental: bool,
     /// Names of log profiles in order.
     pub log_profiles: Vec<Box<str>>,
+    /// Names of rings.
+    pub rings: Vec<Box<str>>,
 }
 
 /// The most bytes of a file named in a rule.
@@ -312,6 +314,10 @@ impl Names for Resolver<'_> {
 
     fn is_http(&self) -> bool {
         self.http
+    }
+
+    fn ring(&self, name: &str) -> bool {
+        self.memory.rings.iter().any(|r| **r == *name)
     }
 
     fn owner(&self) -> String {

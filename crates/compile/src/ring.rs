@@ -13,6 +13,9 @@ use crate::units;
 /// The size of a ring whose section does not say it: that of a buffer.
 const SIZE: usize = 16384;
 
+/// The size of the ring `buf0`, which holds nothing until somebody writes to it.
+const BUILT_IN: usize = 1 << 20;
+
 /// A ring as it stands before the first line of its section.
 pub(crate) fn new(name: &str) -> Ring {
     Ring {
@@ -25,6 +28,11 @@ pub(crate) fn new(name: &str) -> Ring {
         connect_timeout: None,
         server_timeout: None,
     }
+}
+
+/// The ring that every process has: where the converter `debug` writes unless told otherwise.
+pub(crate) fn built_in() -> Ring {
+    Ring { format: Format::Timed, description: "in-memory ring buffer".into(), size: BUILT_IN, ..new("buf0") }
 }
 
 /// What the first line of a section says.

@@ -48,7 +48,7 @@ pub(crate) fn read(
         users: HashMap::new(),
         peers: Vec::new(),
         peer_tables: Vec::new(),
-        rings: Vec::new(),
+        rings: vec![ring::built_in()],
         profiles: Vec::new(),
         healthchecks: Vec::new(),
         mailers: Vec::new(),

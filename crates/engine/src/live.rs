@@ -275,7 +275,7 @@ impl lang::Live for View<'_> {
     }
 
     fn trace(&self, sink: &str, line: &[u8]) {
-        self.worker.sinks.trace(sink, line);
+        self.worker.sinks.trace(&self.worker.shared, sink, line);
     }
 
     fn node(&self) -> (&str, u32) {

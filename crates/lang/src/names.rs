@@ -114,6 +114,11 @@ pub trait Names {
         3
     }
 
+    /// Whether there is a ring of this name.
+    fn ring(&self, _name: &str) -> bool {
+        false
+    }
+
     /// Whether there is a service of this name (`use-service`).
     fn service(&self, _name: &str) -> bool {
         false

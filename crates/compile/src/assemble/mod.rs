@@ -133,6 +133,7 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
         users,
         environment,
         log_profiles,
+        rings: rings.iter().map(|r| r.name.clone()).collect(),
         experimental,
         ..Memory::default()
     };

@@ -17,8 +17,8 @@ pub struct Frame<'f> {
     pub level: u8,
     /// Host name, if it is sent.
     pub host: Option<&'f str>,
-    /// `log-tag`.
-    pub tag: &'f str,
+    /// `log-tag`; `None`: neither tag nor process are told (lines of `debug`).
+    pub tag: Option<&'f str>,
     /// Process id.
     pub pid: u32,
     /// Structured data, or nothing.
@@ -51,12 +51,19 @@ impl Frame<'_> {
                 if let Some(h) = self.host.filter(|_| self.format == Format::Rfc3164) {
                     let _ = write!(out, " {h}");
                 }
-                write!(out, " {}[{}]: ", self.tag, self.pid)
+                match self.tag {
+                    Some(tag) => write!(out, " {tag}[{}]: ", self.pid),
+                    None => write!(out, " "),
+                }
             }
             Format::Rfc5424 => {
                 let _ = write!(out, "<{priority}>1 ");
                 stamp(out, self.date, Stamp::Iso);
-                let _ = write!(out, " {} {} {} - ", self.host.unwrap_or("-"), self.tag, self.pid);
+                let _ = write!(out, " {} ", self.host.unwrap_or("-"));
+                let _ = match self.tag {
+                    Some(tag) => write!(out, "{tag} {} - ", self.pid),
+                    None => write!(out, "- - - "),
+                };
                 out.extend_from_slice(if self.structured.is_empty() { b"-" } else { self.structured });
                 write!(out, " ")
             }
@@ -140,7 +147,7 @@ mod tests {
             facility: 16,
             level: 6,
             host: Some("web1"),
-            tag: "haproxy",
+            tag: Some("haproxy"),
             pid: 7,
             structured: b"",
             date: Wall::from_micros(1_000_000_000_123_456),

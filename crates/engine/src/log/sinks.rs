@@ -118,12 +118,12 @@ impl Sinks {
         self.buffers.set(buffers);
     }
 
-    /// Shows a line of the `debug` converter on a standard stream.
-    pub fn trace(&self, name: &str, line: &[u8]) {
+    /// Shows a line of the `debug` converter on a standard stream, or keeps it in a ring.
+    pub fn trace(&self, shared: &Shared, name: &str, line: &[u8]) {
         let (index, fd) = match name {
             "stdout" => (0, 1),
             "stderr" => (1, 2),
-            _ => return,
+            _ => return keep(shared, name, line),
         };
         let mut standard = self.standard.borrow_mut();
         let Some(place) = standard.get_mut(index) else { return };
@@ -230,7 +230,7 @@ impl Buffers {
                 Format::Rfc3164 => Some(global.log_hostname.as_deref().unwrap_or("localhost")),
                 _ => global.log_hostname.as_deref(),
             },
-            tag: tag.unwrap_or(&global.log_tag),
+            tag: Some(tag.unwrap_or(&global.log_tag)),
             pid,
             structured,
             date: rt::wall(),
@@ -242,6 +242,29 @@ impl Buffers {
         self.line.truncate(most);
         self.line.push(b'\n');
     }
+}
+
+/// Appends a line to the ring of that name.
+fn keep(shared: &Shared, name: &str, line: &[u8]) {
+    let rings = &shared.program.rings;
+    let Some(at) = rings.iter().position(|r| *r.name == *name) else { return };
+    let (Some(settings), Some(ring)) = (rings.get(at), shared.rings.get(at)) else { return };
+    let host = shared.program.global.log_hostname.as_deref();
+    let frame = Frame {
+        format: settings.format,
+        facility: 0,
+        level: 0,
+        host: if settings.format == Format::Rfc3164 { host.or(Some("localhost")) } else { host },
+        tag: None,
+        pid: 0,
+        structured: &[],
+        date: rt::wall(),
+    };
+    let mut out = Vec::new();
+    frame.append(&mut out);
+    out.extend_from_slice(line.strip_suffix(b"\n").unwrap_or(line));
+    out.truncate(settings.maxlen);
+    ring.append(&out);
 }
 
 fn fill(out: &mut Vec<u8>, format: Option<&LogFormat>, env: &Env<'_>) {

@@ -84,11 +84,12 @@ fn capture<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg], side: Side) -> 
     Ok(value)
 }
 
-fn check_debug(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
-    match arg(args, 1).bytes().unwrap_or_default() {
-        b"" | b"stdout" | b"stderr" => Ok(()),
-        ring if ring.starts_with(b"buf") => Ok(()),
-        other => Err(Fault::new(format!("No such sink '{}'", String::from_utf8_lossy(other)))),
+fn check_debug(args: &mut Vec<Arg>, names: &mut dyn Names) -> Result<(), Fault> {
+    let sink = String::from_utf8_lossy(arg(args, 1).bytes().unwrap_or_default());
+    match &*sink {
+        "" | "stdout" | "stderr" => Ok(()),
+        ring if names.ring(ring) => Ok(()),
+        other => Err(Fault::new(format!("No such sink '{other}'"))),
     }
 }
 
