@@ -44,6 +44,8 @@ pub struct Half {
     pub eof: bool,
     /// Bytes received in this direction by the pump.
     pub received: u64,
+    /// What was received before the pump has been counted, too.
+    pub begun: bool,
     /// Bytes passed on.
     pub sent: u64,
     /// Something moved since this was last cleared: timeouts start anew.
@@ -112,6 +114,7 @@ impl Half {
             framing,
             eof: false,
             received: 0,
+            begun: false,
             sent: 0,
             moved: false,
             blocked: false,

@@ -65,6 +65,7 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     if stream.upload.filters.is_none() {
         stream.upload.filters = crate::filter::chain(stream, Side::Request);
     }
+    count_early(stream);
     crate::filter::headers(stream, Side::Request);
     stream.upload.splice = splices(stream, stream.frontend(), back, true) && stream.upload.kept.is_none();
     let mut write_failed = false;
@@ -96,6 +97,18 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
             other => return failed(stream, back, other),
         }
     }
+}
+
+/// Counts what came of the request's body before the pump took over: with the head, or while rules waited for it.
+fn count_early(stream: &mut Stream<'_>) {
+    if std::mem::replace(&mut stream.upload.begun, true) {
+        return;
+    }
+    let there = stream.client.buf.as_ref().map_or(0, Buf::len) as u64;
+    stream.upload.received += match stream.upload.framing {
+        Framing::Length(length) => length.min(there),
+        Framing::Chunked(_) | Framing::Close => there,
+    };
 }
 
 /// Moves the request's body; an event only if the request can't go on.
@@ -420,7 +433,7 @@ fn rewind(stream: &mut Stream<'_>) {
     let body = stream.http.request_body;
     let relax = stream.frontend().options.unsafe_request;
     let mut again = Half::new(Framing::of(body, relax));
-    (again.received, again.sent) = (stream.upload.received, stream.upload.sent);
+    (again.received, again.sent, again.begun) = (stream.upload.received, stream.upload.sent, true);
     again.kept = Some(Vec::new());
     stream.upload = again;
     stream.http.body_received = matches!(body, Body::None);
