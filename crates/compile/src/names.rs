@@ -272,9 +272,11 @@ impl Names for Resolver<'_> {
     }
 
     fn capture(&mut self, response: bool, slot: CaptureSlot) -> Result<u16, Fault> {
+        let is_front = self.current().is_none_or(|p| p.is_front);
         let list = if response { &mut self.res_captures } else { &mut self.req_captures };
         match slot {
-            CaptureSlot::Id(id) if usize::from(id) < list.len() => Ok(id),
+            // Which frontend's slots a backend fills is known only when it serves a request.
+            CaptureSlot::Id(id) if !is_front || usize::from(id) < list.len() => Ok(id),
             CaptureSlot::Id(id) => Err(Fault::new(format!("unable to find capture id '{id}'"))),
             CaptureSlot::Length(_) => {
                 let here = Some(self.line);

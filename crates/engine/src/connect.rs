@@ -252,6 +252,7 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
         stream.txn.server_conn.reused = true;
         stream.txn.server_secured = idle.socket.facts().cloned();
         reused(stream, &addr);
+        note_source(stream, idle.socket.raw());
         stream.upstream = Some(Upstream {
             socket: idle.socket,
             buf: None,
@@ -370,8 +371,16 @@ fn install(stream: &mut Stream<'_>, socket: Transport, (identity, shareable): (I
     facts.http_major = u8::from(http);
     stream.txn.server_secured = socket.facts().cloned();
     stream.txn.times.connected = Some(rt::now());
+    note_source(stream, socket.raw());
     stream.upstream =
         Some(Upstream { socket, buf: None, reused: false, requests: 0, identity, safe: false, shareable });
+}
+
+/// Notes the local address for log lines that tell it: when they are written the connection serves somebody else.
+fn note_source(stream: &mut Stream<'_>, socket: &rt::Socket) {
+    if stream.worker.shared.logs_source {
+        stream.txn.server_conn.src = crate::live::local_address(socket).unwrap_or_default();
+    }
 }
 
 /// A connection at rest leads where one made now would: its identity and the flush at every change of the
@@ -621,6 +630,7 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
         stream.txn.server_conn.reused = true;
         stream.txn.server_secured = idle.socket.facts().cloned();
         reused(stream, &addr);
+        note_source(stream, idle.socket.raw());
         stream.upstream = Some(Upstream {
             socket: idle.socket,
             buf: None,

@@ -154,6 +154,10 @@ impl lang::Live for View<'_> {
         }
     }
 
+    fn server_source(&self) -> Option<model::Peer> {
+        self.upstream.and_then(local_address)
+    }
+
     fn tcp_info(&self, side: Side) -> Option<TcpInfo> {
         let socket = match side {
             Side::Request => self.client?,
@@ -281,6 +285,11 @@ impl lang::Live for View<'_> {
     fn node(&self) -> (&str, u32) {
         (&self.worker.shared.program.global.node, std::process::id())
     }
+}
+
+/// The local address of a connection.
+pub fn local_address(socket: &rt::Socket) -> Option<model::Peer> {
+    socket.local_addr().ok().map(|a| crate::net::peer(Some(&a)))
 }
 
 fn micros(d: std::time::Duration) -> u32 {

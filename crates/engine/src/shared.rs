@@ -15,6 +15,8 @@ use rt::{Mono, RemoteNotify};
 pub struct Shared {
     /// The configuration.
     pub program: Arc<Program>,
+    /// Log lines tell the local address of server connections.
+    pub logs_source: bool,
     /// For each proxy of the program, how its servers are chosen.
     pub backends: Vec<Backend>,
     /// Held by whoever changes the state of a server, see [`crate::state`].
@@ -74,9 +76,11 @@ impl Shared {
         inherit(&program, started);
         crate::process_vars::set(&program);
         let backends = program.proxies.iter().map(|p| Backend::new(p, started)).collect();
+        let logs_source = crate::log::mentions(&program, &["bc_src", "bi", "bp"]);
         Shared {
             rings: crate::log::rings(&program),
             outlets: Default::default(),
+            logs_source,
             program,
             backends,
             changes: Default::default(),

@@ -98,6 +98,10 @@ pub trait Live {
     fn payload(&self, side: Side) -> Payload<'_>;
     /// State of the client's or the server's TCP connection.
     fn tcp_info(&self, side: Side) -> Option<TcpInfo>;
+    /// Local address of the server connection, where it is at hand.
+    fn server_source(&self) -> Option<model::Peer> {
+        None
+    }
     /// The unique id of the transaction, made on first use.
     fn unique_id(&self) -> Option<&[u8]>;
     /// Where the rule with this number stands: file and line.
@@ -182,6 +186,11 @@ impl<'a> Env<'a> {
             Side::Request => self.txn.has_req.then_some(&self.txn.req),
             Side::Response => self.txn.has_res.then_some(&self.txn.res),
         }
+    }
+
+    /// The local address of the server connection: as it is, or as it was.
+    pub fn server_source(&self) -> model::Peer {
+        self.live.server_source().unwrap_or(self.txn.server_conn.src)
     }
 
     /// The client's address as rules see it.

@@ -12,9 +12,9 @@ use lang::Env;
 use lang::env::Side;
 use lang::logfmt::Use;
 use model::Origin;
-use program::Proxy;
 use program::log::Style;
 use program::proxy::Mode;
+use program::{Program, Proxy};
 
 use crate::Worker;
 use crate::session::Client;
@@ -48,6 +48,15 @@ pub fn wanted(stream: &Stream<'_>) -> bool {
         return false;
     }
     !options.dontlog_normal || is_error(stream)
+}
+
+/// Whether any format of a log line has one of these words in it.
+pub fn mentions(program: &Program, words: &[&str]) -> bool {
+    let logs = program.proxies.iter().map(|p| &p.log);
+    let own = logs.flat_map(|l| [&l.format, &l.structured, &l.error_format]).flatten().map(|f| &*f.text);
+    let steps = program.log_profiles.iter().flat_map(|p| p.steps.iter().chain([&p.any])).flatten();
+    let profiles = steps.flat_map(|s| [&s.format, &s.structured]).flatten().map(|f| &*f.text);
+    own.chain(profiles).any(|text| words.iter().any(|w| text.contains(w)))
 }
 
 /// `set-log-level silent`.

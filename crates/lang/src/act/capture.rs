@@ -2,6 +2,7 @@
 
 use super::{Parsed, Reading, def, step, with_bytes};
 use crate::action::Flow;
+use crate::env::Side;
 use crate::names::{CaptureSlot, Names};
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
 use crate::words::{Fault, Words};
@@ -38,12 +39,15 @@ fn parse(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
         _ => return Err(Fault::new(EXPECTS)),
     };
     let slot = usize::from(reading.names.capture(response, slot)?);
+    let side = if response { Side::Response } else { Side::Request };
     step(move |exec| {
+        // A backend's rules may name slots that the frontend at hand has not got.
+        let Some(declared) = exec.live.capture_length(side, slot) else { return Flow::Next };
         with_bytes(|bytes| {
             if expr.append_text(&exec.env(), bytes).is_none() {
                 return;
             }
-            bytes.truncate(limit);
+            bytes.truncate(limit.min(declared));
             let list = if response { &mut exec.txn.res_captures } else { &mut exec.txn.req_captures };
             let list = list.get_mut();
             if list.len() <= slot {

@@ -58,13 +58,8 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| Ok(Value::Bool(e.txn.server_conn.reused)),
         "Whether the server connection had served before.",
     ),
-    conn("bc_src", Type::Addr, |e, _| ip(e.txn.server_conn.src), "Local address of the server connection."),
-    conn(
-        "bc_src_port",
-        Type::Int,
-        |e, _| port(e.txn.server_conn.src),
-        "Local port of the server connection.",
-    ),
+    conn("bc_src", Type::Addr, |e, _| ip(e.server_source()), "Local address of the server connection."),
+    conn("bc_src_port", Type::Int, |e, _| port(e.server_source()), "Local port of the server connection."),
     FetchDef::new(
         "be_id",
         Type::Int,
