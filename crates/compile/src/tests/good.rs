@@ -130,7 +130,7 @@ fn log_targets_take_the_place_of_log_global() {
     assert_eq!((first.facility, first.max_level, first.min_level, first.format), (16, 5, 3, Format::Local));
     assert_eq!((&p.sinks[log.targets[1].sink], log.targets[1].format), (&Sink::Fd(1), Format::Raw));
     let ring = &log.targets[2];
-    assert_eq!((&p.sinks[ring.sink], ring.len, ring.format), (&Sink::Ring(0), 200, Format::Rfc5424));
+    assert_eq!((&p.sinks[ring.sink], ring.len, ring.format), (&Sink::Ring(1), 200, Format::Rfc5424));
     assert_eq!(ring.sample.as_ref().map(|s| (s.ranges.clone(), s.size)), Some((vec![(1, 1), (3, 4)], 5)));
     assert!(log.format.is_some() && log.error_format.is_some() && p.proxies[0].unique_id_format.is_some());
 }
