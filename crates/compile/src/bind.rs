@@ -218,6 +218,7 @@ pub(crate) const KEYWORDS: &[BindKeyword] = &[
             "h1" | "h2" | "none" => {
                 b.settings.raw = w.text() == "none";
                 b.settings.h2 = w.text() == "h2";
+                b.settings.h1 = w.text() == "h1";
                 if w.text() == "h1" {
                     b.tls.words.alpn.get_or_insert_with(|| vec![b"http/1.1".to_vec()]);
                 }

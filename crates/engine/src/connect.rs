@@ -13,13 +13,14 @@ use model::server::Target;
 use model::term::{Cause, Phase};
 use program::address::{Source, UseSource};
 use program::proxy::{Mode, Proxy, Reuse};
-use program::server::{PortMap, Server, ServerTls};
+use program::server::{PortMap, Server, ServerTls, Ws};
 use rt::{Addr, ConnectOptions, Socket, Timer};
 use tls::{Handshake, ServerName};
 
 use crate::Worker;
 use crate::check;
 use crate::choose::{self, NoServer, Wish};
+use crate::h2::{Call, Mux};
 use crate::pool::{Identity, Idle};
 use crate::secure::Refused;
 use crate::state::At;
@@ -243,8 +244,13 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     let addr = address(stream, config).ok_or(Attempt::Refused)?;
     let name = config.tls.as_ref().and_then(|tls| server_name(stream, tls));
     let (identity, shareable) = identity(stream, proxy, config, &addr, name.as_deref());
+    let speaks = speaks(stream, config);
+    if speaks.may_be_h2() && multiplexed(stream, proxy, server, (identity, shareable), &addr) {
+        return Ok(());
+    }
     let own = take_own(stream, Some(server), identity);
     let idle = match own {
+        None if speaks == Speaks::H2 => None,
         None if shareable => take_idle(stream, proxy, server, identity).await,
         own => own,
     };
@@ -261,6 +267,7 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
             identity,
             safe: true,
             shareable,
+            call: None,
         });
         stream.txn.times.connected = Some(rt::now());
         config.state.counters.of(worker.index).reuses.inc();
@@ -280,7 +287,15 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
         None => open(stream, proxy, &addr, &options).await?,
     };
     if let Some(tls) = &config.tls {
-        rt::boxed(secure(stream, proxy, config, tls, name.as_deref(), &mut socket)).await?;
+        let alpn = speaks.alpn(tls);
+        rt::boxed(secure(stream, proxy, config, tls, (name.as_deref(), alpn), &mut socket)).await?;
+    }
+    let agreed = socket.facts().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"));
+    if speaks == Speaks::H2 || (agreed && speaks.may_be_h2()) {
+        config.state.counters.of(worker.index).connects.inc();
+        proxy.state.back.counters.of(worker.index).connects.inc();
+        check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
+        return rt::boxed(begin_h2(stream, server, socket, (identity, shareable), &addr)).await;
     }
     if shareable {
         worker.pools.make_room(stream.backend_index(), server, &socket, &config.state);
@@ -331,7 +346,7 @@ async fn secure(
     proxy: &Proxy,
     config: &Server,
     tls: &ServerTls,
-    name: Option<&str>,
+    (name, alpn): (Option<&str>, Option<Vec<Vec<u8>>>),
     socket: &mut Transport,
 ) -> Result<(), Attempt> {
     if let Some(send) = &config.send_proxy {
@@ -339,7 +354,7 @@ async fn secure(
         socket.send_all(&header).await.map_err(|e| classify(&e))?;
     }
     let name = name.and_then(|n| ServerName::try_from(n.to_owned()).ok());
-    let handshake = Handshake::connect(&tls.connector, name, None).map_err(|_| Attempt::Refused)?;
+    let handshake = Handshake::connect(&tls.connector, name, alpn).map_err(|_| Attempt::Refused)?;
     let mut timer = Timer::new();
     timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
     let mut left = false;
@@ -372,8 +387,16 @@ fn install(stream: &mut Stream<'_>, socket: Transport, (identity, shareable): (I
     stream.txn.server_secured = socket.facts().cloned();
     stream.txn.times.connected = Some(rt::now());
     note_source(stream, socket.raw());
-    stream.upstream =
-        Some(Upstream { socket, buf: None, reused: false, requests: 0, identity, safe: false, shareable });
+    stream.upstream = Some(Upstream {
+        socket,
+        buf: None,
+        reused: false,
+        requests: 0,
+        identity,
+        safe: false,
+        shareable,
+        call: None,
+    });
 }
 
 /// Notes the local address for log lines that tell it: when they are written the connection serves somebody else.
@@ -388,6 +411,141 @@ fn note_source(stream: &mut Stream<'_>, socket: &rt::Socket) {
 fn reused(stream: &mut Stream<'_>, addr: &Addr) {
     stream.txn.server_conn.dst = crate::net::peer(Some(addr));
     stream.txn.server_conn.http_major = 1;
+}
+
+/// How a server is spoken to for one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Speaks {
+    /// HTTP/1, or TCP; ALPN offers what it offers.
+    Plain,
+    /// HTTP/1: ALPN may not agree on anything else.
+    H1,
+    /// HTTP/2, unasked.
+    H2,
+    /// What ALPN agrees on.
+    Asks,
+    /// The same, where only HTTP/2 will do.
+    AsksH2,
+}
+
+impl Speaks {
+    fn may_be_h2(self) -> bool {
+        matches!(self, Speaks::H2 | Speaks::Asks | Speaks::AsksH2)
+    }
+
+    /// What ALPN offers instead of what is configured.
+    fn alpn(self, tls: &ServerTls) -> Option<Vec<Vec<u8>>> {
+        let offered = || tls.alpn.iter();
+        match self {
+            Speaks::H1 if !tls.alpn.is_empty() => {
+                let others: Vec<_> = offered().filter(|name| name[..] != *b"h2").cloned().collect();
+                Some(if others.is_empty() { vec![b"http/1.1".to_vec()] } else { others })
+            }
+            Speaks::AsksH2 => Some(vec![b"h2".to_vec()]),
+            _ => None,
+        }
+    }
+}
+
+/// `proto`, `alpn` and, for WebSockets, `ws`.
+fn speaks(stream: &Stream<'_>, config: &Server) -> Speaks {
+    let offers = |name: &[u8]| config.tls.as_ref().is_some_and(|tls| tls.alpn.iter().any(|a| a[..] == *name));
+    if !stream.txn.has_req || !(config.h2 || offers(b"h2") || config.ws == Ws::H2) {
+        return Speaks::Plain;
+    }
+    let usual = if config.h2 { Speaks::H2 } else { Speaks::Asks };
+    let req = &stream.txn.req;
+    let websocket = wire::http1::upgrades(req) && req.has_token("upgrade", b"websocket");
+    match config.ws {
+        _ if !websocket && config.ws == Ws::H2 && !config.h2 && !offers(b"h2") => Speaks::Plain,
+        _ if !websocket => usual,
+        Ws::H1 => Speaks::H1,
+        Ws::H2 if config.tls.is_some() && !config.h2 => Speaks::AsksH2,
+        Ws::H2 => Speaks::H2,
+        Ws::Auto if !config.h2 && offers(b"http/1.1") => Speaks::H1,
+        Ws::Auto => usual,
+    }
+}
+
+/// Takes a stream of a connection that stands already; whether there was one.
+fn multiplexed(
+    stream: &mut Stream<'_>,
+    proxy: &Proxy,
+    server: u32,
+    (identity, shareable): (Identity, bool),
+    addr: &Addr,
+) -> bool {
+    let worker = stream.worker.clone();
+    let (backend, session, first) =
+        (stream.backend_index(), stream.client.conn().serial, stream.txn.first_request);
+    let fits = |mux: &Mux| match proxy.reuse {
+        Reuse::Never => false,
+        Reuse::Safe => !first && mux.fits(session),
+        Reuse::Aggressive => !first || mux.safe.get(),
+        Reuse::Always => true,
+    };
+    let mux = match shareable {
+        true => worker.pools.mux(backend, server, identity, fits),
+        false => own_mux(stream, server, identity),
+    };
+    let Some((call, socket)) = mux.and_then(|mux| mux.reserve(session)) else { return false };
+    let state = &proxy.servers[server as usize].state;
+    state.counters.of(worker.index).reuses.inc();
+    proxy.state.back.counters.of(worker.index).reuses.inc();
+    use_call(stream, call, socket, (identity, shareable), addr);
+    stream.txn.server_conn.reused = true;
+    if let Some(up) = &mut stream.upstream {
+        up.reused = true;
+    }
+    true
+}
+
+/// Speaks HTTP/2 on a new connection, and takes its first stream.
+async fn begin_h2(
+    stream: &mut Stream<'_>,
+    server: u32,
+    socket: Transport,
+    (identity, shareable): (Identity, bool),
+    addr: &Addr,
+) -> Result<(), Attempt> {
+    let worker = stream.worker.clone();
+    let (backend, session) = (stream.backend_index(), stream.client.conn().serial);
+    let proxy = worker.shared.program.proxy(backend);
+    let config = &proxy.servers[server as usize];
+    if let Some(send) = config.send_proxy.as_ref().filter(|_| config.tls.is_none()) {
+        let header = crate::proxy_header::bytes(stream, send);
+        socket.send_all(&header).await.map_err(|e| classify(&e))?;
+    }
+    let most = u32::try_from(config.max_reuse).map_or(u32::MAX, |most| most.saturating_add(1));
+    let owner = crate::h2::Owner {
+        worker: worker.clone(),
+        backend,
+        server: Some(config.state.clone()),
+        identity,
+        most,
+    };
+    let limits = crate::h2::server_limits(&worker.shared.program, proxy.options.unsafe_response);
+    let mux = crate::h2::start(socket, limits, owner, session);
+    if !shareable {
+        stream.client.own.get_or_insert_default().keep_mux(backend, server, mux.clone());
+    } else if config.pool_max_conn != 0 {
+        worker.pools.share(backend, server, mux.clone());
+    }
+    let (call, near) = Call::new(mux).ok_or(Attempt::Resource)?;
+    use_call(stream, call, near, (identity, shareable), addr);
+    Ok(())
+}
+
+/// From here on the stream's server is at the other end of a stream.
+fn use_call(stream: &mut Stream<'_>, call: Call, socket: Socket, identity: (Identity, bool), addr: &Addr) {
+    install(stream, socket.into(), identity, addr);
+    stream.txn.server_conn.http_major = 2;
+    stream.txn.server_secured = call.mux().socket().facts().cloned();
+    note_source(stream, call.raw());
+    call.note(&mut stream.txn.server_conn);
+    if let Some(up) = &mut stream.upstream {
+        up.call = Some(call);
+    }
 }
 
 async fn take_idle(stream: &Stream<'_>, proxy: &Proxy, server: u32, identity: Identity) -> Option<Idle> {
@@ -639,6 +797,7 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
             identity,
             safe: true,
             shareable: false,
+            call: None,
         });
         stream.txn.times.connected = Some(rt::now());
         return Ok(());
@@ -665,7 +824,7 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
 
 /// Puts a connection to rest after its response, if it may serve others.
 pub fn park(stream: &mut Stream<'_>) {
-    let Some(up) = stream.upstream.take() else { return };
+    let Some(up) = stream.upstream.take_if(|up| up.call.is_none()) else { return };
     let worker = stream.worker.clone();
     let requests = up.requests + 1;
     let idle = Idle::new(up.socket, up.identity, requests, up.safe || up.reused);
@@ -702,7 +861,30 @@ fn authenticates_connection(stream: &Stream<'_>) -> bool {
 /// Server connections that only the client at hand may use, between two of its requests: at most as many as
 /// `max-session-srv-conns` says.
 #[derive(Default)]
-pub struct Own(Vec<Kept>);
+pub struct Own(Vec<Kept>, Vec<(u32, u32, Rc<Mux>)>);
+
+impl Own {
+    /// Keeps one that carries many streams.
+    fn keep_mux(&mut self, backend: u32, server: u32, mux: Rc<Mux>) {
+        self.1.retain(|(.., mux)| !mux.is_closing());
+        self.1.push((backend, server, mux));
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.1.iter().for_each(|(.., mux)| mux.retire());
+    }
+}
+
+/// One of the client's own connections that carries many streams, if it leads where this request goes.
+fn own_mux(stream: &Stream<'_>, server: u32, identity: Identity) -> Option<Rc<Mux>> {
+    let backend = stream.backend_index();
+    let fits = |mux: &Rc<Mux>| mux.identity() == identity && mux.has_room();
+    let own = stream.client.own.as_ref()?.1.iter();
+    let mut fitting = own.filter(|(b, s, mux)| *b == backend && *s == server && fits(mux));
+    fitting.next().map(|(.., mux)| mux.clone())
+}
 
 struct Kept {
     backend: u32,

@@ -18,6 +18,7 @@ pub fn run(stream: &mut Stream<'_>) {
     stream.txn.up.received += stream.upload.received;
     stream.txn.up.sent += stream.upload.sent;
     stream.client.conn().idle_since.set(now);
+    crate::h2::note(stream);
     crate::stick::stream_over(stream);
     if !stream.txn.silent {
         count(stream);

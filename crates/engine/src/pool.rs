@@ -20,6 +20,7 @@ use model::Server;
 use program::Program;
 use rt::{Mono, Quay};
 
+use crate::h2::Mux;
 use crate::transport::Transport;
 
 mod place;
@@ -58,6 +59,8 @@ struct Resting {
 #[derive(Default)]
 struct Pool {
     idle: RefCell<Vec<Resting>>,
+    /// Connections that carry many streams, idle or not.
+    muxes: RefCell<Vec<Rc<Mux>>>,
     /// When the next part of what grew old is let go.
     purge: Cell<Mono>,
 }
@@ -87,12 +90,37 @@ impl Pools {
     }
 
     fn pool(&self, proxy: u32, server: u32) -> Option<&RefCell<Vec<Resting>>> {
+        Some(&self.of(proxy, server)?.idle)
+    }
+
+    fn of(&self, proxy: u32, server: u32) -> Option<&Pool> {
         let pools = self.servers.get(proxy as usize)?;
         // Servers are added while the worker runs.
         while pools.len() <= server as usize {
             pools.push(Pool::default()).ok()?;
         }
-        Some(&pools.get(server as usize)?.idle)
+        pools.get(server as usize)
+    }
+
+    /// A connection of many streams that takes another one, if `may_use` likes it.
+    pub fn mux(
+        &self,
+        proxy: u32,
+        server: u32,
+        identity: Identity,
+        may_use: impl Fn(&Mux) -> bool,
+    ) -> Option<Rc<Mux>> {
+        let mut muxes = self.of(proxy, server)?.muxes.borrow_mut();
+        muxes.retain(|mux| !mux.is_closing());
+        let fits = |mux: &&Rc<Mux>| mux.identity() == identity && mux.has_room() && may_use(mux);
+        muxes.iter().find(fits).cloned()
+    }
+
+    /// Lets others use a connection of many streams.
+    pub fn share(&self, proxy: u32, server: u32, mux: Rc<Mux>) {
+        if let Some(pool) = self.of(proxy, server) {
+            pool.muxes.borrow_mut().push(mux);
+        }
     }
 
     /// How many connections rest here in all.
@@ -200,17 +228,19 @@ impl Pools {
 
     /// Forgets all connections to a server: it went down or changed its address.
     pub fn flush(&self, proxy: u32, server: u32, state: &Server) {
-        let Some(pool) = self.pool(proxy, server) else { return };
-        for resting in pool.take() {
+        let Some(pool) = self.of(proxy, server) else { return };
+        for resting in pool.idle.take() {
             self.leave(resting, state);
         }
+        pool.muxes.take().iter().for_each(|mux| mux.retire());
     }
 
     /// Lets go of connections that their server closed and, once in each `pool-purge-delay`, of half of those that were
     /// not used for so long.
     fn sweep(&self, program: &Program, now: Mono) {
         for (proxy, pools) in program.proxies.iter().zip(&self.servers) {
-            for (server, Pool { idle, purge }) in proxy.servers.iter().zip(pools) {
+            for (server, Pool { idle, muxes, purge }) in proxy.servers.iter().zip(pools) {
+                sweep_muxes(&mut muxes.borrow_mut(), server, now);
                 let mut pool = idle.borrow_mut();
                 if pool.is_empty() {
                     continue;
@@ -226,6 +256,17 @@ impl Pools {
             }
         }
     }
+}
+
+/// As the sweep does with others: of the connections of many streams that were idle for long, half go.
+fn sweep_muxes(muxes: &mut Vec<Rc<Mux>>, server: &program::Server, now: Mono) {
+    if muxes.is_empty() {
+        return;
+    }
+    muxes.retain(|mux| !mux.is_closing());
+    let old = |mux: &&Rc<Mux>| mux.is_idle() && now.since(mux.since.get()) >= server.pool_purge_delay;
+    let count = muxes.iter().filter(old).count();
+    muxes.iter().filter(old).take(count.div_ceil(2)).for_each(|mux| mux.retire());
 }
 
 /// How many descriptors are in use, at least: the kernel gives out the lowest number that is free.

@@ -15,6 +15,7 @@ use lang::action::{Exec, Flow, Fulfilled, Need};
 use lang::env::Side;
 use lang::rules::{Position, Run};
 use model::proxy::{enter, leave};
+use model::term::Cause;
 use model::txn::Decisions;
 use model::{Conn, Peer, Txn};
 use program::Proxy;
@@ -40,10 +41,8 @@ pub struct Client {
     pub timer: Timer,
     /// Server connections that no other client may use (`http-reuse never`, PROXY header, NTLM).
     pub own: Option<Box<crate::connect::Own>>,
-    /// The request of a stream of a multiplexed connection, whose head does not come as bytes.
-    pub arrival: Option<Box<crate::h2::Arrival>>,
-    /// It is a stream of a connection, which is counted elsewhere.
-    pub is_part: bool,
+    /// It is a stream of a multiplexed connection, which is counted elsewhere.
+    pub part: Option<Box<crate::h2::Part>>,
     key: Option<Key>,
 }
 
@@ -53,10 +52,15 @@ impl Client {
         worker: Rc<Worker>,
         session: Rc<Session>,
         socket: Transport,
-        arrival: crate::h2::Arrival,
+        part: crate::h2::Part,
     ) -> Client {
-        let (timer, arrival) = (Timer::new(), Some(Box::new(arrival)));
-        Client { worker, session, socket, buf: None, timer, own: None, arrival, is_part: true, key: None }
+        let (timer, part) = (Timer::new(), Some(Box::new(part)));
+        Client { worker, session, socket, buf: None, timer, own: None, part, key: None }
+    }
+
+    /// The connection that a stream belongs to; `None` where the connection is its own, or gone.
+    pub fn lead(&self) -> Option<Rc<Client>> {
+        self.part.as_ref()?.lead.upgrade()
     }
 
     /// Facts of the connection.
@@ -77,18 +81,28 @@ impl Client {
     /// `silent-drop`: has the connection end without telling the peer.
     pub fn vanish(&mut self, rst_ttl: Option<u8>) {
         self.session.vanished.set(true);
-        self.socket.mute();
-        let _ = self.socket.raw().vanish(rst_ttl);
+        let lead = self.lead();
+        let socket = &lead.as_deref().unwrap_or(self).socket;
+        socket.mute();
+        let _ = socket.raw().vanish(rst_ttl);
+        if lead.is_some() {
+            self.session.end(Cause::Local);
+        }
     }
 
     /// Marks the packets to the client as rules decided (`set-fc-mark`, `set-fc-tos`). Where the privilege lacks they go
     /// unmarked.
     pub fn mark(&self, decisions: &mut Decisions) {
+        if decisions.fc_mark.is_none() && decisions.fc_tos.is_none() {
+            return;
+        }
+        let lead = self.lead();
+        let socket = lead.as_deref().unwrap_or(self).socket.raw();
         if let Some(mark) = decisions.fc_mark.take() {
-            let _ = self.socket.raw().set_mark(mark);
+            let _ = socket.set_mark(mark);
         }
         if let Some(tos) = decisions.fc_tos.take() {
-            let _ = self.socket.raw().set_tos(tos);
+            let _ = socket.set_tos(tos);
         }
     }
 
@@ -127,7 +141,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if self.is_part {
+        if self.part.is_some() {
             return;
         }
         if let Some(key) = self.key {
@@ -163,17 +177,8 @@ pub fn start(worker: Rc<Worker>, frontend: u32, listener: u32, socket: Socket, s
     let session = Rc::new(session);
     let key = worker.sessions.enter(session.clone());
     let socket = Transport::from(socket);
-    let client = Client {
-        worker,
-        session,
-        socket,
-        buf: None,
-        timer: Timer::new(),
-        own: None,
-        arrival: None,
-        is_part: false,
-        key,
-    };
+    let client =
+        Client { worker, session, socket, buf: None, timer: Timer::new(), own: None, part: None, key };
     prepare(proxy, client.socket.raw());
     let inner = client.session.clone();
     let task = rt::spawn(run(client));
@@ -229,7 +234,9 @@ async fn run(mut client: Client) {
             return;
         }
     }
-    crate::h1::serve(&mut client, first).await;
+    if crate::h1::serve(&mut client, first).await {
+        rt::boxed(crate::h2::serve(client)).await;
+    }
 }
 
 /// Whether HTTP/2 is agreed on: by the `bind` line, or in the TLS handshake.

@@ -30,6 +30,18 @@ pub struct Session {
     pub kill: Cell<Option<Cause>>,
 }
 
+impl Session {
+    /// Asks the connection to end.
+    pub fn end(&self, cause: Cause) {
+        if self.kill.get().is_none() {
+            self.kill.set(Some(cause));
+        }
+        if let Some(task) = self.task.get() {
+            task.wake();
+        }
+    }
+}
+
 /// All connections of a worker.
 pub struct Sessions {
     list: RefCell<Slab<Rc<Session>>>,

@@ -75,6 +75,11 @@ pub fn bad_request(stream: &Stream<'_>) {
     request_error(stream);
 }
 
+/// The client's connection did odd things.
+pub fn glitches(conn: &model::Conn, more: u32) {
+    on_connection(conn, |row, _| add(row, Data::GlitchCnt, Data::GlitchRate, more.into()));
+}
+
 /// A request was refused.
 pub fn request_error(stream: &Stream<'_>) {
     let conn = stream.client.conn();

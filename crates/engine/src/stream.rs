@@ -38,6 +38,15 @@ pub struct Upstream {
     pub safe: bool,
     /// Other clients may use it after this request.
     pub shareable: bool,
+    /// It is a stream of a multiplexed connection.
+    pub call: Option<crate::h2::Call>,
+}
+
+impl Upstream {
+    /// The socket of the connection itself.
+    pub fn raw(&self) -> &rt::Socket {
+        self.call.as_ref().map_or(self.socket.raw(), crate::h2::Call::raw)
+    }
 }
 
 /// One stream.
@@ -96,6 +105,8 @@ pub struct Http {
     pub response_ended: bool,
     /// Rules on the content of a TCP stream are at work (`tcp-request content`).
     pub as_tcp: bool,
+    /// The connection may not turn to HTTP/2 (`proto h1`).
+    pub only_h1: bool,
 }
 
 impl<'c> Stream<'c> {
@@ -129,6 +140,7 @@ impl<'c> Stream<'c> {
                 last: false,
                 response_ended: false,
                 as_tcp: false,
+                only_h1: false,
             },
             upload: Half::new(Framing::Length(0)),
             server_timer: Timer::new(),
@@ -224,6 +236,7 @@ impl<'c> Stream<'c> {
         let upstream = self.upstream.as_ref();
         let local = self.local_body.as_deref();
         let txn = &mut self.txn;
+        let lead = client.lead();
         let outcome = worker.with_arena(|arena| {
             let view = View {
                 // Without HTTP nobody knows the end of the data but the one who waits for it.
@@ -243,8 +256,8 @@ impl<'c> Stream<'c> {
                     |data| Waiting { data, body: None, over: true },
                 ),
                 arena: Some(arena),
-                client: Some(client.socket.raw()),
-                upstream: upstream.map(|u| u.socket.raw()),
+                client: Some(lead.as_deref().unwrap_or(client).socket.raw()),
+                upstream: upstream.map(Upstream::raw),
                 ..View::of_txn(&worker, conn, txn)
             };
             let mut exec = Exec { conn, txn, live: &view, arena, side, last, resumed };
@@ -259,6 +272,7 @@ impl<'c> Stream<'c> {
         let client: &Client = self.client;
         let conn = &client.session.conn;
         let upstream = self.upstream.as_ref();
+        let lead = client.lead();
         self.worker.with_arena(|arena| {
             let view = View {
                 request: Waiting::of(
@@ -272,8 +286,8 @@ impl<'c> Stream<'c> {
                     true,
                 ),
                 arena: Some(arena),
-                client: Some(client.socket.raw()),
-                upstream: upstream.map(|u| u.socket.raw()),
+                client: Some(lead.as_deref().unwrap_or(client).socket.raw()),
+                upstream: upstream.map(Upstream::raw),
                 ..View::of_txn(&self.worker, conn, &self.txn)
             };
             f(&Env { conn, txn: &self.txn, live: &view, arena, side, last: true })

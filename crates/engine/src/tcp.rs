@@ -28,6 +28,8 @@ enum Outcome {
     Cut,
     /// It goes on as HTTP: a rule said so, or the backend speaks it.
     Http,
+    /// It goes on as HTTP/2.
+    Http2,
 }
 
 /// Serves a connection in TCP mode. When it turned to HTTP its first request has been served: what becomes of the
@@ -46,6 +48,10 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     crate::filter::started(&stream);
     match steps(&mut stream).await {
         Outcome::Http => Some(crate::h1::run_upgraded(&mut stream).await),
+        Outcome::Http2 => {
+            stream.client.conn().requests.set(0);
+            Some((Next::Http2, None))
+        }
         outcome => {
             crate::finish::run(&mut stream);
             if matches!(outcome, Outcome::Cut) {
@@ -73,7 +79,7 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     match rules(stream, &front.rules.tcp_content, Side::Request, front.timeouts.inspect_request).await {
         Verdict::Go => {}
         Verdict::Stop => return Outcome::Cut,
-        Verdict::Switch => return may_upgrade(stream),
+        Verdict::Switch(h2) => return may_upgrade(stream, h2),
     }
     let Some(backend) = choose::backend(stream) else {
         stream.end(Cause::ServerAbort, Phase::Connect);
@@ -82,7 +88,7 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     stream.set_backend(backend);
     let back = program.proxy(backend);
     if back.mode == Mode::Http {
-        return may_upgrade(stream);
+        return may_upgrade(stream, None);
     }
     if backend != stream.client.conn().frontend
         && !goes(stream, &back.rules.tcp_content, Side::Request, back.timeouts.inspect_request).await
@@ -106,12 +112,16 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
 }
 
 /// A listener that was told `proto none` stays with TCP.
-fn may_upgrade(stream: &mut Stream<'_>) -> Outcome {
+fn may_upgrade(stream: &mut Stream<'_>, h2: Option<bool>) -> Outcome {
     let listener = stream.client.conn().listener as usize;
     if stream.frontend().binds.get(listener).is_some_and(|b| b.raw) {
         stream.end(Cause::Proxy, Phase::Request);
         return Outcome::Over;
     }
+    if h2 == Some(true) {
+        return Outcome::Http2;
+    }
+    stream.http.only_h1 |= h2 == Some(false);
     Outcome::Http
 }
 
@@ -120,7 +130,8 @@ fn may_upgrade(stream: &mut Stream<'_>) -> Outcome {
 enum Verdict {
     Go,
     Stop,
-    Switch,
+    /// To HTTP; `proto`.
+    Switch(Option<bool>),
 }
 
 /// Runs content rules that can't change the mode; whether the stream may go on.
@@ -162,7 +173,7 @@ async fn rules(stream: &mut Stream<'_>, set: &RuleSet, side: Side, inspect: Opti
 fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Verdict {
     let phase = match flow {
         Flow::Next | Flow::Accept | Flow::Yield(_) => return Verdict::Go,
-        Flow::SwitchToHttp => return Verdict::Switch,
+        Flow::SwitchToHttp { h2 } => return Verdict::Switch(h2),
         Flow::CloseServer => return Verdict::Stop,
         Flow::SilentDrop { rst_ttl } => {
             stream.client.vanish(rst_ttl);

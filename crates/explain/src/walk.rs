@@ -241,7 +241,7 @@ impl<'p> Walk<'p> {
                 format!("holds the client for timeout tarpit, then {}", self.answer(&reply))
             }
             Flow::Service(name) => format!("hands over to service {name}"),
-            Flow::SwitchToHttp => return After::Accept,
+            Flow::SwitchToHttp { .. } => return After::Accept,
             Flow::Invalid => "malformed: answers 400".into(),
             Flow::Error => "internal error: answers 500".into(),
         })

@@ -88,7 +88,10 @@ pub enum Flow {
     /// Hand over to a service (statistics, Lua), by name.
     Service(Arc<str>),
     /// Go on as HTTP (`switch-mode http`), in a session that is TCP so far.
-    SwitchToHttp,
+    SwitchToHttp {
+        /// `proto`: HTTP/2, or HTTP/1 and nothing else.
+        h2: Option<bool>,
+    },
     /// Something must happen first; then run this action again.
     Yield(Need),
     /// The request is malformed: 400.

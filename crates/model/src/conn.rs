@@ -26,6 +26,15 @@ pub struct ProxyHeader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ConnError(pub u8);
 
+/// What a multiplexed connection says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Multiplex {
+    /// Streams that are open (`fc_nb_streams`, `bc_nb_streams`).
+    pub streams: u32,
+    /// Streams that may be open (`fc_settings_streams_limit`, `bc_settings_streams_limit`).
+    pub limit: u32,
+}
+
 /// One client connection.
 #[derive(Debug)]
 pub struct Conn {
@@ -53,6 +62,8 @@ pub struct Conn {
     pub proxy_header: RefCell<Option<Box<ProxyHeader>>>,
     /// HTTP version of the client side: 0 in TCP mode, 1, 2 or 3.
     pub http_major: Cell<u8>,
+    /// What is known of it where it is multiplexed.
+    pub multiplex: Cell<Multiplex>,
     /// When the last response ended: idle time of the next request starts.
     pub idle_since: Cell<Mono>,
     /// Requests so far on this connection.
@@ -91,6 +102,7 @@ impl Conn {
             handshake_done: Cell::new(accepted),
             proxy_header: RefCell::new(None),
             http_major: Cell::new(0),
+            multiplex: Cell::default(),
             idle_since: Cell::new(accepted),
             requests: Cell::new(0),
             calls: Cell::new(0),

@@ -23,6 +23,12 @@ impl Counter {
         self.add(1);
     }
 
+    /// Takes one away, of a gauge that counts what begins and ends on one worker.
+    #[inline]
+    pub fn dec(&self) {
+        self.add(u64::MAX);
+    }
+
     /// Keeps the greater of the stored figure and `n` (maxima such as `smax`).
     #[inline]
     pub fn max(&self, n: u64) {

@@ -9,6 +9,29 @@ use parking_lot::{Mutex, RwLock};
 use crate::counter::{Counter, Sharded};
 use crate::server::{Averages, Server};
 
+/// Figures of HTTP/2 (`h2_*`).
+#[derive(Debug, Default)]
+pub struct H2Counters {
+    /// Frames received, by kind.
+    pub headers: Counter,
+    pub data: Counter,
+    pub settings: Counter,
+    pub resets: Counter,
+    pub goaways: Counter,
+    /// Errors of the peer that ended the connection, or a stream.
+    pub connection_errors: Counter,
+    pub stream_errors: Counter,
+    /// Sent in answer to such.
+    pub resets_sent: Counter,
+    pub goaways_sent: Counter,
+    /// Connections and streams that are open. They come to life and end on one worker.
+    pub open_connections: Counter,
+    pub open_streams: Counter,
+    /// Connections and streams so far.
+    pub connections: Counter,
+    pub streams: Counter,
+}
+
 /// Figures of a frontend, one copy a worker.
 #[derive(Debug, Default)]
 pub struct FrontCounters {
@@ -40,6 +63,8 @@ pub struct FrontCounters {
     pub internal_errors: Counter,
     /// Responses by class: 1xx to 5xx, then others.
     pub responses: [Counter; 6],
+    /// Figures of HTTP/2.
+    pub h2: H2Counters,
 }
 
 /// Figures of a backend, one copy a worker.
@@ -83,6 +108,8 @@ pub struct BackCounters {
     pub responses: [Counter; 6],
     /// Greatest times seen, ms: queue, connect, response, total.
     pub max_times: [Counter; 4],
+    /// Figures of HTTP/2.
+    pub h2: H2Counters,
 }
 
 /// Figures of one listener, one copy a worker (shown with `option socket-stats`).

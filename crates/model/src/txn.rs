@@ -65,6 +65,10 @@ pub struct ServerConn {
     pub reused: bool,
     /// HTTP version: 0 in TCP mode, 1, 2 or 3.
     pub http_major: u8,
+    /// What is known of it where it is multiplexed.
+    pub multiplex: crate::conn::Multiplex,
+    /// The stream on it.
+    pub stream: StreamOf,
     /// Error of the connection.
     pub error: crate::conn::ConnError,
     /// What the server did in this transaction that is odd or wrong (`bc_glitches`).
@@ -73,6 +77,15 @@ pub struct ServerConn {
     pub server_queue: u32,
     /// Requests before this one in the backend's queue.
     pub backend_queue: u32,
+}
+
+/// A stream on a multiplexed connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamOf {
+    /// Its number (`fs.id`, `bs.id`).
+    pub id: Option<u32>,
+    /// The code with which the peer reset it (`fs.rst_code`, `bs.rst_code`).
+    pub reset: Option<u32>,
 }
 
 /// What the engine does to the way the response ends or the request is forwarded, as rules decided.
@@ -157,6 +170,8 @@ pub struct Txn {
     pub by_service: bool,
     /// No data was ever received (`option dontlognull`).
     pub null: bool,
+    /// Something came on a multiplexed connection that could not be read as a request.
+    pub unread: bool,
     /// The first request of its connection.
     pub first_request: bool,
     /// When things happened.
@@ -173,6 +188,8 @@ pub struct Txn {
     pub down: Traffic,
     /// Status sent to the client, 0 if none.
     pub status: u16,
+    /// The stream on the client's connection.
+    pub client_stream: StreamOf,
     /// Facts of the server side.
     pub server_conn: ServerConn,
     /// What TLS found on it.
@@ -271,6 +288,7 @@ impl Default for Txn {
             logged: false,
             by_service: false,
             null: false,
+            unread: false,
             first_request: false,
             times: Times::default(),
             term: Term::default(),
@@ -279,6 +297,7 @@ impl Default for Txn {
             up: Traffic::default(),
             down: Traffic::default(),
             status: 0,
+            client_stream: StreamOf::default(),
             server_conn: ServerConn::default(),
             server_secured: None,
             decisions: Decisions::default(),

@@ -31,6 +31,8 @@ pub struct Check {
     pub sni: Option<Box<str>>,
     /// `check-alpn`.
     pub alpn: Option<Vec<Vec<u8>>>,
+    /// `check-proto h2`, or the traffic's `proto h2`.
+    pub h2: bool,
     /// `check-send-proxy`.
     pub send_proxy: bool,
     /// `check-via-socks4`: connections go through the server's SOCKS4 proxy.
@@ -125,6 +127,8 @@ pub enum Step {
         sni: Option<Box<str>>,
         /// `alpn`.
         alpn: Option<Vec<Vec<u8>>>,
+        /// `proto`: whether it is HTTP/2.
+        proto: Option<bool>,
         /// `via-socks4`.
         via_socks4: bool,
         /// `linger`: close normally instead of with a reset.

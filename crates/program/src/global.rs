@@ -213,6 +213,61 @@ pub struct Tune {
     pub jwt_encodings: Option<Vec<&'static str>>,
     /// `tune.takeover-other-tg-connections` and others have no effect here.
     pub ignored: u32,
+    /// `tune.h2.*`.
+    pub h2: H2,
+}
+
+/// `tune.h2.*`.
+#[derive(Clone, Debug, Default)]
+pub struct H2 {
+    /// `tune.h2.header-table-size`; `None`: 4096.
+    pub header_table: Option<u32>,
+    /// `tune.h2.max-frame-size`; `None`: as `tune.bufsize`.
+    pub frame: Option<u32>,
+    /// What holds for both sides where a side says nothing.
+    pub both: H2Side,
+    /// `tune.h2.fe.*`.
+    pub front: H2Side,
+    /// `tune.h2.be.*`.
+    pub back: H2Side,
+    /// `tune.h2.fe.max-rst-at-once`, 0: no limit.
+    pub resets_at_once: u32,
+    /// `tune.h2.fe.max-total-streams`, 0: no limit.
+    pub total_streams: u32,
+    /// `tune.h2.log-errors`.
+    pub log_errors: H2Log,
+    /// `rq-load` of `tune.h2.fe.max-concurrent-streams`: the run queue above which fewer streams are offered; 0: never.
+    pub load: u32,
+    /// `min` of it: streams that are offered at least.
+    pub load_min: u32,
+    /// `h2-workaround-bogus-websocket-clients`: WebSocket over streams is not offered.
+    pub no_websocket: bool,
+}
+
+/// What `tune.h2` sets for one side.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct H2Side {
+    /// `max-concurrent-streams`, 0: no limit.
+    pub streams: Option<u32>,
+    /// `initial-window-size`, bytes.
+    pub window: Option<u32>,
+    /// `rxbuf`, bytes.
+    pub rxbuf: Option<u32>,
+    /// `max-frames-at-once`, 0: no limit.
+    pub frames_at_once: u32,
+    /// `glitches-threshold`, 0: none.
+    pub glitches: u32,
+}
+
+/// `tune.h2.log-errors`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum H2Log {
+    None,
+    /// What ends a connection.
+    Connection,
+    /// What ends a stream, too.
+    #[default]
+    Stream,
 }
 
 impl Default for Tune {
@@ -246,6 +301,7 @@ impl Default for Tune {
             pattern_cache: 10_000,
             max_rules: 50,
             ignored: 0,
+            h2: H2::default(),
         }
     }
 }

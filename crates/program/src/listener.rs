@@ -58,6 +58,8 @@ pub struct Bind {
     pub level: Level,
     /// `proto h2`: HTTP/2 from the first byte.
     pub h2: bool,
+    /// `proto h1`: never HTTP/2.
+    pub h1: bool,
     /// `proto none`: what comes here stays TCP.
     pub raw: bool,
     /// `expose-fd listeners`.
@@ -128,6 +130,7 @@ impl Bind {
             unix: UnixRights::default(),
             level: Level::default(),
             h2: false,
+            h1: false,
             raw: false,
             expose_fd: false,
             severity: Severity::default(),

@@ -55,6 +55,18 @@ pub enum Observe {
     Layer7,
 }
 
+/// `ws`: how WebSockets reach a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ws {
+    /// As everything else, but by HTTP/1.1 where ALPN could agree on that.
+    #[default]
+    Auto,
+    /// HTTP/1.1.
+    H1,
+    /// HTTP/2 (RFC 8441).
+    H2,
+}
+
 /// Where the port of a connection to a server comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortMap {
@@ -144,6 +156,10 @@ pub struct Server {
     pub forced_id: bool,
     /// `ssl`.
     pub tls: Option<ServerTls>,
+    /// `proto h2`: HTTP/2 without negotiation.
+    pub h2: bool,
+    /// `ws`.
+    pub ws: Ws,
 }
 
 /// TLS towards a server.
@@ -151,6 +167,8 @@ pub struct Server {
 pub struct ServerTls {
     /// Rules of the handshake.
     pub connector: Arc<tls::Connector>,
+    /// `alpn`: what is offered.
+    pub alpn: Arc<[Vec<u8>]>,
     /// `sni`.
     pub sni: Option<Arc<lang::Expr>>,
     /// `sni-auto`: without `sni`, the host of the request.

@@ -302,13 +302,20 @@ impl Handshake {
         let Some(entry) = acceptor.choose(&parsed) else { return Turn::Refused };
         self.sni =
             parsed.server_name().and_then(|n| Some(std::str::from_utf8(n).ok()?.to_ascii_lowercase().into()));
+        let mut config = entry.config.clone();
+        if !config.alpn_protocols.is_empty() && !parsed.offers_any(&config.alpn_protocols) {
+            // rustls refuses who offers nothing that is known here. HAProxy goes on as if nothing had been offered.
+            let mut silent = (*config).clone();
+            silent.alpn_protocols.clear();
+            config = silent.into();
+        }
         if acceptor.captures() > 0 {
             self.hello = message.filter(|m| m.len() <= CAPTURE).map(|mut m| {
                 m.shrink_to_fit();
                 m.into()
             });
         }
-        match UnbufferedServerConnection::new(entry.config.clone()) {
+        match UnbufferedServerConnection::new(config) {
             Ok(conn) => {
                 self.side = Some(Side::Server(Box::new(conn), entry));
                 Turn::Again

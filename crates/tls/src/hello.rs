@@ -74,6 +74,15 @@ impl<'a> Hello<'a> {
         None
     }
 
+    /// Whether one of these protocols is offered, or none at all.
+    pub fn offers_any(&self, known: &[Vec<u8>]) -> bool {
+        let Some(list) = self.extension(16).and_then(|content| Cursor(content).vector(2)) else {
+            return true;
+        };
+        let mut list = Cursor(list);
+        std::iter::from_fn(|| list.vector(1)).any(|name| known.iter().any(|k| k[..] == *name))
+    }
+
     /// Server name.
     pub fn server_name(&self) -> Option<&'a [u8]> {
         let mut list = Cursor(Cursor(self.extension(0)?).vector(2)?);

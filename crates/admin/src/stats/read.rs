@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use base::rate::PeakRate;
 use engine::shared::ramp;
 use model::check::{CheckResult, CheckStatus};
-use model::proxy::{Back, Front, FrontState};
+use model::counter::Counter;
+use model::proxy::{Back, Front, FrontState, H2Counters};
 use program::Server;
 use program::proxy::{Balance, Mode};
 
@@ -398,6 +399,16 @@ pub fn protocol(r: &Row<'_>) -> Value {
 /// A figure of a protocol that is not spoken.
 pub fn zero(r: &Row<'_>) -> Value {
     no_figure(r)
+}
+
+/// A figure of HTTP/2, of frontends and backends.
+pub fn h2(r: &Row<'_>, figure: fn(&H2Counters) -> &Counter) -> Value {
+    let state = &r.proxy.state;
+    match r.kind {
+        Kind::Frontend => Value::U64(state.front.counters.sum(|c| figure(&c.h2))),
+        Kind::Backend => Value::U64(state.back.counters.sum(|c| figure(&c.h2))),
+        _ => no_figure(r),
+    }
 }
 
 /// The same, for figures that all objects have.

@@ -239,6 +239,7 @@ impl Assembly<'_> {
                     ssl: false,
                     sni: None,
                     alpn: None,
+                    proto: None,
                     linger: *linger,
                     comment: None,
                 }),
@@ -423,7 +424,7 @@ impl<'g> Reader<'g, '_> {
     fn connect(&mut self) -> Read<Step> {
         let (mut port, mut addr, mut comment) = (None, None, None);
         let (mut send_proxy, mut linger, mut default, mut via_socks4) = (false, false, false, false);
-        let (mut ssl, mut sni, mut alpn) = (false, None, None);
+        let (mut ssl, mut sni, mut alpn, mut proto) = (false, None, None, None);
         while let Some(word) = self.next() {
             match word.text() {
                 "default" => default = true,
@@ -443,7 +444,7 @@ impl<'g> Reader<'g, '_> {
                 "send-proxy" => send_proxy = true,
                 "linger" => linger = true,
                 "comment" => comment = Some(self.comment()?),
-                "proto" => drop(self.value("proto", "a MUX protocol")?),
+                "proto" => proto = Some(self.value("proto", "a MUX protocol")?.text() == "h2"),
                 "ssl" => ssl = true,
                 "sni" => sni = Some(self.value("sni", "a SNI")?.text().into()),
                 "alpn" => {
@@ -456,7 +457,19 @@ impl<'g> Reader<'g, '_> {
                 }
             }
         }
-        Ok(Step::Connect { port, addr, send_proxy, default, ssl, sni, alpn, via_socks4, linger, comment })
+        Ok(Step::Connect {
+            port,
+            addr,
+            send_proxy,
+            default,
+            ssl,
+            sni,
+            alpn,
+            proto,
+            via_socks4,
+            linger,
+            comment,
+        })
     }
 
     /// A number, or an expression that gives one.

@@ -197,6 +197,8 @@ impl Assembly<'_> {
                 pool_purge_delay: server.pool_purge_delay,
                 pool_conn_name,
                 max_reuse: server.max_reuse,
+                h2: server.h2,
+                ws: server.ws,
                 strict_maxconn: server.strict_maxconn,
                 hash_key: server.hash_key,
                 fqdn: match &server.place {
@@ -300,6 +302,7 @@ fn check(
         tls: server.tls.check || plain && server.tls.on,
         sni: server.tls.check_sni.clone(),
         alpn: server.tls.check_alpn.clone(),
+        h2: server.check_h2.unwrap_or(plain && server.h2),
         connector,
         // Checks of the service itself speak as traffic does.
         send_proxy: server.check_send_proxy || plain && server.send_proxy.version > 0,

@@ -1,5 +1,6 @@
 //! The `global` section (manual, chapter 3).
 
+pub(crate) mod h2;
 pub(crate) mod limits;
 pub(crate) mod process;
 pub(crate) mod removed;
@@ -145,8 +146,14 @@ impl Default for GlobalDraft {
 }
 
 /// All tables.
-pub(crate) const TABLES: &[&[Keyword<GlobalDraft>]] =
-    &[process::KEYWORDS, limits::KEYWORDS, tune::KEYWORDS, crate::tls::global::KEYWORDS, removed::KEYWORDS];
+pub(crate) const TABLES: &[&[Keyword<GlobalDraft>]] = &[
+    process::KEYWORDS,
+    limits::KEYWORDS,
+    tune::KEYWORDS,
+    h2::KEYWORDS,
+    crate::tls::global::KEYWORDS,
+    removed::KEYWORDS,
+];
 
 /// The keywords that `no` may stand in front of.
 const NEGATABLE: &[&str] =

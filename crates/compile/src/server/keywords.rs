@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use balance::HashKey;
-use program::server::{Observe, OnError};
+use program::server::{Observe, OnError, Ws};
 use syntax::{Diagnostic, Level};
 
 use super::{InitAddr, InitState, ServerDraft, source};
@@ -125,7 +125,12 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
         |v, s, _| text(s, &mut v.check_pool_conn_name, "'check-pool-conn-name' : missing value"),
         "Name of the idle connections that checks may use.",
     ),
-    word("check-proto", 1, |_, s, _| proto(s, "check-proto"), "Protocol of checks."),
+    word(
+        "check-proto",
+        1,
+        |v, s, _| proto(s, "check-proto").map(|h2| v.check_h2 = Some(h2)),
+        "Protocol of checks.",
+    ),
     word("check-reuse-pool", 0, |v, _, _| on(&mut v.check_reuse_pool), "Checks may use idle connections."),
     word("check-send-proxy", 0, |v, _, _| on(&mut v.check_send_proxy), "Checks begin with a PROXY header."),
     word(
@@ -545,7 +550,17 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
         },
         "Port for health checks.",
     ),
-    word("proto", 1, |_, s, _| proto(s, "proto"), "Protocol spoken without negotiation."),
+    word(
+        "proto",
+        1,
+        |v, s, _| {
+            let at = s.args.position();
+            v.h2 = proto(s, "proto")?;
+            v.proto = s.line.words().get(at).map(|w| w.text().into());
+            Ok(())
+        },
+        "Protocol spoken without negotiation.",
+    ),
     word("proxy-v2-options", 1, proxy_options, "What the PROXY header carries besides addresses."),
     later("quic-cc-algo", 1),
     own(
@@ -729,10 +744,14 @@ pub(crate) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "ws",
         1,
-        |_, s, _| match s.word("'ws' expects 'auto', 'h1' or 'h2' value")?.text() {
-            "auto" | "h1" => Ok(()),
-            "h2" => Err(s.fail("'ws h2' is not supported yet by Harrier (planned)")),
-            _ => Err(s.fail("'ws' has to be 'auto', 'h1' or 'h2'")),
+        |v, s, _| {
+            v.ws = match s.word("'ws' expects 'auto', 'h1' or 'h2' value")?.text() {
+                "auto" => Ws::Auto,
+                "h1" => Ws::H1,
+                "h2" => Ws::H2,
+                _ => return Err(s.fail("'ws' has to be 'auto', 'h1' or 'h2'")),
+            };
+            Ok(())
         },
         "How WebSockets reach the server.",
     ),
@@ -821,11 +840,13 @@ fn ip(s: &mut Statement<'_>, name: &str) -> Step<IpAddr> {
     found.ok_or_else(|| s.fail(format!("'{name}' : invalid address: '{text}' in '{text}'")))
 }
 
-fn proto(s: &mut Statement<'_>, name: &str) -> Step {
+/// A protocol; whether it is HTTP/2.
+fn proto(s: &mut Statement<'_>, name: &str) -> Step<bool> {
     let word = s.word(format!("'{name}' : missing value."))?;
     match word.text() {
-        "h1" | "none" => Ok(()),
-        "h2" | "fcgi" | "spop" | "quic" => {
+        "h1" | "none" => Ok(false),
+        "h2" => Ok(true),
+        "fcgi" | "spop" | "quic" => {
             Err(s.fail(format!("'{name}' : '{word}' is not supported yet by Harrier (planned)")))
         }
         _ => Err(s.fail(format!("'{name}' :  unknown MUX protocol '{word}'"))),

@@ -109,6 +109,13 @@ pub(crate) struct ServerDraft {
     pub pool_purge_delay: Duration,
     pub pool_conn_name: Option<Deferred>,
     pub max_reuse: i32,
+    /// `proto h2`.
+    pub h2: bool,
+    /// `proto`, checked against the proxy's mode later.
+    pub proto: Option<Box<str>>,
+    /// `check-proto`: whether it is HTTP/2.
+    pub check_h2: Option<bool>,
+    pub ws: program::server::Ws,
     pub strict_maxconn: bool,
     pub hash_key: HashKey,
     pub init_addr: Vec<InitAddr>,
@@ -185,6 +192,10 @@ impl Default for ServerDraft {
             pool_purge_delay: Duration::from_secs(5),
             pool_conn_name: None,
             max_reuse: -1,
+            h2: false,
+            proto: None,
+            check_h2: None,
+            ws: program::server::Ws::Auto,
             strict_maxconn: false,
             hash_key: HashKey::Id,
             init_addr: Vec::new(),

@@ -16,9 +16,6 @@ pub(crate) use words::{Verify, Words};
 
 use syntax::Span;
 
-/// HTTP/2 can be spoken to servers: ALPN offers it there.
-pub(crate) const HTTP2: bool = false;
-
 /// How a `bind` line names certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {

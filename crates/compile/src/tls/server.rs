@@ -74,7 +74,8 @@ impl Assembly<'_> {
             );
             notes.push(Diagnostic { text, ..d }.styled(Style::Bare));
         }
-        Some(ServerTls { connector, sni, auto: draft.auto && p.mode == program::Mode::Http })
+        let alpn = draft.words.or(&self.tls.server).alpn.clone().unwrap_or_default().into();
+        Some(ServerTls { connector, alpn, sni, auto: draft.auto && p.mode == program::Mode::Http })
     }
 
     /// How a server is spoken to, if anything speaks TLS to it.
@@ -89,7 +90,7 @@ impl Assembly<'_> {
         if !draft.on && !(server.check && (draft.check || in_checks)) {
             return None;
         }
-        let rules = match self.server_rules(server, p) {
+        let rules = match self.server_rules(server) {
             Ok(rules) => rules,
             Err(text) => {
                 self.refuse_server(server, p, &text, notes);
@@ -115,7 +116,7 @@ impl Assembly<'_> {
         notes.push(Diagnostic::new(Level::Alert, server.span, text).styled(Style::Bare));
     }
 
-    fn server_rules(&mut self, server: &ServerDraft, p: &Draft) -> Result<Rules, String> {
+    fn server_rules(&mut self, server: &ServerDraft) -> Result<Rules, String> {
         let global = self.tls.clone();
         let words = server.tls.words.or(&global.server);
         let verify = words.verify.unwrap_or(global.server_verify);
@@ -136,13 +137,9 @@ impl Assembly<'_> {
             }
             None => None,
         };
-        let mut alpn = words.alpn.clone().unwrap_or_default();
-        if p.mode == program::Mode::Http && !super::HTTP2 {
-            alpn.retain(|a| a != b"h2");
-        }
         Ok(Rules {
             policy: words.policy.clone(),
-            alpn,
+            alpn: words.alpn.clone().unwrap_or_default(),
             servers,
             host: server.tls.host.clone(),
             identity,

@@ -5,11 +5,14 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::rc::Rc;
 use std::task::Poll;
 
 use rt::{Addr, Buf, ConnectOptions, Socket, Timer};
 use tls::Handshake;
 
+use crate::Worker;
+use crate::h2::{self, Call};
 use crate::secure::{self, Refused};
 use crate::transport::Transport;
 
@@ -25,6 +28,8 @@ pub enum Trouble {
 /// A connection of a check.
 pub struct Link {
     socket: Transport,
+    /// The stream that it is, where HTTP/2 is spoken.
+    call: Option<Call>,
     linger: bool,
     out: Vec<u8>,
     input: Option<Buf>,
@@ -52,12 +57,12 @@ impl Link {
         })
         .await?;
         let socket = socket.into();
-        Ok(Link { socket, linger, out: Vec::new(), input: None, ended: None })
+        Ok(Link { socket, call: None, linger, out: Vec::new(), input: None, ended: None })
     }
 
     /// A connection that stands already.
     pub fn resume(socket: Transport) -> Link {
-        Link { socket, linger: false, out: Vec::new(), input: None, ended: None }
+        Link { socket, call: None, linger: false, out: Vec::new(), input: None, ended: None }
     }
 
     /// The socket.
@@ -78,6 +83,22 @@ impl Link {
         let (stream, facts) = secure::server(self.socket.raw(), handshake, timer, |_| false).await?;
         self.socket.secure(*stream, Some(facts));
         Ok(())
+    }
+
+    /// Whether HTTP/2 was agreed on.
+    pub fn agreed_h2(&self) -> bool {
+        self.socket.facts().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"))
+    }
+
+    /// Speaks HTTP/2 from here on; what is sent and received stays in the form of HTTP/1.
+    pub fn multiplex(&mut self, worker: &Rc<Worker>, backend: u32) {
+        let Ok((near, far)) = Socket::local() else { return };
+        let socket = std::mem::replace(&mut self.socket, near.into());
+        let owner = h2::Owner { worker: worker.clone(), backend, server: None, identity: 0, most: 1 };
+        let limits = h2::server_limits(&worker.shared.program, true);
+        let call = Call::with(h2::start(socket, limits, owner, 0), far);
+        call.submit(None, b"http");
+        self.call = Some(call);
     }
 
     /// Where to append what is to be sent. What was received before belongs to an earlier question.

@@ -133,6 +133,8 @@ struct Target<'c> {
     linger: bool,
     /// TLS, with its server name and protocols.
     tls: Option<Spoken>,
+    /// HTTP/2 without negotiation.
+    h2: bool,
     /// Where it stands, for messages; nothing for the implicit one.
     place: Option<(usize, Option<&'c str>)>,
     /// `connect`, or `connect port 80`.
@@ -160,6 +162,7 @@ impl Script<'_> {
                 socks: self.check.via_socks4,
                 linger: false,
                 tls,
+                h2: self.check.h2,
                 place: None,
                 what,
             };
@@ -223,7 +226,9 @@ impl Script<'_> {
 
     /// What a `connect` connects to.
     fn target<'c>(&self, step: &Step, place: Option<(usize, Option<&'c str>)>) -> Target<'c> {
-        let Step::Connect { port, addr, send_proxy, default, via_socks4, linger, ssl, sni, alpn, .. } = step
+        let Step::Connect {
+            port, addr, send_proxy, default, via_socks4, linger, ssl, sni, alpn, proto, ..
+        } = step
         else {
             return Target {
                 port: None,
@@ -232,6 +237,7 @@ impl Script<'_> {
                 socks: self.check.via_socks4,
                 linger: false,
                 tls: self.spoken(),
+                h2: self.check.h2,
                 place,
                 what: String::new(),
             };
@@ -247,7 +253,8 @@ impl Script<'_> {
         let (own_sni, own_alpn) = inherited.unwrap_or_default();
         let tls = speaks.then(|| (sni.clone().or(own_sni), alpn.clone().or(own_alpn)));
         let socks = *via_socks4 || (*default && self.check.via_socks4);
-        Target { port, addr: *addr, send_proxy, socks, linger: *linger, tls, place, what }
+        let h2 = proto.unwrap_or(*default && self.check.h2);
+        Target { port, addr: *addr, send_proxy, socks, linger: *linger, tls, h2, place, what }
     }
 
     /// The port that an expression names; one that names none leaves the server's.
@@ -335,6 +342,12 @@ impl Script<'_> {
         }
         if let Some((sni, alpn)) = to.tls {
             self.secure(&mut link, sni, alpn, &place).await?;
+        }
+        if self.check.ruleset.http && (to.h2 || link.agreed_h2()) {
+            if link.flush(&mut self.timer).await.is_err() {
+                return Err(failure(CheckStatus::SockErr, place));
+            }
+            link.multiplex(self.worker, self.at.proxy);
         }
         self.link = Some(link);
         Ok(())

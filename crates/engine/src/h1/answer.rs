@@ -8,6 +8,7 @@ use lang::logfmt::Use;
 use model::term::{Cause, Phase};
 use program::Proxy;
 use program::proxy::ErrorAnswer;
+use wire::head::Known;
 use wire::http1::{Limits, Parsed, parse_response};
 use wire::method::{Method, Version};
 
@@ -298,7 +299,9 @@ async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, chunked:
     let framed = bodiless || res.first("content-length").is_some();
     // What is no request is refused in the very words of the message.
     if stream.txn.has_req {
-        res.remove_all("connection");
+        // Rules may make a 101 of it.
+        let upgrade = res.has(Known::Upgrade);
+        res.retain_values(Known::Connection, |value| upgrade && value.eq_ignore_ascii_case(b"upgrade"));
     }
     let new = res.version() >= Version::HTTP_11 && stream.txn.req.version() >= Version::HTTP_11;
     let chunked = chunked && !framed && !head_only && stream.txn.has_req && new;
@@ -311,10 +314,14 @@ async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, chunked:
         after_response_rules(stream);
         body = stream.local_body.take().unwrap_or_default();
     }
+    let switched = stream.txn.res.status() == 101;
+    if stream.txn.has_req && !switched {
+        stream.txn.res.remove_all(Known::Connection);
+    }
     // What is still to come of the request is read and dropped.
-    let kept = keep && (framed || chunked) && headers::may_keep_client(stream);
+    let kept = keep && !switched && (framed || chunked) && headers::may_keep_client(stream);
     let next = if kept { Next::KeepAlive } else { Next::Close };
-    if stream.txn.has_req {
+    if stream.txn.has_req && !switched {
         headers::client_connection(stream, next);
     }
     stream.txn.status = stream.txn.res.status();

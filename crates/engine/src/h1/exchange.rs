@@ -62,6 +62,12 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
             }
         }
         request::Read::Nothing => return Next::Close,
+        request::Read::Preface => {
+            // The streams to come are the requests.
+            stream.txn.silent = true;
+            stream.client.conn().requests.set(0);
+            return Next::Http2;
+        }
         request::Read::Bad(status) => return answer::refuse(stream, status).await,
     }
     match rules::frontend(stream, upgraded).await {

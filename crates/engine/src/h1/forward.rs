@@ -5,19 +5,22 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use lang::env::Side;
+use model::Txn;
 use model::term::{Cause, Phase};
 use program::Proxy;
 use rt::Buf;
-use wire::head::Kind;
+use wire::head::{Kind, Known};
 use wire::http1::{
     Body, ErrorKind, Limits, ParseError, Parsed, State, parse_response, response_body, upgrades, violation,
 };
+use wire::method::Version;
 
 use super::{Next, headers, response, wait};
 use crate::captured::{self, Captured};
 use crate::check::{self, Seen};
 use crate::choose::Wish;
 use crate::connect;
+use crate::h2::Call;
 use crate::pump::{Break, End, Framing, Half};
 use crate::stream::Stream;
 use crate::transport::Transport;
@@ -59,7 +62,8 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     let client_limit = stream.txn.overrides.client.or(stream.frontend().timeouts.client);
     stream.server_timer.set_after(server_limit);
     stream.client.timer.set_after(client_limit);
-    if back.retry_on.needs_request() && stream.upload.sent == 0 {
+    let multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
+    if (back.retry_on.needs_request() || multiplexed) && stream.upload.sent == 0 {
         stream.upload.kept.get_or_insert_default();
     }
     if stream.upload.filters.is_none() {
@@ -170,7 +174,7 @@ fn download_head(
                         return Poll::Ready(Event::Bad(e));
                     }
                     let status = stream.txn.res.status();
-                    if status == 101 && !(upgrades(&stream.txn.req) && upgrades(&stream.txn.res)) {
+                    if status == 101 && !(stream.http.body_received && switches(&stream.txn)) {
                         let kind = ErrorKind::UnaskedUpgrade;
                         return Poll::Ready(Event::Bad(ParseError {
                             kind,
@@ -224,6 +228,15 @@ fn download_head(
     }
 }
 
+/// Whether a 101 is what was asked for. The key that a client of HTTP/2 has none of has to be answered right.
+fn switches(txn: &Txn) -> bool {
+    let (req, res) = (&txn.req, &txn.res);
+    let websocket = txn.client_stream.id.is_some() && req.has_token(Known::Upgrade, b"websocket");
+    let own = if websocket { req.first(Known::SecWebsocketKey) } else { None };
+    let answered = |key| res.first(Known::SecWebsocketAccept) == Some(&crate::h2::websocket_accept(key)[..]);
+    upgrades(req) && upgrades(res) && own.is_none_or(answered)
+}
+
 /// A client whose connection breaks while it waits ends the request; one that only closes its sending side does so
 /// with `abortonclose`, which can't tell it from one that is gone.
 fn watch_client(stream: &Stream<'_>, cx: &mut Context<'_>, back: &Proxy) -> Option<Event> {
@@ -269,6 +282,10 @@ fn on_head(stream: &mut Stream<'_>, back: &Proxy) -> Wait {
     if back.retry_on.statuses.contains(&status) && may_retry(stream, back) {
         return Wait::Retry;
     }
+    if stream.txn.server_conn.http_major == 2 {
+        stream.txn.res.set_version(Version::HTTP_2);
+        crate::h2::note(stream);
+    }
     stream.txn.has_res = true;
     stream.txn.times.response = Some(rt::now());
     Wait::Response
@@ -302,6 +319,12 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
     match event {
         Event::Head | Event::Interim => Wait::Response,
         Event::ServerClosed => {
+            crate::h2::note(stream);
+            let refused =
+                stream.upstream.as_ref().and_then(|u| u.call.as_ref()).is_some_and(Call::was_refused);
+            if refused && retry.conn_failure && may_retry(stream, back) {
+                return Wait::Retry;
+            }
             let wanted = if received { retry.junk_response } else { retry.empty_response };
             if wanted && may_retry(stream, back) {
                 return Wait::Retry;
@@ -476,7 +499,8 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
 /// Whether a direction may be spliced: asked for by an option, or a message so long that pipes are cheaper than copies.
 pub fn splices(stream: &Stream<'_>, front: &Proxy, back: &Proxy, request: bool) -> bool {
     // Streams of a multiplexed connection have no socket that pipes could serve.
-    if stream.worker.shared.program.global.disabled.splice || stream.client.socket.raw().is_local() {
+    let local = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
+    if stream.worker.shared.program.global.disabled.splice || stream.client.socket.raw().is_local() || local {
         return false;
     }
     let asked = |p: &Proxy| {

@@ -32,6 +32,13 @@ pub fn send_request(stream: &mut Stream<'_>) -> Result<(), TooLarge> {
     }
     let proxy = program.proxy(stream.backend_index());
     crate::persist::name_header(stream, proxy);
+    if let Some(call) = stream.upstream.as_ref().and_then(|up| up.call.as_ref()) {
+        let mut head = Head::request();
+        head.copy_from(&stream.txn.req);
+        // The scheme that HAProxy takes where the client named none.
+        call.submit(Some(head), b"https");
+        return Ok(());
+    }
     let adjust = proxy.options.case_adjust_server.then_some(&program.global.case_adjust);
     stage(&stream.txn.req, adjust, &mut stream.to_server)
 }
@@ -150,7 +157,7 @@ pub fn client_connection(stream: &mut Stream<'_>, next: Next) {
         Next::KeepAlive if old_request || old_response => {
             let _ = res.append(b"connection", b"keep-alive");
         }
-        Next::Close | Next::KeepAlive => {}
+        Next::Close | Next::KeepAlive | Next::Http2 => {}
     }
 }
 

@@ -36,26 +36,33 @@ pub enum Next {
     KeepAlive,
     /// It is closed.
     Close,
+    /// What came is the preface of HTTP/2: it goes on as such.
+    Http2,
 }
 
 /// Serves the requests of a connection until it ends. `first` is what came of its first request, when that was served
 /// elsewhere, and whether the client still owes some of it.
-pub async fn serve(client: &mut Client, mut first: Option<(Next, Owed)>) {
+/// The answer is whether the connection goes on as HTTP/2.
+pub async fn serve(client: &mut Client, mut first: Option<(Next, Owed)>) -> bool {
     client.conn().http_major.set(1);
     loop {
         let (next, owed) = match first.take() {
             Some(served) => served,
-            None if !client.has_input() && !idle(client).await => return,
+            None if !client.has_input() && !idle(client).await => return false,
             None => rt::boxed(exchange::run(client)).await,
         };
         // In recycled memory, so that the task of an idle connection stays small.
         if next == Next::Close {
-            return rt::boxed(close(client, owed.is_some())).await;
+            rt::boxed(close(client, owed.is_some())).await;
+            return false;
+        }
+        if next == Next::Http2 {
+            return true;
         }
         if let Some(half) = owed
             && !rt::boxed(drain(client, half)).await
         {
-            return;
+            return false;
         }
         if client.buf.as_ref().is_some_and(rt::Buf::is_empty) {
             client.buf = None;

@@ -8,6 +8,7 @@ use wire::http1::{Limits, ParseError, Parsed, parse_request, request_body, viola
 
 use super::wait;
 use crate::captured::{self, Captured};
+use crate::h2;
 use crate::stream::Stream;
 
 /// What came.
@@ -16,6 +17,8 @@ pub enum Read {
     Request,
     /// Nothing that deserves an answer.
     Nothing,
+    /// The preface of HTTP/2.
+    Preface,
     /// Something to be answered with this status.
     Bad(u16),
 }
@@ -23,12 +26,18 @@ pub enum Read {
 /// Reads a request head into the transaction.
 pub async fn read(stream: &mut Stream<'_>) -> Read {
     begin(stream);
-    if let Some(arrival) = stream.client.arrival.take() {
+    if let Some(arrival) = stream.client.part.as_mut().and_then(|part| part.arrival.take()) {
+        crate::h2::note(stream);
         return arrived(stream, &arrival);
     }
     loop {
         if stream.client.has_input() {
             note_first_byte(stream);
+            if stream.txn.first_request
+                && let Some(read) = preface(stream)
+            {
+                return read;
+            }
             match parse(stream) {
                 Ok(Parsed::Complete { consumed }) => return complete(stream, consumed),
                 Ok(Parsed::Partial) => {}
@@ -41,6 +50,23 @@ pub async fn read(stream: &mut Stream<'_>) -> Read {
             Err(e) => return failed(stream, &e),
         }
     }
+}
+
+/// Whether the connection is one of HTTP/2, which it may say without being asked (RFC 9113 section 3.3).
+fn preface(stream: &mut Stream<'_>) -> Option<Read> {
+    let bytes = stream.client.buf.as_ref()?.filled();
+    if !bytes.starts_with(b"PRI") || h2::preface(bytes) != h2::Preface::Http2 {
+        return None;
+    }
+    let listener = stream.client.conn().listener as usize;
+    let fixed = stream.frontend().binds.get(listener).is_some_and(|bind| bind.h1);
+    if fixed || stream.http.only_h1 || stream.client.part.is_some() {
+        stream.end(Cause::Proxy, Phase::Request);
+        count_error(stream);
+        count_request(stream);
+        return Some(Read::Bad(405));
+    }
+    Some(Read::Preface)
 }
 
 fn begin(stream: &mut Stream<'_>) {
@@ -96,11 +122,19 @@ fn parse(stream: &mut Stream<'_>) -> Result<Parsed, ParseError> {
 
 /// The head of a stream came with it.
 fn arrived(stream: &mut Stream<'_>, arrival: &crate::h2::Arrival) -> Read {
-    note_first_byte(stream);
-    if let Some(status) = arrival.refused {
-        stream.end(Cause::Proxy, Phase::Request);
-        count_error(stream);
-        return Read::Bad(status);
+    match arrival.refused {
+        None => note_first_byte(stream),
+        Some(0) => {
+            stream.txn.unread = true;
+            stream.end(Cause::Proxy, Phase::Request);
+            return Read::Nothing;
+        }
+        Some(status) => {
+            stream.end(Cause::Proxy, Phase::Request);
+            count_error(stream);
+            count_request(stream);
+            return Read::Bad(status);
+        }
     }
     stream.txn.req.copy_from(&arrival.head);
     complete(stream, arrival.head.wire_len())

@@ -159,7 +159,7 @@ fn bound_rewrites(stream: &mut Stream<'_>, side: Side) {
 async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
     let response = side == Side::Response;
     let next = match flow {
-        Flow::Next | Flow::Accept | Flow::SwitchToHttp | Flow::Yield(_) => return Step::Go,
+        Flow::Next | Flow::Accept | Flow::SwitchToHttp { .. } | Flow::Yield(_) => return Step::Go,
         Flow::Deny(reply) => {
             denied(stream, response, false);
             if !response {

@@ -110,10 +110,11 @@ fn switch_mode(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, names: &mut
     if mode != "http" {
         return Err(Fault::new(format!("{what} expects a valid mode (got '{mode}')")));
     }
+    let mut h2 = None;
     if words.take_if("proto") {
         match words.expect(&format!("{what}: 'proto' expects a protocol as argument"))? {
-            "h1" => {}
-            "h2" => return Err(Fault::new(format!("{what}: 'proto h2' is not supported yet"))),
+            "h1" => h2 = Some(false),
+            "h2" => h2 = Some(true),
             known @ ("none" | "fcgi" | "quic" | "spop") => {
                 let text = format!("MUX protocol '{known}' is not compatible with the selected mode.");
                 return Err(Fault::new(text));
@@ -126,7 +127,7 @@ fn switch_mode(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, names: &mut
         }
     }
     // What is HTTP already stays so.
-    ending(|exec| if exec.txn.has_req { Flow::Accept } else { Flow::SwitchToHttp })
+    ending(move |exec| if exec.txn.has_req { Flow::Accept } else { Flow::SwitchToHttp { h2 } })
 }
 
 /// 401, also to a client that takes us for its proxy, which HAProxy does not tell apart.

@@ -1,6 +1,6 @@
 //! Streams and the connections that carry them (sections 7.3.3 and 7.3.4).
 //!
-//! In HTTP/1 and TCP a connection carries one stream at a time, which is what the figures say here.
+//! In HTTP/1 and TCP a connection carries one stream at a time, which is what the figures say there.
 
 use crate::arg::Arg;
 use crate::env::{Env, Side};
@@ -10,6 +10,7 @@ use crate::sample::{Found, Miss, Type, Value};
 
 use super::int;
 use super::profile::is_stream;
+use model::conn::Multiplex;
 use model::term::Cause;
 
 const fn front(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
@@ -28,14 +29,19 @@ pub(super) const FETCHES: &[FetchDef] = &[
     back(
         "bc_glitches",
         Type::Int,
-        |e, _| server(e, e.txn.server_conn.glitches),
+        |e, _| server(e, |_| e.txn.server_conn.glitches),
         "Protocol glitches of the server connection.",
     ),
-    back("bc_nb_streams", Type::Int, |e, _| server(e, 1), "Streams open on the server connection."),
+    back(
+        "bc_nb_streams",
+        Type::Int,
+        |e, _| server(e, |m| m.streams.max(1)),
+        "Streams open on the server connection.",
+    ),
     back(
         "bc_settings_streams_limit",
         Type::Int,
-        |e, _| server(e, 1),
+        |e, _| server(e, |m| m.limit.max(1)),
         "Streams that the server connection may carry at once.",
     ),
     back(
@@ -46,11 +52,16 @@ pub(super) const FETCHES: &[FetchDef] = &[
     ),
     back("bs.debug_str", Type::Str, |e, _| describe(e, Side::Response), "Internal state of the server side.")
         .args("[integer]", "bs.debug_str"),
-    back("bs.id", Type::Int, |e, _| server(e, 0), "Number of the stream on the server connection."),
+    back(
+        "bs.id",
+        Type::Int,
+        |e, _| server(e, |_| e.txn.server_conn.stream.id.unwrap_or(0)),
+        "Number of the stream on the server connection.",
+    ),
     back(
         "bs.rst_code",
         Type::Int,
-        |_, _| Err(Miss::None),
+        |e, _| int(e.txn.server_conn.stream.reset.ok_or(Miss::None)?),
         "Code with which an HTTP/2 or QUIC server reset the stream.",
     ),
     client(
@@ -59,7 +70,12 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| int(e.conn.glitches.get()),
         "Protocol glitches of the client connection.",
     ),
-    client("fc_nb_streams", Type::Int, |_, _| int(1), "Streams open on the client connection."),
+    client(
+        "fc_nb_streams",
+        Type::Int,
+        |e, _| int(e.conn.multiplex.get().streams.max(1)),
+        "Streams open on the client connection.",
+    ),
     client(
         "fc_saved_syn",
         Type::Bin,
@@ -69,7 +85,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
     front(
         "fc_settings_streams_limit",
         Type::Int,
-        |_, _| int(1),
+        |e, _| int(e.conn.multiplex.get().limit.max(1)),
         "Streams that the client connection may carry at once.",
     ),
     front(
@@ -84,7 +100,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
     front(
         "fs.rst_code",
         Type::Int,
-        |_, _| Err(Miss::None),
+        |e, _| int(e.txn.client_stream.reset.ok_or(Miss::None)?),
         "Code with which an HTTP/2 or QUIC client reset the stream.",
     ),
     client(
@@ -142,9 +158,9 @@ pub(super) const FETCHES: &[FetchDef] = &[
 ];
 
 /// A figure of the server connection, once there is one.
-fn server<'a>(env: &Env<'a>, figure: u32) -> Found<'a> {
+fn server<'a>(env: &Env<'a>, figure: impl Fn(&Multiplex) -> u32) -> Found<'a> {
     env.txn.times.connected.ok_or(Miss::None)?;
-    int(figure)
+    int(figure(&env.txn.server_conn.multiplex))
 }
 
 /// Streams of HTTP/1 are numbered from 0; in TCP there is none.
@@ -152,7 +168,8 @@ fn number<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
     if !is_stream(env) {
         return Err(Miss::None);
     }
-    int(if env.conn.http_major.get() == 0 { 0 } else { env.conn.requests.get().saturating_sub(1) })
+    let plain = || if env.conn.http_major.get() == 0 { 0 } else { env.conn.requests.get().saturating_sub(1) };
+    int(env.txn.client_stream.id.unwrap_or_else(plain))
 }
 
 fn aborted<'a>(env: &Env<'a>, side: Side) -> Found<'a> {

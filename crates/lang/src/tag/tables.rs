@@ -72,7 +72,11 @@ pub(super) const TAGS: &[TagDef] = &[
     http(text("HU", |e, _, o| line(e, o, |l| l.target()), "Target.")),
     http(text("HV", |e, _, o| line(e, o, |l| l.version()), "HTTP version.")),
     text("ID", |e, _, o| shown(o, e.txn.unique_id.borrow().as_deref()?), "Unique id."),
-    number("ST", |e, _, o| int(o, if e.txn.status == 0 { -1 } else { i64::from(e.txn.status) }), "Status."),
+    number(
+        "ST",
+        |e, _, o| int(o, if e.txn.status == 0 && !e.txn.unread { -1 } else { i64::from(e.txn.status) }),
+        "Status.",
+    ),
     number(
         "ac",
         |e, _, o| uint(o, e.live.world().process.connections.load(Relaxed)),

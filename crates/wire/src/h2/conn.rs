@@ -7,7 +7,7 @@ use base::slab::Key;
 use super::code::{Code, Fatal};
 use super::flow::{Inflow, Outflow};
 use super::frame::{self, Frame, MAX31};
-use super::guard::Guard;
+use super::guard::{Guard, Tally};
 use super::settings::{Limits, Role, Settings, WINDOW_DEFAULT};
 use super::streams::Streams;
 use crate::hpack::{Decoder, Encoder};
@@ -105,6 +105,7 @@ pub struct Connection {
     pub(super) block_frames: u32,
     pub(super) turns: VecDeque<Key>,
     pub(super) guard: Guard,
+    pub(super) tally: Tally,
     pub(super) ending: Ending,
     /// The last stream that the peer says it processes.
     pub(super) peer_last: Option<u32>,
@@ -138,6 +139,7 @@ impl Connection {
             block_frames: 0,
             turns: VecDeque::new(),
             guard: Guard::default(),
+            tally: Tally::default(),
             ending: Ending::No,
             peer_last: None,
             dead: false,

@@ -11,6 +11,7 @@
 
 use super::code::{Code, Fatal};
 use super::conn::Connection;
+use super::frame;
 
 /// Points at which a connection ends.
 const JUNK_MAX: u32 = 10_000;
@@ -43,7 +44,56 @@ impl Guard {
     }
 }
 
+/// Frames and errors counted since the last [`Connection::take_tally`], as the statistics have them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub headers: u32,
+    pub data: u32,
+    pub settings: u32,
+    pub resets: u32,
+    pub goaways: u32,
+    /// Errors of the peer that ended the connection.
+    pub connection_errors: u32,
+    /// Errors of the peer that ended a stream.
+    pub stream_errors: u32,
+    pub resets_sent: u32,
+    pub goaways_sent: u32,
+}
+
+impl Tally {
+    /// Counts a frame that came.
+    #[inline]
+    pub(super) fn received(&mut self, kind: u8) {
+        let place = match kind {
+            frame::DATA => &mut self.data,
+            frame::HEADERS => &mut self.headers,
+            frame::RST_STREAM => &mut self.resets,
+            frame::SETTINGS => &mut self.settings,
+            frame::GOAWAY => &mut self.goaways,
+            _ => return,
+        };
+        *place = place.wrapping_add(1);
+    }
+}
+
 impl Connection {
+    /// What was counted since the last call.
+    pub fn take_tally(&mut self) -> Tally {
+        std::mem::take(&mut self.tally)
+    }
+
+    /// Sends a reset and counts it.
+    pub(super) fn put_reset(&mut self, id: u32, code: Code, out: &mut Vec<u8>) {
+        self.tally.resets_sent += 1;
+        frame::put_reset(out, id, code);
+    }
+
+    /// Sends a GOAWAY and counts it.
+    pub(super) fn put_goaway(&mut self, last: u32, code: Code, out: &mut Vec<u8>) {
+        self.tally.goaways_sent += 1;
+        frame::put_goaway(out, last, code);
+    }
+
     /// Glitches counted so far (`fc_glitches`, `bc_glitches`).
     pub fn glitches(&self) -> u32 {
         self.guard.glitches

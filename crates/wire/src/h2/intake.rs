@@ -79,7 +79,7 @@ impl<'h> Intake<'h> {
         // Beyond the limit nothing is kept, so a list that unfolds to a great size costs no memory.
         self.size = self.size.saturating_add(line.name.len() + line.value.len());
         if self.size > self.limit || self.head.fields.len() + 2 > self.fields {
-            return self.refuse(Refusal::Status(431));
+            return self.malformed("header list too large");
         }
         if !line.sound {
             return self.refuse(Refusal::Malformed("bad byte in a value"));
@@ -283,7 +283,9 @@ impl<'h> Intake<'h> {
         let Some(protocol) = self.get(Pseudo::Protocol) else { return };
         let protocol = protocol.of(&self.head.bytes).to_vec();
         let sound = !protocol.is_empty() && protocol.iter().all(|&byte| class(byte) & TOKEN != 0);
-        if self.head.method_id != Method::Connect || self.get(Pseudo::Authority).is_none() || !sound {
+        // HTTP/2 inside HTTP/2 is asked for by nobody who means well.
+        let h2c = protocol.eq_ignore_ascii_case(b"h2c");
+        if self.head.method_id != Method::Connect || self.get(Pseudo::Authority).is_none() || !sound || h2c {
             return self.malformed("bad :protocol");
         }
         self.head.method = Span::default();

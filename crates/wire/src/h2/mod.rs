@@ -38,6 +38,7 @@ mod streams;
 pub use code::{Code, Fatal};
 pub use conn::{Connection, Event, Received};
 pub use frame::{HEADER, PREFACE};
+pub use guard::Tally;
 pub use intake::Refusal;
 pub use outlet::Outline;
 pub use send::Unopened;

@@ -53,6 +53,7 @@ impl Connection {
 
     fn fatal(&mut self, code: Code, why: &'static str, out: &mut Vec<u8>) -> Fatal {
         self.guard.glitches = self.guard.glitches.saturating_add(1);
+        self.tally.connection_errors += 1;
         self.fail(code, why, out)
     }
 
@@ -69,6 +70,7 @@ impl Connection {
                 let padded = frame.kind == frame::DATA && frame.has(frame::PADDED) && frame.len > 0;
                 let pad = if padded { Some(*rest.get(HEADER)?) } else { None };
                 self.guard.frames += 1;
+                self.tally.received(frame.kind);
                 let outcome = self.begin(frame, pad, out);
                 Some((HEADER + usize::from(padded), outcome))
             }
@@ -279,7 +281,8 @@ impl Connection {
         if self.is_idle(id) {
             return Err(Fault::Connection(code, "error on an idle stream"));
         }
-        frame::put_reset(out, id, code);
+        self.put_reset(id, code, out);
+        self.tally.stream_errors += 1;
         if let Err(fatal) = self.glitch(out) {
             return Err(Fault::Connection(fatal.code, fatal.why));
         }

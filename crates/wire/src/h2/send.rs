@@ -57,6 +57,16 @@ impl Connection {
         Ok(key)
     }
 
+    /// Resets a stream that was never opened (client): the request can't be sent. Servers may end the connection for it.
+    pub fn open_none(&mut self, out: &mut Vec<u8>) {
+        if self.can_open() {
+            self.last_own = if self.last_own == 0 { 1 } else { self.last_own + 2 };
+            let id = self.last_own;
+            self.streams.remember(id, true);
+            self.put_reset(id, Code::CANCEL, out);
+        }
+    }
+
     /// Sends a response with `status`, which may be informational, and differs from that of `head` only where 101 becomes
     /// the 200 of an extended CONNECT.
     pub fn respond(&mut self, stream: Key, head: &Head, status: u16, end: bool, out: &mut Vec<u8>) {
@@ -140,7 +150,7 @@ impl Connection {
         if let Some(gone) = self.streams.remove(stream, true)
             && !self.dead
         {
-            frame::put_reset(out, gone.id, code);
+            self.put_reset(gone.id, code, out);
         }
     }
 
@@ -191,11 +201,11 @@ impl Connection {
             return;
         }
         if self.role == super::Role::Client {
-            frame::put_goaway(out, 0, Code::NO_ERROR);
+            self.put_goaway(0, Code::NO_ERROR, out);
             self.ending = Ending::Final(0);
             return;
         }
-        frame::put_goaway(out, MAX31, Code::NO_ERROR);
+        self.put_goaway(MAX31, Code::NO_ERROR, out);
         frame::put(out, frame::PING, 0, 0, &FAREWELL);
         self.ending = Ending::Announced;
     }
@@ -203,7 +213,7 @@ impl Connection {
     /// Names the last stream that is served, without waiting any longer.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         if !self.dead && !matches!(self.ending, Ending::Final(_)) {
-            frame::put_goaway(out, self.last_peer, Code::NO_ERROR);
+            self.put_goaway(self.last_peer, Code::NO_ERROR, out);
             self.ending = Ending::Final(self.last_peer);
         }
     }
@@ -212,7 +222,7 @@ impl Connection {
     pub fn close(&mut self, code: Code, out: &mut Vec<u8>) {
         if !self.dead {
             self.dead = true;
-            frame::put_goaway(out, self.last_peer, code);
+            self.put_goaway(self.last_peer, code, out);
         }
     }
 

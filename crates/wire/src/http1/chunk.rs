@@ -3,6 +3,7 @@
 //! place, so they are gathered aside and passed on when they are whole.
 
 use super::trailers;
+use crate::head::Head;
 
 /// Longest chunk line with its extensions.
 const LINE_MAX: u32 = 4096;
@@ -226,6 +227,15 @@ impl Scanner {
     fn count(&mut self, max: u32) -> Result<(), Malformed> {
         self.line += 1;
         if self.line > max { Err(Malformed) } else { Ok(()) }
+    }
+}
+
+/// Adds the lines of a trailer section to a head. What does not fit is left out.
+pub fn split_trailers(bytes: &[u8], head: &mut Head) {
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+        let (name, value) = line.split_at(colon);
+        let _ = head.append(name, value.get(1..).unwrap_or_default().trim_ascii());
     }
 }
 

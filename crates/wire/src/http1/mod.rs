@@ -12,7 +12,7 @@ mod start;
 mod trailers;
 mod write;
 
-pub use chunk::{Malformed, Scanned, Scanner};
+pub use chunk::{Malformed, Scanned, Scanner, split_trailers};
 pub use error::{ErrorKind, ParseError, State};
 pub use framing::{Body, keeps_alive, request_body, response_body, upgrades};
 pub use parse::{Limits, Parsed, parse_request, parse_response, violation};

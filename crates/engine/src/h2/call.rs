@@ -1,0 +1,122 @@
+//! A stream of a connection to a server, as its user sees it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use model::txn::{ServerConn, StreamOf};
+use rt::Socket;
+use wire::head::Head;
+
+use super::mux::{Mux, Order};
+
+/// What became of a stream.
+#[derive(Debug, Default)]
+pub struct Fate {
+    /// Its number.
+    pub id: Cell<Option<u32>>,
+    /// The code with which the server reset it.
+    pub reset: Cell<Option<u32>>,
+    /// The server says that it did not look at the request, or never saw it.
+    pub refused: Cell<bool>,
+}
+
+/// A stream that is reserved, and used once [`Call::submit`] was called. Dropping it gives it back.
+pub struct Call {
+    mux: Rc<Mux>,
+    /// The end for the connection's task, until there is a request.
+    far: Cell<Option<Socket>>,
+    fate: Rc<Fate>,
+}
+
+impl Call {
+    /// A stream of a connection, whose reservation it takes over, and the socket to use it by. Nothing when memory is out.
+    pub fn new(mux: Rc<Mux>) -> Option<(Call, Socket)> {
+        let pair = Socket::local().ok();
+        let (near, far) = pair.map_or((None, None), |(near, far)| (Some(near), Some(far)));
+        let call = Call { mux, far: Cell::new(far), fate: Rc::default() };
+        Some((call, near?))
+    }
+
+    /// A stream that is used by the other end of `far`.
+    pub fn with(mux: Rc<Mux>, far: Socket) -> Call {
+        Call { mux, far: Cell::new(Some(far)), fate: Rc::default() }
+    }
+
+    /// Sends a request, whose head goes along as it is; where there is none it is read from the socket.
+    pub fn submit(&self, head: Option<Head>, scheme: &'static [u8]) {
+        let Some(link) = self.far.take() else { return };
+        self.mux.order(Order { link, head, scheme, fate: self.fate.clone(), read: None });
+    }
+
+    /// The socket of the connection.
+    pub fn raw(&self) -> &Socket {
+        self.mux.socket().raw()
+    }
+
+    /// Whether the request may be sent once more because the server did not look at it.
+    pub fn was_refused(&self) -> bool {
+        self.fate.refused.get()
+    }
+
+    /// Whether the connection has served others before.
+    pub fn mux(&self) -> &Rc<Mux> {
+        &self.mux
+    }
+
+    /// Notes what is known of the connection and the stream.
+    pub fn note(&self, facts: &mut ServerConn) {
+        facts.glitches = self.mux.glitches.get();
+        facts.multiplex = self.mux.multiplex.get();
+        facts.stream = StreamOf { id: self.fate.id.get(), reset: self.fate.reset.get() };
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.mux.give_back();
+    }
+}
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// A fresh key: HTTP/2 has none, HTTP/1 can't do without (RFC 8441 section 5, RFC 6455 section 4.1).
+pub fn websocket_key() -> Vec<u8> {
+    let mut bytes = [0; 16];
+    let (first, second) = bytes.split_at_mut(8);
+    first.copy_from_slice(&rt::random().to_ne_bytes());
+    second.copy_from_slice(&rt::random().to_ne_bytes());
+    base64(&bytes)
+}
+
+/// What a server of HTTP/1 would answer to a key (RFC 6455 section 4.2.2).
+pub fn websocket_accept(key: &[u8]) -> Vec<u8> {
+    use sha1::Digest;
+    let mut digest = sha1::Sha1::new();
+    digest.update(key);
+    digest.update(b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+    base64(&digest.finalize())
+}
+
+fn base64(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
+    for part in bytes.chunks(3) {
+        let at = |i: usize| u32::from(part.get(i).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for digit in 0..4 {
+            let index = (bits >> (18 - 6 * digit)) as usize & 63;
+            out.push(if digit > part.len() { b'=' } else { DIGITS.get(index).copied().unwrap_or(b'=') });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_answered_as_the_rfc_shows() {
+        // RFC 6455 section 1.3.
+        assert_eq!(websocket_accept(b"dGhlIHNhbXBsZSBub25jZQ=="), b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    }
+}

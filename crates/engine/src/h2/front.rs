@@ -1,0 +1,421 @@
+//! A connection of a client.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use base::slab::Key;
+use model::proxy::H2Counters;
+use program::global::H2Log;
+use rt::{Buf, Mono, Socket, Timer};
+use wire::h2::{Code, Connection, Event, PREFACE, Received, Role};
+use wire::head::{Head, Known};
+use wire::http1::Body;
+use wire::method::Method;
+
+use super::line::Line;
+use super::outbox::Outbox;
+use super::{Arrival, Part, limits, tally};
+use crate::session::Client;
+
+/// Turns before other tasks get theirs.
+const TURNS: u32 = 16;
+/// How often what a peer cost is half forgiven.
+const CALM: Duration = Duration::from_secs(1);
+
+/// What the first bytes of a connection are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preface {
+    Http2,
+    /// They may become it.
+    Maybe,
+    Other,
+}
+
+/// Looks at the first bytes of a connection.
+pub fn preface(bytes: &[u8]) -> Preface {
+    match PREFACE.get(..bytes.len().min(PREFACE.len())) {
+        Some(part) if bytes.starts_with(part) && part.len() == PREFACE.len() => Preface::Http2,
+        Some(part) if bytes == part => Preface::Maybe,
+        _ => Preface::Other,
+    }
+}
+
+/// Serves a connection until it ends.
+pub async fn serve(mut client: Client) {
+    client.conn().http_major.set(2);
+    let mut out = Outbox::default();
+    let relax = client.frontend().options.unsafe_request;
+    let limits = limits::front(&client.worker.shared.program, relax);
+    let multiplex = model::conn::Multiplex { limit: limits.streams, ..Default::default() };
+    client.conn().multiplex.set(multiplex);
+    let connection = Connection::new(Role::Server, limits, &mut out.bytes);
+    let (buf, timer) = (client.buf.take(), std::mem::replace(&mut client.timer, Timer::new()));
+    let mut serving = Serving {
+        client: Rc::new(client),
+        timer,
+        connection,
+        out,
+        lines: Vec::new(),
+        first: 0,
+        open: 0,
+        head: Head::request(),
+        state: State::Open,
+        paused: false,
+        glitches: 0,
+        calmed: rt::now(),
+        unread: false,
+        buf: buf.filter(|buf| !buf.is_empty()),
+    };
+    serving.counters(|c| {
+        c.open_connections.inc();
+        c.connections.inc();
+    });
+    serving.arm();
+    serving.unread = serving.buf.is_some();
+    poll_fn(|cx| serving.turns(cx)).await;
+    serving.lines.clear();
+    let client = serving.client.clone();
+    drop(serving);
+    if !client.socket.is_broken() {
+        rt::boxed(crate::h1::close(&client, true)).await;
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// What is to be sent is sent, then the connection is closed.
+    Closing,
+}
+
+/// A stream and how its task learns of a reset.
+struct Served {
+    line: Line,
+    reset: Rc<Cell<Option<u32>>>,
+}
+
+/// A connection that is being served.
+struct Serving {
+    client: Rc<Client>,
+    timer: Timer,
+    connection: Connection,
+    out: Outbox,
+    /// Bytes received and not understood.
+    buf: Option<Buf>,
+    /// There is more to understand in it: enough had come for a turn.
+    unread: bool,
+    /// The streams, by the slots of their keys.
+    lines: Vec<Option<Served>>,
+    /// The slot that the next turn begins with.
+    first: usize,
+    /// Streams among them.
+    open: u32,
+    /// Where heads are read into.
+    head: Head,
+    state: State,
+    /// Enough came for this turn.
+    paused: bool,
+    /// Glitches that were told of.
+    glitches: u32,
+    /// When what the peer cost was last forgiven.
+    calmed: Mono,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.counters(|c| {
+            c.open_connections.dec();
+            (0..self.open).for_each(|_| c.open_streams.dec());
+        });
+    }
+}
+
+impl Serving {
+    fn counters(&self, count: impl FnOnce(&H2Counters)) {
+        count(&self.client.frontend().state.front.counters.of(self.client.worker.index).h2);
+    }
+
+    /// Turns until there is nothing to do; ready when the connection is at its end.
+    fn turns(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        for _ in 0..TURNS {
+            let mut moved = self.receive(cx);
+            moved |= self.move_lines(cx);
+            self.wind_up();
+            self.note();
+            let idle = self.connection.is_empty();
+            match self.out.send(cx, &self.client.socket, idle) {
+                Err(()) => return Poll::Ready(()),
+                Ok(true) => {
+                    self.arm();
+                    moved = true;
+                }
+                Ok(false) => {}
+            }
+            let over = self.state == State::Closing || self.connection.is_over();
+            if over && self.out.is_empty() {
+                return Poll::Ready(());
+            }
+            if std::mem::take(&mut self.paused) {
+                break;
+            }
+            if !moved {
+                return self.expired(cx);
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Takes in what the peer sent; whether there was something.
+    fn receive(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.state == State::Closing || self.out.is_full() {
+            return false;
+        }
+        if self.unread {
+            self.frames(cx);
+            return true;
+        }
+        let socket = &self.client.socket;
+        if socket.poll_readable(cx).is_pending() {
+            return false;
+        }
+        let buf = self.buf.get_or_insert_default();
+        buf.compact();
+        match socket.poll_recv(cx, buf.spare_mut()) {
+            Poll::Ready(Ok(0) | Err(_)) => {
+                self.state = State::Closing;
+                return true;
+            }
+            Poll::Ready(Ok(n)) => buf.advance(n),
+            Poll::Pending => {
+                self.buf = self.buf.take().filter(|buf| !buf.is_empty());
+                return false;
+            }
+        }
+        self.arm();
+        self.frames(cx);
+        true
+    }
+
+    /// Understands what lies in the buffer.
+    fn frames(&mut self, cx: &mut Context<'_>) {
+        let Some(mut buf) = self.buf.take() else { return };
+        self.unread = false;
+        self.forgive();
+        self.connection.begin_turn();
+        loop {
+            let received = self.connection.receive(buf.filled(), &mut self.head, &mut self.out.bytes);
+            let Ok(Received { consumed, event }) = received else {
+                self.state = State::Closing;
+                self.log_error(H2Log::Connection);
+                self.lines.clear();
+                return;
+            };
+            let Some(event) = event else {
+                buf.consume(consumed);
+                break;
+            };
+            match event {
+                Event::Head { stream, end, refused, extended } => self.open(stream, end, refused, extended),
+                Event::Data { stream, bytes, end } => {
+                    if let Some(line) = line(&mut self.lines, stream) {
+                        line.up.data(bytes, end);
+                        line.upload(cx, &mut self.connection, &mut self.out.bytes);
+                    } else {
+                        self.connection.release(stream, bytes.len(), &mut self.out.bytes);
+                    }
+                }
+                Event::Trailers { stream } => {
+                    if let Some(line) = line(&mut self.lines, stream) {
+                        line.up.trailers(&self.head);
+                    }
+                }
+                Event::Reset { stream, code, by_peer } => self.forget(stream, by_peer.then_some(code)),
+                Event::Malformed { .. } => self.log_error(H2Log::Stream),
+                Event::Pause => self.paused = true,
+                Event::Window { .. } | Event::GoAway { .. } => {}
+            }
+            buf.consume(consumed);
+            if self.paused || self.out.is_full() {
+                self.unread = true;
+                break;
+            }
+        }
+        self.buf = Some(buf).filter(|buf| !buf.is_empty());
+    }
+
+    fn forgive(&mut self) {
+        let now = rt::now();
+        if now.since(self.calmed) >= CALM {
+            self.calmed = now;
+            self.connection.calm_down();
+        }
+    }
+
+    /// A request has come: makes a task of it.
+    fn open(&mut self, stream: Key, end: bool, refused: Option<u16>, extended: bool) {
+        let Ok((link, far)) = Socket::local() else {
+            return self.connection.reset(stream, Code::REFUSED_STREAM, &mut self.out.bytes);
+        };
+        let mut head = std::mem::take(&mut self.head);
+        let method = head.method_id();
+        let tunnel = extended || method == Method::Connect;
+        let body = match refused {
+            _ if end => Body::None,
+            Some(_) => Body::None,
+            None if tunnel => Body::UntilClose,
+            None if head.has(Known::ContentLength) => wire::http1::request_body(&head),
+            None => {
+                let _ = head.append(b"transfer-encoding", b"chunked");
+                Body::Chunked
+            }
+        };
+        let reset = Rc::new(Cell::new(None));
+        let id = self.connection.id(stream).unwrap_or(0);
+        self.open += 1;
+        self.note();
+        self.spawn(far, Arrival { head, refused }, id, reset.clone());
+        let slot = stream.slot();
+        if self.lines.len() <= slot {
+            self.lines.resize_with(slot + 1, || None);
+        }
+        self.counters(|c| {
+            c.open_streams.inc();
+            c.streams.inc();
+        });
+        if let Some(place) = self.lines.get_mut(slot) {
+            *place = Some(Served { line: Line::new(stream, link, method, extended, body), reset });
+        }
+    }
+
+    /// Begins the task of a stream.
+    fn spawn(&self, far: Socket, arrival: Arrival, id: u32, reset: Rc<Cell<Option<u32>>>) {
+        let client = &self.client;
+        let part = Part { arrival: Some(arrival), lead: Rc::downgrade(client), id, reset };
+        let client = Client::of_stream(client.worker.clone(), client.session.clone(), far.into(), part);
+        rt::spawn(one(client));
+    }
+
+    /// Writes the log line of an error of the peer, if such are wanted: that of a request that was none.
+    fn log_error(&self, level: H2Log) {
+        if self.client.worker.shared.program.global.tune.h2.log_errors < level {
+            return;
+        }
+        if let Ok((_, far)) = Socket::local() {
+            self.spawn(far, Arrival { head: Head::request(), refused: Some(0) }, 0, Rc::default());
+        }
+    }
+
+    fn forget(&mut self, stream: Key, code: Option<Code>) {
+        if let Some(place) = self.lines.get_mut(stream.slot())
+            && let Some(mut served) = place.take_if(|served| served.line.stream == stream)
+        {
+            served.line.up.abandon(stream, &mut self.connection, &mut self.out.bytes);
+            served.reset.set(code.map(|code| code.0));
+            self.closed();
+        }
+    }
+
+    fn closed(&mut self) {
+        self.open = self.open.saturating_sub(1);
+        self.counters(|c| c.open_streams.dec());
+    }
+
+    /// Moves what the streams have; whether there was something.
+    fn move_lines(&mut self, cx: &mut Context<'_>) -> bool {
+        let (mut moved, count) = (false, self.lines.len());
+        let first = if self.first < count { self.first } else { 0 };
+        let mut full = None;
+        for slot in (first..count).chain(0..first) {
+            let Some(place) = self.lines.get_mut(slot) else { continue };
+            let Some(Served { line, .. }) = place else { continue };
+            let out = &mut self.out;
+            moved |= line.upload(cx, &mut self.connection, &mut out.bytes);
+            if out.is_full() {
+                full.get_or_insert(slot);
+            } else {
+                moved |= line.download(cx, &mut self.connection, &mut self.head, &mut out.bytes);
+            }
+            if line.is_over(&mut self.connection, &mut out.bytes) {
+                line.up.abandon(line.stream, &mut self.connection, &mut out.bytes);
+                *place = None;
+                self.closed();
+            }
+        }
+        self.first = full.unwrap_or(first);
+        moved
+    }
+
+    /// Lets rules and statistics see what happened.
+    fn note(&mut self) {
+        let conn = self.client.conn();
+        let mut multiplex = conn.multiplex.get();
+        let more = self.connection.glitches().saturating_sub(self.glitches);
+        self.glitches += more;
+        multiplex.streams = self.open;
+        conn.multiplex.set(multiplex);
+        conn.glitches.set(conn.glitches.get().saturating_add(more));
+        if more > 0 {
+            crate::stick::glitches(conn, more);
+        }
+        let counters = self.client.frontend().state.front.counters.of(self.client.worker.index);
+        tally::count(&mut self.connection, &counters.h2);
+    }
+
+    /// Sets the deadline of the connection: it counts while there is no stream, or while nothing can be sent.
+    fn arm(&mut self) {
+        let timeouts = &self.client.frontend().timeouts;
+        let idle = self.connection.is_empty();
+        let limit = match self.connection.opened() {
+            _ if !idle => timeouts.client,
+            0 => timeouts.http_request.or(timeouts.client),
+            _ => timeouts.http_keep_alive.or(timeouts.http_request).or(timeouts.client),
+        };
+        self.client.session.idle.set(idle && self.connection.opened() > 0);
+        self.timer.set_after(limit);
+    }
+
+    /// The process stops, or somebody wants the connection to end.
+    fn wind_up(&mut self) {
+        let out = &mut self.out.bytes;
+        if self.client.session.kill.get().is_some() && self.state == State::Open {
+            self.connection.finish(out);
+            self.state = State::Closing;
+        }
+        if self.client.worker.shared.program.world.process.stopping.load(Relaxed) {
+            self.connection.shutdown(out);
+            if self.connection.is_empty() {
+                self.connection.finish(out);
+            }
+        }
+    }
+
+    fn expired(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.timer.poll_expired(cx).is_pending() {
+            return Poll::Pending;
+        }
+        if !self.connection.is_empty() && self.out.is_empty() {
+            // The streams have deadlines of their own.
+            self.arm();
+            let _ = self.timer.poll_expired(cx);
+            return Poll::Pending;
+        }
+        self.connection.close(Code::NO_ERROR, &mut self.out.bytes);
+        let _ = self.out.send(cx, &self.client.socket, true);
+        Poll::Ready(())
+    }
+}
+
+fn line(lines: &mut [Option<Served>], stream: Key) -> Option<&mut Line> {
+    let served = lines.get_mut(stream.slot())?.as_mut()?;
+    Some(&mut served.line).filter(|line| line.stream == stream)
+}
+
+/// Serves the request of one stream.
+async fn one(mut client: Client) {
+    let _ = rt::boxed(crate::h1::exchange::run(&mut client)).await;
+}

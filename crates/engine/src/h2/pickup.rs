@@ -1,0 +1,176 @@
+//! From the user of a stream to frames: bodies come in the form of HTTP/1, through a stream inside the worker.
+
+use std::task::{Context, Poll};
+
+use base::slab::Key;
+use rt::{Buf, Socket};
+use wire::h2::Connection;
+use wire::head::Head;
+use wire::http1::{Body, Scanner, split_trailers};
+
+/// Where a message is.
+pub enum Stage {
+    /// Its head is awaited.
+    Head,
+    /// So many bytes of the body are to come.
+    Length(u64),
+    /// The body comes in chunks.
+    Chunked(Scanner),
+    /// The body ends with the stream; so do tunnels.
+    Close,
+    /// All is sent.
+    Done,
+}
+
+impl From<Body> for Stage {
+    fn from(body: Body) -> Stage {
+        match body {
+            Body::None => Stage::Done,
+            Body::Length(length) => Stage::Length(length),
+            Body::Chunked => Stage::Chunked(Scanner::default()),
+            Body::UntilClose => Stage::Close,
+        }
+    }
+}
+
+/// What comes is no body.
+#[derive(Debug)]
+pub struct Malformed;
+
+/// What the user of a stream sends.
+pub struct Pickup {
+    pub stage: Stage,
+    /// What came and is not understood yet.
+    pub buf: Option<Buf>,
+    /// The user has said all it had to say.
+    pub ended: bool,
+    /// Data taken out of chunks and not sent.
+    plain: Vec<u8>,
+    plain_ends: bool,
+    trailers: Vec<u8>,
+}
+
+impl Pickup {
+    /// Nothing so far.
+    pub fn new(stage: Stage) -> Pickup {
+        Pickup { stage, buf: None, ended: false, plain: Vec::new(), plain_ends: false, trailers: Vec::new() }
+    }
+
+    /// Reads what the user sent, if everything before it is gone; whether there was something.
+    pub fn fill(&mut self, cx: &mut Context<'_>, link: &Socket) -> bool {
+        if self.ended || !self.plain.is_empty() || self.buf.as_ref().is_some_and(Buf::is_full) {
+            return false;
+        }
+        if link.poll_readable(cx).is_pending() {
+            return false;
+        }
+        let buf = self.buf.get_or_insert_default();
+        buf.compact();
+        if buf.spare() == 0 {
+            return false;
+        }
+        match link.poll_recv(cx, buf.spare_mut()) {
+            Poll::Pending => {
+                self.rest();
+                return false;
+            }
+            Poll::Ready(Ok(0) | Err(_)) => self.ended = true,
+            Poll::Ready(Ok(n)) => buf.advance(n),
+        }
+        true
+    }
+
+    /// Gives back the buffer while there is nothing in it.
+    pub fn rest(&mut self) {
+        if self.buf.as_ref().is_some_and(Buf::is_empty) {
+            self.buf = None;
+        }
+    }
+
+    /// Whether nothing that came waits to be sent.
+    pub fn is_empty(&self) -> bool {
+        self.plain.is_empty() && self.buf.as_ref().is_none_or(Buf::is_empty)
+    }
+
+    /// Whether the message is sent whole.
+    pub fn is_done(&self) -> bool {
+        matches!(self.stage, Stage::Done)
+    }
+
+    /// Sends what is there of the body, as the windows allow; whether something went out.
+    ///
+    /// # Errors
+    /// What came is no body.
+    pub fn send(
+        &mut self,
+        stream: Key,
+        connection: &mut Connection,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Malformed> {
+        let before = out.len();
+        match &mut self.stage {
+            Stage::Head => {}
+            // Whatever comes behind the message is of no use to anybody.
+            Stage::Done => self.buf = None,
+            Stage::Length(left) => {
+                let Some(buf) = &mut self.buf else { return Ok(false) };
+                let len = buf.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                let part = buf.filled().get(..len).unwrap_or_default();
+                let sent = connection.send(stream, part, len as u64 == *left, out);
+                buf.consume(sent);
+                *left -= sent as u64;
+                if *left == 0 {
+                    self.stage = Stage::Done;
+                }
+            }
+            Stage::Close => {
+                if let Some(buf) = &mut self.buf {
+                    let sent = connection.send(stream, buf.filled(), false, out);
+                    buf.consume(sent);
+                }
+                if self.ended && self.is_empty() {
+                    connection.send(stream, &[], true, out);
+                    self.stage = Stage::Done;
+                }
+            }
+            Stage::Chunked(_) => self.chunks(stream, connection, out)?,
+        }
+        self.rest();
+        Ok(out.len() > before)
+    }
+
+    fn chunks(
+        &mut self,
+        stream: Key,
+        connection: &mut Connection,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Malformed> {
+        let Stage::Chunked(scanner) = &mut self.stage else { return Ok(()) };
+        if let Some(buf) = self.buf.as_mut().filter(|buf| !buf.is_empty() && self.plain.is_empty()) {
+            let plain = &mut self.plain;
+            let scanned = scanner.data(buf.filled(), |data| plain.extend_from_slice(data));
+            buf.clear();
+            self.plain_ends = scanned.map_err(|_| Malformed)?;
+            if self.plain_ends {
+                self.trailers = scanner.take_trailers();
+            }
+        }
+        let end = self.plain_ends && self.trailers.is_empty();
+        let sent = connection.send(stream, &self.plain, end, out);
+        self.plain.drain(..sent);
+        if self.plain_ends && self.plain.is_empty() {
+            if !end {
+                let mut head = Head::response();
+                split_trailers(&self.trailers, &mut head);
+                connection.send_trailers(stream, &head, out);
+            }
+            self.stage = Stage::Done;
+        }
+        Ok(())
+    }
+
+    /// The user is gone before its message was whole.
+    pub fn is_cut(&self) -> bool {
+        self.ended && self.is_empty() && !matches!(self.stage, Stage::Done | Stage::Close)
+    }
+}

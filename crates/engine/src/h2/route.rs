@@ -1,0 +1,143 @@
+//! One stream to a server between its frames and whoever uses it.
+
+use std::rc::Rc;
+use std::task::Context;
+
+use base::slab::Key;
+use rt::Socket;
+use wire::h2::{Code, Connection};
+use wire::head::{Head, Known};
+use wire::http1::{Body, request_body, response_body, upgrades};
+use wire::method::Method;
+
+use super::call::{Fate, websocket_accept};
+use super::delivery::Delivery;
+use super::pickup::{Pickup, Stage};
+
+/// What has to be remembered of a request to understand its response.
+pub struct Asked {
+    method: Method,
+    /// The protocol of an extended CONNECT, and the answer to the key that the client sent along.
+    upgrade: Option<(Vec<u8>, Vec<u8>)>,
+    /// How its body comes.
+    pub body: Body,
+    /// It has a body before it is anything else: a tunnel can't be asked for along with one.
+    pub has_body: bool,
+}
+
+impl Asked {
+    /// What a request says.
+    pub fn of(head: &Head) -> Asked {
+        let upgrade = upgrades(head).then(|| {
+            let accept = head.first(Known::SecWebsocketKey).map(websocket_accept).unwrap_or_default();
+            (head.first(Known::Upgrade).unwrap_or_default().to_vec(), accept)
+        });
+        let method = head.method_id();
+        let tunnel = upgrade.is_some() || method == Method::Connect;
+        let declared = request_body(head);
+        let body = if tunnel { Body::UntilClose } else { declared };
+        Asked { method, upgrade, body, has_body: declared != Body::None }
+    }
+
+    /// The protocol of an extended CONNECT.
+    pub fn protocol(&self) -> Option<&[u8]> {
+        self.upgrade.as_ref().map(|(protocol, _)| &protocol[..])
+    }
+}
+
+/// A stream.
+pub struct Route {
+    pub stream: Key,
+    pub link: Socket,
+    pub fate: Rc<Fate>,
+    asked: Asked,
+    up: Pickup,
+    pub down: Delivery,
+}
+
+impl Route {
+    pub fn new(stream: Key, link: Socket, fate: Rc<Fate>, asked: Asked, read: Option<rt::Buf>) -> Route {
+        let mut up = Pickup::new(Stage::from(asked.body));
+        up.buf = read.filter(|buf| !buf.is_empty());
+        Route { stream, link, fate, asked, up, down: Delivery::new(Body::None) }
+    }
+
+    /// Takes the head of a response.
+    pub fn head(&mut self, head: &mut Head, end: bool) {
+        let status = head.status();
+        let success = (200..300).contains(&status);
+        match &self.asked.upgrade {
+            _ if status < 200 => {}
+            Some((protocol, accept)) if success => {
+                let _ = head.set_status(101, None);
+                head.remove_all(Known::ContentLength);
+                let _ = head.append(b"connection", b"upgrade");
+                let _ = head.append(b"upgrade", protocol);
+                if !accept.is_empty() {
+                    let _ = head.append(b"sec-websocket-accept", accept);
+                }
+                self.down.body = Body::UntilClose;
+            }
+            _ if success && self.asked.method == Method::Connect => self.down.body = Body::UntilClose,
+            _ => self.down.body = framed(head, self.asked.method, end),
+        }
+        self.down.head(head);
+        if end && self.down.body == Body::UntilClose {
+            self.down.data(&[], true);
+        }
+    }
+
+    /// Moves what there is; whether something moved.
+    pub fn turn(
+        &mut self,
+        cx: &mut Context<'_>,
+        connection: &mut Connection,
+        full: bool,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let mut moved = self.down.push(cx, &self.link, self.stream, connection, out);
+        if full {
+            return moved;
+        }
+        moved |= self.send(connection, out);
+        if self.up.fill(cx, &self.link) {
+            moved = true;
+            self.send(connection, out);
+        }
+        if self.up.is_cut() {
+            connection.reset(self.stream, Code::CANCEL, out);
+        }
+        moved
+    }
+
+    fn send(&mut self, connection: &mut Connection, out: &mut Vec<u8>) -> bool {
+        self.up.send(self.stream, connection, out).unwrap_or_else(|_| {
+            connection.reset(self.stream, Code::INTERNAL_ERROR, out);
+            true
+        })
+    }
+
+    /// Whether the stream is done with: the server and this side have said all, or its user has left.
+    pub fn is_over(&self, cx: &mut Context<'_>, connection: &mut Connection, out: &mut Vec<u8>) -> bool {
+        if self.link.poll_broken(cx).is_ready() {
+            connection.reset(self.stream, Code::CANCEL, out);
+            return true;
+        }
+        connection.id(self.stream).is_none() && self.down.is_empty()
+    }
+}
+
+/// How the body of a response comes to its user, which the head is made to say.
+fn framed(head: &mut Head, method: Method, end: bool) -> Body {
+    match response_body(head, method) {
+        Body::UntilClose if end => {
+            let _ = head.append(b"content-length", b"0");
+            Body::None
+        }
+        Body::UntilClose => {
+            let _ = head.append(b"transfer-encoding", b"chunked");
+            Body::Chunked
+        }
+        body => body,
+    }
+}
