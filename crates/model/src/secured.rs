@@ -15,7 +15,7 @@ pub struct Secured {
     pub group: Option<&'static str>,
     /// Protocol that ALPN chose.
     pub alpn: Option<Box<[u8]>>,
-    /// Server name that the client sent.
+    /// Server name that the client sent, be it we.
     pub sni: Option<Box<str>>,
     /// A session was resumed.
     pub resumed: bool,

@@ -135,8 +135,12 @@ impl Handshake {
     ) -> Result<Handshake, Error> {
         let (config, name) = connector.pick(name);
         let alpn = alpn.unwrap_or_else(|| config.alpn_protocols.clone());
+        let sni = match &name {
+            ServerName::DnsName(name) if config.enable_sni => Some(name.as_ref().into()),
+            _ => None,
+        };
         let connection = UnbufferedClientConnection::new_with_alpn(config, name, alpn)?;
-        Ok(Handshake::new(Side::Client(Box::new(connection))))
+        Ok(Handshake { sni, ..Handshake::new(Side::Client(Box::new(connection))) })
     }
 
     /// Whether the peer has said anything yet.
@@ -339,13 +343,17 @@ impl Handshake {
 
     fn finish(&mut self, wire: &impl Wire) -> Step {
         let Some(side) = self.side.take() else { return Step::Failed(Failure::Aborted(None)) };
-        let mut facts = Facts { findings: self.findings, hello: self.hello.take(), ..Facts::default() };
+        let mut facts = Facts {
+            findings: self.findings,
+            hello: self.hello.take(),
+            sni: self.sni.take(),
+            ..Facts::default()
+        };
         let input = self.input.take();
         let output = self.output.take();
         let made = match side {
             Side::Server(conn, entry) => {
                 describe(&mut facts, &conn);
-                facts.sni = self.sni.take();
                 facts.own = Some(entry);
                 conn.dangerous_into_kernel_connection().map(|(s, k)| {
                     let kept = if facts.version == TLS13 { Kept::Server(k) } else { Kept::Nothing };

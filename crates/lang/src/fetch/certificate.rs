@@ -26,8 +26,8 @@ pub(super) const FETCHES: &[FetchDef] = &[
     of(
         "ssl_c_chain_der",
         Type::Bin,
-        |e, _| chain(e, client_chain(e)),
-        "Certificates that the client showed.",
+        |e, _| chain(e, client_chain(e).get(1..).unwrap_or_default()),
+        "Certificates that the client showed behind its own.",
     ),
     of("ssl_c_der", Type::Bin, |e, _| Ok(Value::Bin(client(e)?)), "The client's certificate."),
     dn(
