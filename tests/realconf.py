@@ -16,15 +16,22 @@ import concurrent.futures, csv, difflib, io, os, random, re, signal, socket, sub
 LOCAL = "127.0.0.1"
 MAX_REQUESTS = 40
 # Columns of `show stat` that depend on time, on the length of our own words, or on how a program keeps messages in memory:
-# HAProxy counts the bytes of its own form of a head, not those on the wire.
+# HAProxy counts the bytes of its own form of a head, not those on the wire; or that follow from how many descriptors it
+# takes for itself (`slim`).
 UNSTABLE = {
     "pid", "lastsess", "lastchg", "downtime", "qtime", "ctime", "rtime", "ttime", "rate", "rate_max", "req_rate",
     "req_rate_max", "conn_rate", "conn_rate_max", "check_duration", "check_status", "check_code", "last_chk", "check_desc",
-    "qtime_max", "ctime_max", "rtime_max", "ttime_max", "bout", "scur", "qcur", "chkfail", "chkdown", "status", "act",
-    "bck", "used_conn_cur", "idle_conn_cur", "srv_icur", "slim", "hanafail", "need_conn_est", "agg_check_status", "sess_other", "smax", "bin",
+    "qtime_max", "ctime_max", "rtime_max", "ttime_max", "bout", "chkfail", "chkdown",
+    "idle_conn_cur", "srv_icur", "slim", "need_conn_est", "agg_check_status", "bin",
     "reqbin", "reqbout", "resbin", "resbout", "h1_bytes_in", "h1_bytes_out", "h1_open_connections", "safe_conn_cur",
-    "idle_conn_cur", "h1_total_connections", "h1_total_streams", "check_health", "last_agt", "algo",
+    "idle_conn_cur", "h1_open_streams", "h1_total_connections", "h1_total_streams", "check_health", "last_agt",
 }
+
+
+# Ways of balancing with an element of chance: HAProxy beside itself differs here from run to run.
+# ("unknown" is what the statistics call `random`.)
+DRAWN = ("unknown", "random", "leastconn")
+DRAWN_SUM = ("stot", "lbtot", "req_tot", "econ", "eresp", "wretr", "wredis", "cli_abrt", "srv_abrt", "hrsp_2xx", "hrsp_4xx", "hrsp_5xx")
 
 
 def free_port(taken):
@@ -273,7 +280,7 @@ def requests(text):
     return out[-23:] + out[:-23]
 
 
-def talk(port, proxy, messages):
+def talk(port, proxy, messages, pid):
     """Sends messages one after the other; all answers, and whether the connection was left open."""
     out = []
     try:
@@ -283,7 +290,10 @@ def talk(port, proxy, messages):
             s.sendall(b"PROXY TCP4 192.0.2.77 192.0.2.78 7777 80\r\n")
         for m in messages:
             s.sendall(m.encode("latin-1"))
-            out.append(answer(s, m.startswith("HEAD ")))
+            out.append(answer(s, m.startswith("HEAD "), pid))
+            if out[-1].endswith("[end]"):
+                # Whether one can still write there is a race of two closing sides.
+                break
         s.settimeout(0.05)
         try:
             out.append("closed" if s.recv(1) == b"" else "more bytes")
@@ -302,17 +312,26 @@ def settle(port, mine):
     """Waits until the program has closed its side, too: what the next connection finds shall not be a race of two
     closing sides with this script."""
     pair = f"0100007F:{port:04X} 0100007F:{mine:04X} "
-    until = time.monotonic() + 1
-    while time.monotonic() < until:
+    until, gone = time.monotonic() + 1, 0
+    # The table is read in pieces while it changes, so that a line may be missed: it must be missing twice.
+    while time.monotonic() < until and gone < 2:
         with open("/proc/net/tcp") as f:
             held = f.read().split(pair)[1:]
         # 06: TIME_WAIT, which no process holds any more.
         if all(rest.startswith("06") for rest in held):
-            return
+            gone += 1
+            continue
+        gone = 0
         time.sleep(0.002)
 
 
-def answer(s, head_only):
+def is_stopped(pid):
+    """Whether somebody has stopped the program (SIGSTOP), as those do who measure on a quiet machine."""
+    with open(f"/proc/{pid}/stat") as f:
+        return f.read().rsplit(")", 1)[1].split()[0] == "T"
+
+
+def answer(s, head_only, pid):
     got = b""
     try:
         while True:
@@ -327,6 +346,10 @@ def answer(s, head_only):
             if head_only or (length and len(body) >= int(length[1])) or body.endswith(b"0\r\n\r\n") or b" 304 " in head[:20] or b" 204 " in head[:20]:
                 return got.decode("latin-1")
     except TimeoutError:
+        if is_stopped(pid):
+            while is_stopped(pid):
+                time.sleep(0.2)
+            return got.decode("latin-1") + answer(s, head_only, pid)
         return got.decode("latin-1") + "[stalled]"
 
 
@@ -364,7 +387,7 @@ def run(program, prepared, work, messages):
         seen = {"answers": [], "logs": []}
         for i, (port, proxy) in enumerate(dict.fromkeys(prepared.ports)):
             for m in messages if i < 2 else messages[:2] + messages[-4:]:
-                seen["answers"].append((port, m, talk(port, proxy, m)))
+                seen["answers"].append((port, m, talk(port, proxy, m, child.pid)))
                 if child.poll() is not None:
                     seen["start"] = [f"died: {child.returncode}"]
                     return seen
@@ -393,8 +416,21 @@ def run(program, prepared, work, messages):
 
 
 def counters(text):
-    rows = csv.DictReader(io.StringIO(text.lstrip("# ")))
-    return {(r["pxname"], r["svname"]): {k: v for k, v in r.items() if k and k not in UNSTABLE} for r in rows if r.get("pxname")}
+    rows = [r for r in csv.DictReader(io.StringIO(text.lstrip("# "))) if r.get("pxname")]
+    drawn = {r["pxname"] for r in rows if r["svname"] == "BACKEND" and r["algo"] in DRAWN}
+    out = {}
+    for r in rows:
+        figures = {k: v for k, v in r.items() if k and k not in UNSTABLE}
+        if r["pxname"] not in drawn:
+            out[r["pxname"], r["svname"]] = figures
+        elif r["svname"] not in ("FRONTEND", "BACKEND"):
+            # Which server got how many is a matter of luck, and so is which idle connection was there for it.
+            total = out.setdefault((r["pxname"], "servers"), {k: 0 for k in DRAWN_SUM})
+            for k in DRAWN_SUM:
+                total[k] += int(figures.get(k) or 0)
+        else:
+            out[r["pxname"], r["svname"]] = {k: v for k, v in figures.items() if k not in ("connect", "reuse")}
+    return out
 
 
 def masked(line):
@@ -404,6 +440,8 @@ def masked(line):
     line = re.sub(r"(?<![\d.])(192\.0\.2\.\d+|127\.0\.0\.1):\d{4,5}(?= \[)", r"\1:P", line)
     line = re.sub(r"(?<= )(-?\d+/)+\+?-?\d+(?= \d{3} | \+?\d+ )", lambda m: re.sub(r"(?<!-)\d+", "N", m[0]), line)
     line = re.sub(r"(?<= )(\d\d\d|-1) \+?\d+(?= )", r"\1 B", line)
+    # The TCP log of an HTTP proxy: bytes of an answer in our own words.
+    line = re.sub(r"(<STATS>|<NOSRV>)( (?:-1/|N/)+N) [1-9]\d* ", r"\1\2 B ", line)
     line = re.sub(r"(Connect from )([\d.]+):\d+", r"\1\2:P", line)
     return re.sub(r"[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|\d{10,}|[0-9A-F]{8}:[0-9A-F]{4}_\w+:\w+_\w+:\w+", "ID", line)
 
@@ -419,6 +457,9 @@ def plain_answer(text):
     if m:
         end = "[end]" if text.endswith("[end]") else ""
         return m[1] + re.sub(r"(?i)(content-length: )\d+", r"\1N", m[2]) + "[built-in]" + end
+    # The same without its page, as an answer to HEAD.
+    if re.match(r"HTTP/1\.[01] [45]\d\d ", text) and "cache-control: no-cache\r\ncontent-type: text/html" in text and text.endswith("\r\n\r\n"):
+        return re.sub(r"(?i)(content-length: )\d+", r"\1N", text)
     if "# pxname,svname" in text or "Statistics Report" in text or "<title>" in text:
         return re.sub(r"(?i)(content-length: )\d+", r"\1N", text.split("\r\n\r\n")[0]) + "[statistics]"
     return text

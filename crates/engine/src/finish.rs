@@ -56,13 +56,14 @@ fn count(stream: &Stream<'_>) {
     if let Some(c) = class {
         f.responses[c].inc();
     }
-    if txn.backend.is_none() {
-        return;
-    }
+    // Until one is chosen, a proxy is its own backend for the bytes.
     let back = stream.backend();
     let b = back.state.back.counters.of(worker);
     b.bytes_in.add(up);
     b.bytes_out.add(down);
+    if txn.backend.is_none() {
+        return;
+    }
     if txn.has_req {
         b.requests.inc();
     }

@@ -98,6 +98,11 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     let mut wish = Wish { fixed: choose::bound(stream), tried: Vec::new() };
     if let Err(failed) = connect::reach(stream, &mut wish).await {
         let (cause, phase, _) = failed.explain();
+        if matches!((cause, phase), (Cause::ClientAbort, Phase::Queue)) {
+            // Only a connection that broke ends the wait, and that ends the stream wherever it is.
+            count_abort(stream, back, cause);
+            stream.end(cause, Phase::Data);
+        }
         stream.end(cause, phase);
         return Outcome::Cut;
     }
@@ -288,6 +293,10 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
         }
         if up_done && down_done {
             return Poll::Ready(None);
+        }
+        // The server closed first, and then refused what the client still sent.
+        if down_done && !up_done && late.is_none() && up.socket.poll_broken(cx).is_ready() {
+            return Poll::Ready(Some((Cause::ServerAbort, Phase::Data)));
         }
         let moved_up = std::mem::take(&mut stream.upload.moved);
         let moved_down = std::mem::take(&mut down.moved);

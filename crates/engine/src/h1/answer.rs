@@ -125,18 +125,29 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     finish(stream, answer.body, true, true).await
 }
 
-/// A service wants a user name and a password. What is logged is that the service refused the request, which the log
-/// of HAProxy calls a 400.
+/// A service wants a user name and a password.
 async fn challenge(stream: &mut Stream<'_>, realm: String) -> Next {
     let reply = Reply {
         keep_alive: true,
         computed: vec![("www-authenticate", format!("Basic realm=\"{realm}\"").into_bytes())],
         ..Reply::error(401)
     };
+    stream.txn.by_service = false;
     let next = send(stream, reply).await;
-    stream.txn.times.response = None;
-    stream.txn.status = 400;
+    service_refused(stream);
     next
+}
+
+/// Notes that a request for a service was answered in its place. HAProxy then takes the service for a server whose client
+/// left: its log says 400, its counters speak of two aborts.
+pub fn service_refused(stream: &mut Stream<'_>) {
+    let (now, times) = (Some(rt::now()), &mut stream.txn.times);
+    times.queued = times.queued.or(now);
+    times.connected = times.connected.or(now);
+    times.response = None;
+    stream.txn.by_service = true;
+    stream.txn.status = 400;
+    stream.backend().state.back.counters.of(stream.worker.index).client_aborts.add(2);
 }
 
 /// Sends an answer made of a [`Reply`].
@@ -335,8 +346,9 @@ async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, chunked:
     if stream.http.client_left {
         return Next::Close;
     }
-    stream.txn.down.sent += out.len() as u64;
+    // What is said in place of a server counts as nothing.
     if stream.txn.by_service {
+        stream.txn.down.sent += out.len() as u64;
         stream.txn.down.received += out.len() as u64;
     }
     match deliver(stream, &out).await {

@@ -368,6 +368,8 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             Wait::Failed(Some(400))
         }
         Event::ClientBroke => {
+            // Once for its connection, once for the request that is given up.
+            client_abort(stream, back);
             client_abort(stream, back);
             stream.end(Cause::ClientAbort, Phase::Data);
             Wait::Failed(Some(400))

@@ -156,12 +156,11 @@ fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
     txn.line.set(txn.req.method(), txn.req.target(), version, max);
     super::headers::note_request(stream);
     crate::filter::started(stream);
-    count_request(stream);
     Read::Request
 }
 
-/// Counts a request, be it malformed.
-fn count_request(stream: &Stream<'_>) {
+/// Counts a request, be it malformed; one that is cut off as TCP is none.
+pub fn count_request(stream: &Stream<'_>) {
     let worker = &stream.worker;
     let front = &stream.frontend().state.front;
     front.request_rate.add(rt::now().as_millis());

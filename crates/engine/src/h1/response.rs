@@ -20,8 +20,6 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     let back = program.proxy(stream.backend_index());
     let front_index = stream.client.conn().frontend;
     let front = program.proxy(front_index);
-    // Rules that log see what the server said.
-    stream.txn.status = stream.txn.res.status();
     if let Step::Done(next) = rules(stream, back, front).await {
         return Step::Done(next);
     }
@@ -56,6 +54,8 @@ async fn rules(stream: &mut Stream<'_>, back: &program::Proxy, front: &program::
         }
     }
     crate::finish::count_response(stream, stream.txn.res.status());
+    // Rules that log see what the server said.
+    stream.txn.status = stream.txn.res.status();
     for proxy in &both {
         if let Step::Done(next) = rules::run(stream, &proxy.rules.http_response, Side::Response, None).await {
             return Step::Done(next);
@@ -100,8 +100,6 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Step {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let (back, front) = (program.proxy(stream.backend_index()), program.proxy(stream.client.conn().frontend));
-    // Rules that log see what the server said.
-    stream.txn.status = stream.txn.res.status();
     if let Step::Done(next) = rules(stream, back, front).await {
         return Step::Done(next);
     }

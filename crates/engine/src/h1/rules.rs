@@ -19,10 +19,11 @@ pub async fn frontend(stream: &mut Stream<'_>, upgraded: bool) -> Step {
     let worker = stream.worker.clone();
     let index = stream.client.conn().frontend;
     let proxy = worker.shared.program.proxy(index);
-    if let Some(next) = answer::monitor(stream, proxy).await {
+    if !upgraded && let Step::Done(next) = content(stream, proxy).await {
         return Step::Done(next);
     }
-    if !upgraded && let Step::Done(next) = content(stream, proxy).await {
+    super::request::count_request(stream);
+    if let Some(next) = answer::monitor(stream, proxy).await {
         return Step::Done(next);
     }
     crate::stick::request(stream);
@@ -63,16 +64,21 @@ async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step
     {
         return Step::Done(answer::refuse(stream, status).await);
     }
+    if let Step::Done(next) = run(stream, &proxy.rules.http_request, Side::Request, None).await {
+        return Step::Done(next);
+    }
+    // What the rules let through, rewritten as they left it, may be a request for the page.
     if let Some(page) = &proxy.stats
         && matches!(stream.txn.req.method(), b"GET" | b"HEAD" | b"POST")
         && wire::uri::path_and_query(stream.txn.req.target()).starts_with(page.uri.as_bytes())
     {
         if let Step::Done(next) = run(stream, &page.rules, Side::Request, None).await {
+            answer::service_refused(stream);
             return Step::Done(next);
         }
         return Step::Done(answer::service(stream, "stats", index).await);
     }
-    run(stream, &proxy.rules.http_request, Side::Request, None).await
+    Step::Go
 }
 
 /// `balance url_param ... check_post` needs the body before a server is chosen.
