@@ -85,6 +85,11 @@ impl Stage {
         Peer::connect(&addr(to)).await.expect("the engine listens")
     }
 
+    /// The same where a rule may reset the connection before the client has heard of it.
+    pub async fn refusable(&self, to: &str) -> Option<Peer> {
+        Peer::connect(&addr(to)).await.ok()
+    }
+
     /// Changes the links to an address from now on.
     pub fn link(&self, to: &str, change: impl FnOnce(&mut Faults)) {
         let mut faults = self.climate.faults();

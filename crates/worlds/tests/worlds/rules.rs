@@ -106,7 +106,10 @@ fn silent_drop_tells_the_client_nothing_and_reject_closes() {
             );
             explore(&config, QUIET, move |stage| async move {
                 stage.answer(S, |_, _| Answer::Bytes(response(200, b"nobody sees this")));
-                let mut client = stage.client(FRONT).await;
+                // A connection that is rejected is reset.
+                let Some(mut client) = stage.refusable(FRONT).await else {
+                    return assert_eq!((place, action), ("tcp-request connection", "reject"));
+                };
                 // What comes for a connection that is gone is answered by the kernel.
                 if mode == "http" && !["tcp-request connection", "tcp-request session"].contains(&place) {
                     client.send(GET.as_bytes()).await.unwrap();
