@@ -260,7 +260,7 @@ const ITEMS: &[Item] = &[
         name: "SslRateLimit",
         tag: "CLPV",
         about: "Limit of SslRate (maxsslrate)",
-        read: |_| 0u32.into(),
+        read: |f| f.process().ssl_rate_limit.load(Relaxed).into(),
     },
     Item {
         position: 34,
@@ -337,7 +337,7 @@ const ITEMS: &[Item] = &[
         name: "CompressBpsRateLim",
         tag: "CLPV",
         about: "Limit of CompressBpsOut",
-        read: |_| 0u32.into(),
+        read: |f| f.process().comp_rate_limit.load(Relaxed).into(),
     },
     Item {
         position: 47,

@@ -164,6 +164,8 @@ pub(crate) struct Draft {
     /// Index of its section.
     pub section: u32,
     pub mode: Mode,
+    /// `mode` was said in this very section.
+    pub mode_said: bool,
     pub disabled: bool,
     pub id: Option<u32>,
     /// `id` stands in the section.
@@ -265,6 +267,7 @@ impl Draft {
             span: Span::default(),
             section: 0,
             mode: Mode::Tcp,
+            mode_said: false,
             disabled: false,
             id: None,
             forced_id: false,
@@ -344,7 +347,14 @@ impl Draft {
 
     /// A section of another kind that starts from this one.
     pub fn inherit(&self, kind: Kind) -> Draft {
-        Draft { kind, disabled: self.disabled, inherited_timeouts: self.timeouts, stages: 0, ..self.clone() }
+        Draft {
+            kind,
+            disabled: self.disabled,
+            inherited_timeouts: self.timeouts,
+            stages: 0,
+            mode_said: false,
+            ..self.clone()
+        }
     }
 
     /// `frontend 'name'`, as messages name it.

@@ -270,16 +270,75 @@ fn compiled(text: &str, workers: usize, backend: &str, name: &str) -> Result<(Se
         let texts = outcome.diagnostics.iter().filter(move |d| d.level == level).map(|d| &d.text);
         texts.map(|t| t.trim_start_matches(label.as_str()).replace("..", ".")).collect::<Vec<_>>()
     };
-    let Some(mut program) = outcome.program else {
+    let Some(program) = outcome.program else {
         return Err(told(Level::Alert).into_iter().next().unwrap_or_else(|| "Invalid server.".into()));
     };
     if program.vars != Default::default() {
         return Err("variables cannot be used by dynamic servers".into());
     }
     let notes = told(Level::Warning);
-    let proxy = program.proxies.pop().ok_or("Invalid server.")?;
+    let proxy = program.proxies.into_vec().pop().ok_or("Invalid server.")?;
     let server = proxy.servers.into_vec().pop().ok_or("Invalid server.")?;
     Ok((server, notes))
+}
+
+/// A backend that is made of the `defaults` section `from`, not known to anybody yet. It is in the mode that is asked
+/// for, or else that of the section.
+///
+/// # Errors
+/// What is wrong with it, in one line.
+pub fn backend(
+    program: &Program,
+    name: &str,
+    from: &str,
+    mode: Option<Mode>,
+    guid: Option<&str>,
+) -> Result<Proxy, String> {
+    let defaults = program.defaults.iter().find(|d| *d.name == *from);
+    let defaults = defaults.ok_or_else(|| format!("Cannot find default proxy '{from}'."))?;
+    let mode = mode.or(defaults.mode).ok_or_else(|| {
+        format!("Mode is required as '{from}' default proxy does not explicitly defines it.")
+    })?;
+    let failed = |why: String| format!("Error during backend creation : {why}.");
+    let kind = |p: &Proxy| match (p.is_frontend, p.is_backend) {
+        (true, true) => "proxy",
+        (true, false) => "frontend",
+        _ => "backend",
+    };
+    let proxy = program.present().find(|p| *p.name == *name).map(|p| format!("{} {name}", kind(p)));
+    let same = proxy
+        .or_else(|| program.defaults.iter().any(|d| *d.name == *name).then(|| format!("defaults {name}")));
+    if let Some(other) = same {
+        return Err(failed(format!("name is already used by other proxy '{other}'")));
+    }
+    let held = |p: &&Proxy| guid.is_some() && p.state.guid.as_deref() == guid;
+    let holder = program.present().find(held).map(|p| format!("{} {}", kind(p), p.name));
+    let holder = holder.or_else(|| holder_of(program, guid?));
+    if let Some(holder) = holder {
+        return Err(failed(format!("GUID insertion : duplicate entry with {holder}")));
+    }
+    let template = defaults.backends[usize::from(mode == Mode::Http)].as_ref();
+    let template =
+        template.ok_or_else(|| failed(format!("'{from}' has settings that no backend may have")))?;
+    let id = program.proxies.iter().map(|p| p.state.id).max().unwrap_or(1).saturating_add(1);
+    let state = program.world.proxy(name, || model::Proxy::new(name, id, guid, program.world.workers));
+    state.back.unpublished.store(true, std::sync::atomic::Ordering::Relaxed);
+    let mut proxy = template.instance(name, state);
+    proxy.fullconn = fullconn(program);
+    Ok(proxy)
+}
+
+fn holder_of(program: &Program, guid: &str) -> Option<String> {
+    holder(program, guid).map(|(p, s)| format!("server {p}/{s}"))
+}
+
+/// `fullconn` of a backend that nobody names: any frontend whose rules compute a name may send to it.
+fn fullconn(program: &Program) -> u32 {
+    let computes = |p: &&Proxy| {
+        p.is_frontend && p.switching.iter().any(|s| matches!(s.to, program::proxy::SwitchTo::Format(_)))
+    };
+    let sum: u64 = program.proxies.iter().filter(computes).map(|p| u64::from(p.maxconn)).sum();
+    u32::try_from(sum.div_ceil(10).max(1)).unwrap_or(u32::MAX)
 }
 
 /// Compiles the assignment of a variable of the process (`set var`) as a configuration of its own.

@@ -130,6 +130,9 @@ impl Resolver<'_> {
             syntax::nearest(name.unwrap_or_default(), all.map(|d| &*d.name))
                 .map(|n| format!("did you mean '{n}' maybe ?"))
         };
+        if let Some(d) = found.filter(|_| name.is_some()) {
+            d.state.back.referenced.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
         found.map(|d| d.state.clone()).ok_or_else(|| {
             let fault = Fault::new(format!("unable to find {kind} '{}'", name.unwrap_or_default()));
             match near() {
@@ -164,6 +167,7 @@ impl Names for Resolver<'_> {
             None => (self.current().ok_or_else(missing)?, name),
         };
         let found = proxy.servers.iter().find(|s| *s.name == *server).ok_or_else(missing)?;
+        proxy.state.back.referenced.store(true, std::sync::atomic::Ordering::Relaxed);
         Ok((proxy.state.clone(), found.clone()))
     }
 

@@ -31,6 +31,8 @@ pub(crate) struct Drafts {
     pub profiles: Vec<ProfileDraft>,
     pub healthchecks: Vec<HealthDraft>,
     pub mailers: Vec<MailersDraft>,
+    /// `defaults` sections that have a name.
+    pub defaults: Vec<Draft>,
 }
 
 /// Reads all sections.
@@ -52,8 +54,9 @@ pub(crate) fn read(
         profiles: Vec::new(),
         healthchecks: Vec::new(),
         mailers: Vec::new(),
+        defaults: Vec::new(),
     };
-    let mut defaults: HashMap<usize, Draft> = HashMap::new();
+    let mut defaults: BTreeMap<usize, Draft> = BTreeMap::new();
     let mut heirs: HashMap<usize, (bool, bool)> = HashMap::new();
     for (index, section) in tree.sections.iter().enumerate() {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
@@ -121,6 +124,7 @@ pub(crate) fn read(
             }
         }
     }
+    out.defaults = defaults.into_values().filter(|d| !d.name.is_empty()).collect();
     out
 }
 
@@ -128,7 +132,7 @@ pub(crate) fn read(
 /// whether frontends and backends have inherited from a section.
 fn lineage(
     section: &Section,
-    defaults: &HashMap<usize, Draft>,
+    defaults: &BTreeMap<usize, Draft>,
     tree: &Tree,
     sources: &Sources,
     heirs: &mut HashMap<usize, (bool, bool)>,
@@ -180,7 +184,7 @@ fn of_other_side(tree: &Tree, rule: LineRef, front: bool) -> bool {
     })
 }
 
-fn start(kind: Kind, section: &Section, number: u32, defaults: &HashMap<usize, Draft>) -> Draft {
+fn start(kind: Kind, section: &Section, number: u32, defaults: &BTreeMap<usize, Draft>) -> Draft {
     let base = section.inherits.section().and_then(|i| defaults.get(&i));
     let mut draft = base.map_or_else(|| Draft::new(kind), |d| d.inherit(kind));
     (draft.name, draft.span, draft.section) = (section.name().into(), section.span(), number);

@@ -1,4 +1,5 @@
-//! Servers that come and go while a configuration runs (`add server`, `del server`; management manual, 9.3).
+//! Servers and backends that come and go while a configuration runs (`add server`, `del server`, `add backend`, `del
+//! backend`; management manual, 9.3).
 //!
 //! A new server gets the next index of its backend: its place and queue first, then itself, then it is known by name,
 //! and it is in maintenance all the while. One that is deleted keeps its index, so nothing that still holds it points
@@ -9,10 +10,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use model::server::admin;
 use program::Server;
-use program::proxy::{Balance, UseServerTo};
+use program::proxy::{Balance, SwitchTo, UseServerTo};
 
 use crate::Worker;
-use crate::shared::Slot;
+use crate::shared::{Backend, Slot};
 use crate::state::{At, Changes};
 
 /// Why a server can't be deleted.
@@ -24,6 +25,75 @@ pub enum Kept {
     Active,
     /// Requests or idle connections use it.
     Busy,
+}
+
+/// Why a backend can't be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stays {
+    /// It accepts connections, too.
+    Listens,
+    /// Rules or other proxies name it.
+    Referenced,
+    /// It has a stick table.
+    Table,
+    /// Content switching may choose it.
+    Published,
+    /// It has servers.
+    Servers,
+    /// Requests are being served.
+    Busy,
+}
+
+/// Adds a backend, which has no servers yet. `None`: there is no room for more.
+pub fn add_backend(worker: &Rc<Worker>, proxy: program::Proxy) -> Option<u32> {
+    let _changes = Changes::begin(worker);
+    let shared = &worker.shared;
+    // Whoever finds the proxy finds the rest of it under the same index.
+    shared.backends.push(Backend::new(&proxy, shared.started)).ok()?;
+    u32::try_from(shared.program.proxies.push(proxy).ok()?).ok()
+}
+
+/// Whether a backend may be deleted now.
+///
+/// # Errors
+/// Why not.
+pub fn removable_backend(worker: &Worker, index: u32) -> Result<(), Stays> {
+    let program = &worker.shared.program;
+    let proxy = program.proxy(index);
+    let chosen = |p: &program::Proxy| {
+        let by_rule = p.switching.iter().any(|s| matches!(s.to, SwitchTo::Backend(to) if to == index));
+        by_rule || p.default_backend == Some(index)
+    };
+    let back = &proxy.state.back;
+    if proxy.is_frontend {
+        Err(Stays::Listens)
+    } else if back.referenced.load(Relaxed) || program.present().any(chosen) {
+        Err(Stays::Referenced)
+    } else if program.tables.iter().any(|t| *t.settings().name == *proxy.name) {
+        Err(Stays::Table)
+    } else if !back.unpublished.load(Relaxed) {
+        Err(Stays::Published)
+    } else if proxy.present().next().is_some() {
+        Err(Stays::Servers)
+    } else if back.current.load(Relaxed) > 0 || back.queued.load(Relaxed) > 0 {
+        Err(Stays::Busy)
+    } else {
+        Ok(())
+    }
+}
+
+/// Deletes a backend.
+///
+/// # Errors
+/// Why it stays.
+pub fn remove_backend(worker: &Rc<Worker>, index: u32) -> Result<(), Stays> {
+    let _changes = Changes::begin(worker);
+    removable_backend(worker, index)?;
+    let program = &worker.shared.program;
+    let proxy = program.proxy(index);
+    proxy.state.back.removed.store(true, Relaxed);
+    program.world.forget(&proxy.name);
+    Ok(())
 }
 
 /// Whether the servers of a backend may change: the order of `static-rr` and of map-based hashing is fixed.

@@ -69,7 +69,7 @@ struct Pool {
 #[derive(Default)]
 pub struct Pools {
     /// By proxy and server, as indices of the program.
-    servers: Vec<Grow<Pool>>,
+    servers: Grow<Grow<Pool>>,
     count: Cell<usize>,
     /// Descriptors: with so many in use no connection is put to rest, and with so many one at rest goes for each new one.
     low: u64,
@@ -94,6 +94,10 @@ impl Pools {
     }
 
     fn of(&self, proxy: u32, server: u32) -> Option<&Pool> {
+        // Backends are added while the worker runs, too.
+        while self.servers.len() <= proxy as usize {
+            self.servers.push(Grow::default()).ok()?;
+        }
         let pools = self.servers.get(proxy as usize)?;
         // Servers are added while the worker runs.
         while pools.len() <= server as usize {

@@ -18,7 +18,7 @@ pub struct Shared {
     /// Log lines tell the local address of server connections.
     pub logs_source: bool,
     /// For each proxy of the program, how its servers are chosen.
-    pub backends: Vec<Backend>,
+    pub backends: Grow<Backend>,
     /// Held by whoever changes the state of a server, see [`crate::state`].
     pub changes: std::sync::Mutex<()>,
     /// Services that `use-service` and the statistics reach, by name.
@@ -148,7 +148,7 @@ fn settings(proxy: &Proxy) -> Settings {
 }
 
 impl Backend {
-    fn new(proxy: &Proxy, now: Mono) -> Backend {
+    pub(crate) fn new(proxy: &Proxy, now: Mono) -> Backend {
         let backend = Backend {
             balancer: Balancer::new(settings(proxy)),
             slots: proxy.servers.iter().map(|_| Slot::default()).collect(),

@@ -32,7 +32,7 @@ pub fn report(shared: &Shared) {
 
 /// Proxies that were not disabled, with their index.
 fn living(shared: &Shared) -> impl Iterator<Item = (u32, &Proxy)> {
-    (0u32..).zip(&shared.program.proxies).filter(|(_, p)| !p.disabled)
+    (0u32..).zip(&shared.program.proxies).filter(|(_, p)| !p.disabled && !p.is_removed())
 }
 
 fn server_line(proxy: &Proxy, server: &Server) -> String {

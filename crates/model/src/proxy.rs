@@ -213,6 +213,10 @@ pub struct Back {
     pub cookie_key: Mutex<Box<[u8]>>,
     /// `unpublish backend`: content switching passes it by.
     pub unpublished: AtomicBool,
+    /// `del backend`: nothing finds it any more.
+    pub removed: AtomicBool,
+    /// Rules name it, so it can't be deleted.
+    pub referenced: AtomicBool,
     /// Sliding averages of times.
     pub times: Averages,
     /// Figures.
@@ -285,6 +289,8 @@ impl Back {
             dynamic_cookies: AtomicBool::new(false),
             cookie_key: Mutex::default(),
             unpublished: AtomicBool::new(false),
+            removed: AtomicBool::new(false),
+            referenced: AtomicBool::new(false),
             times: Averages::default(),
             counters: Sharded::new(workers),
             servers: RwLock::default(),

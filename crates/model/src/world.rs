@@ -51,6 +51,10 @@ pub struct Process {
     pub conn_rate_limit: AtomicU32,
     /// Global `maxsessrate`, 0: none.
     pub sess_rate_limit: AtomicU32,
+    /// New TLS sessions a second, 0: no limit.
+    pub ssl_rate_limit: AtomicU32,
+    /// Bytes a second that may be compressed, 0: no limit.
+    pub comp_rate_limit: AtomicU32,
     /// Not accepting any more (soft stop).
     pub stopping: std::sync::atomic::AtomicBool,
     /// Figures of the path of requests.
@@ -83,6 +87,8 @@ impl World {
                 sess_rate: Default::default(),
                 conn_rate_limit: AtomicU32::new(0),
                 sess_rate_limit: AtomicU32::new(0),
+                ssl_rate_limit: AtomicU32::new(0),
+                comp_rate_limit: AtomicU32::new(0),
                 stopping: Default::default(),
                 counters: Sharded::new(workers),
             },
@@ -96,6 +102,11 @@ impl World {
     pub fn proxy(&self, name: &str, make: impl FnOnce() -> Proxy) -> Arc<Proxy> {
         let mut map = self.proxies.write();
         map.entry(name.into()).or_insert_with(|| Arc::new(make())).clone()
+    }
+
+    /// Forgets a proxy that was deleted: another may have its name.
+    pub fn forget(&self, name: &str) {
+        self.proxies.write().remove(name);
     }
 
     /// The proxy of this name, if it exists.

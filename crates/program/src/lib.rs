@@ -25,6 +25,7 @@ pub mod vars;
 
 use std::sync::Arc;
 
+use base::grow::Grow;
 use model::World;
 
 pub use global::Global;
@@ -36,8 +37,9 @@ pub use server::Server;
 pub struct Program {
     /// The `global` section.
     pub global: Global,
-    /// All proxies in the order of the configuration.
-    pub proxies: Vec<Proxy>,
+    /// All proxies in the order of the configuration, and behind them backends that were added while it runs (`add
+    /// backend`). One that was deleted keeps its place (see [`Program::present`]).
+    pub proxies: Grow<Proxy>,
     /// Live state it works on.
     pub world: Arc<World>,
     /// Where each rule stands: an index of `files` and a line, by rule number.
@@ -50,8 +52,8 @@ pub struct Program {
     pub rings: Vec<log::Ring>,
     /// Log profiles.
     pub log_profiles: Vec<log::Profile>,
-    /// Names of `defaults` sections that have one.
-    pub defaults: Vec<Box<str>>,
+    /// The `defaults` sections that have a name.
+    pub defaults: Vec<Defaults>,
     /// Slots of variables by name.
     pub vars: vars::VarNames,
     /// Stick tables in the order of the configuration.
@@ -60,10 +62,25 @@ pub struct Program {
     pub patterns: pattern::Catalog,
 }
 
+/// A `defaults` section with a name, from which backends may be made at run time.
+pub struct Defaults {
+    /// Its name.
+    pub name: Box<str>,
+    /// The mode that it names; `None`: none.
+    pub mode: Option<Mode>,
+    /// A backend with its settings and nothing more, for each mode; `None`: it can't be one.
+    pub backends: [Option<Proxy>; 2],
+}
+
 impl Program {
+    /// All proxies but those that were deleted.
+    pub fn present(&self) -> impl Iterator<Item = &Proxy> + Clone {
+        self.proxies.iter().filter(|p| !p.is_removed())
+    }
+
     /// The proxy of this name that can be a backend.
     pub fn backend(&self, name: &str) -> Option<u32> {
-        let at = self.proxies.iter().position(|p| p.is_backend && &*p.name == name)?;
+        let at = self.proxies.iter().position(|p| p.is_backend && &*p.name == name && !p.is_removed())?;
         u32::try_from(at).ok()
     }
 

@@ -85,7 +85,7 @@ pub struct Proxy {
     /// `option originalto`.
     pub originalto: Option<AddressHeader>,
     /// `option forwarded`.
-    pub forwarded: Option<Forwarded>,
+    pub forwarded: Option<Arc<Forwarded>>,
     /// Answers by status: `errorfile`, `errorloc`, `errorfiles`, `http-error`.
     pub errors: Errors,
     /// `stats ...`.
@@ -140,12 +140,80 @@ pub struct Proxy {
     pub load_state: LoadState,
     /// `server-state-file-name`.
     pub state_file: Option<Box<str>>,
-    /// `email-alert` is parsed and refused; `id` was given.
+    /// `id` was given.
     pub forced_id: bool,
 }
 
+impl Proxy {
+    /// It was deleted while it runs (`del backend`).
+    pub fn is_removed(&self) -> bool {
+        self.state.back.removed.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// A backend with the settings of this one, which is made of a `defaults` section and so has no servers and none of
+    /// the rules that such sections may not have.
+    pub fn instance(&self, name: &str, state: Arc<model::Proxy>) -> Proxy {
+        Proxy {
+            name: name.into(),
+            state,
+            is_frontend: false,
+            is_backend: true,
+            mode: self.mode,
+            disabled: false,
+            description: None,
+            timeouts: self.timeouts,
+            options: self.options.clone(),
+            rules: self.rules.clone(),
+            binds: Vec::new(),
+            maxconn: 0,
+            backlog: None,
+            rate_limit: 0,
+            switching: Switching::default(),
+            default_backend: None,
+            monitor_uri: None,
+            monitor_fail: Vec::new(),
+            log: self.log.clone(),
+            req_captures: Vec::new(),
+            res_captures: Vec::new(),
+            capture_cookie: None,
+            unique_id_format: None,
+            unique_id_header: None,
+            forwardfor: self.forwardfor.clone(),
+            originalto: self.originalto.clone(),
+            forwarded: self.forwarded.clone(),
+            errors: self.errors.clone(),
+            stats: self.stats.clone(),
+            servers: Grow::default(),
+            balance: self.balance.clone(),
+            hash: self.hash,
+            hash_balance_factor: self.hash_balance_factor,
+            preserve_affinity: self.preserve_affinity,
+            cookie: self.cookie.clone(),
+            rdp_cookie: self.rdp_cookie.clone(),
+            traces: self.traces.clone(),
+            stick: Default::default(),
+            use_server: Vec::new(),
+            force_persist: Vec::new(),
+            ignore_persist: Vec::new(),
+            retries: self.retries,
+            retry_on: self.retry_on.clone(),
+            reuse: self.reuse,
+            fullconn: self.fullconn,
+            source: self.source.clone(),
+            dispatch: None,
+            send_name_header: self.send_name_header.clone(),
+            max_keep_alive_queue: self.max_keep_alive_queue,
+            session_conns: self.session_conns,
+            check: self.check.clone(),
+            load_state: LoadState::None,
+            state_file: None,
+            forced_id: false,
+        }
+    }
+}
+
 /// The rule sets of a proxy. Those of `defaults` come first in each.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Rules {
     /// `tcp-request connection`.
     pub tcp_connection: RuleSet,
@@ -276,7 +344,7 @@ pub enum ErrorAnswer {
 }
 
 /// `balance`.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub enum Balance {
     /// `roundrobin` (the default).
     #[default]

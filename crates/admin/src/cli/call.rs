@@ -184,7 +184,7 @@ pub fn find_proxy<'s>(
     which: impl Fn(&Proxy) -> bool,
 ) -> Option<(u32, &'s Proxy)> {
     let id = name.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
-    let is_it = |p: &Proxy| which(p) && id.map_or(&*p.name == name, |id| p.state.id == id);
+    let is_it = |p: &Proxy| which(p) && !p.is_removed() && id.map_or(&*p.name == name, |id| p.state.id == id);
     (0u32..).zip(&shared.program.proxies).find(|(_, p)| is_it(p))
 }
 

@@ -67,6 +67,13 @@ use Level::{Admin, Operator, User};
 pub const COMMANDS: &[Command] = &[
     now(&["add", "acl"], "[@<ver>] <acl> <pattern>", "add an entry to an ACL", Admin, c::patterns::add_acl),
     now(
+        &["add", "backend"],
+        "<bk> from <defaults> [mode <mode>] [guid <guid>]",
+        "add a backend, unpublished and without servers",
+        Admin,
+        c::farm::add_backend,
+    ),
+    now(
         &["add", "map"],
         "[@<ver>] <map> <key> <val>",
         "add an entry to a map, or those of a payload",
@@ -99,6 +106,13 @@ pub const COMMANDS: &[Command] = &[
     ),
     now(&["commit", "map"], "@<ver> <map>", "let a version of a map take effect", Admin, c::patterns::commit),
     now(&["del", "acl"], "<acl> [<key>|#<ref>]", "remove an entry of an ACL", Admin, c::patterns::del),
+    now(
+        &["del", "backend"],
+        "<bk>",
+        "delete an unpublished backend without servers",
+        Admin,
+        c::farm::delete_backend,
+    ),
     now(&["del", "map"], "<map> [<key>|#<ref>]", "remove an entry of a map", Admin, c::patterns::del),
     now(&["del", "server"], "<bk>/<srv>", "delete a server in maintenance", Admin, c::farm::delete),
     now(

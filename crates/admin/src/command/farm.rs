@@ -1,8 +1,9 @@
-//! Servers that come and go: `add server`, `del server`.
+//! Servers and backends that come and go: `add server`, `del server`, `add backend`, `del backend`.
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use engine::farm::{self, Kept};
+use engine::farm::{self, Kept, Stays};
+use program::Mode;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply, find_server, severity};
 
@@ -51,6 +52,62 @@ pub fn delete(call: &mut Call<'_>) -> Outcome {
     let at = call.server()?;
     farm::remove(&call.worker, at).map_err(why)?;
     Ok(Reply::info("Server deleted."))
+}
+
+/// What is said of a backend that can't be deleted.
+pub fn why_backend(stays: Stays) -> &'static str {
+    match stays {
+        Stays::Listens => "Cannot delete a listen section.",
+        Stays::Referenced => {
+            "This proxy cannot be removed at runtime due to other configuration elements pointing to it."
+        }
+        Stays::Table => "Cannot remove a backend with stick-table.",
+        Stays::Published => "Backend must be unpublished prior to its deletion.",
+        Stays::Servers => "Only a backend without server can be deleted.",
+        Stays::Busy => "Backend still has attached streams on it.",
+    }
+}
+
+const USAGE: &str = "Usage: add backend <name> from <defproxy> [mode <px_mode>] [guid <val>].";
+
+/// `add backend <name> from <defaults> [mode tcp|http] [guid <guid>]`.
+pub fn add_backend(call: &mut Call<'_>) -> Outcome {
+    let name = call.arg(0);
+    if name.is_empty() {
+        return Err("Require backend name.".into());
+    }
+    if let Some(odd) = name.chars().find(|c| !c.is_ascii_alphanumeric() && !".:_-".contains(*c)) {
+        return Err(format!("Invalid character '{odd}' in backend name.").into());
+    }
+    if call.arg(1) != "from" || call.arg(2).is_empty() {
+        return Err("Usage: add backend <name> from <defproxy>.".into());
+    }
+    let (mut mode, mut guid) = (None, None);
+    let mut words = call.args().get(3..).unwrap_or(&[]).iter();
+    while let Some(word) = words.next() {
+        let value = words.next().filter(|v| !v.is_empty()).ok_or(USAGE)?;
+        match (word.as_str(), value.as_str()) {
+            ("mode", "tcp") => mode = Some(Mode::Tcp),
+            ("mode", "http") => mode = Some(Mode::Http),
+            ("mode", "log" | "spop") => {
+                return Err("Dynamic backends are compatible with only TCP or HTTP mode.".into());
+            }
+            ("mode", _) => return Err("Unknown proxy mode.".into()),
+            ("guid", value) => guid = Some(value),
+            _ => return Err(USAGE.into()),
+        }
+    }
+    let program = &call.shared().program;
+    let proxy = compile::dynamic::backend(program, name, call.arg(2), mode, guid)?;
+    farm::add_backend(&call.worker, proxy).ok_or("Too many backends were added.")?;
+    Ok(Reply::info("New backend registered."))
+}
+
+/// `del backend <name>`.
+pub fn delete_backend(call: &mut Call<'_>) -> Outcome {
+    let (index, _) = call.find_backend(call.arg(0)).ok_or("No such backend.")?;
+    farm::remove_backend(&call.worker, index).map_err(why_backend)?;
+    Ok(Reply::info("Backend deleted."))
 }
 
 /// `publish backend`.

@@ -11,7 +11,7 @@ use crate::stats::table::COLUMNS;
 /// `show defaults`: the named ones.
 pub fn defaults(call: &mut Call<'_>) -> Outcome {
     let names = &call.shared().program.defaults;
-    Ok(Reply::Dump(names.iter().map(|n| format!("{n}\n")).collect()))
+    Ok(Reply::Dump(names.iter().map(|d| format!("{}\n", d.name)).collect()))
 }
 
 /// `show libs`: each object file that is mapped into the process, with its range of addresses and its length.

@@ -54,21 +54,25 @@ const RATE_USAGE: &str = "\
 'set rate-limit' only supports :
    - 'connections global' to set the per-process maximum connection rate
    - 'sessions global' to set the per-process maximum session rate
+   - 'ssl-sessions global' to set the per-process maximum SSL session rate
+   - 'http-compression global' to set the per-process maximum compression speed in kB/s
 ";
 
-/// `set rate-limit connections|sessions global <rate>`.
+/// `set rate-limit connections|sessions|ssl-sessions|http-compression global <rate>`. The last one counts in kB/s.
 pub fn rate(call: &mut Call<'_>) -> Outcome {
     let process = &call.shared().program.world.process;
     let limit = match (call.arg(0), call.arg(1)) {
         ("connections", "global") => &process.conn_rate_limit,
         ("sessions", "global") => &process.sess_rate_limit,
+        ("ssl-sessions", "global") => &process.ssl_rate_limit,
+        ("http-compression", "global") => &process.comp_rate_limit,
         _ => return Err(RATE_USAGE.into()),
     };
     if call.arg(2).is_empty() {
         return Err("Expects an integer value.".into());
     }
     let rate = u32::try_from(lenient(call.arg(2))).map_err(|_| Refusal::from("Value out of range."))?;
-    limit.store(rate, Relaxed);
+    limit.store(if call.arg(0) == "http-compression" { rate.saturating_mul(1024) } else { rate }, Relaxed);
     wake_listeners();
     Ok(Reply::Done)
 }

@@ -11,8 +11,7 @@ use super::basic::level_name;
 
 /// `show backend`.
 pub fn backends(call: &mut Call<'_>) -> Outcome {
-    let proxies = &call.shared().program.proxies;
-    let names = proxies.iter().filter(|p| p.is_backend).map(|p| format!("{}\n", p.name));
+    let names = call.shared().program.present().filter(|p| p.is_backend).map(|p| format!("{}\n", p.name));
     Ok(Reply::Dump("# name\n".to_owned() + &names.collect::<String>()))
 }
 

@@ -13,7 +13,7 @@ use crate::server_state::address;
 /// The proxies that the command concerns: the backend that was named, or all that have servers.
 fn backends<'c>(call: &'c Call<'_>) -> Result<Vec<&'c Proxy>, Refusal> {
     if call.arg(0).is_empty() {
-        return Ok(call.shared().program.proxies.iter().filter(|p| p.is_backend).collect());
+        return Ok(call.shared().program.present().filter(|p| p.is_backend).collect());
     }
     let found = call.find_backend(call.arg(0)).ok_or("Can't find backend.")?;
     Ok(vec![found.1])

@@ -3,10 +3,10 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use engine::farm::{self, Kept};
+use engine::farm::{self, Kept, Stays};
 
 use super::basic::duration;
-use super::farm::why;
+use super::farm::{why, why_backend};
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
 
 const HELP: &str = "\
@@ -17,6 +17,7 @@ Usage: wait {-h|<duration>} [condition [args...]]
   - <condition> ends the wait as soon as it holds:
     - <none> : the wait lasts for the whole duration
     - srv-removable <px>/<sv> : nothing uses this server any more
+    - be-removable <px> : nothing uses this backend any more
 ";
 
 /// How often a condition is looked at.
@@ -36,10 +37,27 @@ pub fn wait<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> 
         match call.arg(1) {
             "" => rt::sleep_until(deadline).await,
             "srv-removable" => removable(call, deadline).await?,
+            "be-removable" => backend_removable(call, deadline).await?,
             _ => return Ok(Reply::info(HELP)),
         }
         Ok(Reply::info("Done."))
     })
+}
+
+async fn backend_removable(call: &Call<'_>, deadline: rt::Mono) -> Result<(), Refusal> {
+    if call.arg(2).is_empty() {
+        return Err("Missing backend name.".into());
+    }
+    loop {
+        let (index, _) = call.find_backend(call.arg(2)).ok_or("Failed. No such backend.")?;
+        match farm::removable_backend(&call.worker, index) {
+            Ok(()) => return Ok(()),
+            Err(Stays::Busy) if rt::now() < deadline => {}
+            Err(Stays::Busy) => return Err(format!("Interrupted. {}", why_backend(Stays::Busy)).into()),
+            Err(stays) => return Err(format!("Failed. {}", why_backend(stays)).into()),
+        }
+        rt::sleep_until(deadline.min(rt::now() + LOOK)).await;
+    }
 }
 
 async fn removable(call: &Call<'_>, deadline: rt::Mono) -> Result<(), Refusal> {
@@ -52,6 +70,7 @@ async fn removable(call: &Call<'_>, deadline: rt::Mono) -> Result<(), Refusal> {
         match farm::removable(&call.worker, at) {
             Ok(()) => return Ok(()),
             Err(Kept::Busy) if rt::now() < deadline => {}
+            Err(Kept::Busy) => return Err(format!("Interrupted. {}", why(Kept::Busy)).into()),
             Err(kept) => return Err(failed(why(kept).into())),
         }
         rt::sleep_until(deadline.min(rt::now() + LOOK)).await;

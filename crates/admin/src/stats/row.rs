@@ -256,7 +256,7 @@ fn total<T>(figure: Option<fn(&T) -> &Counter>, counters: &Sharded<T>) -> Value 
 pub fn each<'r>(shared: &'r Shared, filter: &'r Filter, mut f: impl FnMut(Row<'r>)) {
     let (now, wall) = (rt::now(), rt::wall());
     for (index, proxy) in (0u32..).zip(&shared.program.proxies) {
-        if !wants_proxy(filter, proxy) {
+        if proxy.is_removed() || !wants_proxy(filter, proxy) {
             continue;
         }
         let row = |kind| Row { kind, proxy, index, server: None, bind: None, shared, filter, now, wall };

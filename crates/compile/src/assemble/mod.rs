@@ -12,6 +12,7 @@ mod replies;
 mod rules;
 mod server;
 mod stick;
+mod templates;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -120,7 +121,7 @@ impl Sockets {
 /// Puts the program together.
 pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostics) -> Option<Program> {
     let Drafts { global, mut proxies, http_errors, users, peers, peer_tables, rings, profiles, .. } = drafts;
-    let (healthchecks, mailers) = (drafts.healthchecks, drafts.mailers);
+    let (healthchecks, mailers, defaults) = (drafts.healthchecks, drafts.mailers, drafts.defaults);
     identity::check(&proxies, &ground, notes);
     identity::number(&mut proxies);
     let log_profiles = profiles.iter().map(|p| p.name.clone()).collect();
@@ -180,6 +181,7 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     checks::whole(&mut finished, default_maxconn);
     checks::http_options(&proxies, notes);
     crate::mailers::check(&mailers, &proxies, notes);
+    let defaults = assembly.templates(&defaults, threads);
     let ground = &assembly.ground;
     let place = |at: LineRef| {
         let line = ground.line(at)?;
@@ -188,12 +190,10 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     };
     let patterns = assembly.memory.patterns.catalog(place);
     let files = assembly.ground.sources.iter().map(|s| s.name().into()).collect();
-    let named = assembly.ground.tree.with_word("defaults").map(|(_, section)| section.name());
-    let defaults = named.filter(|name| !name.is_empty()).map(Into::into).collect();
     Some(Program {
         defaults,
         global,
-        proxies: finished,
+        proxies: finished.into(),
         world: assembly.ground.world.clone(),
         rule_places: assembly.rule_places,
         files,

@@ -86,7 +86,7 @@ impl Assembly<'_> {
             unique_id_header: p.unique_id_header.clone(),
             forwardfor: p.forwardfor.clone(),
             originalto: p.originalto.clone(),
-            forwarded: self.forwarded(index, p, notes),
+            forwarded: self.forwarded(index, p, notes).map(Arc::new),
             errors: self.errors(index, p, notes),
             stats,
             servers: servers.into(),

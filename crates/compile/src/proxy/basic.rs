@@ -323,6 +323,7 @@ fn mode(s: &mut Statement<'_>, p: &mut Draft) -> Step {
             )),
             _ => return Err(s.fail(format!("unknown proxy mode '{name}'."))),
         };
+    p.mode_said = true;
     s.end()
 }
 

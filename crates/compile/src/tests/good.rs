@@ -53,7 +53,7 @@ fn proxies_start_from_their_defaults() {
     let p = program(
         "defaults one\n mode http\n timeout client 1s\n timeout server 2s\n timeout connect 3s\n retries 5\n option httpclose\n default-server inter 7s weight 9\ndefaults two from one\n timeout connect 4s\n retries 6\nlisten a from one\n bind :1\n server s 127.0.0.1:1 check\nlisten b from two\n bind :2\n no option httpclose\n server s 127.0.0.1:1\n",
     );
-    let [a, b] = p.proxies.as_slice() else { panic!("two proxies") };
+    let (a, b) = (&p.proxies[0], &p.proxies[1]);
     assert_eq!((a.retries, b.retries), (5, 6));
     assert_eq!(b.timeouts.client, Some(Duration::from_secs(1)));
     assert_eq!(b.timeouts.connect, Some(Duration::from_secs(4)));
