@@ -290,6 +290,16 @@ impl Half {
         to: &Transport,
         ready: usize,
     ) -> Poll<Result<(), Break>> {
+        if stage.is_none() && self.may_give(buf, ready, to) {
+            let given = match to.raw().poll_give(cx, buf) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(given) => given.map_err(Break::Write)?,
+            };
+            self.moved = true;
+            self.sent += given as u64;
+            self.passed(given);
+            return Poll::Ready(Ok(()));
+        }
         let head = stage.as_ref().map(Buf::filled).unwrap_or_default();
         let ready = if self.discard { 0 } else { ready };
         let body = buf.as_ref().map(|b| &b.filled()[..ready]).unwrap_or_default();
@@ -316,6 +326,18 @@ impl Half {
         Poll::Ready(Ok(()))
     }
 
+    /// Whether the buffer can be handed over as it is: it holds nothing else, nobody looks at what passes, and the
+    /// receiver is in this worker.
+    fn may_give(&self, buf: &Option<Buf>, ready: usize, to: &Transport) -> bool {
+        to.raw().is_local()
+            && to.is_plain()
+            && ready > 0
+            && buf.as_ref().is_some_and(|b| b.len() == ready)
+            && !self.discard
+            && self.kept.is_none()
+            && self.filters.is_none()
+    }
+
     fn consume(&mut self, buf: &mut Option<Buf>, n: usize) {
         if n == 0 {
             return;
@@ -327,6 +349,11 @@ impl Half {
             }
             b.consume(n);
         }
+        self.passed(n);
+    }
+
+    /// So many bytes of the message are no longer in the buffer.
+    fn passed(&mut self, n: usize) {
         match &mut self.framing {
             Framing::Length(left) => {
                 *left -= n as u64;
@@ -454,6 +481,9 @@ impl Half {
                 Poll::Pending => Poll::Pending,
             };
         }
+        if from.raw().is_local() && from.is_plain() && buf.as_ref().is_none_or(Buf::is_empty) {
+            return self.take(from, buf);
+        }
         let b = buf.get_or_insert_default();
         if b.spare() == 0 {
             b.compact();
@@ -473,5 +503,20 @@ impl Half {
                 Poll::Ready(Ok(()))
             }
         }
+    }
+
+    /// Takes what a sender in this worker has handed over. Ready also if that was nothing.
+    fn take(&mut self, from: &Transport, buf: &mut Option<Buf>) -> Poll<Result<(), Break>> {
+        match from.raw().try_take() {
+            None => {}
+            Some(Err(e)) => return Poll::Ready(Err(Break::Read(e))),
+            Some(Ok(None)) => self.eof = true,
+            Some(Ok(Some(taken))) => {
+                self.received += taken.len() as u64;
+                self.moved = true;
+                *buf = Some(taken);
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 }

@@ -4,28 +4,34 @@
 //! [`crate::Socket`] speaks to one of these as well: a multiplexed connection gives each of its streams such an end.
 //! Reports go straight to the table of sources. An end that is closed leaves what it sent to be read, then the end of
 //! the stream; writing to it fails.
+//!
+//! What waits between the ends waits in buffers of the pool, so that a writer can hand over the one it has and a reader
+//! take it as it is: bodies pass without being copied.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 
+use crate::buf::Buf;
 use crate::source::ready as bit;
 use crate::waker::TaskId;
 use crate::worker;
 
 /// Handles from here up are ends of local streams.
 pub(crate) const BASE: i32 = 0x7800_0000;
-/// Bytes that an end holds for its reader.
+/// Bytes that an end holds for its reader; one buffer always fits.
 const ROOM: usize = 32 * 1024;
-/// Buffers kept for the next stream, and how large they may be.
-const SPARE: usize = 64;
+/// Buffers that an end holds for its reader.
+const BUFFERS: usize = 4;
 
 #[derive(Default)]
 struct End {
     token: Option<u64>,
     peer: Option<usize>,
-    /// What the peer sent.
-    waiting: VecDeque<u8>,
+    /// What the peer sent; none of the buffers is empty.
+    waiting: VecDeque<Buf>,
+    /// Bytes in them.
+    length: usize,
     /// The peer sends no more.
     over: bool,
     /// The peer found no room.
@@ -36,7 +42,53 @@ struct End {
 struct Ends {
     ends: Vec<Option<End>>,
     vacant: Vec<usize>,
-    spare: Vec<VecDeque<u8>>,
+}
+
+impl End {
+    fn is_full(&self) -> bool {
+        self.length >= ROOM || self.waiting.len() >= BUFFERS
+    }
+
+    /// Copies from `data` what there is room for.
+    fn append(&mut self, data: &[u8]) -> usize {
+        let before = self.length;
+        let mut rest = &data[..data.len().min(ROOM.saturating_sub(before))];
+        while !rest.is_empty() {
+            if self.waiting.back().is_none_or(|last| last.spare() == 0) {
+                if self.waiting.len() >= BUFFERS {
+                    break;
+                }
+                self.waiting.push_back(Buf::new());
+            }
+            let Some(last) = self.waiting.back_mut() else { break };
+            let n = last.spare().min(rest.len());
+            last.spare_mut()[..n].copy_from_slice(&rest[..n]);
+            last.advance(n);
+            self.length += n;
+            rest = &rest[n..];
+        }
+        self.length - before
+    }
+
+    /// Copies into `buf`; what is copied is gone, unless `peek`.
+    fn copy(&mut self, buf: &mut [u8], peek: bool) -> usize {
+        let mut n = 0;
+        for waiting in &mut self.waiting {
+            let part = waiting.len().min(buf.len() - n);
+            buf[n..n + part].copy_from_slice(&waiting.filled()[..part]);
+            n += part;
+            if !peek {
+                waiting.consume(part);
+            }
+        }
+        if !peek {
+            while self.waiting.front().is_some_and(Buf::is_empty) {
+                self.waiting.pop_front();
+            }
+            self.length -= n;
+        }
+        n
+    }
 }
 
 thread_local! {
@@ -49,14 +101,14 @@ fn index(number: i32) -> usize {
 
 impl Ends {
     fn insert(&mut self) -> usize {
-        let end = End { waiting: self.spare.pop().unwrap_or_default(), ..End::default() };
+        let end = Some(End::default());
         match self.vacant.pop() {
             Some(at) => {
-                self.ends[at] = Some(end);
+                self.ends[at] = end;
                 at
             }
             None => {
-                self.ends.push(Some(end));
+                self.ends.push(end);
                 self.ends.len() - 1
             }
         }
@@ -106,42 +158,73 @@ fn report(token: Option<u64>, bits: u8) {
     });
 }
 
-pub(crate) fn recv(number: i32, buf: &mut [u8], peek: bool) -> io::Result<usize> {
-    let (n, peer) = ENDS.with_borrow_mut(|ends| {
+/// Takes with `f` from what waits at an end: `f` is not called when nothing does. Tells a writer that waits for room.
+fn consume<R>(number: i32, f: impl FnOnce(&mut End) -> R) -> io::Result<Option<R>> {
+    let (result, writer) = ENDS.with_borrow_mut(|ends| {
         let end = ends.get(index(number))?;
         if end.waiting.is_empty() {
-            return if end.over { Ok((0, None)) } else { Err(io::ErrorKind::WouldBlock.into()) };
+            return if end.over { Ok((None, None)) } else { Err(io::ErrorKind::WouldBlock.into()) };
         }
-        let n = end.waiting.len().min(buf.len());
-        let (first, second) = end.waiting.as_slices();
-        let split = first.len().min(n);
-        buf[..split].copy_from_slice(&first[..split]);
-        buf[split..n].copy_from_slice(&second[..n - split]);
-        if peek {
-            return Ok((n, None));
-        }
-        end.waiting.drain(..n);
-        let starved = std::mem::take(&mut end.starved);
-        let peer = if starved { ends.peer(index(number)).and_then(|peer| peer.token) } else { None };
-        io::Result::Ok((n, peer))
+        let result = f(end);
+        let freed = end.starved && !end.is_full();
+        end.starved &= !freed;
+        let writer = if freed { ends.peer(index(number)).and_then(|peer| peer.token) } else { None };
+        io::Result::Ok((Some(result), writer))
     })?;
-    report(peer, bit::WRITE);
-    Ok(n)
+    report(writer, bit::WRITE);
+    Ok(result)
 }
 
-pub(crate) fn send(number: i32, data: &[u8]) -> io::Result<usize> {
+pub(crate) fn recv(number: i32, buf: &mut [u8], peek: bool) -> io::Result<usize> {
+    Ok(consume(number, |end| end.copy(buf, peek))?.unwrap_or(0))
+}
+
+/// Takes the first buffer that waits, as it is; `None` at the end of the stream.
+pub(crate) fn take(number: i32) -> io::Result<Option<Buf>> {
+    let taken = consume(number, |end| {
+        let buf = end.waiting.pop_front();
+        end.length -= buf.as_ref().map_or(0, Buf::len);
+        buf
+    });
+    Ok(taken?.flatten())
+}
+
+/// Gives something to the other end with `f`, which says how many bytes it took of `offered`.
+fn supply(number: i32, offered: usize, f: impl FnOnce(&mut End) -> usize) -> io::Result<usize> {
     let (n, token) = ENDS.with_borrow_mut(|ends| {
         let Some(peer) = ends.peer(index(number)) else { return Err(io::ErrorKind::BrokenPipe.into()) };
-        let n = data.len().min(ROOM - peer.waiting.len().min(ROOM));
-        peer.starved = n < data.len();
-        if n == 0 && !data.is_empty() {
+        let n = if peer.is_full() { 0 } else { f(peer) };
+        peer.starved = n < offered;
+        if n == 0 && offered > 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        peer.waiting.extend(&data[..n]);
         io::Result::Ok((n, peer.token))
     })?;
     report(token, bit::READ);
     Ok(n)
+}
+
+pub(crate) fn send(number: i32, data: &[u8]) -> io::Result<usize> {
+    supply(number, data.len(), |peer| peer.append(data))
+}
+
+/// Hands over a buffer that is not empty; leaves it where it is if that fails.
+pub(crate) fn give(number: i32, buf: &mut Option<Buf>) -> io::Result<usize> {
+    let offered = buf.as_ref().map_or(0, Buf::len);
+    supply(number, offered, |peer| {
+        // Little is better added to what waits than kept in a buffer of its own.
+        if let (Some(last), Some(small)) = (peer.waiting.back_mut(), buf.as_ref())
+            && last.spare() >= offered
+        {
+            last.spare_mut()[..offered].copy_from_slice(small.filled());
+            last.advance(offered);
+            *buf = None;
+        } else {
+            peer.waiting.extend(buf.take());
+        }
+        peer.length += offered;
+        offered
+    })
 }
 
 pub(crate) fn shutdown_write(number: i32) -> io::Result<()> {
@@ -158,12 +241,8 @@ pub(crate) fn close(number: i32) {
     let at = index(number);
     let token = ENDS.try_with(|ends| {
         let Ok(mut ends) = ends.try_borrow_mut() else { return None };
-        let mut end = ends.ends.get_mut(at)?.take()?;
+        let end = ends.ends.get_mut(at)?.take()?;
         ends.vacant.push(at);
-        end.waiting.clear();
-        if end.waiting.capacity() <= 2 * ROOM && ends.spare.len() < SPARE {
-            ends.spare.push(end.waiting);
-        }
         let peer = ends.get(end.peer?).ok()?;
         (peer.peer, peer.over) = (None, true);
         peer.token
@@ -210,6 +289,46 @@ mod tests {
             assert_eq!(total, 200_000);
             assert!(b.is_broken(), "the other end is gone");
             assert!(b.send_all(b"x").await.is_err());
+        });
+    }
+
+    /// Whole buffers pass as they are, in order with what was copied, and no more of them than there is room for.
+    #[test]
+    fn buffers_change_hands() {
+        use crate::Buf;
+        use std::task::Poll;
+        on_a_worker(|| async {
+            let (a, b) = Socket::local().expect("a pair");
+            a.send_all(b"first ").await.expect("room");
+            crate::spawn(async move {
+                for byte in 0..20u8 {
+                    let mut buf = Some(Buf::new());
+                    let filled = buf.as_mut().expect("just made");
+                    let n = filled.spare();
+                    filled.spare_mut().fill(byte);
+                    filled.advance(n);
+                    let given = std::future::poll_fn(|cx| a.poll_give(cx, &mut buf)).await;
+                    assert_eq!(given.expect("the reader lives"), n);
+                    assert!(buf.is_none());
+                }
+            });
+            let mut start = [0u8; 6];
+            assert_eq!(b.recv(&mut start).await.expect("bytes"), 6);
+            assert_eq!(&start, b"first ");
+            let mut got = Vec::new();
+            loop {
+                let taken = std::future::poll_fn(|cx| match b.try_take() {
+                    Some(taken) => Poll::Ready(taken),
+                    None => b.poll_readable(cx).map(|()| Ok(None)),
+                });
+                match taken.await.expect("bytes") {
+                    Some(buf) => got.extend_from_slice(buf.filled()),
+                    None if b.is_hung_up() && got.len() >= 20 * crate::bufsize() => break,
+                    None => {}
+                }
+            }
+            let expected: Vec<u8> = (0..20u8).flat_map(|byte| vec![byte; crate::bufsize()]).collect();
+            assert!(got == expected, "{} bytes of {}", got.len(), expected.len());
         });
     }
 

@@ -13,6 +13,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::task::{Context, Poll};
 
 use crate::addr::Addr;
+use crate::buf::Buf;
 use crate::driver::{self, Handle, Interest};
 use crate::sockopt::ConnectOptions;
 use crate::source::{Side, ready as bit};
@@ -74,6 +75,30 @@ impl Socket {
     /// Whether this is an end of a stream inside the worker.
     pub fn is_local(&self) -> bool {
         self.handle.is_local()
+    }
+
+    /// Takes the next buffer that waits at an end of a stream inside the worker, without copying it: `None` if that has
+    /// to be awaited, `Ok(None)` at the end of the stream.
+    pub fn try_take(&self) -> Option<io::Result<Option<Buf>>> {
+        if self.ready() & bit::READ == 0 {
+            return None;
+        }
+        match driver::take(&self.handle) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.clear(bit::READ);
+                None
+            }
+            result => Some(result),
+        }
+    }
+
+    /// Hands the buffer, which must not be empty, to the other end of a stream inside the worker; returns its length.
+    /// Until that has been possible the buffer stays where it is.
+    ///
+    /// # Errors
+    /// BrokenPipe if the other end is closed; `Unsupported` for other kinds of sockets.
+    pub fn poll_give(&self, cx: &mut Context<'_>, buf: &mut Option<Buf>) -> Poll<io::Result<usize>> {
+        self.poll_io(cx, Side::Writer, |handle| driver::give(handle, buf))
     }
 
     /// Takes over a connected descriptor, which must be non-blocking.

@@ -25,6 +25,7 @@ use std::time::Duration;
 use epoll::Epoll;
 
 use crate::addr::Addr;
+use crate::buf::Buf;
 use crate::datagram;
 use crate::listen::{self, ListenOptions};
 use crate::local;
@@ -209,6 +210,16 @@ fn send_pieces(handle: &Handle, data: &[io::IoSlice<'_>]) -> io::Result<usize> {
 
 fn send_virtual(handle: &Handle, data: &[u8]) -> io::Result<usize> {
     if handle.is_local() { local::send(handle.0, data) } else { ops::send(handle.0, data) }
+}
+
+/// See [`local::take`].
+pub(crate) fn take(handle: &Handle) -> io::Result<Option<Buf>> {
+    if handle.is_local() { local::take(handle.0) } else { Err(io::ErrorKind::Unsupported.into()) }
+}
+
+/// See [`local::give`].
+pub(crate) fn give(handle: &Handle, buf: &mut Option<Buf>) -> io::Result<usize> {
+    if handle.is_local() { local::give(handle.0, buf) } else { Err(io::ErrorKind::Unsupported.into()) }
 }
 
 /// Two ends of a stream inside the worker.
