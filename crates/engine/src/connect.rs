@@ -292,8 +292,6 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     }
     let agreed = socket.facts().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"));
     if speaks == Speaks::H2 || (agreed && speaks.may_be_h2()) {
-        config.state.counters.of(worker.index).connects.inc();
-        proxy.state.back.counters.of(worker.index).connects.inc();
         check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
         return rt::boxed(begin_h2(stream, server, socket, (identity, shareable), &addr)).await;
     }

@@ -18,9 +18,10 @@ pub struct Outline<'o> {
 pub fn request(head: &Head, outline: Outline<'_>, encoder: &mut Encoder, out: &mut Vec<u8>) {
     encoder.begin(out);
     let target = head.target();
-    // RFC 9113 section 8.3.1: without the name of a user.
+    let websocket = outline.protocol.is_some();
+    // RFC 9113 section 8.3.1: without the name of a user. Whoever named the host in a field only keeps that field.
     let authority = match uri::host_port(target) {
-        b"" => head.first(Known::Host).unwrap_or_default(),
+        b"" if websocket => head.first(Known::Host).unwrap_or_default(),
         authority => authority,
     };
     let connect = head.method_id() == crate::method::Method::Connect;
@@ -41,9 +42,8 @@ pub fn request(head: &Head, outline: Outline<'_>, encoder: &mut Encoder, out: &m
     if !authority.is_empty() {
         encoder.pseudo(Pseudo::Authority, authority, out);
     }
-    let websocket = outline.protocol.is_some();
     fields(head, encoder, out, |known| {
-        known == Known::Host || (websocket && known == Known::SecWebsocketKey)
+        (known == Known::Host && !authority.is_empty()) || (websocket && known == Known::SecWebsocketKey)
     });
 }
 

@@ -53,7 +53,6 @@ impl Connection {
         outlet::request(head, outline, &mut self.encoder, out);
         frame::seal_block(out, start, id, end, self.remote.frame as usize);
         self.sent(key, end);
-        self.refill(Some(key), out);
         Ok(key)
     }
 
