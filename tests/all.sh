@@ -30,6 +30,7 @@ step cargo clippy --workspace --all-targets --locked -- -D warnings
 counted cargo_sums cargo test --workspace --locked --no-fail-fast
 step cargo build --profile quick --locked -p harrier
 counted outside_sums tests/run.sh target/quick/harrier
+step python3 tests/coverage.py --binary target/quick/harrier
 counted outside_sums python3 tests/differential/run.py --binary target/quick/harrier
 counted fuzz_sums fuzz/run.sh all "${FUZZ_SECONDS:-15}"
 echo "$passed passed, $failed failed, $skipped skipped"

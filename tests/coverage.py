@@ -12,6 +12,8 @@ import argparse, json, os, re, subprocess, sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 REFERENCE = os.path.join(ROOT, "docs", "reference.md")
+# What needs something that is not there yet (docs/open.md): Lua, caches, resolvers, agents, a store of certificates.
+WAITING = {"attach-srv", "cache-store", "cache-use", "do-resolve", "lua.", "send-spoe-group", "jwt_decrypt_cert", "jwt_verify_cert"}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.+-]*")
 
 
@@ -68,11 +70,14 @@ def main():
         for text in source:
             named.update(name.rstrip(".") for name in NAME.findall(text))
     every = entries()
-    missing = [entry for entry in every if entry[1] not in named]
+    missing = [entry for entry in every if entry[1] not in named and entry[1] not in WAITING]
+    stale = WAITING & named
+    if stale:
+        print("tested now, take them out of WAITING:", ", ".join(sorted(stale)))
     for section, name in missing:
         print(f"no test names: {name} ({section})")
-    print(f"coverage: {len(every) - len(missing)} of {len(every)} entries are named by a test")
-    sys.exit(bool(missing))
+    print(f"coverage: {len(every) - len(missing) - len(WAITING)} of {len(every)} entries are named by a test, {len(WAITING)} wait")
+    sys.exit(bool(missing or stale))
 
 
 if __name__ == "__main__":

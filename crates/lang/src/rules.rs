@@ -36,7 +36,7 @@ pub enum Run {
     Done,
     /// A rule decided; its number says which.
     Decided(Flow, u32),
-    /// A rule or a condition waits: fulfil it, then run again from this position.
+    /// A rule or a condition waits: fulfil it, then run again from this position (the first, for a condition).
     Waits(Flow, Position),
 }
 
@@ -74,7 +74,9 @@ impl RuleSet {
                 match condition.holds(&exec.env()) {
                     Outcome::Yes => {}
                     Outcome::Later if !exec.last => {
-                        return Run::Waits(Flow::Yield(crate::action::Need::Data), Position(at));
+                        // With more data all rules are asked anew, as HAProxy does: what those before this one
+                        // looked at may have come, too.
+                        return Run::Waits(Flow::Yield(crate::action::Need::Data), Position(0));
                     }
                     Outcome::No | Outcome::Later => {
                         at += 1;

@@ -44,8 +44,9 @@ pub(super) const FETCHES: &[FetchDef] = &[
         Type::Str,
         REQUEST_BUFFER,
         alpn,
-        "Protocols in the TLS client hello buffered, joined by commas.",
+        "Protocols in the TLS client hello buffered: ACLs look at all of them, else it is the first.",
     )
+    .each(each_alpn)
     .volatile(),
     FetchDef::new(
         "req.ssl_ec_ext",
@@ -199,15 +200,17 @@ fn sni<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
 
 fn alpn<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
     let mut list = Cursor(Cursor(extension(env, ALPN)?).vector(2).ok_or(Miss::None)?);
-    let mut all = bumpalo::collections::Vec::new_in(env.arena);
-    while !list.0.is_empty() {
-        let name = list.vector(1).ok_or(Miss::None)?;
-        if !all.is_empty() {
-            all.push(b',');
+    Ok(Value::Str(list.vector(1).ok_or(Miss::None)?))
+}
+
+fn each_alpn<'a>(env: &Env<'a>, _: &'a [Arg], visit: &mut dyn FnMut(Value<'a>) -> bool) -> Found<'a> {
+    let mut list = Cursor(Cursor(extension(env, ALPN)?).vector(2).ok_or(Miss::None)?);
+    while let Some(name) = list.vector(1) {
+        if visit(Value::Str(name)) {
+            break;
         }
-        all.extend_from_slice(name);
     }
-    Ok(Value::Str(all.into_bump_slice()))
+    Err(Miss::None)
 }
 
 fn curves<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {

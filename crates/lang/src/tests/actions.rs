@@ -112,6 +112,8 @@ fn replies_carry_status_headers_and_payload() {
     assert!(
         matches!(Stage::new().decide(REQ, "return"), Flow::Reply(r) if r.status == 200 && matches!(r.payload, Payload::Empty))
     );
+    let service = Stage::new().decide(REQ, "use-service prometheus-exporter");
+    assert!(matches!(service, Flow::Service(name) if *name == *"prometheus-exporter"));
     let Flow::Reply(reply) = Stage::new().decide(REQ, "auth realm R") else { panic!() };
     assert_eq!(
         (reply.status, &reply.computed[0]),
@@ -130,7 +132,15 @@ fn settings_reach_the_transaction() {
         "set-retries 7",
         "set-fc-mark 0x1f",
         "set-src ipv4(203.0.113.9)",
+        "set-src-port int(99)",
+        "set-dst ipv4(203.0.113.10)",
         "set-dst-port int(81)",
+        "set-mark 0x2f",
+        "set-fc-mark 0x1f",
+        "set-tos 0x3",
+        "set-fc-tos 0x4",
+        "set-bc-mark 5",
+        "set-bc-tos 0x6",
         "strict-mode off",
         "disable-l7-retry",
         "capture src len 5",
@@ -139,12 +149,14 @@ fn settings_reach_the_transaction() {
     }
     let all = &stage.txn.decisions;
     assert_eq!((all.log_level, all.nice, all.priority_class, all.fc_mark), (Some(8), 1024, -3, Some(31)));
+    assert_eq!((all.fc_tos, all.bc_mark, all.bc_tos), (Some(4), Some(5), Some(6)));
     assert!(all.lenient_rewrites && all.no_l7_retry);
     assert_eq!(stage.txn.overrides.tunnel, Some(std::time::Duration::from_secs(2)));
     assert_eq!(stage.txn.overrides.retries, Some(7));
     assert_eq!(*stage.txn.req_captures.borrow(), vec![Some(b"203.0"[..].into())]);
     assert_eq!(stage.value("src"), "203.0.113.9");
-    assert_eq!(stage.value("src_port"), "1234");
+    assert_eq!(stage.value("src_port"), "99");
+    assert_eq!(stage.value("dst"), "203.0.113.10");
     assert_eq!(stage.value("fc_src"), "192.0.2.1");
     assert_eq!(stage.value("dst_port"), "81");
 }

@@ -1,5 +1,6 @@
 //! Values of converters; nearly all were seen on HAProxy.
 
+use crate::registry::Sets;
 use crate::testing::Stage;
 
 fn check(table: &[(&str, &str)]) {
@@ -307,6 +308,8 @@ fn an_encrypted_token_gives_its_content() {
     assert_eq!(stage.value(&by("GawgguFyGrWKav7AX4VKUg==", TOKEN)), "Live long and prosper.");
     assert_eq!(stage.value(&by("AAAgguFyGrWKav7AX4VKUg==", TOKEN)), "none");
     assert_eq!(stage.value(&by("GawgguFyGrWKav7AX4VKUg==", &TOKEN.replace("KDlT", "KDlU"))), "none");
+    stage.pass(Sets::HTTP_REQ, r#"set-var(txn.jwk) str('{"kty":"oct","k":"GawgguFyGrWKav7AX4VKUg"}')"#);
+    assert_eq!(stage.value(&format!("str({TOKEN}),jwt_decrypt_jwk(txn.jwk)")), "Live long and prosper.");
 }
 
 #[test]

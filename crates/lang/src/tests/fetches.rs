@@ -57,8 +57,11 @@ fn a_uuid_of_version_7_begins_with_the_date() {
 #[test]
 fn the_connection() {
     let mut stage = Stage::new();
-    *stage.conn.proxy_header.borrow_mut() =
-        Some(Box::new(ProxyHeader { tlvs: vec![(0xe1, b"x"[..].into())], ..ProxyHeader::default() }));
+    *stage.conn.proxy_header.borrow_mut() = Some(Box::new(ProxyHeader {
+        tlvs: vec![(0xe1, b"x"[..].into())],
+        authority: Some(b"a.example"[..].into()),
+        ..ProxyHeader::default()
+    }));
     check(
         &mut stage,
         &[
@@ -72,6 +75,7 @@ fn the_connection() {
             ("fc_pp_tlv(225)", "x"),
             ("fc_pp_tlv(ALPN)", "none"),
             ("fc_pp_unique_id", "none"),
+            ("fc_pp_authority", "a.example"),
             ("fc_err", "0"),
             ("fc_err_str", "Success"),
             ("fc_rtt", "1"),
@@ -215,11 +219,16 @@ fn payload_that_may_still_come_is_awaited() {
             ("req.payload(2,3)", "abc"),
             ("req.payload(2,0)", "abcdef"),
             ("req.payload(2,9)", "none"),
+            ("req_len", "8"),
+            ("payload_lv(0,2)", "abc"),
             ("req.payload_lv(0,2)", "abc"),
             ("req.payload_lv(0,2,+1)", "bcd"),
             ("req.payload_lv(0,2,4)", "cde"),
         ],
     );
+    (stage.side, stage.txn.has_res) = (Side::Response, false);
+    check(&mut stage, &[("res.payload_lv(0,2)", "abc"), ("payload_lv(0,2)", "abc")]);
+    stage.side = Side::Request;
     (stage.outside.complete, stage.last) = (false, false);
     check(&mut stage, &[("req.payload(2,9)", "later"), ("wait_end", "later"), ("req.ssl_sni", "none")]);
 }
@@ -253,11 +262,15 @@ fn a_tls_hello_is_read_and_awaited_byte_by_byte() {
         &[
             ("req.ssl_hello_type", "1"),
             ("req.ssl_sni", "a.example"),
-            ("req.ssl_alpn", "h2,http/1.1"),
+            ("req.ssl_alpn", "h2"),
+            ("req_ssl_hello_type", "1"),
+            ("req_ssl_sni", "a.example"),
+            ("req_ssl_ver", "196611"),
             ("req.ssl_ver", "196611"),
         ],
     );
     assert_eq!(stage.holds("if { req.ssl_ver 3.3 }"), Ok(true.into()));
+    assert_eq!(stage.holds("if { req.ssl_alpn http/1.1 }"), Ok(true.into()));
     (stage.outside.complete, stage.last) = (false, false);
     for n in 0..whole.len() {
         stage.outside.body = whole[..n].to_vec();
@@ -274,6 +287,29 @@ fn an_rdp_cookie_is_found_in_the_connection_request() {
     stage.outside.body = body;
     check(
         &mut stage,
-        &[("rdp_cookie(MSTSHASH)", "joe"), ("rdp_cookie(msts)", "none"), ("req.rdp_cookie_cnt", "1")],
+        &[
+            ("rdp_cookie(MSTSHASH)", "joe"),
+            ("rdp_cookie(msts)", "none"),
+            ("req.rdp_cookie_cnt", "1"),
+            ("req.rdp_cookie(mstshash)", "joe"),
+            ("rdp_cookie_cnt", "1"),
+        ],
     );
+}
+
+#[test]
+fn a_server_hello_has_its_type() {
+    let mut stage = Stage::new();
+    stage.side = Side::Response;
+    stage.outside.body = b"\x16\x03\x03\0\x2a\x02\0\0\x26\x03\x03".iter().copied().chain([0; 36]).collect();
+    check(&mut stage, &[("res.ssl_hello_type", "2"), ("rep_ssl_hello_type", "2")]);
+}
+
+#[test]
+fn both_sides_of_a_stream_describe_themselves() {
+    let mut stage = Stage::new();
+    assert!(stage.value("fs.debug_str(1)").contains("conn=7 "), "{}", stage.value("fs.debug_str(1)"));
+    stage.side = Side::Response;
+    stage.txn.times.connected = Some(base::time::Mono::from_nanos(1));
+    assert!(stage.value("bs.debug_str").contains("conn=7 "), "{}", stage.value("bs.debug_str"));
 }
