@@ -516,7 +516,8 @@ async fn begin_h2(
     }
     let most = u32::try_from(config.max_reuse).map_or(u32::MAX, |most| most.saturating_add(1));
     let owner = crate::h2::Owner {
-        worker: worker.clone(),
+        shared: worker.shared.clone(),
+        worker: worker.index,
         backend,
         server: Some(config.state.clone()),
         identity,

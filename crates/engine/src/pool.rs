@@ -129,7 +129,12 @@ impl Pools {
 
     /// How many connections rest here in all.
     pub fn len(&self) -> usize {
-        self.count.get()
+        let muxes = |pool: &Pool| {
+            let all = pool.muxes.borrow();
+            all.iter().filter(|mux| mux.is_idle() && !mux.is_closing()).count()
+        };
+        let of_servers = self.servers.iter().flat_map(|pools| pools.iter());
+        self.count.get() + of_servers.map(muxes).sum::<usize>()
     }
 
     /// Whether none does.

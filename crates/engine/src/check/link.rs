@@ -94,7 +94,14 @@ impl Link {
     pub fn multiplex(&mut self, worker: &Rc<Worker>, backend: u32) {
         let Ok((near, far)) = Socket::local() else { return };
         let socket = std::mem::replace(&mut self.socket, near.into());
-        let owner = h2::Owner { worker: worker.clone(), backend, server: None, identity: 0, most: 1 };
+        let owner = h2::Owner {
+            shared: worker.shared.clone(),
+            worker: worker.index,
+            backend,
+            server: None,
+            identity: 0,
+            most: 1,
+        };
         let limits = h2::server_limits(&worker.shared.program, true);
         let call = Call::with(h2::start(socket, limits, owner, 0), far);
         call.submit(None, b"http");

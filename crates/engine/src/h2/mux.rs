@@ -22,8 +22,8 @@ use super::call::{Call, Fate};
 use super::outbox::Outbox;
 use super::route::{Asked, Route};
 use super::tally;
-use crate::Worker;
 use crate::pool::Identity;
+use crate::shared::Shared;
 use crate::transport::Transport;
 
 /// Turns before other tasks get theirs.
@@ -47,7 +47,9 @@ pub struct Order {
 
 /// Whose connection it is.
 pub struct Owner {
-    pub worker: Rc<Worker>,
+    pub shared: Arc<Shared>,
+    /// The worker that it lives on, by number.
+    pub worker: usize,
     /// The backend, as an index of the program.
     pub backend: u32,
     /// The server, unless it is only looked at (checks).
@@ -211,9 +213,8 @@ impl Mux {
     }
 
     fn counters(&self, count: impl FnOnce(&H2Counters)) {
-        let worker = &self.owner.worker;
-        let back = &worker.shared.program.proxy(self.owner.backend).state.back;
-        count(&back.counters.of(worker.index).h2);
+        let back = &self.owner.shared.program.proxy(self.owner.backend).state.back;
+        count(&back.counters.of(self.owner.worker).h2);
     }
 }
 
@@ -491,8 +492,8 @@ impl Serving {
         if self.connection.is_ending() {
             mux.retire();
         }
-        let back = &mux.owner.worker.shared.program.proxy(mux.owner.backend).state.back;
-        tally::count(&mut self.connection, &back.counters.of(mux.owner.worker.index).h2);
+        let connection = &mut self.connection;
+        mux.counters(|counters| tally::count(connection, counters));
     }
 }
 

@@ -4,6 +4,7 @@ mod aborts;
 mod bodies;
 mod checks;
 mod cuts;
+mod h2;
 mod limits;
 mod queue;
 mod retries;
