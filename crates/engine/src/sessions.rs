@@ -3,11 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use base::slab::{Key, Slab};
 use model::Conn;
 use model::term::Cause;
+use model::world::profiling;
 use rt::TaskId;
 
 use crate::worker::Worker;
@@ -92,6 +94,57 @@ impl Sessions {
     }
 }
 
+/// What the calls of streams took while they were measured (`show profiling`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Profile {
+    /// Calls.
+    pub calls: u64,
+    /// Time that they took, ns.
+    pub cpu_ns: u64,
+    /// Time that they waited to be run, ns.
+    pub lat_ns: u64,
+    /// When measuring began; `None`: never.
+    pub since: Option<rt::Mono>,
+    /// When it ended; `None`: it goes on.
+    pub until: Option<rt::Mono>,
+}
+
+impl Profile {
+    /// One that begins now, if anything is measured.
+    pub fn begun(measured: bool) -> Profile {
+        Profile { since: measured.then(rt::now), ..Profile::default() }
+    }
+
+    fn call(self, cpu: u64, wait: u64) -> Profile {
+        let (cpu_ns, lat_ns) = (self.cpu_ns.saturating_add(cpu), self.lat_ns.saturating_add(wait));
+        Profile { calls: self.calls + 1, cpu_ns, lat_ns, ..self }
+    }
+
+    /// Both together.
+    pub fn and(self, other: Profile) -> Profile {
+        Profile {
+            calls: self.calls + other.calls,
+            cpu_ns: self.cpu_ns.saturating_add(other.cpu_ns),
+            lat_ns: self.lat_ns.saturating_add(other.lat_ns),
+            since: self.since.or(other.since),
+            until: self.until.or(other.until),
+        }
+    }
+}
+
+impl Worker {
+    /// Measures calls from now on, or no more. The figures begin anew when it is switched on.
+    pub fn profile(&self, on: bool) {
+        rt::measure_waits(on);
+        let before = self.profiled.get();
+        self.profiled.set(if on {
+            Profile::begun(true)
+        } else {
+            Profile { until: before.until.or(before.since.map(|_| rt::now())), ..before }
+        });
+    }
+}
+
 /// Runs the future that serves one stream. Its calls are counted, and measured if that is asked for.
 pub async fn serve<R>(worker: &Worker, session: &Session, work: impl Future<Output = R>) -> R {
     let conn = &session.conn;
@@ -99,7 +152,7 @@ pub async fn serve<R>(worker: &Worker, session: &Session, work: impl Future<Outp
     conn.cpu_ns.set(0);
     conn.lat_ns.set(0);
     let mut work = std::pin::pin!(work);
-    if !worker.shared.program.global.tune.profiling {
+    if worker.shared.program.world.process.profiling.load(Relaxed) != profiling::ON {
         return poll_fn(|cx| {
             conn.calls.set(conn.calls.get().saturating_add(1));
             work.as_mut().poll(cx)
@@ -108,12 +161,15 @@ pub async fn serve<R>(worker: &Worker, session: &Session, work: impl Future<Outp
     }
     poll_fn(|cx| {
         conn.calls.set(conn.calls.get().saturating_add(1));
-        conn.lat_ns.set(conn.lat_ns.get().saturating_add(nanos(rt::take_wait())));
+        let waited = nanos(rt::take_wait());
+        conn.lat_ns.set(conn.lat_ns.get().saturating_add(waited));
         let start = Instant::now();
         worker.call_began.set(Some(start));
         let result = work.as_mut().poll(cx);
         worker.call_began.set(None);
-        conn.cpu_ns.set(conn.cpu_ns.get().saturating_add(nanos(start.elapsed())));
+        let took = nanos(start.elapsed());
+        conn.cpu_ns.set(conn.cpu_ns.get().saturating_add(took));
+        worker.profiled.set(worker.profiled.get().call(took, waited));
         result
     })
     .await

@@ -4,12 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use bumpalo::Bump;
 use model::Txn;
+use model::world::profiling;
 
 use crate::log::Sinks;
 use crate::pool::Pools;
+use crate::sessions::Profile;
 use crate::shared::Shared;
 
 /// Transactions kept for reuse.
@@ -38,6 +41,8 @@ pub struct Worker {
     pub sessions: crate::sessions::Sessions,
     /// Raised when the process stops.
     pub stop: crate::listener::Change,
+    /// What calls took since they are measured.
+    pub profiled: Cell<Profile>,
     /// A connection ended: a listener that rests may go on.
     pub freed: rt::Notify,
     /// The last message of each side that could not be parsed (`show errors`).
@@ -49,9 +54,8 @@ impl Worker {
     pub fn new(index: usize, shared: Arc<Shared>) -> Rc<Worker> {
         let sinks = Sinks::new(&shared);
         let pools = Pools::new(&shared.program);
-        if shared.program.global.tune.profiling {
-            rt::measure_waits();
-        }
+        let measured = shared.program.world.process.profiling.load(Relaxed) == profiling::ON;
+        rt::measure_waits(measured);
         let stderr = std::io::stderr();
         let console = shared.console.then(|| rt::FdWriter::new(stderr.as_fd()).ok()).flatten();
         Rc::new(Worker {
@@ -65,6 +69,7 @@ impl Worker {
             scratch: Cell::default(),
             serial: Cell::new(0),
             call_began: Cell::new(None),
+            profiled: Cell::new(Profile::begun(measured)),
             sessions: Default::default(),
             stop: Default::default(),
             freed: rt::Notify::new(),

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 use parking_lot::RwLock;
 use stick::Table;
@@ -51,6 +51,8 @@ pub struct Process {
     pub conn_rate_limit: AtomicU32,
     /// Global `maxsessrate`, 0: none.
     pub sess_rate_limit: AtomicU32,
+    /// Whether calls of streams are measured, see [`profiling`].
+    pub profiling: AtomicU8,
     /// New TLS sessions a second, 0: no limit.
     pub ssl_rate_limit: AtomicU32,
     /// Bytes a second that may be compressed, 0: no limit.
@@ -59,6 +61,16 @@ pub struct Process {
     pub stopping: std::sync::atomic::AtomicBool,
     /// Figures of the path of requests.
     pub counters: Sharded<ProcessCounters>,
+}
+
+/// Values of [`Process::profiling`].
+pub mod profiling {
+    /// Nothing is measured.
+    pub const OFF: u8 = 0;
+    /// HAProxy measures when it gets slow; here nothing is measured.
+    pub const AUTO: u8 = 1;
+    /// Calls are measured.
+    pub const ON: u8 = 2;
 }
 
 /// All live state of the process.
@@ -87,6 +99,7 @@ impl World {
                 sess_rate: Default::default(),
                 conn_rate_limit: AtomicU32::new(0),
                 sess_rate_limit: AtomicU32::new(0),
+                profiling: AtomicU8::new(profiling::AUTO),
                 ssl_rate_limit: AtomicU32::new(0),
                 comp_rate_limit: AtomicU32::new(0),
                 stopping: Default::default(),

@@ -205,8 +205,8 @@ pub struct Tune {
     pub pattern_cache: u32,
     /// `tune.max-rules-at-once`.
     pub max_rules: u32,
-    /// `profiling.tasks on`: the time of calls is measured.
-    pub profiling: bool,
+    /// `profiling.tasks`: whether the time of calls is measured, one of [`model::world::profiling`].
+    pub profiling: u8,
     /// `jwt.decrypt_alg_list`: what is allowed; `None`: everything.
     pub jwt_algorithms: Option<Vec<&'static str>>,
     /// `jwt.decrypt_enc_list`: what is allowed; `None`: everything.
@@ -275,7 +275,7 @@ impl Default for Tune {
         Tune {
             bufsize: 16384,
             large_bufsize: 0,
-            profiling: false,
+            profiling: model::world::profiling::AUTO,
             jwt_algorithms: None,
             jwt_encodings: None,
             maxrewrite: 1024,

@@ -195,9 +195,9 @@ impl Executor {
         self.polls.get()
     }
 
-    /// From now on notes when tasks are woken.
-    pub(crate) fn measure_waits(&self) {
-        self.slab.borrow_mut().measured = true;
+    /// From now on notes when tasks are woken, or no more.
+    pub(crate) fn measure_waits(&self, on: bool) {
+        self.slab.borrow_mut().measured = on;
     }
 
     /// When the task at hand was woken; told once for each poll, and only if it is measured.

@@ -238,9 +238,9 @@ pub fn worker_stats() -> WorkerStats {
     })
 }
 
-/// From now on this worker notes when tasks are woken: see [`take_wait`].
-pub fn measure_waits() {
-    worker::with(|w| w.executor.measure_waits());
+/// From now on this worker notes when tasks are woken, or no more: see [`take_wait`].
+pub fn measure_waits(on: bool) {
+    worker::with(|w| w.executor.measure_waits(on));
 }
 
 /// How long the task at hand waited for its turn since it was woken. Zero when that is not measured, and when it was told

@@ -105,6 +105,13 @@ pub const COMMANDS: &[Command] = &[
         c::patterns::commit,
     ),
     now(&["commit", "map"], "@<ver> <map>", "let a version of a map take effect", Admin, c::patterns::commit),
+    now(
+        &["debug", "counters"],
+        "[?|all|bug|cnt|chk|glt]*",
+        "list or reset counters of rare events",
+        Admin,
+        c::profiling::counters,
+    ),
     now(&["del", "acl"], "<acl> [<key>|#<ref>]", "remove an entry of an ACL", Admin, c::patterns::del),
     now(
         &["del", "backend"],
@@ -226,6 +233,13 @@ pub const COMMANDS: &[Command] = &[
         Admin,
         c::weight::set_maxconn,
     ),
+    now(
+        &["set", "profiling"],
+        "<what> {auto|on|off}",
+        "measure what calls of streams take",
+        Admin,
+        c::profiling::set,
+    ),
     now(&["set", "rate-limit"], "<setting> <value>", "change a limit of rates", Admin, c::limits::rate),
     now(
         &["set", "server"],
@@ -290,6 +304,13 @@ pub const COMMANDS: &[Command] = &[
     now(&["show", "libs"], "", "loaded object files", Operator, c::inside::libs),
     now(&["show", "map"], "[@<ver>] [map]", "list maps, or the entries of one", Admin, c::patterns::show),
     later(&["show", "pools"], "", "memory of buffers", User, c::debug::pools),
+    later(
+        &["show", "profiling"],
+        "[<what>|<#lines>|<opts>]*",
+        "what is measured, and the figures",
+        User,
+        c::profiling::show,
+    ),
     now(&["show", "resolvers"], "[id]", "figures of name servers", User, c::process::resolvers),
     now(&["show", "schema", "json"], "", "JSON schema of the statistics", User, c::stat::schema),
     now(&["show", "servers", "conn"], "[<backend>]", "connections of servers", User, c::servers::conn),

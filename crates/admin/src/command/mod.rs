@@ -12,6 +12,7 @@ pub mod inside;
 pub mod limits;
 pub mod patterns;
 pub mod process;
+pub mod profiling;
 pub mod server;
 pub mod servers;
 pub mod sessions;

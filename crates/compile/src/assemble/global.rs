@@ -146,6 +146,7 @@ impl Assembly<'_> {
         process.maxconn.store(maxconn, Relaxed);
         process.conn_rate_limit.store(g.maxconnrate, Relaxed);
         process.sess_rate_limit.store(g.maxsessrate, Relaxed);
+        process.profiling.store(g.tune.profiling, Relaxed);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use model::world::profiling;
 use program::global::StatusSet;
 use syntax::Word;
 
@@ -283,8 +284,9 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "profiling.tasks",
         |s, g| {
             g.tune.profiling = match s.next().map_or("", Word::text) {
-                "on" => true,
-                "off" | "auto" => false,
+                "on" => profiling::ON,
+                "off" => profiling::OFF,
+                "auto" => profiling::AUTO,
                 _ => return Err(s.fail("'profiling.tasks' expects either 'on', 'auto', or 'off'.")),
             };
             s.end()
