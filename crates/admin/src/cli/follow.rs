@@ -70,7 +70,7 @@ pub async fn lines(mut lines: Box<dyn Lines>, socket: Option<&Socket>, out: &mut
                 return false;
             }
             out.clear();
-        } else if steps % STEPS != 0 {
+        } else if !steps.is_multiple_of(STEPS) {
             continue;
         }
         rt::yield_now().await;
