@@ -4,7 +4,22 @@ use std::io::Write;
 
 use base::date::Date;
 
+use crate::arg::Arg;
 use crate::env::Env;
+use crate::words::Fault;
+
+/// How many of a unit of time (`s`, `ms`, `us`; seconds if none is given) make a second.
+pub(crate) fn per_second(unit: &Arg) -> Result<i64, Fault> {
+    match unit.bytes() {
+        None | Some(b"" | b"s") => Ok(1),
+        Some(b"ms") => Ok(1000),
+        Some(b"us") => Ok(1_000_000),
+        Some(other) => {
+            let got = String::from_utf8_lossy(other);
+            Err(Fault::new(format!("expects 's', 'ms' or 'us', got '{got}'")))
+        }
+    }
+}
 
 /// A date and time, split up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,26 +5,29 @@ use crate::arg::{Arg, arg};
 use crate::codec::{base64_decode, base64_encode, hex_digit};
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::{ConvDef, ConvFn};
+use crate::registry::ConvDef;
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 
-const fn def(
-    name: &'static str,
-    from: Type,
-    out: Type,
-    eval: ConvFn,
-    doc: &'static str,
-    example: &'static str,
-) -> ConvDef {
-    ConvDef::new(name, from, out, eval, doc, example)
-}
-
 pub(super) const CONVERTERS: &[ConvDef] = &[
-    def("b64dec", Type::Str, Type::Bin, |e, v, _| decode(e, v, false), "Decodes base64.", "str(YWJj),b64dec"),
-    def("base2", Type::Bin, Type::Str, base2, "Bytes in binary digits.", "src,base2"),
-    def("base64", Type::Bin, Type::Str, |e, v, _| encode(e, v, false), "Encodes base64.", "src,base64"),
-    def(
+    ConvDef::new(
+        "b64dec",
+        Type::Str,
+        Type::Bin,
+        |e, v, _| decode(e, v, false),
+        "Decodes base64.",
+        "str(YWJj),b64dec",
+    ),
+    ConvDef::new("base2", Type::Bin, Type::Str, base2, "Bytes in binary digits.", "src,base2"),
+    ConvDef::new(
+        "base64",
+        Type::Bin,
+        Type::Str,
+        |e, v, _| encode(e, v, false),
+        "Encodes base64.",
+        "src,base64",
+    ),
+    ConvDef::new(
         "be2dec",
         Type::Bin,
         Type::Str,
@@ -34,7 +37,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
     )
     .args("string[,integer,integer]")
     .check(check_chunks),
-    def(
+    ConvDef::new(
         "be2hex",
         Type::Bin,
         Type::Str,
@@ -44,15 +47,29 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
     )
     .args("string[,integer,integer]")
     .check(check_hex_chunks),
-    def("bytes", Type::Bin, Type::Bin, cut, "Bytes from an offset, all or so many.", "path,bytes(1,3)")
-        .args("string[,string]")
-        .check(check_cut),
-    def("hex", Type::Bin, Type::Str, hex, "Hexadecimal digits.", "src,hex"),
-    def("hex2i", Type::Str, Type::Int, hex2i, "The number that hexadecimal digits spell.", "str(0a),hex2i"),
-    def("json", Type::Str, Type::Str, json, "Escapes for a JSON string.", "path,json(utf8s)")
+    ConvDef::new(
+        "bytes",
+        Type::Bin,
+        Type::Bin,
+        cut,
+        "Bytes from an offset, all or so many.",
+        "path,bytes(1,3)",
+    )
+    .args("string[,string]")
+    .check(check_cut),
+    ConvDef::new("hex", Type::Bin, Type::Str, hex, "Hexadecimal digits.", "src,hex"),
+    ConvDef::new(
+        "hex2i",
+        Type::Str,
+        Type::Int,
+        hex2i,
+        "The number that hexadecimal digits spell.",
+        "str(0a),hex2i",
+    ),
+    ConvDef::new("json", Type::Str, Type::Str, json, "Escapes for a JSON string.", "path,json(utf8s)")
         .args("string")
         .check(check_json),
-    def(
+    ConvDef::new(
         "le2dec",
         Type::Bin,
         Type::Str,
@@ -62,7 +79,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
     )
     .args("string[,integer,integer]")
     .check(check_chunks),
-    def(
+    ConvDef::new(
         "ub64dec",
         Type::Str,
         Type::Bin,
@@ -70,7 +87,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
         "Decodes base64 of URLs.",
         "str(YWI_Pg),ub64dec",
     ),
-    def(
+    ConvDef::new(
         "ub64enc",
         Type::Bin,
         Type::Str,
@@ -78,7 +95,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
         "Encodes base64 for URLs.",
         "path,ub64enc",
     ),
-    def(
+    ConvDef::new(
         "url_dec",
         Type::Str,
         Type::Str,
@@ -87,9 +104,16 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
         "path,url_dec",
     )
     .args("[integer]"),
-    def("url_enc", Type::Str, Type::Str, url_enc, "Encodes for a URL's query.", "path,url_enc(query)")
-        .args("string")
-        .check(check_url_enc),
+    ConvDef::new(
+        "url_enc",
+        Type::Str,
+        Type::Str,
+        url_enc,
+        "Encodes for a URL's query.",
+        "path,url_enc(query)",
+    )
+    .args("string")
+    .check(check_url_enc),
 ];
 
 fn decode<'a>(env: &Env<'a>, value: Value<'a>, url: bool) -> Found<'a> {

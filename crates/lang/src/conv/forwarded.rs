@@ -9,23 +9,12 @@ use super::bytes;
 use crate::arg::{Arg, arg};
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::{ConvDef, ConvFn};
+use crate::registry::ConvDef;
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 
-const fn def(
-    name: &'static str,
-    from: Type,
-    out: Type,
-    eval: ConvFn,
-    doc: &'static str,
-    example: &'static str,
-) -> ConvDef {
-    ConvDef::new(name, from, out, eval, doc, example)
-}
-
 pub(super) const CONVERTERS: &[ConvDef] = &[
-    def(
+    ConvDef::new(
         "rfc7239_field",
         Type::Str,
         Type::Str,
@@ -35,7 +24,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
     )
     .args("string")
     .check(check_field),
-    def(
+    ConvDef::new(
         "rfc7239_is_valid",
         Type::Str,
         Type::Bool,
@@ -43,7 +32,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
         "Whether a Forwarded value is valid.",
         "hdr(forwarded),rfc7239_is_valid",
     ),
-    def(
+    ConvDef::new(
         "rfc7239_n2nn",
         Type::Str,
         Type::Any,
@@ -51,7 +40,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
         "Name of a node: an address, 'unknown' or an obfuscated name.",
         "hdr(forwarded),rfc7239_field(for),rfc7239_n2nn",
     ),
-    def(
+    ConvDef::new(
         "rfc7239_n2np",
         Type::Str,
         Type::Any,
@@ -59,7 +48,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
         "Port of a node: a number or an obfuscated name.",
         "hdr(forwarded),rfc7239_field(for),rfc7239_n2np",
     ),
-    def(
+    ConvDef::new(
         "rfc7239_nn",
         Type::Any,
         Type::Str,
@@ -67,7 +56,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
         "Name of a node, for a Forwarded value.",
         "src,rfc7239_nn",
     ),
-    def(
+    ConvDef::new(
         "rfc7239_np",
         Type::Any,
         Type::Str,

@@ -4,6 +4,7 @@
 
 use super::{bytes, made, some};
 use crate::arg::{Arg, arg};
+use crate::cursor::Cursor;
 use crate::env::Env;
 use crate::names::Names;
 use crate::registry::ConvDef;
@@ -128,49 +129,29 @@ struct Packet<'a> {
     properties: Vec<(u8, Item<'a>)>,
 }
 
-/// A cursor over the packet.
-struct Cursor<'a>(&'a [u8]);
-
-impl<'a> Cursor<'a> {
-    fn take(&mut self, n: usize) -> Option<&'a [u8]> {
-        let (head, rest) = self.0.split_at_checked(n)?;
-        self.0 = rest;
-        Some(head)
-    }
-
-    fn number(&mut self, n: usize) -> Option<u32> {
-        Some(self.take(n)?.iter().fold(0, |all, c| all << 8 | u32::from(*c)))
-    }
-
-    fn string(&mut self) -> Option<&'a [u8]> {
-        let length = self.number(2)?;
-        self.take(length as usize)
-    }
-
-    /// A number in at most four bytes of seven bits.
-    fn varint(&mut self) -> Option<u32> {
-        let mut value = 0;
-        for shift in [0, 7, 14, 21] {
-            let byte = self.number(1)?;
-            value |= (byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(value);
-            }
+/// A number in at most four bytes of seven bits.
+fn varint(at: &mut Cursor<'_>) -> Option<u32> {
+    let mut value = 0;
+    for shift in [0, 7, 14, 21] {
+        let byte = at.number(1)?;
+        value |= (byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
         }
-        None
     }
+    None
 }
 
 /// Reads a block of properties, each of which may stand there once.
 fn properties<'a>(at: &mut Cursor<'a>, allowed: &[u8], out: &mut Vec<(u8, Item<'a>)>) -> Option<()> {
-    let length = at.varint()?;
+    let length = varint(at)?;
     let mut block = Cursor(at.take(length as usize)?);
     let own = out.len();
     while !block.0.is_empty() {
-        let id = u8::try_from(block.varint()?).ok().filter(|id| allowed.contains(id))?;
+        let id = u8::try_from(varint(&mut block)?).ok().filter(|id| allowed.contains(id))?;
         if id == USER_PROPERTY {
-            block.string()?;
-            block.string()?;
+            block.vector(2)?;
+            block.vector(2)?;
             continue;
         }
         if out.get(own..)?.iter().any(|(other, _)| *other == id) {
@@ -189,7 +170,7 @@ fn property<'a>(block: &mut Cursor<'a>, id: u8) -> Option<Item<'a>> {
         }
         19 | 33 | 34 => Item::Number(block.number(2)?),
         2 | 17 | 24 | 39 => Item::Number(block.number(4)?),
-        _ => Item::Bytes(block.string()?),
+        _ => Item::Bytes(block.vector(2)?),
     })
 }
 
@@ -213,7 +194,7 @@ fn parse(data: &[u8]) -> Result<Packet<'_>, Bad> {
     if first & 15 != flags {
         return Err(Bad::Wrong);
     }
-    let length = match at.varint() {
+    let length = match varint(&mut at) {
         Some(length) => length as usize,
         None => return Err(if data.len() < 5 { Bad::Short } else { Bad::Wrong }),
     };
@@ -231,7 +212,7 @@ fn parse(data: &[u8]) -> Result<Packet<'_>, Bad> {
 }
 
 fn connect<'a>(at: &mut Cursor<'a>, packet: &mut Packet<'a>) -> Option<()> {
-    let name = at.string()?;
+    let name = at.vector(2)?;
     let version = at.number(1)?;
     if !matches!((name, version), (b"MQIsdp", 3) | (b"MQTT", 4 | 5)) {
         return None;
@@ -251,17 +232,17 @@ fn connect<'a>(at: &mut Cursor<'a>, packet: &mut Packet<'a>) -> Option<()> {
     if version == 5 {
         properties(at, OF_CONNECT, &mut packet.properties)?;
     }
-    packet.fields[CLIENT] = Some(Item::Bytes(at.string()?));
+    packet.fields[CLIENT] = Some(Item::Bytes(at.vector(2)?));
     if will {
         if version == 5 {
             properties(at, OF_WILL, &mut packet.properties)?;
         }
-        packet.fields[WILL_TOPIC] = Some(Item::Bytes(at.string()?));
-        packet.fields[WILL_PAYLOAD] = Some(Item::Bytes(at.string()?));
+        packet.fields[WILL_TOPIC] = Some(Item::Bytes(at.vector(2)?));
+        packet.fields[WILL_PAYLOAD] = Some(Item::Bytes(at.vector(2)?));
     }
     for (there, field) in [(user, USER), (password, PASSWORD)] {
         if there {
-            packet.fields[field] = Some(Item::Bytes(at.string()?));
+            packet.fields[field] = Some(Item::Bytes(at.vector(2)?));
         }
     }
     Some(())

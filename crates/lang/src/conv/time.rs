@@ -4,7 +4,7 @@ use super::{bytes, made, number, some};
 use crate::arg::{Arg, arg};
 use base::date::MONTHS;
 
-use crate::calendar::{Civil, format, http_date};
+use crate::calendar::{Civil, format, http_date, per_second};
 use crate::env::Env;
 use crate::names::Names;
 use crate::registry::{ConvDef, ConvFn};
@@ -80,15 +80,7 @@ fn written<'a>(
 
 fn check_unit(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     args.resize(2, Arg::None);
-    args[1] = Arg::Int(match arg(args, 1).bytes() {
-        None | Some(b"" | b"s") => 1,
-        Some(b"ms") => 1000,
-        Some(b"us") => 1_000_000,
-        Some(other) => {
-            let got = String::from_utf8_lossy(other);
-            return Err(Fault::new(format!("expects 's', 'ms' or 'us', got '{got}'")));
-        }
-    });
+    args[1] = Arg::Int(per_second(arg(args, 1))?);
     Ok(())
 }
 

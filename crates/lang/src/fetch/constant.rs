@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::arg::{Arg, arg};
+use crate::calendar::per_second;
 use crate::cond::{Condition, Outcome, Term};
 use crate::env::Env;
 use crate::names::Names;
@@ -141,15 +142,7 @@ fn check_bool(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
 
 /// Turns a unit (`s`, `ms`, `us`) into the number of them in a second.
 pub(super) fn unit(args: &mut Vec<Arg>, at: usize, _fetch: &str) -> Result<(), Fault> {
-    let per_second = match arg(args, at).bytes() {
-        None | Some(b"" | b"s") => 1,
-        Some(b"ms") => 1000,
-        Some(b"us") => 1_000_000,
-        Some(other) => {
-            let got = String::from_utf8_lossy(other);
-            return Err(Fault::new(format!("expects 's', 'ms' or 'us', got '{got}'")));
-        }
-    };
+    let per_second = per_second(arg(args, at))?;
     args.resize(at.max(args.len()), Arg::None);
     args.truncate(at);
     args.push(Arg::Int(per_second));

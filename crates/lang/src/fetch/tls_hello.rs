@@ -3,6 +3,7 @@
 //! Only the first record is looked at. A cursor walks the nested lengths; whatever does not fit is no hello.
 
 use crate::arg::Arg;
+use crate::cursor::Cursor;
 use crate::env::{Env, Side};
 use crate::places::{CLIENT_L4, REQUEST_BUFFER, RESPONSE_BUFFER};
 use crate::registry::{FetchDef, FetchFn};
@@ -102,28 +103,6 @@ const ALPN: u16 = 16;
 const SESSION_TICKET: u16 = 35;
 const KEY_SHARE: u16 = 51;
 
-/// A cursor over nested lengths.
-struct Cursor<'a>(&'a [u8]);
-
-impl<'a> Cursor<'a> {
-    fn take(&mut self, n: usize) -> Option<&'a [u8]> {
-        let (head, rest) = self.0.split_at_checked(n)?;
-        self.0 = rest;
-        Some(head)
-    }
-
-    /// A big-endian number of `n` bytes.
-    fn number(&mut self, n: usize) -> Option<usize> {
-        Some(self.take(n)?.iter().fold(0, |all, c| all << 8 | usize::from(*c)))
-    }
-
-    /// A vector behind a length of `n` bytes.
-    fn vector(&mut self, n: usize) -> Option<&'a [u8]> {
-        let len = self.number(n)?;
-        self.take(len)
-    }
-}
-
 /// The first record's content, or why there is none.
 fn record<'a>(env: &Env<'a>, side: Side) -> Result<&'a [u8], Miss> {
     let payload = env.live.payload(side);
@@ -154,7 +133,7 @@ fn client_hello<'a>(env: &Env<'a>) -> Result<Hello<'a>, Miss> {
         return Err(Miss::None);
     }
     // A hello that is cut by the end of the record is read as far as it goes.
-    let length = record.number(3).ok_or(Miss::None)?.min(record.0.len());
+    let length = (record.number(3).ok_or(Miss::None)? as usize).min(record.0.len());
     parse_hello(record.take(length).unwrap_or_default()).ok_or(Miss::None)
 }
 
@@ -174,7 +153,7 @@ fn extension<'a>(env: &Env<'a>, wanted: u16) -> Result<&'a [u8], Miss> {
     while !cursor.0.is_empty() {
         let kind = cursor.number(2).ok_or(Miss::None)?;
         let content = cursor.vector(2).ok_or(Miss::None)?;
-        if kind == usize::from(wanted) {
+        if kind == u32::from(wanted) {
             return Ok(content);
         }
     }
