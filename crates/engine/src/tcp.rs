@@ -46,7 +46,9 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     stream.upload = Half::new(Framing::Close);
     stream.number();
     crate::filter::started(&stream);
-    match steps(&mut stream).await {
+    let outcome = steps(&mut stream).await;
+    crate::h1::forget(&mut stream);
+    match outcome {
         Outcome::Http => Some(crate::h1::run_upgraded(&mut stream).await),
         Outcome::Http2 => {
             stream.client.conn().requests.set(0);
@@ -76,10 +78,16 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     let program = &worker.shared.program;
     let front = program.proxy(stream.client.conn().frontend);
     crate::log::accepted(stream);
+    if !front.rules.tcp_content.is_empty() || !front.switching.is_empty() {
+        look(stream);
+    }
     match rules(stream, &front.rules.tcp_content, Side::Request, front.timeouts.inspect_request).await {
         Verdict::Go => {}
         Verdict::Stop => return Outcome::Cut,
         Verdict::Switch(h2) => return may_upgrade(stream, h2),
+    }
+    if !front.switching.is_empty() {
+        crate::h1::peek(stream);
     }
     let Some(backend) = choose::backend(stream) else {
         stream.end(Cause::ServerAbort, Phase::Connect);
@@ -106,6 +114,7 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
         stream.end(cause, phase);
         return Outcome::Cut;
     }
+    crate::h1::forget(stream);
     crate::log::write_early(stream);
     crate::log::step(stream, model::Origin::Connect);
     if !goes(stream, &back.rules.tcp_response, Side::Response, back.timeouts.inspect_response).await {
@@ -152,6 +161,9 @@ async fn rules(stream: &mut Stream<'_>, set: &RuleSet, side: Side, inspect: Opti
     let deadline = inspect.map(|d| rt::now() + d);
     let (mut from, mut last, mut resumed) = (Position(0), inspect.is_none(), None);
     loop {
+        if side == Side::Request {
+            crate::h1::peek(stream);
+        }
         match stream.run_resumed(set, side, from, last, resumed.take()) {
             Run::Done => return Verdict::Go,
             Run::Decided(flow, _) => return decide(stream, flow, side),
@@ -190,6 +202,19 @@ fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Verdict {
     crate::h1::denied(stream, side == Side::Response, true);
     stream.end(Cause::Proxy, phase);
     Verdict::Stop
+}
+
+/// Takes what has come already, if anything: rules that look at content without an `inspect-delay` find that much.
+fn look(stream: &mut Stream<'_>) {
+    let client = &mut *stream.client;
+    let buf = client.buf.get_or_insert_default();
+    if let Some(Ok(n)) = client.socket.try_recv(buf.spare_mut()) {
+        buf.advance(n);
+        stream.txn.up.received += n as u64;
+    }
+    if buf.is_empty() {
+        client.buf = None;
+    }
 }
 
 async fn more_data(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool {

@@ -183,7 +183,7 @@ impl<'a> Env<'a> {
     /// The head of one side, if it is there.
     pub fn head(&self, side: Side) -> Option<&'a wire::head::Head> {
         match side {
-            Side::Request => self.txn.has_req.then_some(&self.txn.req),
+            Side::Request => (self.txn.has_req || self.txn.peeked).then_some(&self.txn.req),
             Side::Response => self.txn.has_res.then_some(&self.txn.res),
         }
     }

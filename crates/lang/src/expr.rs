@@ -4,7 +4,7 @@ use model::vars::Owned;
 
 use crate::arg::Arg;
 use crate::arith::{self, Sum};
-use crate::env::Env;
+use crate::env::{Env, Side};
 use crate::registry::{ConvDef, FetchDef};
 use crate::sample::{Found, Miss, Type, Value};
 
@@ -73,8 +73,19 @@ impl Expr {
     /// There is no value, or none yet.
     #[inline]
     pub fn eval<'a>(&'a self, env: &Env<'a>) -> Found<'a> {
-        let value = (self.fetch.def.eval)(env, &self.fetch.args)?;
-        self.convert(env, value)
+        match (self.fetch.def.eval)(env, &self.fetch.args) {
+            Ok(value) => self.convert(env, value),
+            Err(miss) => Err(self.missed(env, miss)),
+        }
+    }
+
+    /// Why the fetch has no value: in TCP the head that it looks at may still come.
+    #[cold]
+    fn missed(&self, env: &Env<'_>, miss: Miss) -> Miss {
+        use crate::places::{EITHER_HEAD, REQUEST, REQUEST_KEPT};
+        let of_head = [REQUEST, REQUEST_KEPT, EITHER_HEAD].contains(&self.fetch.def.places);
+        let comes = env.txn.may_be_http && !env.last && env.side == Side::Request;
+        if of_head && comes { Miss::Later } else { miss }
     }
 
     /// Runs the converters on a value.
@@ -119,7 +130,7 @@ impl Expr {
             _ if hit => Ok(true),
             Err(Miss::Later) => Err(Miss::Later),
             _ if seen => Ok(false),
-            _ => Err(Miss::None),
+            _ => Err(self.missed(env, Miss::None)),
         }
     }
 

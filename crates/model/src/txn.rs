@@ -154,6 +154,10 @@ pub struct Txn {
     pub has_req: bool,
     /// A response head has been received or made.
     pub has_res: bool,
+    /// The bytes of a TCP stream begin with a request, which stands in `req` for its rules to look at.
+    pub peeked: bool,
+    /// They may yet turn out to.
+    pub may_be_http: bool,
     /// Method, target and version as received, before rules: `%r`, `capture.req.*`.
     pub line: RequestLine,
     /// Backend, as an index of the program.
@@ -280,6 +284,8 @@ impl Default for Txn {
             res: Head::response(),
             has_req: false,
             has_res: false,
+            peeked: false,
+            may_be_http: false,
             line: RequestLine::default(),
             backend: None,
             server: None,

@@ -16,6 +16,7 @@ mod wait;
 
 pub use exchange::run_upgraded;
 pub use forward::{count_broken, splices};
+pub use request::{forget, peek};
 pub use rules::denied;
 
 use std::future::poll_fn;

@@ -99,6 +99,26 @@ fn note_first_byte(stream: &mut Stream<'_>) {
     }
 }
 
+/// Lets the rules of a TCP stream see the request that its bytes begin with, if they do: they stay where they are.
+pub fn peek(stream: &mut Stream<'_>) {
+    forget(stream);
+    let limits = limits(stream);
+    let relax = stream.frontend().options.unsafe_request;
+    let bytes = stream.client.buf.as_ref().map(|b| b.filled()).unwrap_or_default();
+    let txn = &mut *stream.txn;
+    match parse_request(bytes, &mut txn.req, &limits, relax) {
+        Ok(Parsed::Complete { .. }) => txn.peeked = true,
+        Ok(Parsed::Partial) => txn.may_be_http = true,
+        Err(_) => {}
+    }
+}
+
+/// Ends what [`peek`] began.
+pub fn forget(stream: &mut Stream<'_>) {
+    (stream.txn.peeked, stream.txn.may_be_http) = (false, false);
+    stream.txn.req.clear();
+}
+
 fn limits(stream: &Stream<'_>) -> Limits {
     let tune = &stream.worker.shared.program.global.tune;
     Limits { head: tune.bufsize.saturating_sub(tune.maxrewrite), fields: tune.maxhdr }

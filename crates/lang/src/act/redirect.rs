@@ -181,11 +181,9 @@ impl Redirect {
             b"" | b"*" => b"/",
             path => path,
         };
-        if !self.drop_query {
-            return out.extend_from_slice(whole);
-        }
         let path = whole.split(|c| *c == b'?').next().unwrap_or_default();
-        out.extend_from_slice(path);
+        out.extend_from_slice(if self.drop_query { path } else { whole });
+        // Behind a query, too, if that is kept.
         if self.append_slash && out.last() != Some(&b'/') {
             out.push(b'/');
         }

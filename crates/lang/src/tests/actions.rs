@@ -83,6 +83,7 @@ fn redirects_build_their_location() {
         ("redirect location /x?y keep-query", 302, "/x?y&c=d&e=f"),
         ("redirect prefix http://h code 301", 301, "http://h/a/b?c=d&e=f"),
         ("redirect prefix /p drop-query append-slash", 302, "/p/a/b/"),
+        ("redirect prefix /p append-slash", 302, "/p/a/b?c=d&e=f/"),
         ("redirect prefix / drop-query", 302, "/a/b"),
         ("redirect scheme https code 308", 308, "https://www.example.com:80/a/b?c=d&e=f"),
     ] {
