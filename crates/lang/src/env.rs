@@ -180,6 +180,14 @@ pub struct Env<'a> {
 }
 
 impl<'a> Env<'a> {
+    /// Whether one side has come as an HTTP message, not as bytes that begin with one.
+    pub fn is_http(&self, side: Side) -> bool {
+        match side {
+            Side::Request => self.txn.has_req,
+            Side::Response => self.txn.has_res,
+        }
+    }
+
     /// The head of one side, if it is there.
     pub fn head(&self, side: Side) -> Option<&'a wire::head::Head> {
         match side {

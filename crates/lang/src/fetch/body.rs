@@ -43,13 +43,18 @@ pub(super) const FETCHES: &[FetchDef] = &[
     SIZE.alias("res.body_size", RESPONSE, "res.body_size").eval(|e, _| size(e, Side::Response)),
 ];
 
+/// In TCP nobody tells a body from the bytes before it.
+fn is_message(env: &Env<'_>, side: Side) -> Result<(), Miss> {
+    env.is_http(side).then_some(()).ok_or(Miss::None)
+}
+
 fn body<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
-    env.head(side).ok_or(Miss::None)?;
+    is_message(env, side)?;
     Ok(Value::Bin(env.live.payload(side).data))
 }
 
 fn len<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
-    env.head(side).ok_or(Miss::None)?;
+    is_message(env, side)?;
     int(env.live.payload(side).data.len() as u64)
 }
 

@@ -79,7 +79,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
 ];
 
 fn len<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
-    if env.head(side).is_some() {
+    if env.is_http(side) {
         return int(super::blocks::size_of_data(&Env { side, ..*env })? as u64);
     }
     int(env.live.payload(side).data.len() as u64)
@@ -121,9 +121,9 @@ fn number(args: &[Arg], at: usize) -> usize {
 
 /// The raw bytes of one direction. In HTTP there are messages instead, which other fetches read.
 fn raw<'a>(env: &Env<'a>, side: Side) -> Result<crate::env::Payload<'a>, Miss> {
-    match env.head(side) {
-        Some(_) => Err(Miss::None),
-        None => Ok(env.live.payload(side)),
+    match env.is_http(side) {
+        true => Err(Miss::None),
+        false => Ok(env.live.payload(side)),
     }
 }
 
