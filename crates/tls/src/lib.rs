@@ -13,6 +13,7 @@ pub const LIBRARY: &str = "AWS-LC 1.0";
 pub mod client;
 pub mod faults;
 pub mod files;
+pub mod fuzzing;
 pub mod handshake;
 pub mod hello;
 pub mod names;
