@@ -33,12 +33,12 @@ pub async fn read(stream: &mut Stream<'_>) -> Read {
     loop {
         if stream.client.has_input() {
             note_first_byte(stream);
-            if stream.txn.first_request
-                && let Some(read) = preface(stream)
-            {
-                return read;
-            }
-            match parse(stream) {
+            let parsed = match preface(stream) {
+                h2::Preface::Http2 => return prefaced(stream),
+                h2::Preface::Maybe => Ok(Parsed::Partial),
+                h2::Preface::Other => parse(stream),
+            };
+            match parsed {
                 Ok(Parsed::Complete { consumed }) => return complete(stream, consumed),
                 Ok(Parsed::Partial) => {}
                 Err(e) => return bad(stream, &e),
@@ -53,20 +53,26 @@ pub async fn read(stream: &mut Stream<'_>) -> Read {
 }
 
 /// Whether the connection is one of HTTP/2, which it may say without being asked (RFC 9113 section 3.3).
-fn preface(stream: &mut Stream<'_>) -> Option<Read> {
-    let bytes = stream.client.buf.as_ref()?.filled();
-    if !bytes.starts_with(b"PRI") || h2::preface(bytes) != h2::Preface::Http2 {
-        return None;
+#[inline]
+fn preface(stream: &Stream<'_>) -> h2::Preface {
+    let bytes = stream.client.buf.as_ref().map(|buf| buf.filled()).unwrap_or_default();
+    if stream.txn.first_request && bytes.starts_with(b"PRI") {
+        return h2::preface(bytes);
     }
+    h2::Preface::Other
+}
+
+/// It is, where it may.
+fn prefaced(stream: &mut Stream<'_>) -> Read {
     let listener = stream.client.conn().listener as usize;
     let fixed = stream.frontend().binds.get(listener).is_some_and(|bind| bind.h1);
     if fixed || stream.http.only_h1 || stream.client.part.is_some() {
         stream.end(Cause::Proxy, Phase::Request);
         count_error(stream);
         count_request(stream);
-        return Some(Read::Bad(405));
+        return Read::Bad(405);
     }
-    Some(Read::Preface)
+    Read::Preface
 }
 
 fn begin(stream: &mut Stream<'_>) {
