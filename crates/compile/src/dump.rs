@@ -279,7 +279,9 @@ fn configuration(registry: &Registry) -> String {
     let all = proxy::TABLES.iter().flat_map(|t| t.iter()).map(|k| k.name);
     section(&mut out, "listen", all.filter(|n| LISTED.contains(n)));
     binds(&mut out);
-    for k in server::keywords::KEYWORDS {
+    let mut words: Vec<_> = server::keywords::all().collect();
+    words.sort_unstable_by_key(|k| k.name);
+    for k in words {
         let _ = writeln!(out, "\tserver <name> <addr> {}{}", k.name, count(k.args));
     }
     for option in proxy::option::SWITCHES.iter().filter(|o| !o.dump.is_empty()) {

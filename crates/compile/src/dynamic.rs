@@ -13,7 +13,7 @@ use program::server::Server;
 use program::{Mode, Program, Proxy};
 use syntax::{Environment, Grammar, Level, PlainBuild, SECTION_WORDS, Source};
 
-use crate::server::keywords::KEYWORDS;
+use crate::server::keywords;
 use crate::{Options, compile};
 
 /// Words that such a server may have.
@@ -119,7 +119,7 @@ const ALLOWED: &[&str] = &[
 
 /// The words that a server added at run time may have and that this build knows, in order.
 pub fn words() -> impl Iterator<Item = &'static str> {
-    let known = |word: &str| KEYWORDS.iter().any(|k| k.name == word && k.set.is_some());
+    let known = |word: &str| keywords::all().any(|k| k.name == word && k.set.is_some());
     ALLOWED.iter().copied().filter(move |word| known(word))
 }
 
@@ -169,7 +169,7 @@ fn read(program: &Program, backend: &Proxy, words: &[String]) -> Result<Asked, S
     let mut rest = words[1..].iter();
     while let Some(word) = rest.next() {
         let plain = word.split_once('(').map_or(word.as_str(), |(name, _)| name);
-        let Some(keyword) = KEYWORDS.iter().find(|k| k.name == plain) else {
+        let Some(keyword) = keywords::all().find(|k| k.name == plain) else {
             let near = syntax::nearest(word, ALLOWED.iter().copied());
             let hint = near.map_or(String::new(), |n| format!("; did you mean '{n}' maybe ?"));
             return Err(format!(

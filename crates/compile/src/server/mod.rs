@@ -16,7 +16,6 @@ use syntax::{Diagnostic, Span};
 
 use crate::draft::{Deferred, Draft, Named};
 use crate::statement::{Statement, Step, bracket};
-use keywords::KEYWORDS;
 pub(crate) use source::SourceDraft;
 
 /// How `init-addr` finds an address, in order.
@@ -339,9 +338,9 @@ fn words(s: &mut Statement<'_>, server: &mut ServerDraft, p: &mut Draft, label: 
     while let Some(word) = s.args.next() {
         let (name, _) = word.text().split_once('(').unwrap_or((word.text(), ""));
         let entry =
-            KEYWORDS.iter().find(|k| word == k.name || (k.name == name && name.starts_with("set-proxy")));
+            keywords::all().find(|k| word == k.name || (k.name == name && name.starts_with("set-proxy")));
         let Some(entry) = entry else {
-            let near = syntax::nearest(word.text(), KEYWORDS.iter().map(|k| k.name));
+            let near = syntax::nearest(word.text(), keywords::all().map(|k| k.name));
             let hint = near.map(|n| format!("; did you mean '{n}' maybe ?")).unwrap_or_default();
             let tail = if default {
                 ". Hint: no address was expected for this server.".replace("maybe ?. ", "maybe ? ")

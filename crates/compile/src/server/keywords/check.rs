@@ -1,0 +1,234 @@
+//! Words about the health of a server: checks, agents, observation, what happens when it goes down.
+
+use program::server::{Observe, OnError};
+use syntax::{Diagnostic, Level};
+
+use super::{ServerKeyword, delay, ip, off, on, proto, strictly, text, value, word};
+use crate::draft::{Draft, Named};
+use crate::server::{InitState, ServerDraft};
+use crate::statement::{Statement, Step};
+
+/// The words of this family.
+pub(super) const KEYWORDS: &[ServerKeyword] = &[
+    word("addr", 1, |v, s, _| ip(s, "addr").map(|a| v.check_addr = Some(a)), "Address for health checks."),
+    word(
+        "agent-addr",
+        1,
+        |v, s, _| ip(s, "agent-addr").map(|a| v.agent_addr = Some(a)),
+        "Address of the agent.",
+    ),
+    word("agent-check", 0, |v, _, _| on(&mut v.agent), "Ask an agent for the state of the server."),
+    word(
+        "agent-inter",
+        1,
+        |v, s, _| delay(s, v, "agent-inter").map(|d| v.agent_inter = Some(d)),
+        "Time between agent checks.",
+    ),
+    word(
+        "agent-port",
+        1,
+        |v, s, _| {
+            v.agent_port = u16::try_from(value(s, "agent-port", "expects a port number as argument.")?).ok();
+            Ok(())
+        },
+        "Port of the agent.",
+    ),
+    word(
+        "agent-send",
+        1,
+        |v, s, _| {
+            v.agent_send = s.word("'agent-send' expects a string as argument.")?.bytes().into();
+            Ok(())
+        },
+        "What is sent to the agent first.",
+    ),
+    word("check", 0, |v, _, _| on(&mut v.check), "Check the server's health."),
+    word(
+        "check-pool-conn-name",
+        1,
+        |v, s, _| text(s, &mut v.check_pool_conn_name, "'check-pool-conn-name' : missing value"),
+        "Name of the idle connections that checks may use.",
+    ),
+    word(
+        "check-proto",
+        1,
+        |v, s, _| proto(s, "check-proto").map(|h2| v.check_h2 = Some(h2)),
+        "Protocol of checks.",
+    ),
+    word("check-reuse-pool", 0, |v, _, _| on(&mut v.check_reuse_pool), "Checks may use idle connections."),
+    word("check-send-proxy", 0, |v, _, _| on(&mut v.check_send_proxy), "Checks begin with a PROXY header."),
+    word(
+        "check-via-socks4",
+        0,
+        |v, _, _| on(&mut v.check_via_socks4),
+        "Checks go through the SOCKS4 proxy, too.",
+    ),
+    word(
+        "downinter",
+        1,
+        |v, s, _| delay(s, v, "downinter").map(|d| v.downinter = Some(d)),
+        "Time between checks while down.",
+    ),
+    word(
+        "error-limit",
+        1,
+        |v, s, _| {
+            let n = value(s, "error-limit", "expects an integer argument.")?;
+            v.error_limit = strictly(s, n, "error-limit has to be > 0.")?;
+            Ok(())
+        },
+        "Errors that 'observe' tolerates.",
+    ),
+    word(
+        "fall",
+        1,
+        |v, s, _| {
+            let n = value(s, "fall", "expects an integer argument.")?;
+            v.fall = strictly(s, n, "'fall' has to be > 0.")?;
+            Ok(())
+        },
+        "Failed checks before the server is down.",
+    ),
+    word(
+        "fastinter",
+        1,
+        |v, s, _| delay(s, v, "fastinter").map(|d| v.fastinter = Some(d)),
+        "Time between checks while changing.",
+    ),
+    word(
+        "healthcheck",
+        1,
+        |v, s, _| {
+            let word = s.word("'healthcheck' expects a healthcheck name as argument.")?;
+            v.healthcheck = Some(word.text().into());
+            Ok(())
+        },
+        "The check of a healthcheck section.",
+    ),
+    word(
+        "init-state",
+        1,
+        |v, s, _| {
+            let word =
+                s.word("'init-state' expects one of 'none', 'fully-up', 'up', 'down', or 'fully-down'.")?;
+            v.init_state = match word.text() {
+            "none" => InitState::Up,
+            "up" => InitState::Up,
+            "fully-up" => InitState::FullyUp,
+            "down" => InitState::Down,
+            "fully-down" => InitState::FullyDown,
+            _ => return Err(s.fail(format!("'init-state' expects one of 'none', 'fully-up', 'up', 'down', or 'fully-down' but got '{word}'"))),
+        };
+            Ok(())
+        },
+        "State before the first check.",
+    ),
+    word("inter", 1, |v, s, _| delay(s, v, "inter").map(|d| v.inter = d), "Time between checks."),
+    word("no-agent-check", 0, |v, _, _| off(&mut v.agent), "No agent check."),
+    word("no-check", 0, |v, _, _| off(&mut v.check), "No health check."),
+    word(
+        "no-check-reuse-pool",
+        0,
+        |v, _, _| off(&mut v.check_reuse_pool),
+        "Checks make their own connections.",
+    ),
+    word("no-check-send-proxy", 0, |v, _, _| off(&mut v.check_send_proxy), "No PROXY header on checks."),
+    word("observe", 1, observe, "Learn the health from live traffic."),
+    word("on-error", 1, on_error, "What happens when too many errors were observed."),
+    word(
+        "on-marked-down",
+        1,
+        |v, s, _| {
+            v.down_kills = choice(s, "on-marked-down", "shutdown-sessions")?;
+            Ok(())
+        },
+        "What happens to sessions when the server goes down.",
+    ),
+    word(
+        "on-marked-up",
+        1,
+        |v, s, _| {
+            v.up_kills_backups = choice(s, "on-marked-up", "shutdown-backup-sessions")?;
+            Ok(())
+        },
+        "What happens to sessions on backups when the server comes up.",
+    ),
+    word(
+        "port",
+        1,
+        |v, s, _| {
+            v.check_port = u16::try_from(value(s, "port", "expects a port number as argument.")?).ok();
+            Ok(())
+        },
+        "Port for health checks.",
+    ),
+    word(
+        "rise",
+        1,
+        |v, s, _| {
+            let n = value(s, "rise", "expects an integer argument.")?;
+            v.rise = strictly(s, n, "'rise' has to be > 0.")?;
+            Ok(())
+        },
+        "Passed checks before the server is up.",
+    ),
+    word(
+        "track",
+        1,
+        |v, s, _| {
+            let word = s.word("'track' expects [<proxy>/]<server> as argument.")?;
+            if v.check {
+                return Err(s.fail("unable to enable checks and tracking at the same time!"));
+            }
+            v.track = Some(Named { name: word.text().into(), span: word.span() });
+            Ok(())
+        },
+        "Take the health of another server.",
+    ),
+];
+
+/// A word that has one possible value, or `none`.
+fn choice(s: &mut Statement<'_>, name: &str, only: &str) -> Step<bool> {
+    let word = s.word(format!("'{name}' expects '{only}' as argument."))?;
+    match word.text() {
+        "none" => Ok(false),
+        w if w == only => Ok(true),
+        _ => Err(s.fail(format!("'{name}' expects '{only}' but got '{word}'"))),
+    }
+}
+
+fn observe(v: &mut ServerDraft, s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    let word = s.word("'observe' expects <mode> as argument.")?;
+    v.observe = match word.text() {
+        "none" => None,
+        "layer4" | "tcp" => Some(Observe::Layer4),
+        "layer7" | "http" => {
+            if p.mode != program::Mode::Http {
+                let text =
+                    format!("'server {}/{}' : '{word}' can only be used in http proxies..", p.name, v.name);
+                let note = Diagnostic::new(Level::Alert, word.span(), text).tolerated();
+                s.notes.push(crate::statement::bracket(note));
+            }
+            Some(Observe::Layer7)
+        }
+        _ => {
+            return Err(
+                s.fail(format!("'observe' expects one of 'none', 'layer4', 'layer7' but got '{word}'"))
+            );
+        }
+    };
+    Ok(())
+}
+
+fn on_error(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
+    const CHOICES: &str = "'fastinter', 'fail-check', 'sudden-death' or 'mark-down'";
+    let word = s.word(format!("'on-error' expects one of {CHOICES}."))?;
+    v.on_error = match word.text() {
+        "fastinter" => OnError::FastInter,
+        "fail-check" => OnError::FailCheck,
+        "sudden-death" => OnError::SuddenDeath,
+        "mark-down" => OnError::MarkDown,
+        _ => return Err(s.fail(format!("'on-error' expects one of {CHOICES} but got '{word}'"))),
+    };
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! The words of `server` lines, a table for each family.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use syntax::Diagnostic;
+
+use super::ServerDraft;
+use crate::draft::Draft;
+use crate::statement::{Statement, Step, bracket, trailing_text};
+use crate::units::{self, TimeFault};
+
+mod check;
+mod share;
+mod tls;
+mod wire;
+
+/// Sets one word of a server line.
+pub(crate) type Set = fn(&mut ServerDraft, &mut Statement<'_>, &mut Draft) -> Step;
+
+/// One word of a `server` line.
+pub(crate) struct ServerKeyword {
+    /// The word.
+    pub name: &'static str,
+    /// How many words follow, for the dump; -1 for as many as it likes.
+    pub args: i8,
+    /// What it does; `None`: not built yet.
+    pub set: Option<Set>,
+    /// It belongs to TLS and is harmless without `ssl`.
+    pub tls: bool,
+    /// `default-server` may have it.
+    pub in_default: bool,
+    /// One line of documentation.
+    pub doc: &'static str,
+}
+
+const fn word(name: &'static str, args: i8, set: Set, doc: &'static str) -> ServerKeyword {
+    ServerKeyword { name, args, set: Some(set), tls: false, in_default: true, doc }
+}
+
+const fn own(name: &'static str, args: i8, set: Set, doc: &'static str) -> ServerKeyword {
+    ServerKeyword { name, args, set: Some(set), tls: false, in_default: false, doc }
+}
+
+const fn later(name: &'static str, args: i8) -> ServerKeyword {
+    ServerKeyword { name, args, set: None, tls: false, in_default: true, doc: "Not built yet." }
+}
+
+const fn tls(name: &'static str, args: i8) -> ServerKeyword {
+    ServerKeyword { name, args, set: None, tls: true, in_default: true, doc: "Part of TLS." }
+}
+
+const TABLES: &[&[ServerKeyword]] = &[check::KEYWORDS, share::KEYWORDS, tls::KEYWORDS, wire::KEYWORDS];
+
+/// All words.
+pub(crate) fn all() -> impl Iterator<Item = &'static ServerKeyword> {
+    TABLES.iter().copied().flatten()
+}
+
+fn on(field: &mut bool) -> Step {
+    *field = true;
+    Ok(())
+}
+
+fn off(field: &mut bool) -> Step {
+    *field = false;
+    Ok(())
+}
+
+fn text(s: &mut Statement<'_>, field: &mut Option<Box<str>>, missing: &str) -> Step {
+    *field = Some(s.word(missing)?.text().into());
+    Ok(())
+}
+
+/// A number as HAProxy reads it; a missing word counts as zero where HAProxy lets it, with a hint in `-dD`.
+fn value(s: &mut Statement<'_>, name: &str, missing: &str) -> Step<i64> {
+    let word = s.word(format!("'{name}' {missing}"))?;
+    Ok(s.lenient(word))
+}
+
+fn strictly(s: &Statement<'_>, n: i64, text: &str) -> Step<u32> {
+    u32::try_from(n).ok().filter(|n| *n > 0).ok_or_else(|| s.fail(text))
+}
+
+/// A time in milliseconds. HAProxy says `agent-inter` for `inter` as well, and tools may look for that.
+fn time(s: &mut Statement<'_>, v: &ServerDraft, name: &str, missing: &str) -> Step<Duration> {
+    let word = s.word(missing)?;
+    let shown = if name == "inter" { "agent-inter" } else { name };
+    match units::tolerant(word.text()) {
+        Ok((ms, trailing)) => {
+            if let Some(found) = trailing {
+                let text = trailing_text(found, word);
+                s.notes
+                    .push(bracket(Diagnostic::warning(word.span(), format!("'server {}' : {text}", v.name))));
+            }
+            Ok(Duration::from_millis(ms))
+        }
+        Err(TimeFault::Unexpected(c)) => {
+            Err(s.fail(format!("unexpected character '{c}' in '{shown}' argument of server {}.", v.name)))
+        }
+        Err(fault) => Err(s.time_fault(fault, word, name, |_| String::new())),
+    }
+}
+
+fn delay(s: &mut Statement<'_>, v: &ServerDraft, name: &str) -> Step<Duration> {
+    let d = time(s, v, name, &format!("'{name}' expects a delay as argument."))?;
+    if d.is_zero() {
+        return Err(s.fail(format!(
+            "invalid value {} for argument '{name}' of server {}.",
+            d.as_millis(),
+            v.name
+        )));
+    }
+    Ok(d)
+}
+
+fn ip(s: &mut Statement<'_>, name: &str) -> Step<IpAddr> {
+    let word = s.word(format!("'{name}' expects <addr> as argument."))?;
+    let text = word.text();
+    let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
+    let found = bare.parse().ok().or_else(|| crate::resolve::host(bare));
+    found.ok_or_else(|| s.fail(format!("'{name}' : invalid address: '{text}' in '{text}'")))
+}
+
+/// A protocol; whether it is HTTP/2.
+fn proto(s: &mut Statement<'_>, name: &str) -> Step<bool> {
+    let word = s.word(format!("'{name}' : missing value."))?;
+    match word.text() {
+        "h1" | "none" => Ok(false),
+        "h2" => Ok(true),
+        "fcgi" | "spop" | "quic" => {
+            Err(s.fail(format!("'{name}' : '{word}' is not supported yet by Harrier (planned)")))
+        }
+        _ => Err(s.fail(format!("'{name}' :  unknown MUX protocol '{word}'"))),
+    }
+}

@@ -1,0 +1,201 @@
+//! Words about a server's share of the traffic: limits, weight, persistence, idle connections, names.
+
+use std::time::Duration;
+
+use balance::HashKey;
+
+use super::{ServerKeyword, off, on, own, time, value, word};
+use crate::draft::Deferred;
+use crate::statement::clamp;
+
+/// The words of this family.
+pub(super) const KEYWORDS: &[ServerKeyword] = &[
+    word("backup", 0, |v, _, _| on(&mut v.backup), "Used only when all others are down."),
+    word(
+        "cookie",
+        1,
+        |v, s, _| {
+            v.cookie = Some(s.word("'cookie' expects <value> as argument.")?.bytes().into());
+            Ok(())
+        },
+        "Value of the persistence cookie.",
+    ),
+    word("disabled", 0, |v, _, _| on(&mut v.disabled), "Starts in maintenance."),
+    word("enabled", 0, |v, _, _| off(&mut v.disabled), "Does not start in maintenance."),
+    own(
+        "guid",
+        1,
+        |v, s, _| {
+            let word = s.word("'guid' : expects a value")?;
+            crate::proxy::basic::check_guid(s, word.text())?;
+            v.guid = Some(word.text().into());
+            Ok(())
+        },
+        "Unique name of the server.",
+    ),
+    word(
+        "hash-key",
+        1,
+        |v, s, _| {
+            v.hash_key = match s
+                .word("'hash-key' expects 'id', 'id32', 'guid', 'addr', or 'addr-port' value")?
+                .text()
+            {
+                "id" => HashKey::Id,
+                "id32" => HashKey::Id32,
+                "guid" => HashKey::Guid,
+                "addr" => HashKey::Addr,
+                "addr-port" => HashKey::AddrPort,
+                _ => return Err(s.fail("'hash-key' has to be 'id', 'id32', 'guid', 'addr', or 'addr-port'")),
+            };
+            Ok(())
+        },
+        "What places the server on the consistent ring.",
+    ),
+    own(
+        "id",
+        1,
+        |v, s, _| {
+            let n = value(s, "id", "expects an integer argument.")?;
+            v.id = Some(
+                u32::try_from(n)
+                    .ok()
+                    .filter(|n| *n > 0)
+                    .ok_or_else(|| s.fail("'id' : custom id has to be between 1 and 4294967295."))?,
+            );
+            Ok(())
+        },
+        "Number of the server.",
+    ),
+    word(
+        "max-reuse",
+        1,
+        |v, s, _| {
+            v.max_reuse = signed(value(s, "max-reuse", "expects <value> as argument")?);
+            Ok(())
+        },
+        "How often a connection is reused, -1: no limit.",
+    ),
+    word(
+        "maxconn",
+        1,
+        |v, s, _| {
+            v.maxconn = clamp(value(s, "maxconn", "expects an integer argument.")?);
+            Ok(())
+        },
+        "Most requests at a time.",
+    ),
+    word(
+        "maxqueue",
+        1,
+        |v, s, _| {
+            v.maxqueue = clamp(value(s, "maxqueue", "expects an integer argument.")?);
+            Ok(())
+        },
+        "Most requests that wait for this server.",
+    ),
+    word(
+        "minconn",
+        1,
+        |v, s, _| {
+            v.minconn = clamp(value(s, "minconn", "expects an integer argument.")?);
+            Ok(())
+        },
+        "Lower bound of a limit that follows the load.",
+    ),
+    word("no-backup", 0, |v, _, _| off(&mut v.backup), "Not a backup."),
+    word("non-stick", 0, |v, _, _| on(&mut v.non_stick), "Never stored in a stick table."),
+    word(
+        "pool-conn-name",
+        1,
+        |v, s, _| {
+            let word = s.args.position();
+            s.word("'pool-conn-name' expects <value> as argument")?;
+            v.pool_conn_name = Some(Deferred { at: s.at, word });
+            Ok(())
+        },
+        "Part of the identity of idle connections.",
+    ),
+    word(
+        "pool-low-conn",
+        1,
+        |v, s, _| {
+            v.pool_low_conn = clamp(value(s, "pool-low-conn", "expects <value> as argument")?);
+            Ok(())
+        },
+        "Idle connections a thread keeps for itself.",
+    ),
+    word(
+        "pool-max-conn",
+        1,
+        |v, s, _| {
+            v.pool_max_conn = match signed(value(s, "pool-max-conn", "expects <value> as argument")?) {
+                n if n < -1 => return Err(s.fail("'pool-max-conn' must be >= -1")),
+                n => n,
+            };
+            Ok(())
+        },
+        "Most idle connections kept, -1: no limit.",
+    ),
+    word(
+        "pool-purge-delay",
+        1,
+        |v, s, _| {
+            let word = s.word("'pool-purge-delay' expects <value> as argument")?;
+            let ms = s.millis(word, "pool-purge-delay", |c| {
+                format!("unexpected character '{c}' in argument to <pool-purge-delay>.")
+            })?;
+            v.pool_purge_delay = Duration::from_millis(ms);
+            Ok(())
+        },
+        "Time after which half of the idle connections go.",
+    ),
+    own(
+        "redir",
+        1,
+        |v, s, _| {
+            v.redir = Some(s.word("'redir' expects <prefix> as argument.")?.bytes().into());
+            Ok(())
+        },
+        "Redirect GET and HEAD here instead of connecting.",
+    ),
+    word(
+        "shard",
+        1,
+        |_, s, _| value(s, "shard", "expects an integer argument.").map(drop),
+        "Shard of a peer (no effect on others).",
+    ),
+    word(
+        "slowstart",
+        1,
+        |v, s, _| {
+            let d = time(s, v, "slowstart", "'slowstart' expects a time in milliseconds as argument.")?;
+            v.slowstart = (!d.is_zero()).then_some(d);
+            Ok(())
+        },
+        "Time over which the weight grows after coming up.",
+    ),
+    word("stick", 0, |v, _, _| off(&mut v.non_stick), "May be stored in stick tables."),
+    word(
+        "strict-maxconn",
+        0,
+        |v, _, _| on(&mut v.strict_maxconn),
+        "Count connections, not requests, against maxconn.",
+    ),
+    word(
+        "weight",
+        1,
+        |v, s, _| {
+            let n = value(s, "weight", "expects an integer argument.")?;
+            v.weight = u32::try_from(n).ok().filter(|n| *n <= 256).ok_or_else(|| {
+                s.fail(format!("weight of server {} is not within 0 and 256 ({n}).", v.name))
+            })?;
+            Ok(())
+        },
+        "Share of the load, 0 to 256.",
+    ),
+];
+
+fn signed(n: i64) -> i32 {
+    i32::try_from(n).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,184 @@
+//! Words about TLS towards a server.
+
+use ::tls::suites::Version;
+
+use super::{ServerKeyword, off, on, text, tls, word};
+use crate::draft::{Deferred, Draft};
+use crate::server::ServerDraft;
+use crate::statement::{Statement, Step};
+use crate::tls::{Verify, words as tls_words};
+
+/// The words of this family.
+pub(super) const KEYWORDS: &[ServerKeyword] = &[
+    tls("allow-0rtt", 0),
+    word(
+        "alpn",
+        1,
+        |v, s, _| {
+            let w = s.word("'alpn' : missing the comma-delimited ALPN protocol suite")?;
+            tls_words::alpn(&mut v.tls.words, w.text()).map_err(|e| s.fail(format!("'alpn' : {e}")))
+        },
+        "Protocols offered by ALPN.",
+    ),
+    word(
+        "ca-file",
+        1,
+        |v, s, _| text(s, &mut v.tls.words.ca_file, "'ca-file' : missing value"),
+        "Authorities of server certificates.",
+    ),
+    word(
+        "check-alpn",
+        1,
+        |v, s, _| {
+            let w = s.word("'check-alpn' : missing the comma-delimited ALPN protocol suite")?;
+            let mut words = crate::tls::Words::default();
+            tls_words::alpn(&mut words, w.text()).map_err(|e| s.fail(format!("'check-alpn' : {e}")))?;
+            v.tls.check_alpn = words.alpn;
+            Ok(())
+        },
+        "Protocols offered by checks.",
+    ),
+    word(
+        "check-sni",
+        1,
+        |v, s, _| text(s, &mut v.tls.check_sni, "'check-sni' : missing value"),
+        "Server name sent by checks.",
+    ),
+    tls("check-sni-auto", 0),
+    word("check-ssl", 0, |v, _, _| on(&mut v.tls.check), "Checks speak TLS."),
+    word(
+        "ciphers",
+        1,
+        |v, s, _| text(s, &mut v.tls.words.policy.ciphers, "'ciphers' : missing value"),
+        "Ciphers of TLS 1.2.",
+    ),
+    word(
+        "ciphersuites",
+        1,
+        |v, s, _| text(s, &mut v.tls.words.policy.ciphersuites, "'ciphersuites' : missing value"),
+        "Cipher suites of TLS 1.3.",
+    ),
+    tls("client-sigalgs", 1),
+    word(
+        "crl-file",
+        1,
+        |v, s, _| text(s, &mut v.tls.words.crl_file, "'crl-file' : missing value"),
+        "Revoked server certificates.",
+    ),
+    word(
+        "crt",
+        1,
+        |v, s, _| text(s, &mut v.tls.crt, "'crt' : missing value"),
+        "Certificate shown to the server.",
+    ),
+    word(
+        "curves",
+        1,
+        |v, s, _| text(s, &mut v.tls.words.policy.curves, "'curves' : missing value"),
+        "Curves of the key exchange.",
+    ),
+    word("force-sslv3", 0, |v, _, _| only(v, Version::Ssl3), "This version only."),
+    word("force-tlsv10", 0, |v, _, _| only(v, Version::Tls10), "This version only."),
+    word("force-tlsv11", 0, |v, _, _| only(v, Version::Tls11), "This version only."),
+    word("force-tlsv12", 0, |v, _, _| only(v, Version::Tls12), "This version only."),
+    word("force-tlsv13", 0, |v, _, _| only(v, Version::Tls13), "This version only."),
+    tls("ktls", 1),
+    tls("no-check-sni-auto", 0),
+    word("no-check-ssl", 0, |v, _, _| off(&mut v.tls.check), "Checks without TLS."),
+    word("no-renegotiate", 0, |_, _, _| Ok(()), "Connections are never renegotiated."),
+    word("no-sni-auto", 0, |v, _, _| off(&mut v.tls.auto), "No server name but that of 'sni'."),
+    word("no-ssl", 0, |v, _, _| off(&mut v.tls.on), "No TLS."),
+    word("no-ssl-reuse", 0, |v, _, _| on(&mut v.tls.no_reuse), "Sessions are not resumed."),
+    word("no-sslv3", 0, |v, _, _| without(v, Version::Ssl3), "Without this version."),
+    word(
+        "no-tls-tickets",
+        0,
+        |v, _, _| {
+            v.tls.words.no_tickets = Some(true);
+            Ok(())
+        },
+        "No session tickets.",
+    ),
+    word("no-tlsv10", 0, |v, _, _| without(v, Version::Tls10), "Without this version."),
+    word("no-tlsv11", 0, |v, _, _| without(v, Version::Tls11), "Without this version."),
+    word("no-tlsv12", 0, |v, _, _| without(v, Version::Tls12), "Without this version."),
+    word("no-tlsv13", 0, |v, _, _| without(v, Version::Tls13), "Without this version."),
+    tls("npn", 1),
+    word("renegotiate", 0, |_, _, _| Ok(()), "No effect: connections are never renegotiated."),
+    tls("sigalgs", 1),
+    word(
+        "sni",
+        1,
+        |v, s, _| {
+            let word = s.args.position();
+            s.word("'sni' : missing sni expression")?;
+            v.tls.sni = Some(Deferred { at: s.at, word });
+            Ok(())
+        },
+        "Expression of the server name.",
+    ),
+    word("sni-auto", 0, |v, _, _| on(&mut v.tls.auto), "The host of the request is sent as server name."),
+    word("ssl", 0, |v, _, _| on(&mut v.tls.on), "Speak TLS to the server."),
+    word(
+        "ssl-max-ver",
+        1,
+        |v, s, _| {
+            let w = s.word("'ssl-max-ver' : missing version")?;
+            tls_words::version(&mut v.tls.words.policy.max, w.text()).map_err(|e| s.fail(e))
+        },
+        "Highest version.",
+    ),
+    word(
+        "ssl-min-ver",
+        1,
+        |v, s, _| {
+            let w = s.word("'ssl-min-ver' : missing version")?;
+            tls_words::version(&mut v.tls.words.policy.min, w.text()).map_err(|e| s.fail(e))
+        },
+        "Lowest version.",
+    ),
+    word("ssl-reuse", 0, |v, _, _| off(&mut v.tls.no_reuse), "Sessions are resumed."),
+    word(
+        "tls-tickets",
+        0,
+        |v, _, _| {
+            v.tls.words.no_tickets = Some(false);
+            Ok(())
+        },
+        "Session tickets.",
+    ),
+    word("verify", 1, verify, "Whether the server's certificate is verified."),
+    word(
+        "verifyhost",
+        1,
+        |v, s, _| text(s, &mut v.tls.host, "'verifyhost' : missing value"),
+        "Name that the server's certificate must be for.",
+    ),
+];
+
+/// `force-*`.
+fn only(v: &mut ServerDraft, version: Version) -> Step {
+    tls_words::force(&mut v.tls.words, version);
+    Ok(())
+}
+
+/// `no-*`.
+fn without(v: &mut ServerDraft, version: Version) -> Step {
+    tls_words::without(&mut v.tls.words, version);
+    Ok(())
+}
+
+fn verify(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
+    let word = s.word("'verify' : missing verify method")?;
+    v.tls.words.verify = Some(match word.text() {
+        "none" => Verify::None,
+        "required" => Verify::Required,
+        other => {
+            let text = format!(
+                "'verify' : unknown verify method '{other}', only 'none' and 'required' are supported"
+            );
+            return Err(s.fail(text));
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! Words about how a server is reached: address, source, PROXY header, options of TCP, protocol.
+
+use program::server::Ws;
+
+use super::{ServerKeyword, delay, later, off, on, own, proto, text, word};
+use crate::draft::{Deferred, Draft};
+use crate::server::{InitAddr, ServerDraft, source};
+use crate::statement::{Statement, Step};
+use crate::units;
+
+/// The words of this family.
+pub(super) const KEYWORDS: &[ServerKeyword] = &[
+    word(
+        "cc",
+        1,
+        |v, s, _| text(s, &mut v.congestion, "'cc' : missing congestion control algorithm"),
+        "TCP congestion control algorithm.",
+    ),
+    word(
+        "idle-ping",
+        1,
+        |v, s, _| delay(s, v, "idle-ping").map(drop),
+        "Probes of idle HTTP/2 connections (no effect without).",
+    ),
+    word("init-addr", 1, init_addr, "How the address is found at start."),
+    later("log-bufsize", 1),
+    later("log-proto", 1),
+    word(
+        "namespace",
+        1,
+        |v, s, _| {
+            let word = s.word("'namespace' : missing namespace name")?;
+            if !std::path::Path::new("/var/run/netns").join(word.text()).exists() {
+                return Err(s.fail(format!("Cannot open namespace '{word}'")));
+            }
+            v.namespace = Some(word.text().into());
+            Ok(())
+        },
+        "Network namespace.",
+    ),
+    word("no-send-proxy", 0, |v, _, _| no_proxy(v, 1), "No PROXY header version 1."),
+    word("no-send-proxy-v2", 0, |v, _, _| no_proxy(v, 2), "No PROXY header version 2."),
+    word("no-send-proxy-v2-ssl", 0, |v, _, _| no_proxy(v, 2), "No PROXY header with TLS facts."),
+    word("no-send-proxy-v2-ssl-cn", 0, |v, _, _| no_proxy(v, 2), "No PROXY header with the client's name."),
+    word("no-tfo", 0, |v, _, _| off(&mut v.tfo), "No TCP Fast Open."),
+    word(
+        "proto",
+        1,
+        |v, s, _| {
+            let at = s.args.position();
+            v.h2 = proto(s, "proto")?;
+            v.proto = s.line.words().get(at).map(|w| w.text().into());
+            Ok(())
+        },
+        "Protocol spoken without negotiation.",
+    ),
+    word("proxy-v2-options", 1, proxy_options, "What the PROXY header carries besides addresses."),
+    later("quic-cc-algo", 1),
+    later("resolve-net", 1),
+    later("resolve-opts", 1),
+    later("resolve-prefer", 1),
+    later("resolvers", 1),
+    word("send-proxy", 0, |v, _, _| send_proxy(v, 1), "Send a PROXY header version 1."),
+    word("send-proxy-v2", 0, |v, _, _| send_proxy(v, 2), "Send a PROXY header version 2."),
+    word(
+        "send-proxy-v2-ssl",
+        0,
+        |v, _, _| {
+            v.send_proxy.options.ssl = true;
+            send_proxy(v, 2)
+        },
+        "Send a PROXY header with TLS facts.",
+    ),
+    word(
+        "send-proxy-v2-ssl-cn",
+        0,
+        |v, _, _| {
+            v.send_proxy.options.ssl = true;
+            send_proxy(v, 2)
+        },
+        "Send a PROXY header with TLS facts and the client's name.",
+    ),
+    word("set-proxy-v2-tlv-fmt", 0, tlv, "A further field of the PROXY header."),
+    word("socks4", 1, socks4, "SOCKS4 proxy that connections go through."),
+    word(
+        "source",
+        -1,
+        |v, s, _| {
+            const EXPECTS: &str = "'source' expects <addr>[:<port>[-<port>]], and optionally 'usesrc' <addr>, and 'interface' <name> as argument.";
+            v.source = Some(source::parse(s, EXPECTS, true)?);
+            Ok(())
+        },
+        "Address that connections come from.",
+    ),
+    word(
+        "tcp-md5sig",
+        1,
+        |v, s, _| text(s, &mut v.md5sig, "'tcp-md5sig' : expects a password"),
+        "TCP MD5 signature (RFC 2385).",
+    ),
+    word(
+        "tcp-ut",
+        1,
+        |v, s, _| {
+            let word = s.word("'tcp-ut' : missing TCP User Timeout value")?;
+            let ms = units::millis(word.text())
+                .map_err(|_| s.fail("'tcp-ut' : expects a positive delay in milliseconds"))?;
+            v.tcp_ut = units::limit(ms);
+            Ok(())
+        },
+        "TCP user timeout.",
+    ),
+    word("tfo", 0, |v, _, _| on(&mut v.tfo), "TCP Fast Open."),
+    own(
+        "usesrc",
+        0,
+        |_, s, _| Err(s.fail("'usesrc' only allowed after a 'source' statement.")),
+        "Part of 'source'.",
+    ),
+    word(
+        "ws",
+        1,
+        |v, s, _| {
+            v.ws = match s.word("'ws' expects 'auto', 'h1' or 'h2' value")?.text() {
+                "auto" => Ws::Auto,
+                "h1" => Ws::H1,
+                "h2" => Ws::H2,
+                _ => return Err(s.fail("'ws' has to be 'auto', 'h1' or 'h2'")),
+            };
+            Ok(())
+        },
+        "How WebSockets reach the server.",
+    ),
+];
+
+fn socks4(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
+    let word = s.word("'socks4' expects <addr>:<port> as argument.")?.text().to_owned();
+    let fail = |why: String| s.fail(format!("'socks4 {word}' : {why}"));
+    let Some((host, port)) = word.rsplit_once(':') else {
+        return Err(fail(format!("missing port specification in '{word}'.")));
+    };
+    let port = port.parse::<u16>().ok().filter(|p| *p > 0);
+    let port = port.ok_or_else(|| fail(format!("invalid port in '{word}'.")))?;
+    let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().ok();
+    let ip = ip.ok_or_else(|| fail(format!("invalid address: '{host}' in '{word}'")))?;
+    v.socks4 = Some(std::net::SocketAddr::new(ip, port));
+    Ok(())
+}
+
+fn send_proxy(v: &mut ServerDraft, version: u8) -> Step {
+    v.send_proxy.version = version;
+    Ok(())
+}
+
+fn no_proxy(v: &mut ServerDraft, version: u8) -> Step {
+    if v.send_proxy.version == version {
+        v.send_proxy.version = 0;
+    }
+    Ok(())
+}
+
+fn proxy_options(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
+    let word = s.word("'proxy-v2-options' : missing value")?;
+    for option in word.text().split(',') {
+        let options = &mut v.send_proxy.options;
+        match option {
+            "ssl" | "cert-cn" | "cert-key" | "cert-sig" | "ssl-cipher" => options.ssl = true,
+            "authority" => options.authority = true,
+            "crc32c" => options.crc32c = true,
+            "unique-id" => options.unique_id = true,
+            _ => return Err(s.fail(format!("'{option}' : proxy v2 option not implemented"))),
+        }
+    }
+    Ok(())
+}
+
+/// `set-proxy-v2-tlv-fmt(type) <format>`.
+fn tlv(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
+    let name = s.eaten().text();
+    let number = name.split_once('(').map(|(_, n)| n.trim_end_matches(')'));
+    let kind = number.and_then(|n| match n.strip_prefix("0x") {
+        Some(hex) => u8::from_str_radix(hex, 16).ok(),
+        None => n.parse().ok(),
+    });
+    let Some(kind) = kind else {
+        return Err(
+            s.fail(format!("'{name}' : expects the type of the TLV between parentheses, 0x00 to 0xff"))
+        );
+    };
+    let word = s.args.position();
+    // No format at all is a field without a value.
+    s.args.next();
+    v.send_proxy.tlvs.push((kind, Deferred { at: s.at, word }));
+    Ok(())
+}
+
+fn init_addr(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
+    let word = s.word("'init-addr' : missing value")?;
+    v.init_addr.clear();
+    for method in word.text().split(',') {
+        v.init_addr.push(match method {
+            "last" => InitAddr::Last,
+            "libc" => InitAddr::Libc,
+            "none" => InitAddr::None,
+            other => InitAddr::Ip(other.parse().map_err(|_| {
+                s.fail(format!(
+                    "'init-addr' : unknown init-addr method '{other}', supported methods are 'libc', 'last', 'none'."
+                ))
+            })?),
+        });
+    }
+    Ok(())
+}
