@@ -316,7 +316,7 @@ fn section(out: &mut String, word: &str, names: impl Iterator<Item = &'static st
 /// First the words of all listeners, then those of TLS, each by name.
 fn binds(out: &mut String) {
     // `ssl` itself is not listed.
-    let mut words: Vec<_> = bind::KEYWORDS.iter().filter(|k| k.name != "ssl").collect();
+    let mut words: Vec<_> = bind::keywords::all().filter(|k| k.name != "ssl").collect();
     words.sort_by_key(|k| (k.tls, k.name));
     for k in words {
         let tls = if k.tls { "ssl " } else { "" };

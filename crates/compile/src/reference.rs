@@ -23,7 +23,7 @@ pub fn entries() -> Vec<Entry> {
     of_tables(&mut out, "proxy", proxy::TABLES);
     let entry = |class, name, doc| Entry { class, name, doc, example: "" };
     out.extend(proxy::option::SWITCHES.iter().map(|k| entry("option", k.name, k.doc)));
-    out.extend(bind::KEYWORDS.iter().map(|k| entry("bind", k.name, k.doc)));
+    out.extend(bind::keywords::all().map(|k| entry("bind", k.name, k.doc)));
     let mut of_servers: Vec<_> = server::keywords::all().collect();
     of_servers.sort_unstable_by_key(|k| k.name);
     out.extend(of_servers.into_iter().map(|k| entry("server", k.name, k.doc)));

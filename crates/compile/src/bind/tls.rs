@@ -1,0 +1,202 @@
+//! The words of `bind` lines about TLS.
+
+use ::tls::suites::Version;
+use syntax::Word;
+
+use super::BindDraft;
+use super::keywords::{BindKeyword, Set, text};
+use crate::tls::{CertDraft, Source, words as tls_words};
+
+const fn secure(name: &'static str, args: u8, set: Set, doc: &'static str) -> BindKeyword {
+    BindKeyword { name, args, set: Some(set), tls: true, doc }
+}
+
+const fn tls(name: &'static str, args: u8) -> BindKeyword {
+    BindKeyword { name, args, set: None, tls: true, doc: "Part of TLS." }
+}
+
+/// The words of this family.
+pub(super) const KEYWORDS: &[BindKeyword] = &[
+    secure(
+        "allow-0rtt",
+        0,
+        |b, _, _| {
+            b.tls.words.early_data = true;
+            Ok(())
+        },
+        "Accept early data of TLS 1.3.",
+    ),
+    secure("alpn", 1, |b, w, _| tls_words::alpn(&mut b.tls.words, w.text()), "Protocols offered by ALPN."),
+    secure("ca-file", 1, |b, w, _| text(&mut b.tls.words.ca_file, w), "Authorities of client certificates."),
+    secure(
+        "ca-ignore-err",
+        1,
+        |b, w, _| {
+            b.tls.words.ca_ignore = Some(tls_words::ignored(w.text())?);
+            Ok(())
+        },
+        "Errors above the client certificate that are no reason to refuse it.",
+    ),
+    tls("ca-sign-file", 1),
+    tls("ca-sign-pass", 1),
+    secure(
+        "ca-verify-file",
+        1,
+        |b, w, _| text(&mut b.tls.words.ca_verify_file, w),
+        "Authorities that clients are not told of.",
+    ),
+    secure("ciphers", 1, |b, w, _| text(&mut b.tls.words.policy.ciphers, w), "Ciphers of TLS 1.2."),
+    secure(
+        "ciphersuites",
+        1,
+        |b, w, _| text(&mut b.tls.words.policy.ciphersuites, w),
+        "Cipher suites of TLS 1.3.",
+    ),
+    tls("client-sigalgs", 1),
+    secure("crl-file", 1, |b, w, _| text(&mut b.tls.words.crl_file, w), "Revoked client certificates."),
+    secure("crt", 1, |b, w, _| cert(b, w, Source::File), "Certificate and key: a file or a folder."),
+    secure(
+        "crt-ignore-err",
+        1,
+        |b, w, _| {
+            b.tls.words.crt_ignore = Some(tls_words::ignored(w.text())?);
+            Ok(())
+        },
+        "Errors of the client certificate that are no reason to refuse it.",
+    ),
+    secure(
+        "crt-list",
+        1,
+        |b, w, _| cert(b, w, Source::List),
+        "A list of certificates with their names and settings.",
+    ),
+    secure("curves", 1, |b, w, _| text(&mut b.tls.words.policy.curves, w), "Curves of the key exchange."),
+    secure(
+        "default-crt",
+        1,
+        |b, w, _| cert(b, w, Source::Default),
+        "Certificate for whoever matches no other.",
+    ),
+    secure(
+        "ecdhe",
+        1,
+        |b, w, _| {
+            b.tls.words.policy.curves.get_or_insert_with(|| w.text().into());
+            Ok(())
+        },
+        "Curve of the key exchange.",
+    ),
+    secure("force-sslv3", 0, |b, _, _| only(b, Version::Ssl3), "This version only."),
+    secure("force-tlsv10", 0, |b, _, _| only(b, Version::Tls10), "This version only."),
+    secure("force-tlsv11", 0, |b, _, _| only(b, Version::Tls11), "This version only."),
+    secure("force-tlsv12", 0, |b, _, _| only(b, Version::Tls12), "This version only."),
+    secure("force-tlsv13", 0, |b, _, _| only(b, Version::Tls13), "This version only."),
+    tls("generate-certificates", 0),
+    tls("ktls", 1),
+    secure(
+        "no-alpn",
+        0,
+        |b, _, _| {
+            b.tls.words.alpn = Some(Vec::new());
+            Ok(())
+        },
+        "ALPN is not offered.",
+    ),
+    secure(
+        "no-ca-names",
+        0,
+        |b, _, _| {
+            b.tls.words.no_ca_names = true;
+            Ok(())
+        },
+        "Clients are not told whose certificates are accepted.",
+    ),
+    secure("no-sslv3", 0, |b, _, _| without(b, Version::Ssl3), "Without this version."),
+    secure(
+        "no-strict-sni",
+        0,
+        |b, _, _| {
+            b.tls.words.strict_sni = Some(false);
+            Ok(())
+        },
+        "Clients that match no certificate get the default.",
+    ),
+    secure(
+        "no-tls-tickets",
+        0,
+        |b, _, _| {
+            b.tls.words.no_tickets = Some(true);
+            Ok(())
+        },
+        "No session tickets.",
+    ),
+    secure("no-tlsv10", 0, |b, _, _| without(b, Version::Tls10), "Without this version."),
+    secure("no-tlsv11", 0, |b, _, _| without(b, Version::Tls11), "Without this version."),
+    secure("no-tlsv12", 0, |b, _, _| without(b, Version::Tls12), "Without this version."),
+    secure("no-tlsv13", 0, |b, _, _| without(b, Version::Tls13), "Without this version."),
+    tls("npn", 1),
+    secure(
+        "prefer-client-ciphers",
+        0,
+        |b, _, _| {
+            b.tls.words.client_order = true;
+            Ok(())
+        },
+        "The client's order of ciphers counts.",
+    ),
+    tls("sigalgs", 1),
+    secure(
+        "ssl-max-ver",
+        1,
+        |b, w, _| tls_words::version(&mut b.tls.words.policy.max, w.text()),
+        "Highest version.",
+    ),
+    secure(
+        "ssl-min-ver",
+        1,
+        |b, w, _| tls_words::version(&mut b.tls.words.policy.min, w.text()),
+        "Lowest version.",
+    ),
+    secure(
+        "strict-sni",
+        0,
+        |b, _, _| {
+            b.tls.words.strict_sni = Some(true);
+            Ok(())
+        },
+        "Only clients that match a certificate.",
+    ),
+    tls("tls-ticket-keys", 1),
+    secure(
+        "tls-tickets",
+        0,
+        |b, _, _| {
+            b.tls.words.no_tickets = Some(false);
+            Ok(())
+        },
+        "Session tickets.",
+    ),
+    secure(
+        "verify",
+        1,
+        |b, w, _| tls_words::verify(&mut b.tls.words, w.text()),
+        "Whether clients show certificates.",
+    ),
+];
+
+/// `force-*`.
+fn only(bind: &mut BindDraft, version: Version) -> Result<(), String> {
+    tls_words::force(&mut bind.tls.words, version);
+    Ok(())
+}
+
+/// `no-*`.
+fn without(bind: &mut BindDraft, version: Version) -> Result<(), String> {
+    tls_words::without(&mut bind.tls.words, version);
+    Ok(())
+}
+
+fn cert(bind: &mut BindDraft, word: &Word, source: Source) -> Result<(), String> {
+    bind.tls.certs.push(CertDraft { source, path: word.text().into(), span: word.span() });
+    Ok(())
+}
