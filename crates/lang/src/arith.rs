@@ -39,28 +39,54 @@ pub enum Arith {
 enum Operand {
     /// Nothing; one that is needed and not there leaves no sample.
     None,
-    /// A constant.
-    Const(i64),
-    /// A variable.
-    Var(VarRef),
+    /// A constant of the chain.
+    Const,
+    /// A variable of this scope.
+    Var(Scope),
 }
 
-/// One operation with its operand.
+/// One operation: four bytes, since chains of a thousand rules are read for each request and should stay in the cache.
 #[derive(Clone, Copy, Debug)]
-pub struct Sum {
+struct Sum {
     op: Arith,
     by: Operand,
+    /// The index of the constant, or the slot of the variable.
+    at: u16,
 }
 
-impl Sum {
-    /// From a converter's checked arguments.
-    pub fn new(op: Arith, args: &[Arg]) -> Sum {
-        let by = match args.first() {
-            Some(Arg::Int(n)) => Operand::Const(*n),
-            Some(Arg::Var(v)) => Operand::Var(*v),
-            _ => Operand::None,
+/// Operations on one number.
+#[derive(Debug, Default)]
+pub struct Chain {
+    sums: Vec<Sum>,
+    constants: Vec<i64>,
+}
+
+impl Chain {
+    /// Appends an operation with the checked arguments of its converter; false if the chain has no room for it.
+    pub fn push(&mut self, op: Arith, args: &[Arg]) -> bool {
+        let (by, at) = match args.first() {
+            Some(Arg::Int(n)) => {
+                let Ok(at) = u16::try_from(self.constants.len()) else { return false };
+                self.constants.push(*n);
+                (Operand::Const, at)
+            }
+            Some(Arg::Var(v)) => (Operand::Var(v.scope), v.slot),
+            _ => (Operand::None, 0),
         };
-        Sum { op, by }
+        self.sums.push(Sum { op, by, at });
+        true
+    }
+
+    /// Whether there is no operation.
+    pub fn is_empty(&self) -> bool {
+        self.sums.is_empty()
+    }
+
+    /// Nothing will be appended: room for more is given back.
+    pub fn closed(mut self) -> Chain {
+        self.sums.shrink_to_fit();
+        self.constants.shrink_to_fit();
+        self
     }
 }
 
@@ -90,17 +116,17 @@ impl Arith {
 }
 
 /// Runs a chain; nothing if a variable does not exist or holds no number.
-pub fn run(env: &Env<'_>, start: i64, chain: &[Sum]) -> Option<i64> {
+pub fn run(env: &Env<'_>, start: i64, chain: &Chain) -> Option<i64> {
     // One look at the variables for the whole chain: what is read most are integers of the transaction, and counting
     // readers in and out for each would take longer than the sum.
     let of_txn = env.txn.txn_vars.borrow();
     let mut x = start;
-    for sum in chain {
+    for sum in &chain.sums {
         let y = match sum.by {
-            Operand::Const(n) => n,
-            Operand::Var(var) => match of_txn.get(var.slot) {
-                Some(Owned::Int(n)) if var.scope == Scope::Txn => *n,
-                _ => crate::variables::read(env, var).and_then(Value::int)?,
+            Operand::Const => *chain.constants.get(usize::from(sum.at))?,
+            Operand::Var(scope) => match of_txn.get(sum.at) {
+                Some(Owned::Int(n)) if scope == Scope::Txn => *n,
+                _ => crate::variables::read(env, VarRef { scope, slot: sum.at }).and_then(Value::int)?,
             },
             Operand::None if sum.op.takes_operand() => return None,
             Operand::None => 0,
@@ -112,7 +138,12 @@ pub fn run(env: &Env<'_>, start: i64, chain: &[Sum]) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::Arith;
+    use super::{Arith, Sum};
+
+    #[test]
+    fn an_operation_is_four_bytes() {
+        assert_eq!(size_of::<Sum>(), 4);
+    }
 
     #[test]
     fn results_saturate_and_division_by_zero_has_one() {

@@ -3,7 +3,7 @@
 use model::vars::Owned;
 
 use crate::arg::Arg;
-use crate::arith::{self, Sum};
+use crate::arith::{self, Chain};
 use crate::env::{Env, Side};
 use crate::registry::{ConvDef, FetchDef};
 use crate::sample::{Found, Miss, Type, Value};
@@ -29,7 +29,7 @@ enum Step {
     /// The converter with this index.
     Call(usize),
     /// A run of arithmetic.
-    Sums(Box<[Sum]>),
+    Sums(Chain),
 }
 
 /// A sample expression.
@@ -149,19 +149,18 @@ impl Expr {
 /// Joins neighbouring operations on integers.
 fn steps(convs: &[Conv]) -> Box<[Step]> {
     let mut steps = Vec::new();
-    let mut chain = Vec::new();
+    let mut chain = Chain::default();
     for (i, conv) in convs.iter().enumerate() {
-        if let Some(op) = conv.def.arith {
-            chain.push(Sum::new(op, &conv.args));
+        if conv.def.arith.is_some_and(|op| chain.push(op, &conv.args)) {
             continue;
         }
         if !chain.is_empty() {
-            steps.push(Step::Sums(std::mem::take(&mut chain).into()));
+            steps.push(Step::Sums(std::mem::take(&mut chain).closed()));
         }
         steps.push(Step::Call(i));
     }
     if !chain.is_empty() {
-        steps.push(Step::Sums(chain.into()));
+        steps.push(Step::Sums(chain.closed()));
     }
     steps.into()
 }
