@@ -37,7 +37,11 @@ enum Outcome {
 pub async fn serve(client: &mut Client) -> Option<(Next, Owed)> {
     let session = client.session.clone();
     let worker = client.worker.clone();
-    rt::boxed(crate::sessions::serve(&worker, &session, session_of(client))).await
+    let work = async {
+        let work = std::pin::pin!(session_of(client));
+        crate::sessions::serve(&worker, &session, work).await
+    };
+    rt::boxed(work).await
 }
 
 async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {

@@ -23,12 +23,12 @@ pub enum Step {
 pub async fn run(client: &mut Client) -> (Next, Owed) {
     let session = client.session.clone();
     let worker = client.worker.clone();
-    let work = async move {
+    let work = std::pin::pin!(async move {
         let mut stream = Stream::new(client);
         let next = steps(&mut stream, false).await;
         crate::finish::run(&mut stream);
         (next, owed(&mut stream))
-    };
+    });
     crate::sessions::serve(&worker, &session, work).await
 }
 
@@ -48,8 +48,11 @@ pub async fn run_upgraded(stream: &mut Stream<'_>) -> (Next, Owed) {
 }
 
 fn owed(stream: &mut Stream<'_>) -> Owed {
+    if stream.http.body_received {
+        return None;
+    }
     let nothing = Half::new(Framing::Length(0));
-    (!stream.http.body_received).then(|| Box::new(std::mem::replace(&mut stream.upload, nothing)))
+    Some(Box::new(std::mem::replace(&mut stream.upload, nothing)))
 }
 
 async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
