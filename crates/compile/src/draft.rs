@@ -218,6 +218,8 @@ pub(crate) struct Draft {
     pub stats: Option<crate::proxy::stats::PageDraft>,
     pub servers: Vec<ServerDraft>,
     pub default_server: ServerDraft,
+    /// `default-server name`.
+    pub named_servers: Vec<ServerDraft>,
     pub balance: BalanceDraft,
     pub hash: HashType,
     pub hash_balance_factor: u32,
@@ -310,6 +312,7 @@ impl Draft {
             stats: None,
             servers: Vec::new(),
             default_server: ServerDraft::default(),
+            named_servers: Vec::new(),
             // What HAProxy does since 3.3 where nothing is said.
             balance: BalanceDraft::Random(2),
             hash: HashType::default(),
@@ -353,6 +356,8 @@ impl Draft {
             inherited_timeouts: self.timeouts,
             stages: 0,
             mode_said: false,
+            // Named ones are found by the name of their section only.
+            named_servers: Vec::new(),
             ..self.clone()
         }
     }

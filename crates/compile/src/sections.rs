@@ -42,7 +42,7 @@ pub(crate) fn read(
     environment: &Environment,
     notes: &mut Diagnostics,
 ) -> Drafts {
-    let around = Surroundings { sources, environment };
+    let around = Surroundings { sources, environment, earlier: &[] };
     let mut out = Drafts {
         global: GlobalDraft::default(),
         proxies: Vec::new(),
@@ -77,6 +77,7 @@ pub(crate) fn read(
                 };
                 lineage(section, &defaults, tree, sources, &mut heirs, notes);
                 let mut draft = start(kind, section, number, &defaults);
+                let around = Surroundings { earlier: &out.proxies, ..around };
                 lines(section, number, &around, notes, |s| proxy::line(s, &mut draft));
                 out.proxies.push(draft);
             }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use syntax::{Args, Diagnostic, Diagnostics, Environment, Level, Line, Modifier, Span, Style, Word};
 
+use crate::draft::Draft;
 use crate::units::{self, TimeFault};
 
 /// A line by position: index of its section and of the line in it.
@@ -20,10 +21,13 @@ pub(crate) struct LineRef {
 pub(crate) type Step<T = ()> = Result<T, Diagnostic>;
 
 /// What setters may ask about the surroundings.
+#[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'c> {
     pub sources: &'c syntax::Sources,
     /// What `$NAME` in addresses stands for.
     pub environment: &'c Environment,
+    /// The proxies of the sections above, whose servers can be copied (`from`).
+    pub earlier: &'c [Draft],
 }
 
 /// A statement being understood.

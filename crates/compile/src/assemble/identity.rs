@@ -44,7 +44,7 @@ pub(super) fn check(proxies: &[Draft], ground: &Ground<'_>, notes: &mut Diagnost
 
 fn servers(p: &Draft, notes: &mut Diagnostics) {
     let mut seen = HashMap::new();
-    for server in &p.servers {
+    for server in p.named_servers.iter().chain(&p.servers) {
         let line = *seen.entry(&server.name).or_insert(server.span.line);
         if line != server.span.line {
             let text = format!(

@@ -4,6 +4,7 @@
 //! have said so far. Errors on these lines have the form `config : [file:line] : 'server backend/name' : text.`
 
 pub(crate) mod keywords;
+mod origin;
 pub(crate) mod source;
 
 use std::time::Duration;
@@ -214,10 +215,10 @@ pub(crate) fn server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         let text = format!("character '{odd}' is not permitted in server name '{name}'.");
         return Err(bracket(s.fail(text)));
     }
-    let mut server = p.default_server.clone();
-    (server.name, server.span) = (name.text().into(), name.span());
     let label = format!("'server {}/{name}'", p.name);
-    server.place = place(s, &expects, &label)?;
+    let place = place(s, &expects, &label)?;
+    let mut server = origin::of(s, p, &label)?.unwrap_or_else(|| p.default_server.clone());
+    (server.name, server.span, server.place) = (name.text().into(), name.span(), place);
     words(s, &mut server, p, &label, false)?;
     server.forced_id = server.id.is_some();
     let taken = if server.forced_id { p.servers.iter().find(|o| o.id == server.id) } else { None };
@@ -236,10 +237,22 @@ pub(crate) fn default_server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     if !p.kind.is_defaults() {
         allowed(s, p)?;
     }
-    let mut server = p.default_server.clone();
+    let name = origin::name(s, p)?;
+    let known = match name {
+        None => Some(&p.default_server),
+        Some(name) => p.named_servers.iter().find(|d| name == &*d.name),
+    };
+    let known = known.cloned().unwrap_or_default();
+    let mut server = origin::of(s, p, "")?.unwrap_or(known);
     words(s, &mut server, p, "", true)?;
     server.defaulted = true;
-    p.default_server = server;
+    let Some(name) = name else {
+        p.default_server = server;
+        return Ok(());
+    };
+    (server.name, server.span) = (name.text().into(), name.span());
+    p.named_servers.retain(|d| name != &*d.name);
+    p.named_servers.push(server);
     Ok(())
 }
 
@@ -267,9 +280,9 @@ pub(crate) fn template(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         ));
     }
     let label = format!("'server-template {}/{prefix}'", p.name);
-    let mut first = p.default_server.clone();
-    first.place = place(s, expects, &label)?;
-    first.span = prefix.span();
+    let place = place(s, expects, &label)?;
+    let mut first = origin::of(s, p, &label)?.unwrap_or_else(|| p.default_server.clone());
+    (first.place, first.span) = (place, prefix.span());
     words(s, &mut first, p, &label, false)?;
     for number in from..=to {
         first.forced_id = first.id.is_some();
@@ -341,14 +354,8 @@ fn words(s: &mut Statement<'_>, server: &mut ServerDraft, p: &mut Draft, label: 
             keywords::all().find(|k| word == k.name || (k.name == name && name.starts_with("set-proxy")));
         let Some(entry) = entry else {
             let near = syntax::nearest(word.text(), keywords::all().map(|k| k.name));
-            let hint = near.map(|n| format!("; did you mean '{n}' maybe ?")).unwrap_or_default();
-            let tail = if default {
-                ". Hint: no address was expected for this server.".replace("maybe ?. ", "maybe ? ")
-            } else {
-                String::new()
-            };
-            let tail =
-                if default && !hint.is_empty() { tail.trim_start_matches('.').to_owned() } else { tail };
+            let hint = near.map_or_else(|| ".".to_owned(), |n| format!("; did you mean '{n}' maybe ?"));
+            let tail = if default { " Hint: no address was expected for this server." } else { "" };
             return Err(bracket(
                 s.fail_at(word.span(), format!("{before}unknown keyword '{word}'{hint}{tail}")),
             ));
