@@ -55,7 +55,7 @@ const URLP: [AclDef; 8] = family(
     "urlp",
 );
 
-const SINGLE: [AclDef; 11] = [
+const SINGLE: [AclDef; 13] = [
     acl("http_auth_group", "http_auth_group", Kind::Str),
     acl("method", "method", Kind::Str),
     acl("payload", "req.payload", Kind::Bin),
@@ -67,6 +67,8 @@ const SINGLE: [AclDef; 11] = [
     acl("req_ssl_ver", "req.ssl_ver", Kind::Version),
     acl("req_ver", "req.ver", Kind::Str),
     acl("resp_ver", "res.ver", Kind::Str),
+    acl("ssl_fc_sni_end", "ssl_fc_sni", Kind::End),
+    acl("ssl_fc_sni_reg", "ssl_fc_sni", Kind::Reg),
 ];
 
 const COUNT: usize = 8 * 8 + SINGLE.len();
