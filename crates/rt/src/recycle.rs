@@ -77,6 +77,7 @@ fn take(layout: Layout) -> NonNull<u8> {
 ///
 /// # Safety
 /// `block` comes from `take` with the same layout and isn't used any more.
+// SAFETY: callers promise what the one unsafe call below needs: memory of `take`, with its layout, given once.
 unsafe fn give(block: NonNull<u8>, layout: Layout) {
     let class = class_of(layout);
     let kept = class.is_some_and(|c| {

@@ -317,7 +317,7 @@ fn json<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     Ok(Value::Str(out.into_bump_slice()))
 }
 
-/// Appends one character as it stands in a JSON string; all but printable ASCII as `\uXXXX`.
+/// Appends one character as it stands in a JSON string; all but printable ASCII as an escape of four hex digits.
 fn escape(c: u32, out: &mut Made<'_>) {
     let short = match c {
         0x22 => b'"',

@@ -58,6 +58,7 @@ impl Handle {
     ///
     /// # Safety
     /// The descriptor is open, and nobody else uses or closes it from now on.
+    // SAFETY: nothing unsafe happens here; what callers promise is what `Drop` relies on.
     pub(crate) unsafe fn from_number(number: RawFd) -> Handle {
         Handle(number)
     }
