@@ -1,0 +1,148 @@
+//! Servers that speak HTTP/2: whether one does for a request, and streams of connections to it.
+
+use program::proxy::{Proxy, Reuse};
+use program::server::{Server, ServerTls, Ws};
+use rt::{Addr, Socket};
+
+use super::own::own_mux;
+use super::{Attempt, classify, install, note_source};
+use crate::h2::{Call, Mux};
+use crate::pool::Identity;
+use crate::stream::Stream;
+use crate::transport::Transport;
+
+/// How a server is spoken to for one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Speaks {
+    /// HTTP/1, or TCP; ALPN offers what it offers.
+    Plain,
+    /// HTTP/1: ALPN may not agree on anything else.
+    H1,
+    /// HTTP/2, unasked.
+    H2,
+    /// What ALPN agrees on.
+    Asks,
+    /// The same, where only HTTP/2 will do.
+    AsksH2,
+}
+
+impl Speaks {
+    pub(super) fn may_be_h2(self) -> bool {
+        matches!(self, Speaks::H2 | Speaks::Asks | Speaks::AsksH2)
+    }
+
+    /// What ALPN offers instead of what is configured.
+    pub(super) fn alpn(self, tls: &ServerTls) -> Option<Vec<Vec<u8>>> {
+        let offered = || tls.alpn.iter();
+        match self {
+            Speaks::H1 if !tls.alpn.is_empty() => {
+                let others: Vec<_> = offered().filter(|name| name[..] != *b"h2").cloned().collect();
+                Some(if others.is_empty() { vec![b"http/1.1".to_vec()] } else { others })
+            }
+            Speaks::AsksH2 => Some(vec![b"h2".to_vec()]),
+            _ => None,
+        }
+    }
+}
+
+/// `proto`, `alpn` and, for WebSockets, `ws`.
+pub(super) fn speaks(stream: &Stream<'_>, config: &Server) -> Speaks {
+    let offers = |name: &[u8]| config.tls.as_ref().is_some_and(|tls| tls.alpn.iter().any(|a| a[..] == *name));
+    if !stream.txn.has_req || !(config.h2 || offers(b"h2") || config.ws == Ws::H2) {
+        return Speaks::Plain;
+    }
+    let usual = if config.h2 { Speaks::H2 } else { Speaks::Asks };
+    let req = &stream.txn.req;
+    let websocket = wire::http1::upgrades(req) && req.has_token("upgrade", b"websocket");
+    match config.ws {
+        _ if !websocket && config.ws == Ws::H2 && !config.h2 && !offers(b"h2") => Speaks::Plain,
+        _ if !websocket => usual,
+        Ws::H1 => Speaks::H1,
+        Ws::H2 if config.tls.is_some() && !config.h2 => Speaks::AsksH2,
+        Ws::H2 => Speaks::H2,
+        Ws::Auto if !config.h2 && offers(b"http/1.1") => Speaks::H1,
+        Ws::Auto => usual,
+    }
+}
+
+/// Takes a stream of a connection that stands already; whether there was one.
+pub(super) fn multiplexed(
+    stream: &mut Stream<'_>,
+    proxy: &Proxy,
+    server: u32,
+    (identity, shareable): (Identity, bool),
+    addr: &Addr,
+) -> bool {
+    let worker = stream.worker.clone();
+    let (backend, session, first) =
+        (stream.backend_index(), stream.client.conn().serial, stream.txn.first_request);
+    let fits = |mux: &Mux| match proxy.reuse {
+        Reuse::Never => false,
+        Reuse::Safe => !first && mux.fits(session),
+        Reuse::Aggressive => !first || mux.safe.get(),
+        Reuse::Always => true,
+    };
+    let mux = match shareable {
+        true => worker.pools.mux(backend, server, identity, fits),
+        false => own_mux(stream, server, identity),
+    };
+    let Some((call, socket)) = mux.and_then(|mux| mux.reserve(session)) else { return false };
+    let state = &proxy.servers[server as usize].state;
+    state.counters.of(worker.index).reuses.inc();
+    proxy.state.back.counters.of(worker.index).reuses.inc();
+    use_call(stream, call, socket, (identity, shareable), addr);
+    stream.txn.server_conn.reused = true;
+    if let Some(up) = &mut stream.upstream {
+        up.reused = true;
+    }
+    true
+}
+
+/// Speaks HTTP/2 on a new connection, and takes its first stream.
+pub(super) async fn begin_h2(
+    stream: &mut Stream<'_>,
+    server: u32,
+    socket: Transport,
+    (identity, shareable): (Identity, bool),
+    addr: &Addr,
+) -> Result<(), Attempt> {
+    let worker = stream.worker.clone();
+    let (backend, session) = (stream.backend_index(), stream.client.conn().serial);
+    let proxy = worker.shared.program.proxy(backend);
+    let config = &proxy.servers[server as usize];
+    if let Some(send) = config.send_proxy.as_ref().filter(|_| config.tls.is_none()) {
+        let header = crate::proxy_header::bytes(stream, send);
+        socket.send_all(&header).await.map_err(|e| classify(&e))?;
+    }
+    let most = u32::try_from(config.max_reuse).map_or(u32::MAX, |most| most.saturating_add(1));
+    let owner = crate::h2::Owner {
+        shared: worker.shared.clone(),
+        worker: worker.index,
+        backend,
+        server: Some(config.state.clone()),
+        identity,
+        most,
+    };
+    let limits = crate::h2::server_limits(&worker.shared.program, proxy.options.unsafe_response);
+    let mux = crate::h2::start(socket, limits, owner, session);
+    if !shareable {
+        stream.client.own.get_or_insert_default().keep_mux(backend, server, mux.clone());
+    } else if config.pool_max_conn != 0 {
+        worker.pools.share(backend, server, mux.clone());
+    }
+    let (call, near) = Call::new(mux).ok_or(Attempt::Resource)?;
+    use_call(stream, call, near, (identity, shareable), addr);
+    Ok(())
+}
+
+/// From here on the stream's server is at the other end of a stream.
+fn use_call(stream: &mut Stream<'_>, call: Call, socket: Socket, identity: (Identity, bool), addr: &Addr) {
+    install(stream, socket.into(), identity, addr);
+    stream.txn.server_conn.http_major = 2;
+    stream.txn.server_secured = call.mux().socket().facts().cloned();
+    note_source(stream, call.raw());
+    call.note(&mut stream.txn.server_conn);
+    if let Some(up) = &mut stream.upstream {
+        up.call = Some(call);
+    }
+}

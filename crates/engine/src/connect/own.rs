@@ -1,0 +1,96 @@
+//! What becomes of a server connection after its response: it goes to the pool, or stays with its client.
+
+use std::rc::Rc;
+
+use crate::h2::Mux;
+use crate::pool::{Identity, Idle};
+use crate::stream::Stream;
+
+/// Puts a connection to rest after its response, if it may serve others.
+pub fn park(stream: &mut Stream<'_>) {
+    let Some(up) = stream.upstream.take_if(|up| up.call.is_none()) else { return };
+    let worker = stream.worker.clone();
+    let requests = up.requests + 1;
+    let idle = Idle::new(up.socket, up.identity, requests, up.safe || up.reused);
+    let server = stream.place.as_ref().map(|p| p.server);
+    if !up.shareable || authenticates_connection(stream) {
+        return keep_own(stream, Kept { backend: stream.backend_index(), server, idle });
+    }
+    let Some(server) = server else { return };
+    let backend = stream.backend_index();
+    let config = &worker.shared.program.proxy(backend).servers[server as usize];
+    let worn = u32::try_from(config.max_reuse).is_ok_and(|m| requests > m);
+    if !worn && config.pool_max_conn != 0 && config.state.is_up() {
+        let shared = worker.shared.program.global.tune.shared_pool;
+        let slot = worker.shared.backends[backend as usize].slots.get(server as usize);
+        let quay = slot.filter(|_| shared).and_then(|s| s.quays.own());
+        worker.pools.give(backend, server, idle, config, quay);
+    }
+}
+
+/// NTLM and Negotiate authenticate the connection, not the request: it then belongs to one client.
+fn authenticates_connection(stream: &Stream<'_>) -> bool {
+    if !matches!(stream.txn.res.status(), 401 | 407) {
+        return false;
+    }
+    let schemes = [&b"ntlm"[..], b"negotiate", b"nego2"];
+    let says = |name: &str| {
+        stream.txn.res.all(name).any(|(_, v)| {
+            schemes.iter().any(|s| v.get(..s.len()).is_some_and(|start| start.eq_ignore_ascii_case(s)))
+        })
+    };
+    says("www-authenticate") || says("proxy-authenticate")
+}
+
+/// Server connections that only the client at hand may use, between two of its requests: at most as many as
+/// `max-session-srv-conns` says.
+#[derive(Default)]
+pub struct Own(Vec<Kept>, Vec<(u32, u32, Rc<Mux>)>);
+
+impl Own {
+    /// Keeps one that carries many streams.
+    pub(super) fn keep_mux(&mut self, backend: u32, server: u32, mux: Rc<Mux>) {
+        self.1.retain(|(.., mux)| !mux.is_closing());
+        self.1.push((backend, server, mux));
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.1.iter().for_each(|(.., mux)| mux.retire());
+    }
+}
+
+/// One of the client's own connections that carries many streams, if it leads where this request goes.
+pub(super) fn own_mux(stream: &Stream<'_>, server: u32, identity: Identity) -> Option<Rc<Mux>> {
+    let backend = stream.backend_index();
+    let fits = |mux: &Rc<Mux>| mux.identity() == identity && mux.has_room();
+    let own = stream.client.own.as_ref()?.1.iter();
+    let mut fitting = own.filter(|(b, s, mux)| *b == backend && *s == server && fits(mux));
+    fitting.next().map(|(.., mux)| mux.clone())
+}
+
+struct Kept {
+    backend: u32,
+    server: Option<u32>,
+    idle: Idle,
+}
+
+fn keep_own(stream: &mut Stream<'_>, kept: Kept) {
+    let most = stream.frontend().session_conns as usize;
+    let own = &mut stream.client.own.get_or_insert_default().0;
+    own.retain(|k| k.idle.is_quiet());
+    if own.len() < most {
+        own.push(kept);
+    }
+}
+
+/// One of the client's own connections, if it leads where this request goes.
+pub(super) fn take_own(stream: &mut Stream<'_>, server: Option<u32>, identity: Identity) -> Option<Idle> {
+    let backend = stream.backend_index();
+    let own = &mut stream.client.own.as_mut()?.0;
+    own.retain(|k| k.idle.is_quiet());
+    let fits = |k: &Kept| k.backend == backend && k.server == server && k.idle.identity == identity;
+    let at = own.iter().position(fits)?;
+    Some(own.swap_remove(at).idle)
+}

@@ -1,0 +1,140 @@
+//! Where a connection leads and what it is made with: its address, its options, and what makes it stand in for others.
+
+use std::net::SocketAddr;
+
+use model::Peer;
+use model::server::Target;
+use program::address::{Source, UseSource};
+use program::proxy::{Proxy, Reuse};
+use program::server::{PortMap, Server};
+use rt::{Addr, ConnectOptions};
+
+use crate::pool::Identity;
+use crate::stream::Stream;
+
+/// Where to connect to: the server's address, or for transparent parts of it the client's destination.
+pub(super) fn address(stream: &Stream<'_>, server: &Server) -> Option<Addr> {
+    let dst = || stream.txn.decisions.dst.unwrap_or_else(|| stream.client.conn().dst.get());
+    let target = server.state.target.load();
+    let Target::Inet(configured) = &**target else { return crate::net::target(&target) };
+    let mut addr = *configured;
+    if server.transparent {
+        addr.set_ip(dst().ip()?);
+    }
+    match server.port {
+        PortMap::Fixed if server.transparent && addr.port() == 0 => addr.set_port(dst().port()?),
+        PortMap::Fixed => {}
+        PortMap::Relative(offset) => {
+            let port = i64::from(dst().port()?) + i64::from(offset);
+            addr.set_port(u16::try_from(port).ok()?);
+        }
+    }
+    Some(Addr::Inet(addr))
+}
+
+pub(super) fn options(
+    stream: &Stream<'_>,
+    proxy: &Proxy,
+    server: Option<&Server>,
+    source: Option<&Source>,
+) -> ConnectOptions {
+    let tune = &stream.worker.shared.program.global.tune;
+    let mut options = ConnectOptions {
+        keepalive: proxy.options.server_keepalive.map(crate::net::keepalive),
+        user_timeout: server.and_then(|s| s.tcp_ut),
+        mark: stream.txn.decisions.bc_mark,
+        tos: stream.txn.decisions.bc_tos,
+        fastopen: server.is_some_and(|s| s.tfo),
+        md5sig: server.and_then(|s| s.md5sig.as_deref()).map(|k| k.as_bytes().to_vec()),
+        congestion: server.and_then(|s| s.congestion.as_deref()).map(str::to_owned),
+        recv_buffer: tune.rcvbuf_server.map(|b| b as usize),
+        send_buffer: tune.sndbuf_server.map(|b| b as usize),
+        delay_ack: proxy.options.tcp_smart_connect,
+        ..ConnectOptions::default()
+    };
+    if let Some(source) = source {
+        options.interface = source.interface.as_deref().map(str::to_owned);
+        let (addr, transparent) = source_address(stream, source);
+        options.source = addr.map(Addr::Inet);
+        options.transparent = transparent;
+    }
+    options
+}
+
+/// The address to connect from, and whether it is a foreign one.
+fn source_address(stream: &Stream<'_>, source: &Source) -> (Option<SocketAddr>, bool) {
+    let client = || match stream.txn.decisions.src.unwrap_or_else(|| stream.client.conn().src.get()) {
+        Peer::Inet(a) => Some(a),
+        _ => None,
+    };
+    match &source.usesrc {
+        None => (source.addr.map(|a| with_port(a, source.ports)), false),
+        Some(UseSource::Addr(a)) => (Some(*a), true),
+        Some(UseSource::Client) => (client(), true),
+        Some(UseSource::ClientIp) => (client().map(|a| SocketAddr::new(a.ip(), 0)), true),
+        Some(UseSource::Header(name, occurrence)) => {
+            let text =
+                if *occurrence < 0 { stream.txn.req.last(&**name) } else { stream.txn.req.first(&**name) };
+            let ip = text.and_then(|t| std::str::from_utf8(t).ok()?.trim().parse().ok());
+            (ip.map(|ip| SocketAddr::new(ip, 0)), true)
+        }
+    }
+}
+
+fn with_port(mut addr: SocketAddr, ports: Option<(u16, u16)>) -> SocketAddr {
+    if let Some((low, high)) = ports {
+        let span = u64::from(high.saturating_sub(low)) + 1;
+        addr.set_port(low.saturating_add((rt::random() % span) as u16));
+    }
+    addr
+}
+
+/// What makes a connection of this request interchangeable with others, and whether other clients may use it at all.
+pub(super) fn identity(
+    stream: &Stream<'_>,
+    proxy: &Proxy,
+    server: &Server,
+    addr: &Addr,
+    name: Option<&str>,
+) -> (Identity, bool) {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let shareable = stream.txn.has_req && server.send_proxy.is_none() && proxy.reuse != Reuse::Never;
+    let plain = !server.transparent
+        && server.port == PortMap::Fixed
+        && server.source.is_none()
+        && proxy.source.is_none()
+        && server.pool_conn_name.is_none()
+        && name.is_none()
+        && stream.txn.decisions.bc_mark.is_none()
+        && stream.txn.decisions.bc_tos.is_none();
+    if plain {
+        return (0, shareable);
+    }
+    let mut h = DefaultHasher::new();
+    addr.hash(&mut h);
+    if let Some(source) = server.source.as_ref().or(proxy.source.as_ref()) {
+        source_address(stream, source).hash(&mut h);
+    }
+    (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos).hash(&mut h);
+    if let Some(name) = &server.pool_conn_name {
+        stream.evaluate(lang::env::Side::Request, |env| {
+            if let Ok(v) = name.eval(env) {
+                v.binary(env.arena).hash(&mut h);
+            }
+        });
+    } else {
+        name.hash(&mut h);
+    }
+    (h.finish().max(1), shareable)
+}
+
+pub(super) fn address_identity(stream: &Stream<'_>, proxy: &Proxy, addr: &Addr) -> Identity {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut h = DefaultHasher::new();
+    addr.hash(&mut h);
+    if let Some(source) = &proxy.source {
+        source_address(stream, source).hash(&mut h);
+    }
+    (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos).hash(&mut h);
+    h.finish()
+}
