@@ -175,21 +175,21 @@ const ITEMS: &[Item] = &[
         name: "MaxSslConns",
         tag: "MMPV",
         about: "Limit of TLS connections (0: none)",
-        read: |_| 0u32.into(),
+        read: |f| f.process().ssl_limit.load(Relaxed).into(),
     },
     Item {
         position: 21,
         name: "CurrSslConns",
         tag: "MGPV",
         about: "TLS connections now",
-        read: |_| 0u32.into(),
+        read: |_| tls::figures::read().open.into(),
     },
     Item {
         position: 22,
         name: "CumSslConns",
         tag: "MCPV",
         about: "TLS connections so far",
-        read: |_| 0u32.into(),
+        read: |_| clip(tls::figures::read().total),
     },
     Item {
         position: 23,
@@ -253,7 +253,7 @@ const ITEMS: &[Item] = &[
         name: "SslRate",
         tag: "MRPV",
         about: "TLS connections in the last second",
-        read: |_| 0u32.into(),
+        read: |f| clip(f.process().ssl_rate.read(f.now_ms())),
     },
     Item {
         position: 33,
@@ -267,56 +267,56 @@ const ITEMS: &[Item] = &[
         name: "MaxSslRate",
         tag: "MMPV",
         about: "Highest SslRate so far",
-        read: |_| 0u32.into(),
+        read: |f| f.process().ssl_rate.peak().into(),
     },
     Item {
         position: 35,
         name: "SslFrontendKeyRate",
         tag: "MGPV",
         about: "TLS keys made for clients in the last second",
-        read: |_| 0u32.into(),
+        read: |f| clip(f.process().ssl_front_keys.read(f.now_ms())),
     },
     Item {
         position: 36,
         name: "SslFrontendMaxKeyRate",
         tag: "MMPV",
         about: "Highest SslFrontendKeyRate so far",
-        read: |_| 0u32.into(),
+        read: |f| f.process().ssl_front_keys.peak().into(),
     },
     Item {
         position: 37,
         name: "SslFrontendSessionReuse_pct",
         tag: "MGPV",
         about: "Share of client TLS connections that resumed a session, percent",
-        read: |_| 0u32.into(),
+        read: |f| reused(f.process(), f.now_ms()).into(),
     },
     Item {
         position: 38,
         name: "SslBackendKeyRate",
         tag: "MRPV",
         about: "TLS keys made for servers in the last second",
-        read: |_| 0u32.into(),
+        read: |f| clip(f.process().ssl_back_keys.read(f.now_ms())),
     },
     Item {
         position: 39,
         name: "SslBackendMaxKeyRate",
         tag: "MMPV",
         about: "Highest SslBackendKeyRate so far",
-        read: |_| 0u32.into(),
+        read: |f| f.process().ssl_back_keys.peak().into(),
     },
     Item {
         position: 40,
         name: "SslCacheLookups",
         tag: "MCPV",
         about: "Look-ups in the TLS session cache",
-        read: |_| 0u32.into(),
+        read: |_| clip(tls::figures::read().lookups),
     },
     Item {
         position: 41,
         name: "SslCacheMisses",
         tag: "MCPV",
         about: "Of these, without success",
-        read: |_| 0u32.into(),
+        read: |_| clip(tls::figures::read().misses),
     },
     Item {
         position: 42,
@@ -573,6 +573,12 @@ const ITEMS: &[Item] = &[
         read: |_| 1u32.into(),
     },
 ];
+
+/// Of a hundred TLS connections of clients in the last second, how many needed no new key.
+fn reused(process: &model::world::Process, now_ms: u64) -> u32 {
+    let (all, keys) = (process.ssl_rate.read(now_ms), process.ssl_front_keys.read(now_ms));
+    if all == 0 { 0 } else { (100 * all.saturating_sub(keys) / all) as u32 }
+}
 
 fn clip(n: u64) -> Value {
     u32::try_from(n).unwrap_or(u32::MAX).into()

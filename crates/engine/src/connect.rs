@@ -241,6 +241,10 @@ async fn secure(
         let header = crate::proxy_header::bytes(stream, send);
         socket.send_all(&header).await.map_err(|e| classify(&e))?;
     }
+    if let Err(Refused::Failed(number, ..)) = crate::secure::full(&stream.worker) {
+        stream.txn.server_conn.error = model::conn::ConnError(number);
+        return Err(Attempt::Refused);
+    }
     let name = name.and_then(|n| ServerName::try_from(n.to_owned()).ok());
     let handshake = Handshake::connect(&tls.connector, name, alpn).map_err(|_| Attempt::Refused)?;
     let mut timer = Timer::new();
@@ -251,6 +255,7 @@ async fn secure(
         left
     })
     .await;
+    crate::secure::count(&stream.worker, proxy, &config.state, &shaken);
     match shaken {
         Ok((tls, facts)) => {
             socket.secure(*tls, Some(facts));

@@ -144,6 +144,7 @@ fn has_room(worker: &Worker, frontend: u32, index: u32) -> bool {
         && (proxy.rate_limit == 0 || front.session_rate.read(now) < u64::from(proxy.rate_limit))
         && rate_allows(&process.conn_rate, process.conn_rate_limit.load(Relaxed), now)
         && rate_allows(&process.sess_rate, process.sess_rate_limit.load(Relaxed), now)
+        && (bind.tls.is_none() || crate::secure::admits(process, now))
 }
 
 fn rate_allows(rate: &base::rate::PeakRate, limit: u32, now_ms: u64) -> bool {

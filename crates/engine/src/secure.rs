@@ -3,15 +3,18 @@
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use model::conn::ConnError;
+use model::world::Process;
 use model::secured::Secured;
 use program::Proxy;
 use rt::{Socket, Timer};
 use tls::{Acceptor, Facts, Failure, Handshake, Step};
 
+use crate::Worker;
 use crate::session::Client;
 
 /// Without `timeout client-hs` and `timeout client`.
@@ -64,6 +67,46 @@ pub async fn server(
     }
 }
 
+/// Counts a handshake with a server.
+pub fn count(worker: &Worker, proxy: &Proxy, server: &model::Server, shaken: &Shaken) {
+    let counters = [
+        &proxy.state.back.counters.of(worker.index).tls,
+        &server.counters.of(worker.index).tls,
+    ];
+    match shaken {
+        Ok((_, facts)) => {
+            counters.iter().for_each(|c| c.done(facts.resumed));
+            if !facts.resumed {
+                worker.shared.program.world.process.ssl_back_keys.add(rt::now().as_millis());
+            }
+        }
+        Err(_) => counters.iter().for_each(|c| c.failed.inc()),
+    }
+}
+
+/// Whether there may be one more connection with TLS (`maxsslconn`).
+fn has_room(process: &Process) -> bool {
+    let limit = process.ssl_limit.load(Relaxed);
+    limit == 0 || tls::figures::read().open < limit
+}
+
+/// Whether a listener with TLS may accept one more (`maxsslconn`, `maxsslrate`).
+pub fn admits(process: &Process, now_ms: u64) -> bool {
+    let rate = process.ssl_rate_limit.load(Relaxed);
+    has_room(process) && (rate == 0 || process.ssl_rate.read(now_ms) < u64::from(rate))
+}
+
+/// Why there is no TLS where there is no room for it.
+pub fn full(worker: &Worker) -> Result<(), Refused> {
+    match has_room(&worker.shared.program.world.process) {
+        true => Ok(()),
+        false => {
+            let text = text(number::TOO_MANY, None);
+            Err(Refused::Failed(number::TOO_MANY, text, Arc::new(Secured::default())))
+        }
+    }
+}
+
 /// As [`describe`], of a server.
 fn describe_server(why: &Failure) -> (u8, Option<(u32, &'static str)>) {
     match why {
@@ -80,6 +123,7 @@ mod number {
     pub const EMPTY: u8 = 24;
     pub const ABORT: u8 = 25;
     pub const TIMEOUT: u8 = 26;
+    pub const TOO_MANY: u8 = 27;
     pub const AUTHORITY: u8 = 30;
     pub const CERTIFICATE: u8 = 31;
     pub const NAME: u8 = 33;
@@ -91,6 +135,11 @@ mod number {
 pub async fn client(client: &mut Client, proxy: &Proxy, acceptor: Arc<Acceptor>) -> bool {
     let limit = proxy.timeouts.client_hs.or(proxy.timeouts.client).unwrap_or(PATIENCE);
     client.timer.set_after(Some(limit));
+    let worker = client.worker.clone();
+    let process = &worker.shared.program.world.process;
+    process.ssl_rate.add(rt::now().as_millis());
+    let front = &proxy.state.front.counters.of(worker.index).tls;
+    let bind = &proxy.binds[client.conn().listener as usize].state.counters.of(worker.index).tls;
     // What came behind the PROXY header is the beginning of the handshake.
     let begun = client.buf.take();
     let begun = begun.as_ref().map(rt::Buf::filled).unwrap_or_default();
@@ -117,11 +166,16 @@ pub async fn client(client: &mut Client, proxy: &Proxy, acceptor: Arc<Acceptor>)
     .await;
     match outcome {
         Ok((stream, facts)) => {
+            [front, bind].iter().for_each(|c| c.done(facts.resumed));
+            if !facts.resumed {
+                process.ssl_front_keys.add(rt::now().as_millis());
+            }
             client.conn().set_secured(secured(*facts));
             client.socket.secure(*stream, None);
             true
         }
         Err(why) => {
+            [front, bind].iter().for_each(|c| c.failed.inc());
             let facts = handshake.so_far();
             failed(client, &why, handshake.has_heard(), facts);
             false
@@ -167,6 +221,7 @@ fn text(number: u8, fault: Option<(u32, &'static str)>) -> String {
         number::EMPTY => "Connection closed during SSL handshake".to_owned(),
         number::ABORT => "Connection error during SSL handshake".to_owned(),
         number::TIMEOUT => "Timeout during SSL handshake".to_owned(),
+        number::TOO_MANY => "Too many SSL connections".to_owned(),
         number::AUTHORITY => "SSL client CA chain cannot be verified".to_owned(),
         number::CERTIFICATE => "SSL client certificate not trusted".to_owned(),
         number::NAME => "Server presented an SSL certificate different from the expected one".to_owned(),

@@ -111,7 +111,7 @@ impl Facts for Answers {
     }
 
     fn openssl_version(&self) -> Option<&str> {
-        None
+        Some(tls::OPENSSL)
     }
 
     fn ssl_library(&self) -> &str {
@@ -119,7 +119,7 @@ impl Facts for Answers {
     }
 
     fn awslc_api(&self) -> Option<u64> {
-        None
+        Some(tls::AWSLC_API)
     }
 
     fn fips_mode(&self) -> bool {

@@ -32,6 +32,35 @@ pub struct H2Counters {
     pub streams: Counter,
 }
 
+/// Figures of TLS (`ssl_*`).
+#[derive(Debug, Default)]
+pub struct TlsCounters {
+    /// Full handshakes (`ssl_sess`).
+    pub sessions: Counter,
+    /// Resumed sessions (`ssl_reused_sess`).
+    pub reused: Counter,
+    /// Handshakes that failed (`ssl_failed_handshake`).
+    pub failed: Counter,
+    /// OCSP responses sent (`ssl_ocsp_staple`).
+    pub staples: Counter,
+    /// OCSP responses that could not be sent (`ssl_failed_ocsp_staple`).
+    pub failed_staples: Counter,
+}
+
+impl TlsCounters {
+    /// Counts a handshake that succeeded.
+    pub fn done(&self, resumed: bool) {
+        if resumed { self.reused.inc() } else { self.sessions.inc() }
+    }
+
+    /// Back to zero.
+    pub fn clear(&self) {
+        for c in [&self.sessions, &self.reused, &self.failed, &self.staples, &self.failed_staples] {
+            c.set(0);
+        }
+    }
+}
+
 /// Figures of a frontend, one copy a worker.
 #[derive(Debug, Default)]
 pub struct FrontCounters {
@@ -65,6 +94,8 @@ pub struct FrontCounters {
     pub responses: [Counter; 6],
     /// Figures of HTTP/2.
     pub h2: H2Counters,
+    /// Figures of TLS.
+    pub tls: TlsCounters,
 }
 
 /// Figures of a backend, one copy a worker.
@@ -110,6 +141,8 @@ pub struct BackCounters {
     pub max_times: [Counter; 4],
     /// Figures of HTTP/2.
     pub h2: H2Counters,
+    /// Figures of TLS.
+    pub tls: TlsCounters,
 }
 
 /// Figures of one listener, one copy a worker (shown with `option socket-stats`).
@@ -131,6 +164,8 @@ pub struct ListenerCounters {
     pub denied_conn: Counter,
     /// Sessions denied.
     pub denied_sess: Counter,
+    /// Figures of TLS.
+    pub tls: TlsCounters,
 }
 
 /// A listener's live state.

@@ -104,6 +104,8 @@ pub struct ServerCounters {
     pub requests: Counter,
     /// Responses by class: 1xx to 5xx, then others.
     pub responses: [Counter; 6],
+    /// Figures of TLS.
+    pub tls: crate::proxy::TlsCounters,
     /// Requests that redispatched or failed on health observation (`hanafail`).
     pub observe_failures: Counter,
     /// Greatest times seen, ms: queue, connect, response, total.

@@ -53,8 +53,16 @@ pub struct Process {
     pub sess_rate_limit: AtomicU32,
     /// Whether calls of streams are measured, see [`profiling`].
     pub profiling: AtomicU8,
-    /// New TLS sessions a second, 0: no limit.
+    /// New TLS connections of clients a second, 0: no limit (`maxsslrate`).
     pub ssl_rate_limit: AtomicU32,
+    /// TLS connections at once, 0: no limit (`maxsslconn`).
+    pub ssl_limit: AtomicU32,
+    /// TLS connections of clients in the last second.
+    pub ssl_rate: base::rate::PeakRate,
+    /// Full handshakes with clients in the last second.
+    pub ssl_front_keys: base::rate::PeakRate,
+    /// Full handshakes with servers in the last second.
+    pub ssl_back_keys: base::rate::PeakRate,
     /// Bytes a second that may be compressed, 0: no limit.
     pub comp_rate_limit: AtomicU32,
     /// Not accepting any more (soft stop).
@@ -101,6 +109,10 @@ impl World {
                 sess_rate_limit: AtomicU32::new(0),
                 profiling: AtomicU8::new(profiling::AUTO),
                 ssl_rate_limit: AtomicU32::new(0),
+                ssl_limit: AtomicU32::new(0),
+                ssl_rate: Default::default(),
+                ssl_front_keys: Default::default(),
+                ssl_back_keys: Default::default(),
                 comp_rate_limit: AtomicU32::new(0),
                 stopping: Default::default(),
                 counters: Sharded::new(workers),

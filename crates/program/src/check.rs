@@ -29,6 +29,8 @@ pub struct Check {
     pub tls: bool,
     /// `check-sni`.
     pub sni: Option<Box<str>>,
+    /// `check-sni-auto`: without it, the host that an HTTP check asks for.
+    pub sni_auto: bool,
     /// `check-alpn`.
     pub alpn: Option<Vec<Vec<u8>>>,
     /// `check-proto h2`, or the traffic's `proto h2`.

@@ -151,6 +151,8 @@ pub enum Style {
     Http,
     /// `option httplog clf`.
     Clf,
+    /// `option httpslog`.
+    Https,
     /// `log-format`.
     Custom,
 }

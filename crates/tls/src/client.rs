@@ -7,6 +7,7 @@ use rustls::{ClientConfig, KeyLogFile, NoKeyLog};
 use rustls_pki_types::ServerName;
 
 use crate::files::Identity;
+use crate::schemes;
 use crate::suites::Policy;
 use crate::verify::{OfServers, Trust, nameless};
 
@@ -48,7 +49,7 @@ impl Connector {
     /// When the rules leave nothing.
     pub fn new(rules: &Rules) -> Result<(Connector, Vec<String>), String> {
         let agreed = rules.policy.resolve()?;
-        let verifier = OfServers::new(rules.servers.clone(), rules.host.clone());
+        let verifier = OfServers::new(rules.servers.clone(), rules.host.clone(), agreed.server_schemes.clone());
         let builder = ClientConfig::builder_with_provider(agreed.provider)
             .with_protocol_versions(&agreed.versions)
             .map_err(|e| e.to_string())?
@@ -56,7 +57,10 @@ impl Connector {
             .with_custom_certificate_verifier(Arc::new(verifier));
         let mut config = match &rules.identity {
             Some(identity) => builder.with_client_cert_resolver(Arc::new(
-                rustls::sign::SingleCertAndKey::from(identity.key.clone()),
+                rustls::sign::SingleCertAndKey::from(schemes::limited(
+                    &identity.key,
+                    agreed.client_schemes.as_ref(),
+                )),
             )),
             None => builder.with_no_client_auth(),
         };

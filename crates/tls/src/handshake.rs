@@ -13,6 +13,7 @@ use rustls::{CommonState, Error, HandshakeKind, ProtocolVersion};
 use rustls_pki_types::ServerName;
 
 use crate::client::Connector;
+use crate::figures::Open;
 use crate::hello::{self, Hello};
 use crate::room::{MAX_EXTRA, MAX_PLAIN, Room};
 use crate::server::{Acceptor, Entry};
@@ -94,6 +95,7 @@ pub struct Handshake {
     http: bool,
     eof: bool,
     failed: Option<Error>,
+    open: Option<Open>,
 }
 
 impl Handshake {
@@ -111,6 +113,7 @@ impl Handshake {
             http: false,
             eof: false,
             failed: None,
+            open: Some(Open::new()),
         }
     }
 
@@ -382,6 +385,7 @@ impl Handshake {
         if self.eof {
             stream.set_eof();
         }
+        stream.open = self.open.take();
         let _ = wire;
         Step::Done(Box::new(stream), Box::new(facts))
     }

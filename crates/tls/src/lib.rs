@@ -10,8 +10,15 @@
 /// Name of the library below rustls, as predicates of the configuration ask for it.
 pub const LIBRARY: &str = "AWS-LC 1.0";
 
+/// The version of OpenSSL that AWS-LC's headers claim to be compatible with.
+pub const OPENSSL: &str = "1.1.1";
+
+/// Number of AWS-LC's programming interface.
+pub const AWSLC_API: u64 = 37;
+
 pub mod client;
 pub mod faults;
+pub mod figures;
 pub mod files;
 pub mod fuzzing;
 pub mod handshake;
@@ -19,6 +26,7 @@ pub mod hello;
 pub mod names;
 mod record;
 mod room;
+mod schemes;
 pub mod server;
 pub mod stream;
 pub mod suites;

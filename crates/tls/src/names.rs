@@ -51,33 +51,43 @@ impl Names {
     }
 
     /// The entry for a client; `strict`: only one that its name matches.
+    ///
+    /// A certificate that the client can't verify is passed by as if its name had not matched, as long as another one
+    /// does better; when none does, the handshake fails with the best of those that are left.
     pub fn choose(&self, hello: &Hello<'_>, kind: impl Fn(u32) -> Kind, strict: bool) -> Option<u32> {
         let name = hello.server_name().and_then(|n| std::str::from_utf8(n).ok());
         let name = name.map(|n| n.trim_end_matches('.').to_ascii_lowercase());
-        let best = |list: &[u32]| pick(list, hello, &kind);
-        if let Some(name) = &name {
-            if let Some(entry) = self.whole.get(&**name).and_then(|l| best(l)) {
-                return Some(entry);
-            }
-            let excluded = self.without.get(&**name).map(Vec::as_slice).unwrap_or_default();
-            let wild = name.split_once('.').and_then(|(_, rest)| self.wild.get(rest));
-            let left: Vec<u32> =
-                wild.into_iter().flatten().copied().filter(|e| !excluded.contains(e)).collect();
-            if let Some(entry) = best(&left) {
-                return Some(entry);
-            }
-        }
-        if strict { None } else { best(&self.defaults) }
+        let named = name.as_ref().and_then(|name| self.whole.get(&**name));
+        let wild = name.as_ref().map(|name| self.wild_for(name)).unwrap_or_default();
+        let lists = [
+            named.map(Vec::as_slice).unwrap_or_default(),
+            &wild,
+            if strict { &[] } else { &self.defaults },
+        ];
+        let wants = Wants { ecdsa: hello.takes_ecdsa(), rsa: hello.takes_rsa() };
+        let best = lists.iter().find_map(|list| wants.pick(list, &kind));
+        best.or_else(|| lists.iter().find_map(|list| list.first().copied()))
+    }
+
+    /// The entries whose wildcards match, without those that leave the name out.
+    fn wild_for(&self, name: &str) -> Vec<u32> {
+        let excluded = self.without.get(name).map(Vec::as_slice).unwrap_or_default();
+        let wild = name.split_once('.').and_then(|(_, rest)| self.wild.get(rest));
+        wild.into_iter().flatten().copied().filter(|e| !excluded.contains(e)).collect()
     }
 }
 
-/// The entry of a list that suits the client best; the first, if none does.
-fn pick(list: &[u32], hello: &Hello<'_>, kind: &impl Fn(u32) -> Kind) -> Option<u32> {
-    let first = *list.first()?;
-    if list.len() == 1 {
-        return Some(first);
+/// The kinds of certificates that a client takes.
+struct Wants {
+    ecdsa: bool,
+    rsa: bool,
+}
+
+impl Wants {
+    /// The entry of a list that suits the client best, if one does.
+    fn pick(&self, list: &[u32], kind: impl Fn(u32) -> Kind) -> Option<u32> {
+        let of = |wanted| list.iter().copied().find(|e| kind(*e) == wanted);
+        let ecdsa = of(Kind::Ecdsa).filter(|_| self.ecdsa);
+        ecdsa.or_else(|| of(Kind::Rsa).filter(|_| self.rsa)).or_else(|| of(Kind::Other))
     }
-    let of = |wanted| list.iter().copied().find(|e| kind(*e) == wanted);
-    let ecdsa = of(Kind::Ecdsa).filter(|_| hello.takes_ecdsa());
-    Some(ecdsa.or_else(|| of(Kind::Rsa).filter(|_| hello.takes_rsa())).unwrap_or(first))
 }

@@ -14,6 +14,7 @@ use rustls::{KeyLogFile, NoKeyLog, ServerConfig};
 use crate::files::{Identity, Kind};
 use crate::hello::Hello;
 use crate::names::Names;
+use crate::schemes;
 use crate::suites::Policy;
 use crate::verify::{Ignored, OfClients, Trust};
 
@@ -92,7 +93,13 @@ pub fn entry(
     let agreed = rules.policy.resolve()?;
     let verifier: Arc<dyn ClientCertVerifier> = match &rules.clients {
         Some(trust) => {
-            Arc::new(OfClients::new(trust.clone(), rules.required, rules.ignored, !rules.no_ca_names))
+            Arc::new(OfClients::new(
+                trust.clone(),
+                rules.required,
+                rules.ignored,
+                !rules.no_ca_names,
+                agreed.client_schemes.clone(),
+            ))
         }
         None => WebPkiClientVerifier::no_client_auth(),
     };
@@ -101,7 +108,7 @@ pub fn entry(
         .map_err(|e| e.to_string())?;
     let mut config = builder
         .with_client_cert_verifier(verifier)
-        .with_cert_resolver(Arc::new(Always(identity.key.clone())));
+        .with_cert_resolver(Arc::new(Always(schemes::limited(&identity.key, agreed.server_schemes.as_ref()))));
     config.alpn_protocols.clone_from(&rules.alpn);
     config.ignore_client_order = !rules.client_order;
     config.session_storage = sessions.cache.clone();

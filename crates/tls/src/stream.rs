@@ -13,6 +13,7 @@ use rustls::kernel::KernelConnection;
 use rustls::server::ServerConnectionData;
 use rustls::{ExtractedSecrets, ProtocolVersion};
 
+use crate::figures::Open;
 use crate::record::{self, Bad, Key, content};
 use crate::room::{MAX_PLAIN, Room};
 
@@ -85,6 +86,8 @@ pub struct Stream {
     muted: bool,
     /// Most plaintext in a record.
     fragment: u16,
+    /// It is counted while it lives.
+    pub(crate) open: Option<Open>,
 }
 
 impl Stream {
@@ -115,6 +118,7 @@ impl Stream {
             update_asked: false,
             muted: false,
             fragment: MAX_PLAIN as u16,
+            open: None,
         })
     }
 

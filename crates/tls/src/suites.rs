@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use rustls::crypto::aws_lc_rs::{self, cipher_suite as suite, kx_group};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
-use rustls::{SupportedCipherSuite, SupportedProtocolVersion, version};
+use rustls::{SignatureScheme, SupportedCipherSuite, SupportedProtocolVersion, version};
+
+use crate::schemes;
 
 /// Suites by OpenSSL's name, the IANA name, and the bits of their key.
 const SUITES: &[(&str, &str, SupportedCipherSuite, u16)] = &[
@@ -122,6 +124,10 @@ pub struct Policy {
     pub ciphersuites: Option<Box<str>>,
     /// `curves`, or `ecdhe`.
     pub curves: Option<Box<str>>,
+    /// `sigalgs`.
+    pub sigalgs: Option<Box<str>>,
+    /// `client-sigalgs`.
+    pub client_sigalgs: Option<Box<str>>,
 }
 
 /// What rustls makes of a policy.
@@ -131,6 +137,10 @@ pub struct Agreed {
     pub provider: Arc<CryptoProvider>,
     /// Its versions.
     pub versions: Vec<&'static SupportedProtocolVersion>,
+    /// Schemes of the server's signatures; `None`: all.
+    pub server_schemes: Option<Arc<[SignatureScheme]>>,
+    /// The same of the client's.
+    pub client_schemes: Option<Arc<[SignatureScheme]>>,
     /// Words that have no effect here.
     pub ignored: Vec<String>,
 }
@@ -169,7 +179,12 @@ impl Policy {
                 return Err(format!("no usable curve is left of '{curves}'"));
             }
         }
-        Ok(Agreed { provider: Arc::new(provider), versions, ignored })
+        let mut schemes = |list: &Option<Box<str>>| {
+            list.as_deref().map(|list| schemes::named(list, &mut ignored)).transpose()
+        };
+        let server_schemes = schemes(&self.sigalgs)?;
+        let client_schemes = schemes(&self.client_sigalgs)?.or_else(|| server_schemes.clone());
+        Ok(Agreed { provider: Arc::new(provider), versions, server_schemes, client_schemes, ignored })
     }
 
     fn words(&self) -> &str {
@@ -195,6 +210,9 @@ impl Policy {
                 ("!" | "-" | "+", rest) => (word.as_bytes()[0], rest),
                 _ => (b' ', word),
             };
+            if sign == b' ' && matches!(name, "kRSA" | "RSA") {
+                ignored.push(format!("{word} (ECDHE with RSA certificates takes its place)"));
+            }
             let mut found = all.iter().filter(|s| matches_word(s.0, s.1, name)).map(|s| s.2).peekable();
             if found.peek().is_none() && sign == b' ' {
                 ignored.push(word.to_owned());
@@ -235,7 +253,8 @@ fn matches_word(name: &str, iana: &str, word: &str) -> bool {
             | "FIPS"
             | "COMPLEMENTOFDEFAULT" => true,
             "ECDSA" | "AECDSA" => name.contains("ECDSA"),
-            "RSA" | "ARSA" => name.contains("-RSA-"),
+            // Without a key exchange by RSA itself its words mean the suites whose certificates are RSA's.
+            "RSA" | "ARSA" | "KRSA" => name.contains("-RSA-"),
             "AESGCM" | "AES" => name.contains("GCM"),
             "AES128" => name.contains("AES128"),
             "AES256" => name.contains("AES256"),

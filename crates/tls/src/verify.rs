@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, PeerMisbehaved, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
 use webpki::{
     CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, RevocationCheckDepth,
@@ -19,6 +19,7 @@ use webpki::{
 };
 
 use crate::files::Pem;
+use crate::schemes;
 use crate::x509::Certificate;
 
 /// Numbers of OpenSSL's errors.
@@ -282,6 +283,16 @@ fn refusal(number: u8) -> Error {
     })
 }
 
+/// A peer that signs with what it was not asked for is refused.
+fn allowed(schemes: Option<&[SignatureScheme]>, dss: &DigitallySignedStruct) -> Result<(), Error> {
+    match schemes {
+        Some(list) if !list.contains(&dss.scheme) => {
+            Err(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme.into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The signature of the handshake, also by certificates that webpki does not read.
 fn signature(
     algorithms: &WebPkiSupportedAlgorithms,
@@ -315,13 +326,22 @@ pub struct OfClients {
     ignored_leaf: Ignored,
     ignored_authority: Ignored,
     subjects: Vec<DistinguishedName>,
+    schemes: Option<Arc<[SignatureScheme]>>,
 }
 
 impl OfClients {
     /// `verify required` or `optional`; `names` says whether clients are told whom we believe.
-    pub fn new(trust: Arc<Trust>, required: bool, [leaf, authority]: [Ignored; 2], names: bool) -> OfClients {
+    ///
+    /// `schemes` are those that their signatures may have.
+    pub fn new(
+        trust: Arc<Trust>,
+        required: bool,
+        [leaf, authority]: [Ignored; 2],
+        names: bool,
+        schemes: Option<Arc<[SignatureScheme]>>,
+    ) -> OfClients {
         let subjects = if names { trust.subjects() } else { Vec::new() };
-        OfClients { trust, required, ignored_leaf: leaf, ignored_authority: authority, subjects }
+        OfClients { trust, required, ignored_leaf: leaf, ignored_authority: authority, subjects, schemes }
     }
 }
 
@@ -359,6 +379,7 @@ impl ClientCertVerifier for OfClients {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        allowed(self.schemes.as_deref(), dss)?;
         signature(&self.trust.algorithms, message, cert, dss, false)
     }
 
@@ -368,11 +389,12 @@ impl ClientCertVerifier for OfClients {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        allowed(self.schemes.as_deref(), dss)?;
         signature(&self.trust.algorithms, message, cert, dss, true)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.trust.algorithms.supported_schemes()
+        schemes::common(self.trust.algorithms.supported_schemes(), self.schemes.as_deref())
     }
 }
 
@@ -384,13 +406,20 @@ pub struct OfServers {
     /// `verifyhost`.
     host: Option<Box<str>>,
     algorithms: WebPkiSupportedAlgorithms,
+    schemes: Option<Arc<[SignatureScheme]>>,
 }
 
 impl OfServers {
     /// `verify required` with whom to believe, or `verify none`; `verifyhost`.
-    pub fn new(trust: Option<Arc<Trust>>, host: Option<Box<str>>) -> OfServers {
+    ///
+    /// `schemes` are those that their signatures may have.
+    pub fn new(
+        trust: Option<Arc<Trust>>,
+        host: Option<Box<str>>,
+        schemes: Option<Arc<[SignatureScheme]>>,
+    ) -> OfServers {
         let algorithms = rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms;
-        OfServers { trust, host, algorithms }
+        OfServers { trust, host, algorithms, schemes }
     }
 }
 
@@ -434,6 +463,7 @@ impl ServerCertVerifier for OfServers {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        allowed(self.schemes.as_deref(), dss)?;
         signature(&self.algorithms, message, cert, dss, false)
     }
 
@@ -443,11 +473,12 @@ impl ServerCertVerifier for OfServers {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        allowed(self.schemes.as_deref(), dss)?;
         signature(&self.algorithms, message, cert, dss, true)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
+        schemes::common(self.algorithms.supported_schemes(), self.schemes.as_deref())
     }
 }
 

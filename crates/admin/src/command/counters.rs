@@ -32,7 +32,8 @@ pub fn clear(call: &mut Call<'_>) -> Outcome {
         }
     }
     let process = &program.world.process;
-    for rate in [&process.conn_rate, &process.sess_rate] {
+    let tls = [&process.ssl_rate, &process.ssl_front_keys, &process.ssl_back_keys];
+    for rate in [&process.conn_rate, &process.sess_rate].into_iter().chain(tls) {
         rate.reset_peak();
     }
     Ok(Reply::Done)
@@ -96,6 +97,7 @@ fn clear_front(front: &Front, all: bool) {
         ],
     );
     for copy in front.counters.iter() {
+        copy.tls.clear();
         copy.responses.iter().for_each(|c| c.set(0));
     }
 }
@@ -144,6 +146,7 @@ fn clear_back(back: &Back, all: bool) {
         ],
     );
     for copy in back.counters.iter() {
+        copy.tls.clear();
         copy.responses.iter().for_each(|c| c.set(0));
     }
     back.went_down.store(0, Relaxed);

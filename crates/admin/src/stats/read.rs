@@ -6,7 +6,7 @@ use base::rate::PeakRate;
 use engine::shared::ramp;
 use model::check::{CheckResult, CheckStatus};
 use model::counter::Counter;
-use model::proxy::{Back, Front, FrontState, H2Counters};
+use model::proxy::{Back, Front, FrontState, H2Counters, TlsCounters};
 use program::Server;
 use program::proxy::{Balance, Mode};
 
@@ -411,9 +411,16 @@ pub fn h2(r: &Row<'_>, figure: fn(&H2Counters) -> &Counter) -> Value {
     }
 }
 
-/// The same, for figures that all objects have.
-pub fn zero_everywhere(_: &Row<'_>) -> Value {
-    Value::U64(0)
+/// A figure of TLS, which all objects have.
+pub fn tls_figure(r: &Row<'_>, figure: fn(&TlsCounters) -> &Counter) -> Value {
+    let state = &r.proxy.state;
+    Value::U64(match (r.kind, r.server, r.bind) {
+        (Kind::Frontend, ..) => state.front.counters.sum(|c| figure(&c.tls)),
+        (Kind::Backend, ..) => state.back.counters.sum(|c| figure(&c.tls)),
+        (_, Some(s), _) => s.state.counters.sum(|c| figure(&c.tls)),
+        (_, _, Some((_, b))) => b.state.counters.sum(|c| figure(&c.tls)),
+        _ => 0,
+    })
 }
 
 fn h1(r: &Row<'_>, front: Value, figure: Figure) -> Value {

@@ -146,6 +146,8 @@ impl Assembly<'_> {
         process.maxconn.store(maxconn, Relaxed);
         process.conn_rate_limit.store(g.maxconnrate, Relaxed);
         process.sess_rate_limit.store(g.maxsessrate, Relaxed);
+        process.ssl_limit.store(g.tls.most, Relaxed);
+        process.ssl_rate_limit.store(g.tls.most_rate, Relaxed);
         process.profiling.store(g.tune.profiling, Relaxed);
     }
 }

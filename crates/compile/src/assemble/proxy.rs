@@ -200,6 +200,7 @@ impl Assembly<'_> {
                     LogStyle::Tcp => logformats::TCP,
                     LogStyle::Clf if p.mode == Mode::Tcp => logformats::TCP_CLF,
                     LogStyle::Clf => logformats::HTTP_CLF,
+                    LogStyle::Https => logformats::HTTPS,
                     _ => logformats::HTTP,
                 };
                 let at = crate::statement::LineRef { section: p.section, line: 0 };
@@ -450,12 +451,17 @@ fn fitting(
     notes: &mut Diagnostics,
 ) -> LogStyle {
     let inherited = p.kind == crate::draft::Kind::Backend && !said_here(p, assembly);
-    if style != LogStyle::Http || p.mode == Mode::Http || inherited {
+    let name = match style {
+        LogStyle::Http => "httplog",
+        LogStyle::Https => "httpslog",
+        _ => return style,
+    };
+    if p.mode == Mode::Http || inherited {
         return style;
     }
     let at = assembly.ground.place(span);
     let text = format!(
-        "parsing [{at}] : 'option httplog' not usable with {} (needs 'mode http'). Falling back to 'option tcplog'.",
+        "parsing [{at}] : 'option {name}' not usable with {} (needs 'mode http'). Falling back to 'option tcplog'.",
         p.label()
     );
     notes.push(Diagnostic::warning(span, text).styled(Style::Bare));
@@ -467,6 +473,6 @@ fn said_here(p: &Draft, assembly: &Assembly<'_>) -> bool {
     let lines = assembly.ground.tree.sections.get(p.section as usize).map(|s| &s.lines);
     lines.into_iter().flatten().any(|l| {
         l.keyword() == "log-format"
-            || l.keyword() == "option" && l.args().first().is_some_and(|w| w == "httplog" || w == "tcplog")
+            || l.keyword() == "option" && l.args().first().is_some_and(|w| w == "httplog" || w == "httpslog" || w == "tcplog")
     })
 }

@@ -366,7 +366,8 @@ fn constant(format: &LogFormat) -> Option<String> {
 
 /// Which list a rule line belongs to, how many words precede the action, and what may stand there.
 fn where_it_stands(line: &Line, p: &Draft) -> Option<(usize, usize, Sets, Place)> {
-    let front = p.kind.is_front();
+    // What a `listen` section knows as a frontend it knows as a backend, too.
+    let front = p.kind.is_front() && !p.kind.is_back();
     let second = line.words().get(1).map_or("", |w| w.text());
     Some(match (line.keyword().text(), second) {
         ("tcp-request", "connection") => (0, 2, Sets::TCP_CONN, Place::FrontConn),
@@ -379,9 +380,9 @@ fn where_it_stands(line: &Line, p: &Draft) -> Option<(usize, usize, Sets, Place)
         ("redirect", _) => (4, 0, Sets::HTTP_REQ, Place::BackHttpReq),
         ("http-request", _) if front => (4, 1, Sets::HTTP_REQ, Place::FrontHttpReq),
         ("http-request", _) => (4, 1, Sets::HTTP_REQ, Place::BackHttpReq),
-        ("http-response", _) if front && !p.kind.is_back() => (5, 1, Sets::HTTP_RES, Place::FrontHttpRes),
+        ("http-response", _) if front => (5, 1, Sets::HTTP_RES, Place::FrontHttpRes),
         ("http-response", _) => (5, 1, Sets::HTTP_RES, Place::BackHttpRes),
-        ("http-after-response", _) if front && !p.kind.is_back() => {
+        ("http-after-response", _) if front => {
             (6, 1, Sets::HTTP_AFTER, Place::FrontHttpRes)
         }
         ("http-after-response", _) => (6, 1, Sets::HTTP_AFTER, Place::BackHttpRes),

@@ -301,6 +301,7 @@ fn check(
         port: server.check_port,
         tls: server.tls.check || plain && server.tls.on,
         sni: server.tls.check_sni.clone(),
+        sni_auto: server.tls.check_auto && ruleset.http,
         alpn: server.tls.check_alpn.clone(),
         h2: server.check_h2.unwrap_or(plain && server.h2),
         connector,

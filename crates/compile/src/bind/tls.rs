@@ -52,7 +52,12 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
         |b, w, _| text(&mut b.tls.words.policy.ciphersuites, w),
         "Cipher suites of TLS 1.3.",
     ),
-    tls("client-sigalgs", 1),
+    secure(
+        "client-sigalgs",
+        1,
+        |b, w, _| text(&mut b.tls.words.policy.client_sigalgs, w),
+        "Signature algorithms of client certificates.",
+    ),
     secure("crl-file", 1, |b, w, _| text(&mut b.tls.words.crl_file, w), "Revoked client certificates."),
     secure("crt", 1, |b, w, _| cert(b, w, Source::File), "Certificate and key: a file or a folder."),
     secure(
@@ -144,7 +149,12 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
         },
         "The client's order of ciphers counts.",
     ),
-    tls("sigalgs", 1),
+    secure(
+        "sigalgs",
+        1,
+        |b, w, _| text(&mut b.tls.words.policy.sigalgs, w),
+        "Signature algorithms of the handshake.",
+    ),
     secure(
         "ssl-max-ver",
         1,

@@ -64,6 +64,18 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "maxpipes 100",
     ),
     entry(
+        "maxsslconn",
+        |s, g| s.count("'maxsslconn' expects an integer argument.").map(|n| g.tls.most = n),
+        "Most TLS connections at once, on both sides.",
+        "maxsslconn 10000",
+    ),
+    entry(
+        "maxsslrate",
+        |s, g| s.count("'maxsslrate' expects an integer argument.").map(|n| g.tls.most_rate = n),
+        "Most TLS connections of clients a second.",
+        "maxsslrate 100",
+    ),
+    entry(
         "maxsessrate",
         |s, g| s.count("'maxsessrate' expects an integer argument.").map(|n| g.maxsessrate = n),
         "Most sessions a second.",

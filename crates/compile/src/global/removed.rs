@@ -44,13 +44,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "",
     ),
     // TLS
-    tls("maxsslconn"),
-    tls("maxsslrate"),
     tls("noktls"),
-    tls("ssl-default-bind-client-sigalgs"),
-    tls("ssl-default-bind-sigalgs"),
-    tls("ssl-default-server-client-sigalgs"),
-    tls("ssl-default-server-sigalgs"),
     tls("ssl-dh-param-file"),
     tls("ssl-engine"),
     tls("ssl-load-extra-del-ext"),

@@ -293,7 +293,16 @@ fn with_arguments(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
         }
         "httplog" => log_format(s, p, name, Style::Http, Style::Clf),
         "tcplog" => log_format(s, p, name, Style::Tcp, Style::Tcp),
-        "httpslog" => Err(s.fail("'option httpslog' is not supported yet by Harrier (planned)")),
+        "httpslog" => {
+            let span = s.eaten().span();
+            s.end_of_option()?;
+            if p.kind == Kind::Backend {
+                let text = format!("{} : 'option httpslog' directive is ignored in backends.", p.label());
+                s.notes.warning(span, text);
+            }
+            p.format = FormatDraft::Known(Style::Https, span);
+            Ok(())
+        }
         "http-restrict-req-hdr-names" => restrict(s, p),
         "tcpka" => {
             s.end_of_option()?;

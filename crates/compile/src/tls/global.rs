@@ -24,6 +24,10 @@ pub(crate) struct TlsGlobal {
     pub keylog: bool,
     /// `ssl-skip-self-issued-ca`.
     pub skip_root: bool,
+    /// `maxsslconn`, 0: none.
+    pub most: u32,
+    /// `maxsslrate`, 0: none.
+    pub most_rate: u32,
 }
 
 impl Default for TlsGlobal {
@@ -40,6 +44,8 @@ impl Default for TlsGlobal {
             captures: 0,
             keylog: false,
             skip_root: false,
+            most: 0,
+            most_rate: 0,
         }
     }
 }
@@ -162,6 +168,42 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         |s, g| options(s, &mut g.tls.server),
         "Options of all server lines.",
         "ssl-default-server-options ssl-min-ver TLSv1.2",
+    ),
+    entry(
+        "ssl-default-bind-client-sigalgs",
+        |s, g| {
+            g.tls.bind.policy.client_sigalgs = Some(text(s)?);
+            Ok(())
+        },
+        "Signature algorithms of client certificates on bind lines.",
+        "ssl-default-bind-client-sigalgs ecdsa_secp256r1_sha256:rsa_pss_rsae_sha256",
+    ),
+    entry(
+        "ssl-default-bind-sigalgs",
+        |s, g| {
+            g.tls.bind.policy.sigalgs = Some(text(s)?);
+            Ok(())
+        },
+        "Signature algorithms on bind lines.",
+        "ssl-default-bind-sigalgs ecdsa_secp256r1_sha256:rsa_pss_rsae_sha256",
+    ),
+    entry(
+        "ssl-default-server-client-sigalgs",
+        |s, g| {
+            g.tls.server.policy.client_sigalgs = Some(text(s)?);
+            Ok(())
+        },
+        "Signature algorithms of client certificates on server lines.",
+        "ssl-default-server-client-sigalgs ecdsa_secp256r1_sha256:rsa_pss_rsae_sha256",
+    ),
+    entry(
+        "ssl-default-server-sigalgs",
+        |s, g| {
+            g.tls.server.policy.sigalgs = Some(text(s)?);
+            Ok(())
+        },
+        "Signature algorithms on server lines.",
+        "ssl-default-server-sigalgs ecdsa_secp256r1_sha256:rsa_pss_rsae_sha256",
     ),
     entry(
         "ssl-server-verify",

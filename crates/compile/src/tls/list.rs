@@ -65,9 +65,8 @@ fn set<'t>(out: &mut ListLine, name: &str, rest: &mut impl Iterator<Item = &'t s
         "ciphers" => w.policy.ciphers = Some(value()?.into()),
         "ciphersuites" => w.policy.ciphersuites = Some(value()?.into()),
         "curves" | "ecdhe" => w.policy.curves = Some(value()?.into()),
-        "client-sigalgs" | "sigalgs" => {
-            value()?;
-        }
+        "client-sigalgs" => w.policy.client_sigalgs = Some(value()?.into()),
+        "sigalgs" => w.policy.sigalgs = Some(value()?.into()),
         "no-ca-names" => w.no_ca_names = true,
         "ssl-min-ver" => words::version(&mut w.policy.min, value()?)?,
         "ssl-max-ver" => words::version(&mut w.policy.max, value()?)?,

@@ -29,6 +29,8 @@ pub(crate) struct ServerTlsDraft {
     /// `check-ssl`.
     pub check: bool,
     pub check_sni: Option<Box<str>>,
+    /// `check-sni-auto`.
+    pub check_auto: bool,
     pub check_alpn: Option<Vec<Vec<u8>>>,
 }
 
@@ -44,6 +46,7 @@ impl Default for ServerTlsDraft {
             no_reuse: false,
             check: false,
             check_sni: None,
+            check_auto: true,
             check_alpn: None,
         }
     }

@@ -49,6 +49,8 @@ impl Words {
                 ciphers: a.ciphers.clone().or_else(|| b.ciphers.clone()),
                 ciphersuites: a.ciphersuites.clone().or_else(|| b.ciphersuites.clone()),
                 curves: a.curves.clone().or_else(|| b.curves.clone()),
+                sigalgs: a.sigalgs.clone().or_else(|| b.sigalgs.clone()),
+                client_sigalgs: a.client_sigalgs.clone().or_else(|| b.client_sigalgs.clone()),
             },
             alpn: self.alpn.clone().or_else(|| other.alpn.clone()),
             verify: self.verify.or(other.verify),

@@ -13,7 +13,7 @@ use tls::Handshake;
 
 use crate::Worker;
 use crate::h2::{self, Call};
-use crate::secure::{self, Refused};
+use crate::secure::{self, Refused, Shaken};
 use crate::transport::Transport;
 
 /// Why nothing more comes of a connection.
@@ -79,8 +79,15 @@ impl Link {
     ///
     /// # Errors
     /// Why that could not be agreed on.
-    pub async fn secure(&mut self, handshake: Handshake, timer: &mut Timer) -> Result<(), Refused> {
-        let (stream, facts) = secure::server(self.socket.raw(), handshake, timer, |_| false).await?;
+    pub async fn secure(
+        &mut self,
+        handshake: Handshake,
+        timer: &mut Timer,
+        count: impl FnOnce(&Shaken),
+    ) -> Result<(), Refused> {
+        let shaken = secure::server(self.socket.raw(), handshake, timer, |_| false).await;
+        count(&shaken);
+        let (stream, facts) = shaken?;
         self.socket.secure(*stream, Some(facts));
         Ok(())
     }

@@ -154,7 +154,7 @@ impl Script<'_> {
         if !matches!(first, Some(Step::Connect { .. })) {
             let send_proxy = self.check.send_proxy;
             let what = String::new();
-            let tls = self.spoken();
+            let tls = self.spoken_first();
             let to = Target {
                 port: None,
                 addr: None,
@@ -364,7 +364,8 @@ impl Script<'_> {
             return None;
         }
         let proxy = self.worker.shared.program.proxy(self.at.proxy);
-        let name = self.check.pool_name.as_deref();
+        let auto = self.host();
+        let name = self.check.pool_name.as_deref().or(auto.as_deref());
         let idle = crate::connect::idle_for_check(self.worker, proxy, self.at, addr, name).await?;
         Some(Link::resume(idle))
     }
@@ -372,6 +373,25 @@ impl Script<'_> {
     /// What connections speak unasked.
     fn spoken(&self) -> Option<Spoken> {
         self.check.tls.then(|| (self.check.sni.clone(), self.check.alpn.clone()))
+    }
+
+    /// The same where no rule says how to connect: the host asked for is the server's name.
+    fn spoken_first(&self) -> Option<Spoken> {
+        let (sni, alpn) = self.spoken()?;
+        Some((sni.or_else(|| self.host()), alpn))
+    }
+
+    /// The host that the first request asks for, if it is to be the server's name (`check-sni-auto`).
+    fn host(&self) -> Option<Box<str>> {
+        let steps = self.check.ruleset.steps.iter().filter(|_| self.check.sni_auto);
+        let headers = steps.filter_map(|s| match s {
+            Step::SendHttp { headers, .. } => Some(headers),
+            _ => None,
+        });
+        let (_, host) = headers.take(1).flatten().find(|(name, _)| name.eq_ignore_ascii_case(b"host"))?;
+        let host = self.text(host);
+        let name = host.split(|c| *c == b':').next().filter(|n| !n.is_empty())?;
+        Some(std::str::from_utf8(name).ok()?.into())
     }
 
     /// What a connection that stands is worth.
@@ -398,7 +418,10 @@ impl Script<'_> {
         let Ok(handshake) = tls::Handshake::connect(connector, name, alpn) else {
             return Err(failure(CheckStatus::L6Rsp, place.to_owned()));
         };
-        match link.secure(handshake, &mut self.timer).await {
+        let (worker, server) = (self.worker, &self.server.state);
+        let proxy = worker.shared.program.proxy(self.at.proxy);
+        let count = |shaken: &_| crate::secure::count(worker, proxy, server, shaken);
+        match link.secure(handshake, &mut self.timer, count).await {
             Ok(()) => Ok(()),
             Err(Refused::TimedOut) => Err(failure(CheckStatus::L6Timeout, place.to_owned())),
             Err(Refused::Failed(_, text, _)) => Err(failure(CheckStatus::L6Rsp, format!("{text}{place}"))),

@@ -382,7 +382,7 @@ fn policies<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
             Some(_) => {}
             None => {
                 if !out.is_empty() {
-                    out.push(b',');
+                    out.extend_from_slice(b", ");
                 }
                 out.extend_from_slice(oid.as_bytes());
             }

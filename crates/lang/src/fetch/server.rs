@@ -64,14 +64,14 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "be_id",
         Type::Int,
         BACKEND,
-        |e, _| int(e.live.backend().ok_or(Miss::None)?.id),
+        |e, _| int(e.live.backend().unwrap_or(e.live.frontend()).id),
         "Number of the backend.",
     ),
     FetchDef::new(
         "be_name",
         Type::Str,
         BACKEND,
-        |e, _| text(e.live.backend().map(|b| b.name.as_bytes())),
+        |e, _| text(Some(e.live.backend().unwrap_or(e.live.frontend()).name.as_bytes())),
         "Name of the backend.",
     ),
     FetchDef::new(

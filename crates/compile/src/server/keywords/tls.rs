@@ -10,7 +10,12 @@ use crate::tls::{Verify, words as tls_words};
 
 /// The words of this family.
 pub(super) const KEYWORDS: &[ServerKeyword] = &[
-    tls("allow-0rtt", 0),
+    word(
+        "allow-0rtt",
+        0,
+        |v, _, _| on(&mut v.tls.words.early_data),
+        "Requests may go to the server as early data of TLS 1.3.",
+    ),
     word(
         "alpn",
         1,
@@ -44,7 +49,12 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         |v, s, _| text(s, &mut v.tls.check_sni, "'check-sni' : missing value"),
         "Server name sent by checks.",
     ),
-    tls("check-sni-auto", 0),
+    word(
+        "check-sni-auto",
+        0,
+        |v, _, _| on(&mut v.tls.check_auto),
+        "Checks send the host that they ask for as server name.",
+    ),
     word("check-ssl", 0, |v, _, _| on(&mut v.tls.check), "Checks speak TLS."),
     word(
         "ciphers",
@@ -58,7 +68,14 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         |v, s, _| text(s, &mut v.tls.words.policy.ciphersuites, "'ciphersuites' : missing value"),
         "Cipher suites of TLS 1.3.",
     ),
-    tls("client-sigalgs", 1),
+    word(
+        "client-sigalgs",
+        1,
+        |v, s, _| {
+            text(s, &mut v.tls.words.policy.client_sigalgs, "'client-sigalgs' : missing signature algorithm list")
+        },
+        "Signature algorithms of our certificate.",
+    ),
     word(
         "crl-file",
         1,
@@ -83,7 +100,12 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word("force-tlsv12", 0, |v, _, _| only(v, Version::Tls12), "This version only."),
     word("force-tlsv13", 0, |v, _, _| only(v, Version::Tls13), "This version only."),
     tls("ktls", 1),
-    tls("no-check-sni-auto", 0),
+    word(
+        "no-check-sni-auto",
+        0,
+        |v, _, _| off(&mut v.tls.check_auto),
+        "Checks send no server name but that of 'check-sni'.",
+    ),
     word("no-check-ssl", 0, |v, _, _| off(&mut v.tls.check), "Checks without TLS."),
     word("no-renegotiate", 0, |_, _, _| Ok(()), "Connections are never renegotiated."),
     word("no-sni-auto", 0, |v, _, _| off(&mut v.tls.auto), "No server name but that of 'sni'."),
@@ -105,7 +127,12 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word("no-tlsv13", 0, |v, _, _| without(v, Version::Tls13), "Without this version."),
     tls("npn", 1),
     word("renegotiate", 0, |_, _, _| Ok(()), "No effect: connections are never renegotiated."),
-    tls("sigalgs", 1),
+    word(
+        "sigalgs",
+        1,
+        |v, s, _| text(s, &mut v.tls.words.policy.sigalgs, "'sigalgs' : missing signature algorithm list"),
+        "Signature algorithms of the handshake.",
+    ),
     word(
         "sni",
         1,
