@@ -1,6 +1,6 @@
 //! `userlist` sections (manual, section 12.1): users, groups and passwords for `http_auth`.
 
-use lang::fetch::{Password, User, Userlist};
+use lang::fetch::{Hashed, Password, User, Userlist};
 use syntax::{Diagnostics, Section, Word};
 
 use crate::statement::{LineRef, Statement, Step, Surroundings};
@@ -71,7 +71,7 @@ fn user(s: &mut Statement<'_>, out: &mut Draft) -> Step {
     let (mut password, mut groups) = (None, Vec::new());
     while let Some(word) = s.next() {
         match word.text() {
-            "password" => password = Some(Password::Crypt(s.next().map_or("", Word::text).into())),
+            "password" => password = Some(Password::Crypt(Hashed::new(s.next().map_or("", Word::text)))),
             "insecure-password" => {
                 password = Some(Password::Plain(s.next().map_or(&b""[..], Word::bytes).into()))
             }

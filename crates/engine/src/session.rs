@@ -90,11 +90,14 @@ impl Client {
         }
     }
 
-    /// Marks the packets to the client as rules decided (`set-fc-mark`, `set-fc-tos`). Where the privilege lacks they go
-    /// unmarked.
+    /// Marks the packets to the client as rules decided (`set-fc-mark`, `set-fc-tos`), and gives the task at hand its place
+    /// among others (`set-nice`). Where the privilege lacks packets go unmarked.
     pub fn mark(&self, decisions: &mut Decisions) {
-        if decisions.fc_mark.is_none() && decisions.fc_tos.is_none() {
+        if decisions.fc_mark.is_none() && decisions.fc_tos.is_none() && decisions.nice.is_none() {
             return;
+        }
+        if let Some(nice) = decisions.nice {
+            rt::renice(nice);
         }
         let lead = self.lead();
         let socket = lead.as_deref().unwrap_or(self).socket.raw();
@@ -181,8 +184,18 @@ pub fn start(worker: Rc<Worker>, frontend: u32, listener: u32, socket: Socket, s
         Client { worker, session, socket, buf: None, timer: Timer::new(), own: None, part: None, key };
     prepare(proxy, client.socket.raw());
     let inner = client.session.clone();
-    let task = rt::spawn(run(client));
+    let task = spawn(proxy, listener, run(client));
     inner.task.set(Some(task));
+}
+
+/// Begins a task for a client of this listener, with the nice value of its `bind` line.
+pub fn spawn(proxy: &Proxy, listener: u32, serving: impl Future<Output = ()> + 'static) -> rt::TaskId {
+    let nice = proxy.binds[listener as usize].nice;
+    let task = rt::spawn(serving);
+    if nice != 0 {
+        rt::set_nice(task, nice);
+    }
+    task
 }
 
 fn count(worker: &Worker, proxy: &Proxy, listener: u32) {

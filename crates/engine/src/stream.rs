@@ -306,6 +306,10 @@ impl Drop for Stream<'_> {
         self.client.session.backend.set(None);
         self.client.session.server.set(None);
         crate::stick::release(&mut self.txn);
+        if self.txn.decisions.nice.is_some() {
+            let bind = &self.client.frontend().binds[self.client.conn().listener as usize];
+            rt::renice(bind.nice);
+        }
         self.worker.give_txn(std::mem::take(&mut self.txn));
     }
 }

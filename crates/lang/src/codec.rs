@@ -1,4 +1,4 @@
-//! Codings of bytes that several entries share: hexadecimal, base64, percent, passwords.
+//! Codings of bytes that several entries share: hexadecimal, base64, percent.
 
 /// Decodes base64 (RFC 4648 section 4, or 5 with `url`), with or without padding. `None` when it is none.
 pub(crate) fn base64_decode(text: &[u8], url: bool, put: &mut dyn FnMut(u8)) -> Option<()> {
@@ -58,22 +58,6 @@ pub(crate) fn base64_encode(bytes: &[u8], url: bool, put: &mut dyn FnMut(u8)) {
 /// The value of a hexadecimal digit.
 pub(crate) fn hex_digit(c: u8) -> Option<u8> {
     char::from(c).to_digit(16).map(|d| d as u8)
-}
-
-/// Whether a password has this hash of crypt(3): SHA-256 (`$5$`) or SHA-512 (`$6$`). Others never match;
-/// [`crypt_is_known`] tells when the configuration is read.
-pub(crate) fn crypt_matches(hash: &str, given: &[u8]) -> bool {
-    let Ok(given) = std::str::from_utf8(given) else { return false };
-    match hash.get(..3) {
-        Some("$5$") => sha_crypt::sha256_check(given, hash).is_ok(),
-        Some("$6$") => sha_crypt::sha512_check(given, hash).is_ok(),
-        _ => false,
-    }
-}
-
-/// Whether [`crypt_matches`] can check a hash of this form.
-pub fn crypt_is_known(hash: &str) -> bool {
-    hash.starts_with("$5$") || hash.starts_with("$6$")
 }
 
 /// Appends a number as SPOE writes it: below 240 in one byte, above in groups of seven bits behind four.

@@ -27,6 +27,7 @@ mod calendar;
 pub mod codec;
 pub mod cond;
 pub mod conv;
+mod crypt;
 mod cursor;
 pub mod dispatch;
 pub mod dump;

@@ -262,7 +262,7 @@ impl Names for Book {
             name: "users".into(),
             users: Box::new([
                 user("plain", Password::Plain(b"secret"[..].into()), "staff"),
-                user("crypt", Password::Crypt(hash.into()), "admins"),
+                user("crypt", Password::Crypt(crate::fetch::Hashed::new(hash)), "admins"),
             ]),
         }))
     }

@@ -97,8 +97,8 @@ pub struct Decisions {
     pub priority_class: i16,
     /// `set-priority-offset`, ms.
     pub priority_offset: i32,
-    /// `set-nice`.
-    pub nice: i16,
+    /// `set-nice`: -1024 to 1024, for the task of this transaction while it lasts.
+    pub nice: Option<i16>,
     /// `disable-l7-retry`.
     pub no_l7_retry: bool,
     /// `force-persist` applied.

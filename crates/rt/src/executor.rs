@@ -4,6 +4,8 @@
 //! generation, so a wake-up for a task that ended finds another generation and does nothing. A slot remembers whether
 //! it is queued, so a task that is woken a hundred times is polled once.
 //!
+//! Plain tasks have their turn in the order in which they were woken; those with a nice value stand in [`Ranks`].
+//!
 //! The future is taken out of its slot while it is polled, so tasks may spawn, wake and cancel one another, and
 //! themselves, from within a poll. Only when asked to it notes when a task was woken, for who wants to know how long it
 //! waited for its turn. No borrow of the slab is held while foreign code (poll, drop) runs.
@@ -14,6 +16,7 @@ use std::future::Future;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use crate::ranks::Ranks;
 use crate::recycle::{RecycledFuture, boxed};
 use crate::waker::{MAX_TASKS, Tag, TaskId};
 
@@ -25,8 +28,12 @@ struct Slot {
     generation: u32,
     occupied: bool,
     queued: bool,
+    /// 0 for a plain task.
+    nice: i16,
     next_vacant: u32,
 }
+
+const _: () = assert!(size_of::<Slot>() == 32, "two slots fill a cache line");
 
 const NO_SLOT: u32 = u32::MAX;
 
@@ -35,6 +42,8 @@ struct Slab {
     vacant: u32,
     len: usize,
     queue: VecDeque<TaskId>,
+    /// Queued tasks that are not plain.
+    ranks: Ranks,
     /// Waits are measured.
     measured: bool,
     /// When the task of each slot was woken, if that is measured.
@@ -63,12 +72,19 @@ impl Slab {
         if let Some(slot) = self.slots.get_mut(index as usize) {
             self.vacant = slot.next_vacant;
             (slot.future, slot.occupied, slot.queued) = (Some(future), true, false);
+            slot.nice = 0;
             return TaskId::new(tag, index, slot.generation);
         }
         let index = self.slots.len() as u32;
         assert!(index < MAX_TASKS, "more than {MAX_TASKS} tasks on one worker");
-        let slot =
-            Slot { future: Some(future), generation: 0, occupied: true, queued: false, next_vacant: NO_SLOT };
+        let slot = Slot {
+            future: Some(future),
+            generation: 0,
+            occupied: true,
+            queued: false,
+            nice: 0,
+            next_vacant: NO_SLOT,
+        };
         self.slots.push(slot);
         TaskId::new(tag, index, 0)
     }
@@ -91,7 +107,10 @@ impl Slab {
             && !slot.queued
         {
             slot.queued = true;
-            self.queue.push_back(task);
+            match slot.nice {
+                0 => self.queue.push_back(task),
+                nice => self.ranks.push(task, nice, self.queue.len()),
+            }
             if self.measured {
                 self.stamp(task);
             }
@@ -109,7 +128,8 @@ impl Slab {
     /// The next task to poll, with its future.
     #[inline]
     fn next(&mut self) -> Option<(TaskId, Task)> {
-        while let Some(task) = self.queue.pop_front() {
+        loop {
+            let task = if self.ranks.is_empty() { self.queue.pop_front() } else { self.next_ranked() }?;
             if let Some(slot) = self.get(task) {
                 slot.queued = false;
                 if let Some(future) = slot.future.take() {
@@ -117,7 +137,11 @@ impl Slab {
                 }
             }
         }
-        None
+    }
+
+    #[cold]
+    fn next_ranked(&mut self) -> Option<TaskId> {
+        self.ranks.pop(!self.queue.is_empty()).or_else(|| self.queue.pop_front())
     }
 
     /// Puts the future of a task back after a poll; returns it if the task was cancelled meanwhile.
@@ -140,6 +164,7 @@ impl Executor {
             vacant: NO_SLOT,
             len: 0,
             queue: VecDeque::new(),
+            ranks: Ranks::default(),
             measured: false,
             woken: Vec::new(),
         };
@@ -177,6 +202,18 @@ impl Executor {
         self.slab.borrow_mut().wake(task);
     }
 
+    /// Gives a task this nice value from its next wake-up on.
+    pub(crate) fn set_nice(&self, task: TaskId, nice: i16) {
+        if let Some(slot) = self.slab.borrow_mut().get(task) {
+            slot.nice = nice;
+        }
+    }
+
+    /// The nice value of a task; 0 for one that is gone.
+    pub(crate) fn nice(&self, task: TaskId) -> i16 {
+        self.slab.borrow_mut().get(task).map_or(0, |slot| slot.nice)
+    }
+
     pub(crate) fn is_alive(&self, task: TaskId) -> bool {
         self.slab.borrow_mut().get(task).is_some()
     }
@@ -207,7 +244,8 @@ impl Executor {
 
     /// Whether no task waits to be polled.
     pub(crate) fn is_idle(&self) -> bool {
-        self.slab.borrow().queue.is_empty()
+        let slab = self.slab.borrow();
+        slab.queue.is_empty() && slab.ranks.is_empty()
     }
 
     /// Polls queued tasks, at most `budget` times. Returns the number of polls.
@@ -253,6 +291,7 @@ impl Executor {
             }
             (slab.len, slab.vacant) = (0, NO_SLOT);
             slab.queue.clear();
+            slab.ranks.clear();
             std::mem::drop(slab);
             if futures.is_empty() {
                 break;

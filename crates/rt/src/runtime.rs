@@ -180,6 +180,22 @@ pub fn is_alive(task: TaskId) -> bool {
     worker::try_with(|w| task.tag() == w.tag && w.executor.is_alive(task)).unwrap_or(false)
 }
 
+/// Gives a task of this worker a nice value: from -1024 (urgent) over 0 (plain) to 1024 (patient), relative to how
+/// many tasks wait for their turn. It holds from the next wake-up on (manual, `nice` of a `bind` line).
+pub fn set_nice(task: TaskId, nice: i16) {
+    worker::try_with(|w| w.executor.set_nice(task, nice));
+}
+
+/// [`set_nice`] for the task that is being polled; nothing outside of one.
+pub fn renice(nice: i16) {
+    worker::try_with(|w| w.executor.set_nice(w.executor.current(), nice));
+}
+
+/// The nice value of a task of this worker; 0 for one that is gone.
+pub fn nice(task: TaskId) -> i16 {
+    worker::try_with(|w| w.executor.nice(task)).unwrap_or(0)
+}
+
 /// The task that is being polled. Panics outside of one.
 pub fn current_task() -> TaskId {
     let task = worker::with(|w| w.executor.current());

@@ -161,3 +161,53 @@ fn a_timer_extended_again_and_again_expires_after_the_last() {
     });
     assert_eq!(start_to_end.as_millis(), 50 * 900 + 1000);
 }
+
+/// Ten tasks that note their number when they are polled, woken in order; the nice value of number `n` is `nice(n)`.
+async fn turns(nice: fn(usize) -> i16) -> Vec<usize> {
+    let order: Rc<RefCell<Vec<usize>>> = Rc::default();
+    let tasks: Vec<TaskId> = (0..10)
+        .map(|n| {
+            let order = order.clone();
+            rt::spawn(poll_fn(move |_| {
+                order.borrow_mut().push(n);
+                Poll::Pending
+            }))
+        })
+        .collect();
+    rt::yield_now().await;
+    order.borrow_mut().clear();
+    for (n, task) in tasks.iter().enumerate() {
+        rt::set_nice(*task, nice(n));
+        task.wake();
+    }
+    for _ in 0..20 {
+        rt::yield_now().await;
+    }
+    tasks.into_iter().for_each(|t| assert!(rt::cancel(t)));
+    order.take()
+}
+
+#[test]
+fn urgent_tasks_go_first_and_patient_ones_last() {
+    run(async {
+        assert_eq!(turns(|_| 0).await, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(turns(|n| [0, -1024][usize::from(n == 7)]).await, [7, 0, 1, 2, 3, 4, 5, 6, 8, 9]);
+        // Six plain tasks wait when it is woken, so it lets that many behind them pass, too.
+        assert_eq!(turns(|n| [0, 1024][usize::from(n == 3)]).await, [0, 1, 2, 4, 5, 6, 3, 7, 8, 9]);
+        assert_eq!(turns(|_| -1024).await, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(turns(|n| if n < 2 { -500 } else { 0 }).await.len(), 10);
+    });
+}
+
+#[test]
+fn an_urgent_task_that_never_rests_starves_nobody() {
+    run(async {
+        let busy = rt::spawn(poll_fn(|cx| {
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }));
+        rt::set_nice(busy, -1024);
+        assert_eq!(turns(|n| [0, 1024][usize::from(n == 0)]).await.len(), 10);
+        assert!(rt::cancel(busy));
+    });
+}

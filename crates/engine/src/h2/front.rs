@@ -297,7 +297,8 @@ impl Serving {
         let client = &self.client;
         let part = Part { arrival: Some(arrival), lead: Rc::downgrade(client), id, reset };
         let client = Client::of_stream(client.worker.clone(), client.session.clone(), far.into(), part);
-        rt::spawn(one(client));
+        let (proxy, listener) = (self.client.frontend(), self.client.conn().listener);
+        crate::session::spawn(proxy, listener, one(client));
     }
 
     /// Writes the log line of an error of the peer, if such are wanted: that of a request that was none.

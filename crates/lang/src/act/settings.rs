@@ -298,7 +298,7 @@ fn nice(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names)
     let word = words.expect("expects exactly 1 argument (integer value)")?;
     let nice = parse_int(word.as_bytes()).unwrap_or(0).clamp(-1024, 1024) as i16;
     step(move |exec| {
-        exec.txn.decisions.nice = nice;
+        exec.txn.decisions.nice = Some(nice);
         Flow::Next
     })
 }

@@ -6,6 +6,7 @@ use wire::head::Known;
 
 use crate::arg::{Arg, arg};
 use crate::codec::base64_decode;
+pub use crate::crypt::Hashed;
 use crate::env::{Env, Side};
 use crate::places::REQUEST;
 use crate::registry::FetchDef;
@@ -62,7 +63,7 @@ pub enum Password {
     /// `insecure-password`.
     Plain(Box<[u8]>),
     /// `password`: hashed as crypt(3) does.
-    Crypt(Box<str>),
+    Crypt(Hashed),
 }
 
 /// A user of a list.
@@ -87,11 +88,11 @@ pub struct Userlist {
 }
 
 impl Password {
-    /// Whether this is the password. Takes as long as the hash was made to take.
+    /// Whether this is the password. May take as long as the hash was made to take.
     pub fn matches(&self, given: &[u8]) -> bool {
         match self {
             Password::Plain(p) => same(p, given),
-            Password::Crypt(hash) => crate::codec::crypt_matches(hash, given),
+            Password::Crypt(hash) => hash.matches(given),
         }
     }
 }

@@ -33,7 +33,7 @@ use crate::registry::{AclDef, FetchDef};
 use crate::sample::{Found, Miss, Value};
 
 pub(crate) use credentials::same;
-pub use credentials::{Password, User, Userlist};
+pub use credentials::{Hashed, Password, User, Userlist};
 pub(crate) use proxies::usable;
 
 /// All tables of fetches.

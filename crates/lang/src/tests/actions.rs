@@ -149,7 +149,10 @@ fn settings_reach_the_transaction() {
         stage.pass(REQ, rule);
     }
     let all = &stage.txn.decisions;
-    assert_eq!((all.log_level, all.nice, all.priority_class, all.fc_mark), (Some(8), 1024, -3, Some(31)));
+    assert_eq!(
+        (all.log_level, all.nice, all.priority_class, all.fc_mark),
+        (Some(8), Some(1024), -3, Some(31))
+    );
     assert_eq!((all.fc_tos, all.bc_mark, all.bc_tos), (Some(4), Some(5), Some(6)));
     assert!(all.lenient_rewrites && all.no_l7_retry);
     assert_eq!(stage.txn.overrides.tunnel, Some(std::time::Duration::from_secs(2)));
