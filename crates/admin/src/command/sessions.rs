@@ -187,11 +187,12 @@ fn long(worker: &Worker, s: &Session, out: &mut String) {
     );
     let _ = writeln!(
         out,
-        "  requests={} idle={} age={}s worker={}",
+        "  requests={} idle={} age={}s worker={} nice={}",
         s.conn.requests.get(),
         u8::from(s.idle.get()),
         age(s),
-        worker.index + 1
+        worker.index + 1,
+        s.task.get().map_or(0, rt::nice)
     );
     let bind = n.frontend.binds.get(s.conn.listener as usize);
     let _ = writeln!(
