@@ -174,6 +174,20 @@ impl<'c> Statement<'c> {
         Diagnostic::alert(word.span(), text)
     }
 
+    /// A mandatory time that counts in seconds where no unit is given; `missing` is said where it is not.
+    pub fn seconds(&mut self, missing: &str) -> Step<Duration> {
+        let name = self.keyword();
+        let word = self.word(format!("'{name}' {missing}"))?;
+        let bare = word.text().bytes().all(|b| b.is_ascii_digit());
+        let unexpected = |c| format!("unexpected character '{c}' in argument to <{name}>.");
+        let ms = match bare {
+            true => u64::from(clamp(units::lenient(word.text()))) * 1000,
+            false => self.millis(word, name, unexpected)?,
+        };
+        self.end()?;
+        Ok(Duration::from_millis(ms))
+    }
+
     /// A mandatory time in the style of the global section's keywords.
     pub fn plain_time(&mut self) -> Step<Duration> {
         let name = self.keyword();

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use model::conn::ConnError;
-use model::world::Process;
 use model::secured::Secured;
+use model::world::Process;
 use program::Proxy;
 use rt::{Socket, Timer};
 use tls::{Acceptor, Facts, Failure, Handshake, Step};
@@ -69,10 +69,7 @@ pub async fn server(
 
 /// Counts a handshake with a server.
 pub fn count(worker: &Worker, proxy: &Proxy, server: &model::Server, shaken: &Shaken) {
-    let counters = [
-        &proxy.state.back.counters.of(worker.index).tls,
-        &server.counters.of(worker.index).tls,
-    ];
+    let counters = [&proxy.state.back.counters.of(worker.index).tls, &server.counters.of(worker.index).tls];
     match shaken {
         Ok((_, facts)) => {
             counters.iter().for_each(|c| c.done(facts.resumed));

@@ -60,6 +60,8 @@ pub struct Program {
     pub tables: Vec<Arc<stick::Table>>,
     /// Maps and ACL files, for the runtime API.
     pub patterns: pattern::Catalog,
+    /// Keys of TLS tickets that were read from files, for the runtime API.
+    pub ticket_keys: Vec<Arc<tls::tickets::Keys>>,
 }
 
 /// A `defaults` section with a name, from which backends may be made at run time.

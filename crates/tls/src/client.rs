@@ -49,19 +49,19 @@ impl Connector {
     /// When the rules leave nothing.
     pub fn new(rules: &Rules) -> Result<(Connector, Vec<String>), String> {
         let agreed = rules.policy.resolve()?;
-        let verifier = OfServers::new(rules.servers.clone(), rules.host.clone(), agreed.server_schemes.clone());
+        let verifier =
+            OfServers::new(rules.servers.clone(), rules.host.clone(), agreed.server_schemes.clone());
         let builder = ClientConfig::builder_with_provider(agreed.provider)
             .with_protocol_versions(&agreed.versions)
             .map_err(|e| e.to_string())?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier));
         let mut config = match &rules.identity {
-            Some(identity) => builder.with_client_cert_resolver(Arc::new(
-                rustls::sign::SingleCertAndKey::from(schemes::limited(
-                    &identity.key,
-                    agreed.client_schemes.as_ref(),
-                )),
-            )),
+            Some(identity) => {
+                builder.with_client_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(
+                    schemes::limited(&identity.key, agreed.client_schemes.as_ref()),
+                )))
+            }
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols.clone_from(&rules.alpn);

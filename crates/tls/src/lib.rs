@@ -24,12 +24,15 @@ pub mod fuzzing;
 pub mod handshake;
 pub mod hello;
 pub mod names;
+pub mod ocsp;
 mod record;
 mod room;
 mod schemes;
 pub mod server;
+pub mod sessions;
 pub mod stream;
 pub mod suites;
+pub mod tickets;
 pub mod verify;
 pub mod x509;
 

@@ -59,11 +59,8 @@ impl Names {
         let name = name.map(|n| n.trim_end_matches('.').to_ascii_lowercase());
         let named = name.as_ref().and_then(|name| self.whole.get(&**name));
         let wild = name.as_ref().map(|name| self.wild_for(name)).unwrap_or_default();
-        let lists = [
-            named.map(Vec::as_slice).unwrap_or_default(),
-            &wild,
-            if strict { &[] } else { &self.defaults },
-        ];
+        let lists =
+            [named.map(Vec::as_slice).unwrap_or_default(), &wild, if strict { &[] } else { &self.defaults }];
         let wants = Wants { ecdsa: hello.takes_ecdsa(), rsa: hello.takes_rsa() };
         let best = lists.iter().find_map(|list| wants.pick(list, &kind));
         best.or_else(|| lists.iter().find_map(|list| list.first().copied()))

@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
-use rustls::crypto::aws_lc_rs::Ticketer;
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{
-    ClientHello, NoServerSessionStorage, ProducesTickets, ResolvesServerCert, ServerSessionMemoryCache,
-    StoresServerSessions, WebPkiClientVerifier,
-};
+use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{KeyLogFile, NoKeyLog, ServerConfig};
 
@@ -15,6 +11,7 @@ use crate::files::{Identity, Kind};
 use crate::hello::Hello;
 use crate::names::Names;
 use crate::schemes;
+use crate::sessions::Sessions;
 use crate::suites::Policy;
 use crate::verify::{Ignored, OfClients, Trust};
 
@@ -52,25 +49,6 @@ pub struct Rules {
     pub keylog: bool,
 }
 
-/// Sessions that clients may resume. Those of one bind line, or of one set of rules about clients: a session that was
-/// opened without a certificate opens no door that asks for one.
-#[derive(Clone, Debug)]
-pub struct Sessions {
-    tickets: Option<Arc<dyn ProducesTickets>>,
-    cache: Arc<dyn StoresServerSessions>,
-}
-
-impl Sessions {
-    /// With room for so many sessions of clients that take no tickets.
-    pub fn new(cache: usize) -> Sessions {
-        let cache: Arc<dyn StoresServerSessions> = match cache {
-            0 => Arc::new(NoServerSessionStorage {}),
-            n => ServerSessionMemoryCache::new(n),
-        };
-        Sessions { tickets: Ticketer::new().ok(), cache }
-    }
-}
-
 /// One certificate, whatever is asked for: the choice was made before.
 #[derive(Debug)]
 struct Always(Arc<CertifiedKey>);
@@ -92,23 +70,21 @@ pub fn entry(
 ) -> Result<(Entry, Vec<String>), String> {
     let agreed = rules.policy.resolve()?;
     let verifier: Arc<dyn ClientCertVerifier> = match &rules.clients {
-        Some(trust) => {
-            Arc::new(OfClients::new(
-                trust.clone(),
-                rules.required,
-                rules.ignored,
-                !rules.no_ca_names,
-                agreed.client_schemes.clone(),
-            ))
-        }
+        Some(trust) => Arc::new(OfClients::new(
+            trust.clone(),
+            rules.required,
+            rules.ignored,
+            !rules.no_ca_names,
+            agreed.client_schemes.clone(),
+        )),
         None => WebPkiClientVerifier::no_client_auth(),
     };
     let builder = ServerConfig::builder_with_provider(agreed.provider)
         .with_protocol_versions(&agreed.versions)
         .map_err(|e| e.to_string())?;
-    let mut config = builder
-        .with_client_cert_verifier(verifier)
-        .with_cert_resolver(Arc::new(Always(schemes::limited(&identity.key, agreed.server_schemes.as_ref()))));
+    let mut config = builder.with_client_cert_verifier(verifier).with_cert_resolver(Arc::new(Always(
+        schemes::limited(&identity.key, agreed.server_schemes.as_ref()),
+    )));
     config.alpn_protocols.clone_from(&rules.alpn);
     config.ignore_client_order = !rules.client_order;
     config.session_storage = sessions.cache.clone();

@@ -9,7 +9,8 @@ use rcgen::{CertificateParams, Issuer, KeyPair};
 
 use crate::client::{self, Connector};
 use crate::files::{self, Identity, Sources};
-use crate::server::{self, Acceptor, Sessions};
+use crate::server::{self, Acceptor};
+use crate::sessions::{Limits, Sessions};
 use crate::suites::{Policy, Version};
 use crate::verify::{Trust, code};
 use crate::{Facts, Failure, Handshake, ServerName, Step, Stream, Wire};
@@ -91,7 +92,7 @@ fn load(folder: &Folder, name: &str, text: &str) -> Arc<Identity> {
 
 fn acceptor(identities: &[Arc<Identity>], rules: &server::Rules, strict: bool) -> Arc<Acceptor> {
     let mut acceptor = Acceptor::new(strict, 0);
-    let sessions = Sessions::new(100);
+    let sessions = Sessions::new(Limits { cache: 100, lifetime: std::time::Duration::from_secs(300) }, None);
     for identity in identities {
         acceptor.add(server::entry(identity.clone(), rules, &sessions).unwrap().0, &[], false);
     }
@@ -292,7 +293,10 @@ fn filters_take_the_place_of_names_and_exclude() {
     let (cert, key) = own(&["x"]);
     let two = load(&folder, "2.pem", &format!("{cert}{key}"));
     let mut accept = Acceptor::new(true, 0);
-    let (rules, sessions) = (server::Rules::default(), Sessions::new(0));
+    let (rules, sessions) = (
+        server::Rules::default(),
+        Sessions::new(Limits { cache: 0, lifetime: std::time::Duration::from_secs(300) }, None),
+    );
     let filters: Vec<Box<str>> = vec!["*.wild.example".into(), "!not.wild.example".into()];
     accept.add(server::entry(one, &rules, &sessions).unwrap().0, &filters, false);
     accept.add(server::entry(two.clone(), &rules, &sessions).unwrap().0, &["not.wild.example".into()], false);

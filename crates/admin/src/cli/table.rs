@@ -256,6 +256,13 @@ pub const COMMANDS: &[Command] = &[
         c::basic::severity_output,
     ),
     now(
+        &["set", "ssl", "tls-key"],
+        "[id|file] <key>",
+        "add a key of TLS tickets, the oldest goes",
+        Admin,
+        c::ticket_keys::set,
+    ),
+    now(
         &["set", "table"],
         "<table> key <k> [data.* <v>]*",
         "enter or change an entry of a stick table",
@@ -344,6 +351,7 @@ pub const COMMANDS: &[Command] = &[
         c::tables::show,
     ),
     later(&["show", "threads"], "", "what the threads hold", User, c::debug::threads),
+    now(&["show", "tls-keys"], "[id|*]", "keys of TLS tickets", Admin, c::ticket_keys::show),
     now(&["show", "version"], "", "version of the process", User, c::basic::version),
     now(&["shutdown", "frontend"], "<frontend>", "stop a frontend for good", Admin, c::frontend::shutdown),
     later(&["shutdown", "session"], "[id]", "end a client connection", Admin, c::sessions::shutdown),

@@ -19,6 +19,7 @@ pub mod sessions;
 pub mod set_server;
 pub mod stat;
 pub mod tables;
+pub mod ticket_keys;
 pub mod vars;
 pub mod wait;
 pub mod weight;

@@ -78,12 +78,7 @@ pub const PROTOCOLS: &[Column] = &[
         about: "HTTP/2: backend total streams",
         read: |r| h2(r, |c| &c.streams),
     },
-    Column {
-        name: "ssl_sess",
-        tag: "MCPV",
-        about: "TLS: sess",
-        read: |r| tls_figure(r, |c| &c.sessions),
-    },
+    Column { name: "ssl_sess", tag: "MCPV", about: "TLS: sess", read: |r| tls_figure(r, |c| &c.sessions) },
     Column {
         name: "ssl_reused_sess",
         tag: "MCPV",

@@ -79,6 +79,8 @@ pub(crate) struct Assembly<'g> {
     pub tls: Arc<crate::tls::TlsGlobal>,
     /// Certificates read so far.
     pub store: crate::tls::store::Store,
+    /// Keys of tickets, the last ones read first.
+    pub ticket_keys: Vec<Arc<tls::tickets::Keys>>,
     /// Remarks made, so that each is made once.
     pub said: std::collections::HashSet<String>,
     /// `external-check`, and whether with `preserve-env`.
@@ -151,6 +153,7 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
         healthchecks: Vec::new(),
         tls: Arc::new(global.tls.clone()),
         store: Default::default(),
+        ticket_keys: Vec::new(),
         said: Default::default(),
         external_check: global.external_check.then_some(global.external_check_env),
         state_file_set: global.server_state_file.is_some(),
@@ -203,6 +206,7 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
         vars: assembly.memory.vars,
         tables: assembly.memory.tables,
         patterns,
+        ticket_keys: assembly.ticket_keys,
     })
 }
 

@@ -473,6 +473,7 @@ fn said_here(p: &Draft, assembly: &Assembly<'_>) -> bool {
     let lines = assembly.ground.tree.sections.get(p.section as usize).map(|s| &s.lines);
     lines.into_iter().flatten().any(|l| {
         l.keyword() == "log-format"
-            || l.keyword() == "option" && l.args().first().is_some_and(|w| w == "httplog" || w == "httpslog" || w == "tcplog")
+            || l.keyword() == "option"
+                && l.args().first().is_some_and(|w| w == "httplog" || w == "httpslog" || w == "tcplog")
     })
 }

@@ -382,9 +382,7 @@ fn where_it_stands(line: &Line, p: &Draft) -> Option<(usize, usize, Sets, Place)
         ("http-request", _) => (4, 1, Sets::HTTP_REQ, Place::BackHttpReq),
         ("http-response", _) if front => (5, 1, Sets::HTTP_RES, Place::FrontHttpRes),
         ("http-response", _) => (5, 1, Sets::HTTP_RES, Place::BackHttpRes),
-        ("http-after-response", _) if front => {
-            (6, 1, Sets::HTTP_AFTER, Place::FrontHttpRes)
-        }
+        ("http-after-response", _) if front => (6, 1, Sets::HTTP_AFTER, Place::FrontHttpRes),
         ("http-after-response", _) => (6, 1, Sets::HTTP_AFTER, Place::BackHttpRes),
         _ => return None,
     })

@@ -176,7 +176,12 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
         },
         "Only clients that match a certificate.",
     ),
-    tls("tls-ticket-keys", 1),
+    secure(
+        "tls-ticket-keys",
+        1,
+        |b, w, _| text(&mut b.tls.ticket_keys, w),
+        "File with the keys of session tickets.",
+    ),
     secure(
         "tls-tickets",
         0,

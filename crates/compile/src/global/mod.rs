@@ -167,7 +167,11 @@ pub(crate) fn line(s: &mut Statement<'_>, global: &mut GlobalDraft) -> Step {
     let word = s.line.keyword();
     refuse_modifier(s.line)?;
     if let Some(entry) = find(TABLES, word.text()) {
-        return (entry.set)(s, global);
+        (entry.set)(s, global)?;
+        if word.text().starts_with("ssl-default-") {
+            global.tls.note(word.span());
+        }
+        return Ok(());
     }
     let near = syntax::nearest(word.text(), TABLES.iter().flat_map(|t| t.iter()).map(|k| k.name));
     let hint = near.map(|n| format!("; did you mean '{n}' maybe ?")).unwrap_or_default();

@@ -60,7 +60,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     tls("tune.ssl.force-private-cache"),
     tls("tune.ssl.hard-maxrecord"),
     tls("tune.ssl.keyupdate-rate-limit"),
-    tls("tune.ssl.lifetime"),
     tls("tune.ssl.maxrecord"),
     tls("tune.ssl.ocsp-update.maxdelay"),
     tls("tune.ssl.ocsp-update.mindelay"),

@@ -1,6 +1,11 @@
 //! TLS in the `global` section (manual, sections 3.1 and 3.2).
 
 use super::words::{self, Verify, Words};
+use std::time::Duration;
+
+use syntax::Span;
+use tls::sessions::Limits;
+
 use crate::global::{GlobalDraft, entry};
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step};
@@ -18,12 +23,16 @@ pub(crate) struct TlsGlobal {
     pub server_verify: Verify,
     /// `tune.ssl.cachesize`.
     pub cache: usize,
+    /// `tune.ssl.lifetime`.
+    pub lifetime: Duration,
     /// `tune.ssl.capture-buffer-size`.
     pub captures: usize,
     /// `tune.ssl.keylog`.
     pub keylog: bool,
     /// `ssl-skip-self-issued-ca`.
     pub skip_root: bool,
+    /// What `ssl-default-*` lines said up to each of them: a line below follows those above it.
+    pub history: Vec<(Span, Words, Words)>,
     /// `maxsslconn`, 0: none.
     pub most: u32,
     /// `maxsslrate`, 0: none.
@@ -41,12 +50,40 @@ impl Default for TlsGlobal {
             server: Words::default(),
             server_verify: Verify::Required,
             cache: 20_000,
+            lifetime: Duration::from_secs(300),
             captures: 0,
             keylog: false,
             skip_root: false,
+            history: Vec::new(),
             most: 0,
             most_rate: 0,
         }
+    }
+}
+
+impl TlsGlobal {
+    /// Remembers the defaults as they stand at this line.
+    pub fn note(&mut self, at: Span) {
+        self.history.push((at, self.bind.clone(), self.server.clone()));
+    }
+
+    /// What becomes of sessions that may be resumed.
+    pub fn sessions(&self) -> Limits {
+        Limits { cache: self.cache, lifetime: self.lifetime }
+    }
+
+    /// The defaults of a `bind` line.
+    pub fn bind_at(&self, at: Span) -> Words {
+        self.before(at).map(|(_, bind, _)| bind.clone()).unwrap_or_default()
+    }
+
+    /// The defaults of a `server` line.
+    pub fn server_at(&self, at: Span) -> Words {
+        self.before(at).map(|(_, _, server)| server.clone()).unwrap_or_default()
+    }
+
+    fn before(&self, at: Span) -> Option<&(Span, Words, Words)> {
+        self.history.iter().rev().find(|(span, ..)| *span < at)
     }
 }
 
@@ -240,6 +277,15 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Sessions kept for clients that take no tickets.",
         "tune.ssl.cachesize 100000",
+    ),
+    entry(
+        "tune.ssl.lifetime",
+        |s, g| {
+            g.tls.lifetime = s.seconds("expects ssl sessions <lifetime> in seconds as argument.")?;
+            Ok(())
+        },
+        "How long sessions may be resumed.",
+        "tune.ssl.lifetime 600",
     ),
     entry(
         "tune.ssl.capture-buffer-size",

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use program::Mode;
 use syntax::{Diagnostic, Diagnostics, Span};
 use tls::files::{Identity, Sources};
-use tls::server::{self, Acceptor, Rules, Sessions};
+use tls::server::{self, Acceptor, Rules};
+use tls::sessions::Sessions;
+use tls::tickets::Keys;
 use tls::verify::Trust;
 
 use super::store::under;
@@ -51,8 +53,12 @@ impl Assembly<'_> {
             bind: format!("bind '{}' at [{}]", draft.text, self.ground.place(draft.span)),
             span: draft.span,
         };
-        let words = draft.tls.words.or(&self.tls.bind);
-        let sessions = Sessions::new(self.tls.cache);
+        let words = draft.tls.words.or(&self.tls.bind_at(draft.span));
+        let keys = match self.ticket_keys(draft, notes) {
+            Ok(keys) => keys,
+            Err(()) => return None,
+        };
+        let sessions = Sessions::new(self.tls.sessions(), keys);
         let strict = words.strict_sni.unwrap_or(false);
         let acceptor = Acceptor::new(strict, self.tls.captures);
         let mut loading = Loading { house: self, p, label, notes, acceptor };
@@ -73,6 +79,20 @@ impl Assembly<'_> {
             return None;
         }
         Some(Arc::new(acceptor))
+    }
+
+    /// The keys of `tls-ticket-keys`, those of one file being one set however often it is named.
+    fn ticket_keys(&mut self, draft: &BindDraft, notes: &mut Diagnostics) -> Result<Option<Arc<Keys>>, ()> {
+        let Some(path) = &draft.tls.ticket_keys else { return Ok(None) };
+        if let Some(known) = self.ticket_keys.iter().find(|k| k.file == *path) {
+            return Ok(Some(known.clone()));
+        }
+        let keys = Arc::new(Keys::from_file(path).map_err(|why| {
+            let text = format!("'bind {}' in section 'frontend' : {why}", draft.text);
+            notes.push(Diagnostic::alert(draft.span, text));
+        })?);
+        self.ticket_keys.insert(0, keys.clone());
+        Ok(Some(keys))
     }
 
     /// Names once what has no effect on a line.
@@ -109,7 +129,7 @@ impl Loading<'_, '_> {
             // Rules about clients that a line sets for itself have sessions of their own.
             let apart =
                 line.words.verify.is_some() || line.words.ca_file.is_some() || line.words.crl_file.is_some();
-            let fresh = apart.then(|| Sessions::new(self.house.tls.cache));
+            let fresh = apart.then(|| Sessions::new(self.house.tls.sessions(), None));
             let sessions = fresh.as_ref().unwrap_or(sessions);
             self.file(&line.sources, &own, sessions).map_err(|why| match why.is_empty() {
                 true => why,

@@ -42,4 +42,6 @@ pub(crate) struct TlsDraft {
     pub on: bool,
     pub words: Words,
     pub certs: Vec<CertDraft>,
+    /// `tls-ticket-keys`.
+    pub ticket_keys: Option<Box<str>>,
 }

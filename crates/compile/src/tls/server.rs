@@ -77,7 +77,7 @@ impl Assembly<'_> {
             );
             notes.push(Diagnostic { text, ..d }.styled(Style::Bare));
         }
-        let alpn = draft.words.or(&self.tls.server).alpn.clone().unwrap_or_default().into();
+        let alpn = draft.words.or(&self.tls.server_at(server.span)).alpn.clone().unwrap_or_default().into();
         Some(ServerTls { connector, alpn, sni, auto: draft.auto && p.mode == program::Mode::Http })
     }
 
@@ -121,7 +121,7 @@ impl Assembly<'_> {
 
     fn server_rules(&mut self, server: &ServerDraft) -> Result<Rules, String> {
         let global = self.tls.clone();
-        let words = server.tls.words.or(&global.server);
+        let words = server.tls.words.or(&global.server_at(server.span));
         let verify = words.verify.unwrap_or(global.server_verify);
         let base = global.ca_base.as_deref();
         let crl = words.crl_file.as_deref().map(|c| under(base, c));

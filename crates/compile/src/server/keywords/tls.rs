@@ -72,7 +72,11 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "client-sigalgs",
         1,
         |v, s, _| {
-            text(s, &mut v.tls.words.policy.client_sigalgs, "'client-sigalgs' : missing signature algorithm list")
+            text(
+                s,
+                &mut v.tls.words.policy.client_sigalgs,
+                "'client-sigalgs' : missing signature algorithm list",
+            )
         },
         "Signature algorithms of our certificate.",
     ),
