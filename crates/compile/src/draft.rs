@@ -171,6 +171,7 @@ pub(crate) struct Draft {
     /// `id` stands in the section.
     pub forced_id: bool,
     pub guid: Option<Box<str>>,
+    pub guid_span: Span,
     pub description: Option<Box<str>>,
     pub timeouts: Timeouts,
     /// The timeouts that the section began with.
@@ -274,6 +275,7 @@ impl Draft {
             id: None,
             forced_id: false,
             guid: None,
+            guid_span: Span::default(),
             description: None,
             timeouts: Timeouts::default(),
             inherited_timeouts: Timeouts::default(),

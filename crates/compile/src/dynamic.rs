@@ -139,10 +139,8 @@ pub fn server(
     let id = id.unwrap_or_else(|| free_id(backend));
     let text = configuration(backend, name, id, &line);
     let (mut server, notes) = compiled(&text, program.world.workers, &backend.name, name)?;
-    if let Some(guid) = &server.state.guid
-        && let Some((p, s)) = holder(program, guid)
-    {
-        return Err(format!("'guid': duplicate entry with server {p}/{s}."));
+    if let Some(holder) = server.state.guid.as_deref().and_then(|guid| holder(program, guid)) {
+        return Err(format!("'guid': duplicate entry with {holder}."));
     }
     server.forced_id = words.iter().any(|w| w == "id");
     server.track = track;
@@ -241,11 +239,29 @@ fn tracked(program: &Program, backend: &Proxy, target: &str) -> Result<(u32, u32
     Ok((at, u32::try_from(found).map_err(|_| "too many servers")?))
 }
 
-/// Whose this name is.
-fn holder<'p>(program: &'p Program, guid: &str) -> Option<(&'p str, &'p str)> {
-    let all = program.proxies.iter().flat_map(|p| p.present().map(move |s| (p, s)));
-    let mut held = all.filter(|(_, s)| s.state.guid.as_deref() == Some(guid));
-    held.next().map(|(p, s)| (&*p.name, &*s.name))
+/// Whose this unique name is.
+fn holder(program: &Program, guid: &str) -> Option<String> {
+    let same = |held: &Option<Box<str>>| held.as_deref() == Some(guid);
+    program.present().find_map(|p| {
+        let server = || p.present().find(|s| same(&s.state.guid));
+        let bind = || p.binds.iter().find(|b| same(&b.state.guid));
+        if same(&p.state.guid) {
+            Some(format!("{} {}", noun(p), p.name))
+        } else if let Some(server) = server() {
+            Some(format!("server {}/{}", p.name, server.name))
+        } else {
+            bind().map(|b| format!("listener {} ({}:{})", p.name, b.place.0, b.place.1))
+        }
+    })
+}
+
+/// What a proxy is called in messages.
+fn noun(p: &Proxy) -> &'static str {
+    match (p.is_frontend, p.is_backend) {
+        (true, true) => "proxy",
+        (true, false) => "frontend",
+        _ => "backend",
+    }
 }
 
 /// A configuration with nothing but the server.
@@ -300,21 +316,13 @@ pub fn backend(
         format!("Mode is required as '{from}' default proxy does not explicitly defines it.")
     })?;
     let failed = |why: String| format!("Error during backend creation : {why}.");
-    let kind = |p: &Proxy| match (p.is_frontend, p.is_backend) {
-        (true, true) => "proxy",
-        (true, false) => "frontend",
-        _ => "backend",
-    };
-    let proxy = program.present().find(|p| *p.name == *name).map(|p| format!("{} {name}", kind(p)));
+    let proxy = program.present().find(|p| *p.name == *name).map(|p| format!("{} {name}", noun(p)));
     let same = proxy
         .or_else(|| program.defaults.iter().any(|d| *d.name == *name).then(|| format!("defaults {name}")));
     if let Some(other) = same {
         return Err(failed(format!("name is already used by other proxy '{other}'")));
     }
-    let held = |p: &&Proxy| guid.is_some() && p.state.guid.as_deref() == guid;
-    let holder = program.present().find(held).map(|p| format!("{} {}", kind(p), p.name));
-    let holder = holder.or_else(|| holder_of(program, guid?));
-    if let Some(holder) = holder {
+    if let Some(holder) = guid.and_then(|guid| holder(program, guid)) {
         return Err(failed(format!("GUID insertion : duplicate entry with {holder}")));
     }
     let template = defaults.backends[usize::from(mode == Mode::Http)].as_ref();
@@ -326,10 +334,6 @@ pub fn backend(
     let mut proxy = template.instance(name, state);
     proxy.fullconn = fullconn(program);
     Ok(proxy)
-}
-
-fn holder_of(program: &Program, guid: &str) -> Option<String> {
-    holder(program, guid).map(|(p, s)| format!("server {p}/{s}"))
 }
 
 /// `fullconn` of a backend that nobody names: any frontend whose rules compute a name may send to it.

@@ -175,6 +175,8 @@ pub struct Listener {
     pub name: Box<str>,
     /// Id (`id`, or given by position).
     pub id: u32,
+    /// Unique name: `guid-prefix` of the `bind` line and the position on it.
+    pub guid: Option<Box<str>>,
     /// Connections now.
     pub current: AtomicU32,
     /// Greatest number of connections so far.

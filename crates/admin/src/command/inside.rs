@@ -181,6 +181,7 @@ pub fn stats_file(call: &mut Call<'_>) -> Outcome {
 fn guid<'r>(row: &Row<'r>) -> Option<&'r str> {
     match (row.kind, row.server) {
         (Kind::Frontend | Kind::Backend, _) => row.proxy.state.guid.as_deref(),
+        (Kind::Listener, _) => row.bind.and_then(|(_, bind)| bind.state.guid.as_deref()),
         (_, Some(server)) => server.state.guid.as_deref(),
         _ => None,
     }

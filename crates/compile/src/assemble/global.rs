@@ -132,7 +132,7 @@ impl Assembly<'_> {
             for address in &draft.addresses {
                 let id = u32::try_from(out.len() + 1).unwrap_or(u32::MAX);
                 let name = draft.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
-                let state = crate::bind::listener(&name, draft.id.unwrap_or(id), workers);
+                let state = crate::bind::listener(&name, draft.id.unwrap_or(id), draft.guid(0), workers);
                 let bind = Bind { state: state.into(), ..draft.settings.clone() };
                 out.push(self.sockets.apply(draft, address, bind));
             }

@@ -10,12 +10,12 @@ use super::Ground;
 use super::server as make;
 use crate::draft::Draft;
 use crate::names::Declared;
+use crate::proxy::basic::unique_name;
 
 /// No two proxies of one number, no two servers of one name in a backend. That names of proxies differ is seen to by
 /// `syntax`, which resolves `defaults` by them.
 pub(super) fn check(proxies: &[Draft], ground: &Ground<'_>, notes: &mut Diagnostics) {
     let mut ids: HashMap<u32, &Draft> = HashMap::new();
-    let mut guids: HashMap<&str, String> = HashMap::new();
     for p in proxies {
         if let Some(id) = p.id {
             match ids.get(&id) {
@@ -34,9 +34,47 @@ pub(super) fn check(proxies: &[Draft], ground: &Ground<'_>, notes: &mut Diagnost
             }
         }
         servers(p, notes);
-        for guid in p.guid.iter().chain(p.servers.iter().filter_map(|s| s.guid.as_ref())) {
-            if let Some(other) = guids.insert(guid, p.label()) {
-                notes.alert(p.span, format!("'guid': duplicate '{guid}', already used by {other}"));
+    }
+    unique_names(proxies, ground, notes);
+}
+
+/// All objects with a `guid` have one of their own. A listener's is made when all else is known, so it is the one at fault.
+fn unique_names(proxies: &[Draft], ground: &Ground<'_>, notes: &mut Diagnostics) {
+    let mut holders: HashMap<Box<str>, String> = HashMap::new();
+    for p in proxies {
+        let label = format!("{} {}", p.kind.noun(), p.name);
+        if let Some(guid) = &p.guid {
+            match holders.get(guid) {
+                Some(other) => notes.alert(p.guid_span, format!("'guid': duplicate entry with {other}")),
+                None => drop(holders.insert(guid.clone(), label)),
+            }
+        }
+        for s in &p.servers {
+            let Some(guid) = &s.guid else { continue };
+            let label = format!("server {}/{}", p.name, s.name);
+            if let Some(other) = holders.get(guid) {
+                let text = format!("'{label}' : 'guid': duplicate entry with {other}.");
+                notes.push(Diagnostic::alert(s.span, text).styled(Style::Bracket));
+            } else {
+                holders.insert(guid.clone(), label);
+            }
+        }
+    }
+    for (p, bind) in proxies.iter().flat_map(|p| p.binds.iter().map(move |b| (p, b))) {
+        let place = ground.place(bind.span);
+        for guid in (0..bind.addresses.len()).filter_map(|at| bind.guid(at)) {
+            let free = |guid: Box<str>| match holders.get(&guid) {
+                Some(other) => Err(format!("duplicate entry with {other}")),
+                None => Ok(guid),
+            };
+            match unique_name(&guid).and_then(free) {
+                Ok(guid) => drop(holders.insert(guid, format!("listener {} ({place})", p.name))),
+                Err(why) => {
+                    let text = format!(
+                        "[{place}] : error on GUID generation : {why}. You may fix it by adjusting guid-prefix."
+                    );
+                    return notes.push(Diagnostic::plain(Level::Alert, text).styled(Style::Bare));
+                }
             }
         }
     }

@@ -131,12 +131,16 @@ impl Assembly<'_> {
         let mut list = Vec::new();
         for draft in &p.binds {
             let tls = self.acceptor(draft, p, notes);
-            for address in &draft.addresses {
+            for (position, address) in draft.addresses.iter().enumerate() {
                 let id = ids.next().flatten().unwrap_or(0);
                 let name = draft.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
-                let found = known.iter().find(|l| l.name == name && l.id == id).cloned();
-                let state =
-                    found.unwrap_or_else(|| Arc::new(bind::listener(&name, id, self.ground.world.workers)));
+                let guid = draft.guid(position);
+                let same = |l: &&Arc<model::proxy::Listener>| {
+                    l.name == name && l.id == id && l.guid.as_deref() == guid.as_deref()
+                };
+                let found = known.iter().find(same).cloned();
+                let state = found
+                    .unwrap_or_else(|| Arc::new(bind::listener(&name, id, guid, self.ground.world.workers)));
                 list.push(state.clone());
                 let settings = Bind {
                     threads: bind::mask(&draft.threads, threads),

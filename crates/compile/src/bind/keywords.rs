@@ -95,7 +95,7 @@ const TABLE: &[BindKeyword] = &[
         },
         "Group name of a Unix socket.",
     ),
-    word("guid-prefix", 1, |_, _, _| Ok(()), "Prefix of unique names of listeners."),
+    word("guid-prefix", 1, |b, w, _| text(&mut b.guid_prefix, w), "Prefix of unique names of listeners."),
     word("id", 1, id, "Number of the listener."),
     word(
         "idle-ping",

@@ -30,6 +30,7 @@ pub(crate) struct BindDraft {
     pub tls: TlsDraft,
     pub id: Option<u32>,
     pub name: Option<Box<str>>,
+    pub guid_prefix: Option<Box<str>>,
     pub span: Span,
     /// `thread` as written is checked once the number of threads is known.
     pub threads: Vec<(u32, u32)>,
@@ -37,6 +38,13 @@ pub(crate) struct BindDraft {
     pub shards: bool,
     /// `proto`, checked against the proxy's mode later.
     pub proto: Option<Box<str>>,
+}
+
+impl BindDraft {
+    /// The unique name of its listener at this position.
+    pub fn guid(&self, position: usize) -> Option<String> {
+        self.guid_prefix.as_ref().map(|prefix| format!("{prefix}-{position}"))
+    }
 }
 
 /// The most addresses that one word may stand for.
@@ -76,10 +84,11 @@ pub(crate) fn addresses(text: &str, environment: &Environment) -> Result<Vec<Lis
 }
 
 /// A listener without a place in the world, for settings on the way.
-pub(crate) fn listener(name: &str, id: u32, workers: usize) -> Listener {
+pub(crate) fn listener(name: &str, id: u32, guid: Option<String>, workers: usize) -> Listener {
     Listener {
         name: name.into(),
         id,
+        guid: guid.map(Into::into),
         current: Default::default(),
         current_max: Default::default(),
         counters: Sharded::new(workers),
@@ -92,7 +101,7 @@ pub(crate) fn line(s: &mut Statement<'_>, missing: &str) -> Step<BindDraft> {
     let keyword = s.keyword();
     let addresses =
         addresses(word.text(), s.around.environment).map_err(|why| s.fail(format!("'{keyword}' : {why}")))?;
-    let settings = Bind::new(Listen::Fd(-1), Arc::new(listener("", 0, 1)));
+    let settings = Bind::new(Listen::Fd(-1), Arc::new(listener("", 0, None, 1)));
     let mut bind = BindDraft {
         text: word.text().into(),
         addresses,
@@ -100,6 +109,7 @@ pub(crate) fn line(s: &mut Statement<'_>, missing: &str) -> Step<BindDraft> {
         tls: TlsDraft::default(),
         id: None,
         name: None,
+        guid_prefix: None,
         span: word.span(),
         threads: Vec::new(),
         shards: false,

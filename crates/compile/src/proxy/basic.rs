@@ -135,9 +135,10 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "guid",
         Places::PROXIES,
         |s, p| {
-            let word = s.word("'guid': expects a value")?;
-            check_guid(s, word.text())?;
-            p.guid = Some(word.text().into());
+            let word = s.word("'guid' : expects an argument")?;
+            let guid = unique_name(word.text()).map_err(|why| s.fail(format!("'guid': {why}")))?;
+            p.guid = Some(guid);
+            p.guid_span = word.span();
             s.end()
         },
         "Unique name.",
@@ -301,11 +302,13 @@ fn switch(s: &mut Statement<'_>, p: &mut Draft, off: bool) -> Step {
     Ok(())
 }
 
-/// A unique name has no odd characters.
-pub(crate) fn check_guid(s: &Statement<'_>, text: &str) -> Step {
-    match text.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '-' | '.'))) {
-        Some(odd) => Err(s.fail(format!("'guid': invalid character '{odd}'"))),
-        None => Ok(()),
+/// A unique name has no odd characters and at most 127.
+pub(crate) fn unique_name(text: &str) -> Result<Box<str>, String> {
+    let odd = |c: &char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '-' | '.'));
+    match text.chars().find(odd) {
+        _ if text.len() > 127 => Err("invalid length".into()),
+        Some(odd) => Err(format!("invalid character '{odd}'")),
+        None => Ok(text.into()),
     }
 }
 

@@ -289,7 +289,9 @@ pub(crate) fn template(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         let id = first.id.map(|id| id.saturating_add(number - from));
         let template = (number == from).then(|| prefix.text().into());
         let name = format!("{prefix}{number}").into();
-        p.servers.push(ServerDraft { name, id, template, ..first.clone() });
+        // A unique name is the first one's alone.
+        let guid = first.guid.clone().filter(|_| number == from);
+        p.servers.push(ServerDraft { name, id, template, guid, ..first.clone() });
     }
     Ok(())
 }

@@ -26,9 +26,9 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "guid",
         1,
         |v, s, _| {
-            let word = s.word("'guid' : expects a value")?;
-            crate::proxy::basic::check_guid(s, word.text())?;
-            v.guid = Some(word.text().into());
+            let word = s.word("'guid' : expects an argument")?;
+            let guid = crate::proxy::basic::unique_name(word.text());
+            v.guid = Some(guid.map_err(|why| s.fail(format!("'guid': {why}")))?);
             Ok(())
         },
         "Unique name of the server.",
