@@ -21,6 +21,7 @@ mod listen;
 mod listener;
 mod local;
 mod notify;
+mod pace;
 mod pipe;
 mod quay;
 mod ranks;

@@ -13,6 +13,7 @@ use std::task::{Context, Poll};
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 
 use crate::driver;
+use crate::pace;
 use crate::sim;
 use crate::socket::Socket;
 use crate::source::Side;
@@ -118,6 +119,7 @@ impl Pipe {
         }
         if let Poll::Ready(Ok(n)) = poll {
             self.len += n;
+            pace::moved(n);
         }
         poll
     }

@@ -20,6 +20,7 @@ use crate::driver::epoll::Epoll;
 use crate::driver::{Driver, Interest, Report};
 use crate::executor::Executor;
 use crate::inbox::{self, Inbox, Job, Message};
+use crate::pace::{self, Pace};
 use crate::source::Sources;
 use crate::timer::Wheel;
 use crate::waker::{Tag, TaskId};
@@ -60,6 +61,7 @@ pub(crate) struct Worker {
     inbox: Arc<Inbox>,
     stopping: Cell<bool>,
     turns: Cell<u64>,
+    pace: Pace,
     next_settle: Cell<Mono>,
     /// Whether there is more to give back.
     unsettled: Cell<bool>,
@@ -152,6 +154,7 @@ impl Worker {
             inbox,
             stopping: Cell::new(false),
             turns: Cell::new(0),
+            pace: Pace::default(),
             next_settle: Cell::new(now),
             unsettled: Cell::new(false),
         })
@@ -200,7 +203,8 @@ impl Worker {
     /// Polls the driver, waiting only if there is nothing to do.
     pub(crate) fn poll(&self, room: &mut Room) {
         let busy = !self.executor.is_idle() || self.stopping.get() || !self.inbox.fall_asleep();
-        let wait = if busy { Some(Duration::ZERO) } else { self.settle(self.time_to_next()) };
+        let wait =
+            if busy || self.gathered() { Some(Duration::ZERO) } else { self.settle(self.time_to_next()) };
         let pulse = &self.shared.pulses[self.index].0;
         let turns = self.turns.get() + 1;
         pulse.store(turns * 2 - 1, Ordering::Relaxed);
@@ -211,6 +215,16 @@ impl Worker {
             self.inbox.wake_up();
         }
         self.dispatch(&mut room.reports);
+    }
+
+    /// Lets bulk data gather for a moment, if they flow fast; false if none do. (The simulated world has its own ideas
+    /// of when data come.)
+    fn gathered(&self) -> bool {
+        let brisk = self.pace.is_brisk(clock::now()) && matches!(self.driver, Driver::Epoll(_));
+        if brisk {
+            pace::gather();
+        }
+        brisk
     }
 
     /// Before a sleep: memory that was not needed lately goes back to the system, in steps a second apart. (Not in a
