@@ -172,6 +172,8 @@ pub(crate) struct Draft {
     pub forced_id: bool,
     pub guid: Option<Box<str>>,
     pub guid_span: Span,
+    /// Of `defaults`: why no backend can be made of it.
+    pub unfit: Option<Box<str>>,
     pub description: Option<Box<str>>,
     pub timeouts: Timeouts,
     /// The timeouts that the section began with.
@@ -276,6 +278,7 @@ impl Draft {
             forced_id: false,
             guid: None,
             guid_span: Span::default(),
+            unfit: None,
             description: None,
             timeouts: Timeouts::default(),
             inherited_timeouts: Timeouts::default(),

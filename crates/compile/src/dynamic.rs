@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use lang::Registry;
 use model::World;
-use program::server::Server;
+use program::check::Ruleset;
+use program::server::{Server, Settings};
 use program::{Mode, Program, Proxy};
 use syntax::{Environment, Grammar, Level, PlainBuild, SECTION_WORDS, Source};
 
@@ -135,7 +136,7 @@ pub fn server(
     words: &[String],
 ) -> Result<(Server, Vec<String>), String> {
     let backend = program.proxy(proxy);
-    let Asked { line, track, id } = read(program, backend, words)?;
+    let Asked { line, track, id, healthcheck, settings } = read(program, backend, name, words)?;
     let id = id.unwrap_or_else(|| free_id(backend));
     let text = configuration(backend, name, id, &line);
     let (mut server, notes) = compiled(&text, program.world.workers, &backend.name, name)?;
@@ -145,8 +146,9 @@ pub fn server(
     server.forced_id = words.iter().any(|w| w == "id");
     server.track = track;
     if let Some(check) = &mut server.check {
-        check.ruleset = backend.check.clone();
+        check.ruleset = healthcheck.unwrap_or_else(|| backend.check.clone());
     }
+    server.settings = settings.into();
     server.state.check_enabled.store(false, std::sync::atomic::Ordering::Relaxed);
     server.state.agent_enabled.store(false, std::sync::atomic::Ordering::Relaxed);
     Ok((server, notes))
@@ -157,51 +159,120 @@ struct Asked {
     line: Vec<String>,
     track: Option<(u32, u32)>,
     id: Option<u32>,
+    healthcheck: Option<Arc<Ruleset>>,
+    /// All that others may take from it.
+    settings: Vec<Box<str>>,
 }
 
-fn read(program: &Program, backend: &Proxy, words: &[String]) -> Result<Asked, String> {
-    if words.is_empty() {
+fn read(program: &Program, backend: &Proxy, name: &str, words: &[String]) -> Result<Asked, String> {
+    let Some((address, mut words)) = words.split_first() else {
         return Err("'server' expects <name> and <addr>[:<port>] as arguments.".into());
+    };
+    let mut asked =
+        Asked { line: vec![address.clone()], track: None, id: None, healthcheck: None, settings: Vec::new() };
+    if words.first().is_some_and(|w| w == "from") {
+        let origin = words.get(1).ok_or("from: missing value.")?;
+        let taken: Vec<String> = origin_of(program, backend, origin)?.iter().map(|w| w.to_string()).collect();
+        asked.take(program, backend, name, &taken, true)?;
+        words = &words[2..];
     }
-    let mut asked = Asked { line: vec![words[0].clone()], track: None, id: None };
-    let mut rest = words[1..].iter();
-    while let Some(word) = rest.next() {
-        let plain = word.split_once('(').map_or(word.as_str(), |(name, _)| name);
-        let Some(keyword) = keywords::all().find(|k| k.name == plain) else {
-            let near = syntax::nearest(word, ALLOWED.iter().copied());
-            let hint = near.map_or(String::new(), |n| format!("; did you mean '{n}' maybe ?"));
-            return Err(format!(
-                "unknown keyword '{word}'{}",
-                if hint.is_empty() { ".".into() } else { hint }
-            ));
-        };
-        if !ALLOWED.contains(&plain) {
-            return Err(format!("'{plain}' option is not accepted for dynamic server"));
-        }
-        if plain == "healthcheck" {
-            return Err("'healthcheck' is not supported yet by Harrier for dynamic servers".into());
-        }
-        if plain == "source" {
-            asked.line.push(word.clone());
-            asked.line.extend(rest.next().cloned());
-            while rest.as_slice().first().is_some_and(|w| w == "usesrc" || w == "interface") {
-                asked.line.extend(rest.by_ref().take(2).cloned());
-            }
-            continue;
-        }
-        let takes =
-            usize::try_from(keyword.args).unwrap_or(0).max(usize::from(plain == "set-proxy-v2-tlv-fmt"));
-        let values: Vec<&String> = rest.by_ref().take(takes).collect();
-        match (plain, values.first()) {
-            ("track", Some(target)) => asked.track = Some(tracked(program, backend, target)?),
-            ("id", Some(id)) => asked.id = Some(own_id(backend, id)?),
-            _ => {
-                asked.line.push(word.clone());
-                asked.line.extend(values.into_iter().cloned());
-            }
-        }
-    }
+    asked.take(program, backend, name, words, false)?;
     Ok(asked)
+}
+
+/// The words that a server takes from another one or from a `default-server` line.
+fn origin_of(program: &Program, backend: &Proxy, origin: &str) -> Result<Settings, String> {
+    let found = |name: &str| match name {
+        "" => Some(backend),
+        name => program.present().find(|p| p.is_backend && *p.name == *name),
+    };
+    if origin == "none" {
+        return Ok(Settings::default());
+    }
+    let kept = |p: &Proxy, name: Option<&str>| {
+        let mut all = p.default_servers.iter();
+        all.find(|(known, _)| known.as_deref() == name).map(|(_, settings)| settings.clone())
+    };
+    if let Some(name) = origin.strip_prefix("be:") {
+        let p = found(name).ok_or_else(|| format!("from: unknown backend instance '{name}'."))?;
+        return Ok(kept(p, None).unwrap_or_default());
+    }
+    let path = origin.strip_prefix("srv:");
+    let path = path.ok_or_else(|| format!("invalid '{origin}' value for 'from' keyword."))?;
+    let (name, server) = path.split_once('/').unwrap_or(("", path));
+    if server.is_empty() {
+        return Err("from: require <backend>/<server>.".into());
+    }
+    let p = found(name).ok_or_else(|| format!("from: unknown backend '{name}'."))?;
+    let model = p.present().find(|s| *s.name == *server).map(|s| s.settings.clone());
+    let model = model.or_else(|| kept(p, Some(server)));
+    model.ok_or_else(|| format!("from: unknown server '{server}' in backend '{}'.", p.name))
+}
+
+impl Asked {
+    /// Adds words. Those that were taken from elsewhere were allowed there, and leave out what only the configuration can do.
+    fn take(
+        &mut self,
+        program: &Program,
+        backend: &Proxy,
+        name: &str,
+        words: &[String],
+        taken: bool,
+    ) -> Result<(), String> {
+        let mut rest = words.iter();
+        while let Some(word) = rest.next() {
+            let (plain, values) = split(word, &mut rest, taken)?;
+            if taken && (plain == "init-addr" || plain == "track" || plain.starts_with("resolve")) {
+                continue;
+            }
+            match (plain, values.first()) {
+                ("track", Some(target)) => self.track = Some(tracked(program, backend, target)?),
+                ("id", Some(id)) => self.id = Some(own_id(backend, id)?),
+                ("healthcheck", Some(section)) => {
+                    let found = program.healthchecks.iter().find(|(known, _)| **known == **section);
+                    let (_, rules) = found.ok_or_else(|| {
+                        format!("parsing [(null):0]: healthcheck section '*healthcheck-{section}' not found for server '{name}'.")
+                    })?;
+                    self.healthcheck = Some(rules.clone());
+                }
+                _ => {
+                    self.line.push(word.clone());
+                    self.line.extend(values.iter().map(|w| w.to_string()));
+                }
+            }
+            if !matches!(plain, "track" | "id" | "guid") {
+                self.settings.push(word.as_str().into());
+                self.settings.extend(values.into_iter().map(|w| w.as_str().into()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A keyword with the words that belong to it.
+fn split<'w>(
+    word: &'w str,
+    rest: &mut std::slice::Iter<'w, String>,
+    taken: bool,
+) -> Result<(&'w str, Vec<&'w String>), String> {
+    let plain = word.split_once('(').map_or(word, |(name, _)| name);
+    let Some(keyword) = keywords::all().find(|k| k.name == plain) else {
+        let near = syntax::nearest(word, ALLOWED.iter().copied());
+        let hint = near.map_or(".".into(), |n| format!("; did you mean '{n}' maybe ?"));
+        return Err(format!("unknown keyword '{word}'{hint}"));
+    };
+    if !taken && !ALLOWED.contains(&plain) {
+        return Err(format!("'{plain}' option is not accepted for dynamic server"));
+    }
+    if plain == "source" {
+        let mut values: Vec<&String> = rest.by_ref().take(1).collect();
+        while rest.as_slice().first().is_some_and(|w| w == "usesrc" || w == "interface") {
+            values.extend(rest.by_ref().take(2));
+        }
+        return Ok((plain, values));
+    }
+    let takes = usize::try_from(keyword.args).unwrap_or(0).max(usize::from(plain == "set-proxy-v2-tlv-fmt"));
+    Ok((plain, rest.by_ref().take(takes).collect()))
 }
 
 fn own_id(backend: &Proxy, text: &str) -> Result<u32, String> {
@@ -324,6 +395,9 @@ pub fn backend(
     }
     if let Some(holder) = guid.and_then(|guid| holder(program, guid)) {
         return Err(failed(format!("GUID insertion : duplicate entry with {holder}")));
+    }
+    if let Some(why) = &defaults.unfit {
+        return Err(format!("Error during backend creation : {why}"));
     }
     let template = defaults.backends[usize::from(mode == Mode::Http)].as_ref();
     let template =

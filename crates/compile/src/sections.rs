@@ -125,8 +125,49 @@ pub(crate) fn read(
             }
         }
     }
-    out.defaults = defaults.into_values().filter(|d| !d.name.is_empty()).collect();
+    out.defaults = named(defaults, tree, sources, &heirs);
     out
+}
+
+/// The sections that have a name, each with the reason why backends can't inherit from it.
+fn named(
+    defaults: BTreeMap<usize, Draft>,
+    tree: &Tree,
+    sources: &Sources,
+    heirs: &HashMap<usize, (bool, bool)>,
+) -> Vec<Draft> {
+    let unfit = |(index, d): (usize, Draft)| {
+        let front = heirs.get(&index).is_some_and(|heirs| heirs.0);
+        let at = format!("{}:{}", sources.name(d.span.file), d.span.line);
+        let why = if d.rules.is_empty() { None } else { unlike(&d, tree, &at, (front, true), false) };
+        Draft { unfit: why.map(Into::into), ..d }
+    };
+    defaults.into_iter().filter(|(_, d)| !d.name.is_empty()).map(unfit).collect()
+}
+
+/// What is wrong with rules of a defaults section for a frontend, or else a backend. `heirs` says whether frontends and backends inherit.
+fn unlike(base: &Draft, tree: &Tree, at: &str, heirs: (bool, bool), front: bool) -> Option<String> {
+    let some = |of: fn(&Tree, LineRef, bool) -> bool| base.rules.iter().any(|rule| of(tree, *rule, front));
+    if !front && some(captures) {
+        return Some(format!(
+            "backend or defaults sections cannot inherit from a defaults section defining captures (defaults section at {at})."
+        ));
+    }
+    if heirs == (true, true) {
+        return Some(format!(
+            "frontends and backends cannot inherit from the same defaults section if it defines TCP/HTTP rules (defaults section at {at})."
+        ));
+    }
+    if some(of_other_side) {
+        let (heir, rules) = match front {
+            true => ("frontend", "'tcp-response content'"),
+            false => ("backend", "'tcp-request connection' or 'tcp-request session'"),
+        };
+        return Some(format!(
+            "a {heir} section cannot inherit from a defaults section defining {rules} rules (defaults section at {at})."
+        ));
+    }
+    None
 }
 
 /// Rules of a defaults section fit one side of the traffic: who may not inherit them is told so. `heirs` remembers
@@ -153,22 +194,20 @@ fn lineage(
         word => {
             let front = word == "frontend";
             *sides = (sides.0 || front, sides.1 || !front);
-            let foreign = base.rules.iter().any(|rule| of_other_side(tree, *rule, front));
-            match *sides {
-                (true, true) => format!(
-                    "frontends and backends cannot inherit from the same defaults section if it defines TCP/HTTP rules (defaults section at {at})."
-                ),
-                _ if foreign && front => format!(
-                    "a frontend section cannot inherit from a defaults section defining 'tcp-response content' rules (defaults section at {at})."
-                ),
-                _ if foreign => format!(
-                    "a backend section cannot inherit from a defaults section defining 'tcp-request connection' or 'tcp-request session' rules (defaults section at {at})."
-                ),
-                _ => return,
-            }
+            let Some(text) = unlike(base, tree, &at, *sides, front) else { return };
+            text
         }
     };
     notes.push(tight(Diagnostic::alert(section.header.span(), text)));
+}
+
+/// Whether a rule makes a slot for captures, which only frontends have.
+fn captures(tree: &Tree, rule: LineRef, _: bool) -> bool {
+    let line = tree.sections.get(rule.section as usize).and_then(|s| s.lines.get(rule.line as usize));
+    line.is_some_and(|l| {
+        let mut words = l.args().iter().map(Word::text);
+        words.next() == Some("capture") && words.any(|w| w == "len")
+    })
 }
 
 /// Whether a rule belongs to the other side of the traffic than frontends (or backends) are on.

@@ -54,6 +54,8 @@ pub struct Program {
     pub log_profiles: Vec<log::Profile>,
     /// The `defaults` sections that have a name.
     pub defaults: Vec<Defaults>,
+    /// The checks of `healthcheck` sections, by name.
+    pub healthchecks: Vec<(Box<str>, Arc<check::Ruleset>)>,
     /// Slots of variables by name.
     pub vars: vars::VarNames,
     /// Stick tables in the order of the configuration.
@@ -70,6 +72,8 @@ pub struct Defaults {
     pub name: Box<str>,
     /// The mode that it names; `None`: none.
     pub mode: Option<Mode>,
+    /// Why no backend can be made of it, if so.
+    pub unfit: Option<Box<str>>,
     /// A backend with its settings and nothing more, for each mode; `None`: it can't be one.
     pub backends: [Option<Proxy>; 2],
 }

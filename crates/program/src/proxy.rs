@@ -16,7 +16,7 @@ use crate::listener::Bind;
 use crate::log::Logging;
 use crate::options::{AddressHeader, Forwarded, Options};
 use crate::persist::Cookie;
-use crate::server::Server;
+use crate::server::{Server, Settings};
 use crate::stats::Page;
 use crate::timeouts::Timeouts;
 
@@ -94,6 +94,8 @@ pub struct Proxy {
     /// `server`, in order, and behind them those that were added while it runs (`add server`). One that was deleted
     /// keeps its place (see [`Proxy::present`]).
     pub servers: Grow<Server>,
+    /// `default-server` lines for servers to come, by name; the one without comes first.
+    pub default_servers: Vec<(Option<Box<str>>, Settings)>,
     /// `balance`.
     pub balance: Balance,
     /// `hash-type`.
@@ -184,6 +186,7 @@ impl Proxy {
             errors: self.errors.clone(),
             stats: self.stats.clone(),
             servers: Grow::default(),
+            default_servers: self.default_servers.clone(),
             balance: self.balance.clone(),
             hash: self.hash,
             hash_balance_factor: self.hash_balance_factor,

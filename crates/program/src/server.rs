@@ -77,6 +77,9 @@ pub enum PortMap {
     Relative(i32),
 }
 
+/// Words of server lines, for servers that are made like it at run time. Servers with the same ones share them.
+pub type Settings = Arc<[Box<str>]>;
+
 /// One server.
 #[derive(Clone)]
 pub struct Server {
@@ -154,6 +157,8 @@ pub struct Server {
     pub fqdn: Option<Box<str>>,
     /// `id` was given in the configuration.
     pub forced_id: bool,
+    /// The words of its line, and of what that took from, but for those that make it this one and no other.
+    pub settings: Settings,
     /// `ssl`.
     pub tls: Option<ServerTls>,
     /// `proto h2`: HTTP/2 without negotiation.

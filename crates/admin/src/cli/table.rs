@@ -289,6 +289,13 @@ pub const COMMANDS: &[Command] = &[
     now(&["show", "backend"], "", "names of all backends", User, c::process::backends),
     now(&["show", "cli", "level"], "", "what this connection may do", User, c::basic::show_level),
     now(&["show", "cli", "sockets"], "", "where the runtime API listens", User, c::process::cli_sockets),
+    now(
+        &["show", "default-server"],
+        "[<backend>]",
+        "default-server lines that servers may be made from",
+        User,
+        c::inside::default_servers,
+    ),
     now(&["show", "defaults"], "", "names of defaults sections", User, c::inside::defaults),
     now(&["show", "dev"], "", "facts about build, machine and process", Operator, c::inside::dev),
     now(&["show", "env"], "[var]", "environment variables, all or one", Operator, c::process::env),

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::farm::{self, Kept, Stays};
-use program::Mode;
+use program::{Mode, Proxy};
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply, find_server, severity};
 
@@ -30,14 +30,11 @@ pub fn add(call: &mut Call<'_>) -> Outcome {
         return Err(format!("character '{odd}' is not permitted in server name '{name}'.").into());
     }
     let (index, proxy) = call.find_backend(backend).ok_or("No such backend.")?;
-    if !farm::is_dynamic(proxy) {
-        let name = &proxy.name;
-        return Err(format!(
-            "Backend does not support dynamic servers : backend '{name}' uses a non dynamic load balancing method."
-        )
-        .into());
+    if let Some(why) = fixed(proxy) {
+        return Err(format!("Backend does not support dynamic servers : {why}.").into());
     }
-    if find_server(proxy, name).is_some() {
+    let defaults = proxy.default_servers.iter().any(|(known, _)| known.as_deref() == Some(name));
+    if defaults || find_server(proxy, name).is_some() {
         return Err("Already exists a server with the same name in backend.".into());
     }
     let words = call.args().get(1..).unwrap_or(&[]);
@@ -66,6 +63,12 @@ pub fn why_backend(stays: Stays) -> &'static str {
         Stays::Servers => "Only a backend without server can be deleted.",
         Stays::Busy => "Backend still has attached streams on it.",
     }
+}
+
+/// Why a backend takes no servers at run time.
+fn fixed(proxy: &Proxy) -> Option<String> {
+    let text = || format!("backend '{}' uses a non dynamic load balancing method", proxy.name);
+    (!farm::is_dynamic(proxy)).then(text)
 }
 
 const USAGE: &str = "Usage: add backend <name> from <defproxy> [mode <px_mode>] [guid <val>].";
@@ -99,8 +102,10 @@ pub fn add_backend(call: &mut Call<'_>) -> Outcome {
     }
     let program = &call.shared().program;
     let proxy = compile::dynamic::backend(program, name, call.arg(2), mode, guid)?;
+    let fixed = fixed(&proxy);
     farm::add_backend(&call.worker, proxy).ok_or("Too many backends were added.")?;
-    Ok(Reply::info("New backend registered."))
+    let fixed = fixed.map_or(String::new(), |why| format!(" (no support for dynamic servers: {why})"));
+    Ok(Reply::info(format!("New backend registered{fixed}.")))
 }
 
 /// `del backend <name>`.

@@ -14,6 +14,27 @@ pub fn defaults(call: &mut Call<'_>) -> Outcome {
     Ok(Reply::Dump(names.iter().map(|d| format!("{}\n", d.name)).collect()))
 }
 
+/// `show default-server [<backend>]`: those that servers may be made from.
+pub fn default_servers(call: &mut Call<'_>) -> Outcome {
+    let program = &call.shared().program;
+    let only = match call.arg(0) {
+        "" => None,
+        name => Some(call.find_backend(name).ok_or("Can't find backend.")?.0),
+    };
+    let mut out = String::new();
+    for (index, proxy) in program.proxies.iter().enumerate() {
+        if proxy.is_removed() || only.is_some_and(|o| o as usize != index) {
+            continue;
+        }
+        for (at, (name, _)) in proxy.default_servers.iter().enumerate() {
+            let mark = if at == 0 { '*' } else { ' ' };
+            let name = name.as_deref().map_or(String::new(), |n| format!("/{n}"));
+            let _ = writeln!(out, "{mark} {}{name}", proxy.name);
+        }
+    }
+    Ok(Reply::Dump(out))
+}
+
 /// `show libs`: each object file that is mapped into the process, with its range of addresses and its length.
 pub fn libs(_: &mut Call<'_>) -> Outcome {
     let maps = std::fs::read_to_string("/proc/self/maps").map_err(|e| e.to_string())?;

@@ -73,6 +73,8 @@ pub(crate) struct Assembly<'g> {
     pub sinks: Vec<Sink>,
     pub log_hostname: bool,
     pub sockets: Sockets,
+    /// `default-server` lines are forgotten.
+    pub purge_servers: bool,
     /// The checks of `healthcheck` sections.
     pub healthchecks: Vec<(Box<str>, std::sync::Arc<program::check::Ruleset>)>,
     /// What `global` says of TLS.
@@ -124,6 +126,7 @@ impl Sockets {
 pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostics) -> Option<Program> {
     let Drafts { global, mut proxies, http_errors, users, peers, peer_tables, rings, profiles, .. } = drafts;
     let (healthchecks, mailers, defaults) = (drafts.healthchecks, drafts.mailers, drafts.defaults);
+    let purge = global.purge;
     identity::check(&proxies, &ground, notes);
     identity::number(&mut proxies);
     let log_profiles = profiles.iter().map(|p| p.name.clone()).collect();
@@ -151,6 +154,7 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
         sinks: Vec::new(),
         log_hostname: global.log_hostname.is_some(),
         healthchecks: Vec::new(),
+        purge_servers: purge.servers,
         tls: Arc::new(global.tls.clone()),
         store: Default::default(),
         ticket_keys: Vec::new(),
@@ -184,7 +188,8 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     checks::whole(&mut finished, default_maxconn);
     checks::http_options(&proxies, notes);
     crate::mailers::check(&mailers, &proxies, notes);
-    let defaults = assembly.templates(&defaults, threads);
+    let defaults = if purge.proxies { Vec::new() } else { assembly.templates(&defaults, threads) };
+    let healthchecks = std::mem::take(&mut assembly.healthchecks);
     let ground = &assembly.ground;
     let place = |at: LineRef| {
         let line = ground.line(at)?;
@@ -195,6 +200,7 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     let files = assembly.ground.sources.iter().map(|s| s.name().into()).collect();
     Some(Program {
         defaults,
+        healthchecks,
         global,
         proxies: finished.into(),
         world: assembly.ground.world.clone(),

@@ -7,6 +7,7 @@ use lang::places::Place;
 use program::log::{Logging, Style as LogStyle};
 use program::options::{Forwarded, ForwardedValue};
 use program::proxy::{Balance, ErrorAnswer, Errors, LoadState, Proxy};
+use program::server::Settings;
 use program::stats::Page;
 use program::{Bind, Mode};
 use syntax::{Diagnostic, Diagnostics, Style};
@@ -114,7 +115,19 @@ impl Assembly<'_> {
             load_state: p.load_state.unwrap_or(LoadState::None),
             state_file: p.state_file.clone(),
             forced_id: p.forced_id,
+            default_servers: self.default_servers(p),
         }
+    }
+
+    /// What servers may be made from at run time.
+    fn default_servers(&self, p: &Draft) -> Vec<(Option<Box<str>>, Settings)> {
+        if self.purge_servers || !p.kind.is_back() {
+            return Vec::new();
+        }
+        let plain = Some(&p.default_server).filter(|d| !d.words.is_empty());
+        let plain = plain.map(|d| (None, d.words.as_slice().into()));
+        let named = p.named_servers.iter().map(|d| (Some(d.name.clone()), d.words.as_slice().into()));
+        plain.into_iter().chain(named).collect()
     }
 
     fn binds(&mut self, index: usize, p: &Draft, threads: u32, notes: &mut Diagnostics) -> Vec<Bind> {

@@ -160,6 +160,10 @@ impl Assembly<'_> {
                 ruleset.steps.iter().any(|s| matches!(s, program::check::Step::Connect { ssl: true, .. }));
             let connector = self.connector(server, p, in_checks, notes);
             let tls = self.server_tls(index, server, p, connector.as_ref(), notes);
+            let settings = match out.last().map(|s: &program::Server| &s.settings) {
+                Some(last) if **last == *server.words => last.clone(),
+                _ => server.words.as_slice().into(),
+            };
             out.push(program::Server {
                 tls,
                 name: server.name.clone(),
@@ -206,6 +210,7 @@ impl Assembly<'_> {
                     _ => None,
                 },
                 forced_id: server.forced_id,
+                settings,
             });
         }
         out

@@ -16,6 +16,7 @@ impl Assembly<'_> {
         let mut template = |d: &Draft| Defaults {
             name: d.name.clone(),
             mode: d.mode_said.then_some(d.mode),
+            unfit: d.unfit.clone(),
             backends: [Mode::Tcp, Mode::Http].map(|mode| self.template(d, mode, threads)),
         };
         defaults.iter().map(&mut template).collect()

@@ -21,8 +21,19 @@ use crate::statement::{LineRef, Statement, Step, tight};
 /// Names in lower case, and how they are sent.
 pub(crate) type CasePairs = Vec<(Box<[u8]>, Box<[u8]>)>;
 
+/// What is forgotten that servers and backends might be made from at run time.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Purge {
+    /// `defaults` sections.
+    pub proxies: bool,
+    /// `default-server` lines.
+    pub servers: bool,
+}
+
 /// The section while it is read.
 pub(crate) struct GlobalDraft {
+    /// `tune.defaults.purge`.
+    pub purge: Purge,
     pub threads: Option<u32>,
     pub maxconn: Option<u32>,
     pub ulimit_n: Option<u64>,
@@ -89,6 +100,7 @@ impl Default for GlobalDraft {
         fail_codes.change(501, 501, false);
         fail_codes.change(505, 505, false);
         GlobalDraft {
+            purge: Purge::default(),
             threads: None,
             maxconn: None,
             ulimit_n: None,

@@ -164,7 +164,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     quiet("tune.buffers.reserve"),
     quiet("tune.bufsize.small"),
     quiet("tune.cli.max-payload-size"),
-    quiet("tune.defaults.purge"),
     quiet("tune.disable-fast-forward"),
     quiet("tune.disable-zero-copy-forwarding"),
     quiet("tune.epoll.mask-events"),

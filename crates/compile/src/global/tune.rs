@@ -36,6 +36,12 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "tune.bufsize.large 128k",
     ),
     entry(
+        "tune.defaults.purge",
+        purge,
+        "What is forgotten that servers and backends of run time might be made from.",
+        "tune.defaults.purge all",
+    ),
+    entry(
         "tune.http.cookielen",
         |s, g| {
             g.tune.cookielen = positive(s)?.saturating_sub(1) as usize;
@@ -332,6 +338,26 @@ fn vars(s: &mut Statement<'_>, g: &mut GlobalDraft, which: usize) -> Step {
         units::size(word.text()).map_err(|rest| s.fail(format!("{name}: '{rest}' is an invalid size")))?;
     if let Some(limit) = g.tune.vars_max.get_mut(which) {
         *limit = to_usize(size);
+    }
+    s.end()
+}
+
+/// `tune.defaults.purge [all|none|<element>,...]`.
+fn purge(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
+    let list = s.next().map_or("proxies", syntax::Word::text);
+    g.purge = Default::default();
+    for element in list.split(',') {
+        match element {
+            "proxies" => g.purge.proxies = true,
+            "servers" => g.purge.servers = true,
+            "all" if list == "all" => (g.purge.proxies, g.purge.servers) = (true, true),
+            "none" if list == "none" => {}
+            "all" | "none" => {
+                return Err(s.fail(format!("'tune.defaults.purge' value '{element}' is exclusive.")));
+            }
+            "" => {}
+            _ => return Err(s.fail(format!("'tune.defaults.purge' unknown directive '{element}'."))),
+        }
     }
     s.end()
 }

@@ -123,6 +123,8 @@ pub(crate) struct ServerDraft {
     pub tls: crate::tls::ServerTlsDraft,
     /// The first of a template, whose prefix names it in messages.
     pub template: Option<Box<str>>,
+    /// The words that made it what it is, but for its very own.
+    pub words: Vec<Box<str>>,
 }
 
 /// `init-state`: the state before the first check.
@@ -202,6 +204,7 @@ impl Default for ServerDraft {
             init_state: InitState::Up,
             tls: crate::tls::ServerTlsDraft::default(),
             template: None,
+            words: Vec::new(),
         }
     }
 }
@@ -350,7 +353,9 @@ fn place(s: &mut Statement<'_>, expects: &str, label: &str) -> Step<Where> {
 /// The words behind the address.
 fn words(s: &mut Statement<'_>, server: &mut ServerDraft, p: &mut Draft, label: &str, default: bool) -> Step {
     let before = if label.is_empty() { String::new() } else { format!("{label} : ") };
-    while let Some(word) = s.args.next() {
+    loop {
+        let line = s.args.rest();
+        let Some(word) = s.args.next() else { break };
         let (name, _) = word.text().split_once('(').unwrap_or((word.text(), ""));
         let entry =
             keywords::all().find(|k| word == k.name || (k.name == name && name.starts_with("set-proxy")));
@@ -381,6 +386,10 @@ fn words(s: &mut Statement<'_>, server: &mut ServerDraft, p: &mut Draft, label: 
             return Err(bracket(s.fail_at(word.span(), text)));
         };
         set(server, s, p).map_err(|d| bracket(closed(d, &before)))?;
+        if entry.in_default {
+            let eaten = line.len() - s.args.rest().len();
+            server.words.extend(line.iter().take(eaten).map(|w| w.text().into()));
+        }
     }
     Ok(())
 }
