@@ -20,6 +20,7 @@ pub mod client;
 pub mod faults;
 pub mod figures;
 pub mod files;
+pub mod forge;
 pub mod fuzzing;
 pub mod handshake;
 pub mod hello;

@@ -66,6 +66,13 @@ impl Names {
         best.or_else(|| lists.iter().find_map(|list| list.first().copied()))
     }
 
+    /// Whether an entry is for the name that a client asks for.
+    pub fn knows(&self, hello: &Hello<'_>) -> bool {
+        let name = hello.server_name().and_then(|n| std::str::from_utf8(n).ok());
+        let name = name.map(|n| n.trim_end_matches('.').to_ascii_lowercase());
+        name.is_some_and(|name| self.whole.contains_key(&*name) || !self.wild_for(&name).is_empty())
+    }
+
     /// The entries whose wildcards match, without those that leave the name out.
     fn wild_for(&self, name: &str) -> Vec<u32> {
         let excluded = self.without.get(name).map(Vec::as_slice).unwrap_or_default();

@@ -8,6 +8,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{KeyLogFile, NoKeyLog, ServerConfig};
 
 use crate::files::{Identity, Kind};
+use crate::forge::Forge;
 use crate::hello::Hello;
 use crate::names::Names;
 use crate::schemes;
@@ -51,7 +52,7 @@ pub struct Rules {
 
 /// One certificate, whatever is asked for: the choice was made before.
 #[derive(Debug)]
-struct Always(Arc<CertifiedKey>);
+pub(crate) struct Always(pub Arc<CertifiedKey>);
 
 impl ResolvesServerCert for Always {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
@@ -104,12 +105,18 @@ pub struct Acceptor {
     names: Names,
     strict: bool,
     captures: usize,
+    forge: Option<Forge>,
 }
 
 impl Acceptor {
     /// With `strict-sni`, and so many bytes of each ClientHello kept for fetches.
     pub fn new(strict: bool, captures: usize) -> Acceptor {
-        Acceptor { entries: Vec::new(), names: Names::default(), strict, captures }
+        Acceptor { entries: Vec::new(), names: Names::default(), strict, captures, forge: None }
+    }
+
+    /// From now on names without a certificate get one that is made for them.
+    pub fn set_forge(&mut self, forge: Forge) {
+        self.forge = Some(forge);
     }
 
     /// Adds an entry for the names of its certificate, or for those of its filters. The first of all is a default.
@@ -139,6 +146,13 @@ impl Acceptor {
     /// The entry for a client.
     pub fn choose(&self, hello: &Hello<'_>) -> Option<Arc<Entry>> {
         let kind = |i: u32| self.entries.get(i as usize).map_or(Kind::Other, |e| e.identity.kind);
+        if let Some(forge) = &self.forge
+            && let Some(name) = hello.server_name().filter(|_| !self.names.knows(hello))
+            && let Some(base) = self.entries.first()
+            && let Some(made) = forge.entry(name, base)
+        {
+            return Some(made);
+        }
         let index = self.names.choose(hello, kind, self.strict)?;
         self.entries.get(index as usize).cloned()
     }

@@ -62,6 +62,19 @@ impl<'a> Der<'a> {
     }
 }
 
+/// An element: tag, length (up to 65535) and content.
+pub(crate) fn encode(tag: u8, content: &[u8]) -> Vec<u8> {
+    let len = content.len();
+    let mut out = vec![tag];
+    match len {
+        0..=0x7f => out.push(len as u8),
+        0x80..=0xff => out.extend([0x81, len as u8]),
+        _ => out.extend([0x82, (len >> 8) as u8, len as u8]),
+    }
+    out.extend_from_slice(content);
+    out
+}
+
 /// What a certificate says.
 #[derive(Clone, Copy, Debug)]
 pub struct Certificate<'a> {

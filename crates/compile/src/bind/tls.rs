@@ -37,8 +37,13 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
         },
         "Errors above the client certificate that are no reason to refuse it.",
     ),
-    tls("ca-sign-file", 1),
-    tls("ca-sign-pass", 1),
+    secure(
+        "ca-sign-file",
+        1,
+        |b, w, _| text(&mut b.tls.sign, w),
+        "Authority that signs certificates made for clients, with its key.",
+    ),
+    secure("ca-sign-pass", 1, |_, _, _| Ok(()), "Passphrase of that key; encrypted keys are not read."),
     secure(
         "ca-verify-file",
         1,
@@ -96,7 +101,15 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
     secure("force-tlsv11", 0, |b, _, _| only(b, Version::Tls11), "This version only."),
     secure("force-tlsv12", 0, |b, _, _| only(b, Version::Tls12), "This version only."),
     secure("force-tlsv13", 0, |b, _, _| only(b, Version::Tls13), "This version only."),
-    tls("generate-certificates", 0),
+    secure(
+        "generate-certificates",
+        0,
+        |b, _, _| {
+            b.tls.generate = true;
+            Ok(())
+        },
+        "Names without a certificate get one that is made for them.",
+    ),
     tls("ktls", 1),
     secure(
         "no-alpn",

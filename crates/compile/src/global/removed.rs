@@ -63,7 +63,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     tls("tune.ssl.maxrecord"),
     tls("tune.ssl.ocsp-update.maxdelay"),
     tls("tune.ssl.ocsp-update.mindelay"),
-    tls("tune.ssl.ssl-ctx-cache-size"),
     tls("ocsp-update.disable"),
     tls("ocsp-update.httpproxy"),
     tls("ocsp-update.maxdelay"),

@@ -23,6 +23,8 @@ pub(crate) struct TlsGlobal {
     pub server_verify: Verify,
     /// `tune.ssl.cachesize`.
     pub cache: usize,
+    /// `tune.ssl.ssl-ctx-cache-size`.
+    pub forged: usize,
     /// `tune.ssl.lifetime`.
     pub lifetime: Duration,
     /// `tune.ssl.capture-buffer-size`.
@@ -50,6 +52,7 @@ impl Default for TlsGlobal {
             server: Words::default(),
             server_verify: Verify::Required,
             cache: 20_000,
+            forged: 1000,
             lifetime: Duration::from_secs(300),
             captures: 0,
             keylog: false,
@@ -277,6 +280,16 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Sessions kept for clients that take no tickets.",
         "tune.ssl.cachesize 100000",
+    ),
+    entry(
+        "tune.ssl.ssl-ctx-cache-size",
+        |s, g| {
+            let n = s.integer("'tune.ssl.ssl-ctx-cache-size' expects an integer argument.")?;
+            g.tls.forged = usize::try_from(n).unwrap_or(0);
+            Ok(())
+        },
+        "Certificates kept of those that were made for clients.",
+        "tune.ssl.ssl-ctx-cache-size 1000",
     ),
     entry(
         "tune.ssl.lifetime",

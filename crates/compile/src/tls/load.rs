@@ -5,6 +5,7 @@ use std::sync::Arc;
 use program::Mode;
 use syntax::{Diagnostic, Diagnostics, Span};
 use tls::files::{Identity, Sources};
+use tls::forge::{Authority, Forge};
 use tls::server::{self, Acceptor, Rules};
 use tls::sessions::Sessions;
 use tls::tickets::Keys;
@@ -60,7 +61,10 @@ impl Assembly<'_> {
         };
         let sessions = Sessions::new(self.tls.sessions(), keys);
         let strict = words.strict_sni.unwrap_or(false);
-        let acceptor = Acceptor::new(strict, self.tls.captures);
+        let mut acceptor = Acceptor::new(strict, self.tls.captures);
+        if draft.tls.generate {
+            acceptor.set_forge(self.forge(draft, p, notes)?);
+        }
         let mut loading = Loading { house: self, p, label, notes, acceptor };
         for cert in &draft.tls.certs {
             if let Err(text) = loading.certificate(cert, &words, &sessions) {
@@ -79,6 +83,28 @@ impl Assembly<'_> {
             return None;
         }
         Some(Arc::new(acceptor))
+    }
+
+    /// What makes certificates for names that have none.
+    fn forge(&mut self, draft: &BindDraft, p: &Draft, notes: &mut Diagnostics) -> Option<Forge> {
+        let (proxy, at) = (&p.name, self.ground.place(draft.span));
+        let Some(path) = &draft.tls.sign else {
+            let text = format!(
+                "Proxy '{proxy}': cannot enable certificate generation, no CA certificate File configured at [{at}]."
+            );
+            notes.push(refusal(draft.span, text));
+            return None;
+        };
+        let path = under(self.tls.ca_base.as_deref(), path);
+        match Authority::from_file(&path) {
+            Ok(authority) => Some(Forge::new(Arc::new(authority), self.tls.forged)),
+            Err(why) => {
+                let text =
+                    format!("Proxy '{proxy}': Failed to read CA certificate file '{path}' at [{at}]. {why}");
+                notes.push(refusal(draft.span, text));
+                None
+            }
+        }
     }
 
     /// The keys of `tls-ticket-keys`, those of one file being one set however often it is named.

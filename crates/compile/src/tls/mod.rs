@@ -42,6 +42,10 @@ pub(crate) struct TlsDraft {
     pub on: bool,
     pub words: Words,
     pub certs: Vec<CertDraft>,
+    /// `generate-certificates`.
+    pub generate: bool,
+    /// `ca-sign-file`.
+    pub sign: Option<Box<str>>,
     /// `tls-ticket-keys`.
     pub ticket_keys: Option<Box<str>>,
 }

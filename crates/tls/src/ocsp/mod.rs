@@ -8,7 +8,7 @@ mod text;
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
-use crate::x509::{Certificate, Der, Element, seconds};
+use crate::x509::{Certificate, Der, Element, encode as der, seconds};
 
 pub use text::{hex, id_text, text};
 
@@ -31,20 +31,8 @@ const LONGEST: usize = 65_536;
 /// A clock may be so far off, in seconds.
 const SKEW: i64 = 300;
 
-/// Tag, length and content.
-fn der(tag: u8, content: &[u8]) -> Vec<u8> {
-    let len = content.len();
-    let mut out = vec![tag];
-    match len {
-        0..=0x7f => out.push(len as u8),
-        0x80..=0xff => out.extend([0x81, len as u8]),
-        _ => out.extend([0x82, (len >> 8) as u8, len as u8]),
-    }
-    out.extend_from_slice(content);
-    out
-}
-
-fn sha1(bytes: &[u8]) -> Vec<u8> {
+/// SHA-1, which ids are made of.
+pub(crate) fn sha1(bytes: &[u8]) -> Vec<u8> {
     digest(&SHA1_FOR_LEGACY_USE_ONLY, bytes).as_ref().to_vec()
 }
 
