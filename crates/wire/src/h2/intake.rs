@@ -50,6 +50,7 @@ pub struct Intake<'h> {
     pseudo: [Option<Span>; 6],
     in_fields: bool,
     cookies: u32,
+    hosts: u32,
     refusal: Option<Refusal>,
 }
 
@@ -69,6 +70,7 @@ impl<'h> Intake<'h> {
             pseudo,
             in_fields: false,
             cookies: 0,
+            hosts: 0,
             refusal: None,
         }
     }
@@ -145,6 +147,7 @@ impl<'h> Intake<'h> {
             }
             Known::Host if self.get(Pseudo::Authority).is_some() => return,
             Known::Cookie => self.cookies += 1,
+            Known::Host => self.hosts += 1,
             _ => {}
         }
         self.push(known, name, value);
@@ -327,6 +330,7 @@ impl<'h> Intake<'h> {
         let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
         self.section == Section::Request
             && (self.head.method_id == Method::Connect
+                || self.hosts > 1
                 || self
                     .head
                     .first(Known::Host)

@@ -32,12 +32,14 @@ pub fn request(head: &Head, outline: Outline<'_>, encoder: &mut Encoder, out: &m
     }
     if !connect {
         encoder.pseudo(Pseudo::Scheme, uri::scheme(target).unwrap_or(outline.scheme), out);
-        let path = match uri::path_and_query(target) {
-            path @ ([b'/', ..] | b"*") => path,
-            _ if head.method_id() == crate::method::Method::Options => b"*",
-            _ => b"/",
-        };
-        encoder.pseudo(Pseudo::Path, path, out);
+        match uri::path_and_query(target) {
+            path @ ([b'/', ..] | b"*") => encoder.pseudo(Pseudo::Path, path, out),
+            b"" if head.method_id() == crate::method::Method::Options => {
+                encoder.pseudo(Pseudo::Path, b"*", out)
+            }
+            // A query behind the authority: RFC 9113 section 8.3.1 wants a path, and an empty one is the root.
+            query => encoder.pseudo(Pseudo::Path, &[b"/", query].concat(), out),
+        }
     }
     if !authority.is_empty() {
         encoder.pseudo(Pseudo::Authority, authority, out);
@@ -69,8 +71,8 @@ const BOUND: u64 = Known::Connection.bit()
     | Known::Http2Settings.bit()
     | Known::Te.bit();
 
+/// What only `connection` names goes along: otherwise a client could take away fields that were added here, or Host.
 fn fields(head: &Head, encoder: &mut Encoder, out: &mut Vec<u8>, skip: impl Fn(Known) -> bool) {
-    let listed = head.present & Known::Connection.bit() != 0;
     for field in head.fields.iter().filter(|field| !field.removed) {
         let known = field.known;
         let (name, value) = (field.name.of(&head.bytes), field.value.of(&head.bytes));
@@ -80,7 +82,7 @@ fn fields(head: &Head, encoder: &mut Encoder, out: &mut Vec<u8>, skip: impl Fn(K
             }
             continue;
         }
-        if skip(known) || (listed && head.has_token(Known::Connection, name)) {
+        if skip(known) {
             continue;
         }
         encoder.field(known, name, value, out);

@@ -5,6 +5,8 @@
 use super::trailers;
 use crate::head::Head;
 
+/// Most digits of a size, zeros in front counted in: more are read in several ways, and nobody needs them.
+const DIGITS_MAX: u32 = 16;
 /// Longest chunk line with its extensions.
 const LINE_MAX: u32 = 4096;
 /// Longest trailer section.
@@ -195,7 +197,7 @@ impl Scanner {
         Ok(match (self.state, byte) {
             (State::Size(_), b) if b.is_ascii_hexdigit() => {
                 let digit = (b as char).to_digit(16).ok_or(Malformed)?;
-                self.count(LINE_MAX)?;
+                self.count(DIGITS_MAX)?;
                 if self.left >> 59 != 0 {
                     return Err(Malformed);
                 }

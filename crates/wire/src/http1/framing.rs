@@ -77,7 +77,7 @@ mod tests {
 
     fn response(text: &str) -> Head {
         let mut head = Head::response();
-        parse_response(text.as_bytes(), &mut head, &Limits::default(), false).unwrap();
+        parse_response(text.as_bytes(), &mut head, &Limits::default(), true).unwrap();
         head
     }
 

@@ -115,7 +115,8 @@ fn version(input: &[u8], at: usize, relax: bool) -> Result<Option<Read>, ParseEr
 }
 
 /// Any version but the two usual ones. `HTTP/` and two digits around a dot are due; where that is relaxed, any word
-/// will do. From 1.1 up (the sixth and eighth letter of eight say so) it is passed on as HTTP/1.1, below as it came.
+/// will do. From 1.1 up (the sixth and eighth letter of eight say so) it is passed on as HTTP/1.1, numbers below 1.0 as
+/// HTTP/1.0, because a server that takes 0.9 at its word reads no fields; words as they came.
 #[cold]
 fn odd_version(input: &[u8], at: usize, relax: bool) -> Result<Option<Read>, ParseError> {
     let end = run(input, at, |byte| class(byte) & VERSION != 0);
@@ -141,10 +142,10 @@ fn odd_version(input: &[u8], at: usize, relax: bool) -> Result<Option<Read>, Par
     let number = match () {
         _ if word.is_empty() => Version::HTTP_09,
         _ if modern => Version::HTTP_11,
-        _ if well_formed => number,
+        _ if well_formed => number.max(Version::HTTP_10),
         _ => Version::HTTP_10,
     };
-    let text = if modern { Span::default() } else { Span::new(at, end) };
+    let text = if modern || well_formed { Span::default() } else { Span::new(at, end) };
     Ok(Some(Read { number, text, end }))
 }
 
@@ -173,6 +174,10 @@ pub fn status(input: &[u8], at: usize, head: &mut Head, relax: bool) -> Result<O
     let rest = input.get(reason..).unwrap_or_default();
     let Some(len) = memchr::memchr2(b'\r', b'\n', rest) else { return Ok(None) };
     let Some(next) = line_end(input, reason + len)? else { return Ok(None) };
+    // Some take it for an interim response, and what follows for the final one.
+    if !relax && status < 100 {
+        return bad(code);
+    }
     head.version = version.number;
     head.version_text = version.text;
     head.status = status;

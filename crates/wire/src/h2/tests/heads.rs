@@ -126,6 +126,7 @@ fn a_request_of_http1_leaves_its_connection_behind() {
         (":scheme", "http"),
         (":path", "/a"),
         ("host", "h"),
+        ("x-hop", "1"),
         ("te", "trailers"),
         ("x-kept", "2"),
     ];
@@ -140,6 +141,10 @@ fn targets_of_all_forms() {
             vec![(":method", "GET"), (":scheme", "https"), (":path", "/p?q"), (":authority", "a:1")],
         ),
         ("OPTIONS *", vec![(":method", "OPTIONS"), (":scheme", "http"), (":path", "*"), ("host", "a:1")]),
+        (
+            "GET http://a:1?q",
+            vec![(":method", "GET"), (":scheme", "http"), (":path", "/?q"), (":authority", "a:1")],
+        ),
         (
             "OPTIONS http://a:1",
             vec![(":method", "OPTIONS"), (":scheme", "http"), (":path", "*"), (":authority", "a:1")],

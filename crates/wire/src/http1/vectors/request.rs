@@ -123,8 +123,8 @@ fn methods_and_targets() {
 fn versions() {
     both(&[
         ("1.0", b"GET / HTTP/1.0\r\n\r\n", Text("GET / HTTP/1.0")),
-        ("0.9 in words", b"GET / HTTP/0.9\r\n\r\n", Text("GET / HTTP/0.9")),
-        ("0.1", b"GET / HTTP/0.1\r\n\r\n", Text("GET / HTTP/0.1")),
+        ("0.9 in words", b"GET / HTTP/0.9\r\n\r\n", Text("GET / HTTP/1.0")),
+        ("0.1", b"GET / HTTP/0.1\r\n\r\n", Text("GET / HTTP/1.0")),
         ("1.2", b"GET / HTTP/1.2\r\n\r\n", Text("GET / HTTP/1.1")),
         ("2.0", b"GET / HTTP/2.0\r\n\r\n", Text("GET / HTTP/1.1")),
         ("small letters", b"GET / http/1.1\r\n\r\n", BAD),
