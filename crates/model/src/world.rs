@@ -51,6 +51,8 @@ pub struct Process {
     pub conn_rate_limit: AtomicU32,
     /// Global `maxsessrate`, 0: none.
     pub sess_rate_limit: AtomicU32,
+    /// Key of anonymised dumps, 0: none (`anonkey`).
+    pub anon_key: AtomicU32,
     /// Whether calls of streams are measured, see [`profiling`].
     pub profiling: AtomicU8,
     /// New TLS connections of clients a second, 0: no limit (`maxsslrate`).
@@ -107,6 +109,7 @@ impl World {
                 sess_rate: Default::default(),
                 conn_rate_limit: AtomicU32::new(0),
                 sess_rate_limit: AtomicU32::new(0),
+                anon_key: AtomicU32::new(0),
                 profiling: AtomicU8::new(profiling::AUTO),
                 ssl_rate_limit: AtomicU32::new(0),
                 ssl_limit: AtomicU32::new(0),

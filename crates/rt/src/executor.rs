@@ -227,6 +227,12 @@ impl Executor {
         self.slab.borrow().len
     }
 
+    /// Tasks that wait to be polled, those that ended meanwhile among them.
+    pub(crate) fn queued(&self) -> usize {
+        let slab = self.slab.borrow();
+        slab.queue.len() + slab.ranks.len()
+    }
+
     /// Polls since the start.
     pub(crate) fn polls(&self) -> u64 {
         self.polls.get()

@@ -33,6 +33,10 @@ impl Ranks {
         self.heap.is_empty()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
     /// Queues a task of this nice value behind, before or among so many plain ones.
     #[cold]
     pub(crate) fn push(&mut self, task: TaskId, nice: i16, plain: usize) {

@@ -233,6 +233,8 @@ pub fn peers() -> Peers {
 pub struct WorkerStats {
     /// Tasks alive.
     pub tasks: usize,
+    /// Tasks that wait for their turn.
+    pub queued: usize,
     /// Timers that exist.
     pub timers: usize,
     /// Descriptors registered.
@@ -247,6 +249,7 @@ pub struct WorkerStats {
 pub fn worker_stats() -> WorkerStats {
     worker::with(|w| WorkerStats {
         tasks: w.executor.len(),
+        queued: w.executor.queued(),
         timers: w.timers.borrow().len(),
         sources: w.sources.borrow().len(),
         polls: w.executor.polls(),

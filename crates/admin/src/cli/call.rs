@@ -9,6 +9,8 @@ use engine::{Shared, Worker};
 use program::listener::{Level, Severity};
 use program::{Proxy, Server};
 
+use super::anon::Anon;
+
 /// Syslog severities of answers (`severity-output`).
 pub mod severity {
     /// Something went wrong.
@@ -40,6 +42,8 @@ pub struct Client {
     pub expert: bool,
     /// `experimental-mode on`.
     pub experimental: bool,
+    /// `set anon on`.
+    pub anon: Anon,
     /// `quit` was given.
     pub quit: bool,
 }

@@ -5,6 +5,7 @@
 //! connection is a task of the worker that accepted it; commands that concern other workers ask them
 //! ([`crate::gather`]).
 
+pub mod anon;
 pub mod call;
 pub mod date;
 mod follow;
@@ -101,6 +102,7 @@ fn client_of(worker: &Worker, bind: &Bind) -> Client {
         timeout: worker.shared.program.global.cli_timeout.or(Some(Duration::from_secs(10))),
         expert: false,
         experimental: false,
+        anon: Default::default(),
         quit: false,
     }
 }

@@ -58,6 +58,26 @@ pub fn activity<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outco
     })
 }
 
+/// `show tasks`: tasks that wait for their turn. All are of one kind, for a task has no name here.
+pub fn tasks<'a>(_: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let workers = gather(|_| rt::worker_stats().queued).await;
+        let waiting: usize = workers.iter().map(|(_, queued)| queued).sum();
+        let mut out = format!("Running tasks: {waiting} ({} threads)\n", workers.len());
+        out.push_str(
+            "  function                     places     %    lat_tot   lat_avg  calls_tot  calls_avg calls%\n",
+        );
+        if waiting > 0 {
+            let _ = writeln!(
+                out,
+                "  {:<27} {waiting:>7} 100.0          -         -          -          -      -",
+                "task"
+            );
+        }
+        Ok(Reply::Dump(out))
+    })
+}
+
 /// `show threads`.
 pub fn threads<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
     Box::pin(async move {

@@ -1,5 +1,6 @@
 //! What the commands do, by family.
 
+pub mod anon;
 pub mod basic;
 pub mod cookies;
 pub mod counters;

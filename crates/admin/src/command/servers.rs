@@ -7,6 +7,7 @@ use model::check::CheckStatus;
 use model::server::admin;
 use program::{Proxy, Server};
 
+use crate::cli::anon::Anon;
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
 use crate::server_state::address;
 
@@ -29,13 +30,13 @@ pub fn state(call: &mut Call<'_>) -> Outcome {
     let mut out = format!("1\n{STATE_COLUMNS}");
     for proxy in backends(call)? {
         for server in proxy.present() {
-            state_line(&mut out, call.shared().started, proxy, server);
+            state_line(&mut out, call.client.anon, call.shared().started, proxy, server);
         }
     }
     Ok(Reply::Dump(out))
 }
 
-fn state_line(out: &mut String, started: rt::Mono, proxy: &Proxy, server: &Server) {
+fn state_line(out: &mut String, anon: Anon, started: rt::Mono, proxy: &Proxy, server: &Server) {
     let s = &server.state;
     let (addr, port) = address(server);
     let since = s.last_change.load(Relaxed).max(started.as_millis());
@@ -55,11 +56,12 @@ fn state_line(out: &mut String, started: rt::Mono, proxy: &Proxy, server: &Serve
     let check = server.check.as_ref();
     let _ = writeln!(
         out,
-        "{} {} {} {} {addr} {} {} {} {} {changed} {status} {result} {} {} {} {} {} {} {port} - 0 {} {} {} {agent_port}",
+        "{} {} {} {} {} {} {} {} {} {changed} {status} {result} {} {} {} {} {} {} {port} - 0 {} {} {} {agent_port}",
         proxy.state.id,
-        proxy.name,
+        anon.word(&proxy.name),
         s.id,
-        server.name,
+        anon.word(&server.name),
+        anon.server(&addr),
         if maint { 0 } else { s.op() as u8 },
         s.admin() | forced,
         s.weight.load(Relaxed),
@@ -69,7 +71,7 @@ fn state_line(out: &mut String, started: rt::Mono, proxy: &Proxy, server: &Serve
         agent_state(server),
         u8::from(proxy.forced_id),
         u8::from(server.forced_id),
-        s.fqdn.lock().as_deref().unwrap_or("-"),
+        s.fqdn.lock().as_deref().map_or("-".into(), |name| anon.word(name)),
         probe.check_port.or(check.and_then(|c| c.port)).unwrap_or(0),
         probe
             .check_addr
@@ -146,24 +148,25 @@ unsafe_nb safe_nb idle_lim idle_cur idle_per_thr[{workers}]\n"
     );
     for proxy in backends(call)? {
         for server in proxy.present() {
-            conn_line(&mut out, proxy, server, workers);
+            conn_line(&mut out, call.client.anon, proxy, server, workers);
         }
     }
     Ok(Reply::Dump(out))
 }
 
 /// Idle connections of a worker are its own; the first of the columns by worker holds their sum.
-fn conn_line(out: &mut String, proxy: &Proxy, server: &Server, workers: usize) {
+fn conn_line(out: &mut String, anon: Anon, proxy: &Proxy, server: &Server, workers: usize) {
     let s = &server.state;
     let (addr, port) = address(server);
     let (idle, used) = (s.idle.load(Relaxed), s.used_conns.load(Relaxed));
     let _ = write!(
         out,
-        "{}/{} {}/{} {addr} {port} - {} {} {used} {} {used} 0 {idle} 0 {} {idle} {idle}",
-        proxy.name,
-        server.name,
+        "{}/{} {}/{} {} {port} - {} {} {used} {} {used} 0 {idle} 0 {} {idle} {idle}",
+        anon.word(&proxy.name),
+        anon.word(&server.name),
         proxy.state.id,
         s.id,
+        anon.server(&addr),
         server.pool_purge_delay.as_millis(),
         s.served.load(Relaxed),
         used.max(s.served_max.load(Relaxed)),

@@ -17,6 +17,7 @@ use program::address::Listen;
 use program::proxy::Mode;
 
 use super::basic::duration;
+use crate::cli::anon::Anon;
 use crate::cli::call::{Call, Outcome, Refusal, Reply, find_proxy};
 use crate::gather::gather;
 
@@ -43,6 +44,7 @@ struct Wanted {
     frontend: Option<u32>,
     backend: Option<u32>,
     server: Option<u32>,
+    anon: Anon,
 }
 
 /// `show sess`.
@@ -60,7 +62,7 @@ pub fn show<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> 
 }
 
 fn wanted(call: &Call<'_>) -> Result<Option<Wanted>, Refusal> {
-    let mut wanted = Wanted::default();
+    let mut wanted = Wanted { anon: call.client.anon, ..Wanted::default() };
     let mut words = call.args().iter().map(String::as_str);
     while let Some(word) = words.next() {
         let mut value = || words.next().unwrap_or("");
@@ -122,7 +124,8 @@ fn age(s: &Session) -> u64 {
 fn list(worker: &Rc<Worker>, wanted: &Wanted) -> String {
     let mut out = String::new();
     for s in worker.sessions.all().iter().filter(|s| wanted.is(s)) {
-        if wanted.long { long(worker, s, &mut out) } else { short(worker, s, &mut out) }
+        let write = if wanted.long { long } else { short };
+        write(worker, s, wanted, &mut out);
     }
     out
 }
@@ -135,7 +138,7 @@ struct Names<'w> {
     source: String,
 }
 
-fn names<'w>(worker: &'w Worker, s: &Session) -> Names<'w> {
+fn names<'w>(worker: &'w Worker, s: &Session, anon: Anon) -> Names<'w> {
     let program = &worker.shared.program;
     let frontend = program.proxy(s.conn.frontend);
     let backend = s.backend.get().map(|b| program.proxy(b));
@@ -149,13 +152,14 @@ fn names<'w>(worker: &'w Worker, s: &Session) -> Names<'w> {
     };
     let source = match s.conn.src.get() {
         Peer::Unix => format!("unix:{}", bind.map_or(0, |b| b.state.id)),
-        peer => peer.to_string(),
+        peer => anon.peer(peer),
     };
     Names { frontend, backend, server: server(), protocol, source }
 }
 
-fn short(worker: &Worker, s: &Session, out: &mut String) {
-    let n = names(worker, s);
+fn short(worker: &Worker, s: &Session, wanted: &Wanted, out: &mut String) {
+    let anon = wanted.anon;
+    let n = names(worker, s, anon);
     let _ = writeln!(
         out,
         "0x{:x}: proto={} src={} fe={} be={} srv={} ts=00 epoch=0 age={}s calls={} rate=0 cpu=0 lat=0 \
@@ -164,17 +168,18 @@ scb=[{},0h,fd=-1,rex=,wex=] exp= rc=0 c_exp=",
         id(s),
         n.protocol,
         n.source,
-        n.frontend.name,
-        n.backend.map_or("<NONE>", |b| &b.name),
-        n.server.unwrap_or("<none>"),
+        anon.word(&n.frontend.name),
+        n.backend.map_or("<NONE>".into(), |b| anon.word(&b.name)),
+        n.server.map_or("<none>".into(), |name| anon.word(name)),
         age(s),
         s.conn.requests.get(),
         if n.server.is_some() { 8 } else { 0 },
     );
 }
 
-fn long(worker: &Worker, s: &Session, out: &mut String) {
-    let n = names(worker, s);
+fn long(worker: &Worker, s: &Session, wanted: &Wanted, out: &mut String) {
+    let anon = wanted.anon;
+    let n = names(worker, s, anon);
     let mode = |p: &Proxy| if p.mode == Mode::Http { "http" } else { "tcp" };
     let date = crate::cli::date::micros(s.conn.accept_date);
     let _ = writeln!(
@@ -198,15 +203,15 @@ fn long(worker: &Worker, s: &Session, out: &mut String) {
     let _ = writeln!(
         out,
         "  frontend={} (id={} mode={}), listener={} (id={}) addr={}",
-        n.frontend.name,
+        anon.word(&n.frontend.name),
         n.frontend.state.id,
         mode(n.frontend),
         bind.map_or("?", |b| if b.state.name.is_empty() { "?" } else { &b.state.name }),
         bind.map_or(0, |b| b.state.id),
-        s.conn.dst.get(),
+        anon.peer(s.conn.dst.get()),
     );
     let _ = match n.backend {
-        Some(b) => writeln!(out, "  backend={} (id={} mode={})", b.name, b.state.id, mode(b)),
+        Some(b) => writeln!(out, "  backend={} (id={} mode={})", anon.word(&b.name), b.state.id, mode(b)),
         None => writeln!(out, "  backend=<NONE> (id=-1 mode=-)"),
     };
     let server = n.backend.zip(s.server.get()).and_then(|(b, i)| b.servers.get(i as usize));
@@ -214,9 +219,9 @@ fn long(worker: &Worker, s: &Session, out: &mut String) {
         Some(server) => writeln!(
             out,
             "  server={} (id={}) addr={}",
-            server.name,
+            anon.word(&server.name),
             server.state.id,
-            crate::server_state::full_address(server)
+            anon.server(&crate::server_state::full_address(server))
         ),
         None => writeln!(out, "  server=<NONE> (id=-1)"),
     };

@@ -92,6 +92,7 @@ fn client(level: Level) -> Client {
         timeout: None,
         expert: false,
         experimental: false,
+        anon: Default::default(),
         quit: false,
     }
 }

@@ -147,6 +147,7 @@ impl Assembly<'_> {
         process.conn_rate_limit.store(g.maxconnrate, Relaxed);
         process.sess_rate_limit.store(g.maxsessrate, Relaxed);
         process.ssl_limit.store(g.tls.most, Relaxed);
+        process.anon_key.store(g.anon_key, Relaxed);
         process.ssl_rate_limit.store(g.tls.most_rate, Relaxed);
         process.profiling.store(g.tune.profiling, Relaxed);
     }

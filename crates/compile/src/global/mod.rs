@@ -32,6 +32,8 @@ pub(crate) struct Purge {
 
 /// The section while it is read.
 pub(crate) struct GlobalDraft {
+    /// `anonkey`.
+    pub anon_key: u32,
     /// `tune.defaults.purge`.
     pub purge: Purge,
     pub threads: Option<u32>,
@@ -100,6 +102,7 @@ impl Default for GlobalDraft {
         fail_codes.change(501, 501, false);
         fail_codes.change(505, 505, false);
         GlobalDraft {
+            anon_key: 0,
             purge: Purge::default(),
             threads: None,
             maxconn: None,

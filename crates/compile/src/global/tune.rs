@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::{GlobalDraft, entry};
 use crate::keyword::Keyword;
-use crate::statement::{Statement, Step, clamp};
+use crate::statement::{Statement, Step, clamp, tight};
 use crate::units;
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
+    entry("anonkey", anon_key, "Key that names in anonymised dumps are hashed with.", "anonkey 25"),
     entry(
         "tune.bufsize",
         |s, g| {
@@ -340,6 +341,15 @@ fn vars(s: &mut Statement<'_>, g: &mut GlobalDraft, which: usize) -> Step {
         *limit = to_usize(size);
     }
     s.end()
+}
+
+/// `anonkey <key>`: what is no number counts as 0.
+fn anon_key(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
+    let word = s.word("a key is expected after 'anonkey'.").map_err(tight)?;
+    let key = units::lenient(word.text());
+    let text = || format!("'anonkey' value must be within range 0-4294967295 (was '{word}').");
+    g.anon_key = u32::try_from(key).map_err(|_| tight(s.fail(text())))?;
+    Ok(())
 }
 
 /// `tune.defaults.purge [all|none|<element>,...]`.
