@@ -232,6 +232,9 @@ pub(crate) struct Draft {
     pub rdp_cookie: Option<Box<[u8]>>,
     pub use_server: Vec<LineRef>,
     pub force_persist: Vec<LineRef>,
+    pub force_switch: Vec<LineRef>,
+    /// `be-unpublished`.
+    pub unpublished: bool,
     pub ignore_persist: Vec<LineRef>,
     pub retries: u32,
     pub retry_on: RetryOn,
@@ -328,6 +331,8 @@ impl Draft {
             rdp_cookie: None,
             use_server: Vec::new(),
             force_persist: Vec::new(),
+            force_switch: Vec::new(),
+            unpublished: false,
             ignore_persist: Vec::new(),
             retries: 3,
             retry_on: RetryOn::default(),

@@ -3,11 +3,12 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use base::hash;
-use lang::env::Side;
+use lang::cond::Outcome;
+use lang::env::{Env, Side};
 use lang::logfmt::Use;
 use model::Peer;
 use model::term::{Cause, Phase};
-use program::proxy::{Balance, Mode, Proxy, SwitchTo, UseServerTo};
+use program::proxy::{Balance, Mode, Proxy, Switch, SwitchTo, UseServerTo};
 use wire::head::Known;
 
 use balance::key;
@@ -15,33 +16,66 @@ use balance::queue::Priority;
 
 use crate::queue::{self, Place, Refused, Wait};
 use crate::stream::Stream;
+use crate::worker::Worker;
 
-/// Applies `use_backend` and `default_backend`; `None` when no backend is to be had.
+/// Applies `use_backend` and `default_backend`; `None` when no backend is to be had. Rules pass by backends that are
+/// disabled or unpublished, unless `force-be-switch` allows them.
 pub fn backend(stream: &mut Stream<'_>) -> Option<u32> {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let index = stream.client.session.conn.frontend;
     let frontend = program.proxy(index);
-    let open = |b: u32| !program.proxy(b).state.back.unpublished.load(Relaxed);
     let chosen = match frontend.switching.is_empty() {
         true => None,
-        false => stream.evaluate(Side::Request, |env| frontend.switching.choose(env, open)),
+        false => stream.evaluate(Side::Request, |env| {
+            frontend.switching.choose(env, |switch| switched(&worker, frontend, env, switch))
+        }),
     };
-    match chosen.map(|switch| &switch.to) {
-        None => {}
-        Some(SwitchTo::Backend(b)) => return Some(*b),
-        // A name that is no backend's falls through to the default one.
-        Some(SwitchTo::Format(format)) => {
-            let found = worker.with_scratch(|name| {
-                stream.evaluate(Side::Request, |env| format.append(env, Use::Value, name));
-                program.backend(std::str::from_utf8(name).ok()?)
-            });
-            if let Some(found) = found.filter(|b| open(*b)) {
-                return Some(found);
-            }
+    match chosen {
+        Some(Switched::To(b)) => Some(b),
+        Some(Switched::Nowhere) | None => {
+            let open = |b: &u32| {
+                shown(program.proxy(*b)) || stream.evaluate(Side::Request, |env| forced(frontend, env))
+            };
+            frontend.default_backend.filter(open).or(frontend.is_backend.then_some(index))
         }
     }
-    frontend.default_backend.filter(|b| open(*b)).or(frontend.is_backend.then_some(index))
+}
+
+/// Neither `disabled` nor unpublished.
+fn shown(proxy: &Proxy) -> bool {
+    !proxy.disabled && !proxy.state.back.unpublished.load(Relaxed)
+}
+
+/// `force-be-switch`.
+fn forced(frontend: &Proxy, env: &Env<'_>) -> bool {
+    frontend.force_switch.iter().any(|c| c.holds(env) == Outcome::Yes)
+}
+
+/// Where a rule leads.
+enum Switched {
+    To(u32),
+    /// A name that is no backend's: no other rule is asked.
+    Nowhere,
+}
+
+/// Where this rule leads; `None` when it is passed by.
+fn switched(worker: &Worker, frontend: &Proxy, env: &Env<'_>, switch: &Switch) -> Option<Switched> {
+    let to = match &switch.to {
+        SwitchTo::Backend(b) => *b,
+        SwitchTo::Format(format) => {
+            let found = worker.with_scratch(|name| {
+                format.append(env, Use::Value, name);
+                worker.shared.program.backend(std::str::from_utf8(name).ok()?)
+            });
+            match found {
+                Some(found) => found,
+                None => return Some(Switched::Nowhere),
+            }
+        }
+    };
+    let proxy = worker.shared.program.proxy(to);
+    (shown(proxy) || forced(frontend, env)).then_some(Switched::To(to))
 }
 
 /// Why no server could be assigned.

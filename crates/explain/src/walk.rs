@@ -288,20 +288,32 @@ impl<'p> Walk<'p> {
             if applies && found.is_none() {
                 row.effects.push("there is no such backend: the default one is used".into());
             }
+            let passed = applies && found.is_some_and(|b| !self.open(proxy, b));
+            if passed {
+                row.effects.push("that backend is disabled or unpublished: the rule is passed by".into());
+            }
             self.rows.push(row);
-            if applies {
+            if applies && !passed {
                 if found.is_some() {
                     return found;
                 }
                 break;
             }
         }
-        if let Some(to) = proxy.default_backend {
+        if let Some(to) = proxy.default_backend.filter(|b| self.open(proxy, *b)) {
             let text = format!("default_backend {}", self.program.proxy(to).name);
             self.rows.push(row(None, text, None, true, Vec::new()));
             return Some(to);
         }
         proxy.is_backend.then_some(self.conn.frontend)
+    }
+
+    /// Whether rules of this frontend may choose the backend.
+    fn open(&mut self, frontend: &'p Proxy, backend: u32) -> bool {
+        let proxy = self.program.proxy(backend);
+        let hidden =
+            proxy.disabled || proxy.state.back.unpublished.load(std::sync::atomic::Ordering::Relaxed);
+        !hidden || frontend.force_switch.iter().any(|c| self.condition(Some(c)).0)
     }
 
     /// The backend's rules and its choice of a server.

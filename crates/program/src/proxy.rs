@@ -114,6 +114,8 @@ pub struct Proxy {
     pub stick: crate::stick_rules::StickRules,
     /// `use-server`, in order.
     pub use_server: Vec<UseServer>,
+    /// `force-be-switch`.
+    pub force_switch: Vec<Condition>,
     /// `force-persist`.
     pub force_persist: Vec<Condition>,
     /// `ignore-persist`.
@@ -196,6 +198,7 @@ impl Proxy {
             traces: self.traces.clone(),
             stick: Default::default(),
             use_server: Vec::new(),
+            force_switch: Vec::new(),
             force_persist: Vec::new(),
             ignore_persist: Vec::new(),
             retries: self.retries,
@@ -248,16 +251,17 @@ impl Switching {
         Switching { rules: rules.into(), dispatch }
     }
 
-    /// The first rule that applies; `open` says of a backend whether it may be chosen.
-    pub fn choose(&self, env: &Env<'_>, open: impl Fn(u32) -> bool) -> Option<&Switch> {
+    /// What `pick` makes of the first rule that applies and that it does not pass by with `None`.
+    pub fn choose<R>(&self, env: &Env<'_>, mut pick: impl FnMut(&Switch) -> Option<R>) -> Option<R> {
         let mut cursor = Cursor::default();
         let mut at = 0;
         loop {
             at = self.dispatch.next(at, &mut cursor, env);
             let rule = self.rules.get(at)?;
-            let hidden = matches!(rule.to, SwitchTo::Backend(b) if !open(b));
-            if !hidden && rule.condition.as_ref().is_none_or(|c| c.holds(env) == Outcome::Yes) {
-                return Some(rule);
+            if rule.condition.as_ref().is_none_or(|c| c.holds(env) == Outcome::Yes)
+                && let Some(picked) = pick(rule)
+            {
+                return Some(picked);
             }
             at += 1;
         }

@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(anon.server("2001:db8::1"), "IPV6(c4347b)");
         assert_eq!(anon.server("127.0.0.1"), "127.0.0.1");
         let peer = std::net::SocketAddr::from(([127, 0, 0, 1], 80));
-        assert_eq!(anon.peer(peer.into()), "50b561:80");
+        assert_eq!(anon.peer(model::Peer::Inet(peer)), "50b561:80");
         assert_eq!((anon.word("foo") == Anon(6).word("foo"), Anon(0).word("foo")), (false, "foo".into()));
     }
 }

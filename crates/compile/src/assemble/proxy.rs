@@ -59,6 +59,9 @@ impl Assembly<'_> {
         let dynamic = cookie.as_ref().is_some_and(|c| c.dynamic_key.is_some());
         state.back.dynamic_cookies.store(dynamic, std::sync::atomic::Ordering::Relaxed);
         *state.back.cookie_key.lock() = p.dynamic_key.clone().unwrap_or_default();
+        if p.unpublished {
+            state.back.unpublished.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
         state.enabled.store(!p.disabled, std::sync::atomic::Ordering::Relaxed);
         Proxy {
             name: p.name.clone(),
@@ -101,6 +104,7 @@ impl Assembly<'_> {
             stick: parsed.stick,
             use_server: parsed.use_server,
             force_persist: parsed.force_persist,
+            force_switch: parsed.force_switch,
             ignore_persist: parsed.ignore_persist,
             retries: p.retries,
             retry_on: p.retry_on.clone(),

@@ -23,6 +23,7 @@ pub(super) struct Parsed {
     pub use_server: Vec<UseServer>,
     pub monitor_fail: Vec<Condition>,
     pub force_persist: Vec<Condition>,
+    pub force_switch: Vec<Condition>,
     pub ignore_persist: Vec<Condition>,
     pub traces: Vec<program::filter::Trace>,
     pub stats_rules: RuleSet,
@@ -271,6 +272,7 @@ impl Parse<'_, '_, '_> {
         let lists = [
             (&p.monitor_fail, &mut out.monitor_fail, 2, Place::FrontHttpReq, "a 'monitor fail' condition"),
             (&p.force_persist, &mut out.force_persist, 1, Place::ChooseServer, "a 'force-persist' rule"),
+            (&p.force_switch, &mut out.force_switch, 1, Place::SwitchBackend, "'force-be-switch'"),
             (&p.ignore_persist, &mut out.ignore_persist, 1, Place::ChooseServer, "a 'ignore-persist' rule"),
         ];
         for (lines, list, skip, place, what) in lists {

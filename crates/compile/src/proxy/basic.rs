@@ -21,7 +21,16 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "Connections that the system may hold for us.",
         "backlog 1000",
     ),
-    entry("be-unpublished", Places::BACK_ONLY, not_yet, "Not built yet.", ""),
+    entry(
+        "be-unpublished",
+        Places::BACK_ONLY,
+        |s, p| {
+            p.unpublished = true;
+            s.end()
+        },
+        "No rule of another proxy chooses it until it is published.",
+        "be-unpublished",
+    ),
     entry(
         "bind",
         Places::FRONT_ONLY,
@@ -290,11 +299,6 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "source 127.0.0.1",
     ),
 ];
-
-fn not_yet(s: &mut Statement<'_>, _: &mut Draft) -> Step {
-    let keyword = s.line.keyword();
-    Err(s.fail_at(keyword.span(), format!("'{keyword}' is not supported yet by Harrier (planned)")))
-}
 
 fn switch(s: &mut Statement<'_>, p: &mut Draft, off: bool) -> Step {
     s.end()?;

@@ -26,6 +26,13 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "dynamic-cookie-key secret",
     ),
     entry(
+        "force-be-switch",
+        Places::FRONT_ONLY,
+        |s, p| conditional(s, &mut p.force_switch),
+        "Rules may choose backends that are disabled or unpublished.",
+        "force-be-switch if TRUE",
+    ),
+    entry(
         "force-persist",
         Places::BACK_ONLY,
         |s, p| conditional(s, &mut p.force_persist),

@@ -18,7 +18,6 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     later("compression"),
     later("crt"),
     later("ssl-f-use"),
-    later("force-be-switch"),
     later("quic-initial"),
     later("use-fcgi-app"),
     gone("clitimeout"),
