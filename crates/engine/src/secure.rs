@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use model::conn::ConnError;
-use model::secured::Secured;
+use model::secured::{Material, Secured};
 use model::world::Process;
 use program::Proxy;
 use rt::{Socket, Timer};
@@ -196,6 +196,12 @@ fn secured(facts: Facts) -> Secured {
         own_name: facts.own.as_ref().map(|e| e.identity.name.clone()),
         own: facts.own.map(|e| e.identity.leaf.clone()),
         hello: facts.hello,
+        material: facts.material.map(|m| {
+            let (client_random, server_random) = (m.client_random, m.server_random);
+            let material =
+                Material { client_random, server_random, session_id: m.session_id, secrets: m.secrets };
+            Box::new(material)
+        }),
         fault: 0,
     }
 }

@@ -35,4 +35,25 @@ pub struct Secured {
     pub fault: u32,
     /// The ClientHello behind its type and length, as much as was kept.
     pub hello: Option<Box<[u8]>>,
+    /// Random numbers and secrets, if the configuration asks for them.
+    pub material: Option<Box<Material>>,
+}
+
+/// What names a handshake, and what can decrypt its connection.
+#[derive(Clone, Default)]
+pub struct Material {
+    /// Random of the client.
+    pub client_random: Box<[u8]>,
+    /// Random of the server.
+    pub server_random: Box<[u8]>,
+    /// The session's id, as the server said it.
+    pub session_id: Box<[u8]>,
+    /// Secrets by the labels of key logs.
+    pub secrets: Vec<(&'static str, Box<[u8]>)>,
+}
+
+impl std::fmt::Debug for Material {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Material")
+    }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use rustls::ClientConfig;
 use rustls::client::{ClientSessionMemoryCache, Resumption};
-use rustls::{ClientConfig, KeyLogFile, NoKeyLog};
 use rustls_pki_types::ServerName;
 
 use crate::files::Identity;
 use crate::schemes;
+use crate::secrets;
 use crate::suites::Policy;
 use crate::verify::{OfServers, Trust, nameless};
 
@@ -66,7 +67,7 @@ impl Connector {
         };
         config.alpn_protocols.clone_from(&rules.alpn);
         config.enable_secret_extraction = true;
-        config.key_log = if rules.keylog { Arc::new(KeyLogFile::new()) } else { Arc::new(NoKeyLog {}) };
+        config.key_log = Arc::new(secrets::Log { all: rules.keylog });
         config.resumption = match rules.no_reuse {
             true => Resumption::disabled(),
             false => Resumption::store(Arc::new(ClientSessionMemoryCache::new(SESSIONS))),

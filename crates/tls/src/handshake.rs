@@ -16,6 +16,7 @@ use crate::client::Connector;
 use crate::figures::Open;
 use crate::hello::{self, Hello};
 use crate::room::{MAX_EXTRA, MAX_PLAIN, Room};
+use crate::secrets::{Gatherer, Material};
 use crate::server::{Acceptor, Entry};
 use crate::stream::{Kept, Stream, Wire};
 use crate::verify::{self, Findings};
@@ -43,6 +44,8 @@ pub struct Facts {
     pub own: Option<Arc<Entry>>,
     /// The ClientHello behind its type and length, if captures are wanted.
     pub hello: Option<Box<[u8]>>,
+    /// Random numbers and secrets, if they are wanted.
+    pub material: Option<Box<Material>>,
 }
 
 /// What a handshake waits for, or how it ended.
@@ -96,6 +99,7 @@ pub struct Handshake {
     eof: bool,
     failed: Option<Error>,
     open: Option<Open>,
+    gatherer: Gatherer,
 }
 
 impl Handshake {
@@ -114,6 +118,7 @@ impl Handshake {
             eof: false,
             failed: None,
             open: Some(Open::new()),
+            gatherer: Gatherer::default(),
         }
     }
 
@@ -157,6 +162,7 @@ impl Handshake {
             findings: self.findings,
             hello: self.hello.take(),
             sni: self.sni.take(),
+            material: self.gatherer.finish(),
             peer: verify::take_refused(),
             ..Facts::default()
         };
@@ -229,6 +235,9 @@ impl Handshake {
     }
 
     fn flush(&mut self, wire: &impl Wire) -> Option<io::Result<()>> {
+        if let Some(room) = &self.output {
+            self.gatherer.records(room.filled());
+        }
         while let Some(room) = &mut self.output {
             match wire.send(room.filled(), false)? {
                 Ok(n) => room.consume(n),
@@ -253,6 +262,9 @@ impl Handshake {
                 self.judge(turn)
             }
             Some(Side::Client(conn)) => {
+                if let Some(room) = &self.input {
+                    self.gatherer.records(room.filled());
+                }
                 let (input, output, early) = (&mut self.input, &mut self.output, &mut self.early);
                 let turn = drive(input, output, early, |bytes| conn.process_tls_records(bytes));
                 self.judge(turn)
@@ -263,6 +275,7 @@ impl Handshake {
 
     /// Notes what verification found, and why rustls gave up; its alert goes out before anybody hears of it.
     fn judge(&mut self, turn: Result<Turn, Error>) -> Turn {
+        self.gatherer.take();
         let found = verify::take_findings();
         if found != Findings::default() {
             self.findings = found;
@@ -306,6 +319,7 @@ impl Handshake {
             }
         };
         let parsed = message.as_deref().and_then(Hello::parse).unwrap_or_default();
+        self.gatherer.client(message.as_deref().unwrap_or_default());
         let Some(entry) = acceptor.choose(&parsed) else { return Turn::Refused };
         self.sni =
             parsed.server_name().and_then(|n| Some(std::str::from_utf8(n).ok()?.to_ascii_lowercase().into()));
@@ -350,6 +364,7 @@ impl Handshake {
             findings: self.findings,
             hello: self.hello.take(),
             sni: self.sni.take(),
+            material: self.gatherer.finish(),
             ..Facts::default()
         };
         let input = self.input.take();

@@ -29,6 +29,7 @@ pub mod ocsp;
 mod record;
 mod room;
 mod schemes;
+pub mod secrets;
 pub mod server;
 pub mod sessions;
 pub mod stream;

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use rustls::ServerConfig;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
-use rustls::{KeyLogFile, NoKeyLog, ServerConfig};
 
 use crate::files::{Identity, Kind};
 use crate::forge::Forge;
 use crate::hello::Hello;
 use crate::names::Names;
 use crate::schemes;
+use crate::secrets;
 use crate::sessions::Sessions;
 use crate::suites::Policy;
 use crate::verify::{Ignored, OfClients, Trust};
@@ -93,7 +94,7 @@ pub fn entry(
     if let Some(tickets) = sessions.tickets.clone().filter(|_| !rules.no_tickets) {
         config.ticketer = tickets;
     }
-    config.key_log = if rules.keylog { Arc::new(KeyLogFile::new()) } else { Arc::new(NoKeyLog {}) };
+    config.key_log = Arc::new(secrets::Log { all: rules.keylog });
     config.enable_secret_extraction = true;
     Ok((Entry { identity, config: Arc::new(config) }, agreed.ignored))
 }

@@ -7,6 +7,7 @@ mod acls;
 mod blocks;
 mod body;
 mod certificate;
+mod cipher_names;
 mod client;
 mod constant;
 mod cookies;
@@ -22,6 +23,7 @@ mod payload;
 mod process;
 mod profile;
 mod proxies;
+mod secrets;
 mod secured;
 mod server;
 mod streams;
@@ -54,6 +56,7 @@ pub const TABLES: &[&[FetchDef]] = &[
     parameters::FETCHES,
     payload::FETCHES,
     process::FETCHES,
+    secrets::FETCHES,
     profile::FETCHES,
     proxies::FETCHES,
     secured::FETCHES,

@@ -11,13 +11,14 @@ use crate::places::{CLIENT_L5, SERVER_CONN};
 use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 
-use super::{int, text};
+use super::secrets::{bytes, wants_randoms};
+use super::{cipher_names, int, text};
 
-const fn fc(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
+pub(super) const fn fc(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
     FetchDef::new(name, out, CLIENT_L5, eval, doc)
 }
 
-const fn bc(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
+pub(super) const fn bc(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
     FetchDef::new(name, out, SERVER_CONN, eval, doc)
 }
 
@@ -51,7 +52,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
     bc(
         "ssl_bc_err",
         Type::Int,
-        |e, _| int(fault(e.txn.server_secured.as_deref())),
+        |e, _| int(fault(e.txn.server_secured.as_deref())?),
         "What OpenSSL would number its failure.",
     ),
     bc(
@@ -142,8 +143,16 @@ pub(super) const FETCHES: &[FetchDef] = &[
     fc(
         "ssl_fc_client_random",
         Type::Bin,
-        |e, _| Ok(Value::Bin(hello(e)?.random)),
+        |e, _| bytes(front(e)?, |m| &m.client_random),
         "Random bytes of the client.",
+    )
+    .check(wants_randoms),
+    list(
+        "ssl_fc_cipherlist_str",
+        Type::Str,
+        cipher_names,
+        "Names of the ciphers that the client offers.",
+        "ssl_fc_cipherlist_str(1)",
     ),
     fc(
         "ssl_fc_crtname",
@@ -174,7 +183,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
     fc(
         "ssl_fc_err",
         Type::Int,
-        |e, _| int(fault(e.conn.secured())),
+        |e, _| int(fault(e.conn.secured())?),
         "What OpenSSL would number its failure.",
     ),
     fc(
@@ -245,12 +254,12 @@ pub(super) const FETCHES: &[FetchDef] = &[
     ),
 ];
 
-fn front<'a>(env: &Env<'a>) -> Result<&'a Secured, Miss> {
+pub(super) fn front<'a>(env: &Env<'a>) -> Result<&'a Secured, Miss> {
     env.conn.secured().ok_or(Miss::None)
 }
 
 /// A connection to a server on which TLS is spoken.
-fn back<'a>(env: &Env<'a>) -> Result<&'a Secured, Miss> {
+pub(super) fn back<'a>(env: &Env<'a>) -> Result<&'a Secured, Miss> {
     env.txn.server_secured.as_deref().filter(|s| s.fault == 0).ok_or(Miss::None)
 }
 
@@ -274,9 +283,9 @@ fn curve(facts: &Secured) -> Found<'_> {
     }))
 }
 
-/// The part of a number that says why.
-fn fault(facts: Option<&Secured>) -> u32 {
-    facts.map_or(0, |s| s.fault & 0x7f_ffff)
+/// The number as OpenSSL packs it: library and reason.
+fn fault(facts: Option<&Secured>) -> Result<u32, Miss> {
+    facts.map(|s| s.fault).ok_or(Miss::None)
 }
 
 fn fault_text<'a>(env: &Env<'a>, facts: Option<&Secured>) -> Found<'a> {
@@ -285,7 +294,7 @@ fn fault_text<'a>(env: &Env<'a>, facts: Option<&Secured>) -> Found<'a> {
     Ok(Value::Str(env.arena.alloc_slice_copy(said.as_bytes())))
 }
 
-fn hello<'a>(env: &Env<'a>) -> Result<Hello<'a>, Miss> {
+pub(super) fn hello<'a>(env: &Env<'a>) -> Result<Hello<'a>, Miss> {
     Hello::parse(front(env)?.hello.as_deref().ok_or(Miss::None)?).ok_or(Miss::None)
 }
 
@@ -300,13 +309,29 @@ fn is_grease(pair: &[u8]) -> bool {
 }
 
 /// A list of 16-bit numbers, without GREASE if that is asked for.
-fn pairs<'a>(env: &Env<'a>, args: &[Arg], list: &'a [u8]) -> &'a [u8] {
+pub(super) fn pairs<'a>(env: &Env<'a>, args: &[Arg], list: &'a [u8]) -> &'a [u8] {
     if arg(args, 0).int_or(0) != 1 {
         return list;
     }
     let mut out = ArenaVec::new_in(env.arena);
     list.chunks_exact(2).filter(|p| !is_grease(p)).for_each(|p| out.extend_from_slice(p));
     out.into_bump_slice()
+}
+
+/// Names behind commas; of what has none its number.
+fn cipher_names<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
+    let mut out = ArenaVec::new_in(env.arena);
+    for pair in pairs(env, args, hello(env)?.ciphers).chunks_exact(2) {
+        if !out.is_empty() {
+            out.push(b',');
+        }
+        let number = u16::from(pair[0]) << 8 | u16::from(pair[1]);
+        match cipher_names::name(number) {
+            Some(name) => out.extend_from_slice(name.as_bytes()),
+            None => out.extend_from_slice(format!("UNKNOWN({number:04x})").as_bytes()),
+        }
+    }
+    Ok(Value::Str(out.into_bump_slice()))
 }
 
 fn extensions<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
