@@ -56,6 +56,8 @@ pub enum Attempt {
     Resource,
     /// The client went away.
     Aborted,
+    /// `maxsslconn`.
+    Full,
 }
 
 impl Failed {
@@ -66,6 +68,7 @@ impl Failed {
             Failed::Connect(Attempt::Refused) => (Cause::ServerAbort, Phase::Connect, 503),
             Failed::Connect(Attempt::TimedOut) => (Cause::ServerTimeout, Phase::Connect, 503),
             Failed::Connect(Attempt::Resource) => (Cause::Resource, Phase::Connect, 503),
+            Failed::Connect(Attempt::Full) => (Cause::Internal, Phase::Connect, 500),
             Failed::Connect(Attempt::Aborted) => (Cause::ClientAbort, Phase::Connect, 400),
             Failed::Redirect(_) => (Cause::Local, Phase::Request, 302),
         }
@@ -243,7 +246,7 @@ async fn secure(
     }
     if let Err(Refused::Failed(number, ..)) = crate::secure::full(&stream.worker) {
         stream.txn.server_conn.error = model::conn::ConnError(number);
-        return Err(Attempt::Refused);
+        return Err(Attempt::Full);
     }
     let name = name.and_then(|n| ServerName::try_from(n.to_owned()).ok());
     let handshake = Handshake::connect(&tls.connector, name, alpn).map_err(|_| Attempt::Refused)?;
