@@ -14,11 +14,13 @@ use rt::{Addr, ConnectOptions, Socket, Timer};
 use tls::{Handshake, ServerName};
 
 mod multiplex;
+mod opening;
 mod own;
 mod retry;
 mod target;
 
 use multiplex::{Speaks, begin_h2, multiplexed, speaks};
+pub use opening::Opening;
 use own::take_own;
 pub use own::{Own, park};
 pub use retry::count_l7_retry;
@@ -152,8 +154,18 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     let name = config.tls.as_ref().and_then(|tls| server_name(stream, tls));
     let (identity, shareable) = identity(stream, proxy, config, &addr, name.as_deref());
     let speaks = speaks(stream, config);
-    if speaks.may_be_h2() && multiplexed(stream, proxy, server, (identity, shareable), &addr) {
-        return Ok(());
+    let mut announced = None;
+    if speaks.may_be_h2() {
+        if multiplexed(stream, proxy, server, (identity, shareable), &addr) {
+            return Ok(());
+        }
+        if shareable {
+            let joined = opening::join(stream, proxy, server, identity, speaks).await?;
+            if joined && multiplexed(stream, proxy, server, (identity, shareable), &addr) {
+                return Ok(());
+            }
+            announced = opening::announce(stream, proxy, config, server, identity);
+        }
     }
     let own = take_own(stream, Some(server), identity);
     let idle = match own {
@@ -187,6 +199,10 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     if speaks == Speaks::H2 || (agreed && speaks.may_be_h2()) {
         check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
         return rt::boxed(begin_h2(stream, server, socket, (identity, shareable), &addr)).await;
+    }
+    drop(announced);
+    if speaks == Speaks::Asks {
+        worker.pools.note_h2(stream.backend_index(), server, false);
     }
     if shareable {
         worker.pools.make_room(stream.backend_index(), server, &socket, &config.state);

@@ -20,6 +20,7 @@ use model::Server;
 use program::Program;
 use rt::{Mono, Quay};
 
+use crate::connect::Opening;
 use crate::h2::Mux;
 use crate::transport::Transport;
 
@@ -61,6 +62,10 @@ struct Pool {
     idle: RefCell<Vec<Resting>>,
     /// Connections that carry many streams, idle or not.
     muxes: RefCell<Vec<Rc<Mux>>>,
+    /// Those that will, and are being opened.
+    openings: RefCell<Vec<Rc<Opening>>>,
+    /// Whether the last connection spoke HTTP/2.
+    spoke_h2: Cell<bool>,
     /// When the next part of what grew old is let go.
     purge: Cell<Mono>,
 }
@@ -125,6 +130,23 @@ impl Pools {
         if let Some(pool) = self.of(proxy, server) {
             pool.muxes.borrow_mut().push(mux);
         }
+    }
+
+    /// The connections of many streams that are being opened.
+    pub fn openings(&self, proxy: u32, server: u32) -> Option<&RefCell<Vec<Rc<Opening>>>> {
+        Some(&self.of(proxy, server)?.openings)
+    }
+
+    /// Notes whether a server that was asked spoke HTTP/2.
+    pub fn note_h2(&self, proxy: u32, server: u32, h2: bool) {
+        if let Some(pool) = self.of(proxy, server) {
+            pool.spoke_h2.set(h2);
+        }
+    }
+
+    /// Whether a server spoke HTTP/2 when it was last asked.
+    pub fn spoke_h2(&self, proxy: u32, server: u32) -> bool {
+        self.of(proxy, server).is_some_and(|pool| pool.spoke_h2.get())
     }
 
     /// How many connections rest here in all.
@@ -248,7 +270,7 @@ impl Pools {
     /// not used for so long.
     fn sweep(&self, program: &Program, now: Mono) {
         for (proxy, pools) in program.proxies.iter().zip(&self.servers) {
-            for (server, Pool { idle, muxes, purge }) in proxy.servers.iter().zip(pools) {
+            for (server, Pool { idle, muxes, purge, .. }) in proxy.servers.iter().zip(pools) {
                 sweep_muxes(&mut muxes.borrow_mut(), server, now);
                 let mut pool = idle.borrow_mut();
                 if pool.is_empty() {

@@ -51,8 +51,8 @@ pub use quay::{Claim, Label, Moored, Quay};
 pub use recycle::{RecycledBox, RecycledFuture, boxed};
 pub use runtime::{
     Heartbeat, Peers, Runtime, WorkerSpec, WorkerStats, cancel, current_task, is_alive, measure_waits, nice,
-    peers, renice, run, send_to, set_nice, spawn, start, stop_worker, take_wait, worker_count, worker_index,
-    worker_stats, yield_now,
+    peers, queued, renice, run, send_to, set_nice, spawn, start, stop_worker, take_wait, worker_count,
+    worker_index, worker_stats, yield_now,
 };
 pub use socket::{Detached, Socket};
 pub use sockinfo::{PeerCredentials, TcpInfo};

@@ -170,6 +170,11 @@ pub fn spawn(future: impl Future<Output = ()> + 'static) -> TaskId {
     worker::with(|w| w.spawn(future))
 }
 
+/// How many tasks of this worker wait to be polled.
+pub fn queued() -> usize {
+    worker::try_with(|w| w.executor.queued()).unwrap_or(0)
+}
+
 /// Drops a task of this worker, at once (if it is cancelling itself: when its poll returns). True if it was alive.
 pub fn cancel(task: TaskId) -> bool {
     worker::try_with(|w| task.tag() == w.tag && w.executor.cancel(task)).unwrap_or(false)

@@ -125,6 +125,7 @@ pub(super) async fn begin_h2(
     };
     let limits = crate::h2::server_limits(&worker.shared.program, proxy.options.unsafe_response);
     let mux = crate::h2::start(socket, limits, owner, session);
+    worker.pools.note_h2(backend, server, true);
     if !shareable {
         stream.client.own.get_or_insert_default().keep_mux(backend, server, mux.clone());
     } else if config.pool_max_conn != 0 {

@@ -49,7 +49,7 @@ pub async fn serve(mut client: Client) {
     client.conn().http_major.set(2);
     let mut out = Outbox::default();
     let relax = client.frontend().options.unsafe_request;
-    let limits = limits::front(&client.worker.shared.program, relax);
+    let limits = limits::front(&client.worker.shared.program, relax, rt::queued());
     let multiplex = model::conn::Multiplex { limit: limits.streams, ..Default::default() };
     client.conn().multiplex.set(multiplex);
     let connection = Connection::new(Role::Server, limits, &mut out.bytes);

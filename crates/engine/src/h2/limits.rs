@@ -4,17 +4,41 @@ use program::Program;
 use program::global::{H2Side, Tune};
 use wire::h2::Limits;
 
-/// Towards clients. `relax`: `option accept-unsafe-violations-in-http-request`.
-pub fn front(program: &Program, relax: bool) -> Limits {
+/// Towards clients, while so many tasks wait for their turn. `relax`: `option accept-unsafe-violations-in-http-request`.
+pub fn front(program: &Program, relax: bool, waiting: usize) -> Limits {
     let tune = &program.global.tune;
     let h2 = &tune.h2;
+    let usual = side(tune, &h2.front);
+    let aim = match h2.load {
+        u32::MAX => depth(tune, program.global.threads),
+        load => load,
+    };
     Limits {
         total_streams: h2.total_streams,
         resets_at_once: h2.resets_at_once,
         extended_connect: !h2.no_websocket,
         relax,
-        ..side(tune, &h2.front)
+        streams: moderated(usual.streams, aim, waiting, h2.load_min),
+        ..usual
     }
+}
+
+/// `tune.runqueue-depth`: unless it is set between 280 with one thread and 35 with many.
+fn depth(tune: &Tune, threads: u32) -> u32 {
+    match tune.runqueue_depth {
+        0 => (280 / threads.max(1)).max(35),
+        depth => depth,
+    }
+}
+
+/// `rq-load` of `tune.h2.fe.max-concurrent-streams`: what is offered falls with the square of what waits beyond the aim (0: never).
+fn moderated(streams: u32, aim: u32, waiting: usize, least: u32) -> u32 {
+    let (aim, waiting) = (u64::from(aim), waiting as u64);
+    if aim == 0 || streams == 0 || waiting <= aim {
+        return streams;
+    }
+    let fewer = u64::from(streams).saturating_mul(aim * aim) / waiting.saturating_mul(waiting).max(1);
+    u32::try_from(fewer).unwrap_or(streams).max(least.max(1)).min(streams)
 }
 
 /// Towards servers. `relax`: `option accept-unsafe-violations-in-http-response`.
@@ -57,6 +81,18 @@ mod tests {
         let limits = side(&tune, &tune.h2.front);
         assert_eq!((limits.streams, limits.window), (7, 1000));
         assert_eq!(side(&tune, &tune.h2.back).streams, 10);
+    }
+
+    #[test]
+    fn a_worker_with_too_much_to_do_offers_fewer_streams() {
+        assert_eq!(moderated(100, 50, 50, 1), 100, "at the aim");
+        assert_eq!(moderated(100, 50, 100, 1), 25, "twice the aim, a quarter of the streams");
+        assert_eq!(moderated(100, 50, 5000, 15), 15, "but never less than min");
+        assert_eq!(moderated(100, 50, usize::MAX, 0), 1);
+        assert_eq!(moderated(10, 50, 5000, 15), 10, "nor more than the limit");
+        assert_eq!(moderated(100, 0, 5000, 1), 100, "ignore");
+        let tune = Tune::default();
+        assert_eq!([1, 2, 4, 8, 64].map(|threads| depth(&tune, threads)), [280, 140, 70, 35, 35]);
     }
 
     #[test]

@@ -71,6 +71,10 @@ impl Connection {
                 let pad = if padded { Some(*rest.get(HEADER)?) } else { None };
                 self.guard.frames += 1;
                 self.tally.received(frame.kind);
+                if frame.kind == frame::SETTINGS && !self.has_settings {
+                    // HAProxy counts the first ones twice: as the end of the preface, and as a frame.
+                    self.tally.received(frame.kind);
+                }
                 let outcome = self.begin(frame, pad, out);
                 Some((HEADER + usize::from(padded), outcome))
             }

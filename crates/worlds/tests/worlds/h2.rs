@@ -160,6 +160,38 @@ fn many_streams_at_once_get_their_own_answers_however_small_the_windows_are() {
 }
 
 #[test]
+fn a_burst_to_an_idle_server_shares_the_connection_that_is_being_opened() {
+    const BURST: &str = "listen p\n bind 127.0.0.1:80 proto h2\n http-reuse always\n server h 127.0.0.1:81 proto h2\n\
+                         listen q\n bind 127.0.0.1:81 proto h2\n server s 127.0.1.1:80";
+    explore(BURST, CALM, |stage| async move {
+        stage.origin(S);
+        let mut client = Client::new(stage.client(FRONT).await, Limits::default());
+        let streams: Vec<_> = (0..90).map(|id| client.ask(&text(&format!("/{id}/10")), b"")).collect();
+        for (id, answer) in client.answers(&streams).await.iter().enumerate() {
+            assert_eq!((answer.status, &answer.body), (200, &content(id as u64, 10)), "{id}");
+        }
+        let server = stage.server("p/h");
+        assert_eq!((server.counters.sum(|c| &c.connects), server.counters.sum(|c| &c.reuses)), (1, 89));
+    });
+}
+
+#[test]
+fn whoever_waited_for_a_connection_that_fails_tries_as_if_it_had_not() {
+    const NOBODY: &str = "  retries 1\nlisten p\n bind 127.0.0.1:80 proto h2\n http-reuse always\n timeout connect 3s\n \
+                          server h 127.0.0.1:81 proto h2";
+    explore(NOBODY, QUIET, |stage| async move {
+        let mut client = Client::new(stage.client(FRONT).await, Limits::default());
+        let streams: Vec<_> = (0..5).map(|id| client.ask(&text(&format!("/{id}/10")), b"")).collect();
+        let answers = client.answers(&streams).await;
+        assert!(answers.iter().all(|answer| answer.status == 503), "{answers:?}");
+        drop(client);
+        let lines = stage.ended(5).await;
+        assert!(lines.iter().all(|line| line.retries == "1" && line.state() == "SC"), "{lines:?}");
+        assert!(stage.elapsed() < Duration::from_secs(4), "nobody waits for ever");
+    });
+}
+
+#[test]
 fn a_client_may_break_off_at_every_point() {
     explore(PLAIN, QUIET, |stage| async move {
         stage.origin(S);

@@ -1,0 +1,117 @@
+//! Connections of HTTP/2 on their way: who may share one waits for it, instead of opening another for each stream.
+//!
+//! A wait is never longer than the connect that it is for, and only as many wait as the connection will have streams. When it
+//! stands, or comes to nothing, all go on as if nothing had been: they take a stream of it, or connect themselves.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+use program::proxy::{Proxy, Reuse};
+use program::server::Server;
+use rt::Notify;
+
+use super::multiplex::Speaks;
+use super::{Attempt, has_left};
+use crate::Worker;
+use crate::pool::Identity;
+use crate::state::At;
+use crate::stream::Stream;
+
+/// A connection that is being opened.
+pub struct Opening {
+    identity: Identity,
+    /// The client connection that it is opened for.
+    session: u64,
+    /// Streams that it will have for others.
+    room: usize,
+    waiting: RefCell<Vec<Rc<Notify>>>,
+}
+
+/// Says that a connection is being opened, until it is dropped.
+pub(super) struct Announced {
+    opening: Rc<Opening>,
+    worker: Rc<Worker>,
+    at: At,
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        let list = self.worker.pools.openings(self.at.proxy, self.at.server);
+        if let Some(list) = list {
+            list.borrow_mut().retain(|opening| !Rc::ptr_eq(opening, &self.opening));
+        }
+        self.opening.waiting.borrow().iter().for_each(|waiter| waiter.notify());
+    }
+}
+
+/// Lets others know that a connection is being opened that they may share.
+pub(super) fn announce(
+    stream: &Stream<'_>,
+    proxy: &Proxy,
+    config: &Server,
+    server: u32,
+    identity: Identity,
+) -> Option<Announced> {
+    let at = At { proxy: stream.backend_index(), server };
+    if proxy.reuse == Reuse::Never || config.pool_max_conn == 0 {
+        return None;
+    }
+    let limits = crate::h2::server_limits(&stream.worker.shared.program, false);
+    let most = usize::try_from(config.max_reuse).unwrap_or(usize::MAX);
+    let streams = if limits.streams == 0 { usize::MAX } else { limits.streams as usize };
+    let opening = Rc::new(Opening {
+        identity,
+        session: stream.client.conn().serial,
+        room: streams.saturating_sub(1).min(most),
+        waiting: RefCell::default(),
+    });
+    let worker = stream.worker.clone();
+    worker.pools.openings(at.proxy, at.server)?.borrow_mut().push(opening.clone());
+    Some(Announced { opening, worker, at })
+}
+
+/// Waits for a connection that is being opened, if there is one that this stream may share.
+///
+/// # Errors
+/// The client left meanwhile.
+pub(super) async fn join(
+    stream: &Stream<'_>,
+    proxy: &Proxy,
+    server: u32,
+    identity: Identity,
+    speaks: Speaks,
+) -> Result<bool, Attempt> {
+    let (worker, backend) = (&stream.worker, stream.backend_index());
+    // What ALPN will agree on is only a guess, which the last connection makes for the next.
+    if speaks == Speaks::Asks && !worker.pools.spoke_h2(backend, server) {
+        return Ok(false);
+    }
+    let (session, first) = (stream.client.conn().serial, stream.txn.first_request);
+    let fits = |opening: &Rc<Opening>| {
+        let shares = match proxy.reuse {
+            Reuse::Never => false,
+            Reuse::Safe => !first && opening.session == session,
+            Reuse::Aggressive => !first,
+            Reuse::Always => true,
+        };
+        shares && opening.identity == identity && opening.waiting.borrow().len() < opening.room
+    };
+    let found = worker
+        .pools
+        .openings(backend, server)
+        .and_then(|list| list.borrow().iter().find(|o| fits(o)).cloned());
+    let Some(opening) = found else { return Ok(false) };
+    let notify = Rc::new(Notify::new());
+    opening.waiting.borrow_mut().push(notify.clone());
+    let outcome = poll_fn(|cx| {
+        if notify.poll_notified(cx).is_ready() {
+            return Poll::Ready(Ok(true));
+        }
+        if has_left(stream, proxy, cx) { Poll::Ready(Err(Attempt::Aborted)) } else { Poll::Pending }
+    })
+    .await;
+    opening.waiting.borrow_mut().retain(|waiter| !Rc::ptr_eq(waiter, &notify));
+    outcome
+}
