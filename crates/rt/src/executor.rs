@@ -248,12 +248,6 @@ impl Executor {
         self.woken.take()
     }
 
-    /// How many tasks wait to be polled.
-    pub(crate) fn queued(&self) -> usize {
-        let slab = self.slab.borrow();
-        slab.queue.len() + slab.ranks.len()
-    }
-
     /// Whether no task waits to be polled.
     pub(crate) fn is_idle(&self) -> bool {
         let slab = self.slab.borrow();

@@ -29,10 +29,6 @@ pub(crate) struct Ranks {
 
 impl Ranks {
     #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.heap.len()
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
