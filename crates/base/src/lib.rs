@@ -4,6 +4,7 @@
 pub mod date;
 pub mod grow;
 pub mod hash;
+pub mod name;
 pub mod rand;
 pub mod rate;
 pub mod slab;

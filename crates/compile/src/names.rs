@@ -167,7 +167,9 @@ impl Names for Resolver<'_> {
             None => (self.current().ok_or_else(missing)?, name),
         };
         let found = proxy.servers.iter().find(|s| *s.name == *server).ok_or_else(missing)?;
-        proxy.state.back.referenced.store(true, std::sync::atomic::Ordering::Relaxed);
+        for flag in [&proxy.state.back.referenced, &found.referenced] {
+            flag.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
         Ok((proxy.state.clone(), found.clone()))
     }
 

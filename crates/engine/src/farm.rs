@@ -138,6 +138,16 @@ pub fn add(worker: &Rc<Worker>, proxy: u32, server: Server) -> Option<At> {
     Some(at)
 }
 
+/// Whether rules, samples or other servers of the configuration name a server.
+pub fn is_referenced(worker: &Worker, at: At) -> bool {
+    let program = &worker.shared.program;
+    let proxy = program.proxy(at.proxy);
+    let by_rule = proxy.use_server.iter().any(|u| matches!(u.to, UseServerTo::Server(i) if i == at.server));
+    let followed =
+        || program.proxies.iter().any(|p| p.present().any(|s| s.track == Some((at.proxy, at.server))));
+    by_rule || proxy.servers[at.server as usize].state.referenced.load(Relaxed) || followed()
+}
+
 /// Whether a server may be deleted now.
 ///
 /// # Errors
@@ -146,10 +156,7 @@ pub fn removable(worker: &Worker, at: At) -> Result<(), Kept> {
     let program = &worker.shared.program;
     let proxy = program.proxy(at.proxy);
     let server = &proxy.servers[at.server as usize];
-    let by_rule = proxy.use_server.iter().any(|u| matches!(u.to, UseServerTo::Server(i) if i == at.server));
-    let followed =
-        program.proxies.iter().any(|p| p.present().any(|s| s.track == Some((at.proxy, at.server))));
-    if by_rule || followed {
+    if is_referenced(worker, at) {
         return Err(Kept::Referenced);
     }
     let state = &server.state;

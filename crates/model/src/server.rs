@@ -166,7 +166,7 @@ pub struct Health {
 #[derive(Debug)]
 pub struct Server {
     /// Name, unique in its backend.
-    pub name: Box<str>,
+    pub name: base::name::Name,
     /// Name of its backend.
     pub proxy: Box<str>,
     /// Numeric id (`id`, or given by position).
@@ -179,6 +179,8 @@ pub struct Server {
     pub dynamic_cookie: ArcSwapOption<Vec<u8>>,
     /// Deleted while the configuration runs (`del server`): nothing may find it any more.
     pub removed: std::sync::atomic::AtomicBool,
+    /// A sample names it, so it keeps its name and stays.
+    pub referenced: std::sync::atomic::AtomicBool,
     /// Host name behind the address (`fqdn`), if it was given as a name.
     pub fqdn: Mutex<Option<String>>,
     admin: AtomicU32,
@@ -276,6 +278,7 @@ impl Server {
             guid: None,
             target: ArcSwap::from_pointee(Target::None),
             removed: Default::default(),
+            referenced: Default::default(),
             dynamic_cookie: ArcSwapOption::empty(),
             fqdn: Mutex::new(None),
             admin: AtomicU32::new(0),

@@ -83,8 +83,8 @@ pub type Settings = Arc<[Box<str>]>;
 /// One server.
 #[derive(Clone)]
 pub struct Server {
-    /// Name.
-    pub name: Box<str>,
+    /// Name, that of its live state.
+    pub name: base::name::Name,
     /// Live state: id, address, weight, health, counters.
     pub state: Arc<model::Server>,
     /// Where its port comes from.

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use engine::farm;
 use engine::state::{self as change, At, Forced, Wanted};
 use model::server::Target;
 use program::Server;
@@ -32,16 +33,39 @@ pub fn run(call: &mut Call<'_>) -> Outcome {
     }
 }
 
-/// Names are fixed for as long as a configuration runs.
+/// `name`: of a server in maintenance that the configuration does not refer to.
 fn name(call: &Call<'_>, at: At) -> Outcome {
-    if call.arg(2).is_empty() {
+    let (new, server) = (call.arg(2), call.config(at));
+    if new.is_empty() {
         return Err("set server <b>/<s> name requires a new name.".into());
     }
-    if call.config(at).state.admin() & model::server::admin::MAINT == 0 {
+    if server.state.admin() & model::server::admin::MAINT == 0 {
         let text = "Server must be in maintenance mode to be renamed (set server <b>/<s> state maint).";
         return Err(text.into());
     }
-    Err("Servers cannot be renamed yet by Harrier: delete it and add it under the new name.".into())
+    if new.len() > 255 {
+        return Err("Server name too long.".into());
+    }
+    if new.chars().any(|c| !c.is_ascii_alphanumeric() && !".:_-".contains(c)) {
+        return Err("Server name contains invalid characters.".into());
+    }
+    if *server.name == *new {
+        return Ok(Reply::info("Server name updated."));
+    }
+    let proxy = call.shared().program.proxy(at.proxy);
+    let default = proxy.default_servers.iter().any(|(known, _)| known.as_deref() == Some(new));
+    if default || proxy.present().any(|s| *s.name == *new) {
+        return Err("A server with the same name already exists in this backend.".into());
+    }
+    if farm::is_referenced(&call.worker, at) {
+        let text =
+            "Cannot rename: server's name is statically referenced (use-server, track, or sample argument).";
+        return Err(text.into());
+    }
+    if !server.name.change(new) {
+        return Err("Server was renamed too often.".into());
+    }
+    Ok(Reply::info("Server name updated."))
 }
 
 fn state(call: &Call<'_>, at: At) -> Outcome {

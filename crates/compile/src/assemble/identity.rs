@@ -129,7 +129,7 @@ pub(super) fn declare(proxies: &mut [Draft], ground: &Ground<'_>, notes: &mut Di
         let state = ground.world.proxy(&p.name, || Proxy::new(&p.name, id, guid, workers));
         // The world finds a server by looking at all of them; here they are many and come at once.
         let known: HashMap<Box<str>, Arc<Server>> =
-            state.back.servers.read().iter().map(|s| (s.name.clone(), s.clone())).collect();
+            state.back.servers.read().iter().map(|s| ((*s.name).into(), s.clone())).collect();
         let mut servers: Vec<Arc<Server>> = Vec::with_capacity(p.servers.len());
         for draft in &p.servers {
             let server = known.get(&draft.name).cloned().unwrap_or_else(|| {

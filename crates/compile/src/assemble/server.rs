@@ -166,7 +166,7 @@ impl Assembly<'_> {
             };
             out.push(program::Server {
                 tls,
-                name: server.name.clone(),
+                name: state.name.clone(),
                 state,
                 port,
                 transparent: place.is_some_and(|(any, _)| any),
