@@ -47,7 +47,7 @@ pub fn preface(bytes: &[u8]) -> Preface {
 /// Serves a connection until it ends.
 pub async fn serve(mut client: Client) {
     client.conn().http_major.set(2);
-    let mut out = Outbox::default();
+    let mut out = Outbox::new(client.socket.is_plain());
     let relax = client.frontend().options.unsafe_request;
     let limits = limits::front(&client.worker.shared.program, relax, rt::queued());
     let multiplex = model::conn::Multiplex { limit: limits.streams, ..Default::default() };
@@ -339,7 +339,7 @@ impl Serving {
             if out.is_full() {
                 full.get_or_insert(slot);
             } else {
-                moved |= line.download(cx, &mut self.connection, &mut self.head, &mut out.bytes);
+                moved |= line.download(cx, &mut self.connection, &mut self.head, out);
             }
             if line.is_over(&mut self.connection, &mut out.bytes) {
                 line.up.abandon(line.stream, &mut self.connection, &mut out.bytes);

@@ -10,6 +10,7 @@ use wire::http1::{Body, Limits, Parsed, parse_response, response_body};
 use wire::method::Method;
 
 use super::delivery::Delivery;
+use super::outbox::Outbox;
 use super::pickup::{Pickup, Stage};
 
 /// A stream.
@@ -43,7 +44,7 @@ impl Line {
         cx: &mut Context<'_>,
         connection: &mut Connection,
         head: &mut Head,
-        out: &mut Vec<u8>,
+        out: &mut Outbox,
     ) -> bool {
         let mut moved = self.send(connection, out);
         if self.down.fill(cx, &self.link) {
@@ -60,7 +61,7 @@ impl Line {
         moved
     }
 
-    fn send(&mut self, connection: &mut Connection, out: &mut Vec<u8>) -> bool {
+    fn send(&mut self, connection: &mut Connection, out: &mut Outbox) -> bool {
         self.down.send(self.stream, connection, out).unwrap_or_else(|_| {
             self.abort(Code::INTERNAL_ERROR, connection, out);
             true
@@ -68,7 +69,7 @@ impl Line {
     }
 
     /// Reads heads of responses.
-    fn heads(&mut self, connection: &mut Connection, head: &mut Head, out: &mut Vec<u8>) {
+    fn heads(&mut self, connection: &mut Connection, head: &mut Head, out: &mut Outbox) {
         while let (Stage::Head, Some(buf)) =
             (&self.down.stage, self.down.buf.as_mut().filter(|buf| !Buf::is_empty(buf)))
         {
@@ -81,23 +82,23 @@ impl Line {
             }
             let status = head.status();
             if status == 101 && self.extended {
-                connection.respond(self.stream, head, 200, false, out);
+                connection.respond(self.stream, head, 200, false, &mut out.bytes);
                 self.down.stage = Stage::Close;
             } else if status < 200 {
-                connection.respond(self.stream, head, status, false, out);
+                connection.respond(self.stream, head, status, false, &mut out.bytes);
             } else {
                 let body = match self.method {
                     Method::Connect if status < 300 => Body::UntilClose,
                     method => response_body(head, method),
                 };
-                connection.respond(self.stream, head, status, body == Body::None, out);
+                connection.respond(self.stream, head, status, body == Body::None, &mut out.bytes);
                 self.down.stage = body.into();
             }
         }
     }
 
-    fn abort(&mut self, code: Code, connection: &mut Connection, out: &mut Vec<u8>) {
-        connection.reset(self.stream, code, out);
+    fn abort(&mut self, code: Code, connection: &mut Connection, out: &mut Outbox) {
+        connection.reset(self.stream, code, &mut out.bytes);
         self.down.stage = Stage::Done;
     }
 

@@ -84,7 +84,7 @@ pub struct Mux {
 
 /// Begins to speak HTTP/2 on a connection to a server. A first stream is reserved for `session`.
 pub fn start(socket: Transport, limits: Limits, owner: Owner, session: u64) -> Rc<Mux> {
-    let mut out = Outbox::default();
+    let mut out = Outbox::new(socket.is_plain());
     let limit = limits.streams;
     let connection = Connection::new(Role::Client, limits, &mut out.bytes);
     let mux = Rc::new(Mux {
@@ -468,7 +468,7 @@ impl Serving {
             if out.is_full() {
                 full.get_or_insert(slot);
             }
-            moved |= route.turn(cx, &mut self.connection, out.is_full(), &mut out.bytes);
+            moved |= route.turn(cx, &mut self.connection, out);
             if route.is_over(cx, &mut self.connection, &mut out.bytes) {
                 route.down.abandon(route.stream, &mut self.connection, &mut out.bytes);
                 *place = None;

@@ -1,5 +1,6 @@
 //! From the user of a stream to frames: bodies come in the form of HTTP/1, through a stream inside the worker.
 
+use std::io;
 use std::task::{Context, Poll};
 
 use base::slab::Key;
@@ -7,6 +8,8 @@ use rt::{Buf, Socket};
 use wire::h2::Connection;
 use wire::head::Head;
 use wire::http1::{Body, Scanner, split_trailers};
+
+use super::outbox::Outbox;
 
 /// Where a message is.
 pub enum Stage {
@@ -64,20 +67,34 @@ impl Pickup {
         if link.poll_readable(cx).is_pending() {
             return false;
         }
-        let buf = self.buf.get_or_insert_default();
-        buf.compact();
-        if buf.spare() == 0 {
-            return false;
-        }
-        match link.poll_recv(cx, buf.spare_mut()) {
+        match self.read(cx, link) {
             Poll::Pending => {
                 self.rest();
                 return false;
             }
             Poll::Ready(Ok(0) | Err(_)) => self.ended = true,
-            Poll::Ready(Ok(n)) => buf.advance(n),
+            Poll::Ready(Ok(_)) => {}
         }
         true
+    }
+
+    /// Reads: a whole buffer as it is, or what there is room for behind what is there already.
+    fn read(&mut self, cx: &mut Context<'_>, link: &Socket) -> Poll<io::Result<usize>> {
+        if self.buf.as_ref().is_none_or(Buf::is_empty)
+            && let Some(taken) = link.try_take()
+        {
+            return Poll::Ready(taken.map(|taken| {
+                self.buf = taken;
+                self.buf.as_ref().map_or(0, Buf::len)
+            }));
+        }
+        let buf = self.buf.get_or_insert_default();
+        buf.compact();
+        let read = link.poll_recv(cx, buf.spare_mut());
+        if let Poll::Ready(Ok(n)) = read {
+            buf.advance(n);
+        }
+        read
     }
 
     /// Gives back the buffer while there is nothing in it.
@@ -105,7 +122,7 @@ impl Pickup {
         &mut self,
         stream: Key,
         connection: &mut Connection,
-        out: &mut Vec<u8>,
+        out: &mut Outbox,
     ) -> Result<bool, Malformed> {
         let before = out.len();
         match &mut self.stage {
@@ -113,27 +130,23 @@ impl Pickup {
             // Whatever comes behind the message is of no use to anybody.
             Stage::Done => self.buf = None,
             Stage::Length(left) => {
-                let Some(buf) = &mut self.buf else { return Ok(false) };
+                let Some(buf) = &self.buf else { return Ok(false) };
                 let len = buf.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
-                let part = buf.filled().get(..len).unwrap_or_default();
-                let sent = connection.send(stream, part, len as u64 == *left, out);
-                buf.consume(sent);
-                *left -= sent as u64;
+                let end = len as u64 == *left;
+                *left -= data(&mut self.buf, len, end, stream, connection, out) as u64;
                 if *left == 0 {
                     self.stage = Stage::Done;
                 }
             }
             Stage::Close => {
-                if let Some(buf) = &mut self.buf {
-                    let sent = connection.send(stream, buf.filled(), false, out);
-                    buf.consume(sent);
-                }
+                let len = self.buf.as_ref().map_or(0, Buf::len);
+                data(&mut self.buf, len, false, stream, connection, out);
                 if self.ended && self.is_empty() {
-                    connection.send(stream, &[], true, out);
+                    connection.send(stream, &[], true, &mut out.bytes);
                     self.stage = Stage::Done;
                 }
             }
-            Stage::Chunked(_) => self.chunks(stream, connection, out)?,
+            Stage::Chunked(_) => self.chunks(stream, connection, &mut out.bytes)?,
         }
         self.rest();
         Ok(out.len() > before)
@@ -173,4 +186,30 @@ impl Pickup {
     pub fn is_cut(&self) -> bool {
         self.ended && self.is_empty() && !matches!(self.stage, Stage::Done | Stage::Close)
     }
+}
+
+/// Sends the first `len` bytes of a buffer, as the windows allow; says how many. One that goes out whole in one frame is
+/// handed over.
+fn data(
+    buf: &mut Option<Buf>,
+    len: usize,
+    end: bool,
+    stream: Key,
+    connection: &mut Connection,
+    out: &mut Outbox,
+) -> usize {
+    let whole = buf.take_if(|buf| buf.len() == len && out.wants(len));
+    if let Some(whole) = whole {
+        if let Some(header) = connection.frame_data(stream, len, end) {
+            out.bytes.extend_from_slice(&header);
+            out.hand_over(whole);
+            return len;
+        }
+        *buf = Some(whole);
+    }
+    let Some(buf) = buf else { return 0 };
+    let part = buf.filled().get(..len).unwrap_or_default();
+    let sent = connection.send(stream, part, end, &mut out.bytes);
+    buf.consume(sent);
+    sent
 }

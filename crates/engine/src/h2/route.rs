@@ -12,6 +12,7 @@ use wire::method::Method;
 
 use super::call::{Fate, websocket_accept};
 use super::delivery::Delivery;
+use super::outbox::Outbox;
 use super::pickup::{Pickup, Stage};
 
 /// What has to be remembered of a request to understand its response.
@@ -88,15 +89,9 @@ impl Route {
     }
 
     /// Moves what there is; whether something moved.
-    pub fn turn(
-        &mut self,
-        cx: &mut Context<'_>,
-        connection: &mut Connection,
-        full: bool,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        let mut moved = self.down.push(cx, &self.link, self.stream, connection, out);
-        if full {
+    pub fn turn(&mut self, cx: &mut Context<'_>, connection: &mut Connection, out: &mut Outbox) -> bool {
+        let mut moved = self.down.push(cx, &self.link, self.stream, connection, &mut out.bytes);
+        if out.is_full() {
             return moved;
         }
         moved |= self.send(connection, out);
@@ -105,14 +100,14 @@ impl Route {
             self.send(connection, out);
         }
         if self.up.is_cut() {
-            connection.reset(self.stream, Code::CANCEL, out);
+            connection.reset(self.stream, Code::CANCEL, &mut out.bytes);
         }
         moved
     }
 
-    fn send(&mut self, connection: &mut Connection, out: &mut Vec<u8>) -> bool {
+    fn send(&mut self, connection: &mut Connection, out: &mut Outbox) -> bool {
         self.up.send(self.stream, connection, out).unwrap_or_else(|_| {
-            connection.reset(self.stream, Code::INTERNAL_ERROR, out);
+            connection.reset(self.stream, Code::INTERNAL_ERROR, &mut out.bytes);
             true
         })
     }
