@@ -190,6 +190,8 @@ pub(crate) struct Draft {
     pub backlog: Option<u32>,
     pub rate_limit: u32,
     pub binds: Vec<BindDraft>,
+    /// `ssl-f-use` lines.
+    pub certificates: Vec<(Vec<Box<str>>, Span)>,
     pub switching: Vec<LineRef>,
     pub default_backend: Option<Named>,
     pub monitor_uri: Option<Box<[u8]>>,
@@ -294,6 +296,7 @@ impl Draft {
             backlog: None,
             rate_limit: 0,
             binds: Vec::new(),
+            certificates: Vec::new(),
             switching: Vec::new(),
             default_backend: None,
             monitor_uri: None,

@@ -15,7 +15,7 @@ use program::{Mode, Program, Proxy};
 use syntax::{Environment, Grammar, Level, PlainBuild, SECTION_WORDS, Source};
 
 use crate::server::keywords;
-use crate::{Options, compile};
+use crate::{Options, compile_with};
 
 /// Words that such a server may have.
 const ALLOWED: &[&str] = &[
@@ -139,7 +139,7 @@ pub fn server(
     let Asked { line, track, id, healthcheck, settings } = read(program, backend, name, words)?;
     let id = id.unwrap_or_else(|| free_id(backend));
     let text = configuration(backend, name, id, &line);
-    let (mut server, notes) = compiled(&text, program.world.workers, &backend.name, name)?;
+    let (mut server, notes) = compiled(&text, program, &backend.name, name)?;
     if let Some(holder) = server.state.guid.as_deref().and_then(|guid| holder(program, guid)) {
         return Err(format!("'guid': duplicate entry with {holder}."));
     }
@@ -350,8 +350,13 @@ fn configuration(backend: &Proxy, name: &str, id: u32, line: &[String]) -> Strin
     )
 }
 
-fn compiled(text: &str, workers: usize, backend: &str, name: &str) -> Result<(Server, Vec<String>), String> {
-    let outcome = alone(text, workers);
+fn compiled(
+    text: &str,
+    running: &Program,
+    backend: &str,
+    name: &str,
+) -> Result<(Server, Vec<String>), String> {
+    let outcome = alone(text, running.world.workers, Some(running.tls.clone()));
     let label = format!("'server {backend}/{name}' : ");
     let told = |level: Level| {
         let texts = outcome.diagnostics.iter().filter(move |d| d.level == level).map(|d| &d.text);
@@ -427,7 +432,7 @@ pub fn variable(name: &str, format: bool, words: &[String], workers: usize) -> R
     let keyword = if format { "set-var-fmt" } else { "set-var" };
     let words: String = words.iter().map(|word| format!(" '{}'", word.replace('\'', "'\\''"))).collect();
     let text = format!("global\n {keyword} '{}'{words}\n", name.replace('\'', "'\\''"));
-    let outcome = alone(&text, workers);
+    let outcome = alone(&text, workers, None);
     let first = outcome.diagnostics.iter().find(|d| d.level == Level::Alert).map(|d| d.text.clone());
     outcome.program.ok_or_else(|| {
         let text = first.unwrap_or_else(|| "Invalid expression.".into());
@@ -436,8 +441,16 @@ pub fn variable(name: &str, format: bool, words: &[String], workers: usize) -> R
     })
 }
 
+/// A line for a certificate list of a running configuration (`add ssl crt-list`).
+///
+/// # Errors
+/// What is wrong with it.
+pub fn list_line(store: &::tls::Store, text: &str) -> Result<::tls::store::ListLine, String> {
+    crate::tls::list::one(store, "CLI", 1, text.trim())
+}
+
 /// Compiles a text in a world of its own.
-fn alone(text: &str, workers: usize) -> crate::Outcome {
+fn alone(text: &str, workers: usize, store: Option<Arc<::tls::Store>>) -> crate::Outcome {
     let grammar = Grammar { sections: SECTION_WORDS, facts: &PlainBuild };
     let mut environment = Environment::new();
     for (name, value) in crate::logformats::ENVIRONMENT {
@@ -445,5 +458,5 @@ fn alone(text: &str, workers: usize) -> crate::Outcome {
     }
     let reading = syntax::read(vec![Source::new("cli", text.as_bytes().to_vec())], environment, grammar);
     let options = Options { processors: workers, ..Options::default() };
-    compile(reading, &Registry::standard(), Arc::new(World::new(workers)), &options)
+    compile_with(reading, &Registry::standard(), Arc::new(World::new(workers)), &options, store)
 }

@@ -103,6 +103,17 @@ pub fn workers(reading: &Reading, options: &Options) -> usize {
 
 /// Compiles what was read. `world` must have been made for [`workers`] of the same reading.
 pub fn compile(reading: Reading, registry: &Registry, world: Arc<World>, options: &Options) -> Outcome {
+    compile_with(reading, registry, world, options, None)
+}
+
+/// The same with the certificates of a running configuration.
+fn compile_with(
+    reading: Reading,
+    registry: &Registry,
+    world: Arc<World>,
+    options: &Options,
+    store: Option<Arc<::tls::Store>>,
+) -> Outcome {
     let Reading { tree, sources, environment, diagnostics } = reading;
     let mut notes = diagnostics;
     let drafts = sections::read(&tree, &sources, &environment, &mut notes);
@@ -118,8 +129,11 @@ pub fn compile(reading: Reading, registry: &Registry, world: Arc<World>, options
     if !notes.has_errors() {
         let ground =
             assemble::Ground { tree: &tree, sources: &sources, registry, options, world, environment };
-        let program = assemble::program(drafts, ground, &mut notes);
+        let program = assemble::program(drafts, ground, store, &mut notes);
         outcome.program = program.filter(|_| !notes.has_errors());
+        if let Some(program) = &outcome.program {
+            program.tls.seal();
+        }
     }
     notes.sort();
     outcome.diagnostics = notes;

@@ -51,6 +51,8 @@ pub(crate) struct Memory {
     pub log_profiles: Vec<Box<str>>,
     /// Names of rings.
     pub rings: Vec<Box<str>>,
+    /// Certificates.
+    pub store: Option<Arc<tls::Store>>,
 }
 
 /// The most bytes of a file named in a rule.
@@ -290,6 +292,10 @@ impl Names for Resolver<'_> {
                 at.ok_or_else(|| Fault::new("too many captures"))
             }
         }
+    }
+
+    fn tls_store(&self) -> Option<Arc<tls::Store>> {
+        self.memory.store.clone()
     }
 
     fn environment(&self, name: &str) -> Option<Vec<u8>> {

@@ -15,6 +15,7 @@ use crate::profile::{self, ProfileDraft};
 use crate::proxy;
 use crate::ring;
 use crate::statement::{LineRef, Statement, Step, Surroundings, tight};
+use crate::tls::stores::{self, StoreDraft};
 use crate::users;
 
 /// Everything that the first pass found.
@@ -33,6 +34,8 @@ pub(crate) struct Drafts {
     pub mailers: Vec<MailersDraft>,
     /// `defaults` sections that have a name.
     pub defaults: Vec<Draft>,
+    /// `crt-store` sections in order.
+    pub stores: Vec<StoreDraft>,
 }
 
 /// Reads all sections.
@@ -55,6 +58,7 @@ pub(crate) fn read(
         healthchecks: Vec::new(),
         mailers: Vec::new(),
         defaults: Vec::new(),
+        stores: Vec::new(),
     };
     let mut defaults: BTreeMap<usize, Draft> = BTreeMap::new();
     let mut heirs: HashMap<usize, (bool, bool)> = HashMap::new();
@@ -111,6 +115,12 @@ pub(crate) fn read(
                 if let Some(mailers) = mailers::header(section, &out.mailers, sources, notes) {
                     lines(section, number, &around, notes, mailers::line);
                     out.mailers.push(mailers);
+                }
+            }
+            "crt-store" => {
+                if let Some(mut store) = stores::header(section, notes) {
+                    lines(section, number, &around, notes, |s| stores::line(s, &mut store));
+                    out.stores.push(store);
                 }
             }
             "traces" => {

@@ -1,7 +1,7 @@
 //! Codings of bytes that several entries share: hexadecimal, base64, percent.
 
 /// Decodes base64 (RFC 4648 section 4, or 5 with `url`), with or without padding. `None` when it is none.
-pub(crate) fn base64_decode(text: &[u8], url: bool, put: &mut dyn FnMut(u8)) -> Option<()> {
+pub fn base64_decode(text: &[u8], url: bool, put: &mut dyn FnMut(u8)) -> Option<()> {
     let end = text.iter().rposition(|c| *c != b'=').map_or(0, |at| at + 1);
     let padding = text.len() - end;
     if padding > 2 || (!url && !text.len().is_multiple_of(4)) || end % 4 == 1 {
@@ -34,7 +34,7 @@ fn sextet(c: u8, url: bool) -> Option<u8> {
 }
 
 /// Encodes base64; with `url` in the alphabet of section 5 and without padding.
-pub(crate) fn base64_encode(bytes: &[u8], url: bool, put: &mut dyn FnMut(u8)) {
+pub fn base64_encode(bytes: &[u8], url: bool, put: &mut dyn FnMut(u8)) {
     let tail = if url { b"-_" } else { b"+/" };
     let digit = |n: u32| match (n & 63) as u8 {
         n @ 0..=25 => b'A' + n,

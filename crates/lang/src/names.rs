@@ -145,6 +145,11 @@ pub trait Names {
     /// The log-format text of an `environment`-like alias (`HAPROXY_HTTP_LOG_FMT` and its kin).
     fn environment(&self, name: &str) -> Option<Vec<u8>>;
 
+    /// The certificates that rules may name.
+    fn tls_store(&self) -> Option<Arc<tls::Store>> {
+        None
+    }
+
     /// Whether the current proxy is in HTTP mode.
     fn is_http(&self) -> bool;
 

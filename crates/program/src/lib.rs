@@ -42,6 +42,8 @@ pub struct Program {
     pub proxies: Grow<Proxy>,
     /// Live state it works on.
     pub world: Arc<World>,
+    /// TLS files, and who uses them.
+    pub tls: Arc<tls::Store>,
     /// Where each rule stands: an index of `files` and a line, by rule number.
     pub rule_places: Vec<(u16, u32)>,
     /// Names of the files it was read from.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use rustls::ClientConfig;
 use rustls::client::{ClientSessionMemoryCache, Resumption};
 use rustls_pki_types::ServerName;
@@ -36,9 +37,13 @@ pub struct Rules {
     pub keylog: bool,
 }
 
-/// How a server is spoken to.
+/// How a server is spoken to. It may change while it is used: a handshake takes what is at hand, without a lock.
 #[derive(Debug)]
-pub struct Connector {
+pub struct Connector(ArcSwap<Pair>);
+
+/// The same rules with and without a name to send.
+#[derive(Debug)]
+struct Pair {
     named: Arc<ClientConfig>,
     nameless: Arc<ClientConfig>,
 }
@@ -49,6 +54,39 @@ impl Connector {
     /// # Errors
     /// When the rules leave nothing.
     pub fn new(rules: &Rules) -> Result<(Connector, Vec<String>), String> {
+        let (pair, ignored) = Pair::new(rules)?;
+        Ok((Connector(ArcSwap::from_pointee(pair)), ignored))
+    }
+
+    /// What takes the place of the rules at hand once it is [published](Connector::publish).
+    ///
+    /// # Errors
+    /// When the rules leave nothing.
+    pub(crate) fn prepare(rules: &Rules) -> Result<Prepared, String> {
+        Pair::new(rules).map(|(pair, _)| Prepared(Arc::new(pair)))
+    }
+
+    /// From now on handshakes follow these rules.
+    pub(crate) fn publish(&self, prepared: Prepared) {
+        self.0.store(prepared.0);
+    }
+
+    /// The configuration for a name; without one nothing is sent.
+    pub(crate) fn pick(&self, name: Option<ServerName<'static>>) -> (Arc<ClientConfig>, ServerName<'static>) {
+        let pair = self.0.load();
+        match name {
+            Some(name @ ServerName::DnsName(_)) => (pair.named.clone(), name),
+            Some(name) => (pair.nameless.clone(), name),
+            None => (pair.nameless.clone(), nameless()),
+        }
+    }
+}
+
+/// Rules that are ready to take effect.
+pub(crate) struct Prepared(Arc<Pair>);
+
+impl Pair {
+    fn new(rules: &Rules) -> Result<(Pair, Vec<String>), String> {
         let agreed = rules.policy.resolve()?;
         let verifier =
             OfServers::new(rules.servers.clone(), rules.host.clone(), agreed.server_schemes.clone());
@@ -78,15 +116,6 @@ impl Connector {
         }
         let mut without = config.clone();
         without.enable_sni = false;
-        Ok((Connector { named: Arc::new(config), nameless: Arc::new(without) }, agreed.ignored))
-    }
-
-    /// The configuration for a name; without one nothing is sent.
-    pub(crate) fn pick(&self, name: Option<ServerName<'static>>) -> (Arc<ClientConfig>, ServerName<'static>) {
-        match name {
-            Some(name @ ServerName::DnsName(_)) => (self.named.clone(), name),
-            Some(name) => (self.nameless.clone(), name),
-            None => (self.nameless.clone(), nameless()),
-        }
+        Ok((Pair { named: Arc::new(config), nameless: Arc::new(without) }, agreed.ignored))
     }
 }

@@ -11,7 +11,7 @@ use rustls::sign::{CertifiedKey, SigningKey};
 use rustls_pki_types::pem::{PemObject, SectionKind};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::x509::Certificate;
+use crate::x509::{Certificate, Der};
 
 /// Kind of a key, for the choice between certificates of one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,14 +38,75 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// Out of what was loaded. Messages end without a full stop.
+    ///
+    /// # Errors
+    /// What is missing, or does not belong together.
+    pub fn new(name: &str, parts: &Parts) -> Result<Identity, String> {
+        let Some(leaf) = &parts.leaf else {
+            return Err(format!("unable to load certificate from file '{name}'"));
+        };
+        let Some(key) = &parts.key else { return Err(format!("No Private Key found in '{name}.key'")) };
+        let signer =
+            any_supported_type(key).map_err(|_| format!("unable to load private key from file '{name}'"))?;
+        let all = std::iter::once(leaf).chain(&parts.chain).cloned().collect();
+        let chain = ordered(all, &*signer)
+            .ok_or_else(|| format!("inconsistencies between private key and certificate loaded '{name}'"))?;
+        let kind = match signer.algorithm() {
+            rustls::SignatureAlgorithm::RSA => Kind::Rsa,
+            rustls::SignatureAlgorithm::ECDSA => Kind::Ecdsa,
+            _ => Kind::Other,
+        };
+        let mut key = CertifiedKey::new(chain, signer);
+        key.ocsp = parts.ocsp.as_deref().filter(|o| !o.is_empty()).map(<[u8]>::to_vec);
+        let leaf = key.cert.first().map(|c| &**c).unwrap_or_default().into();
+        Ok(Identity { name: name.into(), leaf, key: Arc::new(key), kind })
+    }
+
     /// The names that it is for: DNS names and common names, in lower case.
     pub fn names(&self) -> Vec<String> {
         let Some(cert) = Certificate::parse(&self.leaf) else { return Vec::new() };
         let names = cert.dns_names().chain(cert.common_names());
-        let mut out: Vec<String> =
-            names.filter_map(|n| Some(std::str::from_utf8(n).ok()?.to_ascii_lowercase())).collect();
-        out.dedup();
+        let mut out: Vec<String> = Vec::new();
+        for name in names.filter_map(|n| Some(std::str::from_utf8(n).ok()?.to_ascii_lowercase())) {
+            if !out.contains(&name) {
+                out.push(name);
+            }
+        }
         out
+    }
+}
+
+/// What a certificate is made of, as it was loaded.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    /// The certificate itself: the first of its file.
+    pub leaf: Option<CertificateDer<'static>>,
+    /// The others of the file in order.
+    pub chain: Vec<CertificateDer<'static>>,
+    /// Its private key.
+    pub key: Option<Arc<PrivateKeyDer<'static>>>,
+    /// OCSP response, as DER.
+    pub ocsp: Option<Arc<[u8]>>,
+    /// Issuer, for OCSP.
+    pub issuer: Option<CertificateDer<'static>>,
+    /// List of signed certificate timestamps.
+    pub sctl: Option<Arc<[u8]>>,
+}
+
+impl Parts {
+    /// Takes the certificates and the key of a PEM file; without a key the one at hand stays.
+    ///
+    /// # Errors
+    /// It holds no certificate.
+    pub fn take_pem(&mut self, found: Pem) -> Result<(), String> {
+        let mut all = found.certificates.into_iter();
+        let leaf = all.next().ok_or("no start line")?;
+        (self.leaf, self.chain) = (Some(leaf), all.collect());
+        if let Some(key) = found.key {
+            self.key = Some(Arc::new(key));
+        }
+        Ok(())
     }
 }
 
@@ -86,65 +147,150 @@ pub fn pem(text: &[u8]) -> Result<Pem, String> {
     Ok(out)
 }
 
-/// What to load, when more than one file makes an identity.
-#[derive(Clone, Debug, Default)]
+/// Where the parts of a certificate come from, and what else was said of it (`load`, lists, `ssl-f-use`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
-    /// The certificate.
+    /// `crt`.
     pub certificate: Box<str>,
-    /// Another file with the key.
+    /// `key`.
     pub key: Option<Box<str>>,
-    /// Another file with the issuer.
+    /// `issuer`.
     pub issuer: Option<Box<str>>,
-    /// An OCSP response.
+    /// `ocsp`.
     pub ocsp: Option<Box<str>>,
+    /// `sctl`.
+    pub sctl: Option<Box<str>>,
+    /// `ocsp-update`.
+    pub ocsp_update: Option<bool>,
+    /// `jwt`.
+    pub jwt: Option<bool>,
+    /// `alias`.
+    pub alias: Option<Box<str>>,
 }
 
-/// Loads a certificate with its key. Messages end without a full stop.
+impl Sources {
+    /// Nothing but a certificate.
+    pub fn plain(certificate: &str) -> Sources {
+        Sources { certificate: certificate.into(), ..Sources::default() }
+    }
+
+    /// Whether files are named one by one: nothing is then looked for beside the certificate.
+    pub fn is_explicit(&self) -> bool {
+        let files = [&self.key, &self.issuer, &self.ocsp, &self.sctl, &self.alias];
+        files.iter().any(|f| f.is_some())
+    }
+
+    /// Whether anything is said of it at all.
+    pub fn has_words(&self) -> bool {
+        self.is_explicit() || self.ocsp_update.is_some() || self.jwt.is_some()
+    }
+}
+
+/// What is looked for beside a certificate (`ssl-load-extra-files`, `ssl-load-extra-del-ext`).
+#[derive(Clone, Copy, Debug)]
+pub struct Extra {
+    /// `bundle`.
+    pub bundle: bool,
+    /// `sctl`.
+    pub sctl: bool,
+    /// `ocsp`.
+    pub ocsp: bool,
+    /// `issuer`.
+    pub issuer: bool,
+    /// `key`.
+    pub key: bool,
+    /// `.crt` makes room for the other extension.
+    pub replaces: bool,
+}
+
+impl Default for Extra {
+    fn default() -> Extra {
+        Extra { bundle: true, sctl: true, ocsp: true, issuer: true, key: true, replaces: false }
+    }
+}
+
+impl Extra {
+    /// The name of a file beside a certificate.
+    pub fn beside(&self, certificate: &str, end: &str) -> String {
+        let stem = certificate.strip_suffix(".crt").filter(|_| self.replaces).unwrap_or(certificate);
+        format!("{stem}{end}")
+    }
+}
+
+/// Loads what `sources` names, and unless it names files one by one what stands beside the certificate. The sources that
+/// come back say where everything was found. Messages end without a full stop.
 ///
 /// # Errors
 /// What is wrong with the files, in HAProxy's words.
-pub fn identity(sources: &Sources) -> Result<Identity, String> {
+pub fn load(sources: &Sources, extra: &Extra) -> Result<(Parts, Sources), String> {
     let path = &*sources.certificate;
-    let text = std::fs::read(path)
-        .map_err(|_| format!("unable to stat SSL certificate from file '{path}' : {}", why(path)))?;
-    let beside = |end: &str| std::fs::read(format!("{path}{end}")).ok();
-    let mut found = pem(&text).map_err(|e| format!("unable to load certificate from file '{path}': {e}"))?;
-    if let Some(other) = &sources.key {
-        let text =
-            std::fs::read(&**other).map_err(|_| format!("unable to load private key from file '{other}'"))?;
-        found.key = pem(&text)?.key;
+    let text = std::fs::read(path).map_err(|e| {
+        format!("unable to stat SSL certificate from file '{path}' : {}", crate::files::told(&e))
+    })?;
+    let mut parts = Parts::default();
+    let found = pem(&text).map_err(|e| format!("unable to load certificate from file '{path}': {e}"))?;
+    parts.take_pem(found).map_err(|e| format!("unable to load certificate from file '{path}': {e}"))?;
+    let mut at = sources.clone();
+    if sources.is_explicit() {
+        named(&mut parts, sources)?;
+    } else {
+        nearby(&mut parts, &mut at, extra);
     }
-    if found.key.is_none() {
-        found.key = beside(".key").and_then(|t| pem(&t).ok()?.key);
-    }
-    if found.certificates.is_empty() {
-        return Err(format!("unable to load certificate from file '{path}'"));
-    }
-    let Some(key) = found.key else {
-        return Err(format!("No Private Key found in '{path}' or '{path}.key'"));
-    };
-    let signer =
-        any_supported_type(&key).map_err(|_| format!("unable to load private key from file '{path}'"))?;
-    let chain = ordered(found.certificates, &*signer)
-        .ok_or_else(|| format!("inconsistencies between private key and certificate loaded '{path}'"))?;
-    let kind = match signer.algorithm() {
-        rustls::SignatureAlgorithm::RSA => Kind::Rsa,
-        rustls::SignatureAlgorithm::ECDSA => Kind::Ecdsa,
-        _ => Kind::Other,
-    };
-    let mut key = CertifiedKey::new(chain, signer);
-    let ocsp = sources.ocsp.as_deref().map(|p| std::fs::read(p).ok()).unwrap_or_else(|| beside(".ocsp"));
-    key.ocsp = ocsp.filter(|o| !o.is_empty());
-    let leaf = key.cert.first().map(|c| &**c).unwrap_or_default().into();
-    Ok(Identity { name: path.into(), leaf, key: Arc::new(key), kind })
+    Ok((parts, at))
 }
 
-fn why(path: &str) -> String {
-    match std::fs::metadata(path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => "No such file or directory".into(),
-        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => "Permission denied".into(),
-        _ => "cannot read".into(),
+/// The files that are named.
+fn named(parts: &mut Parts, sources: &Sources) -> Result<(), String> {
+    let bad = |path: &str| format!(" '{path}' cannot be read or parsed");
+    let read = |path: &str| std::fs::read(path).map_err(|_| bad(path));
+    if let Some(path) = &sources.key {
+        let key = pem(&read(path)?).ok().and_then(|p| p.key).ok_or_else(|| bad(path))?;
+        parts.key = Some(Arc::new(key));
     }
+    if let Some(path) = &sources.ocsp {
+        let told = |_| format!("Error opening OCSP response file '{path}' cannot be read or parsed");
+        parts.ocsp = Some(read(path).map_err(told)?.into());
+    }
+    if let Some(path) = &sources.sctl {
+        parts.sctl = Some(read(path)?.into());
+    }
+    if let Some(path) = &sources.issuer {
+        let found = pem(&read(path)?).ok().and_then(|p| p.certificates.into_iter().next());
+        parts.issuer = Some(found.ok_or_else(|| bad(path))?);
+    }
+    Ok(())
+}
+
+/// What stands beside the certificate under its name.
+fn nearby(parts: &mut Parts, at: &mut Sources, extra: &Extra) {
+    let beside = |end: &str| extra.beside(&at.certificate, end);
+    let (key, ocsp) = (beside(".key"), beside(".ocsp"));
+    let (sctl, issuer) = (beside(".sctl"), beside(".issuer"));
+    let read = |path: &str| std::fs::read(path).ok();
+    at.key = Some(at.certificate.clone());
+    if parts.key.is_none() && extra.key {
+        parts.key = read(&key).and_then(|t| pem(&t).ok()?.key).map(Arc::new);
+        at.key = Some(key.into());
+    }
+    if extra.ocsp {
+        parts.ocsp = read(&ocsp).filter(|o| !o.is_empty()).map(Into::into);
+        at.ocsp = Some(ocsp.into());
+    }
+    if extra.issuer
+        && let Some(found) = read(&issuer).and_then(|t| pem(&t).ok()?.certificates.into_iter().next())
+    {
+        parts.issuer = Some(found);
+        at.issuer = Some(issuer.into());
+    }
+    if extra.sctl {
+        parts.sctl = read(&sctl).map(Into::into);
+        at.sctl = Some(sctl.into());
+    }
+}
+
+/// What the system says, as C programs say it.
+pub fn told(e: &std::io::Error) -> String {
+    e.to_string().split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// The chain with the certificate of the key in front, each followed by its issuer as far as those are there.
@@ -213,4 +359,43 @@ pub fn folder(path: &str, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, 
     names.retain(|n| wanted(n));
     names.sort();
     Ok(names.into_iter().map(|n| format!("{path}/{n}")).filter(|p| Path::new(p).is_file()).collect())
+}
+
+/// A private key as PKCS #8 (RFC 5958), whatever form it came in.
+pub fn pkcs8(key: &PrivateKeyDer<'_>) -> Option<Vec<u8>> {
+    const RSA: &[u8] = &[0x30, 13, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 13, 1, 1, 1, 5, 0];
+    const EC: &[u8] = &[6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1];
+    let wrapped = |algorithm: &[u8], inner: &[u8]| {
+        element(0x30, &[&[2, 1, 0], algorithm, &element(4, inner)[..]].concat())
+    };
+    Some(match key {
+        PrivateKeyDer::Pkcs8(der) => der.secret_pkcs8_der().to_vec(),
+        PrivateKeyDer::Pkcs1(der) => wrapped(RSA, der.secret_pkcs1_der()),
+        PrivateKeyDer::Sec1(der) => {
+            // What names the curve moves out of the key (RFC 5915, section 3).
+            let mut parts = Der(Der(der.secret_sec1_der()).element()?.content);
+            let (mut inner, mut curve) = (Vec::new(), None);
+            while let Some(part) = parts.element() {
+                match part.tag {
+                    0xa0 => curve = Some(part.content),
+                    _ => inner.extend_from_slice(part.whole),
+                }
+            }
+            wrapped(&element(0x30, &[EC, curve?].concat()), &element(0x30, &inner))
+        }
+        _ => return None,
+    })
+}
+
+/// One element of DER.
+fn element(tag: u8, content: &[u8]) -> Vec<u8> {
+    let length = content.len();
+    let mut out = vec![tag];
+    match u8::try_from(length) {
+        Ok(short @ 0..0x80) => out.push(short),
+        Ok(byte) => out.extend([0x81, byte]),
+        Err(_) => out.extend([0x82, (length >> 8) as u8, length as u8]),
+    }
+    out.extend_from_slice(content);
+    out
 }

@@ -1,6 +1,6 @@
 //! Floor 2: TLS on both sides of the proxy, on rustls with AWS-LC.
 //!
-//! [`files`] loads certificates, [`server`] and [`client`] turn the words of `bind` and `server` lines into what a
+//! [`store`] holds the certificates and the lists of a configuration, [`files`] loads them, [`server`] and [`client`] turn the words of `bind` and `server` lines into what a
 //! [`handshake`] needs, [`verify`] judges the other side's certificate, and [`stream`] carries data afterwards.
 //! Nothing here knows proxies, or does I/O but through a [`stream::Wire`].
 
@@ -26,22 +26,27 @@ pub mod handshake;
 pub mod hello;
 pub mod names;
 pub mod ocsp;
+pub mod oid;
 mod record;
 mod room;
 mod schemes;
 pub mod secrets;
 pub mod server;
 pub mod sessions;
+pub mod store;
 pub mod stream;
 pub mod suites;
+pub mod text;
 pub mod tickets;
 pub mod verify;
+pub mod words;
 pub mod x509;
 
 pub use client::Connector;
 pub use handshake::{Facts, Failure, Handshake, Step};
 pub use rustls_pki_types::ServerName;
 pub use server::Acceptor;
+pub use store::Store;
 pub use stream::{Stream, Wire};
 
 #[cfg(test)]

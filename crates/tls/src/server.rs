@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
@@ -99,31 +100,27 @@ pub fn entry(
     Ok((Entry { identity, config: Arc::new(config) }, agreed.ignored))
 }
 
-/// All of a bind line.
+/// All of a bind line. What it shows may change while it is used: a handshake takes the table at hand, without a lock, and
+/// goes on with what it took.
 #[derive(Debug)]
 pub struct Acceptor {
-    entries: Vec<Arc<Entry>>,
-    names: Names,
+    table: ArcSwap<Table>,
     strict: bool,
     captures: usize,
     forge: Option<Forge>,
 }
 
-impl Acceptor {
-    /// With `strict-sni`, and so many bytes of each ClientHello kept for fetches.
-    pub fn new(strict: bool, captures: usize) -> Acceptor {
-        Acceptor { entries: Vec::new(), names: Names::default(), strict, captures, forge: None }
-    }
+/// The certificates of a bind line and the names that they are for.
+#[derive(Debug, Default)]
+pub struct Table {
+    entries: Vec<Arc<Entry>>,
+    names: Names,
+}
 
-    /// From now on names without a certificate get one that is made for them.
-    pub fn set_forge(&mut self, forge: Forge) {
-        self.forge = Some(forge);
-    }
-
+impl Table {
     /// Adds an entry for the names of its certificate, or for those of its filters. The first of all is a default.
-    pub fn add(&mut self, entry: Entry, filters: &[Box<str>], default: bool) {
+    pub fn add(&mut self, entry: Arc<Entry>, filters: &[Box<str>], default: bool) {
         let index = self.entries.len() as u32;
-        let entry = Arc::new(entry);
         match filters {
             [] => entry.identity.names().iter().for_each(|n| self.names.add(n, index)),
             list => list.iter().for_each(|f| self.names.add(f, index)),
@@ -133,10 +130,32 @@ impl Acceptor {
         }
         self.entries.push(entry);
     }
+}
+
+impl Acceptor {
+    /// With `strict-sni`, and so many bytes of each ClientHello kept for fetches.
+    pub fn new(strict: bool, captures: usize) -> Acceptor {
+        Acceptor { table: ArcSwap::default(), strict, captures, forge: None }
+    }
+
+    /// From now on names without a certificate get one that is made for them.
+    pub fn set_forge(&mut self, forge: Forge) {
+        self.forge = Some(forge);
+    }
+
+    /// From now on handshakes find this.
+    pub fn publish(&self, table: Table) {
+        self.table.store(Arc::new(table));
+    }
 
     /// Whether it has no certificate.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.table.load().entries.is_empty()
+    }
+
+    /// `strict-sni`.
+    pub fn is_strict(&self) -> bool {
+        self.strict
     }
 
     /// Bytes of each ClientHello to keep.
@@ -146,15 +165,16 @@ impl Acceptor {
 
     /// The entry for a client.
     pub fn choose(&self, hello: &Hello<'_>) -> Option<Arc<Entry>> {
-        let kind = |i: u32| self.entries.get(i as usize).map_or(Kind::Other, |e| e.identity.kind);
+        let table = self.table.load();
+        let kind = |i: u32| table.entries.get(i as usize).map_or(Kind::Other, |e| e.identity.kind);
         if let Some(forge) = &self.forge
-            && let Some(name) = hello.server_name().filter(|_| !self.names.knows(hello))
-            && let Some(base) = self.entries.first()
+            && let Some(name) = hello.server_name().filter(|_| !table.names.knows(hello))
+            && let Some(base) = table.entries.first()
             && let Some(made) = forge.entry(name, base)
         {
             return Some(made);
         }
-        let index = self.names.choose(hello, kind, self.strict)?;
-        self.entries.get(index as usize).cloned()
+        let index = table.names.choose(hello, kind, self.strict)?;
+        table.entries.get(index as usize).cloned()
     }
 }

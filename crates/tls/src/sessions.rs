@@ -32,6 +32,9 @@ pub struct Limits {
 pub struct Sessions {
     pub(crate) tickets: Option<Arc<dyn ProducesTickets>>,
     pub(crate) cache: Arc<dyn StoresServerSessions>,
+    limits: Limits,
+    /// Keys that were given.
+    keys: Option<Arc<Keys>>,
 }
 
 impl Sessions {
@@ -41,10 +44,16 @@ impl Sessions {
             0 => Arc::new(NoServerSessionStorage {}),
             n => Arc::new(Cache::new(n, limits.lifetime)),
         };
+        let given = keys.clone();
         let keys = keys.or_else(|| Keys::random().map(Arc::new));
         let lifetime = u32::try_from(limits.lifetime.as_secs()).unwrap_or(u32::MAX);
         let tickets = keys.map(|keys| Arc::new(Tickets { keys, lifetime }) as Arc<dyn ProducesTickets>);
-        Sessions { tickets, cache }
+        Sessions { tickets, cache, limits, keys: given }
+    }
+
+    /// Others under the same limits, for another certificate or other rules about clients.
+    pub fn renewed(&self) -> Sessions {
+        Sessions::new(self.limits, self.keys.clone())
     }
 }
 

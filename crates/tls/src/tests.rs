@@ -86,16 +86,19 @@ fn own(names: &[&str]) -> (String, String) {
 }
 
 fn load(folder: &Folder, name: &str, text: &str) -> Arc<Identity> {
-    let sources = Sources { certificate: folder.write(name, text).into(), ..Sources::default() };
-    Arc::new(files::identity(&sources).unwrap())
+    let path = folder.write(name, text);
+    let (parts, _) = files::load(&Sources::plain(&path), &files::Extra::default()).unwrap();
+    Arc::new(Identity::new(&path, &parts).unwrap())
 }
 
 fn acceptor(identities: &[Arc<Identity>], rules: &server::Rules, strict: bool) -> Arc<Acceptor> {
-    let mut acceptor = Acceptor::new(strict, 0);
-    let sessions = Sessions::new(Limits { cache: 100, lifetime: std::time::Duration::from_secs(300) }, None);
+    let acceptor = Acceptor::new(strict, 0);
+    let limits = Limits { cache: 100, lifetime: std::time::Duration::from_secs(300) };
+    let (mut table, sessions) = (server::Table::default(), Sessions::new(limits, None));
     for identity in identities {
-        acceptor.add(server::entry(identity.clone(), rules, &sessions).unwrap().0, &[], false);
+        table.add(server::entry(identity.clone(), rules, &sessions).unwrap().0.into(), &[], false);
     }
+    acceptor.publish(table);
     Arc::new(acceptor)
 }
 
@@ -292,14 +295,16 @@ fn filters_take_the_place_of_names_and_exclude() {
     let one = load(&folder, "1.pem", &format!("{cert}{key}"));
     let (cert, key) = own(&["x"]);
     let two = load(&folder, "2.pem", &format!("{cert}{key}"));
-    let mut accept = Acceptor::new(true, 0);
+    let (accept, mut table) = (Acceptor::new(true, 0), server::Table::default());
     let (rules, sessions) = (
         server::Rules::default(),
         Sessions::new(Limits { cache: 0, lifetime: std::time::Duration::from_secs(300) }, None),
     );
     let filters: Vec<Box<str>> = vec!["*.wild.example".into(), "!not.wild.example".into()];
-    accept.add(server::entry(one, &rules, &sessions).unwrap().0, &filters, false);
-    accept.add(server::entry(two.clone(), &rules, &sessions).unwrap().0, &["not.wild.example".into()], false);
+    table.add(server::entry(one, &rules, &sessions).unwrap().0.into(), &filters, false);
+    let other = server::entry(two.clone(), &rules, &sessions).unwrap().0;
+    table.add(other.into(), &["not.wild.example".into()], false);
+    accept.publish(table);
     let hello = |name: &str| {
         let mut sni = vec![0, 0];
         let list = name.len() as u8;
@@ -332,8 +337,9 @@ fn client_certificates_are_believed_as_the_ca_file_says() {
     let signed = load(&folder, "s.pem", &format!("{}{}", leaf.pem(), leaf_key.serialize_pem()));
     let (cert, key) = own(&["stranger"]);
     let stranger = load(&folder, "t.pem", &format!("{cert}{key}"));
-    let believed =
-        |text: &str| Arc::new(Trust::new(files::pem(text.as_bytes()).unwrap(), Vec::new()).unwrap());
+    let believed = |text: &str| {
+        Arc::new(Trust::new(&files::pem(text.as_bytes()).unwrap().certificates, &[], &[]).unwrap())
+    };
     let ask = |trust: Arc<Trust>, required, shown: Option<&Arc<Identity>>| {
         let rules = server::Rules { clients: Some(trust), required, ..server::Rules::default() };
         let accept = acceptor(std::slice::from_ref(&identity), &rules, false);
@@ -362,8 +368,9 @@ fn servers_are_believed_by_authority_and_name() {
     let accept =
         acceptor(&[load(&folder, "a.pem", &format!("{cert}{key}"))], &server::Rules::default(), false);
     let ask = |trusted: Option<&str>, host: Option<&str>, sni: Option<&str>| {
-        let trust =
-            trusted.map(|t| Arc::new(Trust::new(files::pem(t.as_bytes()).unwrap(), Vec::new()).unwrap()));
+        let trust = trusted.map(|t| {
+            Arc::new(Trust::new(&files::pem(t.as_bytes()).unwrap().certificates, &[], &[]).unwrap())
+        });
         let rules = client::Rules { servers: trust, host: host.map(Into::into), ..client::Rules::default() };
         let connect = Connector::new(&rules).unwrap().0;
         let (up, down) = (RefCell::default(), RefCell::default());
@@ -395,8 +402,9 @@ fn files_may_be_in_any_order_and_apart() {
     folder.write("apart.pem.key", &key);
     assert_eq!(load(&folder, "apart.pem", &cert).names()[0], "a.example");
     let of = |name: &str, text: String| {
-        files::identity(&Sources { certificate: folder.write(name, &text).into(), ..Sources::default() })
-            .unwrap_err()
+        let path = folder.write(name, &text);
+        let loaded = files::load(&Sources::plain(&path), &files::Extra::default());
+        loaded.and_then(|(parts, _)| Identity::new(&path, &parts)).unwrap_err()
     };
     assert!(of("alone.pem", cert.clone()).starts_with("No Private Key found in "));
     assert!(of("wrong.pem", format!("{cert}{wrong}")).starts_with("inconsistencies between private key"));

@@ -20,7 +20,6 @@ use webpki::{
     RevocationOptionsBuilder, UnknownStatusPolicy,
 };
 
-use crate::files::Pem;
 use crate::schemes;
 use crate::x509::Certificate;
 
@@ -105,29 +104,37 @@ impl Ignored {
 pub struct Trust {
     anchors: Vec<TrustAnchor<'static>>,
     certificates: Vec<CertificateDer<'static>>,
+    /// How many of them, from the first, clients are told.
+    told: usize,
     crls: Vec<CertRevocationList<'static>>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl Trust {
-    /// The certificates of a CA file, and revocation lists.
+    /// The certificates of a `ca-file`, whose names clients are told, those of a `ca-verify-file`, whose are not, and
+    /// revocation lists.
     ///
     /// # Errors
-    /// When a certificate or a list can't be read.
-    pub fn new(found: Pem, lists: Vec<Vec<u8>>) -> Result<Trust, String> {
+    /// When a list can't be read.
+    pub fn new(
+        told: &[CertificateDer<'static>],
+        silent: &[CertificateDer<'static>],
+        lists: &[Vec<u8>],
+    ) -> Result<Trust, String> {
+        let certificates = [told, silent].concat();
         let mut anchors = Vec::new();
-        for der in &found.certificates {
+        for der in &certificates {
             if let Ok(anchor) = webpki::anchor_from_trusted_cert(der) {
                 anchors.push(anchor.to_owned());
             }
         }
         let mut crls = Vec::new();
-        for der in found.crls.iter().chain(&lists) {
+        for der in lists {
             let list = webpki::OwnedCertRevocationList::from_der(der).map_err(|e| format!("{e}"))?;
             crls.push(list.into());
         }
         let algorithms = rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms;
-        Ok(Trust { anchors, certificates: found.certificates, crls, algorithms })
+        Ok(Trust { anchors, certificates, told: told.len(), crls, algorithms })
     }
 
     /// Whether there is no one to believe.
@@ -137,7 +144,7 @@ impl Trust {
 
     /// Names of the authorities, as clients are told them.
     fn subjects(&self) -> Vec<DistinguishedName> {
-        let parsed = self.certificates.iter().filter_map(|c| Certificate::parse(c));
+        let parsed = self.certificates.iter().take(self.told).filter_map(|c| Certificate::parse(c));
         parsed.map(|c| DistinguishedName::from(c.subject.to_vec())).collect()
     }
 

@@ -48,6 +48,11 @@ pub fn add(call: &mut Call<'_>) -> Outcome {
 pub fn delete(call: &mut Call<'_>) -> Outcome {
     let at = call.server()?;
     farm::remove(&call.worker, at).map_err(why)?;
+    let server = call.config(at);
+    let checks = server.check.as_ref().and_then(|c| c.connector.as_ref());
+    for connector in server.tls.as_ref().map(|t| &t.connector).into_iter().chain(checks) {
+        call.shared().program.tls.forget_server(connector);
+    }
     Ok(Reply::info("Server deleted."))
 }
 

@@ -21,6 +21,7 @@ pub mod set_server;
 pub mod stat;
 pub mod tables;
 pub mod ticket_keys;
+pub mod tls;
 pub mod vars;
 pub mod wait;
 pub mod weight;

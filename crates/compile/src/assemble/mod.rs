@@ -80,7 +80,7 @@ pub(crate) struct Assembly<'g> {
     /// What `global` says of TLS.
     pub tls: Arc<crate::tls::TlsGlobal>,
     /// Certificates read so far.
-    pub store: crate::tls::store::Store,
+    pub store: Arc<tls::Store>,
     /// Keys of tickets, the last ones read first.
     pub ticket_keys: Vec<Arc<tls::tickets::Keys>>,
     /// Remarks made, so that each is made once.
@@ -123,7 +123,12 @@ impl Sockets {
 }
 
 /// Puts the program together.
-pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostics) -> Option<Program> {
+pub(crate) fn program(
+    drafts: Drafts,
+    ground: Ground<'_>,
+    store: Option<Arc<tls::Store>>,
+    notes: &mut Diagnostics,
+) -> Option<Program> {
     let Drafts { global, mut proxies, http_errors, users, peers, peer_tables, rings, profiles, .. } = drafts;
     let (healthchecks, mailers, defaults) = (drafts.healthchecks, drafts.mailers, drafts.defaults);
     let purge = global.purge;
@@ -133,7 +138,10 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     let environment = ground.environment.clone();
     let experimental = global.experimental;
     let large_buffers = global.tune.large_bufsize > global.tune.bufsize;
+    let store = store.unwrap_or_else(|| Arc::new(crate::tls::load::store(&global.tls)));
+    crate::tls::stores::declare(&drafts.stores, &store, |span| ground.place(span), notes);
     let memory = Memory {
+        store: Some(store.clone()),
         large_buffers,
         http_errors,
         users,
@@ -156,7 +164,7 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
         healthchecks: Vec::new(),
         purge_servers: purge.servers,
         tls: Arc::new(global.tls.clone()),
-        store: Default::default(),
+        store: store.clone(),
         ticket_keys: Vec::new(),
         said: Default::default(),
         external_check: global.external_check.then_some(global.external_check_env),
@@ -201,6 +209,7 @@ pub(crate) fn program(drafts: Drafts, ground: Ground<'_>, notes: &mut Diagnostic
     Some(Program {
         defaults,
         healthchecks,
+        tls: store,
         global,
         proxies: finished.into(),
         world: assembly.ground.world.clone(),

@@ -146,8 +146,9 @@ impl Assembly<'_> {
         let mut out = Vec::new();
         let known = self.declared[index].state.front.listeners.read().clone();
         let mut list = Vec::new();
+        let certificates = self.frontend_list(p, notes);
         for draft in &p.binds {
-            let tls = self.acceptor(draft, p, notes);
+            let tls = self.acceptor(draft, p, certificates.as_deref(), notes);
             for (position, address) in draft.addresses.iter().enumerate() {
                 let id = ids.next().flatten().unwrap_or(0);
                 let name = draft.name.clone().unwrap_or_else(|| format!("sock-{id}").into());

@@ -47,8 +47,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     tls("noktls"),
     tls("ssl-dh-param-file"),
     tls("ssl-engine"),
-    tls("ssl-load-extra-del-ext"),
-    tls("ssl-load-extra-files"),
     tls("ssl-mode-async"),
     tls("ssl-passphrase-cmd"),
     tls("ssl-propquery"),
@@ -67,7 +65,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     tls("ocsp-update.httpproxy"),
     tls("ocsp-update.maxdelay"),
     tls("ocsp-update.mindelay"),
-    tls("ocsp-update.mode"),
     tls("acme.scheduler"),
     // QUIC, Lua, compression, HTTP client, peers
     other("limited-quic"),

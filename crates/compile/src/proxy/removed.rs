@@ -17,7 +17,13 @@ const fn gone(name: &'static str) -> Keyword<Draft> {
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     later("compression"),
     later("crt"),
-    later("ssl-f-use"),
+    entry(
+        "ssl-f-use",
+        Places::FRONT_ONLY,
+        crate::tls::stores::frontend_uses,
+        "A certificate for all TLS listeners of the frontend.",
+        "",
+    ),
     later("quic-initial"),
     later("use-fcgi-app"),
     gone("clitimeout"),

@@ -1,5 +1,8 @@
 //! TLS in the `global` section (manual, sections 3.1 and 3.2).
 
+use tls::files::{self, Extra};
+use tls::store::Issuers;
+
 use super::words::{self, Verify, Words};
 use std::time::Duration;
 
@@ -16,7 +19,12 @@ pub(crate) struct TlsGlobal {
     pub ca_base: Option<Box<str>>,
     pub crt_base: Option<Box<str>>,
     pub key_base: Option<Box<str>>,
-    pub issuers: Option<Box<str>>,
+    /// `issuers-chain-path`: chains by file.
+    pub issuers: Issuers,
+    /// `ssl-load-extra-files`, `ssl-load-extra-del-ext`.
+    pub extra: Extra,
+    /// `ocsp-update.mode on`.
+    pub ocsp_update: bool,
     pub bind: Words,
     pub server: Words,
     /// `ssl-server-verify`.
@@ -47,7 +55,9 @@ impl Default for TlsGlobal {
             ca_base: None,
             crt_base: None,
             key_base: None,
-            issuers: None,
+            issuers: Vec::new(),
+            extra: Extra::default(),
+            ocsp_update: false,
             bind: Words::default(),
             server: Words::default(),
             server_verify: Verify::Required,
@@ -107,6 +117,49 @@ fn folder(s: &mut Statement<'_>, place: &mut Option<Box<str>>) -> Step {
     Ok(())
 }
 
+/// `issuers-chain-path`: the chains of a folder, each with the issuer of certificates in front.
+fn issuers(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
+    let expects = format!("global statement '{}' expects a directory path as an argument.\n", s.keyword());
+    let path = s.word(expects.clone())?.text();
+    s.end()?;
+    let found = files::folder(path, |_| true).map_err(|_| s.fail(expects))?;
+    for file in found {
+        let Some(pem) = std::fs::read(&file).ok().and_then(|text| files::pem(&text).ok()) else { continue };
+        if !pem.certificates.is_empty() {
+            g.tls.issuers.push((file.into(), pem.certificates));
+        }
+    }
+    Ok(())
+}
+
+/// `ssl-load-extra-files`.
+fn extra(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
+    const EXPECTS: &str =
+        "'ssl-load-extra-files' expects one or multiple arguments (none, all, bundle, sctl, ocsp, issuer).";
+    let replaces = g.tls.extra.replaces;
+    let none = Extra { bundle: false, sctl: false, ocsp: false, issuer: false, key: false, replaces };
+    let mut chosen = none;
+    let mut word = s.word(EXPECTS)?;
+    loop {
+        match word.text() {
+            "none" => chosen = none,
+            "all" => chosen = Extra { replaces, ..Extra::default() },
+            "bundle" => chosen.bundle = true,
+            "sctl" => chosen.sctl = true,
+            "ocsp" => chosen.ocsp = true,
+            "issuer" => chosen.issuer = true,
+            "key" => chosen.key = true,
+            _ => return Err(s.fail(EXPECTS)),
+        }
+        match s.next() {
+            Some(next) => word = next,
+            None => break,
+        }
+    }
+    g.tls.extra = chosen;
+    Ok(())
+}
+
 fn options(s: &mut Statement<'_>, words: &mut Words) -> Step {
     if s.args.peek().is_none() {
         return Err(s.fail(format!("global statement '{}' expects an option as an argument.", s.keyword())));
@@ -136,10 +189,37 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "Folder of certificates.",
         "crt-base /etc/ssl/private",
     ),
+    entry(
+        "ocsp-update.mode",
+        |s, g| {
+            let word = s.next().map_or("", |w| w.text());
+            g.tls.ocsp_update = super::list::on_off("ocsp-update.mode", word)
+                .map_err(|_| s.fail(format!("'{}' expects 'on' or 'off' as arguments.", s.keyword())))?;
+            s.end()
+        },
+        "Whether OCSP responses are updated unless a certificate says otherwise.",
+        "ocsp-update.mode off",
+    ),
+    entry(
+        "ssl-load-extra-del-ext",
+        |s, g| {
+            g.tls.extra.replaces = true;
+            s.args.eat_rest();
+            Ok(())
+        },
+        "Files beside a certificate have its name without '.crt'.",
+        "ssl-load-extra-del-ext",
+    ),
+    entry(
+        "ssl-load-extra-files",
+        extra,
+        "What is looked for beside a certificate.",
+        "ssl-load-extra-files bundle ocsp issuer key",
+    ),
     entry("key-base", |s, g| folder(s, &mut g.tls.key_base), "Folder of keys.", "key-base /etc/ssl/private"),
     entry(
         "issuers-chain-path",
-        |s, g| folder(s, &mut g.tls.issuers),
+        issuers,
         "Folder of chains that complete certificates.",
         "issuers-chain-path /etc/ssl/chains",
     ),

@@ -3,56 +3,65 @@
 use std::sync::Arc;
 
 use program::Mode;
-use syntax::{Diagnostic, Diagnostics, Span};
-use tls::files::{Identity, Sources};
+use syntax::{Diagnostic, Diagnostics, Level, Span, Style};
+use tls::files::{Sources, told};
 use tls::forge::{Authority, Forge};
-use tls::server::{self, Acceptor, Rules};
+use tls::server::Acceptor;
 use tls::sessions::Sessions;
+use tls::store::{BindSpec, Ground, Label, Show, Store, Trouble};
 use tls::tickets::Keys;
-use tls::verify::Trust;
 
-use super::store::under;
-use super::{CertDraft, Source, Verify, Words, list};
+use super::{Source, TlsGlobal, list, stores};
 use crate::assemble::{Assembly, refusal, remark};
 use crate::bind::BindDraft;
 use crate::draft::Draft;
 
-/// What messages call a line.
-struct Label {
-    /// `'bind :443' in section 'frontend'`.
-    line: String,
-    /// `Proxy 'name'`.
-    proxy: String,
-    /// `bind ':443' at [file:line]`.
-    bind: String,
-    span: Span,
-}
-
-/// A `bind` line on its way to its certificates.
-struct Loading<'l, 'g> {
-    house: &'l mut Assembly<'g>,
-    p: &'l Draft,
-    label: Label,
-    notes: &'l mut Diagnostics,
-    acceptor: Acceptor,
+/// An empty store under the settings of `global`.
+pub(crate) fn store(global: &TlsGlobal) -> Store {
+    Store::new(Ground {
+        crt_base: global.crt_base.clone(),
+        key_base: global.key_base.clone(),
+        ca_base: global.ca_base.clone(),
+        extra: global.extra,
+        issuers: global.issuers.clone(),
+        ocsp_update: global.ocsp_update,
+        keylog: global.keylog,
+        server_words: global.server.clone(),
+        server_verify: global.server_verify,
+    })
 }
 
 impl Assembly<'_> {
-    /// TLS of a `bind` line, if it has any.
+    /// The list of a frontend's `ssl-f-use` lines, if it has any.
+    pub(crate) fn frontend_list(&mut self, p: &Draft, notes: &mut Diagnostics) -> Option<Box<str>> {
+        let (_, span) = p.certificates.first()?;
+        let lines = stores::list_of(&self.store, &p.certificates, notes)?;
+        let name = format!("@{}", p.name);
+        if let Err(why) = self.store.list(&name, lines, 0) {
+            let why = why.trim_start_matches("'crt-list' : ");
+            notes.alert(*span, format!("'ssl-f-use' : {why}."));
+            return None;
+        }
+        Some(name.into())
+    }
+
+    /// TLS of a `bind` line, if it has any. `own` is the list of its frontend.
     pub(crate) fn acceptor(
         &mut self,
         draft: &BindDraft,
         p: &Draft,
+        own: Option<&str>,
         notes: &mut Diagnostics,
     ) -> Option<Arc<Acceptor>> {
         if !draft.tls.on {
             return None;
         }
+        let line = format!("'bind {}' in section '{}'", draft.text, p.kind.word());
+        let place = self.ground.place(draft.span);
         let label = Label {
-            line: format!("'bind {}' in section '{}'", draft.text, p.kind.word()),
-            proxy: format!("Proxy '{}'", p.name),
-            bind: format!("bind '{}' at [{}]", draft.text, self.ground.place(draft.span)),
-            span: draft.span,
+            frontend: p.name.clone(),
+            bind: format!("bind '{}' at [{place}]", draft.text).into(),
+            place: place.into(),
         };
         let words = draft.tls.words.or(&self.tls.bind_at(draft.span));
         let keys = match self.ticket_keys(draft, notes) {
@@ -61,28 +70,65 @@ impl Assembly<'_> {
         };
         let sessions = Sessions::new(self.tls.sessions(), keys);
         let strict = words.strict_sni.unwrap_or(false);
-        let mut acceptor = Acceptor::new(strict, self.tls.captures);
-        if draft.tls.generate {
-            acceptor.set_forge(self.forge(draft, p, notes)?);
-        }
-        let mut loading = Loading { house: self, p, label, notes, acceptor };
+        let forge = match draft.tls.generate {
+            true => Some(self.forge(draft, p, notes)?),
+            false => None,
+        };
+        let mut shows = Vec::new();
+        let mut spans = Vec::new();
         for cert in &draft.tls.certs {
-            if let Err(text) = loading.certificate(cert, &words, &sessions) {
-                if !text.is_empty() {
-                    let text = format!("{} : {text}.", loading.label.line);
-                    loading.notes.push(Diagnostic::alert(cert.span, text));
+            spans.push(cert.span);
+            shows.push(match cert.source {
+                Source::List => {
+                    if let Err(text) = self.read_list(&cert.path) {
+                        tell(notes, cert.span, &line, &text);
+                        return None;
+                    }
+                    Show::List(cert.path.clone())
                 }
-                return None;
+                source => Show::Certificate(Sources::plain(&cert.path), source == Source::Default),
+            });
+        }
+        shows.extend(own.map(|name| Show::List(name.into())));
+        let spec = BindSpec {
+            label: label.clone(),
+            words: Arc::new(words),
+            shows,
+            http: p.mode == Mode::Http,
+            sessions,
+            captures: self.tls.captures,
+        };
+        match self.store.bind(spec, forge) {
+            Err((at, trouble)) => {
+                let span = spans.get(at).copied().unwrap_or(draft.span);
+                refuse(notes, span, &line, &label, trouble);
+                None
+            }
+            Ok((acceptor, _)) if acceptor.is_empty() && !strict => {
+                let text = format!(
+                    "Proxy '{}': no SSL certificate specified for {} (use 'crt').",
+                    p.name, label.bind
+                );
+                notes.push(refusal(draft.span, text));
+                None
+            }
+            Ok((acceptor, ignored)) => {
+                self.say_ignored(&ignored, &label.bind, draft.span, notes);
+                Some(acceptor)
             }
         }
-        let Loading { label, notes, acceptor, .. } = loading;
-        if acceptor.is_empty() && !strict {
-            let text =
-                format!("{}: no SSL certificate specified for {} (use 'crt').", label.proxy, label.bind);
-            notes.push(refusal(draft.span, text));
-            return None;
+    }
+
+    /// Reads a certificate list, unless that was done before.
+    fn read_list(&mut self, path: &str) -> Result<(), String> {
+        if self.store.has_list(path) {
+            return Ok(());
         }
-        Some(Arc::new(acceptor))
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| format!("'crt-list' : cannot open file '{path}' : {}", told(&e)))?;
+        let (lines, last) =
+            list::read(&self.store, path, &text).map_err(|why| format!("'crt-list' : {why}"))?;
+        self.store.list(path, lines, last).map_err(|e| if e.starts_with('\n') { e } else { format!("{e}.") })
     }
 
     /// What makes certificates for names that have none.
@@ -95,7 +141,7 @@ impl Assembly<'_> {
             notes.push(refusal(draft.span, text));
             return None;
         };
-        let path = under(self.tls.ca_base.as_deref(), path);
+        let path = self.store.under_ca_base(path);
         match Authority::from_file(&path) {
             Ok(authority) => Some(Forge::new(Arc::new(authority), self.tls.forged)),
             Err(why) => {
@@ -133,147 +179,49 @@ impl Assembly<'_> {
     }
 }
 
-impl Loading<'_, '_> {
-    /// What one `crt`, `default-crt` or `crt-list` brings. An empty error has been told already.
-    fn certificate(&mut self, cert: &CertDraft, words: &Words, sessions: &Sessions) -> Result<(), String> {
-        if cert.source == Source::List {
-            return self.list(&cert.path, words, sessions);
-        }
-        let sources = Sources { certificate: cert.path.clone(), ..Sources::default() };
-        let line = Line { words, filters: &[], default: cert.source == Source::Default };
-        self.file(&sources, &line, sessions)
+/// Tells what is wrong with a file; further lines stand below, indented.
+fn tell(notes: &mut Diagnostics, span: Span, line: &str, text: &str) {
+    if let Some(rest) = text.strip_prefix('\n') {
+        let lines: Vec<String> = rest.lines().map(|l| format!("  {l}")).collect();
+        notes.push(Diagnostic::alert(span, format!("{line} : \n{}", lines.join("\n"))));
+        return;
     }
-
-    fn list(&mut self, path: &str, words: &Words, sessions: &Sessions) -> Result<(), String> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| format!("'crt-list' : cannot open file '{path}' : {}", told(&e)))?;
-        let lines = list::read(&text)
-            .map_err(|(number, why)| format!("'crt-list' : parsing [{path}:{number}]: {why}"))?;
-        for line in lines {
-            let words = line.words.or(words);
-            let own = Line { words: &words, filters: &line.filters, default: false };
-            // Rules about clients that a line sets for itself have sessions of their own.
-            let apart =
-                line.words.verify.is_some() || line.words.ca_file.is_some() || line.words.crl_file.is_some();
-            let fresh = apart.then(|| Sessions::new(self.house.tls.sessions(), None));
-            let sessions = fresh.as_ref().unwrap_or(sessions);
-            self.file(&line.sources, &own, sessions).map_err(|why| match why.is_empty() {
-                true => why,
-                false => format!("'crt-list' : parsing [{path}:{}]: {why}", line.number),
-            })?;
-        }
-        Ok(())
-    }
-
-    fn file(&mut self, sources: &Sources, line: &Line<'_>, sessions: &Sessions) -> Result<(), String> {
-        let found = self.house.store.named(sources, &self.house.tls)?;
-        if found.is_empty() {
-            return Ok(());
-        }
-        let rules = self.rules(line.words)?;
-        for identity in found {
-            self.add(identity, &rules, line, sessions)?;
-        }
-        Ok(())
-    }
-
-    fn add(
-        &mut self,
-        identity: Arc<Identity>,
-        rules: &Rules,
-        line: &Line<'_>,
-        sessions: &Sessions,
-    ) -> Result<(), String> {
-        let label = &self.label;
-        match server::entry(identity, rules, sessions) {
-            Ok((entry, ignored)) => {
-                self.acceptor.add(entry, line.filters, line.default);
-                self.house.say_ignored(&ignored, &label.bind, label.span, self.notes);
-                Ok(())
-            }
-            Err(why) => {
-                let text = format!("{}: unable to use TLS for {}: {why}.", label.proxy, label.bind);
-                self.notes.push(refusal(label.span, text));
-                Err(String::new())
-            }
-        }
-    }
-
-    fn rules(&mut self, words: &Words) -> Result<Rules, String> {
-        let required = words.verify == Some(Verify::Required);
-        let clients = match words.verify {
-            Some(Verify::Optional | Verify::Required) => {
-                let Some(ca) = words.ca_verify_file.as_deref().or(words.ca_file.as_deref()) else {
-                    let Label { proxy, bind, span, .. } = &self.label;
-                    let text = format!("{proxy}: verify is enabled but no CA file specified for {bind}.");
-                    self.notes.push(refusal(*span, text));
-                    return Err(String::new());
-                };
-                Some(self.trust(ca, words.crl_file.as_deref())?)
-            }
-            _ => {
-                // Files that can't be read are told of whether they are needed or not.
-                if let Some(ca) = words.ca_file.as_deref() {
-                    self.trust(ca, None)?;
-                }
-                None
-            }
-        };
-        Ok(Rules {
-            policy: words.policy.clone(),
-            alpn: protocols(words, self.p),
-            clients,
-            required,
-            ignored: [words.crt_ignore.unwrap_or_default(), words.ca_ignore.unwrap_or_default()],
-            no_ca_names: words.no_ca_names,
-            no_tickets: words.no_tickets.unwrap_or(false),
-            client_order: words.client_order,
-            early_data: words.early_data,
-            keylog: self.house.tls.keylog,
-        })
-    }
-
-    fn trust(&mut self, ca: &str, crl: Option<&str>) -> Result<Arc<Trust>, String> {
-        let base = self.house.tls.ca_base.as_deref();
-        let ca = under(base, ca);
-        let crl = crl.map(|c| under(base, c));
-        let (label, notes) = (&self.label, &mut *self.notes);
-        self.house.store.trust(&ca, crl.as_deref()).map_err(|(word, file, why)| {
-            let why = why.split(" (os error").next().unwrap_or_default();
-            notes.push(
-                Diagnostic::plain(
-                    syntax::Level::Alert,
-                    format!("config : Couldn't open the ca-file '{file}' ({why})."),
-                )
-                .styled(syntax::Style::Bare),
-            );
-            let text = format!("{} : '{word}' : unable to load {file}", label.line);
-            notes.push(Diagnostic::alert(label.span, text));
-            String::new()
-        })
-    }
+    notes.push(Diagnostic::alert(span, format!("{line} : {text}")));
 }
 
-/// What ALPN offers: what was asked for, else what a listener in HTTP mode speaks.
-fn protocols(words: &Words, p: &Draft) -> Vec<Vec<u8>> {
-    let unasked: &[&[u8]] = if p.mode == Mode::Http { &[b"h2", b"http/1.1"] } else { &[] };
-    words.alpn.clone().unwrap_or_else(|| unasked.iter().map(|name| name.to_vec()).collect())
-}
-
-/// How a certificate is to be shown.
-struct Line<'l> {
-    words: &'l Words,
-    filters: &'l [Box<str>],
-    default: bool,
+/// Tells why a `bind` line can't be used.
+fn refuse(notes: &mut Diagnostics, span: Span, line: &str, label: &Label, trouble: Trouble) {
+    match trouble {
+        Trouble::File(text) if text.starts_with('\n') => tell(notes, span, line, &text),
+        Trouble::File(text) => tell(notes, span, line, &format!("{text}.")),
+        Trouble::Authority(word, file, why) => {
+            let text = format!("config : Couldn't open the ca-file '{file}' ({why}).");
+            notes.push(Diagnostic::plain(Level::Alert, text).styled(Style::Bare));
+            notes.push(Diagnostic::alert(span, format!("{line} : '{word}' : unable to load {file}")));
+        }
+        Trouble::Nobody => {
+            let (proxy, bind) = (&label.frontend, &label.bind);
+            let text = format!("Proxy '{proxy}': verify is enabled but no CA file specified for {bind}.");
+            notes.push(refusal(span, text));
+        }
+        Trouble::Unusable(why) => {
+            let text = format!("Proxy '{}': unable to use TLS for {}: {why}.", label.frontend, label.bind);
+            notes.push(refusal(span, text));
+        }
+    }
 }
 
 /// Why whom to believe can't be read.
-pub(crate) fn told_trust((word, file, why): &(&'static str, String, String)) -> String {
-    let why = why.split(" (os error").next().unwrap_or_default();
-    format!("Couldn't open the ca-file '{file}' ({why}) of '{word}'.")
-}
-
-/// What the system says, as C programs say it.
-pub(crate) fn told(e: &std::io::Error) -> String {
-    e.to_string().split(" (os error").next().unwrap_or_default().to_owned()
+pub(crate) fn told_trouble(trouble: &Trouble) -> Option<String> {
+    match trouble {
+        Trouble::File(text) => Some(format!("{text}.")),
+        Trouble::Authority(word, file, why) if why.is_empty() => {
+            Some(format!("'{word}' : unable to load {file}."))
+        }
+        Trouble::Authority(word, file, why) => {
+            Some(format!("Couldn't open the ca-file '{file}' ({why}) of '{word}'."))
+        }
+        Trouble::Nobody => None,
+        Trouble::Unusable(why) => Some(format!("unable to use TLS: {why}.")),
+    }
 }

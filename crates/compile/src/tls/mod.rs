@@ -1,13 +1,13 @@
 //! TLS words of `bind` and `server` lines and of certificate lists, and what becomes of them.
 //!
-//! [`words`] understands single settings, the same for all places; [`load`] reads the files and builds what the `tls`
-//! crate runs. Messages are HAProxy's.
+//! [`words`] understands single settings, the same for all places; [`stores`] and [`list`] fill the store of the `tls` crate,
+//! [`load`] and [`server`] have it build what handshakes run. Messages are HAProxy's.
 
 pub(crate) mod global;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod server;
-pub(crate) mod store;
+pub(crate) mod stores;
 pub(crate) mod words;
 
 pub(crate) use global::TlsGlobal;

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use program::server::ServerTls;
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 use tls::Connector;
-use tls::client::Rules;
-use tls::files::Sources;
+use tls::store::ServerSpec;
 
-use super::load::told_trust;
-use super::store::under;
 use super::{Verify, Words};
+use super::load::told_trouble;
 use crate::assemble::Assembly;
 use crate::draft::{Deferred, Draft};
 use crate::server::ServerDraft;
@@ -77,7 +75,8 @@ impl Assembly<'_> {
             );
             notes.push(Diagnostic { text, ..d }.styled(Style::Bare));
         }
-        let alpn = draft.words.or(&self.tls.server_at(server.span)).alpn.clone().unwrap_or_default().into();
+        let words = self.server_words(server.span).0;
+        let alpn = draft.words.or(&words).alpn.clone().unwrap_or_default().into();
         Some(ServerTls { connector, alpn, sni, auto: draft.auto && p.mode == program::Mode::Http })
     }
 
@@ -93,21 +92,24 @@ impl Assembly<'_> {
         if !draft.on && !(server.check && (draft.check || in_checks)) {
             return None;
         }
-        let rules = match self.server_rules(server) {
-            Ok(rules) => rules,
-            Err(text) => {
-                self.refuse_server(server, p, &text, notes);
-                return None;
-            }
-        };
-        match Connector::new(&rules) {
+        let (words, verify) = self.server_words(server.span);
+        let words = draft.words.or(&words);
+        let verify = words.verify.unwrap_or(verify);
+        let (crt, host) = (draft.crt.clone(), draft.host.clone());
+        match self.store.server(ServerSpec { words, verify, crt, host, no_reuse: draft.no_reuse }) {
             Ok((connector, ignored)) => {
                 let whose = format!("'server {}/{}'", p.name, server.name);
                 self.say_ignored(&ignored, &whose, server.span, notes);
-                Some(Arc::new(connector))
+                Some(connector)
             }
             Err(why) => {
-                self.refuse_server(server, p, &format!("unable to use TLS: {why}."), notes);
+                let nobody = if self.store.is_sealed() {
+                    "verify is enabled but no CA file specified."
+                } else {
+                    NO_AUTHORITY
+                };
+                let text = told_trouble(&why).unwrap_or_else(|| nobody.into());
+                self.refuse_server(server, p, &text, notes);
                 None
             }
         }
@@ -119,36 +121,11 @@ impl Assembly<'_> {
         notes.push(Diagnostic::new(Level::Alert, server.span, text).styled(Style::Bare));
     }
 
-    fn server_rules(&mut self, server: &ServerDraft) -> Result<Rules, String> {
-        let global = self.tls.clone();
-        let words = server.tls.words.or(&global.server_at(server.span));
-        let verify = words.verify.unwrap_or(global.server_verify);
-        let base = global.ca_base.as_deref();
-        let crl = words.crl_file.as_deref().map(|c| under(base, c));
-        let servers = match (verify, words.ca_file.as_deref()) {
-            (Verify::None, None) => None,
-            (_, None) => return Err(NO_AUTHORITY.into()),
-            (verify, Some(ca)) => {
-                let trust = self.store.trust(&under(base, ca), crl.as_deref()).map_err(|e| told_trust(&e))?;
-                (verify != Verify::None).then_some(trust)
-            }
-        };
-        let identity = match &server.tls.crt {
-            Some(path) => {
-                let sources = Sources { certificate: path.clone(), ..Sources::default() };
-                self.store.named(&sources, &global).map_err(|e| format!("{e}."))?.into_iter().next()
-            }
-            None => None,
-        };
-        Ok(Rules {
-            policy: words.policy.clone(),
-            alpn: words.alpn.clone().unwrap_or_default(),
-            servers,
-            host: server.tls.host.clone(),
-            identity,
-            no_reuse: server.tls.no_reuse,
-            no_tickets: words.no_tickets.unwrap_or(false),
-            keylog: global.keylog,
-        })
+    /// Settings of all servers: those of the running configuration for a server that is added to it.
+    fn server_words(&self, at: syntax::Span) -> (Words, Verify) {
+        match self.store.is_sealed() {
+            true => self.store.server_defaults(),
+            false => (self.tls.server_at(at), self.tls.server_verify),
+        }
     }
 }

@@ -1,73 +1,9 @@
 //! Single TLS settings, the same on `bind` lines, `server` lines and lines of certificate lists (manual, sections 5.1
 //! and 5.2). The error of a setter is what is wrong with its value.
 
-use tls::suites::{Policy, Version};
+use tls::suites::Version;
 use tls::verify::Ignored;
-
-/// `verify`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verify {
-    None,
-    Optional,
-    Required,
-}
-
-/// Settings of a handshake, where they were made.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Words {
-    pub policy: Policy,
-    /// `Some` without protocols: `no-alpn`.
-    pub alpn: Option<Vec<Vec<u8>>>,
-    pub verify: Option<Verify>,
-    pub ca_file: Option<Box<str>>,
-    pub ca_verify_file: Option<Box<str>>,
-    pub crl_file: Option<Box<str>>,
-    pub crt_ignore: Option<Ignored>,
-    pub ca_ignore: Option<Ignored>,
-    pub no_ca_names: bool,
-    /// `no-tls-tickets`, `tls-tickets`.
-    pub no_tickets: Option<bool>,
-    pub client_order: bool,
-    pub early_data: bool,
-    /// `strict-sni`, `no-strict-sni`.
-    pub strict_sni: Option<bool>,
-    /// Words that rustls has nothing for, with their reason.
-    pub ignored: Vec<&'static str>,
-}
-
-impl Words {
-    /// These settings where they were made, those of `other` elsewhere.
-    pub fn or(&self, other: &Words) -> Words {
-        let (a, b) = (&self.policy, &other.policy);
-        let whole = a.min.is_some() || a.max.is_some() || !a.without.is_empty();
-        let versions = if whole { a } else { b };
-        Words {
-            policy: Policy {
-                min: if whole { a.min } else { b.min },
-                max: if whole { a.max } else { b.max },
-                without: versions.without.clone(),
-                ciphers: a.ciphers.clone().or_else(|| b.ciphers.clone()),
-                ciphersuites: a.ciphersuites.clone().or_else(|| b.ciphersuites.clone()),
-                curves: a.curves.clone().or_else(|| b.curves.clone()),
-                sigalgs: a.sigalgs.clone().or_else(|| b.sigalgs.clone()),
-                client_sigalgs: a.client_sigalgs.clone().or_else(|| b.client_sigalgs.clone()),
-            },
-            alpn: self.alpn.clone().or_else(|| other.alpn.clone()),
-            verify: self.verify.or(other.verify),
-            ca_file: self.ca_file.clone().or_else(|| other.ca_file.clone()),
-            ca_verify_file: self.ca_verify_file.clone().or_else(|| other.ca_verify_file.clone()),
-            crl_file: self.crl_file.clone().or_else(|| other.crl_file.clone()),
-            crt_ignore: self.crt_ignore.or(other.crt_ignore),
-            ca_ignore: self.ca_ignore.or(other.ca_ignore),
-            no_ca_names: self.no_ca_names || other.no_ca_names,
-            no_tickets: self.no_tickets.or(other.no_tickets),
-            client_order: self.client_order || other.client_order,
-            early_data: self.early_data || other.early_data,
-            strict_sni: self.strict_sni.or(other.strict_sni),
-            ignored: self.ignored.clone(),
-        }
-    }
-}
+pub(crate) use tls::words::{Verify, Words};
 
 /// `alpn`.
 pub(crate) fn alpn(words: &mut Words, text: &str) -> Result<(), String> {

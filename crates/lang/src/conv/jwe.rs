@@ -30,7 +30,7 @@ const fn def(
 pub(super) const CONVERTERS: &[ConvDef] = &[
     def(
         "jwt_decrypt_cert",
-        |_, _, _| Err(Miss::None),
+        by_certificate,
         check_certificate,
         "The content of an encrypted JSON web token, by the key of a certificate loaded with `jwt on`.",
         "http_auth_bearer,jwt_decrypt_cert(txn.cert)",
@@ -58,7 +58,34 @@ fn one_colon(fault: Fault) -> Fault {
 /// The certificate store is filled by `crt-store` and `bind ... ssl`; what is not in it can't be named.
 fn check_certificate(args: &mut Vec<Arg>, names: &mut dyn Names) -> Result<(), Fault> {
     let name = String::from_utf8_lossy(arg(args, 0).bytes().unwrap_or_default()).into_owned();
-    super::variable_at(args, 0, names).map_err(|_| Fault::new(format!("unknown certificate {name}")))
+    let store = names.tls_store();
+    if !store.as_ref().is_some_and(|s| s.has_cert(&name)) {
+        super::variable_at(args, 0, names).map_err(|_| Fault::new(format!("unknown certificate {name}")))?;
+    }
+    args.extend(store.map(|s| Arg::Other(s)));
+    Ok(())
+}
+
+fn by_certificate<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
+    let name = super::secret::text(env, arg(args, 0)).ok_or(Miss::None)?;
+    let cert = super::jwt::certificate(args, 1, name).filter(|c| c.allowed).ok_or(Miss::None)?;
+    let prepared = cert.prepared.get_or_init(|| Some(Arc::new(certificate_key(&cert)?)));
+    let key = prepared.as_ref().and_then(|k| k.downcast_ref::<Key>()).ok_or(Miss::None)?;
+    found(env, decrypt(env, bytes(value), key))
+}
+
+/// The private key of a certificate.
+fn certificate_key(cert: &tls::store::JwtKey) -> Option<Key> {
+    let Some((oid, number)) = cert.on_curve() else {
+        return Some(Key::Rsa(rsa::PrivateDecryptingKey::from_pkcs8(&cert.pkcs8()?).ok()?));
+    };
+    let curve = match oid[..] {
+        [0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7] => &agreement::ECDH_P256,
+        [0x2b, 0x81, 4, 0, 0x22] => &agreement::ECDH_P384,
+        [0x2b, 0x81, 4, 0, 0x23] => &agreement::ECDH_P521,
+        _ => return None,
+    };
+    Some(Key::Curve(curve, number))
 }
 
 /// The ways to have the key of the content (`jwt.decrypt_alg_list`).

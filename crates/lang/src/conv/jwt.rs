@@ -67,6 +67,7 @@ const UNKNOWN_ALGORITHM: i64 = -1;
 const UNMANAGED_ALGORITHM: i64 = -2;
 const INVALID_TOKEN: i64 = -3;
 const UNKNOWN_KEY: i64 = -5;
+const UNAVAILABLE: i64 = -7;
 /// Longest token: parts beyond it are none.
 const PARTS: usize = 6;
 
@@ -142,13 +143,22 @@ fn check_certificate(args: &mut Vec<Arg>, names: &mut dyn Names) -> Result<(), F
     if let Some(Algorithm::Hmac(_)) = check_algorithm(args, names)? {
         return Err(Fault::new("HMAC-signed tokens can't be processed by this converter"));
     }
-    let key = arg(args, 1).bytes().unwrap_or_default().to_vec();
-    if is_variable(&key) {
-        return super::variable_at(args, 1, names);
+    let key = String::from_utf8_lossy(arg(args, 1).bytes().unwrap_or_default()).into_owned();
+    let store = names.tls_store();
+    if is_variable(key.as_bytes()) {
+        super::variable_at(args, 1, names)?;
+    } else if let Some(store) = &store {
+        // A path that can't be read is told apart only at run time, as unknown.
+        let _ = store.want_jwt(&key);
     }
-    // A path that can't be read is told apart only at run time, as unknown.
-    let _ = load(&key, names, pem::certificate_key);
+    args.extend(store.map(|s| Arg::Other(s)));
     Ok(())
+}
+
+/// The certificate of a name, which stands in the store that `args` has at this place.
+pub(super) fn certificate<'a>(args: &'a [Arg], at: usize, name: &[u8]) -> Option<Arc<tls::store::JwtKey>> {
+    let Arg::Other(store) = arg(args, at) else { return None };
+    store.downcast_ref::<tls::Store>()?.jwt_key(std::str::from_utf8(name).ok()?)
 }
 
 /// Reads a key into the table.
@@ -179,10 +189,25 @@ fn verify<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg], by_certificate: 
     let name = secret::text(env, arg(args, 0)).ok_or(Miss::None)?;
     let key = secret::text(env, arg(args, 1)).filter(|k| !k.is_empty()).ok_or(Miss::None)?;
     let Some(algorithm) = algorithm(name) else { return Ok(Value::Int(UNKNOWN_ALGORITHM)) };
-    Ok(Value::Int(judge(bytes(value), algorithm, key, by_certificate)))
+    let found = match by_certificate {
+        true => match certificate(args, 2, key) {
+            None => Public::Unknown,
+            Some(cert) if cert.allowed => Public::Certificate(cert),
+            Some(_) => Public::Unavailable,
+        },
+        false => Public::Unknown,
+    };
+    Ok(Value::Int(judge(bytes(value), algorithm, key, by_certificate, &found)))
 }
 
-fn judge(token: &[u8], wanted: Algorithm, key: &[u8], by_certificate: bool) -> i64 {
+/// A certificate that shall verify.
+enum Public {
+    Unknown,
+    Unavailable,
+    Certificate(Arc<tls::store::JwtKey>),
+}
+
+fn judge(token: &[u8], wanted: Algorithm, key: &[u8], by_certificate: bool, found: &Public) -> i64 {
     let Some(parts) = parts(token).filter(|p| p.len() == 3) else { return INVALID_TOKEN };
     let [header, payload, signature] = parts[..] else { return INVALID_TOKEN };
     let signed = token.get(..header.len() + 1 + payload.len()).unwrap_or_default();
@@ -194,6 +219,11 @@ fn judge(token: &[u8], wanted: Algorithm, key: &[u8], by_certificate: bool) -> i
         Algorithm::None => i64::from(given.is_empty()),
         Algorithm::Hmac(_) if by_certificate => UNMANAGED_ALGORITHM,
         Algorithm::Hmac(kind) => i64::from(hmac::verify(&hmac::Key::new(kind, key), signed, &given).is_ok()),
+        Algorithm::Public(kind) if by_certificate => match found {
+            Public::Unknown => UNKNOWN_KEY,
+            Public::Unavailable => UNAVAILABLE,
+            Public::Certificate(cert) => i64::from(kind.verify_sig(&cert.public, signed, &given).is_ok()),
+        },
         Algorithm::Public(kind) => match KEYS.read().get(key).cloned() {
             None => UNKNOWN_KEY,
             Some(key) => i64::from(kind.verify_sig(&key, signed, &given).is_ok()),

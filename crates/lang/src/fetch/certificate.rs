@@ -4,6 +4,7 @@
 
 use bumpalo::collections::Vec as ArenaVec;
 use sha1::Digest;
+use tls::oid;
 use tls::x509::{Attribute, Certificate, Der, attributes};
 
 use crate::arg::{Arg, arg};
@@ -209,27 +210,8 @@ fn date(time: &[u8]) -> Found<'_> {
     Ok(Value::Str(time.get(time.len().saturating_sub(13)..).unwrap_or_default()))
 }
 
-/// Names of algorithms, by the content of their OID.
-const ALGORITHMS: &[(&[u8], &str)] = &[
-    (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1], "rsaEncryption"),
-    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1], "id-ecPublicKey"),
-    (&[0x2b, 0x65, 0x70], "ED25519"),
-    (&[0x2b, 0x65, 0x71], "ED448"),
-    (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 4], "RSA-MD5"),
-    (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 5], "RSA-SHA1"),
-    (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10], "RSASSA-PSS"),
-    (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 11], "RSA-SHA256"),
-    (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 12], "RSA-SHA384"),
-    (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 13], "RSA-SHA512"),
-    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 1], "ecdsa-with-SHA1"),
-    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2], "ecdsa-with-SHA256"),
-    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 3], "ecdsa-with-SHA384"),
-    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 4], "ecdsa-with-SHA512"),
-];
-
-fn algorithm<'a>(oid: &[u8]) -> Found<'a> {
-    let found = ALGORITHMS.iter().find(|(known, _)| *known == oid);
-    found.map(|(_, name)| Value::Str(name.as_bytes())).ok_or(Miss::None)
+fn algorithm<'a>(id: &[u8]) -> Found<'a> {
+    oid::algorithm(id).map(|name| Value::Str(name.as_bytes())).ok_or(Miss::None)
 }
 
 fn key_algorithm<'a>(cert: Certificate<'a>) -> Found<'a> {
@@ -240,56 +222,12 @@ fn signature_algorithm<'a>(cert: Certificate<'a>) -> Found<'a> {
     algorithm(cert.signature_algorithm)
 }
 
-/// Short names of attributes, by the content of their OID.
-const ATTRIBUTES: &[(&[u8], &str)] = &[
-    (&[0x55, 4, 3], "CN"),
-    (&[0x55, 4, 4], "SN"),
-    (&[0x55, 4, 5], "serialNumber"),
-    (&[0x55, 4, 6], "C"),
-    (&[0x55, 4, 7], "L"),
-    (&[0x55, 4, 8], "ST"),
-    (&[0x55, 4, 9], "street"),
-    (&[0x55, 4, 10], "O"),
-    (&[0x55, 4, 11], "OU"),
-    (&[0x55, 4, 12], "title"),
-    (&[0x55, 4, 13], "description"),
-    (&[0x55, 4, 41], "name"),
-    (&[0x55, 4, 42], "GN"),
-    (&[0x55, 4, 43], "initials"),
-    (&[0x55, 4, 46], "dnQualifier"),
-    (&[0x55, 4, 65], "pseudonym"),
-    (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 1], "emailAddress"),
-    (&[9, 0x92, 0x26, 0x89, 0x93, 0xf2, 0x2c, 0x64, 1, 25], "DC"),
-    (&[9, 0x92, 0x26, 0x89, 0x93, 0xf2, 0x2c, 0x64, 1, 1], "UID"),
-];
-
-fn dotted(oid: &[u8]) -> String {
-    let mut parts: Vec<u64> = Vec::new();
-    let mut n = 0u64;
-    for c in oid {
-        n = n << 7 | u64::from(c & 0x7f);
-        if c & 0x80 == 0 {
-            match parts.is_empty() {
-                true => parts.extend([(n / 40).min(2), n - (n / 40).min(2) * 40]),
-                false => parts.push(n),
-            }
-            n = 0;
-        }
-    }
-    parts.iter().map(u64::to_string).collect::<Vec<_>>().join(".")
-}
-
-fn attribute_name(a: &Attribute<'_>) -> String {
-    let known = ATTRIBUTES.iter().find(|(oid, _)| *oid == a.oid);
-    known.map_or_else(|| dotted(a.oid), |(_, name)| (*name).to_owned())
-}
-
 /// A distinguished name, or one of its values: `/C=FR/CN=x`, or as LDAP has it.
 fn name<'a>(env: &Env<'a>, dn: &'a [u8], args: &'a [Arg]) -> Found<'a> {
     let wanted = arg(args, 0).bytes().unwrap_or_default();
     if !wanted.is_empty() {
         let wanted = std::str::from_utf8(wanted).map_err(|_| Miss::None)?;
-        let of_name = |a: &Attribute<'_>| attribute_name(a) == wanted;
+        let of_name = |a: &Attribute<'_>| oid::attribute(a.oid) == wanted;
         let all = ArenaVec::from_iter_in(attributes(dn).filter(of_name), env.arena);
         let found = match arg(args, 1).int_or(1) {
             n if n < 0 => all.len().checked_sub(n.unsigned_abs() as usize),
@@ -308,14 +246,14 @@ fn name<'a>(env: &Env<'a>, dn: &'a [u8], args: &'a [Arg]) -> Found<'a> {
             if i > 0 {
                 out.push(b',');
             }
-            out.extend_from_slice(attribute_name(a).as_bytes());
+            out.extend_from_slice(oid::attribute(a.oid).as_bytes());
             out.push(b'=');
             escape(&mut out, a.value);
         }
     } else {
         for a in attributes(dn) {
             out.push(b'/');
-            out.extend_from_slice(attribute_name(&a).as_bytes());
+            out.extend_from_slice(oid::attribute(a.oid).as_bytes());
             out.push(b'=');
             out.extend_from_slice(a.value);
         }
@@ -355,7 +293,7 @@ fn alternatives<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
                     t.chunks_exact(2).map(|p| format!("{:X}", u16::from(p[0]) << 8 | u16::from(p[1])));
                 ("IP Address:", groups.collect::<Vec<_>>().join(":").into_bytes())
             }
-            (0x88, t) => ("Registered ID:", dotted(t).into_bytes()),
+            (0x88, t) => ("Registered ID:", oid::dotted(t).into_bytes()),
             _ => continue,
         };
         if !out.is_empty() {
@@ -376,7 +314,7 @@ fn policies<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
     let mut out = ArenaVec::new_in(env.arena);
     while let Some(e) = list.element() {
         let Some(oid) = Der(e.content).element() else { break };
-        let oid = dotted(oid.content);
+        let oid = oid::dotted(oid.content);
         match wanted {
             Some(wanted) if oid.as_bytes() == wanted => return Ok(Value::Str(wanted)),
             Some(_) => {}

@@ -1,0 +1,34 @@
+//! Commands on TLS files (management manual, `ssl`). What they do is the store's ([`tls::Store`]); here are their words and
+//! the shape of their answers, which are HAProxy's to the letter.
+
+pub mod certs;
+pub mod files;
+pub mod lists;
+
+use crate::cli::call::{Call, Outcome, Reply};
+
+/// `show ssl providers`: what the cryptography comes from.
+pub fn providers(_: &mut Call<'_>) -> Outcome {
+    let name = tls::LIBRARY.split_once(' ').map_or(tls::LIBRARY, |(name, _)| name);
+    Ok(Reply::Dump(format!("Loaded providers : \n\t- {name}\n")))
+}
+
+/// The answer to a commit: a dot for each thing that was built anew.
+fn committed(name: &str, dots: usize) -> Outcome {
+    Ok(Reply::info(format!("Committing {name}{}\nSuccess!", ".".repeat(dots))))
+}
+
+/// Base64 over several lines.
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u8> = text.bytes().filter(|c| !c.is_ascii_whitespace()).collect();
+    let mut out = Vec::new();
+    lang::codec::base64_decode(&digits, false, &mut |c| out.push(c))?;
+    Some(out)
+}
+
+/// The same the other way.
+fn encode(bytes: &[u8]) -> String {
+    let mut out = Vec::new();
+    lang::codec::base64_encode(bytes, false, &mut |c| out.push(c));
+    String::from_utf8(out).unwrap_or_default()
+}

@@ -1,0 +1,251 @@
+//! Certificates by name: how they come in, and what may be said of them twice.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Inner, Store, under};
+use crate::files::{self, Identity, Parts, Sources};
+use crate::x509::Certificate;
+
+/// How a certificate came into the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// `load` of a `crt-store`.
+    Declared,
+    /// With words about it: in a list, `ssl-f-use`.
+    Listed,
+    /// By its name alone.
+    Plain,
+}
+
+/// A certificate of the store.
+#[derive(Clone, Debug)]
+pub(super) struct Cert {
+    pub parts: Parts,
+    /// Where it came from, as shown; nothing of what came over the runtime API.
+    pub sources: Sources,
+    pub origin: Origin,
+    /// Its files were named one by one.
+    pub explicit: bool,
+    /// `ocsp-update`, if given.
+    pub ocsp_update: Option<bool>,
+    /// `jwt on`.
+    pub jwt: bool,
+    /// The file that completed its chain.
+    pub completed: Option<Box<str>>,
+    /// Ready to be shown, if it has a key.
+    pub identity: Option<Arc<Identity>>,
+}
+
+impl Cert {
+    /// One that was made at run time and is still empty.
+    pub fn empty() -> Cert {
+        Cert {
+            parts: Parts::default(),
+            sources: Sources::default(),
+            origin: Origin::Plain,
+            explicit: false,
+            ocsp_update: None,
+            jwt: false,
+            completed: None,
+            identity: None,
+        }
+    }
+}
+
+/// The ends of names that make a bundle.
+const BUNDLE: [&str; 3] = [".rsa", ".ecdsa", ".dsa"];
+
+impl Store {
+    /// Whether there is a certificate of this name.
+    pub fn has_cert(&self, name: &str) -> bool {
+        self.lock().certs.contains_key(name)
+    }
+
+    /// `load` in the `crt-store` of this name (empty: none).
+    ///
+    /// # Errors
+    /// What is wrong, in HAProxy's words.
+    pub fn declare(&self, store: &str, bases: [Option<&str>; 2], sources: &Sources) -> Result<(), String> {
+        let inner = &mut *self.lock();
+        let own = |base: Option<&str>, global: &Option<Box<str>>, path: &str| {
+            under(base.or(global.as_deref()), path)
+        };
+        let path = own(bases[0], &inner.ground.crt_base, &sources.certificate);
+        let name: Box<str> = match &sources.alias {
+            Some(alias) => format!("@{store}/{alias}").into(),
+            None if store.is_empty() => path.clone(),
+            None if sources.certificate.starts_with('/') => format!("@{store}{}", sources.certificate).into(),
+            None => format!("@{store}/{}", sources.certificate).into(),
+        };
+        if inner.certs.contains_key(&name) {
+            return Err(format!("store '{name}' was already defined."));
+        }
+        let full = Sources {
+            certificate: path.clone(),
+            key: sources.key.as_deref().map(|k| own(bases[1], &inner.ground.key_base, k)),
+            alias: Some(name.clone()),
+            ..sources.clone()
+        };
+        if std::fs::File::open(&*path).is_err() {
+            return Err(format!(
+                "cannot open the file '{path}'.\n '{}' cannot be read or parsed.",
+                sources.certificate
+            ));
+        }
+        let (parts, _) = files::load(&full, &inner.ground.extra).map_err(|e| format!("{e}."))?;
+        let shown = Sources { alias: None, ..sources.clone() };
+        inner.keep(&name, parts, shown, Origin::Declared, sources.is_explicit());
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Puts what was loaded under a name.
+    fn keep(&mut self, name: &str, mut parts: Parts, sources: Sources, origin: Origin, explicit: bool) {
+        let completed = self.complete(&mut parts);
+        let identity = Identity::new(name, &parts).ok().map(Arc::new);
+        let (ocsp_update, jwt) = (sources.ocsp_update, sources.jwt == Some(true));
+        let cert = Cert { parts, sources, origin, explicit, ocsp_update, jwt, completed, identity };
+        self.certs.insert(name.into(), cert);
+    }
+
+    /// Completes the chain of a certificate that came without one; the file that did it.
+    pub(super) fn complete(&self, parts: &mut Parts) -> Option<Box<str>> {
+        let leaf = parts.leaf.as_ref().filter(|_| parts.chain.is_empty())?;
+        let issuer = Certificate::parse(leaf).filter(|c| !c.is_self_issued())?.issuer;
+        let fits = |chain: &[_]| {
+            let first =
+                chain.first().and_then(|c: &rustls_pki_types::CertificateDer<'_>| Certificate::parse(c));
+            first.is_some_and(|c| c.subject == issuer)
+        };
+        let (name, chain) = self.ground.issuers.iter().find(|(_, chain)| fits(chain))?;
+        let (name, chain) = (name.clone(), chain.clone());
+        parts.chain = chain;
+        Some(name)
+    }
+
+    /// The full name of a certificate.
+    pub(super) fn full(&self, name: &str) -> Box<str> {
+        under(self.ground.crt_base.as_deref(), name)
+    }
+
+    /// Names of the certificates that a word means: one, or those of a bundle; loaded, if they were not yet. `place` is
+    /// what stands before the complaint that something else was said of it before.
+    pub(super) fn named(&mut self, sources: &Sources, place: &str) -> Result<Vec<Box<str>>, String> {
+        let path = self.full(&sources.certificate);
+        let sources = Sources { certificate: path.clone(), ..sources.clone() };
+        if self.certs.contains_key(&path) {
+            self.agree(&path, &sources, place)?;
+            return Ok(vec![path]);
+        }
+        if self.sealed || path.starts_with('@') || Path::new(&*path).exists() {
+            return self.one(&sources).map(|()| vec![path]);
+        }
+        let bundle = BUNDLE.iter().map(|end| format!("{path}{end}"));
+        let there: Vec<String> = bundle
+            .filter(|p| self.ground.extra.bundle && (self.certs.contains_key(&**p) || Path::new(p).exists()))
+            .collect();
+        if there.is_empty() {
+            return self.one(&sources).map(|()| vec![path]);
+        }
+        let mut names = Vec::new();
+        for path in there {
+            let of = Sources { certificate: path.into(), ..sources.clone() };
+            names.extend(self.named(&of, place)?);
+        }
+        // An ECDSA certificate is offered first.
+        names.sort();
+        Ok(names)
+    }
+
+    /// Loads a certificate.
+    pub(super) fn one(&mut self, sources: &Sources) -> Result<(), String> {
+        let path = &*sources.certificate;
+        if self.sealed || path.starts_with('@') {
+            return Err(format!(
+                "unable to stat SSL certificate from file '{path}' : No such file or directory"
+            ));
+        }
+        let (parts, at) = files::load(sources, &self.ground.extra)?;
+        let origin = if sources.has_words() { Origin::Listed } else { Origin::Plain };
+        self.keep(path, parts, at, origin, sources.is_explicit());
+        Ok(())
+    }
+
+    /// Why a certificate can't be shown, if it can't.
+    pub(super) fn identity(&self, name: &str) -> Result<Arc<Identity>, String> {
+        let none = || format!("unable to load certificate from file '{name}'");
+        let cert = self.certs.get(name).ok_or_else(none)?;
+        if let Some(identity) = &cert.identity {
+            return Ok(identity.clone());
+        }
+        if cert.parts.key.is_none() && cert.parts.leaf.is_some() {
+            let end = if self.ground.extra.key { ".key" } else { "" };
+            let looked = self.ground.extra.beside(name, end);
+            return Err(format!("No Private Key found in '{looked}'"));
+        }
+        Identity::new(name, &cert.parts).map(Arc::new)
+    }
+
+    /// Whether what is said of a certificate now agrees with what was said of it before. `place` begins the complaint.
+    pub(super) fn agree(&self, name: &str, now: &Sources, place: &str) -> Result<(), String> {
+        let Some(cert) = self.certs.get(name) else { return Ok(()) };
+        let (before, after) = (cert.origin, now.has_words());
+        let mut out = match (before, after) {
+            (Origin::Declared, false) | (Origin::Plain, false) => return Ok(()),
+            (Origin::Listed, false) => {
+                "Can't use the certificate previously defined with keywords without these keywords:\n"
+                    .to_owned()
+            }
+            (Origin::Plain, true) => {
+                "Can't use the certificate previously defined without any keyword with these keywords:\n"
+                    .to_owned()
+            }
+            (Origin::Declared | Origin::Listed, true) => String::new(),
+        };
+        let always = !out.is_empty();
+        let differences = self.differences(cert, now);
+        if differences.is_empty() && !always {
+            return Ok(());
+        }
+        out.push_str(&differences);
+        Err(format!("{place}\n {}", out.trim_end()))
+    }
+
+    fn differences(&self, cert: &Cert, now: &Sources) -> String {
+        let mut out = String::new();
+        let was = &cert.sources;
+        if cert.explicit || now.is_explicit() {
+            let pairs = [
+                ("key", &was.key, &now.key),
+                ("ocsp", &was.ocsp, &now.ocsp),
+                ("issuer", &was.issuer, &now.issuer),
+                ("sctl", &was.sctl, &now.sctl),
+            ];
+            for (word, was, now) in pairs.iter().filter(|(_, was, now)| was != now) {
+                let shown = |path: &Option<Box<str>>| path.as_deref().unwrap_or("(null)").to_owned();
+                let (was, now) = (shown(was), shown(now));
+                let _ = writeln!(out, "- different parameter '{word}' : previously '{was}' vs '{now}'");
+            }
+        }
+        let mode = self.ground.ocsp_update;
+        if cert.ocsp_update.unwrap_or(mode) != now.ocsp_update.unwrap_or(mode) {
+            let word = |on: bool| if on { "on" } else { "off" };
+            let shown = |given: Option<bool>| match given {
+                Some(on) => format!("'{}'", word(on)),
+                None => format!("'default' (ocsp-update.mode {})", word(mode)),
+            };
+            let (was, now) = (shown(cert.ocsp_update), shown(now.ocsp_update));
+            let _ = writeln!(out, "- different parameter 'ocsp-update' : previously {was} vs {now}");
+        }
+        out
+    }
+
+    /// Where a certificate is used: entries of bind lines and servers.
+    pub(super) fn uses(&self, name: &str) -> usize {
+        let rows = self.binds.iter().flat_map(|b| &b.rows).filter(|r| *r.cert == *name).count();
+        rows + self.servers.iter().filter(|s| s.spec.crt.as_deref() == Some(name)).count()
+    }
+}

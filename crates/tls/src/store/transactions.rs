@@ -1,0 +1,471 @@
+//! Changes at run time: one transaction each for certificates, CA files and revocation lists (management manual, `set ssl
+//! cert` and its kin).
+//!
+//! A commit builds everything that depends on the new content, and publishes it only when nothing failed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::certs::Cert;
+use super::trusts::{Authorities, Key, TrustFile};
+use super::{Inner, Store, Trouble};
+use crate::client::Prepared;
+use crate::files::{self, Identity, Parts};
+use crate::server::Entry;
+use crate::sessions::Sessions;
+use crate::verify::Trust;
+use crate::words::Verify;
+
+/// Which of the two kinds of files that say whom to believe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `ca-file`.
+    Ca,
+    /// `crl-file`.
+    Crl,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        if self == Kind::Ca { "CA" } else { "CRL" }
+    }
+}
+
+/// Parts of a certificate that have names of their own.
+const ENDS: [&str; 4] = [".key", ".issuer", ".ocsp", ".sctl"];
+
+/// What takes the place of a row's entry.
+type Fresh = (usize, usize, Arc<Entry>, Sessions);
+
+impl Store {
+    /// `new ssl cert`.
+    ///
+    /// # Errors
+    /// There is one.
+    pub fn new_cert(&self, name: &str) -> Result<String, String> {
+        let inner = &mut *self.lock();
+        if inner.certs.contains_key(name) {
+            return Err(format!("Certificate '{name}' already exists!"));
+        }
+        inner.certs.insert(name.into(), Cert::empty());
+        Ok(format!("New empty certificate store '{name}'!"))
+    }
+
+    /// `set ssl cert`: begins a transaction, or goes on with it. `decode` reads base64.
+    ///
+    /// # Errors
+    /// What is wrong with the name or the payload.
+    pub fn set_cert(
+        &self,
+        typed: &str,
+        payload: &str,
+        decode: fn(&str) -> Option<Vec<u8>>,
+    ) -> Result<String, String> {
+        let inner = &mut *self.lock();
+        let failed = |why: String| format!("{why}\nCan't update {typed}!");
+        let (name, end) = inner.part_of(typed);
+        let begun = match &inner.changing_cert {
+            Some((other, parts)) if *other == name => Some(parts.clone()),
+            Some((other, _)) => {
+                let text =
+                    format!("The ongoing transaction is about '{other}' but you are trying to set '{name}'");
+                return Err(failed(text));
+            }
+            None => None,
+        };
+        let updated = begun.is_some();
+        let mut parts = match (begun, inner.certs.get(&name)) {
+            (Some(parts), _) => parts,
+            (None, Some(cert)) => inner.as_loaded(cert),
+            (None, None) => {
+                let text = "Can't replace a certificate which is not referenced by the configuration!";
+                return Err(failed(text.into()));
+            }
+        };
+        replace(&mut parts, &name, end, payload, decode).map_err(failed)?;
+        inner.changing_cert = Some((name.clone(), parts));
+        Ok(format!("Transaction {} for certificate {name}!", if updated { "updated" } else { "created" }))
+    }
+
+    /// `commit ssl cert`: what is to be written before and behind the dots, and how many of these there are.
+    ///
+    /// # Errors
+    /// Why nothing changed.
+    pub fn commit_cert(&self, name: &str) -> Result<usize, String> {
+        let inner = &mut *self.lock();
+        let failed = |why: String| format!("{why}\nCan't commit {name}!");
+        let mut parts = match &inner.changing_cert {
+            Some((other, parts)) if **other == *name => parts.clone(),
+            Some((other, _)) => {
+                return Err(failed(format!(
+                    "The ongoing transaction is about '{other}' but you are trying to set '{name}'"
+                )));
+            }
+            None => return Err(failed("No ongoing transaction! !".into())),
+        };
+        let completed = inner.complete(&mut parts);
+        let identity = match (&parts.leaf, &parts.key) {
+            (Some(_), Some(_)) => {
+                Some(Arc::new(Identity::new(name, &parts).map_err(|e| failed(format!("{e}.")))?))
+            }
+            (None, _) => return Err(failed("The transaction must contain at least a certificate!".into())),
+            (_, None) if inner.uses(name) > 0 => {
+                return Err(failed(format!("No Private Key found in '{name}.key'.")));
+            }
+            _ => None,
+        };
+        let (rows, servers) = match &identity {
+            Some(identity) => {
+                inner.with_identity(name, identity).map_err(|e| failed(inner.told(&e, None)))?
+            }
+            None => Default::default(),
+        };
+        if let Some(cert) = inner.certs.get_mut(name) {
+            (cert.parts, cert.completed, cert.identity) = (parts, completed, identity);
+        }
+        inner.changing_cert = None;
+        let dots = inner.publish(rows, servers);
+        self.publish_jwt(inner);
+        Ok(dots)
+    }
+
+    /// `abort ssl cert`.
+    ///
+    /// # Errors
+    /// There is no such transaction.
+    pub fn abort_cert(&self, name: &str) -> Result<String, String> {
+        let mut inner = self.lock();
+        aborted(inner.changing_cert.as_ref().map(|(n, _)| &**n), name)?;
+        inner.changing_cert = None;
+        Ok(format!("Transaction aborted for certificate '{name}'!"))
+    }
+
+    /// `del ssl cert`.
+    ///
+    /// # Errors
+    /// There is none, or it is used.
+    pub fn delete_cert(&self, name: &str) -> Result<String, String> {
+        let inner = &mut *self.lock();
+        let failed = |why: &str| Err(format!("Can't remove the certificate: certificate '{name}' {why}!"));
+        let Some(cert) = inner.certs.get(name) else { return failed("doesn't exist") };
+        let listed = inner.lists.values().any(|l| l.entries.iter().any(|e| *e.cert == *name));
+        if cert.jwt || listed || inner.uses(name) > 0 {
+            return failed("in use, can't be deleted");
+        }
+        inner.certs.remove(name);
+        Ok(format!("Certificate '{name}' deleted!"))
+    }
+
+    /// `new ssl ca-file`, `new ssl crl-file`.
+    ///
+    /// # Errors
+    /// There is one.
+    pub fn new_file(&self, kind: Kind, name: &str) -> Result<String, String> {
+        let inner = &mut *self.lock();
+        if inner.files.contains_key(name) {
+            return Err(format!("{} file '{name}' already exists!", kind.word()));
+        }
+        let empty = TrustFile { is_crl: kind == Kind::Crl, holds: Authorities::default() };
+        inner.files.insert(name.into(), empty);
+        Ok(format!("New {} file created '{name}'!", kind.word()))
+    }
+
+    /// `set ssl ca-file`, `set ssl crl-file`; with `more` `add ssl ca-file`.
+    ///
+    /// # Errors
+    /// What is wrong with the name or the payload.
+    pub fn set_file(&self, kind: Kind, name: &str, payload: &str, more: bool) -> Result<String, String> {
+        let inner = &mut *self.lock();
+        let failed = |why: String| format!("{why}\nCan't update {name}!");
+        let word = kind.word();
+        let begun = match inner.changing(kind) {
+            Some((other, holds)) if **other == *name => Some(holds.clone()),
+            Some((other, _)) => {
+                return Err(failed(format!(
+                    "The ongoing transaction is about '{other}' but you are trying to set '{name}'"
+                )));
+            }
+            None => None,
+        };
+        let updated = begun.is_some();
+        let Some(file) = inner.files.get(name) else {
+            return Err(failed(format!(
+                "Can't replace a {word} file which is not referenced by the configuration!"
+            )));
+        };
+        let mut holds = match more {
+            true => begun.unwrap_or_else(|| file.holds.clone()),
+            false => Authorities::default(),
+        };
+        let found = files::pem(payload.as_bytes()).map_err(|_| failed("Invalid payload".into()))?;
+        let empty = if kind == Kind::Ca { found.certificates.is_empty() } else { found.crls.is_empty() };
+        if empty {
+            return Err(failed("Invalid payload".into()));
+        }
+        for certificate in found.certificates {
+            if !holds.certificates.contains(&certificate) {
+                holds.certificates.push(certificate);
+            }
+        }
+        holds.lists.extend(found.crls);
+        *inner.changing(kind) = Some((name.into(), holds));
+        Ok(format!("transaction {} for {word} {name}!", if updated { "updated" } else { "created" }))
+    }
+
+    /// `commit ssl ca-file`, `commit ssl crl-file`: the number of dots.
+    ///
+    /// # Errors
+    /// Why nothing changed.
+    pub fn commit_file(&self, kind: Kind, name: &str) -> Result<usize, String> {
+        let inner = &mut *self.lock();
+        let failed = |why: String| format!("{why}\nCan't commit {name}!");
+        let holds = match inner.changing(kind) {
+            Some((other, holds)) if **other == *name => holds.clone(),
+            Some((other, _)) => {
+                return Err(failed(format!(
+                    "The ongoing transaction is about '{other}' but you are trying to set '{name}'"
+                )));
+            }
+            None => return Err(failed("No ongoing transaction! !".into())),
+        };
+        let (rows, servers, trusts) =
+            inner.with_file(name, &holds).map_err(|e| failed(inner.told(&e, None)))?;
+        let dots = inner.file_uses(name);
+        if let Some(file) = inner.files.get_mut(name) {
+            file.holds = holds;
+        }
+        *inner.changing(kind) = None;
+        inner.trusts.retain(|key, _| !key.iter().any(|p| p.as_deref() == Some(name)));
+        inner.trusts.extend(trusts);
+        inner.publish(rows, servers);
+        Ok(dots)
+    }
+
+    /// `abort ssl ca-file`, `abort ssl crl-file`.
+    ///
+    /// # Errors
+    /// There is no such transaction.
+    pub fn abort_file(&self, kind: Kind, name: &str) -> Result<String, String> {
+        let mut inner = self.lock();
+        let changing = inner.changing(kind);
+        aborted(changing.as_ref().map(|(n, _)| &**n), name)?;
+        *changing = None;
+        Ok(format!("Transaction aborted for certificate '{name}'!"))
+    }
+
+    /// `del ssl ca-file`, `del ssl crl-file`.
+    ///
+    /// # Errors
+    /// There is none, or it is used.
+    pub fn delete_file(&self, kind: Kind, name: &str) -> Result<String, String> {
+        let inner = &mut *self.lock();
+        let word = kind.word();
+        let failed = |why: &str| Err(format!("Can't remove the {word} file: {word} file '{name}' {why}!"));
+        if !inner.files.contains_key(name) {
+            return failed("doesn't exist");
+        }
+        let listed = inner
+            .lists
+            .values()
+            .flat_map(|l| &l.entries)
+            .any(|e| e.words.as_ref().is_some_and(|w| inner.names_file(w, name)));
+        if listed || inner.file_uses(name) > 0 {
+            return failed("in use, can't be deleted");
+        }
+        inner.files.remove(name);
+        Ok(format!("{word} file '{name}' deleted!"))
+    }
+}
+
+fn aborted(going_on: Option<&str>, name: &str) -> Result<(), String> {
+    match going_on {
+        None => Err("No ongoing transaction!".into()),
+        Some(other) if other != name => Err(format!(
+            "The ongoing transaction is about '{other}' but you are trying to abort a transaction for '{name}'"
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Puts a payload in the place of a part.
+fn replace(
+    parts: &mut Parts,
+    name: &str,
+    end: &str,
+    payload: &str,
+    decode: fn(&str) -> Option<Vec<u8>>,
+) -> Result<(), String> {
+    let invalid = || "Can't load the payload".to_owned();
+    match end {
+        ".key" => {
+            let key = files::pem(payload.as_bytes()).ok().and_then(|p| p.key);
+            let told =
+                || format!("unable to load private key from file '{name}': no start line.\n{}", invalid());
+            parts.key = Some(Arc::new(key.ok_or_else(told)?));
+        }
+        ".issuer" => {
+            let found = files::pem(payload.as_bytes()).ok().and_then(|p| p.certificates.into_iter().next());
+            parts.issuer = Some(found.ok_or_else(invalid)?);
+        }
+        ".ocsp" => parts.ocsp = Some(decode(payload).ok_or_else(invalid)?.into()),
+        ".sctl" => {
+            let list = decode(payload).filter(|l| is_list(l)).ok_or_else(invalid)?;
+            parts.sctl = Some(list.into());
+        }
+        _ => {
+            let found = files::pem(payload.as_bytes()).map_err(|e| e.to_string());
+            found
+                .and_then(|p| parts.take_pem(p))
+                .map_err(|e| format!("unable to load certificate from file '{name}': {e}.\n{}", invalid()))?;
+        }
+    }
+    Ok(())
+}
+
+/// A list of signed certificate timestamps: its length, then items behind theirs (RFC 6962, section 3.3).
+fn is_list(bytes: &[u8]) -> bool {
+    let mut whole = crate::hello::Cursor(bytes);
+    let Some(inside) = whole.vector(2).filter(|i| !i.is_empty() && whole.0.is_empty()) else { return false };
+    let mut items = crate::hello::Cursor(inside);
+    while !items.0.is_empty() {
+        if items.vector(2).is_none_or(<[u8]>::is_empty) {
+            return false;
+        }
+    }
+    true
+}
+
+impl Inner {
+    fn changing(&mut self, kind: Kind) -> &mut Option<(Box<str>, Authorities)> {
+        if kind == Kind::Ca { &mut self.changing_ca } else { &mut self.changing_crl }
+    }
+
+    /// Which part of which certificate a name means.
+    fn part_of(&self, typed: &str) -> (Box<str>, &'static str) {
+        let known = |name: &str| {
+            let changing = self.changing_cert.as_ref().is_some_and(|(n, _)| **n == *name);
+            changing || self.certs.contains_key(name)
+        };
+        for end in ENDS {
+            let Some(stem) = typed.strip_suffix(end) else { continue };
+            let replaced = format!("{stem}.crt");
+            if self.ground.extra.replaces && known(&replaced) {
+                return (replaced.into(), end);
+            }
+            if known(stem) {
+                return (stem.into(), end);
+            }
+        }
+        (typed.into(), "")
+    }
+
+    /// The parts of a certificate without what completed its chain.
+    fn as_loaded(&self, cert: &Cert) -> Parts {
+        let mut parts = cert.parts.clone();
+        if cert.completed.is_some() {
+            parts.chain.clear();
+        }
+        parts
+    }
+
+    /// What takes the place of all entries and connectors of a certificate.
+    #[allow(clippy::type_complexity)]
+    fn with_identity(
+        &self,
+        name: &str,
+        identity: &Arc<Identity>,
+    ) -> Result<(Vec<Fresh>, Vec<(usize, Prepared)>), Trouble> {
+        let mut rows = Vec::new();
+        for (b, bind) in self.binds.iter().enumerate() {
+            for (r, row) in bind.rows.iter().enumerate().filter(|(_, row)| *row.cert == *name) {
+                let trust = self.known_trust(&self.trust_key(&row.words), row.words.verify)?;
+                let sessions = row.sessions.renewed();
+                let (entry, _) = self.entry(&bind.spec, &row.words, identity.clone(), trust, &sessions)?;
+                rows.push((b, r, entry, sessions));
+            }
+        }
+        let mut servers = Vec::new();
+        for (at, server) in self.servers.iter().enumerate() {
+            if server.spec.crt.as_deref() == Some(name) {
+                let trust =
+                    self.known_trust(&self.trust_key(&server.spec.words), Some(server.spec.verify))?;
+                let rules = self.server_rules(&server.spec, Some(identity.clone()), trust);
+                servers.push((at, crate::Connector::prepare(&rules).map_err(Trouble::Unusable)?));
+            }
+        }
+        Ok((rows, servers))
+    }
+
+    fn known_trust(&self, key: &Key, verify: Option<Verify>) -> Result<Option<Arc<Trust>>, Trouble> {
+        match verify {
+            None | Some(Verify::None) => Ok(None),
+            Some(_) => match self.trusts.get(key) {
+                Some(trust) => Ok(Some(trust.clone())),
+                None => Ok(Some(Arc::new(self.make_trust(key, None)?))),
+            },
+        }
+    }
+
+    /// The same for all that believe what a file says.
+    #[allow(clippy::type_complexity)]
+    fn with_file(
+        &self,
+        name: &str,
+        holds: &Authorities,
+    ) -> Result<(Vec<Fresh>, Vec<(usize, Prepared)>, HashMap<Key, Arc<Trust>>), Trouble> {
+        let mut trusts: HashMap<Key, Arc<Trust>> = HashMap::new();
+        let mut trust = |key: Key| -> Result<Arc<Trust>, Trouble> {
+            if let Some(made) = trusts.get(&key) {
+                return Ok(made.clone());
+            }
+            let made = Arc::new(self.make_trust(&key, Some((name, holds)))?);
+            trusts.insert(key, made.clone());
+            Ok(made)
+        };
+        let mut rows = Vec::new();
+        for (b, bind) in self.binds.iter().enumerate() {
+            for (r, row) in bind.rows.iter().enumerate() {
+                let verifies = matches!(row.words.verify, Some(Verify::Optional | Verify::Required));
+                if !verifies || !self.names_file(&row.words, name) {
+                    continue;
+                }
+                let trust = trust(self.trust_key(&row.words))?;
+                let (identity, sessions) = (row.entry.identity.clone(), row.sessions.renewed());
+                let (entry, _) = self.entry(&bind.spec, &row.words, identity, Some(trust), &sessions)?;
+                rows.push((b, r, entry, sessions));
+            }
+        }
+        let mut servers = Vec::new();
+        for (at, server) in self.servers.iter().enumerate() {
+            if server.spec.verify == Verify::None || !self.names_file(&server.spec.words, name) {
+                continue;
+            }
+            let trust = trust(self.trust_key(&server.spec.words))?;
+            let identity = server.spec.crt.as_deref().map(|c| self.identity(c)).transpose()?;
+            let rules = self.server_rules(&server.spec, identity, Some(trust));
+            servers.push((at, crate::Connector::prepare(&rules).map_err(Trouble::Unusable)?));
+        }
+        Ok((rows, servers, trusts))
+    }
+
+    /// Lets handshakes find what was made; how much that was.
+    fn publish(&mut self, rows: Vec<Fresh>, servers: Vec<(usize, Prepared)>) -> usize {
+        let dots = rows.len() + servers.len();
+        let mut touched: Vec<usize> = rows.iter().map(|(b, ..)| *b).collect();
+        touched.dedup();
+        for (b, r, entry, sessions) in rows {
+            if let Some(row) = self.binds.get_mut(b).and_then(|bind| bind.rows.get_mut(r)) {
+                (row.entry, row.sessions) = (entry, sessions);
+            }
+        }
+        for bind in touched.into_iter().filter_map(|b| self.binds.get(b)) {
+            bind.publish();
+        }
+        for (at, prepared) in servers {
+            if let Some(server) = self.servers.get(at) {
+                server.connector.publish(prepared);
+            }
+        }
+        dots
+    }
+}
