@@ -28,6 +28,7 @@ pub mod names;
 pub mod ocsp;
 pub mod oid;
 mod record;
+mod revoked;
 mod room;
 mod schemes;
 pub mod secrets;

@@ -197,19 +197,3 @@ pub fn revocations(der: &[u8]) -> Option<String> {
     }
     Some(out)
 }
-
-/// The id of a certificate in OCSP (RFC 6960, section 4.1.1), with SHA-1, as digits.
-pub fn certid(leaf: &[u8], issuer: &[u8]) -> Option<String> {
-    const SHA1: &[u8] = &[0x30, 9, 6, 5, 0x2b, 0x0e, 3, 2, 0x1a, 5, 0];
-    let (leaf, issuer) = (Certificate::parse(leaf)?, Certificate::parse(issuer)?);
-    let mut inner = SHA1.to_vec();
-    for hashed in [issuer.subject, issuer.key()?.1] {
-        inner.extend_from_slice(&[4, 20]);
-        inner.extend_from_slice(sha1(hashed).as_ref());
-    }
-    inner.extend_from_slice(&[2, u8::try_from(leaf.serial.len()).ok()?]);
-    inner.extend_from_slice(leaf.serial);
-    let mut out = vec![0x30, u8::try_from(inner.len()).ok().filter(|n| *n < 0x80)?];
-    out.extend_from_slice(&inner);
-    Some(hex(&out).to_ascii_lowercase())
-}

@@ -15,11 +15,9 @@ use rustls::{
     CertificateError, DigitallySignedStruct, DistinguishedName, Error, PeerMisbehaved, SignatureScheme,
 };
 use rustls_pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
-use webpki::{
-    CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, RevocationCheckDepth,
-    RevocationOptionsBuilder, UnknownStatusPolicy,
-};
+use webpki::{EndEntityCert, KeyUsage};
 
+use crate::revoked::Revocations;
 use crate::schemes;
 use crate::x509::Certificate;
 
@@ -32,6 +30,8 @@ pub mod code {
     pub const BAD_SIGNATURE: u8 = 7;
     pub const NOT_YET_VALID: u8 = 9;
     pub const EXPIRED: u8 = 10;
+    pub const CRL_SIGNATURE: u8 = 8;
+    pub const CRL_EARLY: u8 = 11;
     pub const CRL_EXPIRED: u8 = 12;
     pub const SELF_SIGNED: u8 = 18;
     pub const SELF_SIGNED_IN_CHAIN: u8 = 19;
@@ -106,7 +106,7 @@ pub struct Trust {
     certificates: Vec<CertificateDer<'static>>,
     /// How many of them, from the first, clients are told.
     told: usize,
-    crls: Vec<CertRevocationList<'static>>,
+    crls: Revocations,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
@@ -128,11 +128,7 @@ impl Trust {
                 anchors.push(anchor.to_owned());
             }
         }
-        let mut crls = Vec::new();
-        for der in lists {
-            let list = webpki::OwnedCertRevocationList::from_der(der).map_err(|e| format!("{e}"))?;
-            crls.push(list.into());
-        }
+        let crls = Revocations::new(lists)?;
         let algorithms = rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms;
         Ok(Trust { anchors, certificates, told: told.len(), crls, algorithms })
     }
@@ -168,19 +164,27 @@ impl Trust {
             Err(webpki::Error::UnsupportedCertVersion) => return self.verify_old(&parsed, now),
             Err(_) => return Findings { leaf: code::UNSPECIFIED, ..Findings::default() },
         };
-        let lists: Vec<&CertRevocationList<'_>> = self.crls.iter().collect();
-        let revocation = RevocationOptionsBuilder::new(&lists).ok().map(|b| {
-            b.with_depth(RevocationCheckDepth::EndEntity)
-                .with_status_policy(UnknownStatusPolicy::Deny)
-                .with_expiration_policy(ExpirationPolicy::Enforce)
-                .build()
-        });
         let all = self.algorithms.all;
-        let checked = cert.verify_for_usage(all, &self.anchors, above, now, usage, revocation, None);
+        let checked = cert.verify_for_usage(all, &self.anchors, above, now, usage, None, None);
         match checked {
-            Ok(_) => Findings::default(),
+            Ok(_) => self.revoked(parsed, above, now),
             Err(webpki::Error::CaUsedAsEndEntity) => self.verify_old(&parsed, now),
             Err(e) => self.blame(&parsed, above, &e, now),
+        }
+    }
+
+    /// Whether a chain that holds otherwise was revoked.
+    fn revoked(&self, leaf: Certificate<'_>, above: &[CertificateDer<'_>], now: UnixTime) -> Findings {
+        let known: Vec<Certificate<'_>> =
+            self.certificates.iter().chain(above).filter_map(|c| Certificate::parse(c)).collect();
+        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        let signed = |issuer: &Certificate<'_>, what: &[u8], algorithm: &[u8], signature: &[u8]| {
+            self.signed_with(issuer, what, algorithm, signature)
+        };
+        match self.crls.check(leaf, &known, now, &signed) {
+            None => Findings::default(),
+            Some((number, 0)) => Findings { leaf: number, ..Findings::default() },
+            Some((number, depth)) => Findings { authority: number, depth, ..Findings::default() },
         }
     }
 
@@ -189,18 +193,26 @@ impl Trust {
         let issuers = self.certificates.iter().filter_map(|c| Certificate::parse(c));
         let signed = issuers.filter(|i| i.subject == leaf.issuer).any(|issuer| self.signed_by(leaf, &issuer));
         match signed {
-            true => Findings { leaf: dates(leaf, now), ..Findings::default() },
+            true => match dates(leaf, now) {
+                code::OK => self.revoked(*leaf, &[], now),
+                number => Findings { leaf: number, ..Findings::default() },
+            },
             false if leaf.is_self_issued() => Findings { leaf: code::SELF_SIGNED, ..Findings::default() },
             false => Findings { leaf: code::NO_ISSUER, ..Findings::default() },
         }
     }
 
     fn signed_by(&self, leaf: &Certificate<'_>, issuer: &Certificate<'_>) -> bool {
+        self.signed_with(issuer, leaf.signed, leaf.signature_algorithm_id, leaf.signature)
+    }
+
+    /// Whether an issuer signed something.
+    fn signed_with(&self, issuer: &Certificate<'_>, what: &[u8], id: &[u8], signature: &[u8]) -> bool {
         let Some((algorithm, key)) = issuer.key() else { return false };
         self.algorithms.all.iter().any(|a| {
-            a.signature_alg_id().as_ref() == leaf.signature_algorithm_id
+            a.signature_alg_id().as_ref() == id
                 && a.public_key_alg_id().as_ref() == algorithm
-                && a.verify_signature(key, leaf.signed, leaf.signature).is_ok()
+                && a.verify_signature(key, what, signature).is_ok()
         })
     }
 
@@ -250,9 +262,6 @@ impl Trust {
                 }
                 number => of_leaf(number),
             },
-            E::CertRevoked => of_leaf(code::REVOKED),
-            E::UnknownRevocationStatus => of_leaf(code::NO_CRL),
-            E::CrlExpired { .. } => of_leaf(code::CRL_EXPIRED),
             E::EndEntityUsedAsCa => Findings { authority: code::INVALID_CA, depth: 1, ..Findings::default() },
             E::PathLenConstraintViolated => {
                 Findings { authority: code::PATH_LENGTH, depth: 1, ..Findings::default() }

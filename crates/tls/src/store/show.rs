@@ -11,7 +11,7 @@ use super::transactions::Kind;
 use super::trusts::Authorities;
 use super::{Inner, Store};
 use crate::files::{Kind as KeyKind, Parts};
-use crate::text;
+use crate::{ocsp, text};
 use crate::x509::Certificate;
 
 const NO_CERT: &str = "Can't display the certificate: Not found or the certificate is a bundle!";
@@ -53,6 +53,9 @@ impl Store {
     /// # Errors
     /// There is none.
     pub fn show_cert(&self, name: &str) -> Result<String, String> {
+        if let Some(response) = name.strip_suffix(".ocsp").and_then(|stem| self.ocsp_response(stem)) {
+            return ocsp::text(&response).map_err(|e| e.words().to_owned());
+        }
         let inner = &*self.lock();
         let (changing, name) = typed(name);
         let cert = inner.certs.get(name);
@@ -261,7 +264,8 @@ fn details(parts: &Parts, completed: Option<&str>, out: &mut String) {
 /// The id of a certificate that has an OCSP response.
 fn key(parts: &Parts) -> Option<String> {
     parts.ocsp.as_ref()?;
-    text::certid(parts.leaf.as_ref()?, issuer(parts)?)
+    let id = ocsp::id(parts.leaf.as_ref()?, issuer(parts)?)?;
+    Some(text::hex(&id).to_ascii_lowercase())
 }
 
 /// The issuer of a certificate, as far as it is at hand.
