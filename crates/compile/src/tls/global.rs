@@ -221,7 +221,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "issuers-chain-path",
         issuers,
         "Folder of chains that complete certificates.",
-        "issuers-chain-path /etc/ssl/chains",
+        "",
     ),
     entry(
         "ssl-default-bind-ciphers",
