@@ -125,7 +125,6 @@ mod number {
     pub const CERTIFICATE: u8 = 31;
     pub const NAME: u8 = 33;
     pub const HANDSHAKE: u8 = 34;
-    pub const RESET: u8 = 47;
 }
 
 /// Shakes hands with a client; whether the connection may go on.
@@ -211,9 +210,15 @@ fn failed(client: &Client, why: &Failure, heard: bool, facts: Facts) {
     let (number, fault) = describe(why, heard);
     conn.error.set(ConnError(number));
     let fault_number = fault.map_or(0, |f| f.0);
-    conn.set_secured(Secured { fault: fault_number, cipher: "(NONE)", bits: 0, ..secured(facts) });
+    // TLS 1.3 has a cipher before anybody is believed.
+    let secured = match secured(facts) {
+        early if early.version == "TLSv1.3" && !early.cipher.is_empty() => early,
+        none => Secured { cipher: "(NONE)", bits: 0, ..none },
+    };
+    conn.set_secured(Secured { fault: fault_number, ..secured });
     let text = text(number, fault);
-    if !client.frontend().options.dontlognull || heard {
+    let silent = matches!(number, number::EMPTY | number::TIMEOUT);
+    if !client.frontend().options.dontlognull || !silent {
         crate::log::handshake_error(client, &text);
     }
 }
@@ -228,7 +233,6 @@ fn text(number: u8, fault: Option<(u32, &'static str)>) -> String {
         number::AUTHORITY => "SSL client CA chain cannot be verified".to_owned(),
         number::CERTIFICATE => "SSL client certificate not trusted".to_owned(),
         number::NAME => "Server presented an SSL certificate different from the expected one".to_owned(),
-        number::RESET => "ECONNRESET returned by OS".to_owned(),
         _ => match fault {
             Some((code, text)) => format!("SSL handshake failure (error:{code:08X}:SSL routines::{text})"),
             None => "SSL handshake failure".to_owned(),
@@ -241,10 +245,12 @@ fn describe(why: &Failure, heard: bool) -> (u8, Option<(u32, &'static str)>) {
     match why {
         Failure::Empty => (number::EMPTY, None),
         Failure::Aborted(Some(e)) if e.kind() == io::ErrorKind::TimedOut => (number::TIMEOUT, None),
-        Failure::Aborted(Some(e)) if e.kind() == io::ErrorKind::ConnectionReset => (number::RESET, None),
+        // OpenSSL tells a connection that was reset from one that was closed.
+        Failure::Aborted(Some(e)) if e.kind() == io::ErrorKind::ConnectionReset => (number::HANDSHAKE, None),
         Failure::Aborted(Some(_)) if heard => (number::ABORT, None),
         Failure::Aborted(_) => (number::EMPTY, None),
         Failure::Http => (number::HANDSHAKE, Some((0x0A00_009C, "http request"))),
+        Failure::Fallback => (number::HANDSHAKE, Some((0x0A00_0175, "inappropriate fallback"))),
         Failure::NoCertificate => (number::HANDSHAKE, Some((0x0A00_00EA, "callback failed"))),
         Failure::Untrusted(found) if found.authority != 0 => {
             (number::AUTHORITY, Some((0x0A00_0086, "certificate verify failed")))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustls::client::UnbufferedClientConnection;
 use rustls::server::UnbufferedServerConnection;
-use rustls::unbuffered::ConnectionState;
+use rustls::unbuffered::{ConnectionState, EncodeError};
 use rustls::{CommonState, Error, HandshakeKind, ProtocolVersion};
 use rustls_pki_types::ServerName;
 
@@ -71,6 +71,8 @@ pub enum Failure {
     Protocol(Error),
     /// The peer speaks HTTP without TLS.
     Http,
+    /// The peer came back with a lower version though we speak a higher one (RFC 7507).
+    Fallback,
     /// No certificate for the name that was asked for.
     NoCertificate,
     /// The peer's certificate was not believed.
@@ -96,10 +98,14 @@ pub struct Handshake {
     due: bool,
     heard: bool,
     http: bool,
+    /// What came is no TLS at all: nobody is there to understand an alert.
+    alien: bool,
     eof: bool,
     failed: Option<Error>,
     open: Option<Open>,
     gatherer: Gatherer,
+    /// What the version is called while none was agreed on: OpenSSL names the highest one.
+    version: &'static str,
 }
 
 impl Handshake {
@@ -115,10 +121,12 @@ impl Handshake {
             due: false,
             heard: false,
             http: false,
+            alien: false,
             eof: false,
             failed: None,
             open: Some(Open::new()),
             gatherer: Gatherer::default(),
+            version: TLS13,
         }
     }
 
@@ -175,10 +183,22 @@ impl Handshake {
             Some(Side::Client(conn)) => describe(&mut facts, conn),
             _ => {}
         }
+        if self.is_early() {
+            facts.version = self.version;
+        }
         if facts.peer.is_empty() {
             facts.peer = shown;
         }
         facts
+    }
+
+    /// Whether no version was agreed on yet.
+    fn is_early(&self) -> bool {
+        match &self.side {
+            Some(Side::Server(c, _)) => c.protocol_version().is_none(),
+            Some(Side::Client(c)) => c.protocol_version().is_none(),
+            _ => true,
+        }
     }
 
     /// Goes as far as the wire allows.
@@ -203,11 +223,13 @@ impl Handshake {
                 Turn::Closed => self.eof = true,
                 Turn::Read if self.output.is_some() => self.due = true,
                 Turn::Done => return self.finish(wire),
-                Turn::Refused => {
-                    // unrecognized_name, fatal
-                    self.output.get_or_insert_default().push(&[21, 3, 3, 0, 2, 2, 112]);
+                Turn::Refused(alert) => {
+                    self.output.get_or_insert_default().push(&[21, 3, 3, 0, 2, 2, alert]);
                     let _ = self.flush(wire);
-                    return Step::Failed(Failure::NoCertificate);
+                    return Step::Failed(match alert {
+                        INAPPROPRIATE_FALLBACK => Failure::Fallback,
+                        _ => Failure::NoCertificate,
+                    });
                 }
                 Turn::Read if self.eof => {
                     return Step::Failed(if self.heard { Failure::Aborted(None) } else { Failure::Empty });
@@ -215,6 +237,11 @@ impl Handshake {
                 Turn::Read => {
                     let room = self.input.get_or_insert_default();
                     room.compact();
+                    let twice = room.capacity() * 2;
+                    if room.spare() == 0 && !room.grow(twice.min(MOST)) {
+                        self.failed = Some(Error::General("handshake message too long".into()));
+                        continue;
+                    }
                     match wire.recv(room.spare_mut()) {
                         None => {
                             if room.is_empty() {
@@ -287,6 +314,7 @@ impl Handshake {
                 // What rustls has to tell the peer. It must be asked no further: it would look at the same bytes again.
                 loop {
                     let said = match &mut self.side {
+                        _ if self.alien => break,
                         Some(Side::Server(c, _)) if c.wants_write() => {
                             drive(input, output, early, |b| c.process_tls_records(b))
                         }
@@ -314,13 +342,18 @@ impl Handshake {
             Ok(Some(message)) => Some(message),
             // rustls says what is wrong with it.
             Err(_) => {
+                self.alien = !matches!(bytes, [22, 3, ..]);
                 self.http = [&b"GET "[..], b"POST ", b"HEAD ", b"PUT "].iter().any(|m| bytes.starts_with(m));
                 None
             }
         };
         let parsed = message.as_deref().and_then(Hello::parse).unwrap_or_default();
         self.gatherer.client(message.as_deref().unwrap_or_default());
-        let Some(entry) = acceptor.choose(&parsed) else { return Turn::Refused };
+        let Some(entry) = acceptor.choose(&parsed) else { return Turn::Refused(UNRECOGNIZED_NAME) };
+        if parsed.is_fallback() && entry.speaks_tls13() {
+            self.version = "TLSv1.2";
+            return Turn::Refused(INAPPROPRIATE_FALLBACK);
+        }
         self.sni =
             parsed.server_name().and_then(|n| Some(std::str::from_utf8(n).ok()?.to_ascii_lowercase().into()));
         let mut config = entry.config.clone();
@@ -410,7 +443,11 @@ impl Handshake {
 const CAPTURE: usize = 8192;
 /// Room that any message of rustls finds enough.
 const MESSAGE: usize = MAX_PLAIN + MAX_EXTRA;
+/// Most bytes of one message of a handshake with its records, such as a chain of certificates.
+const MOST: usize = 128 * 1024;
 const TLS13: &str = "TLSv1.3";
+const UNRECOGNIZED_NAME: u8 = 112;
+const INAPPROPRIATE_FALLBACK: u8 = 86;
 
 fn version_of(facts: &Facts) -> ProtocolVersion {
     if facts.version == TLS13 { ProtocolVersion::TLSv1_3 } else { ProtocolVersion::TLSv1_2 }
@@ -437,8 +474,8 @@ enum Turn {
     Read,
     /// The handshake is done.
     Done,
-    /// No certificate fits.
-    Refused,
+    /// No certificate fits, or something else that rustls does not look at; with the alert that says so.
+    Refused(u8),
     /// The peer sends nothing more.
     Closed,
 }
@@ -458,7 +495,14 @@ fn drive<'c, Data: 'c>(
         Err(e) => Err(e),
         Ok(ConnectionState::EncodeTlsData(mut data)) => {
             let room = output.get_or_insert_default();
-            match data.encode(room.spare_mut()) {
+            let mut encoded = data.encode(room.spare_mut());
+            if let Err(EncodeError::InsufficientSize(e)) = &encoded
+                && e.required_size <= MOST
+                && room.grow(room.filled().len() + e.required_size)
+            {
+                encoded = data.encode(room.spare_mut());
+            }
+            match encoded {
                 Ok(n) => {
                     room.advance(n);
                     Ok(Turn::Again)

@@ -108,6 +108,11 @@ impl<'a> Hello<'a> {
         list.unwrap_or_default().chunks_exact(2).any(|p| p == [3, 4])
     }
 
+    /// Whether the client says that it tried a higher version before (RFC 7507), without offering TLS 1.3.
+    pub fn is_fallback(&self) -> bool {
+        self.offers(|c| c == 0x5600) && !self.offers_tls13()
+    }
+
     /// Whether the client can do with an ECDSA certificate: its signature algorithms and, before TLS 1.3, its suites
     /// say so.
     pub fn takes_ecdsa(&self) -> bool {

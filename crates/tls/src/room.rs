@@ -40,7 +40,7 @@ impl Drop for Room {
         // After the end of the thread's pool the memory is simply freed.
         let _ = IDLE.try_with(|idle| {
             let mut idle = idle.borrow_mut();
-            if idle.len() < KEEP {
+            if idle.len() < KEEP && memory.len() == SIZE {
                 idle.push(memory);
             }
         });
@@ -84,6 +84,23 @@ impl Room {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         }
+    }
+
+    /// How much fits in all.
+    pub fn capacity(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Makes it as large as `size`; whether it is larger than before. A large one does not go to the pool.
+    pub fn grow(&mut self, size: usize) -> bool {
+        self.compact();
+        if size <= self.memory.len() {
+            return false;
+        }
+        let mut memory = vec![0; size].into_boxed_slice();
+        memory[..self.end].copy_from_slice(&self.memory[..self.end]);
+        self.memory = memory;
+        true
     }
 
     /// Moves what is in it to the front.

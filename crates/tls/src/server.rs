@@ -27,6 +27,13 @@ pub struct Entry {
     pub config: Arc<ServerConfig>,
 }
 
+impl Entry {
+    /// Whether TLS 1.3 may be agreed on.
+    pub(crate) fn speaks_tls13(&self) -> bool {
+        self.config.crypto_provider().cipher_suites.iter().any(|s| s.tls13().is_some())
+    }
+}
+
 /// Rules of a handshake.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {

@@ -443,3 +443,33 @@ fn hellos_that_are_none_do_no_harm() {
             .map(|h| (h.server_name().map(<[u8]>::len), h.takes_ecdsa(), h.takes_rsa(), h.offers_tls13()));
     }
 }
+
+#[test]
+fn a_chain_longer_than_a_buffer_comes_through_and_an_endless_one_does_not() {
+    let folder = Folder::new("long");
+    let (cert, key) = own(&["one.example"]);
+    let short = load(&folder, "one.pem", &format!("{cert}{key}"));
+    for (copies, fits) in [(150, true), (400, false)] {
+        let mut long = (*short).clone();
+        let mut chain = long.key.cert.clone();
+        chain.extend(std::iter::repeat_n(chain[0].clone(), copies));
+        long.key = Arc::new(rustls::sign::CertifiedKey::new(chain, long.key.key.clone()));
+        let bytes: usize = long.key.cert.iter().map(|c| c.len()).sum();
+        assert_eq!(bytes > 40_000 && bytes < 100_000, fits, "{bytes}");
+        for version in [Version::Tls12, Version::Tls13] {
+            let policy = Policy { max: Some(version), ..Policy::default() };
+            let rules = server::Rules { policy, ..server::Rules::default() };
+            let acceptor = acceptor(&[Arc::new(long.clone())], &rules, false);
+            let connector = Connector::new(&client::Rules::default()).unwrap().0;
+            let (up, down) = Default::default();
+            let client = End { from: &down, to: &up, step: 5000, most: 1_000_000 };
+            let server = End { from: &up, to: &down, step: 5000, most: 1_000_000 };
+            let c = Handshake::connect(&connector, name("one.example"), None).unwrap();
+            let (left, _) = meet(c, Handshake::accept(acceptor, &[]), &client, &server);
+            assert_eq!(left.is_ok(), fits);
+            if let Ok((_, facts)) = left {
+                assert_eq!(facts.peer.len(), copies + 1);
+            }
+        }
+    }
+}

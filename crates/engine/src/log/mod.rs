@@ -12,6 +12,7 @@ use lang::Env;
 use lang::env::Side;
 use lang::logfmt::Use;
 use model::Origin;
+use model::term::{Cause, Phase};
 use program::log::Style;
 use program::proxy::Mode;
 use program::{Program, Proxy};
@@ -214,7 +215,10 @@ fn default_error_line(client: &Client, proxy: &Proxy, text: &str, line: &mut Vec
 
 fn evaluate(client: &Client, f: impl FnOnce(&lang::Env<'_>)) {
     let worker = &client.worker;
-    let txn = worker.take_txn();
+    let mut txn = worker.take_txn();
+    // A session without a stream ends by our will, at the request, and has no status.
+    txn.unread = true;
+    txn.term.end(Cause::Proxy, Phase::Request);
     worker.with_arena(|arena| {
         let conn = client.conn();
         let view = crate::live::View::of(worker, conn);
