@@ -1,7 +1,7 @@
 //! A client connection from accept to close: limits and counters, `tcp-request connection`, the PROXY
 //! header, `tcp-request session`, then TCP or HTTP.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use lang::env::Side;
 use lang::rules::{Position, Run};
 use model::proxy::{enter, leave};
 use model::term::Cause;
-use model::txn::Decisions;
+use model::txn::{Decisions, SharedLine};
 use model::{Conn, Peer, Txn};
 use program::Proxy;
 use program::proxy::Mode;
@@ -71,6 +71,13 @@ impl Client {
     /// The frontend.
     pub fn frontend(&self) -> &Proxy {
         self.worker.shared.program.proxy(self.session.conn.frontend)
+    }
+
+    /// Lets the runtime API see the request line, if it is logged. A stream of HTTP/2 is not seen.
+    pub fn show_line(&self, line: &SharedLine) {
+        if self.part.is_none() && !self.frontend().log.targets.is_empty() {
+            *self.session.line.borrow_mut() = line.clone();
+        }
     }
 
     /// Whether received bytes wait to be looked at.
@@ -173,6 +180,7 @@ pub fn start(worker: Rc<Worker>, frontend: u32, listener: u32, socket: Socket, s
         task: Cell::new(None),
         backend: Cell::new(None),
         server: Cell::new(None),
+        line: RefCell::default(),
         idle: Cell::new(false),
         vanished: Cell::default(),
         kill: Cell::new(None),

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use base::slab::{Key, Slab};
 use model::Conn;
 use model::term::Cause;
+use model::txn::SharedLine;
 use model::world::profiling;
 use rt::TaskId;
 
@@ -25,6 +26,8 @@ pub struct Session {
     pub backend: Cell<Option<u32>>,
     /// Server in use, as an index of the backend.
     pub server: Cell<Option<u32>>,
+    /// The request line at hand, where it is wanted in logs (`show sess show-uri`).
+    pub line: RefCell<SharedLine>,
     /// Between requests: may be closed at once on a soft stop.
     pub idle: Cell<bool>,
     /// `silent-drop`: the close must tell the peer nothing.

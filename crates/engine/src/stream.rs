@@ -305,6 +305,9 @@ impl Drop for Stream<'_> {
         self.release();
         self.client.session.backend.set(None);
         self.client.session.server.set(None);
+        if self.client.part.is_none() {
+            self.client.session.line.take();
+        }
         crate::stick::release(&mut self.txn);
         if self.txn.decisions.nice.is_some() {
             let bind = &self.client.frontend().binds[self.client.conn().listener as usize];

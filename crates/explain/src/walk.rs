@@ -94,7 +94,12 @@ impl<'p> Walk<'p> {
         }
         self.txn.has_req = true;
         let req = &self.txn.req;
-        self.txn.line.set(req.method(), req.target(), req.version().as_str().as_bytes(), tune.logurilen);
+        self.txn.line.edit().set(
+            req.method(),
+            req.target(),
+            req.version().as_str().as_bytes(),
+            tune.logurilen,
+        );
         if let Some(format) = &proxy.unique_id_format {
             let mut id = Vec::new();
             self.look(|env| format.append(env, Use::Value, &mut id));

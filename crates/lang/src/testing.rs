@@ -329,7 +329,7 @@ impl Stage {
             txn.req.append(name.as_bytes(), value.as_bytes()).unwrap();
         }
         txn.res.append(b"set-cookie", b"sid=9; path=/").unwrap();
-        txn.line.set(b"GET", b"/a/b?c=d&e=f", b"HTTP/1.1", 1024);
+        txn.line.edit().set(b"GET", b"/a/b?c=d&e=f", b"HTTP/1.1", 1024);
         let conn =
             Conn::new(7, 0, 0, Mono::from_nanos(1_000_000_000), Wall::from_micros(1_795_237_056_000_000));
         conn.set_addresses(

@@ -4,6 +4,8 @@
 //! the way of the request, rules read and edit it, the log line is written from it at the end.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Deref;
+use std::rc::Rc;
 use std::time::Duration;
 
 use base::time::{Mono, Wall};
@@ -159,7 +161,7 @@ pub struct Txn {
     /// They may yet turn out to.
     pub may_be_http: bool,
     /// Method, target and version as received, before rules: `%r`, `capture.req.*`.
-    pub line: RequestLine,
+    pub line: SharedLine,
     /// Backend, as an index of the program.
     pub backend: Option<u32>,
     /// Server, as an index in the backend.
@@ -243,6 +245,39 @@ pub struct RequestLine {
     pub target: usize,
 }
 
+/// A request line that others may hold on to while they look at it. Its memory is used again once nobody does.
+#[derive(Clone, Debug, Default)]
+pub struct SharedLine(Option<Rc<RequestLine>>);
+
+impl SharedLine {
+    /// To change it.
+    pub fn edit(&mut self) -> &mut RequestLine {
+        Rc::make_mut(self.0.get_or_insert_default())
+    }
+
+    /// Empties it.
+    pub fn clear(&mut self) {
+        match self.0.as_mut().map(Rc::get_mut) {
+            Some(Some(line)) => {
+                line.bytes.clear();
+                (line.method, line.target) = (0, 0);
+            }
+            Some(None) => self.0 = None,
+            None => {}
+        }
+    }
+}
+
+impl Deref for SharedLine {
+    type Target = RequestLine;
+
+    #[inline]
+    fn deref(&self) -> &RequestLine {
+        static NONE: RequestLine = RequestLine { bytes: Vec::new(), method: 0, target: 0 };
+        self.0.as_deref().unwrap_or(&NONE)
+    }
+}
+
 impl RequestLine {
     /// Records a request line, keeping at most `max` bytes in all.
     pub fn set(&mut self, method: &[u8], target: &[u8], version: &[u8], max: usize) {
@@ -286,7 +321,7 @@ impl Default for Txn {
             has_res: false,
             peeked: false,
             may_be_http: false,
-            line: RequestLine::default(),
+            line: Default::default(),
             backend: None,
             server: None,
             silent: false,
@@ -349,8 +384,7 @@ impl Txn {
         stick.clear();
         req.clear();
         res.clear();
-        line.bytes.clear();
-        (line.method, line.target) = (0, 0);
+        line.clear();
         req_captures.clear();
         res_captures.clear();
         for vars in [&mut txn_vars, &mut req_vars, &mut res_vars] {

@@ -28,6 +28,7 @@ Lists client connections. What to list:
    all          all of them, with all that is known
    help         these lines
 Options:
+   show-uri     with the line of the request, where it is logged
    older <age>  only those older than this many seconds
    server <b/s> only those on this server
    backend <b>  only those on this backend
@@ -45,6 +46,8 @@ struct Wanted {
     backend: Option<u32>,
     server: Option<u32>,
     anon: Anon,
+    /// `show-uri`.
+    uri: bool,
 }
 
 /// `show sess`.
@@ -69,7 +72,7 @@ fn wanted(call: &Call<'_>) -> Result<Option<Wanted>, Refusal> {
         match word {
             "help" => return Ok(None),
             "all" => wanted.long = true,
-            "show-uri" => {}
+            "show-uri" => wanted.uri = true,
             // What HAProxy calls suspicious are streams that nothing will ever wake: here each has a deadline.
             "susp" => wanted.none = true,
             "older" => {
@@ -164,7 +167,7 @@ fn short(worker: &Worker, s: &Session, wanted: &Wanted, out: &mut String) {
         out,
         "0x{:x}: proto={} src={} fe={} be={} srv={} ts=00 epoch=0 age={}s calls={} rate=0 cpu=0 lat=0 \
 rq[f=0h,i=0,an=00h,ax=] rp[f=0h,i=0,an=00h,ax=] scf=[8,0h,fd=-1,rex=,wex=] \
-scb=[{},0h,fd=-1,rex=,wex=] exp= rc=0 c_exp=",
+scb=[{},0h,fd=-1,rex=,wex=] exp= rc=0 c_exp={}",
         id(s),
         n.protocol,
         n.source,
@@ -174,6 +177,7 @@ scb=[{},0h,fd=-1,rex=,wex=] exp= rc=0 c_exp=",
         age(s),
         s.conn.requests.get(),
         if n.server.is_some() { 8 } else { 0 },
+        uri(s, wanted),
     );
 }
 
@@ -192,12 +196,13 @@ fn long(worker: &Worker, s: &Session, wanted: &Wanted, out: &mut String) {
     );
     let _ = writeln!(
         out,
-        "  requests={} idle={} age={}s worker={} nice={}",
+        "  requests={} idle={} age={}s worker={} nice={}{}",
         s.conn.requests.get(),
         u8::from(s.idle.get()),
         age(s),
         worker.index + 1,
-        s.task.get().map_or(0, rt::nice)
+        s.task.get().map_or(0, rt::nice),
+        uri(s, wanted),
     );
     let bind = n.frontend.binds.get(s.conn.listener as usize);
     let _ = writeln!(
@@ -225,6 +230,15 @@ fn long(worker: &Worker, s: &Session, wanted: &Wanted, out: &mut String) {
         ),
         None => writeln!(out, "  server=<NONE> (id=-1)"),
     };
+}
+
+/// The request line, if it is asked for and known.
+fn uri(s: &Session, wanted: &Wanted) -> String {
+    let line = s.line.borrow();
+    if !wanted.uri || line.bytes.is_empty() {
+        return String::new();
+    }
+    format!(" uri=\"{}\"", wanted.anon.word(&String::from_utf8_lossy(&line.bytes)).escape_default())
 }
 
 /// `shutdown session <id>`.

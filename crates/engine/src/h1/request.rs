@@ -179,7 +179,8 @@ fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
     txn.times.request = Some(rt::now());
     let max = program.global.tune.logurilen;
     let version = txn.req.version().as_str().as_bytes();
-    txn.line.set(txn.req.method(), txn.req.target(), version, max);
+    txn.line.edit().set(txn.req.method(), txn.req.target(), version, max);
+    stream.client.show_line(&txn.line);
     super::headers::note_request(stream);
     crate::filter::started(stream);
     Read::Request

@@ -53,7 +53,7 @@ async fn content(stream: &mut Stream<'_>, proxy: &Proxy) -> Step {
     stream.http.as_tcp = false;
     if matches!(step, Step::Done(_)) && stream.txn.backend.is_none() && stream.txn.status == 0 {
         // Cut off as a TCP session: the log has no request either.
-        stream.txn.line.bytes.clear();
+        stream.txn.line.clear();
     }
     step
 }
