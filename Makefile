@@ -36,6 +36,12 @@ tools: compiler
 	@command -v varnishtest >/dev/null || if [ "$$(id -u)" = 0 ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends varnish; \
 	else echo "varnishtest is missing. Install it with:"; echo "  sudo apt-get install -y varnish"; exit 1; fi
+	@command -v curl >/dev/null && command -v h2load >/dev/null && command -v openssl >/dev/null \
+	  && /usr/bin/python3 -c 'import grpc' 2>/dev/null || if [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	    curl nghttp2-client openssl python3-grpcio; \
+	else echo "Real clients are missing, their tests are skipped. Install them with:"; \
+	  echo "  sudo apt-get install -y curl nghttp2-client openssl python3-grpcio chromium"; fi
 
 # The parts run in order of cost; all of them run even if an early one fails, and one line closes the whole.
 test: tools

@@ -32,6 +32,7 @@ step cargo build --profile quick --locked -p harrier
 counted outside_sums tests/run.sh target/quick/harrier
 step python3 tests/coverage.py --binary target/quick/harrier
 counted outside_sums python3 tests/differential/run.py --binary target/quick/harrier
+counted outside_sums python3 tests/clients/run.py --binary target/quick/harrier
 counted fuzz_sums fuzz/run.sh all "${FUZZ_SECONDS:-15}"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

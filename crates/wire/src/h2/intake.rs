@@ -10,7 +10,7 @@
 use crate::head::{Field, Head, Kind, Known, Span};
 use crate::hpack::{Line, Pseudo, Tag};
 use crate::http1::bytes::{HOST, TARGET, TOKEN, class};
-use crate::http1::{ErrorKind, check_head, decimal};
+use crate::http1::{ErrorKind, check_translated, decimal};
 use crate::method::{Method, Version};
 
 /// Which kind of list is read.
@@ -340,7 +340,7 @@ impl<'h> Intake<'h> {
     /// The checks that HTTP/1 makes of a whole head, which also put a default port in order.
     fn check(&mut self) -> Result<(), Refusal> {
         let normalized = self.head.normalized;
-        let checked = check_head(self.head, self.relax);
+        let checked = check_translated(self.head, self.relax);
         self.head.normalized = normalized;
         checked.map_err(|fault| match fault.kind {
             ErrorKind::BadContentLength | ErrorKind::ConflictingContentLength => {

@@ -18,7 +18,7 @@ pub use framing::{Body, keeps_alive, request_body, response_body, upgrades};
 pub use parse::{Limits, Parsed, parse_request, parse_response, violation};
 pub use write::{write_head, write_head_as};
 
-pub(crate) use rules::{check as check_head, decimal};
+pub(crate) use rules::{check_translated, decimal};
 
 #[cfg(test)]
 mod vectors;

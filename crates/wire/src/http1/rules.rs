@@ -11,11 +11,16 @@ use crate::method::{Method, Version};
 
 /// Checks a complete head.
 pub fn check(head: &mut Head, relax: bool) -> Result<(), ParseError> {
-    if head.present & (Known::TransferEncoding.bit() | Known::ContentLength.bit()) != 0 {
-        lengths(head, relax)?;
-    }
     if head.present & Known::Upgrade.bit() != 0 {
         upgrade(head, relax)?;
+    }
+    check_translated(head, relax)
+}
+
+/// Checks a head that came in another version, where an upgrade is asked for without a key (RFC 8441 section 5).
+pub fn check_translated(head: &mut Head, relax: bool) -> Result<(), ParseError> {
+    if head.present & (Known::TransferEncoding.bit() | Known::ContentLength.bit()) != 0 {
+        lengths(head, relax)?;
     }
     match head.kind() {
         Kind::Request => authority::check(head, relax),

@@ -77,14 +77,14 @@ fn an_extended_connect_is_an_upgrade_and_back() {
         (":protocol", "websocket"),
         (":scheme", "http"),
         (":path", "/chat"),
-        (":authority", "h"),
+        (":authority", "h:1234"),
         ("sec-websocket-version", "13"),
     ];
     let (mut head, extended) = request(&lines);
     assert!(extended);
     assert_eq!(
         http1(&mut head),
-        "GET /chat HTTP/1.1\r\nhost: h\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+        "GET /chat HTTP/1.1\r\nhost: h:1234\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
          sec-websocket-version: 13\r\n\r\n"
     );
     head.append(b"sec-websocket-key", b"dGhlIHNhbXBsZSBub25jZQ==").unwrap();
