@@ -465,7 +465,7 @@ pub const COMMANDS: &[Command] = &[
         c::errors::show,
     ),
     now(&["show", "events"], "[<sink>] [-w] [-n] [-0]", "lines kept in a ring", Operator, c::events::show),
-    now(&["show", "fd"], "[num]", "open file descriptors", Operator, c::debug::fd),
+    now(&["show", "fd"], "[-!plcfbs]* [num]", "open file descriptors", Operator, c::fds::show),
     later(
         &["show", "info"],
         "[desc|json|typed|float]*",

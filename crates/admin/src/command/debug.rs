@@ -1,4 +1,4 @@
-//! What the workers are doing: `show activity`, `show threads`, `show pools`, `show fd`, `show startup-logs`.
+//! What the workers are doing: `show activity`, `show threads`, `show pools`, `show startup-logs`.
 //!
 //! The shapes are those that tools know as far as there is something to say; figures of HAProxy's inner parts that
 //! have no counterpart here are left out.
@@ -116,31 +116,6 @@ pub fn pools<'a>(_: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 
             sum.used * size
         )))
     })
-}
-
-/// The most descriptors that are listed.
-const MOST_FDS: usize = 4096;
-
-/// `show fd [number]`: the open descriptors and what they are.
-pub fn fd(call: &mut Call<'_>) -> Outcome {
-    let only: Option<u32> = call.arg(0).parse().ok();
-    if only.is_none() && !call.arg(0).is_empty() {
-        return Err("Invalid FD type".into());
-    }
-    let entries = std::fs::read_dir("/proc/self/fd").map_err(|e| e.to_string())?;
-    let mut fds: Vec<(u32, String)> = entries
-        .flatten()
-        .take(MOST_FDS)
-        .filter_map(|e| {
-            let number = e.file_name().to_str()?.parse().ok()?;
-            let target = std::fs::read_link(e.path()).ok()?;
-            Some((number, target.to_string_lossy().into_owned()))
-        })
-        .filter(|(number, _)| only.is_none_or(|n| n == *number))
-        .collect();
-    fds.sort();
-    let lines = fds.iter().map(|(number, target)| format!("{number:7} : {target}\n"));
-    Ok(Reply::Dump(lines.collect()))
 }
 
 /// `show startup-logs`.

@@ -8,6 +8,7 @@ pub mod debug;
 pub mod errors;
 pub mod events;
 pub mod farm;
+pub mod fds;
 pub mod frontend;
 pub mod inside;
 pub mod limits;
