@@ -269,7 +269,8 @@ async fn secure(
     let mut timer = Timer::new();
     timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
     let mut left = false;
-    let shaken = crate::secure::server(socket.raw(), handshake, &mut timer, |cx| {
+    let worker = stream.worker.clone();
+    let shaken = crate::secure::server(&worker, socket.raw(), handshake, &mut timer, |cx| {
         left = has_left(stream, proxy, cx);
         left
     })

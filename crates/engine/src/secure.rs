@@ -12,6 +12,7 @@ use model::secured::{Material, Secured};
 use model::world::Process;
 use program::Proxy;
 use rt::{Socket, Timer};
+use tls::stream::Sizes;
 use tls::{Acceptor, Facts, Failure, Handshake, Step};
 
 use crate::Worker;
@@ -34,11 +35,13 @@ pub enum Refused {
 
 /// Shakes hands with a server. `watch` ends it early.
 pub async fn server(
+    worker: &Worker,
     socket: &Socket,
     mut handshake: Handshake,
     timer: &mut Timer,
     mut watch: impl FnMut(&mut Context<'_>) -> bool,
 ) -> Shaken {
+    let sizes = sizes(worker);
     let outcome = poll_fn(|cx| {
         loop {
             let wait = match handshake.step(socket) {
@@ -57,13 +60,26 @@ pub async fn server(
     })
     .await;
     match outcome {
-        Ok((stream, facts)) => Ok((stream, Arc::new(secured(*facts)))),
+        Ok((mut stream, facts)) => {
+            stream.set_sizes(sizes);
+            Ok((stream, Arc::new(secured(*facts))))
+        }
         Err(None) => Err(Refused::TimedOut),
         Err(Some(why)) => {
             let (number, fault) = describe_server(&why);
             let facts = Secured { fault: fault.map_or(0, |f| f.0), ..secured(handshake.so_far()) };
             Err(Refused::Failed(number, text(number, fault), Arc::new(facts)))
         }
+    }
+}
+
+fn sizes(worker: &Worker) -> Sizes {
+    let tune = &worker.shared.program.global.tune;
+    Sizes {
+        first: tune.ssl_maxrecord,
+        idle: tune.idletimer,
+        hard: tune.ssl_hard_maxrecord,
+        updates: tune.ssl_key_updates,
     }
 }
 
@@ -161,8 +177,16 @@ pub async fn client(client: &mut Client, proxy: &Proxy, acceptor: Arc<Acceptor>)
     })
     .await;
     match outcome {
-        Ok((stream, facts)) => {
+        Ok((mut stream, facts)) => {
+            stream.set_sizes(sizes(&worker));
             [front, bind].iter().for_each(|c| c.done(facts.resumed));
+            for counters in [front, bind].iter().filter(|_| !facts.resumed) {
+                match facts.staple {
+                    Some(true) => counters.staples.inc(),
+                    Some(false) => counters.failed_staples.inc(),
+                    None => {}
+                }
+            }
             if !facts.resumed {
                 process.ssl_front_keys.add(rt::now().as_millis());
             }

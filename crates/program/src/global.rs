@@ -191,6 +191,12 @@ pub struct Tune {
     pub pipesize: Option<usize>,
     /// `tune.idletimer`.
     pub idletimer: Duration,
+    /// `tune.ssl.maxrecord`, 0: none.
+    pub ssl_maxrecord: usize,
+    /// `tune.ssl.hard-maxrecord`, 0: none.
+    pub ssl_hard_maxrecord: usize,
+    /// `tune.ssl.keyupdate-rate-limit`, 0: none.
+    pub ssl_key_updates: u32,
     /// `tune.runqueue-depth`.
     pub runqueue_depth: u32,
     /// `tune.vars.*-max-size`: global, proc, sess, txn, reqres, check; 0: none.
@@ -293,6 +299,9 @@ impl Default for Tune {
             sndbuf_server: None,
             pipesize: None,
             idletimer: Duration::from_secs(1),
+            ssl_maxrecord: 0,
+            ssl_hard_maxrecord: 0,
+            ssl_key_updates: 100,
             runqueue_depth: 0,
             vars_max: [0; 6],
             stick_counters: 3,

@@ -11,6 +11,7 @@ use rustls::sign::{CertifiedKey, SigningKey};
 use rustls_pki_types::pem::{PemObject, SectionKind};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
+use crate::staple::Staple;
 use crate::x509::{Certificate, Der};
 
 /// Kind of a key, for the choice between certificates of one name.
@@ -35,6 +36,8 @@ pub struct Identity {
     pub key: Arc<CertifiedKey>,
     /// Kind of its key.
     pub kind: Kind,
+    /// Its OCSP response.
+    pub staple: Arc<Staple>,
 }
 
 impl Identity {
@@ -57,10 +60,10 @@ impl Identity {
             rustls::SignatureAlgorithm::ECDSA => Kind::Ecdsa,
             _ => Kind::Other,
         };
-        let mut key = CertifiedKey::new(chain, signer);
-        key.ocsp = parts.ocsp.as_deref().filter(|o| !o.is_empty()).map(<[u8]>::to_vec);
+        let key = CertifiedKey::new(chain, signer);
+        let staple = Arc::new(Staple::new(parts.ocsp.as_ref()));
         let leaf = key.cert.first().map(|c| &**c).unwrap_or_default().into();
-        Ok(Identity { name: name.into(), leaf, key: Arc::new(key), kind })
+        Ok(Identity { name: name.into(), leaf, key: Arc::new(key), kind, staple })
     }
 
     /// The names that it is for: DNS names and common names, in lower case.

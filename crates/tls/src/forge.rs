@@ -18,7 +18,8 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::files::{Identity, pem};
 use crate::ocsp::sha1;
-use crate::server::{Always, Entry};
+use crate::server::Entry;
+use crate::staple::{Always, Staple};
 use crate::x509::{Certificate, Der, encode};
 
 const SEQUENCE: u8 = 0x30;
@@ -285,8 +286,9 @@ impl Forge {
         let chain = vec![leaf.clone().into(), self.authority.certificate.clone()];
         let key = Arc::new(CertifiedKey::new(chain, base.identity.key.key.clone()));
         let mut config = (*base.config).clone();
-        config.cert_resolver = Arc::new(Always(key.clone()));
-        let identity = Identity { leaf: leaf.into(), key, ..(*base.identity).clone() };
+        let staple = Arc::new(Staple::default());
+        config.cert_resolver = Arc::new(Always::new(key.clone(), staple.clone()));
+        let identity = Identity { leaf: leaf.into(), key, staple, ..(*base.identity).clone() };
         Some(Entry { identity: Arc::new(identity), config: Arc::new(config) })
     }
 }

@@ -44,6 +44,8 @@ pub struct Facts {
     pub own: Option<Arc<Entry>>,
     /// The ClientHello behind its type and length, if captures are wanted.
     pub hello: Option<Box<[u8]>>,
+    /// The client asked for an OCSP response and there is one: whether it was told, or is too old.
+    pub staple: Option<bool>,
     /// Random numbers and secrets, if they are wanted.
     pub material: Option<Box<Material>>,
 }
@@ -104,6 +106,7 @@ pub struct Handshake {
     failed: Option<Error>,
     open: Option<Open>,
     gatherer: Gatherer,
+    staple: Option<bool>,
     /// What the version is called while none was agreed on: OpenSSL names the highest one.
     version: &'static str,
 }
@@ -126,6 +129,7 @@ impl Handshake {
             failed: None,
             open: Some(Open::new()),
             gatherer: Gatherer::default(),
+            staple: None,
             version: TLS13,
         }
     }
@@ -356,6 +360,7 @@ impl Handshake {
         }
         self.sni =
             parsed.server_name().and_then(|n| Some(std::str::from_utf8(n).ok()?.to_ascii_lowercase().into()));
+        self.staple = parsed.extension(STATUS_REQUEST).and_then(|_| entry.identity.staple.holds());
         let mut config = entry.config.clone();
         if !config.alpn_protocols.is_empty() && !parsed.offers_any(&config.alpn_protocols) {
             // rustls refuses who offers nothing that is known here. HAProxy goes on as if nothing had been offered.
@@ -397,6 +402,7 @@ impl Handshake {
             findings: self.findings,
             hello: self.hello.take(),
             sni: self.sni.take(),
+            staple: self.staple,
             material: self.gatherer.finish(),
             ..Facts::default()
         };
@@ -446,6 +452,7 @@ const MESSAGE: usize = MAX_PLAIN + MAX_EXTRA;
 /// Most bytes of one message of a handshake with its records, such as a chain of certificates.
 const MOST: usize = 128 * 1024;
 const TLS13: &str = "TLSv1.3";
+const STATUS_REQUEST: u16 = 5;
 const UNRECOGNIZED_NAME: u8 = 112;
 const INAPPROPRIATE_FALLBACK: u8 = 86;
 

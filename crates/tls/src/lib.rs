@@ -34,6 +34,7 @@ mod schemes;
 pub mod secrets;
 pub mod server;
 pub mod sessions;
+pub mod staple;
 pub mod store;
 pub mod stream;
 pub mod suites;

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
+use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
-use rustls::sign::CertifiedKey;
 
 use crate::files::{Identity, Kind};
 use crate::forge::Forge;
@@ -15,6 +14,7 @@ use crate::names::Names;
 use crate::schemes;
 use crate::secrets;
 use crate::sessions::Sessions;
+use crate::staple::Always;
 use crate::suites::Policy;
 use crate::verify::{Ignored, OfClients, Trust};
 
@@ -59,16 +59,6 @@ pub struct Rules {
     pub keylog: bool,
 }
 
-/// One certificate, whatever is asked for: the choice was made before.
-#[derive(Debug)]
-pub(crate) struct Always(pub Arc<CertifiedKey>);
-
-impl ResolvesServerCert for Always {
-    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.0.clone())
-    }
-}
-
 /// Makes an entry; also what of its rules has no effect.
 ///
 /// # Errors
@@ -92,8 +82,9 @@ pub fn entry(
     let builder = ServerConfig::builder_with_provider(agreed.provider)
         .with_protocol_versions(&agreed.versions)
         .map_err(|e| e.to_string())?;
-    let mut config = builder.with_client_cert_verifier(verifier).with_cert_resolver(Arc::new(Always(
+    let mut config = builder.with_client_cert_verifier(verifier).with_cert_resolver(Arc::new(Always::new(
         schemes::limited(&identity.key, agreed.server_schemes.as_ref()),
+        identity.staple.clone(),
     )));
     config.alpn_protocols.clone_from(&rules.alpn);
     config.ignore_client_order = !rules.client_order;

@@ -7,7 +7,9 @@
 //! offer the same bytes again. So nobody has to wait for a wire after being told that everything is sent.
 
 use std::io;
+use std::time::Duration;
 
+use rt::Mono;
 use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
 use rustls::server::ServerConnectionData;
@@ -60,6 +62,29 @@ pub(crate) enum Kept {
     Nothing,
 }
 
+/// Limits of records and keys (manual, `tune.ssl.maxrecord`, `tune.ssl.hard-maxrecord`,
+/// `tune.ssl.keyupdate-rate-limit`).
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Most plaintext in the first records after a pause, 0: no limit.
+    pub first: usize,
+    /// How long a pause is.
+    pub idle: Duration,
+    /// Most plaintext in any record, 0: no limit.
+    pub hard: usize,
+    /// New keys of the peer in a second, 0: no limit.
+    pub updates: u32,
+}
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes { first: 0, idle: Duration::from_secs(1), hard: 0, updates: 100 }
+    }
+}
+
+/// Bytes after which records are as large as they may be: more than a peer has to wait for while it begins to read.
+const BURST: u32 = 32 * 1024;
+
 /// An established connection.
 pub struct Stream {
     kept: Kept,
@@ -84,8 +109,12 @@ pub struct Stream {
     broken: bool,
     update_asked: bool,
     muted: bool,
-    /// Most plaintext in a record.
-    fragment: u16,
+    /// Sizes of records.
+    sizes: Sizes,
+    /// Bytes sent since the last pause, and when it was that some were sent.
+    burst: (u32, Mono),
+    /// New keys of the peer in the second at hand.
+    updates: (Mono, u32),
     /// It is counted while it lives.
     pub(crate) open: Option<Open>,
 }
@@ -117,14 +146,40 @@ impl Stream {
             broken: false,
             update_asked: false,
             muted: false,
-            fragment: MAX_PLAIN as u16,
+            sizes: Sizes::default(),
+            burst: (0, rt::now()),
+            updates: (rt::now(), 0),
             open: None,
         })
     }
 
-    /// Sets the most plaintext that goes into one record (`tune.ssl.maxrecord`).
-    pub fn set_fragment(&mut self, bytes: usize) {
-        self.fragment = bytes.clamp(1, MAX_PLAIN) as u16;
+    /// Sets what records and keys are held to.
+    pub fn set_sizes(&mut self, sizes: Sizes) {
+        self.sizes = sizes;
+    }
+
+    /// Most plaintext in the next record.
+    fn fragment(&mut self) -> usize {
+        let most = if self.sizes.hard == 0 { MAX_PLAIN } else { self.sizes.hard.min(MAX_PLAIN) };
+        if self.sizes.first == 0 {
+            return most;
+        }
+        let now = rt::now();
+        if now.since(self.burst.1) > self.sizes.idle {
+            self.burst.0 = 0;
+        }
+        self.burst.1 = now;
+        if self.burst.0 < BURST { most.min(self.sizes.first) } else { most }
+    }
+
+    /// Whether the peer may have another key now.
+    fn may_update(&mut self) -> bool {
+        let now = rt::now();
+        if now.since(self.updates.0) >= Duration::from_secs(1) {
+            self.updates = (now, 0);
+        }
+        self.updates.1 += 1;
+        self.sizes.updates == 0 || self.updates.1 <= self.sizes.updates
     }
 
     /// The peer ended the stream.
@@ -291,7 +346,7 @@ impl Stream {
                 Ok(())
             }
             (Kept::Client(_) | Kept::Server(_), KEY_UPDATE) => {
-                if !self.late.is_empty() {
+                if !self.late.is_empty() || !self.may_update() {
                     return Err(record::UNEXPECTED);
                 }
                 self.update_asked |= match body {
@@ -403,10 +458,10 @@ impl Stream {
     /// Seals as much of the bytes as the buffer takes, in records as full as may be; returns how many.
     fn seal(&mut self, mut first: &[u8], mut second: &[u8]) -> usize {
         let extra = self.tx.extra();
-        let room = self.output.get_or_insert_default();
         let mut done = 0;
         while !first.is_empty() || !second.is_empty() {
-            let n = (first.len() + second.len()).min(usize::from(self.fragment));
+            let n = (first.len() + second.len()).min(self.fragment());
+            let room = self.output.get_or_insert_default();
             if room.spare() < n + extra {
                 break;
             }
@@ -416,6 +471,7 @@ impl Stream {
                 break;
             }
             (first, second) = (rest, other);
+            self.burst.0 = self.burst.0.saturating_add(n as u32);
             done += n;
         }
         done

@@ -413,6 +413,13 @@ pub const COMMANDS: &[Command] = &[
         c::tls::files::set,
     ),
     now(
+        &["set", "ssl", "ocsp-response"],
+        "<resp|payload>",
+        "take an OCSP response for the certificate that it is about",
+        Admin,
+        c::tls::responses::set,
+    ),
+    now(
         &["set", "ssl", "tls-key"],
         "[id|file] <key>",
         "add a key of TLS tickets, the oldest goes",
@@ -528,6 +535,13 @@ pub const COMMANDS: &[Command] = &[
         "certificates that tokens may be verified with",
         Operator,
         c::tls::certs::show_jwt,
+    ),
+    now(
+        &["show", "ssl", "ocsp-response"],
+        "[[text|base64] id]",
+        "OCSP responses, or one of them",
+        Admin,
+        c::tls::responses::show,
     ),
     now(&["show", "ssl", "providers"], "", "what the cryptography comes from", User, c::tls::providers),
     now(

@@ -44,7 +44,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "",
     ),
     // TLS
-    tls("noktls"),
     tls("ssl-dh-param-file"),
     tls("ssl-engine"),
     tls("ssl-mode-async"),
@@ -56,9 +55,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     tls("tune.ssl.certificate-compression"),
     tls("tune.ssl.default-dh-param"),
     tls("tune.ssl.force-private-cache"),
-    tls("tune.ssl.hard-maxrecord"),
-    tls("tune.ssl.keyupdate-rate-limit"),
-    tls("tune.ssl.maxrecord"),
     tls("tune.ssl.ocsp-update.maxdelay"),
     tls("tune.ssl.ocsp-update.mindelay"),
     tls("ocsp-update.disable"),
@@ -132,6 +128,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     other("dns-accept-family"),
     other("pp2-never-send-local"),
     // Inner workings of HAProxy
+    quiet("noktls"),
     quiet("cpu-affinity"),
     quiet("cpu-policy"),
     quiet("cpu-set"),

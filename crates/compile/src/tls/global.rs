@@ -217,12 +217,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "ssl-load-extra-files bundle ocsp issuer key",
     ),
     entry("key-base", |s, g| folder(s, &mut g.tls.key_base), "Folder of keys.", "key-base /etc/ssl/private"),
-    entry(
-        "issuers-chain-path",
-        issuers,
-        "Folder of chains that complete certificates.",
-        "",
-    ),
+    entry("issuers-chain-path", issuers, "Folder of chains that complete certificates.", ""),
     entry(
         "ssl-default-bind-ciphers",
         |s, g| {
@@ -370,6 +365,35 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Certificates kept of those that were made for clients.",
         "tune.ssl.ssl-ctx-cache-size 1000",
+    ),
+    entry(
+        "tune.ssl.maxrecord",
+        |s, g| {
+            g.tune.ssl_maxrecord = s.count("'tune.ssl.maxrecord' expects an integer argument.")? as usize;
+            Ok(())
+        },
+        "Most bytes in the first records after a pause.",
+        "tune.ssl.maxrecord 1419",
+    ),
+    entry(
+        "tune.ssl.hard-maxrecord",
+        |s, g| {
+            g.tune.ssl_hard_maxrecord =
+                s.count("'tune.ssl.hard-maxrecord' expects an integer argument.")? as usize;
+            Ok(())
+        },
+        "Most bytes in any record.",
+        "tune.ssl.hard-maxrecord 4096",
+    ),
+    entry(
+        "tune.ssl.keyupdate-rate-limit",
+        |s, g| {
+            g.tune.ssl_key_updates =
+                s.count("'tune.ssl.keyupdate-rate-limit' expects an integer argument.")?;
+            Ok(())
+        },
+        "New keys that a peer may have in a second.",
+        "tune.ssl.keyupdate-rate-limit 100",
     ),
     entry(
         "tune.ssl.lifetime",

@@ -7,8 +7,8 @@ use syntax::{Diagnostic, Diagnostics, Level, Style};
 use tls::Connector;
 use tls::store::ServerSpec;
 
-use super::{Verify, Words};
 use super::load::told_trouble;
+use super::{Verify, Words};
 use crate::assemble::Assembly;
 use crate::draft::{Deferred, Draft};
 use crate::server::ServerDraft;

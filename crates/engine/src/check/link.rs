@@ -81,11 +81,12 @@ impl Link {
     /// Why that could not be agreed on.
     pub async fn secure(
         &mut self,
+        worker: &Worker,
         handshake: Handshake,
         timer: &mut Timer,
         count: impl FnOnce(&Shaken),
     ) -> Result<(), Refused> {
-        let shaken = secure::server(self.socket.raw(), handshake, timer, |_| false).await;
+        let shaken = secure::server(worker, self.socket.raw(), handshake, timer, |_| false).await;
         count(&shaken);
         let (stream, facts) = shaken?;
         self.socket.secure(*stream, Some(facts));

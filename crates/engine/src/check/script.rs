@@ -421,7 +421,7 @@ impl Script<'_> {
         let (worker, server) = (self.worker, &self.server.state);
         let proxy = worker.shared.program.proxy(self.at.proxy);
         let count = |shaken: &_| crate::secure::count(worker, proxy, server, shaken);
-        match link.secure(handshake, &mut self.timer, count).await {
+        match link.secure(worker, handshake, &mut self.timer, count).await {
             Ok(()) => Ok(()),
             Err(Refused::TimedOut) => Err(failure(CheckStatus::L6Timeout, place.to_owned())),
             Err(Refused::Failed(_, text, _)) => Err(failure(CheckStatus::L6Rsp, format!("{text}{place}"))),

@@ -218,6 +218,7 @@ fn evaluate(client: &Client, f: impl FnOnce(&lang::Env<'_>)) {
     let mut txn = worker.take_txn();
     // A session without a stream ends by our will, at the request, and has no status.
     txn.unread = true;
+    txn.times.ended = Some(rt::now());
     txn.term.end(Cause::Proxy, Phase::Request);
     worker.with_arena(|arena| {
         let conn = client.conn();

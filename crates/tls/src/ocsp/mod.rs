@@ -107,7 +107,7 @@ impl Refused {
                 "OCSP single response: Certificate ID does not match any certificate or issuer"
             }
             Refused::TooEarly => "OCSP single response: not yet valid",
-            Refused::TooLate => "OCSP single response: no longer valid.",
+            Refused::TooLate => "OCSP single response: no longer valid",
             Refused::Unsigned => "OCSP response: verification failed",
         }
     }

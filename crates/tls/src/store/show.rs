@@ -11,8 +11,8 @@ use super::transactions::Kind;
 use super::trusts::Authorities;
 use super::{Inner, Store};
 use crate::files::{Kind as KeyKind, Parts};
-use crate::{ocsp, text};
 use crate::x509::Certificate;
+use crate::{ocsp, text};
 
 const NO_CERT: &str = "Can't display the certificate: Not found or the certificate is a bundle!";
 

@@ -4,6 +4,7 @@
 pub mod certs;
 pub mod files;
 pub mod lists;
+pub mod responses;
 
 use crate::cli::call::{Call, Outcome, Reply};
 
