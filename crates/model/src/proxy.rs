@@ -32,6 +32,17 @@ pub struct H2Counters {
     pub streams: Counter,
 }
 
+impl H2Counters {
+    /// Back to zero, but for what is open.
+    pub fn clear(&self) {
+        let frames = [&self.headers, &self.data, &self.settings, &self.resets, &self.goaways];
+        let errors = [&self.connection_errors, &self.stream_errors, &self.resets_sent, &self.goaways_sent];
+        for c in frames.into_iter().chain(errors).chain([&self.connections, &self.streams]) {
+            c.set(0);
+        }
+    }
+}
+
 /// Figures of TLS (`ssl_*`).
 #[derive(Debug, Default)]
 pub struct TlsCounters {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Duration;
 
-use rt::{Claim, Label, Quay, Socket, WorkerSpec};
+use rt::{Claim, Label, Moored, Quay, Socket, WorkerSpec};
 
 /// Runs `init` on two workers, and fails if they don't end in 20 seconds.
 fn on_two(init: impl Fn(usize) + Send + Sync + 'static) {
@@ -21,6 +21,15 @@ fn on_two(init: impl Fn(usize) + Send + Sync + 'static) {
 
 const LABEL: Label = Label { identity: 7, note: 3 };
 
+/// Moors one end of a pair at the quay of this worker, which it tells to the other.
+fn moored_at(at: &OnceLock<Arc<Quay>>) -> (Moored, Socket) {
+    let (near, far) = Socket::pair().unwrap();
+    let quay = Quay::here().unwrap();
+    let moored = quay.moor(near, LABEL).ok().unwrap();
+    at.set(quay).ok().unwrap();
+    (moored, far)
+}
+
 /// One worker moors a socket, the other claims it and talks over it; the owner finds it gone and closes nothing.
 #[test]
 fn a_moored_socket_is_claimed_once_and_works() {
@@ -28,10 +37,7 @@ fn a_moored_socket_is_claimed_once_and_works() {
     let (ready, taken) = (Barrier::new(2), Barrier::new(2));
     on_two(move |index| {
         if index == 0 {
-            let (near, far) = Socket::pair().unwrap();
-            let quay = Quay::here().unwrap();
-            let moored = quay.moor(near, LABEL).ok().unwrap();
-            AT.set(quay).ok().unwrap();
+            let (moored, far) = moored_at(&AT);
             ready.wait();
             taken.wait();
             assert!(moored.is_gone());
@@ -72,11 +78,8 @@ fn a_socket_whose_peer_left_is_not_handed_on() {
     let (ready, taken) = (Barrier::new(2), Barrier::new(2));
     on_two(move |index| {
         if index == 0 {
-            let (near, far) = Socket::pair().unwrap();
-            let quay = Quay::here().unwrap();
-            let moored = quay.moor(near, LABEL).ok().unwrap();
+            let (moored, far) = moored_at(&AT);
             drop(far);
-            AT.set(quay).ok().unwrap();
             ready.wait();
             taken.wait();
             drop(moored);

@@ -74,17 +74,6 @@ fn clear_front(front: &Front, all: bool) {
             |c| &c.sessions,
             |c| &c.bytes_in,
             |c| &c.bytes_out,
-            |c| &c.h2.headers,
-            |c| &c.h2.data,
-            |c| &c.h2.settings,
-            |c| &c.h2.resets,
-            |c| &c.h2.goaways,
-            |c| &c.h2.connection_errors,
-            |c| &c.h2.stream_errors,
-            |c| &c.h2.resets_sent,
-            |c| &c.h2.goaways_sent,
-            |c| &c.h2.connections,
-            |c| &c.h2.streams,
             |c| &c.denied_req,
             |c| &c.denied_resp,
             |c| &c.req_errors,
@@ -98,6 +87,7 @@ fn clear_front(front: &Front, all: bool) {
     );
     for copy in front.counters.iter() {
         copy.tls.clear();
+        copy.h2.clear();
         copy.responses.iter().for_each(|c| c.set(0));
     }
 }
@@ -119,17 +109,6 @@ fn clear_back(back: &Back, all: bool) {
             |c| &c.chosen,
             |c| &c.bytes_in,
             |c| &c.bytes_out,
-            |c| &c.h2.headers,
-            |c| &c.h2.data,
-            |c| &c.h2.settings,
-            |c| &c.h2.resets,
-            |c| &c.h2.goaways,
-            |c| &c.h2.connection_errors,
-            |c| &c.h2.stream_errors,
-            |c| &c.h2.resets_sent,
-            |c| &c.h2.goaways_sent,
-            |c| &c.h2.connections,
-            |c| &c.h2.streams,
             |c| &c.denied_req,
             |c| &c.denied_resp,
             |c| &c.conn_errors,
@@ -147,6 +126,7 @@ fn clear_back(back: &Back, all: bool) {
     );
     for copy in back.counters.iter() {
         copy.tls.clear();
+        copy.h2.clear();
         copy.responses.iter().for_each(|c| c.set(0));
     }
     back.went_down.store(0, Relaxed);

@@ -62,22 +62,11 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     later("resolvers", 1),
     word("send-proxy", 0, |v, _, _| send_proxy(v, 1), "Send a PROXY header version 1."),
     word("send-proxy-v2", 0, |v, _, _| send_proxy(v, 2), "Send a PROXY header version 2."),
-    word(
-        "send-proxy-v2-ssl",
-        0,
-        |v, _, _| {
-            v.send_proxy.options.ssl = true;
-            send_proxy(v, 2)
-        },
-        "Send a PROXY header with TLS facts.",
-    ),
+    word("send-proxy-v2-ssl", 0, send_proxy_ssl, "Send a PROXY header with TLS facts."),
     word(
         "send-proxy-v2-ssl-cn",
         0,
-        |v, _, _| {
-            v.send_proxy.options.ssl = true;
-            send_proxy(v, 2)
-        },
+        send_proxy_ssl,
         "Send a PROXY header with TLS facts and the client's name.",
     ),
     word("set-proxy-v2-tlv-fmt", 0, tlv, "A further field of the PROXY header."),
@@ -150,6 +139,12 @@ fn socks4(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
 fn send_proxy(v: &mut ServerDraft, version: u8) -> Step {
     v.send_proxy.version = version;
     Ok(())
+}
+
+/// What goes into the header is told by the facts at hand, so both words mean the same.
+fn send_proxy_ssl(v: &mut ServerDraft, _: &mut Statement<'_>, _: &mut Draft) -> Step {
+    v.send_proxy.options.ssl = true;
+    send_proxy(v, 2)
 }
 
 fn no_proxy(v: &mut ServerDraft, version: u8) -> Step {
