@@ -146,6 +146,8 @@ pub fn server(
     server.forced_id = words.iter().any(|w| w == "id");
     server.track = track;
     if let Some(check) = &mut server.check {
+        // Unlike those of the configuration their checks speak no TLS unasked.
+        check.tls = words.iter().any(|w| w == "check-ssl");
         check.ruleset = healthcheck.unwrap_or_else(|| backend.check.clone());
     }
     server.settings = settings.into();
@@ -452,7 +454,8 @@ pub fn list_line(store: &::tls::Store, text: &str) -> Result<::tls::store::ListL
 /// Compiles a text in a world of its own.
 fn alone(text: &str, workers: usize, store: Option<Arc<::tls::Store>>) -> crate::Outcome {
     let grammar = Grammar { sections: SECTION_WORDS, facts: &PlainBuild };
-    let mut environment = Environment::new();
+    // Addresses may name variables.
+    let mut environment = if store.is_some() { Environment::of_process() } else { Environment::new() };
     for (name, value) in crate::logformats::ENVIRONMENT {
         environment.set(name, value);
     }

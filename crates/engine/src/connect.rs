@@ -151,7 +151,7 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     let worker = stream.worker.clone();
     let config = &proxy.servers[server as usize];
     let addr = address(stream, config).ok_or(Attempt::Refused)?;
-    let name = config.tls.as_ref().and_then(|tls| server_name(stream, tls));
+    let name = config.tls().and_then(|tls| server_name(stream, tls));
     let (identity, shareable) = identity(stream, proxy, config, &addr, name.as_deref());
     let speaks = speaks(stream, config);
     let mut announced = None;
@@ -191,7 +191,7 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
         }
         None => open(stream, proxy, &addr, &options).await?,
     };
-    if let Some(tls) = &config.tls {
+    if let Some(tls) = config.tls() {
         let alpn = speaks.alpn(tls);
         rt::boxed(secure(stream, proxy, config, tls, (name.as_deref(), alpn), &mut socket)).await?;
     }
@@ -209,7 +209,7 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     }
     check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
     install(stream, socket, (identity, shareable), &addr);
-    if let Some(send) = config.send_proxy.as_ref().filter(|_| config.tls.is_none()) {
+    if let Some(send) = config.send_proxy.as_ref().filter(|_| config.tls().is_none()) {
         crate::proxy_header::stage(stream, send);
     }
     Ok(())

@@ -104,6 +104,13 @@ pub fn set_target(worker: &Rc<Worker>, at: At, target: Target) {
     changes.refresh(at);
 }
 
+/// Speaks TLS to a server from now on, or no more. It has to be able to.
+pub fn set_tls(worker: &Rc<Worker>, at: At, on: bool) {
+    let changes = Changes::begin(worker);
+    changes.server(at).state.plain.store(!on, Relaxed);
+    changes.flush(at);
+}
+
 /// `rise` and `fall` of a server.
 pub fn limits(server: &Server) -> Limits {
     server.check.as_ref().map_or(Limits::AGENT, |c| Limits::new(c.rise, c.fall))

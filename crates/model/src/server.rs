@@ -181,6 +181,8 @@ pub struct Server {
     pub removed: std::sync::atomic::AtomicBool,
     /// A sample names it, so it keeps its name and stays.
     pub referenced: std::sync::atomic::AtomicBool,
+    /// TLS could be spoken to it and is not (`no-ssl`, `set server ... ssl off`).
+    pub plain: std::sync::atomic::AtomicBool,
     /// Host name behind the address (`fqdn`), if it was given as a name.
     pub fqdn: Mutex<Option<String>>,
     admin: AtomicU32,
@@ -278,6 +280,7 @@ impl Server {
             guid: None,
             target: ArcSwap::from_pointee(Target::None),
             removed: Default::default(),
+            plain: Default::default(),
             referenced: Default::default(),
             dynamic_cookie: ArcSwapOption::empty(),
             fqdn: Mutex::new(None),

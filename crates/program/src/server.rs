@@ -159,12 +159,19 @@ pub struct Server {
     pub forced_id: bool,
     /// The words of its line, and of what that took from, but for those that make it this one and no other.
     pub settings: Settings,
-    /// `ssl`.
+    /// `ssl`, be it switched off now: see [`Server::tls`].
     pub tls: Option<ServerTls>,
     /// `proto h2`: HTTP/2 without negotiation.
     pub h2: bool,
     /// `ws`.
     pub ws: Ws,
+}
+
+impl Server {
+    /// TLS towards it, unless it is switched off.
+    pub fn tls(&self) -> Option<&ServerTls> {
+        self.tls.as_ref().filter(|_| !self.state.plain.load(std::sync::atomic::Ordering::Relaxed))
+    }
 }
 
 /// TLS towards a server.

@@ -411,6 +411,10 @@ impl Handshake {
         let made = match side {
             Side::Server(conn, entry) => {
                 describe(&mut facts, &conn);
+                // With the session the client's certificate came, without what was found of it.
+                if let Some(trust) = entry.clients.as_ref().filter(|_| facts.resumed) {
+                    facts.findings = trust.of_client(conn.peer_certificates().unwrap_or_default());
+                }
                 facts.own = Some(entry);
                 conn.dangerous_into_kernel_connection().map(|(s, k)| {
                     let kept = if facts.version == TLS13 { Kept::Server(k) } else { Kept::Nothing };

@@ -25,6 +25,8 @@ pub struct Entry {
     pub identity: Arc<Identity>,
     /// What rustls makes of it.
     pub config: Arc<ServerConfig>,
+    /// Who judges certificates of clients.
+    pub(crate) clients: Option<Arc<Trust>>,
 }
 
 impl Entry {
@@ -95,7 +97,7 @@ pub fn entry(
     }
     config.key_log = Arc::new(secrets::Log { all: rules.keylog });
     config.enable_secret_extraction = true;
-    Ok((Entry { identity, config: Arc::new(config) }, agreed.ignored))
+    Ok((Entry { identity, config: Arc::new(config), clients: rules.clients.clone() }, agreed.ignored))
 }
 
 /// All of a bind line. What it shows may change while it is used: a handshake takes the table at hand, without a lock, and

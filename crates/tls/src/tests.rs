@@ -55,16 +55,16 @@ impl Wire for End<'_> {
 }
 
 /// A folder that goes away with the test.
-struct Folder(std::path::PathBuf);
+pub(crate) struct Folder(std::path::PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Folder {
+    pub(crate) fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("harrier-tls-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
 
-    fn write(&self, name: &str, text: &str) -> String {
+    pub(crate) fn write(&self, name: &str, text: &str) -> String {
         let path = self.0.join(name);
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
@@ -78,7 +78,7 @@ impl Drop for Folder {
 }
 
 /// A certificate for names, signed by itself.
-fn own(names: &[&str]) -> (String, String) {
+pub(crate) fn own(names: &[&str]) -> (String, String) {
     let key = KeyPair::generate().unwrap();
     let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
     let cert = CertificateParams::new(names).unwrap().self_signed(&key).unwrap();
@@ -130,6 +130,16 @@ fn meet(mut c: Handshake, mut s: Handshake, client: &End<'_>, server: &End<'_>) 
         }
     }
     (left.expect("client hangs"), right.expect("server hangs"))
+}
+
+/// A client and a bind line meet: what the client learns, or why it gave up.
+pub(crate) fn encounter(connector: &Connector, acceptor: &Arc<Acceptor>, host: &str) -> Result<Facts, Failure> {
+    let (up, down) = (RefCell::default(), RefCell::default());
+    let here = End { from: &down, to: &up, step: 100_000, most: 100_000 };
+    let there = End { from: &up, to: &down, step: 100_000, most: 100_000 };
+    let connect = Handshake::connect(connector, name(host), None).unwrap();
+    let (left, _) = meet(connect, Handshake::accept(acceptor.clone(), &[]), &here, &there);
+    left.map(|(_, facts)| *facts)
 }
 
 /// Sends all of `data` from one stream to the other.

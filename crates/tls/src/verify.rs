@@ -144,6 +144,12 @@ impl Trust {
         parsed.map(|c| DistinguishedName::from(c.subject.to_vec())).collect()
     }
 
+    /// What is to be found of a client's chain now.
+    pub(crate) fn of_client(&self, chain: &[CertificateDer<'_>]) -> Findings {
+        let Some((leaf, above)) = chain.split_first() else { return Findings::default() };
+        self.verify(leaf, above, KeyUsage::client_auth(), UnixTime::now())
+    }
+
     /// Verifies a chain.
     fn verify(
         &self,
@@ -180,6 +186,7 @@ impl Trust {
         let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
         let signed = |issuer: &Certificate<'_>, what: &[u8], algorithm: &[u8], signature: &[u8]| {
             self.signed_with(issuer, what, algorithm, signature)
+                || signed_with_sha1(issuer, what, algorithm, signature)
         };
         match self.crls.check(leaf, &known, now, &signed) {
             None => Findings::default(),
@@ -276,6 +283,15 @@ impl Trust {
             _ => of_leaf(code::UNSPECIFIED),
         }
     }
+}
+
+/// Lists, unlike certificates, may still be signed with RSA and SHA-1.
+fn signed_with_sha1(issuer: &Certificate<'_>, what: &[u8], id: &[u8], signature: &[u8]) -> bool {
+    use aws_lc_rs::signature::{RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY, UnparsedPublicKey};
+    const ID: &[u8] = &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 13, 1, 1, 5, 5, 0];
+    let Some((_, key)) = issuer.key().filter(|_| id == ID) else { return false };
+    let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY, key);
+    key.verify(what, signature).is_ok()
 }
 
 fn dates(cert: &Certificate<'_>, now: UnixTime) -> u8 {

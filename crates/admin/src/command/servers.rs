@@ -56,7 +56,7 @@ fn state_line(out: &mut String, anon: Anon, started: rt::Mono, proxy: &Proxy, se
     let check = server.check.as_ref();
     let _ = writeln!(
         out,
-        "{} {} {} {} {} {} {} {} {} {changed} {status} {result} {} {} {} {} {} {} {port} - 0 {} {} {} {agent_port}",
+        "{} {} {} {} {} {} {} {} {} {changed} {status} {result} {} {} {} {} {} {} {port} - {} {} {} {} {agent_port}",
         proxy.state.id,
         anon.word(&proxy.name),
         s.id,
@@ -72,6 +72,7 @@ fn state_line(out: &mut String, anon: Anon, started: rt::Mono, proxy: &Proxy, se
         u8::from(proxy.forced_id),
         u8::from(server.forced_id),
         s.fqdn.lock().as_deref().map_or("-".into(), |name| anon.word(name)),
+        u8::from(server.tls().is_some()),
         probe.check_port.or(check.and_then(|c| c.port)).unwrap_or(0),
         probe
             .check_addr

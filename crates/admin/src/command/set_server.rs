@@ -25,9 +25,7 @@ pub fn run(call: &mut Call<'_>) -> Outcome {
         "agent-addr" | "agent-port" | "agent-send" => agent_setting(call, at),
         "check-port" | "check-addr" => check_setting(call, at),
         "fqdn" => fqdn(call),
-        "ssl" => {
-            Err("'set server <srv> ssl' cannot be set.  default-server should define ssl settings".into())
-        }
+        "ssl" => ssl(call, at),
         "name" => name(call, at),
         _ => Err(USAGE.into()),
     }
@@ -66,6 +64,20 @@ fn name(call: &Call<'_>, at: At) -> Outcome {
         return Err("Server was renamed too often.".into());
     }
     Ok(Reply::info("Server name updated."))
+}
+
+/// `set server ... ssl on|off`.
+fn ssl(call: &Call<'_>, at: At) -> Outcome {
+    if call.config(at).tls.is_none() {
+        return Err("'set server <srv> ssl' cannot be set.  default-server should define ssl settings".into());
+    }
+    let on = match call.arg(2) {
+        "on" => true,
+        "off" => false,
+        _ => return Err("'set server <srv> ssl' expects 'on' or 'off'.".into()),
+    };
+    change::set_tls(&call.worker, at, on);
+    Ok(Reply::Message(severity::NOTICE, "server ssl setting updated.".into()))
 }
 
 fn state(call: &Call<'_>, at: At) -> Outcome {

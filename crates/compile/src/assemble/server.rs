@@ -160,6 +160,7 @@ impl Assembly<'_> {
                 ruleset.steps.iter().any(|s| matches!(s, program::check::Step::Connect { ssl: true, .. }));
             let connector = self.connector(server, p, in_checks, notes);
             let tls = self.server_tls(index, server, p, connector.as_ref(), notes);
+            state.plain.store(!server.tls.on, Relaxed);
             let settings = match out.last().map(|s: &program::Server| &s.settings) {
                 Some(last) if **last == *server.words => last.clone(),
                 _ => server.words.as_slice().into(),

@@ -192,9 +192,9 @@ impl Settings {
 
     /// Puts them into the line.
     pub(crate) fn finish(mut self, out: &mut ListLine) {
-        let certificate = match self.sources.certificate.is_empty() {
-            true => std::mem::take(&mut out.sources.certificate),
-            false => std::mem::take(&mut self.sources.certificate),
+        let certificate = match out.sources.certificate.is_empty() {
+            true => std::mem::take(&mut self.sources.certificate),
+            false => std::mem::take(&mut out.sources.certificate),
         };
         out.sources = Sources { certificate, ..self.sources };
         self.shown.sort();

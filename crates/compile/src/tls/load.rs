@@ -86,7 +86,11 @@ impl Assembly<'_> {
                     }
                     Show::List(cert.path.clone())
                 }
-                source => Show::Certificate(Sources::plain(&cert.path), source == Source::Default),
+                source => {
+                    let sources = Sources::plain(&cert.path);
+                    self.store.meet(&sources);
+                    Show::Certificate(sources, source == Source::Default)
+                }
             });
         }
         shows.extend(own.map(|name| Show::List(name.into())));

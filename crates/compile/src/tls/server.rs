@@ -18,6 +18,8 @@ use crate::server::ServerDraft;
 pub(crate) struct ServerTlsDraft {
     /// `ssl`.
     pub on: bool,
+    /// `ssl` was said, even if `no-ssl` followed: it may be switched on later.
+    pub able: bool,
     pub words: Words,
     pub crt: Option<Box<str>>,
     pub host: Option<Box<str>>,
@@ -36,6 +38,7 @@ impl Default for ServerTlsDraft {
     fn default() -> ServerTlsDraft {
         ServerTlsDraft {
             on: false,
+            able: false,
             words: Words::default(),
             crt: None,
             host: None,
@@ -63,7 +66,7 @@ impl Assembly<'_> {
         notes: &mut Diagnostics,
     ) -> Option<ServerTls> {
         let draft = &server.tls;
-        let connector = connector.filter(|_| draft.on)?.clone();
+        let connector = connector.filter(|_| draft.able)?.clone();
         let mut own = Diagnostics::new();
         let place = lang::places::Place::ServerConnect;
         let sni = draft.sni.as_ref().and_then(|d| self.expression(index, d, p, place, &mut own));
@@ -89,7 +92,7 @@ impl Assembly<'_> {
         notes: &mut Diagnostics,
     ) -> Option<Arc<Connector>> {
         let draft = &server.tls;
-        if !draft.on && !(server.check && (draft.check || in_checks)) {
+        if !draft.able && !(server.check && (draft.check || in_checks)) {
             return None;
         }
         let (words, verify) = self.server_words(server.span);

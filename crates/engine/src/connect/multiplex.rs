@@ -47,7 +47,7 @@ impl Speaks {
 
 /// `proto`, `alpn` and, for WebSockets, `ws`.
 pub(super) fn speaks(stream: &Stream<'_>, config: &Server) -> Speaks {
-    let offers = |name: &[u8]| config.tls.as_ref().is_some_and(|tls| tls.alpn.iter().any(|a| a[..] == *name));
+    let offers = |name: &[u8]| config.tls().is_some_and(|tls| tls.alpn.iter().any(|a| a[..] == *name));
     if !stream.txn.has_req || !(config.h2 || offers(b"h2") || config.ws == Ws::H2) {
         return Speaks::Plain;
     }
@@ -58,7 +58,7 @@ pub(super) fn speaks(stream: &Stream<'_>, config: &Server) -> Speaks {
         _ if !websocket && config.ws == Ws::H2 && !config.h2 && !offers(b"h2") => Speaks::Plain,
         _ if !websocket => usual,
         Ws::H1 => Speaks::H1,
-        Ws::H2 if config.tls.is_some() && !config.h2 => Speaks::AsksH2,
+        Ws::H2 if config.tls().is_some() && !config.h2 => Speaks::AsksH2,
         Ws::H2 => Speaks::H2,
         Ws::Auto if !config.h2 && offers(b"http/1.1") => Speaks::H1,
         Ws::Auto => usual,
@@ -110,7 +110,7 @@ pub(super) async fn begin_h2(
     let (backend, session) = (stream.backend_index(), stream.client.conn().serial);
     let proxy = worker.shared.program.proxy(backend);
     let config = &proxy.servers[server as usize];
-    if let Some(send) = config.send_proxy.as_ref().filter(|_| config.tls.is_none()) {
+    if let Some(send) = config.send_proxy.as_ref().filter(|_| config.tls().is_none()) {
         let header = crate::proxy_header::bytes(stream, send);
         socket.send_all(&header).await.map_err(|e| classify(&e))?;
     }

@@ -82,7 +82,8 @@ type Keys = HashMap<Vec<u8>, Arc<[u8]>>;
 enum Algorithm {
     None,
     Hmac(hmac::Algorithm),
-    Public(&'static dyn signature::VerificationAlgorithm),
+    /// With the length of its signatures, where that is fixed.
+    Public(&'static dyn signature::VerificationAlgorithm, Option<usize>),
 }
 
 fn algorithm(name: &[u8]) -> Option<Algorithm> {
@@ -92,15 +93,15 @@ fn algorithm(name: &[u8]) -> Option<Algorithm> {
         b"HS256" => Hmac(hmac::HMAC_SHA256),
         b"HS384" => Hmac(hmac::HMAC_SHA384),
         b"HS512" => Hmac(hmac::HMAC_SHA512),
-        b"RS256" => Public(&signature::RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY),
-        b"RS384" => Public(&signature::RSA_PKCS1_2048_8192_SHA384),
-        b"RS512" => Public(&signature::RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY),
-        b"PS256" => Public(&signature::RSA_PSS_2048_8192_SHA256),
-        b"PS384" => Public(&signature::RSA_PSS_2048_8192_SHA384),
-        b"PS512" => Public(&signature::RSA_PSS_2048_8192_SHA512),
-        b"ES256" => Public(&signature::ECDSA_P256_SHA256_FIXED),
-        b"ES384" => Public(&signature::ECDSA_P384_SHA384_FIXED),
-        b"ES512" => Public(&signature::ECDSA_P521_SHA512_FIXED),
+        b"RS256" => Public(&signature::RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, None),
+        b"RS384" => Public(&signature::RSA_PKCS1_2048_8192_SHA384, None),
+        b"RS512" => Public(&signature::RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY, None),
+        b"PS256" => Public(&signature::RSA_PSS_2048_8192_SHA256, None),
+        b"PS384" => Public(&signature::RSA_PSS_2048_8192_SHA384, None),
+        b"PS512" => Public(&signature::RSA_PSS_2048_8192_SHA512, None),
+        b"ES256" => Public(&signature::ECDSA_P256_SHA256_FIXED, Some(64)),
+        b"ES384" => Public(&signature::ECDSA_P384_SHA384_FIXED, Some(96)),
+        b"ES512" => Public(&signature::ECDSA_P521_SHA512_FIXED, Some(132)),
         _ => return None,
     })
 }
@@ -219,13 +220,15 @@ fn judge(token: &[u8], wanted: Algorithm, key: &[u8], by_certificate: bool, foun
         Algorithm::None => i64::from(given.is_empty()),
         Algorithm::Hmac(_) if by_certificate => UNMANAGED_ALGORITHM,
         Algorithm::Hmac(kind) => i64::from(hmac::verify(&hmac::Key::new(kind, key), signed, &given).is_ok()),
-        Algorithm::Public(kind) if by_certificate => match found {
+        Algorithm::Public(kind, length) if by_certificate => match found {
             Public::Unknown => UNKNOWN_KEY,
             Public::Unavailable => UNAVAILABLE,
+            Public::Certificate(_) if length.is_some_and(|l| l != given.len()) => INVALID_TOKEN,
             Public::Certificate(cert) => i64::from(kind.verify_sig(&cert.public, signed, &given).is_ok()),
         },
-        Algorithm::Public(kind) => match KEYS.read().get(key).cloned() {
+        Algorithm::Public(kind, length) => match KEYS.read().get(key).cloned() {
             None => UNKNOWN_KEY,
+            Some(_) if length.is_some_and(|l| l != given.len()) => INVALID_TOKEN,
             Some(key) => i64::from(kind.verify_sig(&key, signed, &given).is_ok()),
         },
     }

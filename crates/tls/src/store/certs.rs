@@ -58,6 +58,15 @@ impl Cert {
 const BUNDLE: [&str; 3] = [".rsa", ".ecdsa", ".dsa"];
 
 impl Store {
+    /// Loads what a `bind` line names, so that what lists further on in the line say of it is held against that. What goes
+    /// wrong is told when the line is [built](Store::bind).
+    pub fn meet(&self, sources: &Sources) {
+        let inner = &mut *self.lock();
+        if !Path::new(&*inner.full(&sources.certificate)).is_dir() {
+            let _ = inner.named(sources, "");
+        }
+    }
+
     /// Whether there is a certificate of this name.
     pub fn has_cert(&self, name: &str) -> bool {
         self.lock().certs.contains_key(name)

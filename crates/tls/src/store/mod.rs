@@ -19,6 +19,8 @@ mod lists;
 mod responses;
 mod servers;
 mod show;
+#[cfg(test)]
+mod tests;
 mod transactions;
 mod trusts;
 

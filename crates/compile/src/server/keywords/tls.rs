@@ -149,7 +149,15 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "Expression of the server name.",
     ),
     word("sni-auto", 0, |v, _, _| on(&mut v.tls.auto), "The host of the request is sent as server name."),
-    word("ssl", 0, |v, _, _| on(&mut v.tls.on), "Speak TLS to the server."),
+    word(
+        "ssl",
+        0,
+        |v, _, _| {
+            v.tls.able = true;
+            on(&mut v.tls.on)
+        },
+        "Speak TLS to the server.",
+    ),
     word(
         "ssl-max-ver",
         1,
