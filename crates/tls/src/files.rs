@@ -98,7 +98,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Takes the certificates and the key of a PEM file; without a key the one at hand stays.
+    /// Takes the certificates and the key of a PEM file, in the place of those at hand.
     ///
     /// # Errors
     /// It holds no certificate.
@@ -106,9 +106,7 @@ impl Parts {
         let mut all = found.certificates.into_iter();
         let leaf = all.next().ok_or("no start line")?;
         (self.leaf, self.chain) = (Some(leaf), all.collect());
-        if let Some(key) = found.key {
-            self.key = Some(Arc::new(key));
-        }
+        self.key = found.key.map(Arc::new);
         Ok(())
     }
 }

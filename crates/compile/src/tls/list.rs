@@ -184,8 +184,8 @@ impl Settings {
         self.any = true;
         let kind = if name == "no-alpn" { "alpn" } else { name };
         let Some(rank) = RANKS.iter().position(|r| *r == kind) else { return };
-        let gap = if rank < 2 { " " } else { "" };
-        let text = value.map_or_else(|| format!("{name}{gap}"), |v| format!("{name} {v}{gap}"));
+        // HAProxy writes a NUL behind protocols, which is no part of the list.
+        let text = value.map_or_else(|| name.to_owned(), |v| format!("{name} {v}"));
         self.shown.retain(|(r, _)| *r != rank);
         self.shown.push((rank, text));
     }

@@ -129,10 +129,9 @@ impl BindUse {
         self.acceptor.publish(table);
     }
 
-    /// Whether clients that match nothing get what the row at this index shows.
+    /// Whether clients that match nothing would get what the row at this index shows, but for `strict-sni`.
     pub fn is_default(&self, index: usize) -> bool {
-        let implicit = index == 0 && !self.acceptor.is_strict();
-        self.rows.get(index).is_some_and(|r| implicit || r.default || r.filters.iter().any(|f| &**f == "*"))
+        self.rows.get(index).is_some_and(|r| index == 0 || r.default || r.filters.iter().any(|f| &**f == "*"))
     }
 }
 

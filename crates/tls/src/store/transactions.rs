@@ -110,7 +110,10 @@ impl Store {
             }
             (None, _) => return Err(failed("The transaction must contain at least a certificate!".into())),
             (_, None) if inner.uses(name) > 0 => {
-                return Err(failed(format!("No Private Key found in '{name}.key'.")));
+                inner.changing_cert = None;
+                return Err(format!(
+                    "Committing {name}\nunable to load SSL private key into SSL Context '{name}': passed a null parameter.\nFailed!"
+                ));
             }
             _ => None,
         };
@@ -305,7 +308,8 @@ fn replace(
         }
         ".issuer" => {
             let found = files::pem(payload.as_bytes()).ok().and_then(|p| p.certificates.into_iter().next());
-            parts.issuer = Some(found.ok_or_else(invalid)?);
+            let told = || format!("'{name}' cannot be read or parsed'.\n{}", invalid());
+            parts.issuer = Some(found.ok_or_else(told)?);
         }
         ".ocsp" => parts.ocsp = Some(decode(payload).ok_or_else(invalid)?.into()),
         ".sctl" => {
