@@ -362,7 +362,9 @@ fn compiled(
     let label = format!("'server {backend}/{name}' : ");
     let told = |level: Level| {
         let texts = outcome.diagnostics.iter().filter(move |d| d.level == level).map(|d| &d.text);
-        texts.map(|t| t.split_once(label.as_str()).map_or(t.as_str(), |(_, rest)| rest).replace("..", ".")).collect::<Vec<_>>()
+        texts
+            .map(|t| t.split_once(label.as_str()).map_or(t.as_str(), |(_, rest)| rest).replace("..", "."))
+            .collect::<Vec<_>>()
     };
     let Some(program) = outcome.program else {
         return Err(told(Level::Alert).into_iter().next().unwrap_or_else(|| "Invalid server.".into()));

@@ -133,7 +133,11 @@ fn meet(mut c: Handshake, mut s: Handshake, client: &End<'_>, server: &End<'_>) 
 }
 
 /// A client and a bind line meet: what the client learns, or why it gave up.
-pub(crate) fn encounter(connector: &Connector, acceptor: &Arc<Acceptor>, host: &str) -> Result<Facts, Failure> {
+pub(crate) fn encounter(
+    connector: &Connector,
+    acceptor: &Arc<Acceptor>,
+    host: &str,
+) -> Result<Facts, Failure> {
     let (up, down) = (RefCell::default(), RefCell::default());
     let here = End { from: &down, to: &up, step: 100_000, most: 100_000 };
     let there = End { from: &up, to: &down, step: 100_000, most: 100_000 };

@@ -135,7 +135,9 @@ fn what_is_said_of_a_certificate_twice_has_to_agree() {
     store.list("with", vec![line(Some(true)), line(Some(true))], 2).unwrap();
     let why = store.list("without", vec![line(None)], 1).unwrap_err();
     assert!(
-        why.contains("- different parameter 'ocsp-update' : previously 'on' vs 'default' (ocsp-update.mode off)"),
+        why.contains(
+            "- different parameter 'ocsp-update' : previously 'on' vs 'default' (ocsp-update.mode off)"
+        ),
         "{why}"
     );
 }
