@@ -83,7 +83,7 @@ impl Store {
         if !inner.sealed {
             return;
         }
-        let key = |(name, cert): (&Box<str>, &super::certs::Cert)| {
+        let key = |name: &str, cert: &super::certs::Cert| {
             let leaf = cert.parts.leaf.as_ref().and_then(|l| Certificate::parse(l))?;
             let key = JwtKey {
                 public: leaf.spki.into(),
@@ -91,8 +91,8 @@ impl Store {
                 allowed: cert.jwt,
                 prepared: OnceLock::new(),
             };
-            Some((name.clone(), Arc::new(key)))
+            Some((Box::from(name), Arc::new(key)))
         };
-        self.keys.store(Arc::new(inner.certs.iter().filter_map(key).collect()));
+        self.keys.store(Arc::new(inner.certs.iter().filter_map(|(name, cert)| key(name, cert)).collect()));
     }
 }

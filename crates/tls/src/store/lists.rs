@@ -41,6 +41,9 @@ pub(super) struct List {
     pub last: u32,
 }
 
+/// Why a line was not added: the certificate, once that was found, and what is wrong.
+pub type NotAdded = (Option<Box<str>>, String);
+
 /// How lists are found by a name that was typed.
 #[derive(Clone, Copy, Debug)]
 pub struct Lookup<'n>(pub &'n str);
@@ -95,11 +98,7 @@ impl Store {
     ///
     /// # Errors
     /// The name of the certificate once that is known, and what is wrong.
-    pub fn add_to_list(
-        &self,
-        list: Lookup<'_>,
-        line: &ListLine,
-    ) -> Result<(Box<str>, usize), (Option<Box<str>>, String)> {
+    pub fn add_to_list(&self, list: Lookup<'_>, line: &ListLine) -> Result<(Box<str>, usize), NotAdded> {
         let inner = &mut *self.lock();
         let name = list.name();
         let early = |why: String| (None, format!("Can't edit the crt-list: {why}"));

@@ -36,7 +36,7 @@ use crate::words::{Verify, Words};
 
 pub use binds::{BindSpec, Label, Show};
 pub use jwt::JwtKey;
-pub use lists::{ListLine, Lookup};
+pub use lists::{ListLine, Lookup, NotAdded};
 pub use responses::{Known, Question};
 pub use servers::ServerSpec;
 pub use show::SniFilter;

@@ -36,6 +36,8 @@ const ENDS: [&str; 4] = [".key", ".issuer", ".ocsp", ".sctl"];
 
 /// What takes the place of a row's entry.
 type Fresh = (usize, usize, Arc<Entry>, Sessions);
+/// All that depends on something, built anew: entries of `bind` lines, and rules of servers by their index.
+type Built = (Vec<Fresh>, Vec<(usize, Prepared)>);
 
 impl Store {
     /// `new ssl cert`.
@@ -231,7 +233,7 @@ impl Store {
             }
             None => return Err(failed("No ongoing transaction! !".into())),
         };
-        let (rows, servers, trusts) =
+        let ((rows, servers), trusts) =
             inner.with_file(name, &holds).map_err(|e| failed(inner.told(&e, None)))?;
         let dots = inner.file_uses(name);
         if let Some(file) = inner.files.get_mut(name) {
@@ -373,12 +375,7 @@ impl Inner {
     }
 
     /// What takes the place of all entries and connectors of a certificate.
-    #[allow(clippy::type_complexity)]
-    fn with_identity(
-        &self,
-        name: &str,
-        identity: &Arc<Identity>,
-    ) -> Result<(Vec<Fresh>, Vec<(usize, Prepared)>), Trouble> {
+    fn with_identity(&self, name: &str, identity: &Arc<Identity>) -> Result<Built, Trouble> {
         let mut rows = Vec::new();
         for (b, bind) in self.binds.iter().enumerate() {
             for (r, row) in bind.rows.iter().enumerate().filter(|(_, row)| *row.cert == *name) {
@@ -411,12 +408,11 @@ impl Inner {
     }
 
     /// The same for all that believe what a file says.
-    #[allow(clippy::type_complexity)]
     fn with_file(
         &self,
         name: &str,
         holds: &Authorities,
-    ) -> Result<(Vec<Fresh>, Vec<(usize, Prepared)>, HashMap<Key, Arc<Trust>>), Trouble> {
+    ) -> Result<(Built, HashMap<Key, Arc<Trust>>), Trouble> {
         let mut trusts: HashMap<Key, Arc<Trust>> = HashMap::new();
         let mut trust = |key: Key| -> Result<Arc<Trust>, Trouble> {
             if let Some(made) = trusts.get(&key) {
@@ -449,7 +445,7 @@ impl Inner {
             let rules = self.server_rules(&server.spec, identity, Some(trust));
             servers.push((at, crate::Connector::prepare(&rules).map_err(Trouble::Unusable)?));
         }
-        Ok((rows, servers, trusts))
+        Ok(((rows, servers), trusts))
     }
 
     /// Lets handshakes find what was made; how much that was.
