@@ -41,6 +41,7 @@ pub mod stick;
 
 pub mod check;
 pub mod farm;
+pub mod responder;
 pub mod state;
 
 pub mod captured;

@@ -172,6 +172,11 @@ impl Change {
         }
     }
 
+    /// Whether it was ever raised.
+    pub fn is_raised(&self) -> bool {
+        self.raised.get() > 0
+    }
+
     /// Watches from the task at hand; whether it was ever raised.
     pub fn poll_changed(&self, cx: &mut std::task::Context<'_>) -> bool {
         if let Some(task) = rt::TaskId::of(cx.waker()) {

@@ -62,6 +62,7 @@ pub fn start_worker(index: usize, shared: Arc<Shared>, opened: &[Opened]) -> Rc<
     }
     rt::spawn(pool::sweeper(worker.clone()));
     crate::check::start(&worker);
+    crate::responder::start(&worker);
     crate::log::forward::start(&worker);
     WORKER.set(Some(worker.clone()));
     worker

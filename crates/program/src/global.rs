@@ -46,6 +46,8 @@ pub struct Global {
     pub gid: Option<u32>,
     /// `log` targets.
     pub log: Arc<[Target]>,
+    /// `ocsp-update.*`.
+    pub ocsp: Ocsp,
     /// `log-tag`.
     pub log_tag: Box<str>,
     /// `log-send-hostname`: the name in lines that carry one.
@@ -313,4 +315,15 @@ impl Default for Tune {
             h2: H2::default(),
         }
     }
+}
+
+/// How OCSP responses are kept fresh (`ocsp-update.*`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ocsp {
+    /// How often.
+    pub pace: tls::store::Pace,
+    /// `ocsp-update.disable`.
+    pub disabled: bool,
+    /// `ocsp-update.httpproxy`.
+    pub proxy: Option<std::net::SocketAddr>,
 }

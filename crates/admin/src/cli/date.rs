@@ -10,6 +10,14 @@ fn seconds(at: Wall) -> String {
     format!("{:02}/{month}/{year}:{:02}:{:02}:{:02}", d.day, d.hour, d.minute, d.second)
 }
 
+/// `21/Nov/2026:05:34:06 +0000`, of seconds since 1970.
+pub fn zoned(secs: i64) -> String {
+    let offset = rt::sys::local_offset(secs);
+    let (sign, minutes) = (if offset < 0 { '-' } else { '+' }, offset.unsigned_abs() / 60);
+    let at = Wall::from_micros(u64::try_from(secs).unwrap_or(0).saturating_mul(1_000_000));
+    format!("{} {sign}{:02}{:02}", seconds(at), minutes / 60, minutes % 60)
+}
+
 /// `21/Nov/2026:05:34:06.086`.
 pub fn millis(at: Wall) -> String {
     format!("{}.{:03}", seconds(at), at.subsec_millis())

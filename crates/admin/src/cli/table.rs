@@ -543,6 +543,13 @@ pub const COMMANDS: &[Command] = &[
         Admin,
         c::tls::responses::show,
     ),
+    now(
+        &["show", "ssl", "ocsp-updates"],
+        "",
+        "when OCSP responses are asked for, and what came of it",
+        Admin,
+        c::tls::responses::updates,
+    ),
     now(&["show", "ssl", "providers"], "", "what the cryptography comes from", User, c::tls::providers),
     now(
         &["show", "ssl", "sni"],
@@ -593,6 +600,13 @@ pub const COMMANDS: &[Command] = &[
         c::farm::unpublish,
     ),
     now(&["user"], "", "give up all rights to change things", User, c::basic::user),
+    later(
+        &["update", "ssl", "ocsp-response"],
+        "<certfile>",
+        "ask the responder of a certificate for its OCSP response",
+        Admin,
+        c::tls::responses::update,
+    ),
     later(
         &["wait"],
         "{-h|<delay>} [condition]",

@@ -51,6 +51,7 @@ impl Assembly<'_> {
             fd_hard_limit: g.fd_hard_limit,
             threads,
             affinity: affinity(&g.cpu_map, threads, self.ground.options.processors, notes),
+            ocsp: g.tls.ocsp,
             maxconnrate: g.maxconnrate,
             maxsessrate: g.maxsessrate,
             maxpipes: if g.maxpipes == 0 { maxconn / 4 } else { g.maxpipes },

@@ -55,12 +55,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     tls("tune.ssl.certificate-compression"),
     tls("tune.ssl.default-dh-param"),
     tls("tune.ssl.force-private-cache"),
-    tls("tune.ssl.ocsp-update.maxdelay"),
-    tls("tune.ssl.ocsp-update.mindelay"),
-    tls("ocsp-update.disable"),
-    tls("ocsp-update.httpproxy"),
-    tls("ocsp-update.maxdelay"),
-    tls("ocsp-update.mindelay"),
     tls("acme.scheduler"),
     // QUIC, Lua, compression, HTTP client, peers
     other("limited-quic"),

@@ -33,6 +33,8 @@ pub(crate) struct TlsGlobal {
     pub cache: usize,
     /// `tune.ssl.ssl-ctx-cache-size`.
     pub forged: usize,
+    /// `ocsp-update.*`.
+    pub ocsp: program::global::Ocsp,
     /// `tune.ssl.lifetime`.
     pub lifetime: Duration,
     /// `tune.ssl.capture-buffer-size`.
@@ -63,6 +65,7 @@ impl Default for TlsGlobal {
             server_verify: Verify::Required,
             cache: 20_000,
             forged: 1000,
+            ocsp: Default::default(),
             lifetime: Duration::from_secs(300),
             captures: 0,
             keylog: false,
@@ -366,6 +369,36 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "Certificates kept of those that were made for clients.",
         "tune.ssl.ssl-ctx-cache-size 1000",
     ),
+    entry("ocsp-update.maxdelay", most, "Longest time between two updates.", "ocsp-update.maxdelay 3600"),
+    entry("ocsp-update.mindelay", least, "Shortest time between two updates.", "ocsp-update.mindelay 300"),
+    entry("tune.ssl.ocsp-update.maxdelay", most, "The former name of ocsp-update.maxdelay.", ""),
+    entry("tune.ssl.ocsp-update.mindelay", least, "The former name of ocsp-update.mindelay.", ""),
+    entry(
+        "ocsp-update.disable",
+        |s, g| {
+            g.tls.ocsp.disabled = match &*text(s)? {
+                "on" => true,
+                "off" => false,
+                _ => return Err(s.fail(format!("'{}' expects 'on' or 'off'.", s.keyword()))),
+            };
+            Ok(())
+        },
+        "OCSP responses are never asked for.",
+        "ocsp-update.disable on",
+    ),
+    entry(
+        "ocsp-update.httpproxy",
+        |s, g| {
+            let word = text(s)?;
+            let with_port = || Some(std::net::SocketAddr::new(word.parse().ok()?, 80));
+            let proxy = word.parse().ok().or_else(with_port);
+            let wrong = || s.fail(format!("'{}' : invalid address '{word}'.", s.keyword()));
+            g.tls.ocsp.proxy = Some(proxy.ok_or_else(wrong)?);
+            Ok(())
+        },
+        "HTTP proxy through which OCSP responses are asked for.",
+        "ocsp-update.httpproxy 127.0.0.1:3128",
+    ),
     entry(
         "tune.ssl.maxrecord",
         |s, g| {
@@ -425,6 +458,29 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "tune.ssl.keylog on",
     ),
 ];
+
+fn delay(s: &mut Statement<'_>) -> Step<i64> {
+    let keyword = s.keyword();
+    Ok(s.integer(format!("'{keyword}' expects an integer argument."))?.clamp(1, 1 << 31))
+}
+
+fn most(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
+    g.tls.ocsp.pace.most = delay(s)?;
+    in_order(s, g)
+}
+
+fn least(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
+    g.tls.ocsp.pace.least = delay(s)?;
+    in_order(s, g)
+}
+
+fn in_order(s: &Statement<'_>, g: &GlobalDraft) -> Step {
+    let pace = g.tls.ocsp.pace;
+    if pace.least > pace.most {
+        return Err(s.fail("minimum update delay can't be greater than maximum update delay."));
+    }
+    Ok(())
+}
 
 fn captures(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
     let keyword = s.keyword();

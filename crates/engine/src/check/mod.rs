@@ -15,7 +15,7 @@ mod expect;
 mod external;
 pub mod health;
 mod http;
-mod link;
+pub(crate) mod link;
 mod observe;
 mod protocols;
 mod script;

@@ -96,6 +96,21 @@ impl Sinks {
         }
     }
 
+    /// Sends a text to all of these targets that take its level.
+    pub fn send_to(&self, worker: &Worker, targets: &[Target], level: u8, text: &[u8]) {
+        let program = &worker.shared.program;
+        let mut buffers = self.buffers.take();
+        buffers.made = false;
+        for target in targets.iter().filter(|t| level <= t.max_level) {
+            let Some(own) = buffers.make(Body::Text(text), None) else { continue };
+            buffers.frame(program, target, level, own, None, self.pid);
+            if self.deliver(target.sink, &buffers.line).is_err() {
+                program.world.process.counters.of(worker.index).dropped_logs.inc();
+            }
+        }
+        self.buffers.set(buffers);
+    }
+
     /// Sends a line to all targets of a proxy that take its level.
     pub fn send(&self, worker: &Worker, proxy: &Proxy, event: Event, body: Body<'_>) {
         let program = &worker.shared.program;

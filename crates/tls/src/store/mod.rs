@@ -23,6 +23,7 @@ mod show;
 mod tests;
 mod transactions;
 mod trusts;
+mod updates;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,6 +42,7 @@ pub use responses::{Known, Question};
 pub use servers::ServerSpec;
 pub use show::SniFilter;
 pub use transactions::Kind;
+pub use updates::{Came, Pace, Update};
 
 /// Chains of authorities by the file that they came from.
 pub type Issuers = Vec<(Box<str>, Vec<CertificateDer<'static>>)>;
@@ -107,6 +109,8 @@ impl From<String> for Trouble {
 #[derive(Debug, Default)]
 pub struct Store {
     inner: Mutex<Inner>,
+    /// Responses that are asked for.
+    updates: Mutex<updates::Updates>,
     /// What verifies and decrypts tokens, for rules to find without a lock.
     keys: ArcSwap<HashMap<Box<str>, Arc<JwtKey>>>,
 }

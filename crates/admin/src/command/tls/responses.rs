@@ -1,11 +1,12 @@
-//! `show ssl ocsp-response`, `set ssl ocsp-response`.
+//! `show|set|update ssl ocsp-response`, `show ssl ocsp-updates`.
 
 use std::fmt::Write as _;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tls::ocsp;
-use tls::store::Known;
+use tls::store::{Came, Known};
 
 use super::{decode, encode};
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
@@ -60,4 +61,52 @@ pub fn set(call: &mut Call<'_>) -> Outcome {
     let taken = call.shared().program.tls.set_response(&bytes, now, false);
     taken.map_err(|e| Refusal::from(format!("{}.", e.words().trim_end_matches('.'))))?;
     Ok(Reply::info("OCSP Response updated!"))
+}
+
+/// `show ssl ocsp-updates`.
+pub fn updates(call: &mut Call<'_>) -> Outcome {
+    let mut out = String::from(
+        "OCSP Certid | Path | Next Update | Last Update | Successes | Failures | Last Update Status | Last Update Status (str)\n",
+    );
+    for (id, update) in call.shared().program.tls.updates() {
+        let (number, words) = update.came.words();
+        let last = update.last.map_or("-".to_owned(), crate::cli::date::zoned);
+        let _ = writeln!(
+            out,
+            "{} | {} | {} | {last} | {} | {} | {number} | {words}",
+            key(&id),
+            update.name,
+            crate::cli::date::zoned(update.next),
+            update.successes,
+            update.failures,
+        );
+    }
+    Ok(Reply::Dump(out))
+}
+
+/// `update ssl ocsp-response <certfile>`.
+pub fn update<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let name = call.arg(0).to_owned();
+        if name.is_empty() {
+            return Err("'update ssl ocsp-response' expects a filename".into());
+        }
+        let store = call.shared().program.tls.clone();
+        if !store.has_cert(&name) {
+            return Err(format!(
+                "Unknown certificate! 'update ssl ocsp-response' expects an already known certificate file name.\nCan't send ocsp request for {name}!"
+            )
+            .into());
+        }
+        let refused = || Refusal::from(format!("Can't send ocsp request for {name}!"));
+        let question = store.question(&name).ok_or_else(refused)?;
+        let worker = call.worker.clone();
+        match engine::responder::update(&worker, &name, &question).await {
+            Came::Updated => {
+                let response = store.ocsp_response(&name).ok_or_else(refused)?;
+                Ok(Reply::Dump(ocsp::text(&response).unwrap_or_default()))
+            }
+            came => Err(format!("{}.", came.words().1).into()),
+        }
+    })
 }
