@@ -110,7 +110,7 @@ async fn ask(question: &Question, proxy: Option<SocketAddr>) -> Result<Vec<u8>, 
     let link = Link::open(&to, &ConnectOptions::default(), true, &mut timer).await;
     let mut link = link.map_err(failed)?;
     let head = format!(
-        "POST {target} HTTP/1.0\r\nhost: {host}\r\ncontent-type: application/ocsp-request\r\naccept: \
+        "POST {target} HTTP/1.0\r\nhost: {host}:{port}\r\ncontent-type: application/ocsp-request\r\naccept: \
          application/ocsp-response\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
