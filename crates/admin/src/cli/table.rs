@@ -599,7 +599,6 @@ pub const COMMANDS: &[Command] = &[
         Operator,
         c::farm::unpublish,
     ),
-    now(&["user"], "", "give up all rights to change things", User, c::basic::user),
     later(
         &["update", "ssl", "ocsp-response"],
         "<certfile>",
@@ -607,6 +606,7 @@ pub const COMMANDS: &[Command] = &[
         Admin,
         c::tls::responses::update,
     ),
+    now(&["user"], "", "give up all rights to change things", User, c::basic::user),
     later(
         &["wait"],
         "{-h|<delay>} [condition]",
