@@ -165,7 +165,7 @@ impl Script<'_> {
             return None;
         }
         let proxy = self.worker.shared.program.proxy(self.at.proxy);
-        let auto = self.host();
+        let auto = to.tls.as_ref().and_then(|_| self.host());
         let name = self.check.pool_name.as_deref().or(auto.as_deref());
         let idle = crate::connect::idle_for_check(self.worker, proxy, self.at, addr, name).await?;
         Some(Link::resume(idle))
