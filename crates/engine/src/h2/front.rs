@@ -399,8 +399,9 @@ impl Serving {
         if self.timer.poll_expired(cx).is_pending() {
             return Poll::Pending;
         }
-        if !self.connection.is_empty() && self.out.is_empty() {
-            // The streams have deadlines of their own.
+        // Streams that are served have deadlines of their own; what is left of others waits for a window.
+        let served = self.lines.iter().flatten().any(|served| !served.line.is_left());
+        if served && self.out.is_empty() {
             self.arm();
             let _ = self.timer.poll_expired(cx);
             return Poll::Pending;

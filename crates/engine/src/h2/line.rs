@@ -102,6 +102,11 @@ impl Line {
         self.down.stage = Stage::Done;
     }
 
+    /// Whether nobody serves it any longer: at most the client has yet to take what is left of the response.
+    pub fn is_left(&self) -> bool {
+        self.down.ended || self.link.is_hung_up()
+    }
+
     /// Whether the stream is done with. After the response, the task may still want the rest of the request; when it does
     /// not, the client is told so (RFC 9113 section 8.1).
     pub fn is_over(&self, connection: &mut Connection, out: &mut Vec<u8>) -> bool {

@@ -9,8 +9,8 @@ use crate::method::{Method, Version};
 use crate::uri;
 
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
-const OUTLINE: Outline<'static> = Outline { scheme: b"http", protocol: None };
-const HTTP1: http1::Limits = http1::Limits { head: 65_536, fields: 200 };
+pub(super) const OUTLINE: Outline<'static> = Outline { scheme: b"http", protocol: None };
+pub(super) const HTTP1: http1::Limits = http1::Limits { head: 65_536, fields: 200 };
 
 /// Any bytes as the frames of a client, and as those of a server that was asked something.
 ///
@@ -32,7 +32,7 @@ struct Told {
     failed: bool,
 }
 
-fn peer(role: Role) -> Connection {
+pub(super) fn peer(role: Role) -> Connection {
     let mut out = Vec::new();
     let limits = Limits { window: 1000, rxbuf: 4000, streams: 4, ..Limits::default() };
     let mut connection = Connection::new(role, limits, &mut out);
@@ -103,7 +103,7 @@ fn text(head: &Head) -> String {
 }
 
 /// Written as HTTP/1, a head is read as what it was.
-fn one_meaning(head: &Head) {
+pub(super) fn one_meaning(head: &Head) {
     let mut plain = head.clone();
     plain.set_version(Version::HTTP_11);
     let mut out = Vec::new();
@@ -181,7 +181,7 @@ pub fn h1_to_h2(data: &[u8]) {
     };
     assert_eq!(head.method(), got.method());
     let path = |head: &Head| match (uri::path_and_query(head.target()), head.method_id()) {
-        (_, Method::Connect) => head.target().to_vec(),
+        (_, Method::Connect) => uri::host_port(head.target()).to_vec(),
         (b"", Method::Options) => b"*".to_vec(),
         (path @ ([b'/', ..] | b"*"), _) => path.to_vec(),
         (query, _) => [b"/", query].concat(),

@@ -51,6 +51,16 @@ fn header_blocks() {
 }
 
 #[test]
+fn messages_that_become_http1() {
+    each_seed("h2_to_h1", super::h2_to_h1);
+}
+
+#[test]
+fn responses_that_change_their_version() {
+    each_seed("response_to_h2", super::response_to_h2);
+}
+
+#[test]
 fn requests_that_change_their_version() {
     each_seed("http1_request", super::h1_to_h2);
 }

@@ -5,6 +5,7 @@ mod bodies;
 mod checks;
 mod cuts;
 mod h2;
+mod h2_peers;
 mod limits;
 mod queue;
 mod retries;
