@@ -157,7 +157,7 @@ fn check_certificate(args: &mut Vec<Arg>, names: &mut dyn Names) -> Result<(), F
 }
 
 /// The certificate of a name, which stands in the store that `args` has at this place.
-pub(super) fn certificate<'a>(args: &'a [Arg], at: usize, name: &[u8]) -> Option<Arc<tls::store::JwtKey>> {
+pub(super) fn certificate(args: &[Arg], at: usize, name: &[u8]) -> Option<Arc<tls::store::JwtKey>> {
     let Arg::Other(store) = arg(args, at) else { return None };
     store.downcast_ref::<tls::Store>()?.jwt_key(std::str::from_utf8(name).ok()?)
 }
