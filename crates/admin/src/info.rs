@@ -577,7 +577,7 @@ const ITEMS: &[Item] = &[
 /// Of a hundred TLS connections of clients in the last second, how many needed no new key.
 fn reused(process: &model::world::Process, now_ms: u64) -> u32 {
     let (all, keys) = (process.ssl_rate.read(now_ms), process.ssl_front_keys.read(now_ms));
-    if all == 0 { 0 } else { (100 * all.saturating_sub(keys) / all) as u32 }
+    (100 * all.saturating_sub(keys)).checked_div(all).unwrap_or(0) as u32
 }
 
 fn clip(n: u64) -> Value {

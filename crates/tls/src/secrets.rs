@@ -47,6 +47,9 @@ const LABELS: &[&str] = &[
     "EARLY_EXPORTER_SECRET",
 ];
 
+/// A secret behind its label.
+pub type Secret = (&'static str, Box<[u8]>);
+
 /// What is kept of a connection.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Material {
@@ -57,7 +60,7 @@ pub struct Material {
     /// The session's id, as the server said it.
     pub session_id: Box<[u8]>,
     /// Secrets by label.
-    pub secrets: Vec<(&'static str, Box<[u8]>)>,
+    pub secrets: Vec<Secret>,
 }
 
 impl std::fmt::Debug for Material {
@@ -67,7 +70,7 @@ impl std::fmt::Debug for Material {
 }
 
 thread_local! {
-    static LOGGED: RefCell<Vec<(&'static str, Box<[u8]>)>> = const { RefCell::new(Vec::new()) };
+    static LOGGED: RefCell<Vec<Secret>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What rustls tells secrets to.

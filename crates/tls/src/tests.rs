@@ -487,3 +487,27 @@ fn a_chain_longer_than_a_buffer_comes_through_and_an_endless_one_does_not() {
         }
     }
 }
+
+#[test]
+fn records_are_as_small_as_they_are_told_to_be() {
+    let folder = Folder::new("records");
+    let (cert, key) = own(&["one.example"]);
+    let one = load(&folder, "one.pem", &format!("{cert}{key}"));
+    let acceptor = acceptor(&[one], &server::Rules::default(), false);
+    let connector = Connector::new(&client::Rules::default()).unwrap().0;
+    let (up, down) = Default::default();
+    let client = End { from: &down, to: &up, step: 100_000, most: 1_000_000 };
+    let server = End { from: &up, to: &down, step: 100_000, most: 1_000_000 };
+    let c = Handshake::connect(&connector, name("one.example"), None).unwrap();
+    let (_, right) = meet(c, Handshake::accept(acceptor, &[]), &client, &server);
+    let (mut stream, _) = right.ok().unwrap();
+    for (first, hard, longest) in [(1000, 0, 1000), (0, 700, 700), (1000, 300, 300), (0, 0, 9000)] {
+        down.borrow_mut().bytes.clear();
+        stream.set_sizes(crate::stream::Sizes { first, hard, ..Default::default() });
+        assert_eq!(stream.try_send(&server, &[7; 9000], &[], false).unwrap().unwrap(), 9000);
+        let sent: Vec<u8> = down.borrow().bytes.iter().copied().collect();
+        let len = usize::from(sent[3]) << 8 | usize::from(sent[4]);
+        // The type of the content and the tag of the cipher.
+        assert_eq!(len, longest + 17, "{first} {hard}");
+    }
+}

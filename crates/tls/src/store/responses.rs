@@ -74,10 +74,9 @@ impl Store {
     pub fn set_response(&self, bytes: &[u8], now: i64, check: bool) -> Result<(), Refused> {
         let response = Response::parse(bytes)?;
         let inner = &mut *self.lock();
-        let about = |(name, cert): (&Box<str>, &Cert)| {
-            (inner.id(cert).as_deref() == Some(response.id)).then(|| name.clone())
-        };
-        let names: Vec<Box<str>> = inner.certs.iter().filter_map(about).collect();
+        let about = |cert: &Cert| inner.id(cert).as_deref() == Some(response.id);
+        let found = inner.certs.iter().filter(|(_, cert)| about(cert));
+        let names: Vec<Box<str>> = found.map(|(name, _)| name.clone()).collect();
         if names.is_empty() {
             return Err(Refused::Foreign);
         }
