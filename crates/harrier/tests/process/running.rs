@@ -81,11 +81,16 @@ pub struct Running {
 impl Running {
     /// Starts it on a configuration in which `DIR` stands for the test's folder, and waits until it serves.
     pub fn start(folder: Folder, config: &str, arguments: &[&str]) -> Running {
+        Running::launch(Command::new(PROGRAM), folder, config, arguments)
+    }
+
+    /// The same with a command that becomes the program.
+    pub fn launch(mut command: Command, folder: Folder, config: &str, arguments: &[&str]) -> Running {
         let config = config.replace("DIR", folder.0.to_str().unwrap());
         let file = folder.file("test.cfg", &config);
         let notify = UnixDatagram::bind(folder.path("notify")).unwrap();
         notify.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut child = Command::new(PROGRAM)
+        let mut child = command
             .args(["-Ws", "-f", &file])
             .args(arguments)
             .env("NOTIFY_SOCKET", folder.path("notify"))

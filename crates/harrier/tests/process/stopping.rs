@@ -3,8 +3,9 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
+use std::process::Command;
 
-use crate::running::{DEFAULTS, Folder, PATIENCE, Running, until};
+use crate::running::{DEFAULTS, Folder, PATIENCE, PROGRAM, Running, until};
 
 /// A configuration whose frontend sends everything to an origin of the test.
 fn config(origin: &TcpListener, global: &str) -> String {
@@ -63,6 +64,17 @@ fn a_hard_stop_ends_by_its_signal() {
         program.signal(name);
         assert_eq!(program.wait(), -number);
     }
+}
+
+/// A shell lets what runs behind it ignore SIGINT.
+#[test]
+fn an_inherited_deafness_changes_nothing() {
+    let origin = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' INT; exec \"$0\" \"$@\"", PROGRAM]);
+    let mut program = Running::launch(shell, Folder::new(), &config(&origin, ""), &["-db"]);
+    program.signal("INT");
+    assert_eq!(program.wait(), -2);
 }
 
 #[test]

@@ -75,13 +75,19 @@ fn change_mask(how: i32) -> io::Result<()> {
     }
 }
 
-/// Blocks all of [`Signal`] in this thread and those it starts, and ignores SIGPIPE.
+/// Blocks all of [`Signal`] in this thread and those it starts, and ignores SIGPIPE. Those that whoever started the
+/// process had it ignore (a shell does so with SIGINT for what runs behind it) mean what they always mean.
 ///
 /// # Errors
 /// None in practice.
 pub fn block_signals() -> io::Result<()> {
-    // SAFETY: SIG_IGN is a valid disposition.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    // SAFETY: SIG_IGN and SIG_DFL are valid dispositions, and so are the numbers.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+        for (_, number) in ALL {
+            libc::signal(number, libc::SIG_DFL);
+        }
+    }
     change_mask(libc::SIG_BLOCK)
 }
 
