@@ -12,8 +12,8 @@ import argparse, json, os, re, subprocess, sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 REFERENCE = os.path.join(ROOT, "docs", "reference.md")
-# What needs something that is not there yet (docs/open.md): Lua, caches, resolvers, agents, a store of certificates.
-WAITING = {"attach-srv", "cache-store", "cache-use", "do-resolve", "lua.", "send-spoe-group", "jwt_decrypt_cert", "jwt_verify_cert"}
+# What needs something that is not there yet (docs/open.md): Lua, caches, resolvers, agents, the messages of handshakes.
+WAITING = {"attach-srv", "cache-store", "cache-use", "do-resolve", "lua.", "send-spoe-group", "ssl_fc_unique_id", "ssl_bc_unique_id"}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.+-]*")
 
 
