@@ -171,12 +171,24 @@ impl Stage {
     /// The end of a scene: all servers vanish, the engine stops, and nothing may be left of it.
     pub(crate) async fn close(&self) {
         self.quiet().await;
+        self.flushed().await;
         self.check_gauges();
         self.stop();
         for task in self.servers.take() {
             rt::cancel(task);
         }
         engine::run::hard_stop();
+    }
+
+    /// Waits for frames of streams that are over to go out from the buffers they stand in, no longer than a timeout lets a peer
+    /// that takes nothing keep them.
+    async fn flushed(&self) {
+        for _ in 0..600 {
+            if rt::buf_stats().used == self.buffers {
+                return;
+            }
+            rt::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// What goes up must have come down.
