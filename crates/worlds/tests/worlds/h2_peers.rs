@@ -40,6 +40,8 @@ struct Answer {
     sent: usize,
     /// Where it is reset.
     cut: Option<usize>,
+    /// The request is whole, or the server does not wait for that.
+    due: bool,
 }
 
 fn dice(sides: u64) -> u64 {
@@ -70,11 +72,15 @@ async fn serve(mut peer: Peer, mood: Mood) {
             match event {
                 None => break,
                 Some(Event::Head { .. }) if last.is_some() => {}
-                Some(Event::Head { stream, .. }) => {
+                Some(Event::Head { stream, end, .. }) => {
                     served += 1;
-                    answers.push(answer(&head, stream, mood));
+                    let patient = matches!(mood, Mood::Farewell | Mood::Abrupt);
+                    answers.push(Answer { due: end || !patient, ..answer(&head, stream, mood) });
                 }
-                Some(Event::Data { stream, bytes, .. }) => connection.release(stream, bytes.len(), &mut out),
+                Some(Event::Data { stream, bytes, end }) => {
+                    connection.release(stream, bytes.len(), &mut out);
+                    answers.iter_mut().filter(|a| a.stream == stream).for_each(|a| a.due |= end);
+                }
                 Some(Event::Reset { stream, .. }) => answers.retain(|a| a.stream != stream),
                 Some(_) => {}
             }
@@ -108,12 +114,15 @@ fn answer(request: &Head, stream: Key, mood: Mood) -> Answer {
     let mut numbers = target.split('/').filter_map(|n| n.parse::<u64>().ok());
     let (id, length) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0) as usize);
     let cut = (mood == Mood::Resets && dice(2) == 0).then(|| dice(length as u64 + 1) as usize);
-    Answer { stream, body: content(id, length), sent: 0, cut }
+    Answer { stream, body: content(id, length), sent: 0, cut, due: true }
 }
 
 impl Answer {
     /// Sends what can be sent; whether there is more to come.
     fn go_on(&mut self, connection: &mut Connection, out: &mut Vec<u8>) -> bool {
+        if !self.due {
+            return true;
+        }
         let codes = [Code::NO_ERROR, Code::CANCEL, Code::INTERNAL_ERROR, Code::REFUSED_STREAM, Code(77)];
         if self.sent == 0 {
             if self.cut == Some(0) {
