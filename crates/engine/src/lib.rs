@@ -11,6 +11,7 @@
 //! task; the code of a request is `async fn`s that read from top to bottom.
 #![forbid(unsafe_code)]
 
+pub mod aside;
 pub mod process_vars;
 pub mod run;
 pub mod shared;

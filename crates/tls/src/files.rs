@@ -11,6 +11,8 @@ use rustls::sign::{CertifiedKey, SigningKey};
 use rustls_pki_types::pem::{PemObject, SectionKind};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
+use crate::dummy::Recipe;
+use crate::locked::{self, Closed, Phrases};
 use crate::staple::Staple;
 use crate::x509::{Certificate, Der};
 
@@ -167,6 +169,8 @@ pub struct Sources {
     pub jwt: Option<bool>,
     /// `alias`.
     pub alias: Option<Box<str>>,
+    /// `generate-dummy` and what goes with it.
+    pub dummy: Recipe,
 }
 
 impl Sources {
@@ -223,30 +227,55 @@ impl Extra {
 ///
 /// # Errors
 /// What is wrong with the files, in HAProxy's words.
-pub fn load(sources: &Sources, extra: &Extra) -> Result<(Parts, Sources), String> {
+pub fn load(sources: &Sources, extra: &Extra, phrases: &Phrases) -> Result<(Parts, Sources), String> {
     let path = &*sources.certificate;
+    let spoilt = |why| format!("{why}.\n '{path}' cannot be read or parsed");
+    if let Some(mut made) = sources.dummy.make().map_err(spoilt)? {
+        let pair = made.key.clone();
+        named(&mut made, sources, phrases)?;
+        made.key = pair;
+        return Ok((made, sources.clone()));
+    }
     let text = std::fs::read(path).map_err(|e| {
         format!("unable to stat SSL certificate from file '{path}' : {}", crate::files::told(&e))
     })?;
     let mut parts = Parts::default();
-    let found = pem(&text).map_err(|e| format!("unable to load certificate from file '{path}': {e}"))?;
+    let opened = locked::open(&text, path, phrases);
+    let found =
+        pem(&opened.text).map_err(|e| format!("unable to load certificate from file '{path}': {e}"))?;
     parts.take_pem(found).map_err(|e| format!("unable to load certificate from file '{path}': {e}"))?;
     let mut at = sources.clone();
     if sources.is_explicit() {
-        named(&mut parts, sources)?;
+        named(&mut parts, sources, phrases)?;
     } else {
-        nearby(&mut parts, &mut at, extra);
+        nearby(&mut parts, &mut at, extra, phrases)?;
     }
     Ok((parts, at))
 }
 
+/// The key of a file that has nothing else to give; `None`: there is none in it.
+///
+/// # Errors
+/// Why it stays closed.
+pub fn key(text: &[u8], path: &str, phrases: &Phrases) -> Result<Option<PrivateKeyDer<'static>>, Closed> {
+    let opened = locked::open(text, path, phrases);
+    match opened.closed {
+        Some(why) => Err(why),
+        None => Ok(pem(&opened.text).ok().and_then(|p| p.key)),
+    }
+}
+
+fn stays_closed(path: &str, why: Closed) -> String {
+    format!("unable to load private key from file '{path}' ({}).\n", why.words())
+}
+
 /// The files that are named.
-fn named(parts: &mut Parts, sources: &Sources) -> Result<(), String> {
+fn named(parts: &mut Parts, sources: &Sources, phrases: &Phrases) -> Result<(), String> {
     let bad = |path: &str| format!(" '{path}' cannot be read or parsed");
     let read = |path: &str| std::fs::read(path).map_err(|_| bad(path));
     if let Some(path) = &sources.key {
-        let key = pem(&read(path)?).ok().and_then(|p| p.key).ok_or_else(|| bad(path))?;
-        parts.key = Some(Arc::new(key));
+        let key = key(&read(path)?, path, phrases).map_err(|why| stays_closed(path, why) + &bad(path))?;
+        parts.key = Some(Arc::new(key.ok_or_else(|| bad(path))?));
     }
     if let Some(path) = &sources.ocsp {
         let told = |_| format!("Error opening OCSP response file '{path}' cannot be read or parsed");
@@ -263,14 +292,17 @@ fn named(parts: &mut Parts, sources: &Sources) -> Result<(), String> {
 }
 
 /// What stands beside the certificate under its name.
-fn nearby(parts: &mut Parts, at: &mut Sources, extra: &Extra) {
+fn nearby(parts: &mut Parts, at: &mut Sources, extra: &Extra, phrases: &Phrases) -> Result<(), String> {
     let beside = |end: &str| extra.beside(&at.certificate, end);
     let (key, ocsp) = (beside(".key"), beside(".ocsp"));
     let (sctl, issuer) = (beside(".sctl"), beside(".issuer"));
     let read = |path: &str| std::fs::read(path).ok();
     at.key = Some(at.certificate.clone());
     if parts.key.is_none() && extra.key {
-        parts.key = read(&key).and_then(|t| pem(&t).ok()?.key).map(Arc::new);
+        let present =
+            |why| format!("\n{} '{key}' is present but cannot be read or parsed'.", stays_closed(&key, why));
+        let found = read(&key).map(|text| self::key(&text, &key, phrases)).transpose().map_err(present)?;
+        parts.key = found.flatten().map(Arc::new);
         at.key = Some(key.into());
     }
     if extra.ocsp {
@@ -287,6 +319,7 @@ fn nearby(parts: &mut Parts, at: &mut Sources, extra: &Extra) {
         parts.sctl = read(&sctl).map(Into::into);
         at.sctl = Some(sctl.into());
     }
+    Ok(())
 }
 
 /// What the system says, as C programs say it.

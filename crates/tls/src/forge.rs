@@ -16,7 +16,8 @@ use aws_lc_rs::signature::{
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::files::{Identity, pem};
+use crate::files::{self, Identity, pem};
+use crate::locked::{self, Phrases};
 use crate::ocsp::sha1;
 use crate::server::Entry;
 use crate::staple::{Always, Staple};
@@ -31,19 +32,19 @@ const BITS: u8 = 0x03;
 const UTF8: u8 = 0x0c;
 const TIME: u8 = 0x18;
 const COMMON_NAME: &[u8] = &[0x55, 4, 3];
-const DAY: u64 = 86_400;
+pub(crate) const DAY: u64 = 86_400;
 /// Longest common name (RFC 5280, appendix A).
 const LONGEST_CN: usize = 64;
 
 /// How an authority signs.
-enum Signer {
+pub(crate) enum Signer {
     Rsa(RsaKeyPair),
     Ecdsa(EcdsaKeyPair, usize),
     Ed25519(Ed25519KeyPair),
 }
 
 impl Signer {
-    fn new(key: &PrivateKeyDer<'_>) -> Option<Signer> {
+    pub(crate) fn new(key: &PrivateKeyDer<'_>) -> Option<Signer> {
         let rsa = match key {
             PrivateKeyDer::Pkcs8(k) => RsaKeyPair::from_pkcs8(k.secret_pkcs8_der()).ok(),
             PrivateKeyDer::Pkcs1(k) => RsaKeyPair::from_der(k.secret_pkcs1_der()).ok(),
@@ -76,7 +77,7 @@ impl Signer {
     }
 
     /// The algorithm's identifier, as DER.
-    fn algorithm(&self) -> Vec<u8> {
+    pub(crate) fn algorithm(&self) -> Vec<u8> {
         let (oid, null): (&[u8], &[u8]) = match self {
             Signer::Rsa(_) => (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 11], &[5, 0]),
             Signer::Ecdsa(..) => (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2], &[]),
@@ -85,7 +86,7 @@ impl Signer {
         encode(SEQUENCE, &[&encode(OID, oid), null].concat())
     }
 
-    fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
         match self {
             Signer::Rsa(pair) => {
                 let mut out = vec![0; pair.public_modulus_len()];
@@ -123,17 +124,19 @@ impl std::fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// From a file with a certificate, and its key there or beside it.
+    /// From a file with a certificate, and its key there or beside it, which `phrases` may open.
     ///
     /// # Errors
     /// What is missing, in HAProxy's words.
-    pub fn from_file(path: &str) -> Result<Authority, String> {
+    pub fn from_file(path: &str, phrases: &Phrases) -> Result<Authority, String> {
         let text = std::fs::read(path)
             .map_err(|_| format!("Chain loading failed: cannot open the file '{path}'."))?;
-        let mut found = pem(&text).map_err(|e| format!("Chain loading failed: {e}."))?;
+        let mut found = pem(&locked::open(&text, path, phrases).text)
+            .map_err(|e| format!("Chain loading failed: {e}."))?;
         if found.key.is_none() {
-            let beside = std::fs::read(format!("{path}.key")).ok();
-            found.key = beside.and_then(|t| pem(&t).ok()?.key);
+            let name = format!("{path}.key");
+            let beside = std::fs::read(&name).ok();
+            found.key = beside.and_then(|text| files::key(&text, &name, phrases).ok()?);
         }
         let missing = || format!("Chain loading failed: No Private Key found in '{path}.key'.");
         let key = found.key.ok_or_else(missing)?;
@@ -154,8 +157,7 @@ impl Authority {
         serial[0] = serial[0] & 0x3f | 0x40;
         let mut subject = Der(issuer.subject).expect(SEQUENCE)?.content.to_vec();
         if name.len() <= LONGEST_CN {
-            let pair = [encode(OID, COMMON_NAME), encode(UTF8, name.as_bytes())].concat();
-            subject.extend(encode(SET, &encode(SEQUENCE, &pair)));
+            subject.extend(name_of(name));
         }
         let algorithm = self.signer.algorithm();
         let dates = [date(now.saturating_sub(DAY)), date(now + 365 * DAY)].concat();
@@ -202,8 +204,14 @@ fn extensions(name: &str, spki: &[u8], issuer: &Certificate<'_>) -> Option<Vec<u
     )
 }
 
+/// A common name, as part of a subject.
+pub(crate) fn name_of(name: &str) -> Vec<u8> {
+    let pair = [encode(OID, COMMON_NAME), encode(UTF8, name.as_bytes())].concat();
+    encode(SET, &encode(SEQUENCE, &pair))
+}
+
 /// `YYYYMMDDhhmmssZ`.
-fn date(seconds: u64) -> Vec<u8> {
+pub(crate) fn date(seconds: u64) -> Vec<u8> {
     let days = i64::try_from(seconds / DAY).unwrap_or(0) + 719_468;
     let era = days.div_euclid(146_097);
     let of_era = days.rem_euclid(146_097);

@@ -17,6 +17,7 @@ pub const OPENSSL: &str = "1.1.1";
 pub const AWSLC_API: u64 = 37;
 
 pub mod client;
+pub mod dummy;
 pub mod faults;
 pub mod figures;
 pub mod files;
@@ -24,6 +25,7 @@ pub mod forge;
 pub mod fuzzing;
 pub mod handshake;
 pub mod hello;
+pub mod locked;
 pub mod names;
 pub mod ocsp;
 pub mod oid;

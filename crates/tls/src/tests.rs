@@ -9,6 +9,7 @@ use rcgen::{CertificateParams, Issuer, KeyPair};
 
 use crate::client::{self, Connector};
 use crate::files::{self, Identity, Sources};
+use crate::locked::Phrases;
 use crate::server::{self, Acceptor};
 use crate::sessions::{Limits, Sessions};
 use crate::suites::{Policy, Version};
@@ -55,7 +56,7 @@ impl Wire for End<'_> {
 }
 
 /// A folder that goes away with the test.
-pub(crate) struct Folder(std::path::PathBuf);
+pub(crate) struct Folder(pub(crate) std::path::PathBuf);
 
 impl Folder {
     pub(crate) fn new(name: &str) -> Folder {
@@ -87,7 +88,8 @@ pub(crate) fn own(names: &[&str]) -> (String, String) {
 
 fn load(folder: &Folder, name: &str, text: &str) -> Arc<Identity> {
     let path = folder.write(name, text);
-    let (parts, _) = files::load(&Sources::plain(&path), &files::Extra::default()).unwrap();
+    let (parts, _) =
+        files::load(&Sources::plain(&path), &files::Extra::default(), &Phrases::default()).unwrap();
     Arc::new(Identity::new(&path, &parts).unwrap())
 }
 
@@ -417,7 +419,7 @@ fn files_may_be_in_any_order_and_apart() {
     assert_eq!(load(&folder, "apart.pem", &cert).names()[0], "a.example");
     let of = |name: &str, text: String| {
         let path = folder.write(name, &text);
-        let loaded = files::load(&Sources::plain(&path), &files::Extra::default());
+        let loaded = files::load(&Sources::plain(&path), &files::Extra::default(), &Phrases::default());
         loaded.and_then(|(parts, _)| Identity::new(&path, &parts)).unwrap_err()
     };
     assert!(of("alone.pem", cert.clone()).starts_with("No Private Key found in "));

@@ -398,7 +398,7 @@ pub const COMMANDS: &[Command] = &[
         Admin,
         c::tls::files::set,
     ),
-    now(
+    later(
         &["set", "ssl", "cert"],
         "<certfile> <payload>",
         "replace a certificate file in a transaction",

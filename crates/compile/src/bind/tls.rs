@@ -43,7 +43,7 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
         |b, w, _| text(&mut b.tls.sign, w),
         "Authority that signs certificates made for clients, with its key.",
     ),
-    secure("ca-sign-pass", 1, |_, _, _| Ok(()), "Passphrase of that key; encrypted keys are not read."),
+    secure("ca-sign-pass", 1, |b, w, _| text(&mut b.tls.sign_pass, w), "Passphrase of that key."),
     secure(
         "ca-verify-file",
         1,

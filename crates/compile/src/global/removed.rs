@@ -47,7 +47,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     tls("ssl-dh-param-file"),
     tls("ssl-engine"),
     tls("ssl-mode-async"),
-    tls("ssl-passphrase-cmd"),
     tls("ssl-propquery"),
     tls("ssl-provider"),
     tls("ssl-provider-path"),

@@ -2,6 +2,7 @@
 
 mod bad;
 mod good;
+mod keys;
 mod tables;
 
 use std::sync::Arc;

@@ -33,6 +33,8 @@ pub(crate) struct TlsGlobal {
     pub cache: usize,
     /// `tune.ssl.ssl-ctx-cache-size`.
     pub forged: usize,
+    /// `ssl-passphrase-cmd`.
+    pub phrase_command: Vec<Box<str>>,
     /// `ocsp-update.*`.
     pub ocsp: program::global::Ocsp,
     /// `tune.ssl.lifetime`.
@@ -65,6 +67,7 @@ impl Default for TlsGlobal {
             server_verify: Verify::Required,
             cache: 20_000,
             forged: 1000,
+            phrase_command: Vec::new(),
             ocsp: Default::default(),
             lifetime: Duration::from_secs(300),
             captures: 0,
@@ -339,6 +342,19 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Whether certificates of servers are verified unasked.",
         "ssl-server-verify none",
+    ),
+    entry(
+        "ssl-passphrase-cmd",
+        |s, g| {
+            let words: Vec<Box<str>> = std::iter::from_fn(|| s.next().map(|w| w.text().into())).collect();
+            if words.is_empty() {
+                s.warn("global statement 'ssl-passphrase-cmd' expects a command line to a passphrase-providing tool (script/binary...) and its arguments.");
+            }
+            g.tls.phrase_command = words;
+            Ok(())
+        },
+        "Command that prints the passphrase of an encrypted key, whose path is its first argument.",
+        "ssl-passphrase-cmd /usr/local/bin/passphrase",
     ),
     entry(
         "ssl-skip-self-issued-ca",

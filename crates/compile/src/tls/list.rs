@@ -174,6 +174,11 @@ impl Settings {
             "ocsp" => s.ocsp = Some(value()?.into()),
             "sctl" => s.sctl = Some(value()?.into()),
             "alias" => s.alias = Some(value()?.into()),
+            "acme" => return Err(Fault::Value(NO_ACME.into())),
+            // In HAProxy, too, these words of `load` do nothing here.
+            "generate-dummy" => drop(flag()?),
+            "bits" => drop(integer(name, value()?).map_err(Fault::Parsed)?),
+            "keytype" | "domains" | "ips" => drop(value()?),
             _ => return Err(Fault::Line(format!("unknown ssl keyword {name}"))),
         }
         Ok(())
@@ -209,6 +214,15 @@ impl Settings {
 fn put<'t>(place: &mut Option<Box<str>>, value: &'t str) -> &'t str {
     *place = Some(value.into());
     value
+}
+
+/// Why certificates aren't fetched.
+pub(crate) const NO_ACME: &str =
+    "'acme' is not supported yet by Harrier (planned): name a certificate that somebody else renews.";
+
+/// A number.
+pub(crate) fn integer(name: &str, text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| format!("cannot parse '{name}' value '{text}', an integer is expected."))
 }
 
 /// `on` or `off`.

@@ -6,6 +6,7 @@ use program::Mode;
 use syntax::{Diagnostic, Diagnostics, Level, Span, Style};
 use tls::files::{Sources, told};
 use tls::forge::{Authority, Forge};
+use tls::locked::Phrases;
 use tls::server::Acceptor;
 use tls::sessions::Sessions;
 use tls::store::{BindSpec, Ground, Label, Show, Store, Trouble};
@@ -25,6 +26,7 @@ pub(crate) fn store(global: &TlsGlobal) -> Store {
         extra: global.extra,
         issuers: global.issuers.clone(),
         ocsp_update: global.ocsp_update,
+        phrases: Arc::new(Phrases::new(&global.phrase_command)),
         keylog: global.keylog,
         server_words: global.server.clone(),
         server_verify: global.server_verify,
@@ -102,7 +104,9 @@ impl Assembly<'_> {
             sessions,
             captures: self.tls.captures,
         };
-        match self.store.bind(spec, forge) {
+        let built = self.store.bind(spec, forge);
+        say_closed(&self.store, draft.span, notes);
+        match built {
             Err((at, trouble)) => {
                 let span = spans.get(at).copied().unwrap_or(draft.span);
                 refuse(notes, span, &line, &label, trouble);
@@ -146,7 +150,13 @@ impl Assembly<'_> {
             return None;
         };
         let path = self.store.under_ca_base(path);
-        match Authority::from_file(&path) {
+        let phrases = self.store.phrases();
+        if let Some(phrase) = &draft.tls.sign_pass {
+            phrases.learn(phrase);
+        }
+        let authority = Authority::from_file(&path, &phrases);
+        say_closed(&self.store, draft.span, notes);
+        match authority {
             Ok(authority) => Some(Forge::new(Arc::new(authority), self.tls.forged)),
             Err(why) => {
                 let text =
@@ -180,6 +190,13 @@ impl Assembly<'_> {
         if self.said.insert(text.clone()) {
             notes.push(remark(span, text));
         }
+    }
+}
+
+/// Tells why keys stayed closed; what that leads to is told by who needs them.
+pub(crate) fn say_closed(store: &Store, span: Span, notes: &mut Diagnostics) {
+    for text in store.phrases().complaints() {
+        notes.push(Diagnostic::alert(span, text).styled(Style::Plain).tolerated());
     }
 }
 

@@ -46,6 +46,8 @@ pub(crate) struct TlsDraft {
     pub generate: bool,
     /// `ca-sign-file`.
     pub sign: Option<Box<str>>,
+    /// `ca-sign-pass`.
+    pub sign_pass: Option<Box<str>>,
     /// `tls-ticket-keys`.
     pub ticket_keys: Option<Box<str>>,
 }

@@ -7,7 +7,7 @@ use syntax::{Diagnostic, Diagnostics, Level, Style};
 use tls::Connector;
 use tls::store::ServerSpec;
 
-use super::load::told_trouble;
+use super::load::{say_closed, told_trouble};
 use super::{Verify, Words};
 use crate::assemble::Assembly;
 use crate::draft::{Deferred, Draft};
@@ -99,7 +99,9 @@ impl Assembly<'_> {
         let words = draft.words.or(&words);
         let verify = words.verify.unwrap_or(verify);
         let (crt, host) = (draft.crt.clone(), draft.host.clone());
-        match self.store.server(ServerSpec { words, verify, crt, host, no_reuse: draft.no_reuse }) {
+        let built = self.store.server(ServerSpec { words, verify, crt, host, no_reuse: draft.no_reuse });
+        say_closed(&self.store, server.span, notes);
+        match built {
             Ok((connector, ignored)) => {
                 let whose = format!("'server {}/{}'", p.name, server.name);
                 self.say_ignored(&ignored, &whose, server.span, notes);

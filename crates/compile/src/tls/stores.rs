@@ -4,7 +4,7 @@ use syntax::{Diagnostic, Diagnostics, Section, Span, Style};
 use tls::files::Sources;
 use tls::store::{ListLine, Store};
 
-use super::list::{Fault, Settings, on_off};
+use super::list::{Fault, NO_ACME, Settings, integer, on_off};
 use crate::draft::Draft;
 use crate::statement::{Statement, Step};
 
@@ -78,11 +78,20 @@ fn load(s: &mut Statement<'_>, out: &mut StoreDraft) -> Step {
                 let place = if name == "jwt" { &mut sources.jwt } else { &mut sources.ocsp_update };
                 *place = Some(on);
             }
-            "acme" | "generate-dummy" => {
-                let text = format!("'load {name}' is not supported yet by Harrier (planned).");
-                return Err(twice(s, text));
+            "generate-dummy" => {
+                let on = on_off(name, value.unwrap_or_default()).map_err(|e| twice(s, format!("{e}\n")))?;
+                sources.dummy.on = on;
             }
-            "domains" | "ips" | "keytype" | "bits" | "curves" => {}
+            "keytype" => sources.dummy.kind = Some(value.unwrap_or_default().into()),
+            "curves" => sources.dummy.curves = text(),
+            "bits" => {
+                let bits =
+                    integer(name, value.unwrap_or_default()).map_err(|e| twice(s, format!("{e}\n")))?;
+                sources.dummy.bits = Some(bits);
+            }
+            "acme" => return Err(twice(s, NO_ACME.into())),
+            // They concern ACME alone.
+            "domains" | "ips" => {}
             other => {
                 let text = format!("'load {other}' in section 'crt-store': unknown keyword '{other}'.");
                 return Err(twice(s, text));
@@ -107,7 +116,9 @@ pub(crate) fn declare(
     for draft in stores {
         let bases = [draft.bases[0].as_deref(), draft.bases[1].as_deref()];
         for (sources, span) in &draft.loads {
-            if let Err(why) = into.declare(&draft.name, bases, sources) {
+            let declared = into.declare(&draft.name, bases, sources);
+            super::load::say_closed(into, *span, notes);
+            if let Err(why) = declared {
                 let text = match why.ends_with("already defined.") {
                     true => format!("parsing [{}] : 'load' in section 'crt-store': {why}", place(*span)),
                     false => why,

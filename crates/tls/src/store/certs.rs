@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Inner, Store, under};
+use crate::dummy::Recipe;
 use crate::files::{self, Identity, Parts, Sources};
 use crate::x509::Certificate;
 
@@ -97,13 +98,15 @@ impl Store {
             alias: Some(name.clone()),
             ..sources.clone()
         };
-        if std::fs::File::open(&*path).is_err() {
+        let plain = sources.dummy == Recipe::default();
+        if plain && std::fs::File::open(&*path).is_err() {
             return Err(format!(
                 "cannot open the file '{path}'.\n '{}' cannot be read or parsed.",
                 sources.certificate
             ));
         }
-        let (parts, _) = files::load(&full, &inner.ground.extra).map_err(|e| format!("{e}."))?;
+        let (parts, _) =
+            files::load(&full, &inner.ground.extra, &inner.ground.phrases).map_err(|e| format!("{e}."))?;
         let shown = Sources { alias: None, ..sources.clone() };
         inner.keep(&name, parts, shown, Origin::Declared, sources.is_explicit());
         Ok(())
@@ -177,7 +180,7 @@ impl Inner {
                 "unable to stat SSL certificate from file '{path}' : No such file or directory"
             ));
         }
-        let (parts, at) = files::load(sources, &self.ground.extra)?;
+        let (parts, at) = files::load(sources, &self.ground.extra, &self.ground.phrases)?;
         let origin = if sources.has_words() { Origin::Listed } else { Origin::Plain };
         self.keep(path, parts, at, origin, sources.is_explicit());
         Ok(())

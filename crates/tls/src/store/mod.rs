@@ -32,6 +32,7 @@ use arc_swap::ArcSwap;
 use rustls_pki_types::CertificateDer;
 
 use crate::files::{Extra, Parts};
+use crate::locked::Phrases;
 use crate::verify::Trust;
 use crate::words::{Verify, Words};
 
@@ -62,6 +63,8 @@ pub struct Ground {
     pub issuers: Issuers,
     /// `ocsp-update.mode on`.
     pub ocsp_update: bool,
+    /// What opens encrypted keys (`ssl-passphrase-cmd`).
+    pub phrases: Arc<Phrases>,
     /// `tune.ssl.keylog`.
     pub keylog: bool,
     /// `ssl-default-server-*`.
@@ -79,6 +82,7 @@ impl Default for Ground {
             extra: Extra::default(),
             issuers: Vec::new(),
             ocsp_update: false,
+            phrases: Arc::default(),
             keylog: false,
             server_words: Words::default(),
             server_verify: Verify::Required,
@@ -149,6 +153,11 @@ impl Store {
         (inner.ground.server_words.clone(), inner.ground.server_verify)
     }
 
+    /// What opens encrypted keys.
+    pub fn phrases(&self) -> Arc<Phrases> {
+        self.lock().ground.phrases.clone()
+    }
+
     /// A path under `ca-base`.
     pub fn under_ca_base(&self, path: &str) -> Box<str> {
         under(self.lock().ground.ca_base.as_deref(), path)
@@ -163,6 +172,7 @@ impl Store {
     pub fn seal(&self) {
         let mut inner = self.lock();
         inner.sealed = true;
+        inner.ground.phrases.forget();
         self.publish_jwt(&inner);
     }
 }

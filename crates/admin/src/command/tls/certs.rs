@@ -1,7 +1,13 @@
 //! `show|new|set|commit|abort|del|dump ssl cert`, and which certificates tokens may use.
 
+use std::borrow::Cow;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tls::locked;
+
 use super::{committed, decode, encode};
-use crate::cli::call::{Call, Outcome, Reply};
+use crate::cli::call::{Call, Outcome, Refusal, Reply};
 
 const NO_CERT: &str = "Can't display the certificate: Not found or the certificate is a bundle!";
 
@@ -27,12 +33,41 @@ pub fn new(call: &mut Call<'_>) -> Outcome {
     }
 }
 
+/// How long the command of `ssl-passphrase-cmd` may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// `set ssl cert <name> <payload>`.
-pub fn set(call: &mut Call<'_>) -> Outcome {
-    match (call.arg(0), call.payload) {
-        ("", _) | (_, None) => Err("'set ssl cert' expects a filename and a certificate as a payload".into()),
-        (name, Some(payload)) => Ok(Reply::info(call.shared().program.tls.set_cert(name, payload, decode)?)),
+pub fn set<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let (name, Some(payload)) = (call.arg(0), call.payload.filter(|_| !call.arg(0).is_empty())) else {
+            return Err("'set ssl cert' expects a filename and a certificate as a payload".into());
+        };
+        let payload = opened(call, name, payload).await?;
+        Ok(Reply::info(call.shared().program.tls.set_cert(name, &payload, decode)?))
+    })
+}
+
+/// A payload, its key opened if it is encrypted. The command that knows the passphrase runs on a thread of its own.
+async fn opened<'p>(call: &Call<'_>, typed: &str, payload: &'p str) -> Result<Cow<'p, str>, Refusal> {
+    if !locked::is_locked(payload.as_bytes()) {
+        return Ok(payload.into());
     }
+    let store = &call.shared().program.tls;
+    let stem = typed.strip_suffix(".key").filter(|n| store.has_cert(n));
+    let name = stem.unwrap_or(typed).to_owned();
+    let (phrases, text) = (store.phrases(), payload.to_owned());
+    let work = move || {
+        let opened = locked::open(text.as_bytes(), &name, &phrases);
+        let text = String::from_utf8_lossy(&opened.text).into_owned();
+        (text, opened.closed, phrases.complaints(), name)
+    };
+    let late = || format!("The passphrase of the key did not come in time.\nCan't update {typed}!");
+    let done = engine::aside::run("passphrase", PATIENCE, work).await;
+    let (text, closed, complaints, name) = done.ok_or_else(late)?;
+    let Some(why) = closed else { return Ok(text.into()) };
+    let why = why.words();
+    let said: String = complaints.iter().map(|line| format!("{line}\n")).collect();
+    Err(format!("{said}unable to load private key from file '{name}' ({why}).\nCan't load the payload\nCan't update {typed}!").into())
 }
 
 /// `commit ssl cert <name>`.
