@@ -33,6 +33,8 @@ pub struct Rules {
     pub no_reuse: bool,
     /// `no-tls-tickets`.
     pub no_tickets: bool,
+    /// `allow-0rtt`.
+    pub early_data: bool,
     /// `tune.ssl.keylog`.
     pub keylog: bool,
 }
@@ -46,6 +48,8 @@ pub struct Connector(ArcSwap<Pair>);
 struct Pair {
     named: Arc<ClientConfig>,
     nameless: Arc<ClientConfig>,
+    /// The same with early data, where it is allowed. They share sessions.
+    early: Option<(Arc<ClientConfig>, Arc<ClientConfig>)>,
 }
 
 impl Connector {
@@ -72,12 +76,20 @@ impl Connector {
     }
 
     /// The configuration for a name; without one nothing is sent.
-    pub(crate) fn pick(&self, name: Option<ServerName<'static>>) -> (Arc<ClientConfig>, ServerName<'static>) {
+    pub(crate) fn pick(
+        &self,
+        name: Option<ServerName<'static>>,
+        early: bool,
+    ) -> (Arc<ClientConfig>, ServerName<'static>) {
         let pair = self.0.load();
+        let (named, nameless_config) = match &pair.early {
+            Some((named, nameless)) if early => (named, nameless),
+            _ => (&pair.named, &pair.nameless),
+        };
         match name {
-            Some(name @ ServerName::DnsName(_)) => (pair.named.clone(), name),
-            Some(name) => (pair.nameless.clone(), name),
-            None => (pair.nameless.clone(), nameless()),
+            Some(name @ ServerName::DnsName(_)) => (named.clone(), name),
+            Some(name) => (nameless_config.clone(), name),
+            None => (nameless_config.clone(), nameless()),
         }
     }
 }
@@ -116,6 +128,12 @@ impl Pair {
         }
         let mut without = config.clone();
         without.enable_sni = false;
-        Ok((Pair { named: Arc::new(config), nameless: Arc::new(without) }, agreed.ignored))
+        let early = |config: &ClientConfig| {
+            let mut config = config.clone();
+            config.enable_early_data = true;
+            Arc::new(config)
+        };
+        let early = rules.early_data.then(|| (early(&config), early(&without)));
+        Ok((Pair { named: Arc::new(config), nameless: Arc::new(without), early }, agreed.ignored))
     }
 }

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use rustls::client::UnbufferedClientConnection;
 use rustls::server::UnbufferedServerConnection;
-use rustls::unbuffered::{ConnectionState, EncodeError};
+use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
 use rustls::{CommonState, Error, HandshakeKind, ProtocolVersion};
 use rustls_pki_types::ServerName;
 
+use crate::ahead::{Ahead, Transmit};
 use crate::client::Connector;
 use crate::figures::Open;
 use crate::hello::{self, Hello};
@@ -48,6 +49,8 @@ pub struct Facts {
     pub staple: Option<bool>,
     /// Random numbers and secrets, if they are wanted.
     pub material: Option<Box<Material>>,
+    /// Early data came.
+    pub early: bool,
 }
 
 /// What a handshake waits for, or how it ended.
@@ -56,7 +59,7 @@ pub enum Step {
     Read,
     /// Room on the wire.
     Write,
-    /// Done.
+    /// Done; or so far that data may flow ([`Stream::is_early`]). To a server nothing is known yet in this case.
     Done(Box<Stream>, Box<Facts>),
     /// Failed; the peer was told.
     Failed(Failure),
@@ -87,12 +90,35 @@ enum Side {
     Client(Box<UnbufferedClientConnection>),
 }
 
+/// Where a handshake stopped.
+pub(crate) enum Stop {
+    /// Bytes from the peer are missing.
+    Read,
+    /// The wire takes no more.
+    Write,
+    /// Data may flow from now on, though it is not over.
+    Early,
+    /// Early data came.
+    Data,
+    /// It is over.
+    Over,
+    /// It failed.
+    Failed(Failure),
+}
+
 /// A handshake on its way.
 pub struct Handshake {
     side: Option<Side>,
-    input: Option<Room>,
-    output: Option<Room>,
-    early: Vec<u8>,
+    pub(crate) input: Option<Room>,
+    pub(crate) output: Option<Room>,
+    /// Data that came before the end of the handshake.
+    pub(crate) early: Vec<u8>,
+    /// Early data came, be it taken already.
+    had_early: bool,
+    /// It stopped for early data, and what came behind them was not looked at.
+    stopped: bool,
+    /// Data that go out before the end of the handshake.
+    pub(crate) ahead: Ahead,
     hello: Option<Box<[u8]>>,
     sni: Option<Box<str>>,
     findings: Findings,
@@ -103,7 +129,7 @@ pub struct Handshake {
     /// What came is no TLS at all: nobody is there to understand an alert.
     alien: bool,
     eof: bool,
-    failed: Option<Error>,
+    pub(crate) failed: Option<Error>,
     open: Option<Open>,
     gatherer: Gatherer,
     staple: Option<bool>,
@@ -113,11 +139,19 @@ pub struct Handshake {
 
 impl Handshake {
     fn new(side: Side) -> Handshake {
+        Handshake { side: Some(side), open: Some(Open::new()), ..Handshake::empty() }
+    }
+
+    /// What stands in the place of one that was taken away.
+    fn empty() -> Handshake {
         Handshake {
-            side: Some(side),
+            side: None,
             input: None,
             output: None,
             early: Vec::new(),
+            had_early: false,
+            stopped: false,
+            ahead: Ahead::default(),
             hello: None,
             sni: None,
             findings: Findings::default(),
@@ -127,7 +161,7 @@ impl Handshake {
             alien: false,
             eof: false,
             failed: None,
-            open: Some(Open::new()),
+            open: None,
             gatherer: Gatherer::default(),
             staple: None,
             version: TLS13,
@@ -153,7 +187,28 @@ impl Handshake {
         name: Option<ServerName<'static>>,
         alpn: Option<Vec<Vec<u8>>>,
     ) -> Result<Handshake, Error> {
-        let (config, name) = connector.pick(name);
+        Handshake::connect_with(connector, name, alpn, false)
+    }
+
+    /// As [`Handshake::connect`]; where there is a session that allows it what is sent first is early data.
+    ///
+    /// # Errors
+    /// As [`Handshake::connect`].
+    pub fn connect_early(
+        connector: &Connector,
+        name: Option<ServerName<'static>>,
+        alpn: Option<Vec<Vec<u8>>>,
+    ) -> Result<Handshake, Error> {
+        Handshake::connect_with(connector, name, alpn, true)
+    }
+
+    fn connect_with(
+        connector: &Connector,
+        name: Option<ServerName<'static>>,
+        alpn: Option<Vec<Vec<u8>>>,
+        early: bool,
+    ) -> Result<Handshake, Error> {
+        let (config, name) = connector.pick(name, early);
         let alpn = alpn.unwrap_or_else(|| config.alpn_protocols.clone());
         let sni = match &name {
             ServerName::DnsName(name) if config.enable_sni => Some(name.as_ref().into()),
@@ -207,38 +262,56 @@ impl Handshake {
 
     /// Goes as far as the wire allows.
     pub fn step(&mut self, wire: &impl Wire) -> Step {
+        match self.run(wire, true) {
+            Stop::Read | Stop::Data => Step::Read,
+            Stop::Write => Step::Write,
+            Stop::Early => self.hand_out(wire),
+            Stop::Over => self.finish(),
+            Stop::Failed(why) => Step::Failed(why),
+        }
+    }
+
+    /// As [`Handshake::step`]. After data began to flow it stops for early data, if that is wanted.
+    pub(crate) fn run(&mut self, wire: &impl Wire, for_data: bool) -> Stop {
+        self.stopped = false;
         loop {
+            if for_data && self.ahead.begun && !self.early.is_empty() && self.is_on_its_way() {
+                self.stopped = true;
+                return Stop::Data;
+            }
             // Messages go out together; only what may not fit any more goes before the rest.
             if self.due || self.failed.is_some() || self.output.as_ref().is_some_and(|r| r.spare() < MESSAGE)
             {
                 match self.flush(wire) {
-                    None => return Step::Write,
-                    Some(Err(e)) => return Step::Failed(Failure::Aborted(Some(e))),
+                    None => return Stop::Write,
+                    Some(Err(e)) => return Stop::Failed(Failure::Aborted(Some(e))),
                     Some(Ok(())) => self.due = false,
                 }
             }
             if let Some(e) = self.failed.take() {
-                return Step::Failed(self.explain(e));
+                return Stop::Failed(self.explain(e));
             }
             match self.advance() {
                 Turn::Again => {}
                 // What a server sends when it has the first request already can go with the answer.
                 Turn::Flush => self.due = self.early.is_empty(),
                 Turn::Closed => self.eof = true,
-                Turn::Read if self.output.is_some() => self.due = true,
-                Turn::Done => return self.finish(wire),
+                Turn::Ahead if !self.ahead.begun => return Stop::Early,
+                Turn::Read if self.may_begin() => return Stop::Early,
+                Turn::Done => return Stop::Over,
+                Turn::Read | Turn::Ahead if self.output.is_some() => self.due = true,
                 Turn::Refused(alert) => {
                     self.output.get_or_insert_default().push(&[21, 3, 3, 0, 2, 2, alert]);
                     let _ = self.flush(wire);
-                    return Step::Failed(match alert {
+                    return Stop::Failed(match alert {
                         INAPPROPRIATE_FALLBACK => Failure::Fallback,
                         _ => Failure::NoCertificate,
                     });
                 }
-                Turn::Read if self.eof => {
-                    return Step::Failed(if self.heard { Failure::Aborted(None) } else { Failure::Empty });
+                Turn::Read | Turn::Ahead if self.eof => {
+                    return Stop::Failed(if self.heard { Failure::Aborted(None) } else { Failure::Empty });
                 }
-                Turn::Read => {
+                Turn::Read | Turn::Ahead => {
                     let room = self.input.get_or_insert_default();
                     room.compact();
                     let twice = room.capacity() * 2;
@@ -251,21 +324,34 @@ impl Handshake {
                             if room.is_empty() {
                                 self.input = None;
                             }
-                            return Step::Read;
+                            return Stop::Read;
                         }
                         Some(Ok(0)) => self.eof = true,
                         Some(Ok(n)) => {
                             room.advance(n);
                             self.heard = true;
                         }
-                        Some(Err(e)) => return Step::Failed(Failure::Aborted(Some(e))),
+                        Some(Err(e)) => return Stop::Failed(Failure::Aborted(Some(e))),
                     }
                 }
             }
         }
     }
 
-    fn flush(&mut self, wire: &impl Wire) -> Option<io::Result<()>> {
+    /// Whether early data may be there for whoever reads next, without asking the wire.
+    pub(crate) fn has_data(&self) -> bool {
+        !self.early.is_empty() || self.stopped
+    }
+
+    /// Whether a server may go on with the early data that it has: HTTP needs to know the protocol first (manual,
+    /// `allow-0rtt`), and without ALPN nobody knows it.
+    fn may_begin(&self) -> bool {
+        let Some(Side::Server(conn, _)) = &self.side else { return false };
+        let fresh = !self.ahead.begun && !self.early.is_empty() && !self.eof;
+        fresh && conn.is_handshaking() && conn.alpn_protocol().is_some()
+    }
+
+    pub(crate) fn flush(&mut self, wire: &impl Wire) -> Option<io::Result<()>> {
         if let Some(room) = &self.output {
             self.gatherer.records(room.filled());
         }
@@ -281,23 +367,42 @@ impl Handshake {
         Some(Ok(()))
     }
 
-    fn advance(&mut self) -> Turn {
+    pub(crate) fn advance(&mut self) -> Turn {
+        let turn = self.turn();
+        self.had_early |= !self.early.is_empty() && self.is_on_its_way();
+        match turn {
+            // A server may send before the client has finished.
+            Turn::Done if self.is_on_its_way() => Turn::Read,
+            turn => turn,
+        }
+    }
+
+    /// Whether the peer's last message is missing.
+    fn is_on_its_way(&self) -> bool {
+        match &self.side {
+            Some(Side::Server(conn, _)) => conn.is_handshaking(),
+            Some(Side::Client(conn)) => conn.is_handshaking(),
+            _ => true,
+        }
+    }
+
+    fn turn(&mut self) -> Turn {
         match &mut self.side {
             Some(Side::Waiting(acceptor)) => {
                 let acceptor = acceptor.clone();
                 self.greet(&acceptor)
             }
             Some(Side::Server(conn, _)) => {
-                let (input, output, early) = (&mut self.input, &mut self.output, &mut self.early);
-                let turn = drive(input, output, early, |bytes| conn.process_tls_records(bytes));
+                let flow = Flow::of(&mut self.input, &mut self.output, &mut self.early, &mut self.ahead);
+                let turn = drive(flow, |bytes| conn.process_tls_records(bytes));
                 self.judge(turn)
             }
             Some(Side::Client(conn)) => {
                 if let Some(room) = &self.input {
                     self.gatherer.records(room.filled());
                 }
-                let (input, output, early) = (&mut self.input, &mut self.output, &mut self.early);
-                let turn = drive(input, output, early, |bytes| conn.process_tls_records(bytes));
+                let flow = Flow::of(&mut self.input, &mut self.output, &mut self.early, &mut self.ahead);
+                let turn = drive(flow, |bytes| conn.process_tls_records(bytes));
                 self.judge(turn)
             }
             None => Turn::Read,
@@ -314,16 +419,16 @@ impl Handshake {
         match turn {
             Ok(turn) => turn,
             Err(e) => {
-                let (input, output, early) = (&mut self.input, &mut self.output, &mut self.early);
                 // What rustls has to tell the peer. It must be asked no further: it would look at the same bytes again.
                 loop {
+                    let flow = Flow::of(&mut self.input, &mut self.output, &mut self.early, &mut self.ahead);
                     let said = match &mut self.side {
                         _ if self.alien => break,
                         Some(Side::Server(c, _)) if c.wants_write() => {
-                            drive(input, output, early, |b| c.process_tls_records(b))
+                            drive(flow, |b| c.process_tls_records(b))
                         }
                         Some(Side::Client(c)) if c.wants_write() => {
-                            drive(input, output, early, |b| c.process_tls_records(b))
+                            drive(flow, |b| c.process_tls_records(b))
                         }
                         _ => break,
                     };
@@ -396,7 +501,30 @@ impl Handshake {
         }
     }
 
-    fn finish(&mut self, wire: &impl Wire) -> Step {
+    /// Data may flow: whoever carries them takes the handshake along.
+    fn hand_out(&mut self, wire: &impl Wire) -> Step {
+        self.ahead.begun = true;
+        let mut facts = Facts::default();
+        if let Some(Side::Server(conn, entry)) = &self.side {
+            describe(&mut facts, conn);
+            if let Some(trust) = entry.clients.as_ref() {
+                facts.findings = trust.of_client(conn.peer_certificates().unwrap_or_default());
+            }
+            facts.own = Some(entry.clone());
+            facts.early = true;
+            // The client's last message waits for this.
+            if let Some(Err(e)) = self.flush(wire) {
+                return Step::Failed(Failure::Aborted(Some(e)));
+            }
+            (facts.hello, facts.sni) = (self.hello.take(), self.sni.take());
+            (facts.staple, facts.material) = (self.staple, self.gatherer.finish());
+        }
+        let whole = std::mem::replace(self, Handshake::empty());
+        Step::Done(Box::new(Stream::early(whole)), Box::new(facts))
+    }
+
+    /// Makes a stream of a handshake that is over.
+    pub(crate) fn finish(&mut self) -> Step {
         let Some(side) = self.side.take() else { return Step::Failed(Failure::Aborted(None)) };
         let mut facts = Facts {
             findings: self.findings,
@@ -404,6 +532,7 @@ impl Handshake {
             sni: self.sni.take(),
             staple: self.staple,
             material: self.gatherer.finish(),
+            early: self.had_early,
             ..Facts::default()
         };
         let input = self.input.take();
@@ -444,7 +573,6 @@ impl Handshake {
             stream.set_eof();
         }
         stream.open = self.open.take();
-        let _ = wire;
         Step::Done(Box::new(stream), Box::new(facts))
     }
 }
@@ -476,13 +604,15 @@ fn describe(facts: &mut Facts, state: &CommonState) {
     facts.peer = state.peer_certificates().unwrap_or_default().iter().map(|c| c.as_ref().into()).collect();
 }
 
-enum Turn {
+pub(crate) enum Turn {
     /// Something was done; there may be something to send.
     Again,
     /// The peer waits for what is to be sent.
     Flush,
     /// More has to come.
     Read,
+    /// More has to come; meanwhile early data may be sent.
+    Ahead,
     /// The handshake is done.
     Done,
     /// No certificate fits, or something else that rustls does not look at; with the alert that says so.
@@ -491,13 +621,31 @@ enum Turn {
     Closed,
 }
 
+/// Where bytes come from and go to.
+struct Flow<'a> {
+    input: &'a mut Option<Room>,
+    output: &'a mut Option<Room>,
+    early: &'a mut Vec<u8>,
+    ahead: &'a mut Ahead,
+}
+
+impl<'a> Flow<'a> {
+    fn of(
+        input: &'a mut Option<Room>,
+        output: &'a mut Option<Room>,
+        early: &'a mut Vec<u8>,
+        ahead: &'a mut Ahead,
+    ) -> Flow<'a> {
+        Flow { input, output, early, ahead }
+    }
+}
+
 /// One turn of rustls.
-fn drive<'c, Data: 'c>(
-    input: &mut Option<Room>,
-    output: &mut Option<Room>,
-    early: &mut Vec<u8>,
-    process: impl FnOnce(&mut [u8]) -> rustls::unbuffered::UnbufferedStatus<'c, '_, Data>,
+fn drive<'c, Data: Transmit + 'c>(
+    flow: Flow<'_>,
+    process: impl FnOnce(&mut [u8]) -> UnbufferedStatus<'c, '_, Data>,
 ) -> Result<Turn, Error> {
+    let Flow { input, output, early, ahead } = flow;
     let mut nothing = [];
     let bytes = input.as_mut().map_or(&mut nothing[..], Room::filled_mut);
     let status = process(bytes);
@@ -516,24 +664,23 @@ fn drive<'c, Data: 'c>(
             match encoded {
                 Ok(n) => {
                     room.advance(n);
+                    ahead.note_message(n);
                     Ok(Turn::Again)
                 }
                 Err(_) => Err(Error::General("handshake message too long".into())),
             }
         }
-        Ok(ConnectionState::TransmitTlsData(data)) => {
-            // From here on the buffer answers for it.
-            data.done();
-            Ok(Turn::Flush)
-        }
+        // From here on the buffer answers for it.
+        Ok(ConnectionState::TransmitTlsData(data)) => Data::transmit(data, output, ahead),
         Ok(ConnectionState::ReadTraffic(mut data)) => {
             while let Some(record) = data.next_record() {
                 early.extend_from_slice(record?.payload);
             }
             Ok(Turn::Again)
         }
+        Ok(ConnectionState::ReadEarlyData(data)) => Data::early(data, early).map(|()| Turn::Again),
         Ok(ConnectionState::BlockedHandshake) => Ok(Turn::Read),
-        Ok(ConnectionState::WriteTraffic(_)) => Ok(Turn::Done),
+        Ok(ConnectionState::WriteTraffic(data)) => ahead.seal(data, output),
         // The peer may close right behind its last message.
         Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => Ok(Turn::Closed),
         Ok(_) => Err(Error::General("unknown state".into())),

@@ -16,8 +16,10 @@ pub const OPENSSL: &str = "1.1.1";
 /// Number of AWS-LC's programming interface.
 pub const AWSLC_API: u64 = 37;
 
+mod ahead;
 pub mod client;
 pub mod dummy;
+mod early;
 pub mod faults;
 pub mod figures;
 pub mod files;

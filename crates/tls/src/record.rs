@@ -39,7 +39,8 @@ enum Shape {
 /// The key of one direction.
 #[derive(Debug)]
 pub struct Key {
-    key: LessSafeKey,
+    /// `None` while the handshake has not given it.
+    key: Option<LessSafeKey>,
     iv: [u8; 12],
     seq: u64,
     shape: Shape,
@@ -77,7 +78,12 @@ impl Key {
         };
         let key =
             LessSafeKey::new(UnboundKey::new(algorithm, key.as_ref().get(..algorithm.key_len())?).ok()?);
-        Some(Key { key, iv: iv.as_ref().try_into().ok()?, seq, shape })
+        Some(Key { key: Some(key), iv: iv.as_ref().try_into().ok()?, seq, shape })
+    }
+
+    /// The key of a direction that has none yet: it seals and opens nothing.
+    pub fn none() -> Key {
+        Key { key: None, iv: [0; 12], seq: 0, shape: Shape::Tls13 }
     }
 
     /// Whether it should be replaced before it is worn out.
@@ -115,6 +121,7 @@ impl Key {
     /// Seals the bytes of `first` and `second`, at most [`MAX_PLAIN`] together, into `out`, where there must be room for
     /// them and [`Key::extra`]. Whether that was possible.
     pub fn seal(&mut self, kind: u8, first: &[u8], second: &[u8], out: &mut Room) -> bool {
+        let Some(key) = &self.key else { return false };
         let plain = first.len() + second.len();
         let whole = plain + self.extra() - usize::from(self.shape == Shape::Tls12);
         let nonce = self.nonce();
@@ -135,12 +142,12 @@ impl Key {
         let (aad, behind) = if tls13 { (&*header, &[kind][..]) } else { (&additional[..], &[][..]) };
         let aad = Aad::from(aad);
         let sealed = if second.is_empty() {
-            self.key.seal_out_of_place_scatter(nonce, aad, first, text, behind, tag)
+            key.seal_out_of_place_scatter(nonce, aad, first, text, behind, tag)
         } else {
             let (head, body) = text.split_at_mut(first.len());
             head.copy_from_slice(first);
             body.copy_from_slice(second);
-            self.key.seal_in_place_scatter(nonce, aad, text, behind, tag)
+            key.seal_in_place_scatter(nonce, aad, text, behind, tag)
         };
         if sealed.is_err() {
             return false;
@@ -157,6 +164,7 @@ impl Key {
     pub fn open(&mut self, record: &mut [u8]) -> Result<Opened, Bad> {
         let Some((header, body)) = record.split_at_mut_checked(HEADER) else { return Err(DECODE) };
         let kind = header[0];
+        let Some(key) = &self.key else { return Err(UNEXPECTED) };
         match self.shape {
             Shape::Tls13 => {
                 if kind != content::DATA {
@@ -164,7 +172,7 @@ impl Key {
                 }
                 let nonce = Nonce::assume_unique_for_key(self.nonce());
                 let aad = Aad::from(&*header);
-                let plain = self.key.open_in_place(nonce, aad, body).map_err(|_| BAD_MAC)?;
+                let plain = key.open_in_place(nonce, aad, body).map_err(|_| BAD_MAC)?;
                 self.seq += 1;
                 // The type stands behind the content, padding behind the type.
                 let end = plain.iter().rposition(|c| *c != 0).ok_or(UNEXPECTED)?;
@@ -182,7 +190,7 @@ impl Key {
                 }
                 let nonce = Nonce::assume_unique_for_key(nonce);
                 let aad = Aad::from(self.additional(kind, len));
-                self.key.open_in_place(nonce, aad, text).map_err(|_| BAD_MAC)?;
+                key.open_in_place(nonce, aad, text).map_err(|_| BAD_MAC)?;
                 self.seq += 1;
                 let from = HEADER + start;
                 if len > MAX_PLAIN { Err(OVERFLOW) } else { Ok((kind, from..from + len)) }

@@ -55,8 +55,8 @@ pub struct Rules {
     pub no_tickets: bool,
     /// `prefer-client-ciphers`.
     pub client_order: bool,
-    /// `allow-0rtt`.
-    pub early_data: bool,
+    /// `allow-0rtt`: most bytes of early data, 0: none.
+    pub early_data: u32,
     /// `tune.ssl.keylog`.
     pub keylog: bool,
 }
@@ -70,7 +70,7 @@ pub fn entry(
     rules: &Rules,
     sessions: &Sessions,
 ) -> Result<(Entry, Vec<String>), String> {
-    let agreed = rules.policy.resolve()?;
+    let mut agreed = rules.policy.resolve()?;
     let verifier: Arc<dyn ClientCertVerifier> = match &rules.clients {
         Some(trust) => Arc::new(OfClients::new(
             trust.clone(),
@@ -92,8 +92,19 @@ pub fn entry(
     config.ignore_client_order = !rules.client_order;
     config.session_storage = sessions.cache.clone();
     config.send_tls13_tickets = 2;
-    if let Some(tickets) = sessions.tickets.clone().filter(|_| !rules.no_tickets) {
+    let early_data = rules.early_data > 0 && sessions.cache.can_cache();
+    if early_data && sessions.has_given_keys() {
+        agreed.ignored.push("tls-ticket-keys (beside allow-0rtt)".to_owned());
+    } else if rules.early_data > 0 && !early_data {
+        agreed.ignored.push("allow-0rtt (without a cache of sessions)".to_owned());
+    }
+    if let Some(tickets) = sessions.tickets.clone().filter(|_| !rules.no_tickets && !early_data) {
         config.ticketer = tickets;
+    }
+    if early_data {
+        // Whoever sends the same early data again finds the session taken.
+        config.max_early_data_size = rules.early_data;
+        config.send_half_rtt_data = true;
     }
     config.key_log = Arc::new(secrets::Log { all: rules.keylog });
     config.enable_secret_extraction = true;

@@ -4,6 +4,9 @@
 //! Those of one bind line, or of one set of rules about clients: a session that was opened without a certificate opens no
 //! door that asks for one. They live in tickets that clients keep, or in a cache that all workers share. The cache is cut
 //! in parts, each behind a lock of its own that is held for a look-up in a map; a handshake costs thousands of those.
+//!
+//! Where early data are allowed all sessions of TLS 1.3 live in the cache, and whoever resumes one takes it out, on whichever
+//! worker: what was sent early once can't be sent again (RFC 8446 section 8.1).
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -49,6 +52,11 @@ impl Sessions {
         let lifetime = u32::try_from(limits.lifetime.as_secs()).unwrap_or(u32::MAX);
         let tickets = keys.map(|keys| Arc::new(Tickets { keys, lifetime }) as Arc<dyn ProducesTickets>);
         Sessions { tickets, cache, limits, keys: given }
+    }
+
+    /// Whether tickets would be sealed with keys that were given.
+    pub(crate) fn has_given_keys(&self) -> bool {
+        self.keys.is_some()
     }
 
     /// Others under the same limits, for another certificate or other rules about clients.

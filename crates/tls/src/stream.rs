@@ -15,6 +15,7 @@ use rustls::kernel::KernelConnection;
 use rustls::server::ServerConnectionData;
 use rustls::{ExtractedSecrets, ProtocolVersion};
 
+use crate::early::Early;
 use crate::figures::Open;
 use crate::record::{self, Bad, Key, content};
 use crate::room::{MAX_PLAIN, Room};
@@ -100,15 +101,21 @@ pub struct Stream {
     early: Vec<u8>,
     output: Option<Room>,
     /// Of the bytes offered by the sender, those that are sealed in `output`.
-    owed: u32,
+    pub(crate) owed: u32,
     /// Part of a late handshake message.
     late: Vec<u8>,
     idle_records: u8,
     eof: bool,
-    closed: bool,
-    broken: bool,
+    pub(crate) closed: bool,
+    pub(crate) broken: bool,
     update_asked: bool,
-    muted: bool,
+    pub(crate) muted: bool,
+    /// The server refused early data.
+    pub(crate) refused: bool,
+    /// The handshake failed after data had begun to flow.
+    pub(crate) failed: bool,
+    /// Where data flow before the end of the handshake.
+    pub(crate) beginning: Early,
     /// Sizes of records.
     sizes: Sizes,
     /// Bytes sent since the last pause, and when it was that some were sent.
@@ -128,16 +135,28 @@ impl Stream {
         output: Room,
         early: Vec<u8>,
     ) -> Option<Stream> {
+        let (tx, rx) = (Key::new(version, secrets.tx)?, Key::new(version, secrets.rx)?);
         Some(Stream {
-            kept,
             version,
-            tx: Key::new(version, secrets.tx)?,
-            rx: Key::new(version, secrets.rx)?,
             input: Some(input).filter(|r| !r.is_empty()),
-            plain: (0, 0),
-            tail: 0,
             early,
             output: Some(output).filter(|r| !r.is_empty()),
+            ..Stream::bare(tx, rx, kept)
+        })
+    }
+
+    /// With keys and nothing else.
+    pub(crate) fn bare(tx: Key, rx: Key, kept: Kept) -> Stream {
+        Stream {
+            kept,
+            version: ProtocolVersion::TLSv1_3,
+            tx,
+            rx,
+            input: None,
+            plain: (0, 0),
+            tail: 0,
+            early: Vec::new(),
+            output: None,
             owed: 0,
             late: Vec::new(),
             idle_records: 0,
@@ -146,16 +165,24 @@ impl Stream {
             broken: false,
             update_asked: false,
             muted: false,
+            refused: false,
+            failed: false,
+            beginning: Early::default(),
             sizes: Sizes::default(),
             burst: (0, rt::now()),
             updates: (rt::now(), 0),
             open: None,
-        })
+        }
     }
 
     /// Sets what records and keys are held to.
     pub fn set_sizes(&mut self, sizes: Sizes) {
         self.sizes = sizes;
+    }
+
+    /// What records and keys are held to.
+    pub(crate) fn sizes(&self) -> Sizes {
+        self.sizes
     }
 
     /// Most plaintext in the next record.
@@ -193,12 +220,13 @@ impl Stream {
             || self.broken
             || self.plain.1 > 0
             || !self.early.is_empty()
+            || self.beginning.handshake.as_ref().is_some_and(|h| h.has_data())
             || self.input.as_ref().is_some_and(|r| !matches!(record::whole(r.filled()), Ok(None)))
     }
 
     /// Whether sealed bytes wait for the wire.
     pub fn is_pending(&self) -> bool {
-        self.output.is_some()
+        self.output.is_some() || self.beginning.handshake.as_ref().is_some_and(|h| h.output.is_some())
     }
 
     /// Has the connection end without a word (`silent-drop`, or a message that broke off).
@@ -208,6 +236,9 @@ impl Stream {
 
     /// Reads data; `None` when that has to be awaited, 0 at the end of the stream.
     pub fn try_recv(&mut self, wire: &impl Wire, out: &mut [u8]) -> Option<io::Result<usize>> {
+        if self.is_early() {
+            return self.early_recv(wire, out);
+        }
         let mut done = 0;
         loop {
             done += self.take(&mut out[done..]);
@@ -411,6 +442,9 @@ impl Stream {
 
     /// Sends what is sealed; `None` when that has to be awaited.
     pub fn flush(&mut self, wire: &impl Wire, more: bool) -> Option<io::Result<()>> {
+        if self.is_early() {
+            return self.early_flush(wire);
+        }
         while let Some(room) = &mut self.output {
             match wire.send(room.filled(), more)? {
                 Ok(n) => room.consume(n),
@@ -432,6 +466,9 @@ impl Stream {
         second: &[u8],
         more: bool,
     ) -> Option<io::Result<usize>> {
+        if self.is_early() {
+            return self.early_send(wire, first, second);
+        }
         let total = first.len() + second.len();
         loop {
             if let Err(e) = self.flush(wire, more)? {
@@ -500,6 +537,9 @@ impl Stream {
     pub fn close(&mut self, wire: &impl Wire) {
         if self.closed || self.muted || self.broken {
             return;
+        }
+        if self.is_early() {
+            return self.early_close(wire);
         }
         self.closed = true;
         self.queue(content::ALERT, &[WARNING, CLOSE_NOTIFY]);

@@ -16,6 +16,8 @@ use crate::suites::{Policy, Version};
 use crate::verify::{Trust, code};
 use crate::{Facts, Failure, Handshake, ServerName, Step, Stream, Wire};
 
+mod early;
+
 /// One direction: what was sent and not yet received.
 #[derive(Default)]
 struct Pipe {

@@ -138,7 +138,7 @@ pub(crate) fn program(
     let environment = ground.environment.clone();
     let experimental = global.experimental;
     let large_buffers = global.tune.large_bufsize > global.tune.bufsize;
-    let store = store.unwrap_or_else(|| Arc::new(crate::tls::load::store(&global.tls)));
+    let store = store.unwrap_or_else(|| Arc::new(crate::tls::load::store(&global.tls, &global.tune)));
     crate::tls::stores::declare(&drafts.stores, &store, |span| ground.place(span), notes);
     let memory = Memory {
         store: Some(store.clone()),

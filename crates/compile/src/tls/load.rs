@@ -17,8 +17,9 @@ use crate::assemble::{Assembly, refusal, remark};
 use crate::bind::BindDraft;
 use crate::draft::Draft;
 
-/// An empty store under the settings of `global`.
-pub(crate) fn store(global: &TlsGlobal) -> Store {
+/// An empty store under the settings of `global`. Early data may fill a buffer, as HAProxy has it.
+pub(crate) fn store(global: &TlsGlobal, tune: &program::global::Tune) -> Store {
+    let buffer = tune.bufsize - tune.maxrewrite.min(tune.bufsize / 2);
     Store::new(Ground {
         crt_base: global.crt_base.clone(),
         key_base: global.key_base.clone(),
@@ -27,6 +28,7 @@ pub(crate) fn store(global: &TlsGlobal) -> Store {
         issuers: global.issuers.clone(),
         ocsp_update: global.ocsp_update,
         phrases: Arc::new(Phrases::new(&global.phrase_command)),
+        early_data: u32::try_from(buffer).unwrap_or(u32::MAX),
         keylog: global.keylog,
         server_words: global.server.clone(),
         server_verify: global.server_verify,

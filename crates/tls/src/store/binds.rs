@@ -238,7 +238,7 @@ impl Inner {
             no_ca_names: words.no_ca_names,
             no_tickets: words.no_tickets.unwrap_or(false),
             client_order: words.client_order,
-            early_data: words.early_data,
+            early_data: if words.early_data { self.ground.early_data } else { 0 },
             keylog: self.ground.keylog,
         }
     }

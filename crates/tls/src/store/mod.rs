@@ -65,6 +65,8 @@ pub struct Ground {
     pub ocsp_update: bool,
     /// What opens encrypted keys (`ssl-passphrase-cmd`).
     pub phrases: Arc<Phrases>,
+    /// Most bytes of early data where a line allows them (`allow-0rtt`): what a buffer takes.
+    pub early_data: u32,
     /// `tune.ssl.keylog`.
     pub keylog: bool,
     /// `ssl-default-server-*`.
@@ -83,6 +85,7 @@ impl Default for Ground {
             issuers: Vec::new(),
             ocsp_update: false,
             phrases: Arc::default(),
+            early_data: 15360,
             keylog: false,
             server_words: Words::default(),
             server_verify: Verify::Required,

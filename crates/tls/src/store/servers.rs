@@ -85,6 +85,7 @@ impl Inner {
             identity,
             no_reuse: spec.no_reuse,
             no_tickets: spec.words.no_tickets.unwrap_or(false),
+            early_data: spec.words.early_data,
             keylog: self.ground.keylog,
         }
     }
