@@ -192,8 +192,9 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
         None => open(stream, proxy, &addr, &options).await?,
     };
     if let Some(tls) = config.tls() {
-        let alpn = speaks.alpn(tls);
-        rt::boxed(secure(stream, proxy, config, tls, (name.as_deref(), alpn), &mut socket)).await?;
+        let how =
+            Hello { name: name.as_deref(), alpn: speaks.alpn(tls), early: early(stream, proxy, tls, speaks) };
+        rt::boxed(secure(stream, proxy, config, tls, how, &mut socket)).await?;
     }
     let agreed = socket.facts().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"));
     if speaks == Speaks::H2 || (agreed && speaks.may_be_h2()) {
@@ -213,6 +214,23 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
         crate::proxy_header::stage(stream, send);
     }
     Ok(())
+}
+
+/// What a handshake with a server begins with.
+struct Hello<'a> {
+    /// The name to send and to check.
+    name: Option<&'a str>,
+    /// In place of the configured protocols.
+    alpn: Option<Vec<Vec<u8>>>,
+    /// The request may go out as early data.
+    early: bool,
+}
+
+/// Whether a request may go to a server as early data (manual, `allow-0rtt` of servers): it came as early data itself, or its
+/// loss is mended. Which protocol a server of HTTP/2 takes is not known before the handshake is over.
+fn early(stream: &Stream<'_>, proxy: &Proxy, tls: &ServerTls, speaks: Speaks) -> bool {
+    let allowed = tls.early && stream.txn.has_req && !speaks.may_be_h2() && !stream.http.refused_early;
+    allowed && (proxy.retry_on.early_rejected || stream.client.conn().early.get())
 }
 
 /// The name that is sent to a server, and that its certificate has to be for: `sni`, or the host of the request.
@@ -253,7 +271,7 @@ async fn secure(
     proxy: &Proxy,
     config: &Server,
     tls: &ServerTls,
-    (name, alpn): (Option<&str>, Option<Vec<Vec<u8>>>),
+    how: Hello<'_>,
     socket: &mut Transport,
 ) -> Result<(), Attempt> {
     if let Some(send) = &config.send_proxy {
@@ -264,8 +282,9 @@ async fn secure(
         stream.txn.server_conn.error = model::conn::ConnError(number);
         return Err(Attempt::Full);
     }
-    let name = name.and_then(|n| ServerName::try_from(n.to_owned()).ok());
-    let handshake = Handshake::connect(&tls.connector, name, alpn).map_err(|_| Attempt::Refused)?;
+    let name = how.name.and_then(|n| ServerName::try_from(n.to_owned()).ok());
+    let connect = if how.early { Handshake::connect_early } else { Handshake::connect };
+    let handshake = connect(&tls.connector, name, how.alpn).map_err(|_| Attempt::Refused)?;
     let mut timer = Timer::new();
     timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
     let mut left = false;
@@ -275,8 +294,15 @@ async fn secure(
         left
     })
     .await;
-    crate::secure::count(&stream.worker, proxy, &config.state, &shaken);
+    // What data overtook is counted when it is over.
+    if !matches!(&shaken, Ok((tls, _)) if tls.is_early()) {
+        crate::secure::count(&stream.worker, proxy, &config.state, &shaken);
+    }
     match shaken {
+        Ok((tls, _)) if tls.is_early() => {
+            socket.secure_early(*tls);
+            Ok(())
+        }
         Ok((tls, facts)) => {
             socket.secure(*tls, Some(facts));
             Ok(())

@@ -85,15 +85,21 @@ fn sizes(worker: &Worker) -> Sizes {
 
 /// Counts a handshake with a server.
 pub fn count(worker: &Worker, proxy: &Proxy, server: &model::Server, shaken: &Shaken) {
-    let counters = [&proxy.state.back.counters.of(worker.index).tls, &server.counters.of(worker.index).tls];
-    match shaken {
-        Ok((_, facts)) => {
-            counters.iter().for_each(|c| c.done(facts.resumed));
-            if !facts.resumed {
-                worker.shared.program.world.process.ssl_back_keys.add(rt::now().as_millis());
-            }
+    count_server(worker, proxy, Some(server), shaken.as_ref().ok().map(|(_, facts)| facts.resumed));
+}
+
+/// The same by whether a session was resumed, `None` if it failed.
+pub fn count_server(worker: &Worker, proxy: &Proxy, server: Option<&model::Server>, resumed: Option<bool>) {
+    let back = &proxy.state.back.counters.of(worker.index).tls;
+    let own = server.map(|server| &server.counters.of(worker.index).tls);
+    for counters in [back].into_iter().chain(own) {
+        match resumed {
+            Some(resumed) => counters.done(resumed),
+            None => counters.failed.inc(),
         }
-        Err(_) => counters.iter().for_each(|c| c.failed.inc()),
+    }
+    if resumed == Some(false) {
+        worker.shared.program.world.process.ssl_back_keys.add(rt::now().as_millis());
     }
 }
 
@@ -190,6 +196,7 @@ pub async fn client(client: &mut Client, proxy: &Proxy, acceptor: Arc<Acceptor>)
             if !facts.resumed {
                 process.ssl_front_keys.add(rt::now().as_millis());
             }
+            client.conn().early.set(stream.is_early());
             client.conn().set_secured(secured(*facts));
             client.socket.secure(*stream, None);
             true
@@ -203,7 +210,8 @@ pub async fn client(client: &mut Client, proxy: &Proxy, acceptor: Arc<Acceptor>)
     }
 }
 
-fn secured(facts: Facts) -> Secured {
+/// The facts as the rest of the program knows them.
+pub fn secured(facts: Facts) -> Secured {
     Secured {
         version: facts.version,
         cipher: facts.cipher.0,
@@ -219,6 +227,7 @@ fn secured(facts: Facts) -> Secured {
         own_name: facts.own.as_ref().map(|e| e.identity.name.clone()),
         own: facts.own.map(|e| e.identity.leaf.clone()),
         hello: facts.hello,
+        early: facts.early,
         material: facts.material.map(|m| {
             let (client_random, server_random) = (m.client_random, m.server_random);
             let material =

@@ -63,6 +63,15 @@ impl Client {
         self.part.as_ref()?.lead.upgrade()
     }
 
+    /// Looks whether the TLS handshake is over by now, for those who ask whether early data are safe.
+    #[inline]
+    pub fn look_early(&self) {
+        if self.conn().early.get() {
+            let lead = self.lead();
+            self.conn().early.set(lead.as_deref().unwrap_or(self).socket.is_early());
+        }
+    }
+
     /// Facts of the connection.
     pub fn conn(&self) -> &Conn {
         &self.session.conn
@@ -333,7 +342,9 @@ async fn run_rules(client: &mut Client, rules: &RuleSet, wants: &mut Wants) -> b
                     Need::CipHeader => wants.cip = Some(wants.cip.unwrap_or(0)),
                     Need::Delay(time) => rt::sleep(time).await,
                     // There is no data here, nor a message.
-                    Need::Data | Need::Body { .. } | Need::Interim(_) => resumed = Some(Fulfilled::Failed),
+                    Need::Data | Need::Body { .. } | Need::Interim(_) | Need::Handshake => {
+                        resumed = Some(Fulfilled::Failed)
+                    }
                 }
             }
             Run::Decided(Flow::SilentDrop { rst_ttl }, _) => {

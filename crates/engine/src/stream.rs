@@ -107,6 +107,10 @@ pub struct Http {
     pub as_tcp: bool,
     /// The connection may not turn to HTTP/2 (`proto h1`).
     pub only_h1: bool,
+    /// The server was told that the request came as early data.
+    pub told_early: bool,
+    /// A server did not take early data: the next attempt sends none.
+    pub refused_early: bool,
 }
 
 impl<'c> Stream<'c> {
@@ -141,6 +145,8 @@ impl<'c> Stream<'c> {
                 response_ended: false,
                 as_tcp: false,
                 only_h1: false,
+                told_early: false,
+                refused_early: false,
             },
             upload: Half::new(Framing::Length(0)),
             server_timer: Timer::new(),

@@ -181,7 +181,11 @@ async fn rules(stream: &mut Stream<'_>, set: &RuleSet, side: Side, inspect: Opti
                         resumed = Some(Fulfilled::Done);
                     }
                     // There is no message in TCP, and what comes before the first byte was there.
-                    Need::Body { .. } | Need::Interim(_) | Need::ProxyHeader | Need::CipHeader => {
+                    Need::Body { .. }
+                    | Need::Interim(_)
+                    | Need::Handshake
+                    | Need::ProxyHeader
+                    | Need::CipHeader => {
                         resumed = Some(Fulfilled::Failed);
                     }
                 }

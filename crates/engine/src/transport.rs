@@ -3,11 +3,11 @@
 //! Plain connections pay one test of a pointer for each operation. What has to do with the socket itself (options,
 //! addresses, state of TCP) goes to [`Transport::raw`]; data goes through here and nowhere else.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use model::secured::Secured;
 use rt::{Detached, Socket};
@@ -23,13 +23,56 @@ pub struct Transport {
 struct Secure {
     stream: RefCell<Stream>,
     /// What it found, on a connection to a server.
-    facts: Option<Arc<Secured>>,
+    facts: OnceCell<Arc<Secured>>,
+    /// Where data flow before the handshake is over.
+    beginning: Option<Box<Beginning>>,
+}
+
+/// A connection whose handshake was not over when data began to flow.
+#[derive(Default)]
+struct Beginning {
+    /// It leads to a server.
+    outbound: bool,
+    /// Who waits for the end of the handshake while somebody else reads.
+    watchers: RefCell<Vec<Waker>>,
+}
+
+impl Secure {
+    /// Does something that may end the handshake.
+    fn begin<R>(&self, f: impl FnOnce(&mut Stream) -> R) -> R {
+        let mut stream = self.stream.borrow_mut();
+        let done = f(&mut stream);
+        if let Some(beginning) = self.beginning.as_ref().filter(|_| !stream.is_early()) {
+            if let Some(facts) = stream.take_facts().filter(|_| beginning.outbound) {
+                let _ = self.facts.set(Arc::new(crate::secure::secured(*facts)));
+            }
+            beginning.watchers.take().into_iter().for_each(Waker::wake);
+        }
+        done
+    }
+
+    fn is_early(&self) -> bool {
+        self.beginning.is_some() && self.stream.borrow().is_early()
+    }
 }
 
 impl From<Socket> for Transport {
     fn from(socket: Socket) -> Transport {
         Transport { socket, tls: None }
     }
+}
+
+/// How early data to a server ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Early {
+    /// The handshake is not over.
+    Open,
+    /// The server took them, if there were any.
+    Taken,
+    /// The server did not take them: they are lost.
+    Refused,
+    /// The handshake failed.
+    Failed,
 }
 
 /// A connection that belongs to no worker, on its way from one to another.
@@ -53,12 +96,106 @@ impl Transport {
 
     /// From now on data is encrypted.
     pub fn secure(&mut self, stream: Stream, facts: Option<Arc<Secured>>) {
-        self.tls = Some(Box::new(Secure { stream: RefCell::new(stream), facts }));
+        let beginning = stream.is_early().then(Box::default);
+        let facts = facts.map_or_else(OnceCell::new, OnceCell::from);
+        self.tls = Some(Box::new(Secure { stream: RefCell::new(stream), facts, beginning }));
+    }
+
+    /// The same for a server whose handshake is not over: what it finds is told later.
+    pub fn secure_early(&mut self, stream: Stream) {
+        let beginning = Some(Box::new(Beginning { outbound: true, ..Beginning::default() }));
+        let (stream, facts) = (RefCell::new(stream), OnceCell::new());
+        self.tls = Some(Box::new(Secure { stream, facts, beginning }));
+    }
+
+    /// Whether data flow though the handshake is not over.
+    pub fn is_early(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_early())
+    }
+
+    /// How early data ended, on a connection to a server: `None` where there were none.
+    pub fn early_end(&self) -> Option<Early> {
+        let tls = self.tls.as_ref().filter(|tls| tls.beginning.is_some())?;
+        let stream = tls.stream.borrow();
+        Some(match () {
+            () if stream.is_early() => Early::Open,
+            () if stream.was_refused() => Early::Refused,
+            () if stream.has_failed() => Early::Failed,
+            () => Early::Taken,
+        })
+    }
+
+    /// Ready when the handshake is over. It reads what comes, so nobody else may be waiting to read.
+    ///
+    /// # Errors
+    /// The handshake failed.
+    pub fn poll_handshake(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(tls) = &self.tls else { return Poll::Ready(Ok(())) };
+        loop {
+            if let Some(done) = tls.begin(|stream| stream.shake(&self.socket)) {
+                return Poll::Ready(done);
+            }
+            if self.poll_wire(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Ready when the handshake is over, or has failed, while somebody else reads.
+    pub fn watch_handshake(&self, cx: &mut Context<'_>) -> Poll<()> {
+        match self.tls.as_ref().and_then(|tls| Some((tls.beginning.as_ref()?, tls.is_early()))) {
+            Some((beginning, true)) => {
+                let mut watchers = beginning.watchers.borrow_mut();
+                if !watchers.iter().any(|w| w.will_wake(cx.waker())) {
+                    watchers.push(cx.waker().clone());
+                }
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// Ready when a handshake that data overtook may go on.
+    fn poll_wire(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let pending = self.tls.as_ref().is_some_and(|tls| tls.stream.borrow().is_pending());
+        if pending { self.socket.poll_writable(cx) } else { self.socket.poll_readable(cx) }
+    }
+
+    /// As [`Transport::poll_recv`], while the handshake is not over.
+    #[cold]
+    fn poll_recv_early(&self, cx: &mut Context<'_>, tls: &Secure, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        loop {
+            if let Some(done) = tls.begin(|stream| stream.try_recv(&self.socket, buf)) {
+                return Poll::Ready(done);
+            }
+            if self.poll_wire(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// As [`Transport::poll_send`], while the handshake is not over: there may be no room before its end.
+    #[cold]
+    fn poll_send_early(
+        &self,
+        cx: &mut Context<'_>,
+        tls: &Secure,
+        first: &[u8],
+        second: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            if let Some(done) = tls.begin(|stream| stream.try_send(&self.socket, first, second, false)) {
+                return Poll::Ready(done);
+            }
+            if self.poll_wire(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
     }
 
     /// What TLS found, on a connection to a server.
     pub fn facts(&self) -> Option<&Arc<Secured>> {
-        self.tls.as_ref()?.facts.as_ref()
+        self.tls.as_ref()?.facts.get()
     }
 
     /// Reads if there is something to read: `None` if that has to be awaited. 0 is the end of the stream.
@@ -66,7 +203,7 @@ impl Transport {
     pub fn try_recv(&self, buf: &mut [u8]) -> Option<io::Result<usize>> {
         match &self.tls {
             None => self.socket.try_recv(buf),
-            Some(tls) => tls.stream.borrow_mut().try_recv(&self.socket, buf),
+            Some(tls) => tls.begin(|stream| stream.try_recv(&self.socket, buf)),
         }
     }
 
@@ -77,6 +214,9 @@ impl Transport {
     #[inline]
     pub fn poll_recv(&self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         let Some(tls) = &self.tls else { return self.socket.poll_recv(cx, buf) };
+        if tls.is_early() {
+            return self.poll_recv_early(cx, tls, buf);
+        }
         loop {
             if let Some(result) = tls.stream.borrow_mut().try_recv(&self.socket, buf) {
                 return Poll::Ready(result);
@@ -98,6 +238,7 @@ impl Transport {
     pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
         match self.is_readable() {
             true => Poll::Ready(()),
+            false if self.is_early() => self.poll_wire(cx),
             false => self.socket.poll_readable(cx),
         }
     }
@@ -110,7 +251,7 @@ impl Transport {
     pub fn poll_send(&self, cx: &mut Context<'_>, data: &[u8], more: bool) -> Poll<io::Result<usize>> {
         match &self.tls {
             None => self.socket.poll_send(cx, data, more),
-            Some(tls) => self.poll_sealed(cx, &tls.stream, data, &[], more),
+            Some(tls) => self.poll_sealed(cx, tls, data, &[], more),
         }
     }
 
@@ -128,20 +269,23 @@ impl Transport {
     ) -> Poll<io::Result<usize>> {
         match &self.tls {
             None => self.socket.poll_send_vectored(cx, &[IoSlice::new(first), IoSlice::new(second)], more),
-            Some(tls) => self.poll_sealed(cx, &tls.stream, first, second, more),
+            Some(tls) => self.poll_sealed(cx, tls, first, second, more),
         }
     }
 
     fn poll_sealed(
         &self,
         cx: &mut Context<'_>,
-        tls: &RefCell<Stream>,
+        tls: &Secure,
         first: &[u8],
         second: &[u8],
         more: bool,
     ) -> Poll<io::Result<usize>> {
+        if tls.is_early() {
+            return self.poll_send_early(cx, tls, first, second);
+        }
         loop {
-            if let Some(result) = tls.borrow_mut().try_send(&self.socket, first, second, more) {
+            if let Some(result) = tls.stream.borrow_mut().try_send(&self.socket, first, second, more) {
                 return Poll::Ready(result);
             }
             if self.socket.poll_writable(cx).is_pending() {

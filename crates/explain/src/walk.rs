@@ -407,6 +407,7 @@ fn waits(need: &Need) -> Option<String> {
     match need {
         Need::Body { time, .. } => Some(format!("waits for the body, at most {} ms", time.as_millis())),
         Need::Delay(d) => Some(format!("waits {} ms", d.as_millis())),
+        Need::Handshake => Some("waits for the end of the TLS handshake".into()),
         Need::Interim(_) => Some("sends an early hint first".into()),
         Need::Data => None,
         Need::ProxyHeader => Some("waits for a PROXY header".into()),

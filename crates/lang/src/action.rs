@@ -118,6 +118,8 @@ pub enum Need {
     Delay(Duration),
     /// Send this informational response first (`early-hint`).
     Interim(Arc<[u8]>),
+    /// The end of the TLS handshake (`wait-for-handshake`).
+    Handshake,
     /// A PROXY header before anything else (`expect-proxy layer4`).
     ProxyHeader,
     /// A NetScaler header before anything else (`expect-netscaler-cip layer4`).

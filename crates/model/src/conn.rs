@@ -80,6 +80,8 @@ pub struct Conn {
     pub vars: RefCell<Vars>,
     /// Error of the connection.
     pub error: Cell<ConnError>,
+    /// Early data came and the TLS handshake was not over when that was last looked at.
+    pub early: Cell<bool>,
     /// What TLS found, where it was spoken.
     secured: OnceCell<Box<Secured>>,
     /// Entries of stick tables that the connection tracks.
@@ -111,6 +113,7 @@ impl Conn {
             glitches: Cell::new(0),
             vars: RefCell::default(),
             error: Cell::default(),
+            early: Cell::new(false),
             secured: OnceCell::new(),
             stick: RefCell::default(),
         }

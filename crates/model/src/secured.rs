@@ -35,6 +35,8 @@ pub struct Secured {
     pub fault: u32,
     /// The ClientHello behind its type and length, as much as was kept.
     pub hello: Option<Box<[u8]>>,
+    /// Early data came, whatever became of the handshake since.
+    pub early: bool,
     /// Random numbers and secrets, if the configuration asks for them.
     pub material: Option<Box<Material>>,
 }

@@ -183,6 +183,8 @@ pub struct ServerTls {
     pub alpn: Arc<[Vec<u8>]>,
     /// `sni`.
     pub sni: Option<Arc<lang::Expr>>,
+    /// `allow-0rtt`.
+    pub early: bool,
     /// `sni-auto`: without `sni`, the host of the request.
     pub auto: bool,
 }

@@ -427,9 +427,7 @@ impl Handshake {
                         Some(Side::Server(c, _)) if c.wants_write() => {
                             drive(flow, |b| c.process_tls_records(b))
                         }
-                        Some(Side::Client(c)) if c.wants_write() => {
-                            drive(flow, |b| c.process_tls_records(b))
-                        }
+                        Some(Side::Client(c)) if c.wants_write() => drive(flow, |b| c.process_tls_records(b)),
                         _ => break,
                     };
                     if said.is_err() {

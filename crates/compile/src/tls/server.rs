@@ -79,8 +79,9 @@ impl Assembly<'_> {
             notes.push(Diagnostic { text, ..d }.styled(Style::Bare));
         }
         let words = self.server_words(server.span).0;
-        let alpn = draft.words.or(&words).alpn.clone().unwrap_or_default().into();
-        Some(ServerTls { connector, alpn, sni, auto: draft.auto && p.mode == program::Mode::Http })
+        let words = draft.words.or(&words);
+        let (alpn, early) = (words.alpn.clone().unwrap_or_default().into(), words.early_data);
+        Some(ServerTls { connector, alpn, sni, early, auto: draft.auto && p.mode == program::Mode::Http })
     }
 
     /// How a server is spoken to, if anything speaks TLS to it.

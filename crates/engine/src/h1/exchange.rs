@@ -4,7 +4,7 @@ use model::Origin;
 use model::term::{Cause, Phase};
 use wire::method::Method;
 
-use super::{Next, Owed, answer, captures, forward, headers, request, response, rules};
+use super::{Next, Owed, answer, captures, early, forward, headers, request, response, rules};
 use crate::choose::{self, Wish};
 use crate::connect::{self, Failed};
 use crate::pump::{Framing, Half};
@@ -132,6 +132,9 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     match forward::until_response(stream).await {
         forward::Wait::Response => {}
         forward::Wait::Retry => {
+            if let Err(next) = early::settle(stream).await {
+                return Attempt::Over(next);
+            }
             if forward::prepare_retry(stream, wish).await {
                 return Attempt::Again;
             }

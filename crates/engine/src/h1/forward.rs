@@ -15,7 +15,7 @@ use wire::http1::{
 };
 use wire::method::Version;
 
-use super::{Next, headers, response, wait};
+use super::{Next, early, headers, response, wait};
 use crate::captured::{self, Captured};
 use crate::check::{self, Seen};
 use crate::choose::Wish;
@@ -23,7 +23,7 @@ use crate::connect;
 use crate::h2::Call;
 use crate::pump::{Break, End, Framing, Half};
 use crate::stream::Stream;
-use crate::transport::Transport;
+use crate::transport::{Early, Transport};
 
 /// How waiting for a response ended.
 pub enum Wait {
@@ -63,7 +63,8 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     stream.server_timer.set_after(server_limit);
     stream.client.timer.set_after(client_limit);
     let multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
-    if (back.retry_on.needs_request() || multiplexed) && stream.upload.sent == 0 {
+    let early = stream.upstream.as_ref().is_some_and(|up| up.socket.is_early());
+    if (back.retry_on.needs_request() || multiplexed || early) && stream.upload.sent == 0 {
         stream.upload.kept.get_or_insert_default();
     }
     if stream.upload.filters.is_none() {
@@ -277,6 +278,7 @@ async fn pass_interim(stream: &mut Stream<'_>) -> bool {
 }
 
 fn on_head(stream: &mut Stream<'_>, back: &Proxy) -> Wait {
+    early::note_server(stream);
     let status = stream.txn.res.status();
     observe(stream, Seen::Response(status));
     if back.retry_on.statuses.contains(&status) && may_retry(stream, back) {
@@ -320,6 +322,9 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
         Event::Head | Event::Interim => Wait::Response,
         Event::ServerClosed => {
             crate::h2::note(stream);
+            if let Some(outcome) = lost_early(stream, back) {
+                return outcome;
+            }
             let refused =
                 stream.upstream.as_ref().and_then(|u| u.call.as_ref()).is_some_and(Call::was_refused);
             if refused && retry.conn_failure && may_retry(stream, back) {
@@ -389,6 +394,26 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             Wait::Failed(Some(503))
         }
     }
+}
+
+/// The connection ended before its handshake did, though the request was on its way already. `None`: it was not so.
+fn lost_early(stream: &mut Stream<'_>, back: &Proxy) -> Option<Wait> {
+    let end = stream.upstream.as_ref()?.socket.early_end()?;
+    if matches!(end, Early::Taken | Early::Open) {
+        return None;
+    }
+    early::note_server(stream);
+    stream.http.refused_early = true;
+    let (wanted, phase, status) = match end {
+        Early::Refused => (back.retry_on.early_rejected, Phase::Headers, 425),
+        // As one that could not be reached.
+        _ => (back.retry_on.conn_failure, Phase::Connect, 503),
+    };
+    if wanted && may_retry(stream, back) {
+        return Some(Wait::Retry);
+    }
+    stream.end(Cause::ServerAbort, phase);
+    Some(Wait::Failed(Some(status)))
 }
 
 /// Counts a response that was none.

@@ -94,6 +94,9 @@ fn edit_request(stream: &mut Stream<'_>) {
     if front.unique_id_header.is_some() || front.forwarded.is_some() || back.forwarded.is_some() {
         super::forwarded::add(stream, front, back);
     }
+    if stream.client.conn().early.get() {
+        super::early::tell(stream);
+    }
 }
 
 /// Takes `close` and `keep-alive` out of `Connection`, an `Upgrade` that the connection does not announce, and what in

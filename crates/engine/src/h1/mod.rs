@@ -5,6 +5,7 @@
 
 mod answer;
 mod captures;
+mod early;
 pub mod exchange;
 mod forward;
 mod forwarded;
@@ -117,12 +118,27 @@ async fn idle(client: &mut Client) -> bool {
     readable.await
 }
 
+/// Lets the handshake of a client that was answered before come to its end: its last message would find the connection closed,
+/// and the client no session to resume.
+async fn finish_handshake(client: &Client) {
+    if !client.socket.is_early() {
+        return;
+    }
+    let mut timer = rt::Timer::at(rt::now() + std::time::Duration::from_secs(1));
+    poll_fn(|cx| match client.socket.poll_handshake(cx) {
+        Poll::Ready(_) => Poll::Ready(()),
+        Poll::Pending => timer.poll_expired(cx),
+    })
+    .await;
+}
+
 /// Closes so that the client can still read what was sent: unread input would turn the close into a reset, and so would
 /// what is yet to come of a request that was answered early.
 pub async fn close(client: &Client, owes: bool) {
     if client.session.vanished.get() {
         return;
     }
+    finish_handshake(client).await;
     let comes = owes || client.has_input() || client.socket.is_readable();
     if client.socket.is_hung_up() || !comes {
         return;

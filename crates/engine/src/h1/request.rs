@@ -171,6 +171,7 @@ fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
         buf.consume(consumed);
     }
     stream.number();
+    stream.client.look_early();
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let txn = &mut stream.txn;

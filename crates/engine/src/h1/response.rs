@@ -14,6 +14,7 @@ use wire::method::Version;
 pub async fn process(stream: &mut Stream<'_>) -> Step {
     // Variables of the request end where the response begins.
     stream.txn.req_vars.get_mut().clear();
+    stream.client.look_early();
     crate::stick::response(stream);
     let worker = stream.worker.clone();
     let program = &worker.shared.program;

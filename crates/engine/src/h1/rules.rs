@@ -10,7 +10,7 @@ use model::term::{Cause, Phase};
 use program::Proxy;
 
 use super::exchange::Step;
-use super::{Next, answer, wait};
+use super::{Next, answer, early, wait};
 use crate::stream::Stream;
 
 /// Rules of the frontend, its statistics page and its monitor. Those on content have had their turn when the stream was
@@ -115,6 +115,12 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
                     }
                     Need::Interim(bytes) => {
                         answer::interim(stream, &bytes).await;
+                        resumed = Some(Fulfilled::Done);
+                    }
+                    Need::Handshake => {
+                        if let Err(next) = early::handshake(stream).await {
+                            return Step::Done(next);
+                        }
                         resumed = Some(Fulfilled::Done);
                     }
                     // These come before the first byte, in no other rule set.

@@ -50,7 +50,7 @@ pub(super) const ACTIONS: &[ActionDef] = &[
     def(
         "wait-for-handshake",
         Sets::HTTP_REQ,
-        |_, _, _, _| step(|_| Flow::Next),
+        |_, _, _, _| step(wait_for_handshake),
         "Waits until TLS is set up, should the request be early data.",
         "wait-for-handshake",
     ),
@@ -61,6 +61,14 @@ fn once(exec: &mut Exec<'_>, need: impl FnOnce() -> Need) -> Flow {
     match exec.resumed.take() {
         Some(_) => Flow::Next,
         None => Flow::Yield(need()),
+    }
+}
+
+/// `wait-for-handshake`: where the connection is secure already, or not encrypted, there is nothing to wait for.
+fn wait_for_handshake(exec: &mut Exec<'_>) -> Flow {
+    match exec.resumed.take() {
+        None if exec.conn.early.get() => Flow::Yield(Need::Handshake),
+        _ => Flow::Next,
     }
 }
 

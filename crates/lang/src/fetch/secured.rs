@@ -164,8 +164,8 @@ pub(super) const FETCHES: &[FetchDef] = &[
     fc(
         "ssl_fc_early_rcvd",
         Type::Bool,
-        |e, _| front(e).map(|_| Value::Bool(false)),
-        "Whether early data came: it is not accepted.",
+        |e, _| Ok(Value::Bool(front(e)?.early)),
+        "Whether early data came, be the handshake over since.",
     ),
     fc(
         "ssl_fc_ecformats_bin",
@@ -208,8 +208,8 @@ pub(super) const FETCHES: &[FetchDef] = &[
     fc(
         "ssl_fc_has_early",
         Type::Bool,
-        |e, _| front(e).map(|_| Value::Bool(false)),
-        "Whether early data waits for the handshake: it is not accepted.",
+        |e, _| front(e).map(|_| Value::Bool(e.conn.early.get())),
+        "Whether early data came and the handshake is not over: a request may have been sent by somebody else before.",
     ),
     fc(
         "ssl_fc_has_sni",

@@ -64,11 +64,7 @@ impl Site {
     }
 }
 
-fn ends<'p>(
-    up: &'p RefCell<super::Pipe>,
-    down: &'p RefCell<super::Pipe>,
-    step: usize,
-) -> (End<'p>, End<'p>) {
+fn ends<'p>(up: &'p RefCell<super::Pipe>, down: &'p RefCell<super::Pipe>, step: usize) -> (End<'p>, End<'p>) {
     (End { from: down, to: up, step, most: 1 << 20 }, End { from: up, to: down, step, most: 1 << 20 })
 }
 
@@ -129,7 +125,9 @@ fn a_request_and_its_answer_pass_before_the_client_has_finished() {
         let (mut client, taken) = sent(&site, &here, REQUEST);
         assert_eq!(taken, REQUEST.len());
         let (mut server, facts) = served(&acceptor, &there).unwrap();
-        assert!(server.is_early() && facts.early && facts.resumed && facts.sni.as_deref() == Some("localhost"));
+        assert!(
+            server.is_early() && facts.early && facts.resumed && facts.sni.as_deref() == Some("localhost")
+        );
         assert_eq!(facts.alpn.as_deref(), Some(&b"http/1.1"[..]));
         assert_eq!(receive(&mut server, &there, REQUEST.len()), REQUEST);
         // Nothing but the hello and the request was needed for an answer.
