@@ -119,15 +119,12 @@ impl Stream {
         first: &[u8],
         second: &[u8],
     ) -> Option<io::Result<usize>> {
+        // A client's hello goes out with the first data.
+        if self.owed == 0 {
+            self.owed = self.beginning.handshake.as_mut()?.seal(first, second) as u32;
+        }
         if let Err(e) = self.early_flush(wire)? {
             return Some(Err(e));
-        }
-        if self.owed == 0 {
-            let shaking = self.beginning.handshake.as_mut()?;
-            self.owed = shaking.seal(first, second) as u32;
-            if let Err(e) = self.early_flush(wire)? {
-                return Some(Err(e));
-            }
         }
         if self.owed > 0 || first.len() + second.len() == 0 {
             return Some(Ok(std::mem::take(&mut self.owed) as usize));
