@@ -318,7 +318,7 @@ impl Default for Tune {
 }
 
 /// How OCSP responses are kept fresh (`ocsp-update.*`).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Ocsp {
     /// How often.
     pub pace: tls::store::Pace,
@@ -326,4 +326,17 @@ pub struct Ocsp {
     pub disabled: bool,
     /// `ocsp-update.httpproxy`.
     pub proxy: Option<std::net::SocketAddr>,
+    /// `httpclient.retries`: tries behind the first.
+    pub retries: u32,
+    /// `httpclient.timeout.connect`.
+    pub connect: std::time::Duration,
+    /// `httpclient.resolvers.prefer`: whether addresses of IPv4 are taken first; `None`: as the system orders them.
+    pub prefer_v4: Option<bool>,
+}
+
+impl Default for Ocsp {
+    fn default() -> Ocsp {
+        let connect = std::time::Duration::from_secs(5);
+        Ocsp { pace: Default::default(), disabled: false, proxy: None, retries: 3, connect, prefer_v4: None }
+    }
 }

@@ -167,6 +167,7 @@ pub(crate) const TABLES: &[&[Keyword<GlobalDraft>]] = &[
     tune::KEYWORDS,
     h2::KEYWORDS,
     crate::tls::global::KEYWORDS,
+    crate::tls::ocsp::KEYWORDS,
     removed::KEYWORDS,
 ];
 

@@ -196,17 +196,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "crt-base /etc/ssl/private",
     ),
     entry(
-        "ocsp-update.mode",
-        |s, g| {
-            let word = s.next().map_or("", |w| w.text());
-            g.tls.ocsp_update = super::list::on_off("ocsp-update.mode", word)
-                .map_err(|_| s.fail(format!("'{}' expects 'on' or 'off' as arguments.", s.keyword())))?;
-            s.end()
-        },
-        "Whether OCSP responses are updated unless a certificate says otherwise.",
-        "ocsp-update.mode off",
-    ),
-    entry(
         "ssl-load-extra-del-ext",
         |s, g| {
             g.tls.extra.replaces = true;
@@ -367,53 +356,15 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ),
     entry(
         "tune.ssl.cachesize",
-        |s, g| {
-            let n = s.integer("'tune.ssl.cachesize' expects an integer argument.")?;
-            g.tls.cache = usize::try_from(n).unwrap_or(0);
-            Ok(())
-        },
+        |s, g| amount(s, &mut g.tls.cache),
         "Sessions kept for clients that take no tickets.",
         "tune.ssl.cachesize 100000",
     ),
     entry(
         "tune.ssl.ssl-ctx-cache-size",
-        |s, g| {
-            let n = s.integer("'tune.ssl.ssl-ctx-cache-size' expects an integer argument.")?;
-            g.tls.forged = usize::try_from(n).unwrap_or(0);
-            Ok(())
-        },
+        |s, g| amount(s, &mut g.tls.forged),
         "Certificates kept of those that were made for clients.",
         "tune.ssl.ssl-ctx-cache-size 1000",
-    ),
-    entry("ocsp-update.maxdelay", most, "Longest time between two updates.", "ocsp-update.maxdelay 3600"),
-    entry("ocsp-update.mindelay", least, "Shortest time between two updates.", "ocsp-update.mindelay 300"),
-    entry("tune.ssl.ocsp-update.maxdelay", most, "The former name of ocsp-update.maxdelay.", ""),
-    entry("tune.ssl.ocsp-update.mindelay", least, "The former name of ocsp-update.mindelay.", ""),
-    entry(
-        "ocsp-update.disable",
-        |s, g| {
-            g.tls.ocsp.disabled = match &*text(s)? {
-                "on" => true,
-                "off" => false,
-                _ => return Err(s.fail(format!("'{}' expects 'on' or 'off'.", s.keyword()))),
-            };
-            Ok(())
-        },
-        "OCSP responses are never asked for.",
-        "ocsp-update.disable on",
-    ),
-    entry(
-        "ocsp-update.httpproxy",
-        |s, g| {
-            let word = text(s)?;
-            let with_port = || Some(std::net::SocketAddr::new(word.parse().ok()?, 80));
-            let proxy = word.parse().ok().or_else(with_port);
-            let wrong = || s.fail(format!("'{}' : invalid address '{word}'.", s.keyword()));
-            g.tls.ocsp.proxy = Some(proxy.ok_or_else(wrong)?);
-            Ok(())
-        },
-        "HTTP proxy through which OCSP responses are asked for.",
-        "ocsp-update.httpproxy 127.0.0.1:3128",
     ),
     entry(
         "tune.ssl.maxrecord",
@@ -475,32 +426,14 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ),
 ];
 
-fn delay(s: &mut Statement<'_>) -> Step<i64> {
+/// Sets a number; what is less than nothing is nothing.
+fn amount(s: &mut Statement<'_>, place: &mut usize) -> Step {
     let keyword = s.keyword();
-    Ok(s.integer(format!("'{keyword}' expects an integer argument."))?.clamp(1, 1 << 31))
-}
-
-fn most(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
-    g.tls.ocsp.pace.most = delay(s)?;
-    in_order(s, g)
-}
-
-fn least(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
-    g.tls.ocsp.pace.least = delay(s)?;
-    in_order(s, g)
-}
-
-fn in_order(s: &Statement<'_>, g: &GlobalDraft) -> Step {
-    let pace = g.tls.ocsp.pace;
-    if pace.least > pace.most {
-        return Err(s.fail("minimum update delay can't be greater than maximum update delay."));
-    }
+    let n = s.integer(format!("'{keyword}' expects an integer argument."))?;
+    *place = usize::try_from(n).unwrap_or(0);
     Ok(())
 }
 
 fn captures(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
-    let keyword = s.keyword();
-    let n = s.integer(format!("'{keyword}' expects an integer argument."))?;
-    g.tls.captures = usize::try_from(n).unwrap_or(0);
-    Ok(())
+    amount(s, &mut g.tls.captures)
 }

@@ -6,6 +6,7 @@
 pub(crate) mod global;
 pub(crate) mod list;
 pub(crate) mod load;
+pub(crate) mod ocsp;
 pub(crate) mod server;
 pub(crate) mod stores;
 pub(crate) mod words;

@@ -184,6 +184,11 @@ impl Link {
         self.ended.is_some() || self.input.as_ref().is_some_and(Buf::is_full)
     }
 
+    /// Whether the peer ended in order: nothing is missing.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.ended, Some(Ok(())))
+    }
+
     /// How the peer ended, if it did so with an error.
     pub fn error(&self) -> Option<&io::Error> {
         self.ended.as_ref()?.as_ref().err()

@@ -21,6 +21,7 @@ use crate::Worker;
 use crate::session::Client;
 use crate::stream::Stream;
 
+pub(crate) use frame::local_stamp;
 pub use outlets::{Outlets, rings};
 pub use ring::{Bell, Ring};
 pub use sinks::{Body, Event, Sinks};
