@@ -139,6 +139,7 @@ pub(crate) fn program(
     let experimental = global.experimental;
     let large_buffers = global.tune.large_bufsize > global.tune.bufsize;
     let store = store.unwrap_or_else(|| Arc::new(crate::tls::load::store(&global.tls, &global.tune)));
+    crate::tls::load::client_authorities(&global, &store, notes);
     crate::tls::stores::declare(&drafts.stores, &store, |span| ground.place(span), notes);
     let memory = Memory {
         store: Some(store.clone()),

@@ -110,8 +110,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     other("tune.zlib.windowsize"),
     other("httpclient.resolvers.disabled"),
     other("httpclient.resolvers.id"),
-    other("httpclient.ssl.ca-file"),
-    other("httpclient.ssl.verify"),
     other("tune.peers.max-updates-at-once"),
     other("tune.takeover-other-tg-connections"),
     other("cluster-secret"),

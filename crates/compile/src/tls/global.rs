@@ -33,6 +33,10 @@ pub(crate) struct TlsGlobal {
     pub cache: usize,
     /// `tune.ssl.ssl-ctx-cache-size`.
     pub forged: usize,
+    /// `httpclient.ssl.ca-file`.
+    pub client_authorities: Option<Box<str>>,
+    /// `httpclient.ssl.verify`.
+    pub client_verify: Verify,
     /// `ssl-passphrase-cmd`.
     pub phrase_command: Vec<Box<str>>,
     /// `ocsp-update.*`.
@@ -67,6 +71,8 @@ impl Default for TlsGlobal {
             server_verify: Verify::Required,
             cache: 20_000,
             forged: 1000,
+            client_authorities: None,
+            client_verify: Verify::Required,
             phrase_command: Vec::new(),
             ocsp: Default::default(),
             lifetime: Duration::from_secs(300),
@@ -107,7 +113,7 @@ impl TlsGlobal {
 }
 
 /// Sets one text.
-fn text(s: &mut Statement<'_>) -> Step<Box<str>> {
+pub(super) fn text(s: &mut Statement<'_>) -> Step<Box<str>> {
     let missing = format!("'{}' expects an argument.", s.keyword());
     let word = s.word(missing)?.text().into();
     s.end()?;
@@ -164,6 +170,17 @@ fn extra(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
     }
     g.tls.extra = chosen;
     Ok(())
+}
+
+/// `none` or `required`.
+pub(super) fn verify(s: &mut Statement<'_>, place: &mut Verify) -> Step {
+    let expects = format!("'{}' expects 'none' or 'required' as argument.", s.keyword());
+    *place = match s.word(expects.clone())?.text() {
+        "none" => Verify::None,
+        "required" => Verify::Required,
+        _ => return Err(s.fail(expects)),
+    };
+    s.end()
 }
 
 fn options(s: &mut Statement<'_>, words: &mut Words) -> Step {
@@ -317,18 +334,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ),
     entry(
         "ssl-server-verify",
-        |s, g| {
-            g.tls.server_verify = match &*text(s)? {
-                "none" => Verify::None,
-                "required" => Verify::Required,
-                _ => {
-                    return Err(
-                        s.fail(format!("'{}' expects 'none' or 'required' as argument.", s.keyword()))
-                    );
-                }
-            };
-            Ok(())
-        },
+        |s, g| verify(s, &mut g.tls.server_verify),
         "Whether certificates of servers are verified unasked.",
         "ssl-server-verify none",
     ),

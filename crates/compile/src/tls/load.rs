@@ -12,10 +12,11 @@ use tls::sessions::Sessions;
 use tls::store::{BindSpec, Ground, Label, Show, Store, Trouble};
 use tls::tickets::Keys;
 
-use super::{Source, TlsGlobal, list, stores};
+use super::{Source, TlsGlobal, Verify, list, stores};
 use crate::assemble::{Assembly, refusal, remark};
 use crate::bind::BindDraft;
 use crate::draft::Draft;
+use crate::global::GlobalDraft;
 
 /// An empty store under the settings of `global`. Early data may fill a buffer, as HAProxy has it.
 pub(crate) fn store(global: &TlsGlobal, tune: &program::global::Tune) -> Store {
@@ -192,6 +193,20 @@ impl Assembly<'_> {
         if self.said.insert(text.clone()) {
             notes.push(remark(span, text));
         }
+    }
+}
+
+/// Reads whom the HTTP client believes, for the runtime API to show and change (`httpclient.ssl.ca-file`). Nothing else needs
+/// it as long as nobody is asked over TLS.
+pub(crate) fn client_authorities(global: &GlobalDraft, store: &Store, notes: &mut Diagnostics) {
+    if global.cli.is_empty() || store.is_sealed() || global.tls.client_verify == Verify::None {
+        return;
+    }
+    let named = global.tls.client_authorities.as_deref();
+    let read = store.read_authorities(named.unwrap_or("@system-ca"));
+    if let (Err(Trouble::Authority(_, file, why)), Some(_)) = (read, named) {
+        let text = format!("Couldn't open the ca-file '{file}' ({why}).");
+        notes.push(Diagnostic::plain(Level::Alert, text).styled(Style::Bare).tolerated());
     }
 }
 

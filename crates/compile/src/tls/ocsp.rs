@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::global::{text, verify};
 use super::list::on_off;
 use crate::global::{GlobalDraft, entry};
 use crate::keyword::Keyword;
@@ -65,6 +66,21 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "How long connecting to a responder may take.",
         "httpclient.timeout.connect 5s",
+    ),
+    entry(
+        "httpclient.ssl.ca-file",
+        |s, g| {
+            g.tls.client_authorities = Some(text(s)?);
+            Ok(())
+        },
+        "Authorities of responders that are asked over TLS, which none is yet.",
+        "",
+    ),
+    entry(
+        "httpclient.ssl.verify",
+        |s, g| verify(s, &mut g.tls.client_verify),
+        "Whether certificates of responders that are asked over TLS are verified.",
+        "",
     ),
     entry(
         "httpclient.resolvers.prefer",

@@ -115,7 +115,10 @@ impl Store {
         if let Some((name, holds)) = changing {
             let _ = writeln!(out, "# transaction\n*{name}{}", count(holds));
         }
-        out.push_str("# filename\n");
+        // HAProxy keeps both kinds in one list, and has a line above it if there is anything at all.
+        if !inner.files.is_empty() {
+            out.push_str("# filename\n");
+        }
         for (name, file) in inner.files.iter().filter(|(_, f)| f.is_crl == is_crl) {
             let _ = writeln!(out, "{name}{}", count(&file.holds));
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustls_pki_types::CertificateDer;
 
-use super::{Inner, Trouble, under};
+use super::{Inner, Store, Trouble, under};
 use crate::files;
 use crate::verify::Trust;
 use crate::words::Words;
@@ -25,6 +25,18 @@ pub(super) struct TrustFile {
 
 /// `ca-file`, `ca-verify-file`, `crl-file`.
 pub(super) type Key = [Option<Box<str>>; 3];
+
+impl Store {
+    /// Reads a file of authorities that nobody uses yet.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn read_authorities(&self, path: &str) -> Result<(), Trouble> {
+        let inner = &mut *self.lock();
+        let path = under(inner.ground.ca_base.as_deref(), path);
+        inner.read_trust(&[Some(path), None, None])
+    }
+}
 
 impl Inner {
     /// The names of the files that some settings mean.
