@@ -73,9 +73,8 @@ fn poll(stream: &Stream<'_>, cx: &mut Context<'_>) -> Poll<bool> {
     lead.socket.watch_handshake(cx).map(|()| lead.socket.early_end() != Some(Early::Failed))
 }
 
-/// Tells the server that the request may be somebody else's copy.
+/// Tells the server that the request may be somebody else's copy, as the rules saw it.
 pub fn tell(stream: &mut Stream<'_>) {
-    stream.client.look_early();
     if stream.client.conn().early.get() && !stream.txn.req.has(FIELD) {
         stream.http.told_early = stream.txn.req.append(FIELD.as_bytes(), b"1").is_ok();
     }
