@@ -192,11 +192,15 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
         None => open(stream, proxy, &addr, &options).await?,
     };
     if let Some(tls) = config.tls() {
-        let how =
-            Hello { name: name.as_deref(), alpn: speaks.alpn(tls), early: early(stream, proxy, tls, speaks) };
+        let how = Hello {
+            name: name.as_deref(),
+            alpn: speaks.alpn(tls),
+            early: early(stream, proxy, server, tls, speaks),
+        };
         rt::boxed(secure(stream, proxy, config, tls, how, &mut socket)).await?;
     }
-    let agreed = socket.facts().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"));
+    // Early data are HTTP/2 where that is known to be agreed on.
+    let agreed = socket.is_early() || socket.facts().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"));
     if speaks == Speaks::H2 || (agreed && speaks.may_be_h2()) {
         check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
         return rt::boxed(begin_h2(stream, server, socket, (identity, shareable), &addr)).await;
@@ -226,11 +230,27 @@ struct Hello<'a> {
     early: bool,
 }
 
-/// Whether a request may go to a server as early data (manual, `allow-0rtt` of servers): it came as early data itself, or its
-/// loss is mended. Which protocol a server of HTTP/2 takes is not known before the handshake is over.
-fn early(stream: &Stream<'_>, proxy: &Proxy, tls: &ServerTls, speaks: Speaks) -> bool {
-    let allowed = tls.early && stream.txn.has_req && !speaks.may_be_h2() && !stream.http.refused_early;
-    allowed && (proxy.retry_on.early_rejected || stream.client.conn().early.get())
+/// Whether what a client sent may go to a server as early data (manual, `allow-0rtt` of servers), where the protocol is known
+/// before the handshake is over: with several to choose from it is not.
+fn early(stream: &Stream<'_>, proxy: &Proxy, server: u32, tls: &ServerTls, speaks: Speaks) -> bool {
+    let known = match speaks {
+        Speaks::Plain | Speaks::H2 => true,
+        Speaks::H1 => false,
+        Speaks::Asks | Speaks::AsksH2 => {
+            let spoken = stream.worker.pools.spoke_h2(stream.backend_index(), server);
+            spoken && tls.alpn.iter().all(|name| name[..] == *b"h2")
+        }
+    };
+    tls.early && known && !stream.http.refused_early && may_be_early(stream, proxy)
+}
+
+/// Whether a copy of what a client sent does no harm: it came as early data itself, or the configuration says that its requests
+/// may be repeated.
+fn may_be_early(stream: &Stream<'_>, proxy: &Proxy) -> bool {
+    if !stream.txn.has_req {
+        stream.client.look_early();
+    }
+    stream.client.conn().early.get() || (stream.txn.has_req && proxy.retry_on.early_rejected)
 }
 
 /// The name that is sent to a server, and that its certificate has to be for: `sni`, or the host of the request.
@@ -283,8 +303,13 @@ async fn secure(
         return Err(Attempt::Full);
     }
     let name = how.name.and_then(|n| ServerName::try_from(n.to_owned()).ok());
-    let connect = if how.early { Handshake::connect_early } else { Handshake::connect };
-    let handshake = connect(&tls.connector, name, how.alpn).map_err(|_| Attempt::Refused)?;
+    // A request is retried, or answered with 425; bytes of TCP can only be sent once more.
+    let again = !stream.txn.has_req;
+    let handshake = match how.early {
+        true => Handshake::connect_early(&tls.connector, name, how.alpn, again),
+        false => Handshake::connect(&tls.connector, name, how.alpn),
+    };
+    let handshake = handshake.map_err(|_| Attempt::Refused)?;
     let mut timer = Timer::new();
     timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
     let mut left = false;

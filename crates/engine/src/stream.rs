@@ -19,7 +19,7 @@ use crate::live::{View, Waiting};
 use crate::pump::{Framing, Half};
 use crate::queue::Place;
 use crate::session::Client;
-use crate::transport::Transport;
+use crate::transport::{Early, Transport};
 use wire::http1::Body;
 
 /// A connection to a server in use.
@@ -43,6 +43,21 @@ pub struct Upstream {
 }
 
 impl Upstream {
+    /// The connection itself.
+    fn connection(&self) -> &Transport {
+        self.call.as_ref().map_or(&self.socket, |call| call.mux().socket())
+    }
+
+    /// How early data ended; `None` where there were none.
+    pub fn early_end(&self) -> Option<Early> {
+        self.connection().early_end()
+    }
+
+    /// What the TLS handshake found, if there was one and it is over.
+    pub fn secured(&self) -> Option<&std::sync::Arc<model::secured::Secured>> {
+        self.connection().facts()
+    }
+
     /// The socket of the connection itself.
     pub fn raw(&self) -> &rt::Socket {
         self.call.as_ref().map_or(self.socket.raw(), crate::h2::Call::raw)

@@ -126,6 +126,7 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     }
     crate::stick::store_response(stream, back);
     pump(stream, front, back).await;
+    crate::h1::early::note_server(stream);
     Outcome::Over
 }
 

@@ -157,7 +157,8 @@ impl Transport {
 
     /// Ready when a handshake that data overtook may go on.
     fn poll_wire(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let pending = self.tls.as_ref().is_some_and(|tls| tls.stream.borrow().is_pending());
+        let waits = |stream: &Stream| stream.is_early() && stream.is_pending();
+        let pending = self.tls.as_ref().is_some_and(|tls| waits(&tls.stream.borrow()));
         if pending { self.socket.poll_writable(cx) } else { self.socket.poll_readable(cx) }
     }
 

@@ -14,6 +14,8 @@ use crate::room::{HEADER, Room};
 
 /// Most plaintext in a record, so that it fits beside messages that wait.
 const MOST: usize = 8192;
+/// So many bytes that may have to be sent again are enough; with what a last record brings they fit a buffer.
+const KEPT: usize = 8000;
 /// What a record of TLS 1.3 adds to its plaintext: header, type, tag.
 const EXTRA: usize = HEADER + 1 + 16;
 /// An `EndOfEarlyData` message on the wire: rustls tells nobody whether a server took early data, but it sends this
@@ -29,6 +31,8 @@ pub(crate) struct Ahead {
     plain: Vec<u8>,
     /// As client: bytes that were sealed as early data.
     sent: usize,
+    /// As client: they are kept, to be sent again if the server does not take them.
+    kept: Option<Vec<u8>>,
     /// As client: there can't be more of them.
     full: bool,
     /// As client: length of the first message after the hello.
@@ -57,6 +61,16 @@ impl Ahead {
     /// Whether something is to be sealed.
     pub fn is_staged(&self) -> bool {
         self.farewell || !self.plain.is_empty()
+    }
+
+    /// As client: what a server does not take is to be sent again.
+    pub fn keep(&mut self) {
+        self.kept = Some(Vec::new());
+    }
+
+    /// What is to be sent again.
+    pub fn take_kept(&mut self) -> Option<Vec<u8>> {
+        self.kept.take()
     }
 
     /// As server: no more data will come.
@@ -163,6 +177,10 @@ impl Transmit for ClientConnectionData {
         ahead.sent += taken;
         // The server's limit ends it.
         ahead.full = taken < ahead.plain.len();
+        if let Some(kept) = &mut ahead.kept {
+            kept.extend_from_slice(ahead.plain.get(..taken).unwrap_or_default());
+            ahead.full |= kept.len() > KEPT;
+        }
         ahead.plain.drain(..taken);
         Ok(Turn::Again)
     }

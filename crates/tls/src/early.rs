@@ -16,6 +16,8 @@ use super::stream::{Kept, Stream, Wire};
 pub(crate) struct Early {
     /// The handshake that is not over.
     pub handshake: Option<Box<Handshake>>,
+    /// The handshake is over, and its last words, and what follows at once, are not sent yet.
+    pub draining: bool,
     /// What a handshake found that is over.
     pub facts: Option<Box<Facts>>,
 }
@@ -31,7 +33,7 @@ impl Stream {
     /// Whether its handshake is not over.
     #[inline]
     pub fn is_early(&self) -> bool {
-        self.beginning.handshake.is_some()
+        self.beginning.handshake.is_some() || self.beginning.draining
     }
 
     /// What the handshake found, once after it is over.
@@ -56,8 +58,8 @@ impl Stream {
     /// It failed.
     pub fn shake(&mut self, wire: &impl Wire) -> Option<io::Result<()>> {
         match self.drive(wire, false) {
-            None if self.is_early() => None,
-            None => Some(Ok(())),
+            None if self.beginning.handshake.is_some() => None,
+            None => self.early_flush(wire),
             Some(e) => Some(Err(e)),
         }
     }
@@ -77,11 +79,15 @@ impl Stream {
         let mut handshake = self.beginning.handshake.take()?;
         let Step::Done(mut stream, facts) = handshake.finish() else { return Some(self.give_up()) };
         if handshake.ahead.was_refused(facts.resumed) {
-            self.refused = true;
-            return Some(self.give_up());
+            let again = handshake.ahead.take_kept();
+            if !again.is_some_and(|data| stream.seal(&data, &[]) == data.len()) {
+                self.refused = true;
+                return Some(self.give_up());
+            }
         }
         (stream.owed, stream.muted) = (self.owed, self.muted);
         stream.set_sizes(self.sizes());
+        stream.beginning.draining = stream.is_pending();
         stream.beginning.facts = Some(facts);
         *self = *stream;
         None
@@ -96,7 +102,12 @@ impl Stream {
     /// As [`Stream::try_recv`], while the handshake is not over.
     pub(crate) fn early_recv(&mut self, wire: &impl Wire, out: &mut [u8]) -> Option<io::Result<usize>> {
         loop {
-            let Some(shaking) = self.beginning.handshake.as_mut() else { return self.try_recv(wire, out) };
+            let Some(shaking) = self.beginning.handshake.as_mut() else {
+                return match self.early_flush(wire)? {
+                    Ok(()) => self.try_recv(wire, out),
+                    Err(e) => Some(Err(e)),
+                };
+            };
             if !shaking.early.is_empty() {
                 let n = shaking.early.len().min(out.len());
                 out[..n].copy_from_slice(&shaking.early[..n]);
@@ -120,8 +131,8 @@ impl Stream {
         second: &[u8],
     ) -> Option<io::Result<usize>> {
         // A client's hello goes out with the first data.
-        if self.owed == 0 {
-            self.owed = self.beginning.handshake.as_mut()?.seal(first, second) as u32;
+        if let Some(shaking) = self.beginning.handshake.as_mut().filter(|_| self.owed == 0) {
+            self.owed = shaking.seal(first, second) as u32;
         }
         if let Err(e) = self.early_flush(wire)? {
             return Some(Err(e));
@@ -133,21 +144,26 @@ impl Stream {
         if let Some(e) = self.drive(wire, false) {
             return Some(Err(e));
         }
-        if self.is_early() { None } else { self.try_send(wire, first, second, false) }
+        if self.beginning.handshake.is_some() { None } else { self.try_send(wire, first, second, false) }
     }
 
     /// As [`Stream::flush`], while the handshake is not over.
     pub(crate) fn early_flush(&mut self, wire: &impl Wire) -> Option<io::Result<()>> {
         match &mut self.beginning.handshake {
             Some(shaking) => shaking.flush(wire),
-            None => Some(Ok(())),
+            None => {
+                let sent = self.flush_output(wire, false)?;
+                self.beginning.draining = false;
+                Some(sent)
+            }
         }
     }
 
     /// As [`Stream::close`], while the handshake is not over.
     pub(crate) fn early_close(&mut self, wire: &impl Wire) {
         // Perhaps the last message is there already.
-        if self.drive(wire, false).is_some() || !self.is_early() {
+        if self.drive(wire, false).is_some() || self.beginning.handshake.is_none() {
+            self.beginning.draining = false;
             return self.close(wire);
         }
         self.closed = true;

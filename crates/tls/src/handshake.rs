@@ -16,6 +16,7 @@ use crate::ahead::{Ahead, Transmit};
 use crate::client::Connector;
 use crate::figures::Open;
 use crate::hello::{self, Hello};
+use crate::record;
 use crate::room::{MAX_EXTRA, MAX_PLAIN, Room};
 use crate::secrets::{Gatherer, Material};
 use crate::server::{Acceptor, Entry};
@@ -115,6 +116,8 @@ pub struct Handshake {
     pub(crate) early: Vec<u8>,
     /// Early data came, be it taken already.
     had_early: bool,
+    /// The client announced early data, and no record of its own was taken yet.
+    skips: bool,
     /// It stopped for early data, and what came behind them was not looked at.
     stopped: bool,
     /// Data that go out before the end of the handshake.
@@ -150,6 +153,7 @@ impl Handshake {
             output: None,
             early: Vec::new(),
             had_early: false,
+            skips: false,
             stopped: false,
             ahead: Ahead::default(),
             hello: None,
@@ -190,7 +194,8 @@ impl Handshake {
         Handshake::connect_with(connector, name, alpn, false)
     }
 
-    /// As [`Handshake::connect`]; where there is a session that allows it what is sent first is early data.
+    /// As [`Handshake::connect`]; where there is a session that allows it what is sent first is early data. What the server does
+    /// not take is sent to it `again` when the handshake is over, or lost ([`Stream::was_refused`]).
     ///
     /// # Errors
     /// As [`Handshake::connect`].
@@ -198,8 +203,13 @@ impl Handshake {
         connector: &Connector,
         name: Option<ServerName<'static>>,
         alpn: Option<Vec<Vec<u8>>>,
+        again: bool,
     ) -> Result<Handshake, Error> {
-        Handshake::connect_with(connector, name, alpn, true)
+        let mut handshake = Handshake::connect_with(connector, name, alpn, true)?;
+        if again {
+            handshake.ahead.keep();
+        }
+        Ok(handshake)
     }
 
     fn connect_with(
@@ -368,13 +378,45 @@ impl Handshake {
     }
 
     pub(crate) fn advance(&mut self) -> Turn {
+        let (length, first) = self.waiting();
         let turn = self.turn();
+        if self.skips {
+            let (left, _) = self.waiting();
+            self.skip(
+                length.saturating_sub(left),
+                first,
+                matches!(turn, Turn::Flush | Turn::Read | Turn::Done),
+            );
+        }
         self.had_early |= !self.early.is_empty() && self.is_on_its_way();
         match turn {
             // A server may send before the client has finished.
             Turn::Done if self.is_on_its_way() => Turn::Read,
             turn => turn,
         }
+    }
+
+    /// Length and first byte of what was received and not taken.
+    fn waiting(&self) -> (usize, Option<u8>) {
+        let bytes = self.input.as_ref().map(Room::filled).unwrap_or_default();
+        (bytes.len(), bytes.first().copied())
+    }
+
+    /// Drops refused early data. rustls passes over records that it can't open, but leaves them where they are, and each time
+    /// that it comes by they count again as if there were more of them. Of what was there it has `taken` some bytes.
+    fn skip(&mut self, taken: usize, first: Option<u8>, came_by: bool) {
+        self.skips = match first {
+            Some(record::content::DATA) => taken == 0,
+            Some(record::content::CHANGE_CIPHER_SPEC) => taken <= CHANGE_CIPHER_SPEC,
+            _ => true,
+        };
+        while let Some(room) = self.input.as_mut().filter(|_| self.skips && came_by) {
+            match (room.filled().first(), record::whole(room.filled())) {
+                (Some(&record::content::DATA), Ok(Some(length))) => room.consume(length),
+                _ => break,
+            }
+        }
+        self.input = self.input.take().filter(|room| !room.is_empty());
     }
 
     /// Whether the peer's last message is missing.
@@ -463,6 +505,7 @@ impl Handshake {
         }
         self.sni =
             parsed.server_name().and_then(|n| Some(std::str::from_utf8(n).ok()?.to_ascii_lowercase().into()));
+        self.skips = parsed.extension(EARLY_DATA).is_some();
         self.staple = parsed.extension(STATUS_REQUEST).and_then(|_| entry.identity.staple.holds());
         let mut config = entry.config.clone();
         if !config.alpn_protocols.is_empty() && !parsed.offers_any(&config.alpn_protocols) {
@@ -583,6 +626,9 @@ const MESSAGE: usize = MAX_PLAIN + MAX_EXTRA;
 const MOST: usize = 128 * 1024;
 const TLS13: &str = "TLSv1.3";
 const STATUS_REQUEST: u16 = 5;
+const EARLY_DATA: u16 = 42;
+/// Bytes of a record that says nothing any more (RFC 8446 section 5).
+const CHANGE_CIPHER_SPEC: usize = 6;
 const UNRECOGNIZED_NAME: u8 = 112;
 const INAPPROPRIATE_FALLBACK: u8 = 86;
 

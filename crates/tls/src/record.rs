@@ -12,6 +12,8 @@ use crate::room::{HEADER, MAX_EXTRA, MAX_PLAIN, Room};
 
 /// Content types.
 pub mod content {
+    /// Nothing any more.
+    pub const CHANGE_CIPHER_SPEC: u8 = 20;
     /// An alert.
     pub const ALERT: u8 = 21;
     /// Handshake messages.

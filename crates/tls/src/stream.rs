@@ -445,6 +445,10 @@ impl Stream {
         if self.is_early() {
             return self.early_flush(wire);
         }
+        self.flush_output(wire, more)
+    }
+
+    pub(crate) fn flush_output(&mut self, wire: &impl Wire, more: bool) -> Option<io::Result<()>> {
         while let Some(room) = &mut self.output {
             match wire.send(room.filled(), more)? {
                 Ok(n) => room.consume(n),
@@ -493,7 +497,7 @@ impl Stream {
     }
 
     /// Seals as much of the bytes as the buffer takes, in records as full as may be; returns how many.
-    fn seal(&mut self, mut first: &[u8], mut second: &[u8]) -> usize {
+    pub(crate) fn seal(&mut self, mut first: &[u8], mut second: &[u8]) -> usize {
         let extra = self.tx.extra();
         let mut done = 0;
         while !first.is_empty() || !second.is_empty() {

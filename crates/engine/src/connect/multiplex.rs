@@ -5,7 +5,7 @@ use program::server::{Server, ServerTls, Ws};
 use rt::{Addr, Socket};
 
 use super::own::own_mux;
-use super::{Attempt, classify, install, note_source};
+use super::{Attempt, classify, install, may_be_early, note_source};
 use crate::h2::{Call, Mux};
 use crate::pool::Identity;
 use crate::stream::Stream;
@@ -82,9 +82,12 @@ pub(super) fn multiplexed(
         Reuse::Aggressive => !first || mux.safe.get(),
         Reuse::Always => true,
     };
+    // While the handshake is not over all that is sent goes as early data.
+    let early = may_be_early(stream, proxy);
+    let joins = |mux: &Mux| early || !mux.socket().is_early();
     let mux = match shareable {
-        true => worker.pools.mux(backend, server, identity, fits),
-        false => own_mux(stream, server, identity),
+        true => worker.pools.mux(backend, server, identity, |mux| fits(mux) && joins(mux)),
+        false => own_mux(stream, server, identity).filter(|mux| joins(mux)),
     };
     let Some((call, socket)) = mux.and_then(|mux| mux.reserve(session)) else { return false };
     let state = &proxy.servers[server as usize].state;

@@ -95,9 +95,9 @@ pub async fn settle(stream: &mut Stream<'_>) -> Result<(), Next> {
 
 /// The server's side has come to a response: what the handshake found is known now.
 pub fn note_server(stream: &mut Stream<'_>) {
-    let Some(end) = stream.upstream.as_ref().and_then(|up| up.socket.early_end()) else { return };
-    if stream.txn.server_secured.is_none() {
-        stream.txn.server_secured = stream.upstream.as_ref().and_then(|up| up.socket.facts().cloned());
+    let Some(end) = stream.upstream.as_ref().and_then(|up| up.early_end()) else { return };
+    if end != Early::Open && stream.txn.server_secured.is_none() {
+        stream.txn.server_secured = stream.upstream.as_ref().and_then(|up| up.secured().cloned());
         let resumed = stream.txn.server_secured.as_ref().map(|facts| facts.resumed);
         let server = stream.place.as_ref().map(|place| &*place.config().state);
         crate::secure::count_server(

@@ -63,7 +63,7 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     stream.server_timer.set_after(server_limit);
     stream.client.timer.set_after(client_limit);
     let multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
-    let early = stream.upstream.as_ref().is_some_and(|up| up.socket.is_early());
+    let early = stream.upstream.as_ref().is_some_and(|up| up.early_end() == Some(Early::Open));
     if (back.retry_on.needs_request() || multiplexed || early) && stream.upload.sent == 0 {
         stream.upload.kept.get_or_insert_default();
     }
@@ -398,7 +398,7 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
 
 /// The connection ended before its handshake did, though the request was on its way already. `None`: it was not so.
 fn lost_early(stream: &mut Stream<'_>, back: &Proxy) -> Option<Wait> {
-    let end = stream.upstream.as_ref()?.socket.early_end()?;
+    let end = stream.upstream.as_ref()?.early_end()?;
     if matches!(end, Early::Taken | Early::Open) {
         return None;
     }

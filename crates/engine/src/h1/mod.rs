@@ -5,7 +5,7 @@
 
 mod answer;
 mod captures;
-mod early;
+pub mod early;
 pub mod exchange;
 mod forward;
 mod forwarded;

@@ -49,7 +49,7 @@ impl Site {
     }
 
     fn connect(&self) -> Handshake {
-        Handshake::connect_early(&self.connector, name("localhost"), None).unwrap()
+        Handshake::connect_early(&self.connector, name("localhost"), None, false).unwrap()
     }
 
     /// Gives the client sessions to resume.
@@ -70,7 +70,10 @@ fn ends<'p>(up: &'p RefCell<super::Pipe>, down: &'p RefCell<super::Pipe>, step: 
 
 /// A client that sends early: its stream, with the request in the wire.
 fn sent(site: &Site, wire: &End<'_>, data: &[u8]) -> (Box<Stream>, usize) {
-    let mut handshake = site.connect();
+    begun(site.connect(), wire, data)
+}
+
+fn begun(mut handshake: Handshake, wire: &End<'_>, data: &[u8]) -> (Box<Stream>, usize) {
     let Step::Done(mut stream, _) = handshake.step(wire) else { panic!("no early data") };
     assert!(stream.is_early());
     let mut taken = 0;
@@ -199,7 +202,7 @@ fn refused(site: &Site, acceptor: &Arc<Acceptor>, resumed: bool) {
     for step in [1, 100_000] {
         let (up, down) = (RefCell::default(), RefCell::default());
         let (here, there) = ends(&up, &down, step);
-        let (mut client, _) = sent(site, &here, REQUEST);
+        let (mut client, _) = sent(site, &here, &[7; 12_000]);
         let mut handshake = Handshake::accept(acceptor.clone(), &[]);
         let mut outcome = None;
         for _ in 0..100_000 {
@@ -228,8 +231,10 @@ fn refused(site: &Site, acceptor: &Arc<Acceptor>, resumed: bool) {
 fn refused_early_data_are_skipped() {
     let site = Site::new(true);
     site.prepare(&site.acceptor(15360, Policy::default()));
-    // The server knows the session and takes no early data any more: tickets are sealed there, so it is not found.
+    // The server takes no early data any more: sessions are in tickets there, so this one is not found.
     refused(&site, &site.acceptor(0, Policy::default()), false);
+    // It takes some, but knows no sessions.
+    refused(&site, &Site::new(true).acceptor(15360, Policy::default()), false);
 }
 
 #[test]
@@ -239,6 +244,47 @@ fn early_data_are_skipped_before_another_hello() {
     // The client has guessed another group.
     let policy = Policy { curves: Some("secp384r1".into()), ..Policy::default() };
     refused(&site, &site.acceptor(15360, policy), true);
+}
+
+#[test]
+fn refused_early_data_are_sent_again_where_that_is_wanted() {
+    let site = Site::new(true);
+    let acceptor = site.acceptor(0, Policy::default());
+    for step in [1, 100_000] {
+        site.prepare(&site.acceptor(15360, Policy::default()));
+        let (up, down) = (RefCell::default(), RefCell::default());
+        let (here, there) = ends(&up, &down, step);
+        let data: Vec<u8> = (0..50_000u32).map(|n| (n % 251) as u8).collect();
+        let connect = Handshake::connect_early(&site.connector, name("localhost"), None, true).unwrap();
+        let (mut client, taken) = begun(connect, &here, &data);
+        assert!(taken > 8000 && taken < 20_000);
+        let mut handshake = Handshake::accept(acceptor.clone(), &[]);
+        let mut server = loop {
+            match handshake.step(&there) {
+                Step::Done(stream, _) => break stream,
+                Step::Failed(why) => panic!("{why:?}"),
+                Step::Read | Step::Write => drop(client.shake(&here)),
+            }
+        };
+        while client.shake(&here).is_none() {}
+        assert!(!client.was_refused() && !client.is_early());
+        assert_eq!(receive(&mut server, &there, taken), data[..taken]);
+        assert_eq!(super::carry((&mut client, &here), (&mut server, &there), &data[taken..]), data[taken..]);
+    }
+}
+
+#[test]
+fn what_does_not_go_with_early_data_is_told() {
+    let site = Site::new(true);
+    let rules = server::Rules { early_data: 15360, ..server::Rules::default() };
+    let ignored = |cache, keys| {
+        let limits = Limits { cache, lifetime: std::time::Duration::from_secs(300) };
+        server::entry(site.identity.clone(), &rules, &Sessions::new(limits, keys)).unwrap().1
+    };
+    assert!(ignored(100, None).is_empty());
+    assert!(ignored(0, None)[0].starts_with("allow-0rtt"));
+    let keys = crate::tickets::Keys::random().map(Arc::new);
+    assert!(ignored(100, keys)[0].starts_with("tls-ticket-keys"));
 }
 
 #[test]
