@@ -80,7 +80,7 @@ impl Stream {
         let Step::Done(mut stream, facts) = handshake.finish() else { return Some(self.give_up()) };
         if handshake.ahead.was_refused(facts.resumed) {
             let again = handshake.ahead.take_kept();
-            if !again.is_some_and(|data| stream.seal(&data, &[]) == data.len()) {
+            if again.is_none_or(|data| stream.seal(&data, &[]) != data.len()) {
                 self.refused = true;
                 return Some(self.give_up());
             }
