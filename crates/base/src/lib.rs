@@ -1,6 +1,7 @@
 //! Floor 0: units of time and size, ids, hashes, random numbers, slab.
 #![forbid(unsafe_code)]
 
+pub mod base64;
 pub mod date;
 pub mod grow;
 pub mod hash;

@@ -6,10 +6,7 @@ fn block(text: &[u8], labels: &[&str]) -> Option<Vec<u8>> {
     labels.iter().find_map(|label| {
         let (_, rest) = text.split_once(&format!("-----BEGIN {label}-----"))?;
         let (inside, _) = rest.split_once(&format!("-----END {label}-----"))?;
-        let digits: Vec<u8> = inside.bytes().filter(|c| !c.is_ascii_whitespace()).collect();
-        let mut out = Vec::new();
-        crate::codec::base64_decode(&digits, false, &mut |c| out.push(c))?;
-        Some(out)
+        base::base64::decode_lines(inside.as_bytes())
     })
 }
 

@@ -15,12 +15,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use arc_swap::ArcSwap;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
+use base::base64;
 use rustls::server::ProducesTickets;
 
 /// How many keys are kept (HAProxy's `TLS_TICKETS_NO`).
 pub const KEYS: usize = 3;
 const NAME: usize = 16;
 const DATE: usize = 8;
+/// What stands in front of what is sealed.
+const FRONT: usize = NAME + NONCE_LEN;
 /// Longest session that is sealed: a chain of client certificates may be in it.
 const LONGEST: usize = 60_000;
 
@@ -45,19 +48,27 @@ impl Key {
     }
 
     fn seal(&self, plain: &[u8], now: u64) -> Option<Vec<u8>> {
-        let mut sealed = Vec::with_capacity(DATE + plain.len() + 16);
-        sealed.extend_from_slice(&now.to_be_bytes());
-        sealed.extend_from_slice(plain);
-        let nonce = self.cipher.seal_in_place_append_tag(Aad::from(&self.name), &mut sealed).ok()?;
-        Some([&self.name[..], nonce.as_ref(), &sealed].concat())
+        let mut ticket = Vec::with_capacity(FRONT + DATE + plain.len() + AES_256_GCM.tag_len());
+        ticket.extend_from_slice(&self.name);
+        // The nonce is known when the rest is sealed.
+        ticket.extend_from_slice(&[0; NONCE_LEN]);
+        ticket.extend_from_slice(&now.to_be_bytes());
+        ticket.extend_from_slice(plain);
+        let (front, text) = ticket.split_at_mut(FRONT);
+        let (nonce, tag) = self.cipher.seal_in_place_separate_tag(Aad::from(&self.name), text).ok()?;
+        front[NAME..].copy_from_slice(nonce.as_ref());
+        ticket.extend_from_slice(tag.as_ref());
+        Some(ticket)
     }
 
     fn open(&self, nonce: &[u8], sealed: &[u8]) -> Option<(u64, Vec<u8>)> {
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
         let mut text = sealed.to_vec();
         let plain = self.cipher.open_in_place(nonce, Aad::from(&self.name), &mut text).ok()?;
-        let (date, plain) = plain.split_at_checked(DATE)?;
-        Some((u64::from_be_bytes(date.try_into().ok()?), plain.to_vec()))
+        let (date, len) = (u64::from_be_bytes(*plain.first_chunk::<DATE>()?), plain.len());
+        text.truncate(len);
+        text.drain(..DATE);
+        Some((date, text))
     }
 }
 
@@ -99,7 +110,7 @@ impl Keys {
             .map_err(|_| format!("'{path}' : unable to load ssl tickets keys file"))?;
         let mut ring: Vec<Arc<Key>> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
-            let Some(raw) = base64(line.trim_end().as_bytes()) else {
+            let Some(raw) = base64::decode(line.trim_end().as_bytes()).filter(|raw| !raw.is_empty()) else {
                 return Err(format!("'{path}' : unable to decode base64 key on line {number}"));
             };
             let same = ring.first().is_none_or(|first| first.raw.len() == raw.len());
@@ -132,47 +143,6 @@ impl Keys {
         self.ring.store(Arc::new(fresh));
         Ok(())
     }
-}
-
-/// Bytes of base64 text with padding.
-pub fn base64(text: &[u8]) -> Option<Vec<u8>> {
-    let digits = text.strip_suffix(b"==").or(text.strip_suffix(b"=")).unwrap_or(text);
-    if !text.len().is_multiple_of(4) || text.is_empty() {
-        return None;
-    }
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut word, mut bits) = (0u32, 0);
-    for c in digits {
-        let digit = match c {
-            b'A'..=b'Z' => c - b'A',
-            b'a'..=b'z' => c - b'a' + 26,
-            b'0'..=b'9' => c - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        word = word << 6 | u32::from(digit);
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            out.push((word >> bits) as u8);
-        }
-    }
-    Some(out)
-}
-
-/// Bytes as base64 with padding.
-pub fn to_base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for three in bytes.chunks(3) {
-        let word = three.iter().fold(0u32, |all, b| all << 8 | u32::from(*b)) << (8 * (3 - three.len()));
-        for digit in 0..4 {
-            let at = (word >> (18 - 6 * digit) & 63) as usize;
-            out.push(if digit > three.len() { '=' } else { char::from(DIGITS[at]) });
-        }
-    }
-    out
 }
 
 /// What rustls makes tickets with.
@@ -260,17 +230,5 @@ mod tests {
         let mine = tickets(&keys);
         assert!(mine.decrypt(&key.seal(b"session", now() - 200).unwrap()).is_some());
         assert!(mine.decrypt(&key.seal(b"session", now() - 400).unwrap()).is_none());
-    }
-
-    #[test]
-    fn base64_is_read_strictly() {
-        assert_eq!(base64(b"AAEC/w==").as_deref(), Some(&[0, 1, 2, 255][..]));
-        for len in 1..70u8 {
-            let bytes: Vec<u8> = (0..len).map(|b| b.wrapping_mul(37)).collect();
-            assert_eq!(base64(to_base64(&bytes).as_bytes()), Some(bytes));
-        }
-        for bad in [&b"zzz"[..], b"", b"AA*=", b"AAECA"] {
-            assert_eq!(base64(bad), None);
-        }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use tls::tickets::{Keys, base64, to_base64};
+use base::base64;
+use tls::tickets::Keys;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
 
@@ -45,7 +46,7 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
 fn secrets(out: &mut String, id: usize, keys: &Keys) {
     let _ = writeln!(out, "# {id} ({})", keys.file);
     for (number, raw) in keys.raw().iter().enumerate() {
-        let _ = writeln!(out, "{id}.{number} {}", to_base64(raw));
+        let _ = writeln!(out, "{id}.{number} {}", base64::encode(raw));
     }
 }
 
@@ -56,7 +57,7 @@ pub fn set(call: &mut Call<'_>) -> Outcome {
     }
     let found = find(&call.shared().program.ticket_keys, call.arg(0));
     let (_, keys) = found.ok_or(Refusal::from("'set ssl tls-key' unable to locate referenced filename"))?;
-    let raw = base64(call.arg(1).as_bytes())
+    let raw = base64::decode(call.arg(1).as_bytes())
         .ok_or(Refusal::from("'set ssl tls-key' received invalid base64 encoded TLS key."))?;
     keys.push(&raw).map_err(|_| Refusal::from("'set ssl tls-key' received a key of wrong size."))?;
     Ok(Reply::info("TLS ticket key updated!"))

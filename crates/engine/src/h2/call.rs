@@ -77,15 +77,13 @@ impl Drop for Call {
     }
 }
 
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 /// A fresh key: HTTP/2 has none, HTTP/1 can't do without (RFC 8441 section 5, RFC 6455 section 4.1).
 pub fn websocket_key() -> Vec<u8> {
     let mut bytes = [0; 16];
     let (first, second) = bytes.split_at_mut(8);
     first.copy_from_slice(&rt::random().to_ne_bytes());
     second.copy_from_slice(&rt::random().to_ne_bytes());
-    base64(&bytes)
+    base::base64::encode(&bytes).into_bytes()
 }
 
 /// What a server of HTTP/1 would answer to a key (RFC 6455 section 4.2.2).
@@ -94,20 +92,7 @@ pub fn websocket_accept(key: &[u8]) -> Vec<u8> {
     let mut digest = sha1::Sha1::new();
     digest.update(key);
     digest.update(b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
-    base64(&digest.finalize())
-}
-
-fn base64(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
-    for part in bytes.chunks(3) {
-        let at = |i: usize| u32::from(part.get(i).copied().unwrap_or(0));
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for digit in 0..4 {
-            let index = (bits >> (18 - 6 * digit)) as usize & 63;
-            out.push(if digit > part.len() { b'=' } else { DIGITS.get(index).copied().unwrap_or(b'=') });
-        }
-    }
-    out
+    base::base64::encode(&digest.finalize()).into_bytes()
 }
 
 #[cfg(test)]

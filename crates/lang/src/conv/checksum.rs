@@ -147,7 +147,7 @@ fn check_hmac(args: &mut Vec<Arg>, names: &mut dyn Names) -> Result<(), Fault> {
     check_digest(args, names)?;
     let text = arg(args, 1).bytes().unwrap_or_default();
     let mut key = Vec::new();
-    if crate::codec::base64_decode(text, false, &mut |c| key.push(c)).is_none() {
+    if base::base64::decode_to(text, false, &mut |c| key.push(c)).is_none() {
         super::variable_at(args, 1, names).map_err(|_| Fault::new("failed to parse key"))?;
         return Ok(());
     }
@@ -160,7 +160,7 @@ fn hmac<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
         Arg::Var(var) => {
             let text = some(crate::variables::read(env, *var))?;
             let mut key = super::made(env.arena);
-            crate::codec::base64_decode(bytes(text), false, &mut |c| key.push(c)).ok_or(crate::Miss::None)?;
+            base::base64::decode_to(bytes(text), false, &mut |c| key.push(c)).ok_or(crate::Miss::None)?;
             key.into_bump_slice()
         }
         other => other.bytes().unwrap_or_default(),

@@ -122,7 +122,7 @@ fn seal<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     let aad = additional(env, args, 4)?;
     let (out, tag) = aes::gcm_encrypt(bits(args), key, nonce, aad, bytes(value)).ok_or(Miss::None)?;
     let mut text = Vec::with_capacity(24);
-    crate::codec::base64_encode(&tag, false, &mut |c| text.push(c));
+    base::base64::encode_to(&tag, false, &mut |c| text.push(c));
     if let Arg::Var(var) = arg(args, 3) {
         crate::variables::write(env, *var, Some(Value::Str(&text).to_owned_value()));
     }

@@ -2,7 +2,7 @@
 
 use super::{Made, bytes, made, number_or_variable, operand, some};
 use crate::arg::{Arg, arg};
-use crate::codec::{base64_decode, base64_encode, hex_digit};
+use crate::codec::hex_digit;
 use crate::env::Env;
 use crate::names::Names;
 use crate::registry::ConvDef;
@@ -118,13 +118,13 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
 
 fn decode<'a>(env: &Env<'a>, value: Value<'a>, url: bool) -> Found<'a> {
     let mut out = made(env.arena);
-    base64_decode(bytes(value), url, &mut |c| out.push(c)).ok_or(Miss::None)?;
+    base::base64::decode_to(bytes(value), url, &mut |c| out.push(c)).ok_or(Miss::None)?;
     Ok(Value::Bin(out.into_bump_slice()))
 }
 
 fn encode<'a>(env: &Env<'a>, value: Value<'a>, url: bool) -> Found<'a> {
     let mut out = made(env.arena);
-    base64_encode(bytes(value), url, &mut |c| out.push(c));
+    base::base64::encode_to(bytes(value), url, &mut |c| out.push(c));
     Ok(Value::Str(out.into_bump_slice()))
 }
 

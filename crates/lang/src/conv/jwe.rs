@@ -179,7 +179,7 @@ fn der(tag: u8, content: &[u8]) -> Vec<u8> {
 
 fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
-    crate::codec::base64_decode(text, true, &mut |c| out.push(c))?;
+    base::base64::decode_to(text, true, &mut |c| out.push(c))?;
     Some(out)
 }
 

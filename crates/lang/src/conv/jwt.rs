@@ -182,7 +182,7 @@ fn parts(token: &[u8]) -> Option<Vec<&[u8]>> {
 
 fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3 + 3);
-    crate::codec::base64_decode(text, true, &mut |c| out.push(c))?;
+    base::base64::decode_to(text, true, &mut |c| out.push(c))?;
     Some(out)
 }
 
@@ -245,7 +245,7 @@ fn query<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg], which: usize) -> 
     let parts = parts(bytes(value)).ok_or(Miss::None)?;
     let part = parts.get(which).copied().ok_or(Miss::None)?;
     let mut out = made(env.arena);
-    crate::codec::base64_decode(part, true, &mut |c| out.push(c)).ok_or(Miss::None)?;
+    base::base64::decode_to(part, true, &mut |c| out.push(c)).ok_or(Miss::None)?;
     let text = Value::Str(out.into_bump_slice());
     if arg(args, 0).is_none() { Ok(text) } else { super::json::query(env, text, args) }
 }

@@ -10,7 +10,7 @@ use crate::words::Fault;
 pub(super) fn prepare(args: &mut [Arg], i: usize, what: &str, names: &mut dyn Names) -> Result<(), Fault> {
     let Some(text) = arg(args, i).bytes() else { return Ok(()) };
     let mut decoded = Vec::new();
-    if crate::codec::base64_decode(text, false, &mut |c| decoded.push(c)).is_some() {
+    if base::base64::decode_to(text, false, &mut |c| decoded.push(c)).is_some() {
         args[i] = Arg::Str(decoded.into());
         return Ok(());
     }
@@ -27,7 +27,7 @@ pub(super) fn read<'a>(env: &Env<'a>, args: &'a [Arg], i: usize) -> Option<&'a [
         Arg::Var(var) => {
             let text = crate::variables::read(env, *var)?;
             let mut out = made(env.arena);
-            crate::codec::base64_decode(text.text(env.arena), false, &mut |c| out.push(c))?;
+            base::base64::decode_to(text.text(env.arena), false, &mut |c| out.push(c))?;
             Some(out.into_bump_slice())
         }
         Arg::Str(b) => Some(b),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use wire::head::Known;
 
 use crate::arg::{Arg, arg};
-use crate::codec::base64_decode;
 pub use crate::crypt::Hashed;
 use crate::env::{Env, Side};
 use crate::places::REQUEST;
@@ -147,7 +146,7 @@ fn basic<'a>(env: &Env<'a>) -> Result<(&'a [u8], &'a [u8]), Miss> {
         return Err(Miss::None);
     }
     let mut plain = bumpalo::collections::Vec::new_in(env.arena);
-    base64_decode(code, false, &mut |c| plain.push(c)).ok_or(Miss::None)?;
+    base::base64::decode_to(code, false, &mut |c| plain.push(c)).ok_or(Miss::None)?;
     let plain = plain.into_bump_slice();
     let colon = plain.iter().position(|c| *c == b':').ok_or(Miss::None)?;
     Ok((&plain[..colon], &plain[colon + 1..]))

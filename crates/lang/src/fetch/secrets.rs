@@ -19,7 +19,7 @@ use crate::words::Fault;
 use super::secured::{back, bc, fc, front};
 
 const fn secret(name: &'static str, eval: FetchFn, doc: &'static str) -> FetchDef {
-    FetchDef::new(name, Type::Str, CLIENT_L5, eval, doc).check(wants_traffic)
+    FetchDef::new(name, Type::Str, CLIENT_L5, eval, doc).check(wants::<{ kind::TRAFFIC }>)
 }
 
 pub(super) const FETCHES: &[FetchDef] = &[
@@ -64,28 +64,28 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| bytes(back(e)?, |m| &m.client_random),
         "Our random bytes towards the server.",
     )
-    .check(wants_randoms),
+    .check(wants::<{ kind::RANDOMS }>),
     bc(
         "ssl_bc_server_random",
         Type::Bin,
         |e, _| bytes(back(e)?, |m| &m.server_random),
         "Random bytes of the handshake's server.",
     )
-    .check(wants_randoms),
+    .check(wants::<{ kind::RANDOMS }>),
     bc(
         "ssl_bc_session_id",
         Type::Bin,
         |e, _| bytes(back(e)?, |m| &m.session_id),
         "Id of the session, as the handshake's server said it.",
     )
-    .check(wants_randoms),
+    .check(wants::<{ kind::RANDOMS }>),
     bc(
         "ssl_bc_session_key",
         Type::Bin,
         |e, _| master(back(e)?),
         "Master secret of TLS 1.2; with TLS 1.3 there is none to tell.",
     )
-    .check(wants_master),
+    .check(wants::<{ kind::MASTER }>),
     bc(
         "ssl_bc_unique_id",
         Type::Bin,
@@ -133,21 +133,21 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| bytes(front(e)?, |m| &m.server_random),
         "Random bytes of the handshake's server.",
     )
-    .check(wants_randoms),
+    .check(wants::<{ kind::RANDOMS }>),
     fc(
         "ssl_fc_session_id",
         Type::Bin,
         |e, _| bytes(front(e)?, |m| &m.session_id),
         "Id of the session, as the handshake's server said it.",
     )
-    .check(wants_randoms),
+    .check(wants::<{ kind::RANDOMS }>),
     fc(
         "ssl_fc_session_key",
         Type::Bin,
         |e, _| master(front(e)?),
         "Master secret of TLS 1.2; with TLS 1.3 there is none to tell.",
     )
-    .check(wants_master),
+    .check(wants::<{ kind::MASTER }>),
     fc(
         "ssl_fc_unique_id",
         Type::Bin,
@@ -172,7 +172,7 @@ fn found<'s>(facts: &'s Secured, label: &str) -> Result<&'s [u8], Miss> {
 
 fn digits<'a>(env: &Env<'a>, facts: &Secured, label: &str) -> Found<'a> {
     let mut out = ArenaVec::new_in(env.arena);
-    found(facts, label)?.iter().for_each(|b| out.extend_from_slice(format!("{b:02x}").as_bytes()));
+    found(facts, label)?.iter().for_each(|b| out.extend(crate::tag::hex(*b).map(|c| c.to_ascii_lowercase())));
     Ok(Value::Str(out.into_bump_slice()))
 }
 
@@ -180,18 +180,8 @@ fn master(facts: &Secured) -> Found<'_> {
     Ok(Value::Bin(found(facts, secrets::MASTER)?))
 }
 
-/// Connections have to keep random numbers and session ids.
-pub(super) fn wants_randoms(_: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
-    secrets::want(kind::RANDOMS);
-    Ok(())
-}
-
-fn wants_traffic(_: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
-    secrets::want(kind::TRAFFIC);
-    Ok(())
-}
-
-fn wants_master(_: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
-    secrets::want(kind::MASTER);
+/// Connections have to keep this kind.
+pub(super) fn wants<const KIND: u8>(_: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
+    secrets::want(KIND);
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::places::{CLIENT_L5, SERVER_CONN};
 use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 
-use super::secrets::{bytes, wants_randoms};
+use super::secrets::{bytes, wants};
 use super::{cipher_names, int, text};
 
 pub(super) const fn fc(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
@@ -146,7 +146,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| bytes(front(e)?, |m| &m.client_random),
         "Random bytes of the client.",
     )
-    .check(wants_randoms),
+    .check(wants::<{ tls::secrets::kind::RANDOMS }>),
     list(
         "ssl_fc_cipherlist_str",
         Type::Str,
@@ -346,6 +346,6 @@ fn extensions<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
 
 fn hex<'a>(env: &Env<'a>, bytes: &[u8]) -> Found<'a> {
     let mut out = ArenaVec::new_in(env.arena);
-    bytes.iter().for_each(|b| out.extend_from_slice(format!("{b:02X}").as_bytes()));
+    bytes.iter().for_each(|b| out.extend_from_slice(&crate::tag::hex(*b)));
     Ok(Value::Bin(out.into_bump_slice()))
 }

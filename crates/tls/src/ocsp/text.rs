@@ -158,7 +158,7 @@ fn extensions(out: &mut String, der: &[u8]) {
 
 fn pem(out: &mut String, der: &[u8]) {
     out.push_str("-----BEGIN CERTIFICATE-----\n");
-    let text = crate::tickets::to_base64(der);
+    let text = base::base64::encode(der);
     for line in text.as_bytes().chunks(64) {
         out.push_str(std::str::from_utf8(line).unwrap_or_default());
         out.push('\n');

@@ -84,7 +84,7 @@ impl Store {
     ///
     /// # Errors
     /// There is none.
-    pub fn dump_cert(&self, name: &str, encode: fn(&[u8]) -> String) -> Result<String, String> {
+    pub fn dump_cert(&self, name: &str) -> Result<String, String> {
         let inner = &*self.lock();
         let (changing, name) = typed(name);
         let parts = match (&inner.changing_cert, inner.certs.get(name)) {
@@ -94,10 +94,10 @@ impl Store {
         };
         let mut out = String::new();
         if let Some(key) = parts.key.as_deref().and_then(crate::files::pkcs8) {
-            pem(&mut out, "PRIVATE KEY", &key, encode);
+            pem(&mut out, "PRIVATE KEY", &key);
         }
         for certificate in parts.leaf.iter().chain(&parts.chain) {
-            pem(&mut out, "CERTIFICATE", certificate, encode);
+            pem(&mut out, "CERTIFICATE", certificate);
         }
         Ok(out)
     }
@@ -278,9 +278,9 @@ pub(super) fn issuer(parts: &Parts) -> Option<&CertificateDer<'static>> {
     all.into_iter().find(|c| Certificate::parse(c).is_some_and(|c| c.subject == leaf.issuer))
 }
 
-fn pem(out: &mut String, label: &str, der: &[u8], encode: fn(&[u8]) -> String) {
+fn pem(out: &mut String, label: &str, der: &[u8]) {
     let _ = writeln!(out, "-----BEGIN {label}-----");
-    let text = encode(der);
+    let text = base::base64::encode(der);
     for line in text.as_bytes().chunks(64) {
         let _ = writeln!(out, "{}", String::from_utf8_lossy(line));
     }

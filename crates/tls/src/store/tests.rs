@@ -33,10 +33,6 @@ fn seen(connector: &Connector, acceptor: &Arc<Acceptor>, name: &str) -> Result<S
     Ok(String::from_utf8_lossy(leaf.dns_names().next().unwrap()).into_owned())
 }
 
-fn no_base64(_: &str) -> Option<Vec<u8>> {
-    None
-}
-
 #[test]
 fn a_certificate_changes_for_new_handshakes_when_it_is_committed() {
     let folder = Folder::new("store-commit");
@@ -48,14 +44,14 @@ fn a_certificate_changes_for_new_handshakes_when_it_is_committed() {
     store.seal();
     assert_eq!(seen(&connect, &accept, "x").unwrap(), "one.example");
     let (cert, key) = own(&["two.example"]);
-    let text = store.set_cert(&path, &format!("{cert}{key}"), no_base64).unwrap();
+    let text = store.set_cert(&path, &format!("{cert}{key}")).unwrap();
     assert_eq!(text, format!("Transaction created for certificate {path}!"));
     assert_eq!(seen(&connect, &accept, "x").unwrap(), "one.example");
     assert_eq!(store.commit_cert(&path).unwrap(), 1);
     assert_eq!(seen(&connect, &accept, "x").unwrap(), "two.example");
     // One without its key is refused, and what is shown stays.
     let (other, _) = own(&["three.example"]);
-    store.set_cert(&path, &other, no_base64).unwrap();
+    store.set_cert(&path, &other).unwrap();
     assert!(store.commit_cert(&path).is_err());
     assert_eq!(seen(&connect, &accept, "x").unwrap(), "two.example");
 }
@@ -109,7 +105,7 @@ fn entries_of_a_list_come_and_go_while_it_is_used() {
     assert!(store.add_to_list(Lookup("list"), &line(&paths[1], 1, "second.example")).is_err());
     store.new_cert(&paths[1]).unwrap();
     let text = std::fs::read_to_string(&paths[1]).unwrap();
-    store.set_cert(&paths[1], &text, no_base64).unwrap();
+    store.set_cert(&paths[1], &text).unwrap();
     store.commit_cert(&paths[1]).unwrap();
     let (cert, dots) = store.add_to_list(Lookup("list//"), &line(&paths[1], 1, "second.example")).unwrap();
     assert_eq!((&*cert, dots), (paths[1].as_str(), 1));

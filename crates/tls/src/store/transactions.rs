@@ -53,16 +53,11 @@ impl Store {
         Ok(format!("New empty certificate store '{name}'!"))
     }
 
-    /// `set ssl cert`: begins a transaction, or goes on with it. `decode` reads base64.
+    /// `set ssl cert`: begins a transaction, or goes on with it.
     ///
     /// # Errors
     /// What is wrong with the name or the payload.
-    pub fn set_cert(
-        &self,
-        typed: &str,
-        payload: &str,
-        decode: fn(&str) -> Option<Vec<u8>>,
-    ) -> Result<String, String> {
+    pub fn set_cert(&self, typed: &str, payload: &str) -> Result<String, String> {
         let inner = &mut *self.lock();
         let failed = |why: String| format!("{why}\nCan't update {typed}!");
         let (name, end) = inner.part_of(typed);
@@ -84,7 +79,7 @@ impl Store {
                 return Err(failed(text.into()));
             }
         };
-        replace(&mut parts, &name, end, payload, decode).map_err(failed)?;
+        replace(&mut parts, &name, end, payload).map_err(failed)?;
         inner.changing_cert = Some((name.clone(), parts));
         Ok(format!("Transaction {} for certificate {name}!", if updated { "updated" } else { "created" }))
     }
@@ -293,13 +288,7 @@ fn aborted(going_on: Option<&str>, name: &str) -> Result<(), String> {
 }
 
 /// Puts a payload in the place of a part.
-fn replace(
-    parts: &mut Parts,
-    name: &str,
-    end: &str,
-    payload: &str,
-    decode: fn(&str) -> Option<Vec<u8>>,
-) -> Result<(), String> {
+fn replace(parts: &mut Parts, name: &str, end: &str, payload: &str) -> Result<(), String> {
     let invalid = || "Can't load the payload".to_owned();
     match end {
         ".key" => {
@@ -313,9 +302,12 @@ fn replace(
             let told = || format!("'{name}' cannot be read or parsed'.\n{}", invalid());
             parts.issuer = Some(found.ok_or_else(told)?);
         }
-        ".ocsp" => parts.ocsp = Some(decode(payload).ok_or_else(invalid)?.into()),
+        ".ocsp" => {
+            parts.ocsp = Some(base::base64::decode_lines(payload.as_bytes()).ok_or_else(invalid)?.into())
+        }
         ".sctl" => {
-            let list = decode(payload).filter(|l| is_list(l)).ok_or_else(invalid)?;
+            let list =
+                base::base64::decode_lines(payload.as_bytes()).filter(|l| is_list(l)).ok_or_else(invalid)?;
             parts.sctl = Some(list.into());
         }
         _ => {

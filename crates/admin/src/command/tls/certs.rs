@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tls::locked;
 
-use super::{committed, decode, encode};
+use super::committed;
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
 
 const NO_CERT: &str = "Can't display the certificate: Not found or the certificate is a bundle!";
@@ -22,7 +22,7 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
 
 /// `dump ssl cert <name>`.
 pub fn dump(call: &mut Call<'_>) -> Outcome {
-    Ok(Reply::Dump(call.shared().program.tls.dump_cert(call.arg(0), encode)?))
+    Ok(Reply::Dump(call.shared().program.tls.dump_cert(call.arg(0))?))
 }
 
 /// `new ssl cert <name>`.
@@ -43,7 +43,7 @@ pub fn set<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> +
             return Err("'set ssl cert' expects a filename and a certificate as a payload".into());
         };
         let payload = opened(call, name, payload).await?;
-        Ok(Reply::info(call.shared().program.tls.set_cert(name, &payload, decode)?))
+        Ok(Reply::info(call.shared().program.tls.set_cert(name, &payload)?))
     })
 }
 

@@ -18,18 +18,3 @@ pub fn providers(_: &mut Call<'_>) -> Outcome {
 fn committed(name: &str, dots: usize) -> Outcome {
     Ok(Reply::info(format!("Committing {name}{}\nSuccess!", ".".repeat(dots))))
 }
-
-/// Base64 over several lines.
-fn decode(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.bytes().filter(|c| !c.is_ascii_whitespace()).collect();
-    let mut out = Vec::new();
-    lang::codec::base64_decode(&digits, false, &mut |c| out.push(c))?;
-    Some(out)
-}
-
-/// The same the other way.
-fn encode(bytes: &[u8]) -> String {
-    let mut out = Vec::new();
-    lang::codec::base64_encode(bytes, false, &mut |c| out.push(c));
-    String::from_utf8(out).unwrap_or_default()
-}

@@ -3,12 +3,11 @@
 use std::fmt::Write as _;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use base::base64;
 use tls::ocsp;
 use tls::store::{Came, Known};
 
-use super::{decode, encode};
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
 
 fn key(id: &[u8]) -> String {
@@ -18,7 +17,7 @@ fn key(id: &[u8]) -> String {
 /// `show ssl ocsp-response [[text|base64] <id|path>]`.
 pub fn show(call: &mut Call<'_>) -> Outcome {
     let all = call.shared().program.tls.responses();
-    let (base64, which) = match (call.arg(0), call.arg(1)) {
+    let (coded, which) = match (call.arg(0), call.arg(1)) {
         ("", _) => return Ok(Reply::Dump(list(&all))),
         ("text" | "base64", "") => {
             return Err("'show ssl ocsp-response [text|base64]' expects a valid certid.".into());
@@ -33,8 +32,8 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
         .find(|known| *known.name == *which || key(&known.id) == which)
         .and_then(|known| known.response);
     let response = response.ok_or(wanted)?;
-    Ok(Reply::Dump(match base64 {
-        true => encode(&response) + "\n",
+    Ok(Reply::Dump(match coded {
+        true => base64::encode(&response) + "\n",
         false => ocsp::text(&response).map_err(|e| Refusal::from(format!("{}.", e.words())))?,
     }))
 }
@@ -55,9 +54,9 @@ pub fn set(call: &mut Call<'_>) -> Outcome {
     if text.is_empty() {
         return Err("'set ssl ocsp-response' expects response in base64 encoding.".into());
     }
-    let bytes = decode(text)
+    let bytes = base64::decode_lines(text.as_bytes())
         .ok_or(Refusal::from("'set ssl ocsp-response' received invalid base64 encoded response."))?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
+    let now = i64::try_from(rt::wall().as_secs()).unwrap_or(i64::MAX);
     let taken = call.shared().program.tls.set_response(&bytes, now, false);
     taken.map_err(|e| Refusal::from(format!("{}.", e.words().trim_end_matches('.'))))?;
     Ok(Reply::info("OCSP Response updated!"))
