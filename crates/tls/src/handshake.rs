@@ -125,6 +125,8 @@ pub struct Handshake {
     hello: Option<Box<[u8]>>,
     sni: Option<Box<str>>,
     findings: Findings,
+    /// The certificates that verification refused.
+    refused: Vec<Box<[u8]>>,
     /// What is in `output` has to go out now.
     due: bool,
     heard: bool,
@@ -159,6 +161,7 @@ impl Handshake {
             hello: None,
             sni: None,
             findings: Findings::default(),
+            refused: Vec::new(),
             due: false,
             heard: false,
             http: false,
@@ -240,10 +243,8 @@ impl Handshake {
             hello: self.hello.take(),
             sni: self.sni.take(),
             material: self.gatherer.finish(),
-            peer: verify::take_refused(),
             ..Facts::default()
         };
-        let shown = std::mem::take(&mut facts.peer);
         match &self.side {
             Some(Side::Server(conn, entry)) => {
                 describe(&mut facts, conn);
@@ -256,7 +257,7 @@ impl Handshake {
             facts.version = self.version;
         }
         if facts.peer.is_empty() {
-            facts.peer = shown;
+            facts.peer = std::mem::take(&mut self.refused);
         }
         facts
     }
@@ -322,30 +323,38 @@ impl Handshake {
                     return Stop::Failed(if self.heard { Failure::Aborted(None) } else { Failure::Empty });
                 }
                 Turn::Read | Turn::Ahead => {
-                    let room = self.input.get_or_insert_default();
-                    room.compact();
-                    let twice = room.capacity() * 2;
-                    if room.spare() == 0 && !room.grow(twice.min(MOST)) {
-                        self.failed = Some(Error::General("handshake message too long".into()));
-                        continue;
-                    }
-                    match wire.recv(room.spare_mut()) {
-                        None => {
-                            if room.is_empty() {
-                                self.input = None;
-                            }
-                            return Stop::Read;
-                        }
-                        Some(Ok(0)) => self.eof = true,
-                        Some(Ok(n)) => {
-                            room.advance(n);
-                            self.heard = true;
-                        }
-                        Some(Err(e)) => return Stop::Failed(Failure::Aborted(Some(e))),
+                    if let Some(end) = self.read(wire) {
+                        return end;
                     }
                 }
             }
         }
+    }
+
+    /// Reads from the wire; what that ends the step with, if it does.
+    fn read(&mut self, wire: &impl Wire) -> Option<Stop> {
+        let room = self.input.get_or_insert_default();
+        room.compact();
+        let twice = room.capacity() * 2;
+        if room.spare() == 0 && !room.grow(twice.min(MOST)) {
+            self.failed = Some(Error::General("handshake message too long".into()));
+            return None;
+        }
+        match wire.recv(room.spare_mut()) {
+            None => {
+                if room.is_empty() {
+                    self.input = None;
+                }
+                return Some(Stop::Read);
+            }
+            Some(Ok(0)) => self.eof = true,
+            Some(Ok(n)) => {
+                room.advance(n);
+                self.heard = true;
+            }
+            Some(Err(e)) => return Some(Stop::Failed(Failure::Aborted(Some(e)))),
+        }
+        None
     }
 
     /// Whether early data may be there for whoever reads next, without asking the wire.
@@ -461,6 +470,7 @@ impl Handshake {
         match turn {
             Ok(turn) => turn,
             Err(e) => {
+                self.refused = verify::take_refused();
                 // What rustls has to tell the peer. It must be asked no further: it would look at the same bytes again.
                 loop {
                     let flow = Flow::of(&mut self.input, &mut self.output, &mut self.early, &mut self.ahead);
@@ -507,13 +517,11 @@ impl Handshake {
             parsed.server_name().and_then(|n| Some(std::str::from_utf8(n).ok()?.to_ascii_lowercase().into()));
         self.skips = parsed.extension(EARLY_DATA).is_some();
         self.staple = parsed.extension(STATUS_REQUEST).and_then(|_| entry.identity.staple.holds());
-        let mut config = entry.config.clone();
-        if !config.alpn_protocols.is_empty() && !parsed.offers_any(&config.alpn_protocols) {
-            // rustls refuses who offers nothing that is known here. HAProxy goes on as if nothing had been offered.
-            let mut silent = (*config).clone();
-            silent.alpn_protocols.clear();
-            config = silent.into();
-        }
+        let known = &entry.config.alpn_protocols;
+        let config = match known.is_empty() || parsed.offers_any(known) {
+            true => entry.config.clone(),
+            false => entry.silent().clone(),
+        };
         if acceptor.captures() > 0 {
             self.hello = message.filter(|m| m.len() <= CAPTURE).map(|mut m| {
                 m.shrink_to_fit();
@@ -576,8 +584,6 @@ impl Handshake {
             early: self.had_early,
             ..Facts::default()
         };
-        let input = self.input.take();
-        let output = self.output.take();
         let made = match side {
             Side::Server(conn, entry) => {
                 describe(&mut facts, &conn);
@@ -586,25 +592,23 @@ impl Handshake {
                     facts.findings = trust.of_client(conn.peer_certificates().unwrap_or_default());
                 }
                 facts.own = Some(entry);
-                conn.dangerous_into_kernel_connection().map(|(s, k)| {
-                    let kept = if facts.version == TLS13 { Kept::Server(k) } else { Kept::Nothing };
-                    (s, kept, version_of(&facts))
-                })
+                conn.dangerous_into_kernel_connection().map(|(s, k)| (s, Kept::Server(k)))
             }
             Side::Client(conn) => {
                 describe(&mut facts, &conn);
-                conn.dangerous_into_kernel_connection().map(|(s, k)| {
-                    let kept = if facts.version == TLS13 { Kept::Client(k) } else { Kept::Nothing };
-                    (s, kept, version_of(&facts))
-                })
+                conn.dangerous_into_kernel_connection().map(|(s, k)| (s, Kept::Client(k)))
             }
             Side::Waiting(_) => return Step::Failed(Failure::Aborted(None)),
         };
-        let (secrets, kept, version) = match made {
+        let (secrets, kept) = match made {
             Ok(made) => made,
             Err(e) => return Step::Failed(Failure::Protocol(e)),
         };
-        let (input, output) = (input.unwrap_or_default(), output.unwrap_or_default());
+        let (version, kept) = match facts.version {
+            TLS13 => (ProtocolVersion::TLSv1_3, kept),
+            _ => (ProtocolVersion::TLSv1_2, Kept::Nothing),
+        };
+        let (input, output) = (self.input.take().unwrap_or_default(), self.output.take().unwrap_or_default());
         let early = std::mem::take(&mut self.early);
         let stream = Stream::new(version, secrets, kept, input, output, early);
         let Some(mut stream) = stream else {
@@ -631,10 +635,6 @@ const EARLY_DATA: u16 = 42;
 const CHANGE_CIPHER_SPEC: usize = 6;
 const UNRECOGNIZED_NAME: u8 = 112;
 const INAPPROPRIATE_FALLBACK: u8 = 86;
-
-fn version_of(facts: &Facts) -> ProtocolVersion {
-    if facts.version == TLS13 { ProtocolVersion::TLSv1_3 } else { ProtocolVersion::TLSv1_2 }
-}
 
 fn describe(facts: &mut Facts, state: &CommonState) {
     facts.version = match state.protocol_version() {

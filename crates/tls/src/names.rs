@@ -55,8 +55,7 @@ impl Names {
     /// A certificate that the client can't verify is passed by as if its name had not matched, as long as another one
     /// does better; when none does, the handshake fails with the best of those that are left.
     pub fn choose(&self, hello: &Hello<'_>, kind: impl Fn(u32) -> Kind, strict: bool) -> Option<u32> {
-        let name = hello.server_name().and_then(|n| std::str::from_utf8(n).ok());
-        let name = name.map(|n| n.trim_end_matches('.').to_ascii_lowercase());
+        let name = asked(hello);
         let named = name.as_ref().and_then(|name| self.whole.get(&**name));
         let wild = name.as_ref().map(|name| self.wild_for(name)).unwrap_or_default();
         let lists =
@@ -68,9 +67,7 @@ impl Names {
 
     /// Whether an entry is for the name that a client asks for.
     pub fn knows(&self, hello: &Hello<'_>) -> bool {
-        let name = hello.server_name().and_then(|n| std::str::from_utf8(n).ok());
-        let name = name.map(|n| n.trim_end_matches('.').to_ascii_lowercase());
-        name.is_some_and(|name| self.whole.contains_key(&*name) || !self.wild_for(&name).is_empty())
+        asked(hello).is_some_and(|name| self.whole.contains_key(&*name) || !self.wild_for(&name).is_empty())
     }
 
     /// The entries whose wildcards match, without those that leave the name out.
@@ -79,6 +76,12 @@ impl Names {
         let wild = name.split_once('.').and_then(|(_, rest)| self.wild.get(rest));
         wild.into_iter().flatten().copied().filter(|e| !excluded.contains(e)).collect()
     }
+}
+
+/// The name that a client asks for, as entries have it.
+fn asked(hello: &Hello<'_>) -> Option<String> {
+    let name = std::str::from_utf8(hello.server_name()?).ok()?;
+    Some(name.trim_end_matches('.').to_ascii_lowercase())
 }
 
 /// The kinds of certificates that a client takes.

@@ -1,6 +1,6 @@
 //! What a `bind ... ssl` line does with a client (manual, section 5.1).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
@@ -27,9 +27,24 @@ pub struct Entry {
     pub config: Arc<ServerConfig>,
     /// Who judges certificates of clients.
     pub(crate) clients: Option<Arc<Trust>>,
+    silent: OnceLock<Arc<ServerConfig>>,
 }
 
 impl Entry {
+    pub(crate) fn new(identity: Arc<Identity>, config: ServerConfig, clients: Option<Arc<Trust>>) -> Entry {
+        Entry { identity, config: Arc::new(config), clients, silent: OnceLock::new() }
+    }
+
+    /// The same without ALPN, for clients that offer nothing known here: rustls refuses them, HAProxy goes on as if they
+    /// had offered nothing.
+    pub(crate) fn silent(&self) -> &Arc<ServerConfig> {
+        self.silent.get_or_init(|| {
+            let mut silent = (*self.config).clone();
+            silent.alpn_protocols.clear();
+            Arc::new(silent)
+        })
+    }
+
     /// Whether TLS 1.3 may be agreed on.
     pub(crate) fn speaks_tls13(&self) -> bool {
         self.config.crypto_provider().cipher_suites.iter().any(|s| s.tls13().is_some())
@@ -108,7 +123,7 @@ pub fn entry(
     }
     config.key_log = Arc::new(secrets::Log { all: rules.keylog });
     config.enable_secret_extraction = true;
-    Ok((Entry { identity, config: Arc::new(config), clients: rules.clients.clone() }, agreed.ignored))
+    Ok((Entry::new(identity, config, rules.clients.clone()), agreed.ignored))
 }
 
 /// All of a bind line. What it shows may change while it is used: a handshake takes the table at hand, without a lock, and

@@ -10,7 +10,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustls::server::{NoServerSessionStorage, ProducesTickets, StoresServerSessions};
@@ -86,9 +86,9 @@ impl Cache {
         Cache { parts: Default::default(), each: size.div_ceil(PARTS), lifetime, hash: RandomState::new() }
     }
 
-    fn with<R>(&self, key: &[u8], f: impl FnOnce(&mut Part) -> R) -> R {
+    fn part(&self, key: &[u8]) -> MutexGuard<'_, Part> {
         let part = &self.parts[self.hash.hash_one(key) as usize % PARTS];
-        f(&mut part.lock().unwrap_or_else(PoisonError::into_inner))
+        part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn fresh(&self, found: Option<(Instant, Vec<u8>)>) -> Option<Vec<u8>> {
@@ -101,26 +101,27 @@ impl Cache {
 impl StoresServerSessions for Cache {
     fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
         let now = Instant::now();
-        self.with(&key.clone(), |part| {
-            // The oldest go; of one that was taken or replaced only its age is left.
-            while part.ages.len() >= self.each {
-                let Some((since, old)) = part.ages.pop_front() else { break };
-                if part.sessions.get(&old).is_some_and(|(s, _)| *s == since) {
-                    part.sessions.remove(&old);
-                }
+        let part = &mut *self.part(&key);
+        // The oldest go; of one that was taken or replaced only its age is left.
+        while part.ages.len() >= self.each {
+            let Some((since, old)) = part.ages.pop_front() else { break };
+            if part.sessions.get(&old).is_some_and(|(s, _)| *s == since) {
+                part.sessions.remove(&old);
             }
-            part.ages.push_back((now, key.clone()));
-            part.sessions.insert(key, (now, value));
-        });
+        }
+        part.ages.push_back((now, key.clone()));
+        part.sessions.insert(key, (now, value));
         true
     }
 
     fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.fresh(self.with(key, |part| part.sessions.get(key).cloned()))
+        let found = self.part(key).sessions.get(key).cloned();
+        self.fresh(found)
     }
 
     fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.fresh(self.with(key, |part| part.sessions.remove(key)))
+        let found = self.part(key).sessions.remove(key);
+        self.fresh(found)
     }
 
     fn can_cache(&self) -> bool {

@@ -12,7 +12,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use crate::tickets::{base64, to_base64};
+use base::base64;
 
 pub use phrases::Phrases;
 
@@ -176,7 +176,7 @@ fn locked(label: &'static str, lines: bool, body: &[u8]) -> Result<Locked, Close
     if lines && matches!(how, How::Told) {
         return Err(Closed::Unknown);
     }
-    Ok(Locked { label, how, data: base64(digits.as_bytes()).ok_or(Closed::Unknown)? })
+    Ok(Locked { label, how, data: base64::decode(digits.as_bytes()).ok_or(Closed::Unknown)? })
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
@@ -187,7 +187,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 /// Writes a key as PEM.
 fn write(out: &mut Vec<u8>, label: &str, der: &[u8]) {
     out.extend_from_slice(format!("-----BEGIN {label}-----\n").as_bytes());
-    for line in to_base64(der).as_bytes().chunks(64) {
+    for line in base64::encode(der).as_bytes().chunks(64) {
         out.extend_from_slice(line);
         out.push(b'\n');
     }
