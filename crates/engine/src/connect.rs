@@ -25,7 +25,7 @@ use own::take_own;
 pub use own::{Own, park};
 pub use retry::count_l7_retry;
 use retry::{count_failure, count_unassigned, pause, retry};
-use target::{address, address_identity, identity, options};
+use target::{Traits, address, address_identity, identity, options};
 
 use crate::Worker;
 use crate::check;
@@ -399,23 +399,18 @@ pub(crate) async fn idle_for_check(
     addr: &Addr,
     name: Option<&str>,
 ) -> Option<Transport> {
-    use std::hash::{DefaultHasher, Hash, Hasher};
     let server = proxy.servers.get(at.server as usize)?;
     let source = server.source.is_some() || proxy.source.is_some();
     if server.send_proxy.is_some() || server.transparent || server.port != PortMap::Fixed || source {
         return None;
     }
-    let mut identity = 0;
-    if server.pool_conn_name.is_some() || name.is_some() {
-        let mut h = DefaultHasher::new();
-        addr.hash(&mut h);
-        (None::<u32>, None::<u8>).hash(&mut h);
-        match (&server.pool_conn_name, name) {
-            (Some(_), name) => name.into_iter().for_each(|n| n.as_bytes().hash(&mut h)),
-            (None, name) => name.hash(&mut h),
+    let identity = match server.pool_conn_name.is_some() || name.is_some() {
+        true => {
+            let name = name.map(str::as_bytes);
+            Traits { addr, source: None, mark: None, tos: None, name }.identity()
         }
-        identity = h.finish().max(1);
-    }
+        false => 0,
+    };
     Some(idle(worker, proxy, at, identity, true).await?.socket)
 }
 

@@ -45,19 +45,23 @@ fn authenticates_connection(stream: &Stream<'_>) -> bool {
 /// Server connections that only the client at hand may use, between two of its requests: at most as many as
 /// `max-session-srv-conns` says.
 #[derive(Default)]
-pub struct Own(Vec<Kept>, Vec<(u32, u32, Rc<Mux>)>);
+pub struct Own {
+    kept: Vec<Kept>,
+    /// Those that carry many streams, with the backend and the server that they lead to.
+    muxes: Vec<(u32, u32, Rc<Mux>)>,
+}
 
 impl Own {
     /// Keeps one that carries many streams.
     pub(super) fn keep_mux(&mut self, backend: u32, server: u32, mux: Rc<Mux>) {
-        self.1.retain(|(.., mux)| !mux.is_closing());
-        self.1.push((backend, server, mux));
+        self.muxes.retain(|(.., mux)| !mux.is_closing());
+        self.muxes.push((backend, server, mux));
     }
 }
 
 impl Drop for Own {
     fn drop(&mut self) {
-        self.1.iter().for_each(|(.., mux)| mux.retire());
+        self.muxes.iter().for_each(|(.., mux)| mux.retire());
     }
 }
 
@@ -65,7 +69,7 @@ impl Drop for Own {
 pub(super) fn own_mux(stream: &Stream<'_>, server: u32, identity: Identity) -> Option<Rc<Mux>> {
     let backend = stream.backend_index();
     let fits = |mux: &Rc<Mux>| mux.identity() == identity && mux.has_room();
-    let own = stream.client.own.as_ref()?.1.iter();
+    let own = stream.client.own.as_ref()?.muxes.iter();
     let mut fitting = own.filter(|(b, s, mux)| *b == backend && *s == server && fits(mux));
     fitting.next().map(|(.., mux)| mux.clone())
 }
@@ -78,7 +82,7 @@ struct Kept {
 
 fn keep_own(stream: &mut Stream<'_>, kept: Kept) {
     let most = stream.frontend().session_conns as usize;
-    let own = &mut stream.client.own.get_or_insert_default().0;
+    let own = &mut stream.client.own.get_or_insert_default().kept;
     own.retain(|k| k.idle.is_quiet());
     if own.len() < most {
         own.push(kept);
@@ -88,7 +92,7 @@ fn keep_own(stream: &mut Stream<'_>, kept: Kept) {
 /// One of the client's own connections, if it leads where this request goes.
 pub(super) fn take_own(stream: &mut Stream<'_>, server: Option<u32>, identity: Identity) -> Option<Idle> {
     let backend = stream.backend_index();
-    let own = &mut stream.client.own.as_mut()?.0;
+    let own = &mut stream.client.own.as_mut()?.kept;
     own.retain(|k| k.idle.is_quiet());
     let fits = |k: &Kept| k.backend == backend && k.server == server && k.idle.identity == identity;
     let at = own.iter().position(fits)?;

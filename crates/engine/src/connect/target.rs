@@ -1,5 +1,6 @@
 //! Where a connection leads and what it is made with: its address, its options, and what makes it stand in for others.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 
 use model::Peer;
@@ -97,7 +98,6 @@ pub(super) fn identity(
     addr: &Addr,
     name: Option<&str>,
 ) -> (Identity, bool) {
-    use std::hash::{DefaultHasher, Hash, Hasher};
     let shareable = stream.txn.has_req && server.send_proxy.is_none() && proxy.reuse != Reuse::Never;
     let plain = !server.transparent
         && server.port == PortMap::Fixed
@@ -110,31 +110,41 @@ pub(super) fn identity(
     if plain {
         return (0, shareable);
     }
-    let mut h = DefaultHasher::new();
-    addr.hash(&mut h);
-    if let Some(source) = server.source.as_ref().or(proxy.source.as_ref()) {
-        source_address(stream, source).hash(&mut h);
-    }
-    (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos).hash(&mut h);
-    if let Some(name) = &server.pool_conn_name {
-        stream.evaluate(lang::env::Side::Request, |env| {
-            if let Ok(v) = name.eval(env) {
-                v.binary(env.arena).hash(&mut h);
-            }
-        });
-    } else {
-        name.hash(&mut h);
-    }
-    (h.finish().max(1), shareable)
+    let source = server.source.as_ref().or(proxy.source.as_ref()).map(|s| source_address(stream, s));
+    let (mark, tos) = (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos);
+    let with = |name: Option<&[u8]>| Traits { addr, source, mark, tos, name }.identity();
+    let identity = match &server.pool_conn_name {
+        Some(expr) => stream.evaluate(lang::env::Side::Request, |env| {
+            with(expr.eval(env).ok().map(|value| value.binary(env.arena)))
+        }),
+        None => with(name.map(str::as_bytes)),
+    };
+    (identity, shareable)
 }
 
 pub(super) fn address_identity(stream: &Stream<'_>, proxy: &Proxy, addr: &Addr) -> Identity {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut h = DefaultHasher::new();
-    addr.hash(&mut h);
-    if let Some(source) = &proxy.source {
-        source_address(stream, source).hash(&mut h);
+    let source = proxy.source.as_ref().map(|s| source_address(stream, s));
+    let (mark, tos) = (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos);
+    Traits { addr, source, mark, tos, name: None }.identity()
+}
+
+/// What tells connections to one server apart.
+#[derive(Hash)]
+pub(super) struct Traits<'a> {
+    pub(super) addr: &'a Addr,
+    /// Where it comes from, and whether that is a foreign address; `None` if nothing says so.
+    pub(super) source: Option<(Option<SocketAddr>, bool)>,
+    pub(super) mark: Option<u32>,
+    pub(super) tos: Option<u8>,
+    /// What `pool-conn-name` says, else the name that was sent to the server.
+    pub(super) name: Option<&'a [u8]>,
+}
+
+impl Traits<'_> {
+    /// Never 0, which stands for a connection without traits.
+    pub(super) fn identity(&self) -> Identity {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish().max(1)
     }
-    (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos).hash(&mut h);
-    h.finish()
 }
