@@ -134,6 +134,9 @@ impl Outbox {
             if idle || self.bytes.capacity() > 2 * HIGH {
                 self.bytes = Vec::new();
             }
+            if idle {
+                self.data = VecDeque::new();
+            }
         } else if self.sent >= HIGH {
             // A peer that is always behind must not let it grow for ever.
             self.bytes.drain(..self.sent);
