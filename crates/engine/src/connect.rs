@@ -147,77 +147,110 @@ fn has_left(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
         || (proxy.options.abortonclose && client.socket.is_hung_up())
 }
 
+/// Where an attempt leads.
+struct Aim<'a> {
+    proxy: &'a Proxy,
+    server: u32,
+    config: &'a Server,
+    addr: &'a Addr,
+    /// The name that is sent to the server.
+    name: Option<&'a str>,
+    speaks: Speaks,
+    /// What tells its connections apart, and whether others may use them.
+    identity: (Identity, bool),
+}
+
 async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<(), Attempt> {
-    let worker = stream.worker.clone();
     let config = &proxy.servers[server as usize];
-    let addr = address(stream, config).ok_or(Attempt::Refused)?;
+    let addr = &address(stream, config).ok_or(Attempt::Refused)?;
     let name = config.tls().and_then(|tls| server_name(stream, tls));
-    let (identity, shareable) = identity(stream, proxy, config, &addr, name.as_deref());
+    let name = name.as_deref();
+    let (identity, shareable) = identity(stream, proxy, config, addr, name);
     let speaks = speaks(stream, config);
+    let aim = Aim { proxy, server, config, addr, name, speaks, identity: (identity, shareable) };
     let mut announced = None;
     if speaks.may_be_h2() {
-        if multiplexed(stream, proxy, server, (identity, shareable), &addr) {
+        if multiplexed(stream, proxy, server, aim.identity, addr) {
             return Ok(());
         }
         if shareable {
             let joined = opening::join(stream, proxy, server, identity, speaks).await?;
-            if joined && multiplexed(stream, proxy, server, (identity, shareable), &addr) {
+            if joined && multiplexed(stream, proxy, server, aim.identity, addr) {
                 return Ok(());
             }
             announced = opening::announce(stream, proxy, config, server, identity);
         }
     }
-    let own = take_own(stream, Some(server), identity);
+    match resumed(stream, &aim).await {
+        true => Ok(()),
+        false => dial(stream, &aim, announced).await,
+    }
+}
+
+/// Whether a connection that is idle serves the request.
+async fn resumed(stream: &mut Stream<'_>, aim: &Aim<'_>) -> bool {
+    let (identity, shareable) = aim.identity;
+    let own = take_own(stream, Some(aim.server), identity);
     let idle = match own {
-        None if speaks == Speaks::H2 => None,
-        None if shareable => take_idle(stream, proxy, server, identity).await,
+        None if aim.speaks == Speaks::H2 => None,
+        None if shareable => take_idle(stream, aim.proxy, aim.server, identity).await,
         own => own,
     };
-    if let Some(idle) = idle {
-        resume(stream, idle, (identity, shareable), &addr);
-        config.state.counters.of(worker.index).reuses.inc();
-        proxy.state.back.counters.of(worker.index).reuses.inc();
-        return Ok(());
-    }
+    let Some(idle) = idle else { return false };
+    resume(stream, idle, aim.identity, aim.addr);
+    let worker = stream.worker.index;
+    aim.config.state.counters.of(worker).reuses.inc();
+    aim.proxy.state.back.counters.of(worker).reuses.inc();
+    true
+}
+
+/// A new connection. Whoever waits for `announced` is told when it turns out to be one of HTTP/2, or fails.
+async fn dial(
+    stream: &mut Stream<'_>,
+    aim: &Aim<'_>,
+    announced: Option<opening::Announced>,
+) -> Result<(), Attempt> {
+    let &Aim { proxy, server, config, addr, speaks, .. } = aim;
+    let worker = stream.worker.clone();
     config.state.counters.of(worker.index).connects.inc();
     proxy.state.back.counters.of(worker.index).connects.inc();
-    let source = config.source.as_ref().or(proxy.source.as_ref());
-    let options = options(stream, proxy, Some(config), source);
-    let mut socket = match config.socks4 {
-        Some(through) => {
-            let socket = open(stream, proxy, &Addr::Inet(through), &options).await?;
-            rt::boxed(via_socks(stream, proxy, &socket, &addr)).await?;
-            socket
-        }
-        None => open(stream, proxy, &addr, &options).await?,
-    };
+    let mut socket = open_to(stream, aim).await?;
     if let Some(tls) = config.tls() {
-        let how = Hello {
-            name: name.as_deref(),
-            alpn: speaks.alpn(tls),
-            early: early(stream, proxy, server, tls, speaks),
-        };
+        let early = early(stream, proxy, server, tls, speaks);
+        let how = Hello { name: aim.name, alpn: speaks.alpn(tls), early };
         rt::boxed(secure(stream, proxy, config, tls, how, &mut socket)).await?;
     }
     // Early data are HTTP/2 where that is known to be agreed on.
     let agreed = socket.is_early() || socket.facts().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"));
     if speaks == Speaks::H2 || (agreed && speaks.may_be_h2()) {
         check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
-        return rt::boxed(begin_h2(stream, server, socket, (identity, shareable), &addr)).await;
+        return rt::boxed(begin_h2(stream, server, socket, aim.identity, addr)).await;
     }
     drop(announced);
     if speaks == Speaks::Asks {
         worker.pools.note_h2(stream.backend_index(), server, false);
     }
-    if shareable {
+    if aim.identity.1 {
         worker.pools.make_room(stream.backend_index(), server, &socket, &config.state);
     }
     check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
-    install(stream, socket, (identity, shareable), &addr);
+    install(stream, socket, aim.identity, addr);
     if let Some(send) = config.send_proxy.as_ref().filter(|_| config.tls().is_none()) {
         crate::proxy_header::stage(stream, send);
     }
     Ok(())
+}
+
+/// Connects, through a SOCKS4 proxy where one is to be used.
+async fn open_to(stream: &mut Stream<'_>, aim: &Aim<'_>) -> Result<Transport, Attempt> {
+    let source = aim.config.source.as_ref().or(aim.proxy.source.as_ref());
+    let options = options(stream, aim.proxy, Some(aim.config), source);
+    let Some(through) = aim.config.socks4 else {
+        return open(stream, aim.proxy, aim.addr, &options).await;
+    };
+    let socket = open(stream, aim.proxy, &Addr::Inet(through), &options).await?;
+    rt::boxed(via_socks(stream, aim.proxy, &socket, aim.addr)).await?;
+    Ok(socket)
 }
 
 /// What a handshake with a server begins with.

@@ -167,7 +167,8 @@ pub fn proxy_line(worker: &Worker, proxy: u32, level: u8, text: &str) {
 
 /// A line about the process, to the targets of `global`.
 pub fn global_line(worker: &Worker, level: u8, text: &str) {
-    worker.sinks.send_to(worker, &worker.shared.program.global.log, level, text.as_bytes());
+    let event = Event { origin: Origin::Unspecified, level, profile: None };
+    worker.sinks.send_to(worker, &worker.shared.program.global.log, None, event, Body::Text(text.as_bytes()));
 }
 
 /// A line on standard error, where there is one to read it; what it does not take at once is lost.

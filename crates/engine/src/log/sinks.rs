@@ -96,27 +96,24 @@ impl Sinks {
         }
     }
 
-    /// Sends a text to all of these targets that take its level.
-    pub fn send_to(&self, worker: &Worker, targets: &[Target], level: u8, text: &[u8]) {
-        let program = &worker.shared.program;
-        let mut buffers = self.buffers.take();
-        buffers.made = false;
-        for target in targets.iter().filter(|t| level <= t.max_level) {
-            let Some(own) = buffers.make(Body::Text(text), None) else { continue };
-            buffers.frame(program, target, level, own, None, self.pid);
-            if self.deliver(target.sink, &buffers.line).is_err() {
-                program.world.process.counters.of(worker.index).dropped_logs.inc();
-            }
-        }
-        self.buffers.set(buffers);
-    }
-
     /// Sends a line to all targets of a proxy that take its level.
     pub fn send(&self, worker: &Worker, proxy: &Proxy, event: Event, body: Body<'_>) {
+        self.send_to(worker, &proxy.log.targets, proxy.log.tag.as_deref(), event, body);
+    }
+
+    /// Sends a line to all of these targets that take its level. It is tagged so unless a profile says otherwise.
+    pub fn send_to(
+        &self,
+        worker: &Worker,
+        targets: &[Target],
+        tag: Option<&str>,
+        event: Event,
+        body: Body<'_>,
+    ) {
         let program = &worker.shared.program;
         let mut buffers = self.buffers.take();
         buffers.made = false;
-        for target in proxy.log.targets.iter().filter(|t| event.level <= t.max_level) {
+        for target in targets.iter().filter(|t| event.level <= t.max_level) {
             let profile = event.profile.or(target.profile);
             let profile = profile.and_then(|i| program.log_profiles.get(i as usize));
             let step = profile.and_then(|p| p.step(event.origin));
@@ -124,7 +121,7 @@ impl Sinks {
                 continue;
             }
             let Some(own) = buffers.make(body, step) else { continue };
-            let tag = profile.and_then(|p| p.tag.as_deref()).or(proxy.log.tag.as_deref());
+            let tag = profile.and_then(|p| p.tag.as_deref()).or(tag);
             buffers.frame(program, target, event.level, own, tag, self.pid);
             if self.deliver(target.sink, &buffers.line).is_err() {
                 program.world.process.counters.of(worker.index).dropped_logs.inc();
