@@ -119,6 +119,7 @@ impl Pipe {
         }
         if let Poll::Ready(Ok(n)) = poll {
             self.len += n;
+            from.took(n);
             pace::moved(n);
         }
         poll

@@ -149,16 +149,32 @@ impl Socket {
         }
         match driver::recv(&self.handle, buf, false) {
             Ok(n) => {
+                self.took(n);
                 if n < buf.len() && ready & bit::CLOSED == 0 {
-                    self.clear(bit::READ);
+                    self.emptied();
                 }
                 Some(Ok(n))
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                self.clear(bit::READ);
+                self.emptied();
                 None
             }
             Err(e) => Some(Err(e)),
+        }
+    }
+
+    /// So many bytes were read.
+    #[inline]
+    pub(crate) fn took(&self, bytes: usize) {
+        worker::with(|w| w.sources.borrow_mut().took(self.source, bytes));
+    }
+
+    /// There is no more to read.
+    #[inline]
+    fn emptied(&self) {
+        if worker::with(|w| w.sources.borrow_mut().emptied(self.source)) {
+            // Not every kind of socket knows it; then nothing waits for it either.
+            let _ = self.set_quickack(true);
         }
     }
 
@@ -225,9 +241,13 @@ impl Socket {
     fn sent(&self, result: io::Result<usize>, length: usize) -> Option<io::Result<usize>> {
         match result {
             Ok(n) => {
-                if n < length {
-                    self.clear(bit::WRITE);
-                }
+                worker::with(|w| {
+                    let mut sources = w.sources.borrow_mut();
+                    sources.spoke(self.source);
+                    if n < length {
+                        sources.clear(self.source, bit::WRITE);
+                    }
+                });
                 Some(Ok(n))
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
@@ -443,7 +463,10 @@ impl Socket {
         }
         match operation(&self.handle) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                self.clear(wanted);
+                match side {
+                    Side::Reader => self.emptied(),
+                    Side::Writer => self.clear(bit::WRITE),
+                }
                 self.wait(cx, side)
             }
             result => Poll::Ready(result),

@@ -33,8 +33,17 @@ struct Slot {
     writer: TaskId,
     generation: u32,
     ready: u8,
+    /// Large reads since the last write, or [`PROMPT`].
+    large: u8,
     next_vacant: u32,
 }
+
+/// Bytes of a large read.
+const LARGE: usize = 16 * 1024;
+/// So many large reads in a row are a bulk transfer.
+const BULK: u8 = 4;
+/// The kernel was told to acknowledge promptly.
+const PROMPT: u8 = u8::MAX;
 
 const NO_SLOT: u32 = u32::MAX;
 
@@ -68,12 +77,12 @@ impl Sources {
         let index = self.vacant;
         if let Some(slot) = self.slots.get_mut(index as usize) {
             self.vacant = slot.next_vacant;
-            slot.ready = ready;
+            (slot.ready, slot.large) = (ready, 0);
             return (index, token(index, slot.generation));
         }
         let index = self.slots.len() as u32;
         let (reader, writer) = (TaskId::NONE, TaskId::NONE);
-        self.slots.push(Slot { reader, writer, generation: 0, ready, next_vacant: NO_SLOT });
+        self.slots.push(Slot { reader, writer, generation: 0, ready, large: 0, next_vacant: NO_SLOT });
         (index, token(index, 0))
     }
 
@@ -99,6 +108,34 @@ impl Sources {
     #[inline]
     pub(crate) fn clear(&mut self, index: u32, bits: u8) {
         self.slots[index as usize].ready &= !bits;
+    }
+
+    /// So many bytes were read.
+    #[inline]
+    pub(crate) fn took(&mut self, index: u32, bytes: usize) {
+        if bytes >= LARGE {
+            let large = &mut self.slots[index as usize].large;
+            *large = (*large).max(large.saturating_add(1).min(BULK));
+        }
+    }
+
+    /// Something was written: whatever comes next may be an answer to that.
+    #[inline]
+    pub(crate) fn spoke(&mut self, index: u32) {
+        self.slots[index as usize].large = 0;
+    }
+
+    /// All there was has been read. Whether the kernel is to acknowledge at once from now on: in the middle of a bulk
+    /// transfer the sender may have to wait for that, and the kernel, which takes the peer for one that answers what
+    /// it reads, would hold it back for 40 ms. Said once for each transfer.
+    #[inline]
+    pub(crate) fn emptied(&mut self, index: u32) -> bool {
+        let slot = &mut self.slots[index as usize];
+        slot.ready &= !ready::READ;
+        slot.large == BULK && {
+            slot.large = PROMPT;
+            true
+        }
     }
 
     #[inline]
@@ -166,6 +203,25 @@ mod tests {
         assert_eq!(sources.ready(index), 0);
         assert_eq!(sources.report(new, ready::READ).0, task);
         assert_eq!(sources.report(new, ready::READ).0, TaskId::NONE, "woken once per wait");
+    }
+
+    #[test]
+    fn a_bulk_transfer_is_acknowledged_promptly_once_until_something_is_written() {
+        let mut sources = Sources::new();
+        let (index, _) = sources.insert(ready::READ);
+        let reads = |sources: &mut Sources, count: usize, bytes: usize| {
+            (0..count).for_each(|_| sources.took(index, bytes));
+            let told = sources.emptied(index);
+            sources.add(index, ready::READ);
+            told
+        };
+        assert!(!reads(&mut sources, 1000, LARGE - 1), "many small messages");
+        assert!(!reads(&mut sources, usize::from(BULK) - 1, LARGE));
+        assert!(reads(&mut sources, 1, LARGE), "bulk");
+        assert!(!reads(&mut sources, 1000, LARGE), "told already");
+        sources.spoke(index);
+        assert!(!reads(&mut sources, 1, LARGE));
+        assert!(reads(&mut sources, 1000, LARGE));
     }
 
     #[test]
