@@ -207,7 +207,7 @@ impl Half {
                 Poll::Ready(r) => r?,
             }
         }
-        cx.waker().wake_by_ref();
+        rt::give_way(cx);
         Poll::Pending
     }
 
@@ -242,7 +242,7 @@ impl Half {
                 }
             }
         }
-        cx.waker().wake_by_ref();
+        rt::give_way(cx);
         Poll::Pending
     }
 

@@ -4,6 +4,9 @@
 //! generation, so a wake-up for a task that ended finds another generation and does nothing. A slot remembers whether
 //! it is queued, so a task that is woken a hundred times is polled once.
 //!
+//! A task that has had its share gives way: it is queued again only after the driver has been asked for events, so
+//! that none of those who have long work to do keeps newcomers waiting for more than one share of each.
+//!
 //! Plain tasks have their turn in the order in which they were woken; those with a nice value stand in [`Ranks`].
 //!
 //! The future is taken out of its slot while it is polled, so tasks may spawn, wake and cancel one another, and
@@ -44,6 +47,8 @@ struct Slab {
     queue: VecDeque<TaskId>,
     /// Queued tasks that are not plain.
     ranks: Ranks,
+    /// Those that gave way until the next turn.
+    deferred: Vec<TaskId>,
     /// Waits are measured.
     measured: bool,
     /// When the task of each slot was woken, if that is measured.
@@ -165,6 +170,7 @@ impl Executor {
             len: 0,
             queue: VecDeque::new(),
             ranks: Ranks::default(),
+            deferred: Vec::new(),
             measured: false,
             woken: Vec::new(),
         };
@@ -248,10 +254,24 @@ impl Executor {
         self.woken.take()
     }
 
+    /// Has a task polled again in the next turn, behind those whose events are reported until then.
+    pub(crate) fn defer(&self, task: TaskId) {
+        self.slab.borrow_mut().deferred.push(task);
+    }
+
+    /// A new turn begins: queues those that gave way.
+    pub(crate) fn resume(&self) {
+        let slab = &mut *self.slab.borrow_mut();
+        for at in 0..slab.deferred.len() {
+            slab.wake(slab.deferred[at]);
+        }
+        slab.deferred.clear();
+    }
+
     /// Whether no task waits to be polled.
     pub(crate) fn is_idle(&self) -> bool {
         let slab = self.slab.borrow();
-        slab.queue.is_empty() && slab.ranks.is_empty()
+        slab.queue.is_empty() && slab.ranks.is_empty() && slab.deferred.is_empty()
     }
 
     /// Polls queued tasks, at most `budget` times. Returns the number of polls.

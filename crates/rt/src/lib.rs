@@ -50,9 +50,9 @@ pub use pipe::{Pipe, set_pipe_size};
 pub use quay::{Claim, Label, Moored, Quay};
 pub use recycle::{RecycledBox, RecycledFuture, boxed};
 pub use runtime::{
-    Heartbeat, Peers, Runtime, WorkerSpec, WorkerStats, cancel, current_task, is_alive, measure_waits, nice,
-    peers, queued, renice, run, send_to, set_nice, spawn, start, stop_worker, take_wait, worker_count,
-    worker_index, worker_stats, yield_now,
+    Heartbeat, Peers, Runtime, WorkerSpec, WorkerStats, cancel, current_task, give_way, is_alive,
+    measure_waits, nice, peers, queued, renice, run, send_to, set_nice, spawn, start, stop_worker, take_wait,
+    worker_count, worker_index, worker_stats, yield_now,
 };
 pub use socket::{Detached, Socket};
 pub use sockinfo::{PeerCredentials, TcpInfo};

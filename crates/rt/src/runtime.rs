@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
+use std::task::Context;
 use std::thread::{Builder, JoinHandle};
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -273,14 +274,21 @@ pub fn take_wait() -> std::time::Duration {
     worker::with(|w| w.executor.take_woken()).map_or(std::time::Duration::ZERO, |woken| woken.elapsed())
 }
 
-/// Lets the other tasks that are due go first.
+/// The task gives way: it is polled again in the worker's next turn, after those whose events have come until then. For who
+/// has more to do, but has had its share.
+pub fn give_way(cx: &Context<'_>) {
+    let task = worker::task_of(cx);
+    worker::with(|w| w.executor.defer(task));
+}
+
+/// Lets the other tasks that are due go first: [`give_way`], to await.
 pub async fn yield_now() {
     let mut yielded = false;
     std::future::poll_fn(|cx| {
         if std::mem::replace(&mut yielded, true) {
             return std::task::Poll::Ready(());
         }
-        cx.waker().wake_by_ref();
+        give_way(cx);
         std::task::Poll::Pending
     })
     .await;

@@ -197,6 +197,7 @@ impl Worker {
         for task in room.expired.drain(..) {
             task.wake();
         }
+        self.executor.resume();
         self.executor.run(BUDGET);
     }
 

@@ -439,3 +439,22 @@ fn connections_are_signed_with_the_same_key_or_not_made() {
         }
     });
 }
+
+/// Whoever has a lot to do gives way: what comes meanwhile for others is noticed after each of its shares.
+#[test]
+fn long_work_in_shares_keeps_no_newcomer_waiting() {
+    on_worker(|| async {
+        let (near, far) = Socket::pair().unwrap();
+        let shares = Rc::new(AtomicUsize::new(0));
+        let done = shares.clone();
+        rt::spawn(async move {
+            while done.fetch_add(1, Ordering::Relaxed) < 10_000 {
+                rt::yield_now().await;
+            }
+        });
+        let mut buf = [0; 8];
+        near.send_all(b"new").await.unwrap();
+        assert_eq!(far.recv(&mut buf).await.unwrap(), 3);
+        assert!(shares.load(Ordering::Relaxed) <= 3, "{shares:?} shares before the newcomer had its turn");
+    });
+}

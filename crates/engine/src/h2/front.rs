@@ -166,7 +166,7 @@ impl Serving {
                 return self.expired(cx);
             }
         }
-        cx.waker().wake_by_ref();
+        rt::give_way(cx);
         Poll::Pending
     }
 

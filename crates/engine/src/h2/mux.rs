@@ -291,7 +291,7 @@ impl Serving {
                 return Poll::Pending;
             }
         }
-        cx.waker().wake_by_ref();
+        rt::give_way(cx);
         Poll::Pending
     }
 
