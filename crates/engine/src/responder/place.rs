@@ -43,7 +43,7 @@ impl<'u> Place<'u> {
 
     /// The request that asks `question`, through a proxy if `proxied`, and its first line as logs show it.
     pub fn request(&self, question: &[u8], proxied: bool) -> (Vec<u8>, String) {
-        let digits = tls::tickets::to_base64(question);
+        let digits = base::base64::encode(question);
         let path = if self.path.starts_with('/') { self.path.to_owned() } else { format!("/{}", self.path) };
         let within = path.len() + digits.len() <= LONGEST;
         let (method, path) = match within {
