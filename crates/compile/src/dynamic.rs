@@ -138,7 +138,10 @@ pub fn server(
     let backend = program.proxy(proxy);
     let Asked { line, track, id, healthcheck, settings } = read(program, backend, name, words)?;
     let id = id.unwrap_or_else(|| free_id(backend));
-    let text = configuration(backend, name, id, &line);
+    let mut text = configuration(backend, name, id, &line);
+    if program.tls.is_experimental() {
+        text.insert_str(0, "global\n expose-experimental-directives\n");
+    }
     let (mut server, notes) = compiled(&text, program, &backend.name, name)?;
     if let Some(holder) = server.state.guid.as_deref().and_then(|guid| holder(program, guid)) {
         return Err(format!("'guid': duplicate entry with {holder}."));

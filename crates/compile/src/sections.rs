@@ -45,7 +45,7 @@ pub(crate) fn read(
     environment: &Environment,
     notes: &mut Diagnostics,
 ) -> Drafts {
-    let around = Surroundings { sources, environment, earlier: &[] };
+    let mut around = Surroundings { sources, environment, earlier: &[], experimental: false };
     let mut out = Drafts {
         global: GlobalDraft::default(),
         proxies: Vec::new(),
@@ -65,7 +65,10 @@ pub(crate) fn read(
     for (index, section) in tree.sections.iter().enumerate() {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         match section.word() {
-            "global" => lines(section, number, &around, notes, |s| global::line(s, &mut out.global)),
+            "global" => {
+                lines(section, number, &around, notes, |s| global::line(s, &mut out.global));
+                around.experimental = out.global.experimental;
+            }
             "defaults" => {
                 let kind = Kind::Defaults { named: section.name.is_some() };
                 lineage(section, &defaults, tree, sources, &mut heirs, notes);

@@ -28,6 +28,8 @@ pub(crate) struct Surroundings<'c> {
     pub environment: &'c Environment,
     /// The proxies of the sections above, whose servers can be copied (`from`).
     pub earlier: &'c [Draft],
+    /// `expose-experimental-directives`, further up.
+    pub experimental: bool,
 }
 
 /// A statement being understood.

@@ -199,7 +199,7 @@ impl Half {
                     _ => Err(Break::Truncated),
                 });
             }
-            let piped = self.pipes() && from.is_plain() && to.is_plain();
+            let piped = self.pipes() && from.gives_plain() && to.takes_plain();
             let step = if piped { self.through_pipe(cx, from, buf) } else { self.fill(cx, from, buf) };
             turns += if piped { PIPE_TURNS - 1 } else { 0 };
             match step {
@@ -435,6 +435,10 @@ impl Half {
                 self.pipe = Some(pipe);
                 Poll::Ready(Ok(()))
             }
+            // The kernel opened a record that is no data: it comes through the buffer, or rather past it.
+            Poll::Ready(Err(e)) if !from.is_plain() && e.raw_os_error() == Some(22) => {
+                self.fill(cx, from, buf)
+            }
             // Not every kind of socket can be spliced (EINVAL): the buffer takes over.
             Poll::Ready(Err(e)) if matches!(e.raw_os_error(), Some(22 | 38)) => {
                 self.splice = false;
@@ -446,12 +450,17 @@ impl Half {
 
     /// Moves what is in the pipe to the receiver.
     fn empty_pipe(&mut self, cx: &mut Context<'_>, to: &Transport) -> Poll<Result<(), Break>> {
+        match to.poll_plain(cx) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(ready) => ready.map_err(Break::Write)?,
+        }
         let Some(pipe) = &mut self.pipe else { return Poll::Ready(Ok(())) };
         // Nothing tells whether the sender has more at hand, so what is there goes out at once.
         match pipe.poll_splice_out(cx, to.raw(), false) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(e)) => Poll::Ready(Err(Break::Write(e))),
             Poll::Ready(Ok(n)) => {
+                to.passed(n);
                 let n = n as u64;
                 self.sent += n;
                 self.spliced += n;

@@ -3,11 +3,12 @@
 //! Plain connections pay one test of a pointer for each operation. What has to do with the socket itself (options,
 //! addresses, state of TCP) goes to [`Transport::raw`]; data goes through here and nowhere else.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use model::secured::Secured;
 use rt::{Detached, Socket};
@@ -26,6 +27,8 @@ struct Secure {
     facts: OnceCell<Arc<Secured>>,
     /// Where data flow before the handshake is over.
     beginning: Option<Box<Beginning>>,
+    /// The end of data is told by a [drain](drain).
+    draining: Cell<bool>,
 }
 
 /// A connection whose handshake was not over when data began to flow.
@@ -38,6 +41,10 @@ struct Beginning {
 }
 
 impl Secure {
+    fn new(stream: Stream, facts: OnceCell<Arc<Secured>>, beginning: Option<Box<Beginning>>) -> Secure {
+        Secure { stream: RefCell::new(stream), facts, beginning, draining: Cell::new(false) }
+    }
+
     /// Does something that may end the handshake.
     fn begin<R>(&self, f: impl FnOnce(&mut Stream) -> R) -> R {
         let mut stream = self.stream.borrow_mut();
@@ -94,18 +101,50 @@ impl Transport {
         self.tls.is_none()
     }
 
+    /// Whether data may be read from the socket as they are, at the moment.
+    pub fn gives_plain(&self) -> bool {
+        self.tls.as_ref().is_none_or(|t| t.stream.borrow().gives_plain())
+    }
+
+    /// Whether data may be written to the socket as they are, at the moment; [`Transport::passed`] is told of it.
+    pub fn takes_plain(&self) -> bool {
+        self.tls.as_ref().is_none_or(|t| t.stream.borrow().takes_plain())
+    }
+
+    /// So many bytes were written to the socket as they are.
+    pub fn passed(&self, bytes: usize) {
+        if let Some(tls) = &self.tls {
+            tls.stream.borrow_mut().passed(bytes);
+        }
+    }
+
+    /// Waits until data may be written to the socket as they are, which they could be before.
+    ///
+    /// # Errors
+    /// The connection's; BrokenPipe if no more may be written.
+    pub fn poll_plain(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(tls) = &self.tls else { return Poll::Ready(Ok(())) };
+        loop {
+            if let Some(result) = tls.stream.borrow_mut().try_refresh(&self.socket) {
+                return Poll::Ready(result);
+            }
+            if self.socket.poll_writable(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
     /// From now on data is encrypted.
     pub fn secure(&mut self, stream: Stream, facts: Option<Arc<Secured>>) {
         let beginning = stream.is_early().then(Box::default);
         let facts = facts.map_or_else(OnceCell::new, OnceCell::from);
-        self.tls = Some(Box::new(Secure { stream: RefCell::new(stream), facts, beginning }));
+        self.tls = Some(Box::new(Secure::new(stream, facts, beginning)));
     }
 
     /// The same for a server whose handshake is not over: what it finds is told later.
     pub fn secure_early(&mut self, stream: Stream) {
         let beginning = Some(Box::new(Beginning { outbound: true, ..Beginning::default() }));
-        let (stream, facts) = (RefCell::new(stream), OnceCell::new());
-        self.tls = Some(Box::new(Secure { stream, facts, beginning }));
+        self.tls = Some(Box::new(Secure::new(stream, OnceCell::new(), beginning)));
     }
 
     /// Whether data flow though the handshake is not over.
@@ -338,13 +377,21 @@ impl Transport {
     /// ENOTCONN if the connection is gone.
     pub fn shutdown_write(&self) -> io::Result<()> {
         self.close();
+        if self.tls.as_ref().is_some_and(|t| t.draining.get()) {
+            return Ok(());
+        }
         self.socket.shutdown_write()
     }
 
     /// Tells the peer that no more data comes, where the protocol has a word for it.
     pub fn close(&self) {
-        if let Some(tls) = &self.tls {
-            tls.stream.borrow_mut().close(&self.socket);
+        let Some(tls) = &self.tls else { return };
+        let mut stream = tls.stream.borrow_mut();
+        if stream.must_drain(&self.socket) && drain(&self.socket) {
+            tls.draining.set(true);
+            stream.leave_close();
+        } else {
+            stream.close(&self.socket);
         }
     }
 
@@ -373,6 +420,48 @@ impl Transport {
     pub fn detach(self) -> io::Result<Parted> {
         Ok(Parted { socket: self.socket.detach()?, tls: self.tls })
     }
+}
+
+/// How long a connection may take for what the kernel has sealed and not yet sent.
+const DRAIN: Duration = Duration::from_secs(120);
+/// Most connections of a worker that take their time.
+const DRAINS: usize = 1024;
+
+thread_local! {
+    static DRAINING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// One of the connections that take their time.
+struct Draining;
+
+impl Drop for Draining {
+    fn drop(&mut self) {
+        DRAINING.set(DRAINING.get().saturating_sub(1));
+    }
+}
+
+/// Ends the sending direction of a connection whose records the kernel makes, once it has room. Ended at once, records
+/// that are sealed and not yet sent would be lost with it. The socket itself may be dropped meanwhile. Whether that was possible.
+fn drain(socket: &Socket) -> bool {
+    if DRAINING.get() >= DRAINS {
+        return false;
+    }
+    let Ok(socket) = socket.duplicate() else { return false };
+    DRAINING.set(DRAINING.get() + 1);
+    let place = Draining;
+    rt::spawn(async move {
+        let _place = place;
+        let mut timer = rt::Timer::at(rt::now() + DRAIN);
+        let in_time = poll_fn(|cx| match socket.poll_room(cx) {
+            Poll::Ready(()) => Poll::Ready(true),
+            Poll::Pending => timer.poll_expired(cx).map(|()| false),
+        });
+        if in_time.await {
+            tls::stream::say_closed(&socket);
+            let _ = socket.shutdown_write();
+        }
+    });
+    true
 }
 
 impl Parted {

@@ -53,6 +53,8 @@ pub struct Args {
     pub diagnostics: bool,
     /// `-dS`.
     pub no_splice: bool,
+    /// `-dT`.
+    pub no_ktls: bool,
     /// `-dR`.
     pub no_reuseport: bool,
     /// `-dr`.
@@ -150,6 +152,7 @@ fn flag(args: &mut Args, word: &str) -> bool {
         "-dW" => args.zero_warning = true,
         "-dD" => args.diagnostics = true,
         "-dS" => args.no_splice = true,
+        "-dT" => args.no_ktls = true,
         "-dR" => args.no_reuseport = true,
         "-dr" => args.ignore_resolution = true,
         "-vv" => args.version = Some(Version::Full),
@@ -157,7 +160,7 @@ fn flag(args: &mut Args, word: &str) -> bool {
         "-vqs" => args.version = Some(Version::Short),
         "-vqb" => args.version = Some(Version::Branch),
         // They choose among things that exist only once here, or concern what is not there yet.
-        "-de" | "-dk" | "-dp" | "-dv" | "-dG" | "-dc" | "-dV" | "-dF" | "-dI" | "-dZ" | "-dT" | "-4" => {}
+        "-de" | "-dk" | "-dp" | "-dv" | "-dG" | "-dc" | "-dV" | "-dF" | "-dI" | "-dZ" | "-4" => {}
         w if w.starts_with("-dM") => args.memory_debugging = Some(w[3..].to_owned()),
         w if w.starts_with("-dt") || w.starts_with("-dA") => args.remarks.push(format!(
             "'{}' is not built into Harrier yet: nothing is {}.",

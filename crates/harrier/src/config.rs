@@ -99,6 +99,7 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
         return Err(Unusable::Exit(1));
     }
     program.global.disabled.splice |= args.no_splice;
+    program.global.disabled.ktls |= args.no_ktls;
     program.global.disabled.reuseport |= args.no_reuseport;
     Ok(Loaded { program: Arc::new(program), services: services() })
 }

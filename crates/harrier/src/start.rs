@@ -29,6 +29,11 @@ pub fn run(loaded: Loaded, args: &Args) -> ExitCode {
     }
     set_limits(&program, args);
     rt::set_bufsize(program.global.tune.bufsize);
+    rt::allow_kernel_tls(!program.global.disabled.ktls);
+    if program.tls.wants_kernel() {
+        // To load its module the kernel wants privileges that are given up soon.
+        rt::kernel_tls();
+    }
     let process = &program.world.process;
     process.maxconn.store(program.global.maxconn, Relaxed);
     process.conn_rate_limit.store(program.global.maxconnrate, Relaxed);

@@ -14,6 +14,7 @@ const FEATURES: &[(&str, bool)] = &[
     ("GETADDRINFO", true),
     ("HAVE_TCP_MD5SIG", true),
     ("HAVE_WORKING_TCP_MD5SIG", true),
+    ("KTLS", true),
     ("LINUX_SPLICE", true),
     ("LINUX_TPROXY", true),
     ("LUA", false),

@@ -123,6 +123,8 @@ pub struct Switches {
     pub epoll: bool,
     /// `nosplice`.
     pub splice: bool,
+    /// `noktls`.
+    pub ktls: bool,
     /// `noreuseport`.
     pub reuseport: bool,
     /// `nogetaddrinfo`.

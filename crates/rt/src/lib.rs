@@ -17,6 +17,7 @@ mod datagram;
 mod driver;
 mod executor;
 mod inbox;
+mod ktls;
 mod listen;
 mod listener;
 mod local;
@@ -43,6 +44,7 @@ pub use buf::{Buf, BufStats, DEFAULT_BUFSIZE, buf_stats, bufsize, set_bufsize, s
 pub use clock::{now, precise, random, wall};
 pub use datagram::{Datagram, FdWriter};
 pub use inbox::Job;
+pub use ktls::{Cipher, Direction, RecordKey, Support, allow_kernel_tls, support as kernel_tls};
 pub use listen::ListenOptions;
 pub use listener::{Acceptor, Listener};
 pub use notify::{Notify, Receiver, RemoteNotify, Sender, oneshot};

@@ -129,7 +129,7 @@ impl Socket {
     }
 
     #[inline]
-    fn clear(&self, bits: u8) {
+    pub(crate) fn clear(&self, bits: u8) {
         worker::with(|w| w.sources.borrow_mut().clear(self.source, bits));
     }
 
@@ -238,7 +238,7 @@ impl Socket {
     }
 
     #[inline]
-    fn sent(&self, result: io::Result<usize>, length: usize) -> Option<io::Result<usize>> {
+    pub(crate) fn sent(&self, result: io::Result<usize>, length: usize) -> Option<io::Result<usize>> {
         match result {
             Ok(n) => {
                 worker::with(|w| {

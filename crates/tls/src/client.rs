@@ -35,6 +35,8 @@ pub struct Rules {
     pub no_tickets: bool,
     /// `allow-0rtt`.
     pub early_data: bool,
+    /// `ktls`.
+    pub ktls: bool,
     /// `tune.ssl.keylog`.
     pub keylog: bool,
 }
@@ -50,6 +52,8 @@ struct Pair {
     nameless: Arc<ClientConfig>,
     /// The same with early data, where it is allowed. They share sessions.
     early: Option<(Arc<ClientConfig>, Arc<ClientConfig>)>,
+    /// `ktls`.
+    ktls: bool,
 }
 
 impl Connector {
@@ -73,6 +77,11 @@ impl Connector {
     /// From now on handshakes follow these rules.
     pub(crate) fn publish(&self, prepared: Prepared) {
         self.0.store(prepared.0);
+    }
+
+    /// Whether the kernel may make the records of its connections.
+    pub(crate) fn uses_kernel(&self) -> bool {
+        self.0.load().ktls
     }
 
     /// The configuration for a name; without one nothing is sent.
@@ -134,6 +143,7 @@ impl Pair {
             Arc::new(config)
         };
         let early = rules.early_data.then(|| (early(&config), early(&without)));
-        Ok((Pair { named: Arc::new(config), nameless: Arc::new(without), early }, agreed.ignored))
+        let (named, nameless) = (Arc::new(config), Arc::new(without));
+        Ok((Pair { named, nameless, early, ktls: rules.ktls }, agreed.ignored))
     }
 }

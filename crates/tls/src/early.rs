@@ -69,15 +69,15 @@ impl Stream {
         let shaking = self.beginning.handshake.as_mut()?;
         match shaking.run(wire, for_data) {
             Stop::Read | Stop::Write | Stop::Early | Stop::Data => None,
-            Stop::Over => self.establish(),
+            Stop::Over => self.establish(wire),
             Stop::Failed(_) => Some(self.give_up()),
         }
     }
 
     /// Becomes a stream like all others.
-    fn establish(&mut self) -> Option<io::Error> {
+    fn establish(&mut self, wire: &impl Wire) -> Option<io::Error> {
         let mut handshake = self.beginning.handshake.take()?;
-        let Step::Done(mut stream, facts) = handshake.finish() else { return Some(self.give_up()) };
+        let Step::Done(mut stream, facts) = handshake.finish(wire) else { return Some(self.give_up()) };
         if handshake.ahead.was_refused(facts.resumed) {
             let again = handshake.ahead.take_kept();
             if again.is_none_or(|data| stream.seal(&data, &[]) != data.len()) {

@@ -297,7 +297,7 @@ impl Forge {
         let staple = Arc::new(Staple::default());
         config.cert_resolver = Arc::new(Always::new(key.clone(), staple.clone()));
         let identity = Identity { leaf: leaf.into(), key, staple, ..(*base.identity).clone() };
-        Some(Entry::new(Arc::new(identity), config, base.clients.clone()))
+        Some(Entry::new(Arc::new(identity), config, base.clients.clone(), base.ktls))
     }
 }
 

@@ -138,6 +138,8 @@ pub struct Handshake {
     open: Option<Open>,
     gatherer: Gatherer,
     staple: Option<bool>,
+    /// The kernel may make the records afterwards.
+    ktls: bool,
     /// What the version is called while none was agreed on: OpenSSL names the highest one.
     version: &'static str,
 }
@@ -171,6 +173,7 @@ impl Handshake {
             open: None,
             gatherer: Gatherer::default(),
             staple: None,
+            ktls: false,
             version: TLS13,
         }
     }
@@ -228,7 +231,8 @@ impl Handshake {
             _ => None,
         };
         let connection = UnbufferedClientConnection::new_with_alpn(config, name, alpn)?;
-        Ok(Handshake { sni, ..Handshake::new(Side::Client(Box::new(connection))) })
+        let ktls = connector.uses_kernel();
+        Ok(Handshake { sni, ktls, ..Handshake::new(Side::Client(Box::new(connection))) })
     }
 
     /// Whether the peer has said anything yet.
@@ -277,7 +281,7 @@ impl Handshake {
             Stop::Read | Stop::Data => Step::Read,
             Stop::Write => Step::Write,
             Stop::Early => self.hand_out(wire),
-            Stop::Over => self.finish(),
+            Stop::Over => self.finish(wire),
             Stop::Failed(why) => Step::Failed(why),
         }
     }
@@ -517,6 +521,7 @@ impl Handshake {
             parsed.server_name().and_then(|n| Some(std::str::from_utf8(n).ok()?.to_ascii_lowercase().into()));
         self.skips = parsed.extension(EARLY_DATA).is_some();
         self.staple = parsed.extension(STATUS_REQUEST).and_then(|_| entry.identity.staple.holds());
+        self.ktls = entry.ktls;
         let known = &entry.config.alpn_protocols;
         let config = match known.is_empty() || parsed.offers_any(known) {
             true => entry.config.clone(),
@@ -573,7 +578,7 @@ impl Handshake {
     }
 
     /// Makes a stream of a handshake that is over.
-    pub(crate) fn finish(&mut self) -> Step {
+    pub(crate) fn finish(&mut self, wire: &impl Wire) -> Step {
         let Some(side) = self.side.take() else { return Step::Failed(Failure::Aborted(None)) };
         let mut facts = Facts {
             findings: self.findings,
@@ -610,7 +615,7 @@ impl Handshake {
         };
         let (input, output) = (self.input.take().unwrap_or_default(), self.output.take().unwrap_or_default());
         let early = std::mem::take(&mut self.early);
-        let stream = Stream::new(version, secrets, kept, input, output, early);
+        let stream = Stream::new(version, &secrets, kept, input, output, early);
         let Some(mut stream) = stream else {
             return Step::Failed(Failure::Protocol(Error::General("unknown cipher".into())));
         };
@@ -618,6 +623,9 @@ impl Handshake {
             stream.set_eof();
         }
         stream.open = self.open.take();
+        if self.ktls {
+            stream.give_to_kernel(wire, secrets.tx.1, secrets.rx.1);
+        }
         Step::Done(Box::new(stream), Box::new(facts))
     }
 }

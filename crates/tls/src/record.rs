@@ -61,13 +61,26 @@ pub const UNEXPECTED: Bad = Bad(10);
 /// `decode_error`.
 pub const DECODE: Bad = Bad(50);
 
+/// `internal_error`.
+pub const INTERNAL: Bad = Bad(80);
+
+/// Whether a key of TLS 1.3 should be replaced after so many records.
+pub fn is_old(records: u64) -> bool {
+    records >= KEY_LIFE / 2
+}
+
+/// Whether a key is used up after so many records.
+pub fn is_worn(records: u64) -> bool {
+    records >= KEY_LIFE
+}
+
 /// What a record held: its type, and where in the record its plaintext is.
 pub type Opened = (u8, std::ops::Range<usize>);
 
 impl Key {
     /// The key of a direction from what rustls agreed on, and the number of its next record.
-    pub fn new(version: ProtocolVersion, (seq, secrets): (u64, ConnectionTrafficSecrets)) -> Option<Key> {
-        let (algorithm, key, iv): (&'static Algorithm, _, _) = match &secrets {
+    pub fn new(version: ProtocolVersion, seq: u64, secrets: &ConnectionTrafficSecrets) -> Option<Key> {
+        let (algorithm, key, iv): (&'static Algorithm, _, _) = match secrets {
             ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (&AES_128_GCM, key, iv),
             ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (&AES_256_GCM, key, iv),
             ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (&CHACHA20_POLY1305, key, iv),
@@ -88,14 +101,19 @@ impl Key {
         Key { key: None, iv: [0; 12], seq: 0, shape: Shape::Tls13 }
     }
 
+    /// Number of the next record.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
     /// Whether it should be replaced before it is worn out.
     pub fn is_old(&self) -> bool {
-        self.shape == Shape::Tls13 && self.seq >= KEY_LIFE / 2
+        self.shape == Shape::Tls13 && is_old(self.seq)
     }
 
     /// Whether no more records may be sealed with it.
     pub fn is_worn(&self) -> bool {
-        self.seq >= KEY_LIFE
+        is_worn(self.seq)
     }
 
     /// What a record adds to its plaintext.

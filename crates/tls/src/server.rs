@@ -28,11 +28,18 @@ pub struct Entry {
     /// Who judges certificates of clients.
     pub(crate) clients: Option<Arc<Trust>>,
     silent: OnceLock<Arc<ServerConfig>>,
+    /// `ktls`.
+    pub(crate) ktls: bool,
 }
 
 impl Entry {
-    pub(crate) fn new(identity: Arc<Identity>, config: ServerConfig, clients: Option<Arc<Trust>>) -> Entry {
-        Entry { identity, config: Arc::new(config), clients, silent: OnceLock::new() }
+    pub(crate) fn new(
+        identity: Arc<Identity>,
+        config: ServerConfig,
+        clients: Option<Arc<Trust>>,
+        ktls: bool,
+    ) -> Entry {
+        Entry { identity, config: Arc::new(config), clients, silent: OnceLock::new(), ktls }
     }
 
     /// The same without ALPN, for clients that offer nothing known here: rustls refuses them, HAProxy goes on as if they
@@ -72,6 +79,8 @@ pub struct Rules {
     pub client_order: bool,
     /// `allow-0rtt`: most bytes of early data, 0: none.
     pub early_data: u32,
+    /// `ktls`.
+    pub ktls: bool,
     /// `tune.ssl.keylog`.
     pub keylog: bool,
 }
@@ -123,7 +132,7 @@ pub fn entry(
     }
     config.key_log = Arc::new(secrets::Log { all: rules.keylog });
     config.enable_secret_extraction = true;
-    Ok((Entry::new(identity, config, rules.clients.clone()), agreed.ignored))
+    Ok((Entry::new(identity, config, rules.clients.clone(), rules.ktls), agreed.ignored))
 }
 
 /// All of a bind line. What it shows may change while it is used: a handshake takes the table at hand, without a lock, and

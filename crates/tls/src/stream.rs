@@ -9,7 +9,7 @@
 use std::io;
 use std::time::Duration;
 
-use rt::Mono;
+use rt::{Direction, Mono, RecordKey, Support};
 use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
 use rustls::server::ServerConnectionData;
@@ -20,12 +20,54 @@ use crate::figures::Open;
 use crate::record::{self, Bad, Key, content};
 use crate::room::{MAX_PLAIN, Room};
 
-/// What carries the records.
+mod kernel;
+#[cfg(test)]
+mod kernel_tests;
+
+pub use kernel::say_closed;
+
+/// What carries the records. It may be able to make them itself, and is then asked to carry data as it is.
 pub trait Wire {
     /// Reads some bytes; `None` when that has to be awaited, 0 at the end.
     fn recv(&self, buf: &mut [u8]) -> Option<io::Result<usize>>;
     /// Writes some bytes; `None` when that has to be awaited. `more` follows at once.
     fn send(&self, data: &[u8], more: bool) -> Option<io::Result<usize>>;
+
+    /// Prepares for making records, and says how far that goes.
+    fn attach(&self) -> Support {
+        Support::None
+    }
+
+    /// Takes the key of a direction, and makes its records from now on.
+    ///
+    /// # Errors
+    /// If it can't.
+    fn offload(&self, _: Direction, _: &RecordKey<'_>) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Reads some bytes of one content type; `None` when that has to be awaited, 0 and 0 at the end.
+    fn recv_record(&self, _: &mut [u8]) -> Option<io::Result<(u8, usize)>> {
+        Some(Err(io::ErrorKind::Unsupported.into()))
+    }
+
+    /// Writes a record of a content type other than data; `None` when that has to be awaited.
+    fn send_record(&self, _kind: u8, _: &[u8]) -> Option<io::Result<usize>> {
+        Some(Err(io::ErrorKind::Unsupported.into()))
+    }
+
+    /// Writes some data, of two pieces; `None` when that has to be awaited.
+    fn send_data(&self, _: &[u8], _: &[u8]) -> Option<io::Result<usize>> {
+        Some(Err(io::ErrorKind::Unsupported.into()))
+    }
+
+    /// Lets things go on after an error, as far as they can.
+    fn forget_error(&self) {}
+
+    /// Whether what is written next is sent at once, behind all that was written before.
+    fn has_room(&self) -> bool {
+        true
+    }
 }
 
 impl Wire for rt::Socket {
@@ -35,6 +77,35 @@ impl Wire for rt::Socket {
 
     fn send(&self, data: &[u8], more: bool) -> Option<io::Result<usize>> {
         self.try_send(data, more)
+    }
+
+    fn attach(&self) -> Support {
+        let support = rt::kernel_tls();
+        if support == Support::None || self.attach_tls().is_err() { Support::None } else { support }
+    }
+
+    fn offload(&self, direction: Direction, key: &RecordKey<'_>) -> io::Result<()> {
+        rt::Socket::offload(self, direction, key)
+    }
+
+    fn recv_record(&self, buf: &mut [u8]) -> Option<io::Result<(u8, usize)>> {
+        self.try_recv_record(buf)
+    }
+
+    fn send_record(&self, kind: u8, data: &[u8]) -> Option<io::Result<usize>> {
+        self.try_send_record(kind, data)
+    }
+
+    fn send_data(&self, first: &[u8], second: &[u8]) -> Option<io::Result<usize>> {
+        self.try_send_data(first, second)
+    }
+
+    fn forget_error(&self) {
+        let _ = self.take_error();
+    }
+
+    fn has_room(&self) -> bool {
+        rt::Socket::has_room(self)
     }
 }
 
@@ -116,6 +187,8 @@ pub struct Stream {
     pub(crate) failed: bool,
     /// Where data flow before the end of the handshake.
     pub(crate) beginning: Early,
+    /// What the kernel does of it.
+    offload: Option<Box<kernel::Offload>>,
     /// Sizes of records.
     sizes: Sizes,
     /// Bytes sent since the last pause, and when it was that some were sent.
@@ -129,13 +202,14 @@ pub struct Stream {
 impl Stream {
     pub(crate) fn new(
         version: ProtocolVersion,
-        secrets: ExtractedSecrets,
+        secrets: &ExtractedSecrets,
         kept: Kept,
         input: Room,
         output: Room,
         early: Vec<u8>,
     ) -> Option<Stream> {
-        let (tx, rx) = (Key::new(version, secrets.tx)?, Key::new(version, secrets.rx)?);
+        let tx = Key::new(version, secrets.tx.0, &secrets.tx.1)?;
+        let rx = Key::new(version, secrets.rx.0, &secrets.rx.1)?;
         Some(Stream {
             version,
             input: Some(input).filter(|r| !r.is_empty()),
@@ -168,6 +242,7 @@ impl Stream {
             refused: false,
             failed: false,
             beginning: Early::default(),
+            offload: None,
             sizes: Sizes::default(),
             burst: (0, rt::now()),
             updates: (rt::now(), 0),
@@ -253,17 +328,21 @@ impl Stream {
             }
             match self.next(wire) {
                 Ok(true) => continue,
-                Ok(false) if done > 0 => return Some(Ok(done)),
+                Ok(false) if done > 0 && !self.asks_on() => return Some(Ok(done)),
                 Ok(false) => {}
                 Err(bad) => {
                     self.fail(wire, bad);
                     continue;
                 }
             }
-            match self.fill(wire)? {
-                Ok(0) => self.eof = true,
-                Ok(_) => {}
-                Err(e) => return Some(Err(e)),
+            let there = self.offload.is_some() && self.receives_from_now(wire);
+            let read = if there { self.recv_there(wire, &mut out[done..]) } else { self.fill(wire) };
+            match read {
+                Some(Ok(n)) if there => done += n,
+                Some(Ok(n)) => self.eof |= n == 0,
+                _ if done > 0 => return Some(Ok(done)),
+                None => return None,
+                Some(Err(e)) => return Some(Err(e)),
             }
         }
     }
@@ -311,23 +390,8 @@ impl Stream {
             self.tail = (len - range.end) as u32;
             return Ok(true);
         }
-        self.idle_records += 1;
-        if self.idle_records > IDLE_RECORDS {
-            return Err(record::UNEXPECTED);
-        }
-        let message = bytes.get(range).unwrap_or_default();
-        let outcome = match kind {
-            content::DATA => Ok(()),
-            content::ALERT => {
-                let alert = <[u8; 2]>::try_from(message);
-                self.alert(alert.map_err(|_| record::DECODE)?)
-            }
-            content::HANDSHAKE => {
-                let message = message.to_vec();
-                self.late_messages(wire, &message)
-            }
-            _ => Err(record::UNEXPECTED),
-        };
+        let message = bytes.get(range).unwrap_or_default().to_vec();
+        let outcome = self.control(wire, kind, &message);
         if let Some(room) = self.input.as_mut() {
             room.consume(len);
             if room.is_empty() {
@@ -335,6 +399,23 @@ impl Stream {
             }
         }
         outcome.map(|()| true)
+    }
+
+    /// A record that brings no data.
+    fn control(&mut self, wire: &impl Wire, kind: u8, message: &[u8]) -> Result<(), Bad> {
+        self.idle_records += 1;
+        if self.idle_records > IDLE_RECORDS {
+            return Err(record::UNEXPECTED);
+        }
+        match kind {
+            content::DATA => Ok(()),
+            content::ALERT => {
+                let alert = <[u8; 2]>::try_from(message);
+                self.alert(alert.map_err(|_| record::DECODE)?)
+            }
+            content::HANDSHAKE => self.late_messages(wire, message),
+            _ => Err(record::UNEXPECTED),
+        }
     }
 
     fn alert(&mut self, [level, what]: [u8; 2]) -> Result<(), Bad> {
@@ -390,14 +471,11 @@ impl Stream {
                     Kept::Client(conn) => conn.update_rx_secret(),
                     Kept::Nothing => return Err(record::UNEXPECTED),
                 };
-                let fresh = fresh.ok().and_then(|s| Key::new(self.version, s));
-                self.rx = fresh.ok_or(record::UNEXPECTED)?;
-                Ok(())
+                self.renew_rx(wire, fresh.map_err(|_| record::UNEXPECTED)?)
             }
             // A server that asks for a new handshake is told no; a client that begins one is not served any more.
             (Kept::Nothing, HELLO_REQUEST) => {
-                self.queue(content::ALERT, &[WARNING, NO_RENEGOTIATION]);
-                let _ = self.flush(wire, false);
+                self.say(wire, content::ALERT, &[WARNING, NO_RENEGOTIATION]);
                 Ok(())
             }
             _ => Err(record::UNEXPECTED),
@@ -406,11 +484,14 @@ impl Stream {
 
     /// Reads from the wire; `None` when that has to be awaited.
     fn fill(&mut self, wire: &impl Wire) -> Option<io::Result<usize>> {
+        let most = if self.offload.is_some() { self.until_border() } else { usize::MAX };
         let room = self.input.get_or_insert_default();
         if room.spare() < 4096 {
             room.compact();
         }
-        let got = wire.recv(room.spare_mut());
+        let spare = room.spare_mut();
+        let most = most.min(spare.len());
+        let got = wire.recv(spare.get_mut(..most).unwrap_or_default());
         match got {
             Some(Ok(n)) => room.advance(n),
             _ if room.is_empty() => self.input = None,
@@ -425,8 +506,7 @@ impl Stream {
         self.input = None;
         if !self.closed {
             self.closed = true;
-            self.queue(content::ALERT, &[FATAL, bad.0]);
-            let _ = self.flush(wire, false);
+            self.say(wire, content::ALERT, &[FATAL, bad.0]);
         }
     }
 
@@ -486,11 +566,11 @@ impl Stream {
             if total == 0 {
                 return Some(Ok(0));
             }
-            if self.closed || self.tx.is_worn() {
+            if self.closed || self.is_worn() || !self.refresh(wire)? {
                 return Some(Err(io::ErrorKind::BrokenPipe.into()));
             }
-            if !self.refresh() {
-                return Some(Err(io::ErrorKind::BrokenPipe.into()));
+            if self.offload.is_some() && self.sends_from_now(wire) {
+                return self.send_there(wire, first, second);
             }
             self.owed = self.seal(first, second) as u32;
         }
@@ -518,23 +598,23 @@ impl Stream {
         done
     }
 
-    /// Replaces the key when it is old or the peer asked for it (RFC 8446 section 4.6.3).
-    fn refresh(&mut self) -> bool {
-        if !self.update_asked && !self.tx.is_old() {
-            return true;
+    /// Replaces the key when it is old or the peer asked for it (RFC 8446 section 4.6.3); `None` if that has to be
+    /// awaited. Whether data may be sent.
+    fn refresh(&mut self, wire: &impl Wire) -> Option<bool> {
+        if !self.update_asked && !self.is_old() {
+            return Some(true);
+        }
+        if self.sends_there() {
+            return self.refresh_there(wire);
         }
         self.update_asked = false;
         self.queue(content::HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, 0]);
         let fresh = match &mut self.kept {
             Kept::Server(conn) => conn.update_tx_secret(),
             Kept::Client(conn) => conn.update_tx_secret(),
-            Kept::Nothing => return false,
+            Kept::Nothing => return Some(false),
         };
-        match fresh.ok().and_then(|s| Key::new(self.version, s)) {
-            Some(key) => self.tx = key,
-            None => return false,
-        }
-        true
+        Some(fresh.is_ok_and(|secrets| self.renew_tx(secrets)))
     }
 
     /// Tells the peer that no more data comes. Whatever the wire does not take at once stays unsaid.
@@ -546,8 +626,7 @@ impl Stream {
             return self.early_close(wire);
         }
         self.closed = true;
-        self.queue(content::ALERT, &[WARNING, CLOSE_NOTIFY]);
-        let _ = self.flush(wire, false);
+        self.say(wire, content::ALERT, &[WARNING, CLOSE_NOTIFY]);
     }
 }
 

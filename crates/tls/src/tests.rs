@@ -20,17 +20,17 @@ mod early;
 
 /// One direction: what was sent and not yet received.
 #[derive(Default)]
-struct Pipe {
-    bytes: VecDeque<u8>,
+pub(crate) struct Pipe {
+    pub(crate) bytes: VecDeque<u8>,
     closed: bool,
 }
 
 /// One end: reads and writes at most `step` bytes at a time, and holds at most `most`.
-struct End<'p> {
-    from: &'p RefCell<Pipe>,
-    to: &'p RefCell<Pipe>,
-    step: usize,
-    most: usize,
+pub(crate) struct End<'p> {
+    pub(crate) from: &'p RefCell<Pipe>,
+    pub(crate) to: &'p RefCell<Pipe>,
+    pub(crate) step: usize,
+    pub(crate) most: usize,
 }
 
 impl Wire for End<'_> {
@@ -54,6 +54,18 @@ impl Wire for End<'_> {
         }
         pipe.bytes.extend(&data[..n]);
         Some(Ok(n))
+    }
+}
+
+/// A wire of a test.
+pub(crate) trait Testable: Wire {
+    /// Sends nothing more.
+    fn hang_up(&self);
+}
+
+impl Testable for End<'_> {
+    fn hang_up(&self) {
+        self.to.borrow_mut().closed = true;
     }
 }
 
@@ -88,14 +100,14 @@ pub(crate) fn own(names: &[&str]) -> (String, String) {
     (cert.pem(), key.serialize_pem())
 }
 
-fn load(folder: &Folder, name: &str, text: &str) -> Arc<Identity> {
+pub(crate) fn load(folder: &Folder, name: &str, text: &str) -> Arc<Identity> {
     let path = folder.write(name, text);
     let (parts, _) =
         files::load(&Sources::plain(&path), &files::Extra::default(), &Phrases::default()).unwrap();
     Arc::new(Identity::new(&path, &parts).unwrap())
 }
 
-fn acceptor(identities: &[Arc<Identity>], rules: &server::Rules, strict: bool) -> Arc<Acceptor> {
+pub(crate) fn acceptor(identities: &[Arc<Identity>], rules: &server::Rules, strict: bool) -> Arc<Acceptor> {
     let acceptor = Acceptor::new(strict, 0);
     let limits = Limits { cache: 100, lifetime: std::time::Duration::from_secs(300) };
     let (mut table, sessions) = (server::Table::default(), Sessions::new(limits, None));
@@ -110,30 +122,38 @@ fn name(text: &str) -> Option<ServerName<'static>> {
     ServerName::try_from(text.to_owned()).ok()
 }
 
-type Finished = Result<(Box<Stream>, Box<Facts>), Failure>;
+pub(crate) type Finished = Result<(Box<Stream>, Box<Facts>), Failure>;
 
 /// Runs both sides until each is done or has failed.
-fn meet(mut c: Handshake, mut s: Handshake, client: &End<'_>, server: &End<'_>) -> (Finished, Finished) {
+pub(crate) fn meet(
+    mut c: Handshake,
+    mut s: Handshake,
+    client: &impl Testable,
+    server: &impl Testable,
+) -> (Finished, Finished) {
     let (mut left, mut right) = (None, None);
     for _ in 0..100_000 {
-        for (side, wire, done) in [(&mut c, client, &mut left), (&mut s, server, &mut right)] {
-            if done.is_some() {
-                continue;
-            }
-            match side.step(wire) {
-                Step::Done(stream, facts) => *done = Some(Ok((stream, facts))),
-                Step::Failed(why) => {
-                    wire.to.borrow_mut().closed = true;
-                    *done = Some(Err(why));
-                }
-                Step::Read | Step::Write => {}
-            }
-        }
+        turn(&mut c, client, &mut left);
+        turn(&mut s, server, &mut right);
         if left.is_some() && right.is_some() {
             break;
         }
     }
     (left.expect("client hangs"), right.expect("server hangs"))
+}
+
+fn turn(side: &mut Handshake, wire: &impl Testable, done: &mut Option<Finished>) {
+    if done.is_some() {
+        return;
+    }
+    match side.step(wire) {
+        Step::Done(stream, facts) => *done = Some(Ok((stream, facts))),
+        Step::Failed(why) => {
+            wire.hang_up();
+            *done = Some(Err(why));
+        }
+        Step::Read | Step::Write => {}
+    }
 }
 
 /// A client and a bind line meet: what the client learns, or why it gave up.
@@ -151,7 +171,7 @@ pub(crate) fn encounter(
 }
 
 /// Sends all of `data` from one stream to the other.
-fn carry(from: (&mut Stream, &End<'_>), to: (&mut Stream, &End<'_>), data: &[u8]) -> Vec<u8> {
+pub(crate) fn carry(from: (&mut Stream, &impl Wire), to: (&mut Stream, &impl Wire), data: &[u8]) -> Vec<u8> {
     let mut sent = 0;
     let mut out = Vec::new();
     let mut buf = [0; 3000];

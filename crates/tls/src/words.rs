@@ -45,6 +45,8 @@ pub struct Words {
     pub client_order: bool,
     /// `allow-0rtt`.
     pub early_data: bool,
+    /// `ktls`.
+    pub ktls: Option<bool>,
     /// `strict-sni`, `no-strict-sni`.
     pub strict_sni: Option<bool>,
     /// Words that rustls has nothing for, with their reason.
@@ -79,6 +81,7 @@ impl Words {
             no_tickets: self.no_tickets.or(other.no_tickets),
             client_order: self.client_order || other.client_order,
             early_data: self.early_data || other.early_data,
+            ktls: self.ktls.or(other.ktls),
             strict_sni: self.strict_sni.or(other.strict_sni),
             ignored: self.ignored.clone(),
         }

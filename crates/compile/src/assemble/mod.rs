@@ -138,7 +138,8 @@ pub(crate) fn program(
     let environment = ground.environment.clone();
     let experimental = global.experimental;
     let large_buffers = global.tune.large_bufsize > global.tune.bufsize;
-    let store = store.unwrap_or_else(|| Arc::new(crate::tls::load::store(&global.tls, &global.tune)));
+    let store =
+        store.unwrap_or_else(|| Arc::new(crate::tls::load::store(&global.tls, &global.tune, experimental)));
     crate::tls::load::client_authorities(&global, &store, notes);
     crate::tls::stores::declare(&drafts.stores, &store, |span| ground.place(span), notes);
     let memory = Memory {

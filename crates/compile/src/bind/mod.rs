@@ -135,6 +135,9 @@ pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
             0 => word,
             _ => match s.next() {
                 Some(value) => value,
+                None if entry.name == "ktls" => {
+                    return Err(s.fail(format!("{label} : {}.", crate::tls::words::KTLS_VALUE)));
+                }
                 None => return Err(s.fail(format!("{label} : '{}' : missing value", entry.name))),
             },
         };

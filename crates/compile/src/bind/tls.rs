@@ -110,7 +110,12 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
         },
         "Names without a certificate get one that is made for them.",
     ),
-    tls("ktls", 1),
+    secure(
+        "ktls",
+        1,
+        |b, w, s| tls_words::ktls(&mut b.tls.words, w.text(), s.around.experimental),
+        "Whether the kernel makes the records, where it can (experimental).",
+    ),
     secure(
         "no-alpn",
         0,

@@ -115,6 +115,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "Resolve with an older call.",
         "nogetaddrinfo",
     ),
+    entry("noktls", |s, g| flag(s, |on| g.disabled.ktls = on), "No TLS in the kernel.", "noktls"),
     entry("noreuseport", |s, g| flag(s, |on| g.disabled.reuseport = on), "No SO_REUSEPORT.", "noreuseport"),
     entry("nosplice", |s, g| flag(s, |on| g.disabled.splice = on), "No splicing.", "nosplice"),
     entry(

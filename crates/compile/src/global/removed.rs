@@ -116,7 +116,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     other("dns-accept-family"),
     other("pp2-never-send-local"),
     // Inner workings of HAProxy
-    quiet("noktls"),
     quiet("cpu-affinity"),
     quiet("cpu-policy"),
     quiet("cpu-set"),

@@ -117,6 +117,10 @@ impl Settings {
                 w.early_data = true;
                 None
             }
+            "ktls" => {
+                words::ktls(w, value()?, store.is_experimental()).map_err(of)?;
+                None
+            }
             "no-ca-names" => {
                 w.no_ca_names = true;
                 None

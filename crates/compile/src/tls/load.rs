@@ -19,7 +19,7 @@ use crate::draft::Draft;
 use crate::global::GlobalDraft;
 
 /// An empty store under the settings of `global`. Early data may fill a buffer, as HAProxy has it.
-pub(crate) fn store(global: &TlsGlobal, tune: &program::global::Tune) -> Store {
+pub(crate) fn store(global: &TlsGlobal, tune: &program::global::Tune, experimental: bool) -> Store {
     let buffer = tune.bufsize - tune.maxrewrite.min(tune.bufsize / 2);
     Store::new(Ground {
         crt_base: global.crt_base.clone(),
@@ -31,6 +31,7 @@ pub(crate) fn store(global: &TlsGlobal, tune: &program::global::Tune) -> Store {
         phrases: Arc::new(Phrases::new(&global.phrase_command)),
         early_data: u32::try_from(buffer).unwrap_or(u32::MAX),
         keylog: global.keylog,
+        experimental,
         server_words: global.server.clone(),
         server_verify: global.server_verify,
     })

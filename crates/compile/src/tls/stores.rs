@@ -5,6 +5,7 @@ use tls::files::Sources;
 use tls::store::{ListLine, Store};
 
 use super::list::{Fault, NO_ACME, Settings, integer, on_off};
+use super::words;
 use crate::draft::Draft;
 use crate::statement::{Statement, Step};
 
@@ -144,17 +145,21 @@ pub(crate) fn list_of(
     notes: &mut Diagnostics,
 ) -> Option<Vec<ListLine>> {
     let mut out = Vec::new();
-    for (words, span) in lines.iter().rev() {
+    for (line, span) in lines.iter().rev() {
         let mut settings = Settings::default();
-        let mut rest = words.iter().map(|w| &**w);
+        let mut rest = line.iter().map(|w| &**w);
         while let Some(name) = rest.next() {
             if let Err(fault) = settings.set(store, name, || rest.next()) {
                 let text = match fault {
+                    Fault::Line(_) if name == "ktls" => format!("{}.", words::KTLS_VALUE),
                     Fault::Line(t) if t.starts_with("unknown") => format!("unknown ssl keyword '{name}'."),
                     Fault::Line(t) | Fault::Value(t) | Fault::Parsed(t) => t,
                 };
-                let told = Diagnostic::alert(*span, format!("'ssl-f-use' : {text}"));
-                notes.push(told.styled(Style::Reading));
+                // Of this word HAProxy speaks as on other lines.
+                notes.push(match name {
+                    "ktls" => Diagnostic::alert(*span, text),
+                    _ => Diagnostic::alert(*span, format!("'ssl-f-use' : {text}")).styled(Style::Reading),
+                });
                 return None;
             }
         }

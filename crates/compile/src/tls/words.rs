@@ -46,6 +46,24 @@ pub(crate) fn verify(words: &mut Words, text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// What `ktls` says without a value.
+pub(crate) const KTLS_VALUE: &str = "'ktls' expects \"on\" or \"off\" as an argument";
+
+/// `ktls`, which has to be allowed.
+pub(crate) fn ktls(words: &mut Words, text: &str, experimental: bool) -> Result<(), String> {
+    if !experimental {
+        let why =
+            "'ktls' directive is experimental, must be allowed via a global 'expose-experimental-directives'";
+        return Err(why.into());
+    }
+    words.ktls = Some(match text {
+        _ if text.eq_ignore_ascii_case("on") => true,
+        _ if text.eq_ignore_ascii_case("off") => false,
+        _ => return Err(format!("{KTLS_VALUE}, got '{text}'.")),
+    });
+    Ok(())
+}
+
 /// `crt-ignore-err`, `ca-ignore-err`.
 pub(crate) fn ignored(text: &str) -> Result<Ignored, String> {
     if text == "all" {

@@ -239,6 +239,7 @@ impl Inner {
             no_tickets: words.no_tickets.unwrap_or(false),
             client_order: words.client_order,
             early_data: if words.early_data { self.ground.early_data } else { 0 },
+            ktls: words.ktls.unwrap_or(false),
             keylog: self.ground.keylog,
         }
     }

@@ -69,6 +69,8 @@ pub struct Ground {
     pub early_data: u32,
     /// `tune.ssl.keylog`.
     pub keylog: bool,
+    /// `expose-experimental-directives`.
+    pub experimental: bool,
     /// `ssl-default-server-*`.
     pub server_words: Words,
     /// `ssl-server-verify`.
@@ -83,6 +85,7 @@ impl Default for Ground {
             ca_base: None,
             extra: Extra::default(),
             issuers: Vec::new(),
+            experimental: false,
             ocsp_update: false,
             phrases: Arc::default(),
             early_data: 15360,
@@ -164,6 +167,19 @@ impl Store {
     /// A path under `ca-base`.
     pub fn under_ca_base(&self, path: &str) -> Box<str> {
         under(self.lock().ground.ca_base.as_deref(), path)
+    }
+
+    /// Whether any `bind` line or server asks for the kernel's TLS.
+    pub fn wants_kernel(&self) -> bool {
+        let inner = self.lock();
+        let asked = |words: &Words| words.ktls == Some(true);
+        inner.binds.iter().flat_map(|b| &b.rows).any(|r| asked(&r.words))
+            || inner.servers.iter().any(|s| asked(&s.spec.words))
+    }
+
+    /// Whether experimental words may be used.
+    pub fn is_experimental(&self) -> bool {
+        self.lock().ground.experimental
     }
 
     /// Whether the configuration is complete.

@@ -84,6 +84,7 @@ impl Inner {
             host: spec.host.clone(),
             identity,
             no_reuse: spec.no_reuse,
+            ktls: spec.words.ktls.unwrap_or(false),
             no_tickets: spec.words.no_tickets.unwrap_or(false),
             early_data: spec.words.early_data,
             keylog: self.ground.keylog,

@@ -103,7 +103,15 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word("force-tlsv11", 0, |v, _, _| only(v, Version::Tls11), "This version only."),
     word("force-tlsv12", 0, |v, _, _| only(v, Version::Tls12), "This version only."),
     word("force-tlsv13", 0, |v, _, _| only(v, Version::Tls13), "This version only."),
-    tls("ktls", 1),
+    word(
+        "ktls",
+        1,
+        |v, s, _| {
+            let w = s.word(format!("{}.", tls_words::KTLS_VALUE))?;
+            tls_words::ktls(&mut v.tls.words, w.text(), s.around.experimental).map_err(|e| s.fail(e))
+        },
+        "Whether the kernel makes the records, where it can (experimental).",
+    ),
     word(
         "no-check-sni-auto",
         0,
