@@ -35,543 +35,152 @@ struct Item {
     read: fn(&Facts<'_>) -> Value,
 }
 
+/// An entry of the table.
+const fn item(
+    position: u32,
+    name: &'static str,
+    tag: Tag,
+    about: &'static str,
+    read: fn(&Facts<'_>) -> Value,
+) -> Item {
+    Item { position, name, tag, about, read }
+}
+
 const ITEMS: &[Item] = &[
-    Item {
-        position: 0,
-        name: "Name",
-        tag: "POSV",
-        about: "Name of the product",
-        read: |_| product::NAME.into(),
-    },
-    Item {
-        position: 1,
-        name: "Version",
-        tag: "POSV",
-        about: "Version of the product",
-        read: |_| product::VERSION.into(),
-    },
-    Item {
-        position: 2,
-        name: "Release_date",
-        tag: "POSV",
-        about: "Date of the version",
-        read: |_| product::RELEASE_DATE.into(),
-    },
-    Item {
-        position: 3,
-        name: "Nbthread",
-        tag: "CGSV",
-        about: "Worker threads",
-        read: |f| f.global().threads.into(),
-    },
-    Item {
-        position: 4,
-        name: "Nbproc",
-        tag: "CGSV",
-        about: "Worker processes (always 1)",
-        read: |_| 1u32.into(),
-    },
-    Item {
-        position: 5,
-        name: "Process_num",
-        tag: "KGPV",
-        about: "Number of the worker process (always 1)",
-        read: |_| 1u32.into(),
-    },
-    Item { position: 6, name: "Pid", tag: "SGPV", about: "Process id", read: |_| std::process::id().into() },
-    Item {
-        position: 7,
-        name: "Uptime",
-        tag: "MDPV",
-        about: "Time since the start, in days, hours, minutes and seconds",
-        read: |f| f.uptime_text().into(),
-    },
-    Item {
-        position: 8,
-        name: "Uptime_sec",
-        tag: "MDPV",
-        about: "Time since the start, in seconds",
-        read: |f| f.seconds(f.uptime()),
-    },
-    Item {
-        position: 9,
-        name: "Memmax_MB",
-        tag: "CLPV",
-        about: "Limit of memory, in MB (0: none)",
-        read: |_| (memory_limit() >> 20).into(),
-    },
-    Item {
-        position: 10,
-        name: "PoolAlloc_MB",
-        tag: "MGPV",
-        about: "Memory of buffers, in MB",
-        read: |f| f.mega(f.buffers),
-    },
-    Item {
-        position: 11,
-        name: "PoolUsed_MB",
-        tag: "MGPV",
-        about: "Memory of buffers in use, in MB",
-        read: |f| f.mega(f.buffers_used),
-    },
-    Item {
-        position: 12,
-        name: "PoolFailed",
-        tag: "MCPV",
-        about: "Buffers that could not be had",
-        read: |_| 0u32.into(),
-    },
-    Item {
-        position: 13,
-        name: "Ulimit-n",
-        tag: "CLPV",
-        about: "Limit of file descriptors",
-        read: |f| clip(f.global().ulimit_n),
-    },
-    Item {
-        position: 14,
-        name: "Maxsock",
-        tag: "CLPV",
-        about: "Limit of sockets",
-        read: |f| clip(f.global().ulimit_n),
-    },
-    Item {
-        position: 15,
-        name: "Maxconn",
-        tag: "CLPV",
-        about: "Limit of client connections",
-        read: |f| f.process().maxconn.load(Relaxed).into(),
-    },
-    Item {
-        position: 16,
-        name: "Hard_maxconn",
-        tag: "CLPV",
-        about: "Limit of client connections at the start",
-        read: |f| f.global().maxconn.into(),
-    },
-    Item {
-        position: 17,
-        name: "CurrConns",
-        tag: "MGPV",
-        about: "Client connections now",
-        read: |f| f.process().connections.load(Relaxed).into(),
-    },
-    Item {
-        position: 18,
-        name: "CumConns",
-        tag: "MCPV",
-        about: "Client connections so far",
-        read: |f| clip(f.process().counters.sum(|c| &c.connections)),
-    },
-    Item {
-        position: 19,
-        name: "CumReq",
-        tag: "MCPV",
-        about: "Requests so far",
-        read: |f| clip(f.process().counters.sum(|c| &c.requests)),
-    },
-    Item {
-        position: 20,
-        name: "MaxSslConns",
-        tag: "MMPV",
-        about: "Limit of TLS connections (0: none)",
-        read: |f| f.process().ssl_limit.load(Relaxed).into(),
-    },
-    Item {
-        position: 21,
-        name: "CurrSslConns",
-        tag: "MGPV",
-        about: "TLS connections now",
-        read: |_| tls::figures::read().open.into(),
-    },
-    Item {
-        position: 22,
-        name: "CumSslConns",
-        tag: "MCPV",
-        about: "TLS connections so far",
-        read: |_| clip(tls::figures::read().total),
-    },
-    Item {
-        position: 23,
-        name: "Maxpipes",
-        tag: "CLPV",
-        about: "Limit of pipes for splicing (0: none)",
-        read: |f| f.global().maxpipes.into(),
-    },
-    Item { position: 24, name: "PipesUsed", tag: "MGPV", about: "Pipes in use", read: |_| 0u32.into() },
-    Item {
-        position: 25,
-        name: "PipesFree",
-        tag: "MGPV",
-        about: "Pipes kept for later",
-        read: |_| 0u32.into(),
-    },
-    Item {
-        position: 26,
-        name: "ConnRate",
-        tag: "MRPV",
-        about: "Client connections in the last second",
-        read: |f| clip(f.process().conn_rate.read(f.now_ms())),
-    },
-    Item {
-        position: 27,
-        name: "ConnRateLimit",
-        tag: "CLPV",
-        about: "Limit of ConnRate (maxconnrate)",
-        read: |f| f.process().conn_rate_limit.load(Relaxed).into(),
-    },
-    Item {
-        position: 28,
-        name: "MaxConnRate",
-        tag: "MMPV",
-        about: "Highest ConnRate so far",
-        read: |f| f.process().conn_rate.peak().into(),
-    },
-    Item {
-        position: 29,
-        name: "SessRate",
-        tag: "MRPV",
-        about: "Sessions in the last second",
-        read: |f| clip(f.process().sess_rate.read(f.now_ms())),
-    },
-    Item {
-        position: 30,
-        name: "SessRateLimit",
-        tag: "CLPV",
-        about: "Limit of SessRate (maxsessrate)",
-        read: |f| f.process().sess_rate_limit.load(Relaxed).into(),
-    },
-    Item {
-        position: 31,
-        name: "MaxSessRate",
-        tag: "MRPV",
-        about: "Highest SessRate so far",
-        read: |f| f.process().sess_rate.peak().into(),
-    },
-    Item {
-        position: 32,
-        name: "SslRate",
-        tag: "MRPV",
-        about: "TLS connections in the last second",
-        read: |f| clip(f.process().ssl_rate.read(f.now_ms())),
-    },
-    Item {
-        position: 33,
-        name: "SslRateLimit",
-        tag: "CLPV",
-        about: "Limit of SslRate (maxsslrate)",
-        read: |f| f.process().ssl_rate_limit.load(Relaxed).into(),
-    },
-    Item {
-        position: 34,
-        name: "MaxSslRate",
-        tag: "MMPV",
-        about: "Highest SslRate so far",
-        read: |f| f.process().ssl_rate.peak().into(),
-    },
-    Item {
-        position: 35,
-        name: "SslFrontendKeyRate",
-        tag: "MGPV",
-        about: "TLS keys made for clients in the last second",
-        read: |f| clip(f.process().ssl_front_keys.read(f.now_ms())),
-    },
-    Item {
-        position: 36,
-        name: "SslFrontendMaxKeyRate",
-        tag: "MMPV",
-        about: "Highest SslFrontendKeyRate so far",
-        read: |f| f.process().ssl_front_keys.peak().into(),
-    },
-    Item {
-        position: 37,
-        name: "SslFrontendSessionReuse_pct",
-        tag: "MGPV",
-        about: "Share of client TLS connections that resumed a session, percent",
-        read: |f| reused(f.process(), f.now_ms()).into(),
-    },
-    Item {
-        position: 38,
-        name: "SslBackendKeyRate",
-        tag: "MRPV",
-        about: "TLS keys made for servers in the last second",
-        read: |f| clip(f.process().ssl_back_keys.read(f.now_ms())),
-    },
-    Item {
-        position: 39,
-        name: "SslBackendMaxKeyRate",
-        tag: "MMPV",
-        about: "Highest SslBackendKeyRate so far",
-        read: |f| f.process().ssl_back_keys.peak().into(),
-    },
-    Item {
-        position: 40,
-        name: "SslCacheLookups",
-        tag: "MCPV",
-        about: "Look-ups in the TLS session cache",
-        read: |_| clip(tls::figures::read().lookups),
-    },
-    Item {
-        position: 41,
-        name: "SslCacheMisses",
-        tag: "MCPV",
-        about: "Of these, without success",
-        read: |_| clip(tls::figures::read().misses),
-    },
-    Item {
-        position: 42,
-        name: "CompressBpsIn",
-        tag: "MRPV",
-        about: "Bytes given to compression in the last second",
-        read: |_| 0u32.into(),
-    },
-    Item {
-        position: 43,
-        name: "CompressBpsOut",
-        tag: "MRPV",
-        about: "Bytes from compression in the last second",
-        read: |_| 0u32.into(),
-    },
-    Item {
-        position: 44,
-        name: "CompressBpsRateLim",
-        tag: "CLPV",
-        about: "Limit of CompressBpsOut",
-        read: |f| f.process().comp_rate_limit.load(Relaxed).into(),
-    },
-    Item {
-        position: 47,
-        name: "Tasks",
-        tag: "MGPV",
-        about: "Tasks of all workers",
-        read: |f| f.tasks().into(),
-    },
-    Item { position: 48, name: "Run_queue", tag: "MGPV", about: "Tasks that are due", read: |_| 0u32.into() },
-    Item {
-        position: 49,
-        name: "Idle_pct",
-        tag: "MaPV",
-        about: "Time since the start without work, percent",
-        read: |f| f.idle().into(),
-    },
-    Item {
-        position: 50,
-        name: "node",
-        tag: "COSV",
-        about: "Name of the node",
-        read: |f| f.global().node.to_string().into(),
-    },
-    Item {
-        position: 51,
-        name: "description",
-        tag: "COSV",
-        about: "Description of the node",
-        read: |f| f.global().description.as_deref().map(str::to_owned).into(),
-    },
-    Item {
-        position: 52,
-        name: "Stopping",
-        tag: "MGPV",
-        about: "1 while the process is stopping",
-        read: |f| u32::from(f.process().stopping.load(Relaxed)).into(),
-    },
-    Item {
-        position: 53,
-        name: "Jobs",
-        tag: "MGPV",
-        about: "Connections and listeners",
-        read: |f| f.jobs().into(),
-    },
-    Item {
-        position: 54,
-        name: "Unstoppable Jobs",
-        tag: "MGPV",
-        about: "Of these, such as never end by themselves",
-        read: |_| 0u32.into(),
-    },
-    Item { position: 55, name: "Listeners", tag: "MGPV", about: "Listeners", read: |f| f.listeners().into() },
-    Item {
-        position: 56,
-        name: "ActivePeers",
-        tag: "MGPV",
-        about: "Peers that are in use",
-        read: |_| 0u32.into(),
-    },
-    Item {
-        position: 57,
-        name: "ConnectedPeers",
-        tag: "MGPV",
-        about: "Peers that are connected",
-        read: |_| 0u32.into(),
-    },
-    Item {
-        position: 58,
-        name: "DroppedLogs",
-        tag: "MGPV",
-        about: "Log lines that could not be delivered",
-        read: |f| clip(f.process().counters.sum(|c| &c.dropped_logs)),
-    },
-    Item {
-        position: 59,
-        name: "BusyPolling",
-        tag: "MGPV",
-        about: "1 with busy polling",
-        read: |f| u32::from(f.global().busy_polling).into(),
-    },
-    Item {
-        position: 60,
-        name: "FailedResolutions",
-        tag: "MGPV",
-        about: "Names that could not be resolved",
-        read: |f| clip(f.process().counters.sum(|c| &c.failed_resolutions)),
-    },
-    Item {
-        position: 61,
-        name: "TotalBytesOut",
-        tag: "MGPV",
-        about: "Bytes sent to clients",
-        read: |f| f.process().counters.sum(|c| &c.bytes_out).into(),
-    },
-    Item {
-        position: 62,
-        name: "TotalSplicedBytesOut",
-        tag: "MGPV",
-        about: "Of these, through a pipe of the kernel",
-        read: |f| f.process().counters.sum(|c| &c.spliced_bytes_out).into(),
-    },
-    Item {
-        position: 63,
-        name: "BytesOutRate",
-        tag: "MRPV",
-        about: "Bytes sent to clients in the last second",
-        read: |_| 0u64.into(),
-    },
-    Item {
-        position: 64,
-        name: "DebugCommandsIssued",
-        tag: "MGPV",
-        about: "Debugging commands given",
-        read: |_| 0u32.into(),
-    },
-    Item {
-        position: 65,
-        name: "CumRecvLogs",
-        tag: "MCPV",
-        about: "Log messages received",
-        read: |_| 0u32.into(),
-    },
-    Item {
-        position: 66,
-        name: "Build info",
-        tag: "POSV",
-        about: "Version of the product",
-        read: |_| product::VERSION.into(),
-    },
-    Item {
-        position: 67,
-        name: "Memmax_bytes",
-        tag: "CLPV",
-        about: "Limit of memory, in bytes (0: none)",
-        read: |_| memory_limit().into(),
-    },
-    Item {
-        position: 68,
-        name: "PoolAlloc_bytes",
-        tag: "MGPV",
-        about: "Memory of buffers, in bytes",
-        read: |f| f.buffers.into(),
-    },
-    Item {
-        position: 69,
-        name: "PoolUsed_bytes",
-        tag: "MGPV",
-        about: "Memory of buffers in use, in bytes",
-        read: |f| f.buffers_used.into(),
-    },
-    Item {
-        position: 70,
-        name: "Start_time_sec",
-        tag: "MDPV",
-        about: "When the process started, in seconds since 1970",
-        read: |f| f.seconds(f.started()),
-    },
-    Item {
-        position: 71,
-        name: "Tainted",
-        tag: "SGPV",
-        about: "Experimental features in use",
-        read: |_| "0".into(),
-    },
-    Item {
-        position: 72,
-        name: "TotalWarnings",
-        tag: "MCPV",
-        about: "Warnings so far",
-        read: |_| 0u32.into(),
-    },
-    Item {
-        position: 73,
-        name: "MaxconnReached",
-        tag: "MCPV",
-        about: "Times that Maxconn was reached",
-        read: |_| 0u32.into(),
-    },
-    Item {
-        position: 74,
-        name: "BootTime_ms",
-        tag: "MDPV",
-        about: "Time that starting took, in ms",
-        read: |_| 0u32.into(),
-    },
-    Item {
-        position: 75,
-        name: "Niced_tasks",
-        tag: "MGPV",
-        about: "Tasks with a priority of their own that are due",
-        read: |_| 0u32.into(),
-    },
-    Item {
-        position: 76,
-        name: "CurrStreams",
-        tag: "MGPV",
-        about: "Streams now",
-        read: |f| u64::from(f.process().connections.load(Relaxed)).into(),
-    },
-    Item {
-        position: 77,
-        name: "CumStreams",
-        tag: "MGPV",
-        about: "Streams so far",
-        read: |f| f.process().counters.sum(|c| &c.requests).into(),
-    },
-    Item {
-        position: 78,
-        name: "BlockedTrafficWarnings",
-        tag: "MGPV",
-        about: "Warnings about tasks that held up traffic",
-        read: |_| 0u32.into(),
-    },
-    Item {
-        position: 79,
-        name: "PatternsAdded",
-        tag: "MGPV",
-        about: "Patterns added to ACLs and maps",
-        read: |_| 0u64.into(),
-    },
-    Item {
-        position: 80,
-        name: "PatternsFreed",
-        tag: "MGPV",
-        about: "Patterns removed from them",
-        read: |_| 0u64.into(),
-    },
-    Item {
-        position: 81,
-        name: "NbThreadGroups",
-        tag: "CGSV",
-        about: "Groups of threads",
-        read: |_| 1u32.into(),
-    },
+    item(0, "Name", "POSV", "Name of the product", |_| product::NAME.into()),
+    item(1, "Version", "POSV", "Version of the product", |_| product::VERSION.into()),
+    item(2, "Release_date", "POSV", "Date of the version", |_| product::RELEASE_DATE.into()),
+    item(3, "Nbthread", "CGSV", "Worker threads", |f| f.global().threads.into()),
+    item(4, "Nbproc", "CGSV", "Worker processes (always 1)", |_| 1u32.into()),
+    item(5, "Process_num", "KGPV", "Number of the worker process (always 1)", |_| 1u32.into()),
+    item(6, "Pid", "SGPV", "Process id", |_| std::process::id().into()),
+    item(7, "Uptime", "MDPV", "Time since the start, in days, hours, minutes and seconds", |f| {
+        f.uptime_text().into()
+    }),
+    item(8, "Uptime_sec", "MDPV", "Time since the start, in seconds", |f| f.seconds(f.uptime())),
+    item(9, "Memmax_MB", "CLPV", "Limit of memory, in MB (0: none)", |_| (memory_limit() >> 20).into()),
+    item(10, "PoolAlloc_MB", "MGPV", "Memory of buffers, in MB", |f| f.mega(f.buffers)),
+    item(11, "PoolUsed_MB", "MGPV", "Memory of buffers in use, in MB", |f| f.mega(f.buffers_used)),
+    item(12, "PoolFailed", "MCPV", "Buffers that could not be had", |_| 0u32.into()),
+    item(13, "Ulimit-n", "CLPV", "Limit of file descriptors", |f| clip(f.global().ulimit_n)),
+    item(14, "Maxsock", "CLPV", "Limit of sockets", |f| clip(f.global().ulimit_n)),
+    item(15, "Maxconn", "CLPV", "Limit of client connections", |f| f.process().maxconn.load(Relaxed).into()),
+    item(16, "Hard_maxconn", "CLPV", "Limit of client connections at the start", |f| {
+        f.global().maxconn.into()
+    }),
+    item(17, "CurrConns", "MGPV", "Client connections now", |f| f.process().connections.load(Relaxed).into()),
+    item(18, "CumConns", "MCPV", "Client connections so far", |f| {
+        clip(f.process().counters.sum(|c| &c.connections))
+    }),
+    item(19, "CumReq", "MCPV", "Requests so far", |f| clip(f.process().counters.sum(|c| &c.requests))),
+    item(20, "MaxSslConns", "MMPV", "Limit of TLS connections (0: none)", |f| {
+        f.process().ssl_limit.load(Relaxed).into()
+    }),
+    item(21, "CurrSslConns", "MGPV", "TLS connections now", |_| tls::figures::read().open.into()),
+    item(22, "CumSslConns", "MCPV", "TLS connections so far", |_| clip(tls::figures::read().total)),
+    item(23, "Maxpipes", "CLPV", "Limit of pipes for splicing (0: none)", |f| f.global().maxpipes.into()),
+    item(24, "PipesUsed", "MGPV", "Pipes in use", |_| 0u32.into()),
+    item(25, "PipesFree", "MGPV", "Pipes kept for later", |_| 0u32.into()),
+    item(26, "ConnRate", "MRPV", "Client connections in the last second", |f| {
+        clip(f.process().conn_rate.read(f.now_ms()))
+    }),
+    item(27, "ConnRateLimit", "CLPV", "Limit of ConnRate (maxconnrate)", |f| {
+        f.process().conn_rate_limit.load(Relaxed).into()
+    }),
+    item(28, "MaxConnRate", "MMPV", "Highest ConnRate so far", |f| f.process().conn_rate.peak().into()),
+    item(29, "SessRate", "MRPV", "Sessions in the last second", |f| {
+        clip(f.process().sess_rate.read(f.now_ms()))
+    }),
+    item(30, "SessRateLimit", "CLPV", "Limit of SessRate (maxsessrate)", |f| {
+        f.process().sess_rate_limit.load(Relaxed).into()
+    }),
+    item(31, "MaxSessRate", "MRPV", "Highest SessRate so far", |f| f.process().sess_rate.peak().into()),
+    item(32, "SslRate", "MRPV", "TLS connections in the last second", |f| {
+        clip(f.process().ssl_rate.read(f.now_ms()))
+    }),
+    item(33, "SslRateLimit", "CLPV", "Limit of SslRate (maxsslrate)", |f| {
+        f.process().ssl_rate_limit.load(Relaxed).into()
+    }),
+    item(34, "MaxSslRate", "MMPV", "Highest SslRate so far", |f| f.process().ssl_rate.peak().into()),
+    item(35, "SslFrontendKeyRate", "MGPV", "TLS keys made for clients in the last second", |f| {
+        clip(f.process().ssl_front_keys.read(f.now_ms()))
+    }),
+    item(36, "SslFrontendMaxKeyRate", "MMPV", "Highest SslFrontendKeyRate so far", |f| {
+        f.process().ssl_front_keys.peak().into()
+    }),
+    item(
+        37,
+        "SslFrontendSessionReuse_pct",
+        "MGPV",
+        "Share of client TLS connections that resumed a session, percent",
+        |f| reused(f.process(), f.now_ms()).into(),
+    ),
+    item(38, "SslBackendKeyRate", "MRPV", "TLS keys made for servers in the last second", |f| {
+        clip(f.process().ssl_back_keys.read(f.now_ms()))
+    }),
+    item(39, "SslBackendMaxKeyRate", "MMPV", "Highest SslBackendKeyRate so far", |f| {
+        f.process().ssl_back_keys.peak().into()
+    }),
+    item(40, "SslCacheLookups", "MCPV", "Look-ups in the TLS session cache", |_| {
+        clip(tls::figures::read().lookups)
+    }),
+    item(41, "SslCacheMisses", "MCPV", "Of these, without success", |_| clip(tls::figures::read().misses)),
+    item(42, "CompressBpsIn", "MRPV", "Bytes given to compression in the last second", |_| 0u32.into()),
+    item(43, "CompressBpsOut", "MRPV", "Bytes from compression in the last second", |_| 0u32.into()),
+    item(44, "CompressBpsRateLim", "CLPV", "Limit of CompressBpsOut", |f| {
+        f.process().comp_rate_limit.load(Relaxed).into()
+    }),
+    item(47, "Tasks", "MGPV", "Tasks of all workers", |f| f.tasks().into()),
+    item(48, "Run_queue", "MGPV", "Tasks that are due", |_| 0u32.into()),
+    item(49, "Idle_pct", "MaPV", "Time since the start without work, percent", |f| f.idle().into()),
+    item(50, "node", "COSV", "Name of the node", |f| f.global().node.to_string().into()),
+    item(51, "description", "COSV", "Description of the node", |f| {
+        f.global().description.as_deref().map(str::to_owned).into()
+    }),
+    item(52, "Stopping", "MGPV", "1 while the process is stopping", |f| {
+        u32::from(f.process().stopping.load(Relaxed)).into()
+    }),
+    item(53, "Jobs", "MGPV", "Connections and listeners", |f| f.jobs().into()),
+    item(54, "Unstoppable Jobs", "MGPV", "Of these, such as never end by themselves", |_| 0u32.into()),
+    item(55, "Listeners", "MGPV", "Listeners", |f| f.listeners().into()),
+    item(56, "ActivePeers", "MGPV", "Peers that are in use", |_| 0u32.into()),
+    item(57, "ConnectedPeers", "MGPV", "Peers that are connected", |_| 0u32.into()),
+    item(58, "DroppedLogs", "MGPV", "Log lines that could not be delivered", |f| {
+        clip(f.process().counters.sum(|c| &c.dropped_logs))
+    }),
+    item(59, "BusyPolling", "MGPV", "1 with busy polling", |f| u32::from(f.global().busy_polling).into()),
+    item(60, "FailedResolutions", "MGPV", "Names that could not be resolved", |f| {
+        clip(f.process().counters.sum(|c| &c.failed_resolutions))
+    }),
+    item(61, "TotalBytesOut", "MGPV", "Bytes sent to clients", |f| {
+        f.process().counters.sum(|c| &c.bytes_out).into()
+    }),
+    item(62, "TotalSplicedBytesOut", "MGPV", "Of these, through a pipe of the kernel", |f| {
+        f.process().counters.sum(|c| &c.spliced_bytes_out).into()
+    }),
+    item(63, "BytesOutRate", "MRPV", "Bytes sent to clients in the last second", |_| 0u64.into()),
+    item(64, "DebugCommandsIssued", "MGPV", "Debugging commands given", |_| 0u32.into()),
+    item(65, "CumRecvLogs", "MCPV", "Log messages received", |_| 0u32.into()),
+    item(66, "Build info", "POSV", "Version of the product", |_| product::VERSION.into()),
+    item(67, "Memmax_bytes", "CLPV", "Limit of memory, in bytes (0: none)", |_| memory_limit().into()),
+    item(68, "PoolAlloc_bytes", "MGPV", "Memory of buffers, in bytes", |f| f.buffers.into()),
+    item(69, "PoolUsed_bytes", "MGPV", "Memory of buffers in use, in bytes", |f| f.buffers_used.into()),
+    item(70, "Start_time_sec", "MDPV", "When the process started, in seconds since 1970", |f| {
+        f.seconds(f.started())
+    }),
+    item(71, "Tainted", "SGPV", "Experimental features in use", |_| "0".into()),
+    item(72, "TotalWarnings", "MCPV", "Warnings so far", |_| 0u32.into()),
+    item(73, "MaxconnReached", "MCPV", "Times that Maxconn was reached", |_| 0u32.into()),
+    item(74, "BootTime_ms", "MDPV", "Time that starting took, in ms", |_| 0u32.into()),
+    item(75, "Niced_tasks", "MGPV", "Tasks with a priority of their own that are due", |_| 0u32.into()),
+    item(76, "CurrStreams", "MGPV", "Streams now", |f| {
+        u64::from(f.process().connections.load(Relaxed)).into()
+    }),
+    item(77, "CumStreams", "MGPV", "Streams so far", |f| f.process().counters.sum(|c| &c.requests).into()),
+    item(78, "BlockedTrafficWarnings", "MGPV", "Warnings about tasks that held up traffic", |_| 0u32.into()),
+    item(79, "PatternsAdded", "MGPV", "Patterns added to ACLs and maps", |_| 0u64.into()),
+    item(80, "PatternsFreed", "MGPV", "Patterns removed from them", |_| 0u64.into()),
+    item(81, "NbThreadGroups", "CGSV", "Groups of threads", |_| 1u32.into()),
 ];
 
 /// Of a hundred TLS connections of clients in the last second, how many needed no new key.

@@ -1,8 +1,10 @@
-//! The table of commands: the one place that says which words name a command, who may give it, how it is used, and
-//! what runs it. `help`, the suggestions for unknown commands and the `-dKcli` dump are read from it.
+//! The table of commands, put together from those of the families: which words name a command, who may give it, how it is used,
+//! and what runs it, each entry beside its function. `help`, the suggestions for unknown commands and the `-dKcli` dump are
+//! read from it.
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::LazyLock;
 
 use program::listener::Level;
 
@@ -37,602 +39,101 @@ pub struct Command {
     pub experimental: bool,
 }
 
-const fn experimental(command: Command) -> Command {
-    Command { experimental: true, ..command }
+impl Command {
+    /// One that answers at once.
+    pub const fn now(
+        words: &'static [&'static str],
+        arguments: &'static str,
+        about: &'static str,
+        level: Level,
+        run: fn(&mut Call<'_>) -> Outcome,
+    ) -> Command {
+        Command { words, arguments, about, level, run: Run::Now(run), experimental: false }
+    }
+
+    /// One that asks other workers, or waits.
+    pub const fn later(
+        words: &'static [&'static str],
+        arguments: &'static str,
+        about: &'static str,
+        level: Level,
+        run: Later,
+    ) -> Command {
+        Command { words, arguments, about, level, run: Run::Later(run), experimental: false }
+    }
+
+    /// The same, but it wants `experimental-mode on`.
+    pub const fn experimental(self) -> Command {
+        Command { experimental: true, ..self }
+    }
 }
 
-const fn now(
-    words: &'static [&'static str],
-    arguments: &'static str,
-    about: &'static str,
-    level: Level,
-    run: fn(&mut Call<'_>) -> Outcome,
-) -> Command {
-    Command { words, arguments, about, level, run: Run::Now(run), experimental: false }
-}
-
-const fn later(
-    words: &'static [&'static str],
-    arguments: &'static str,
-    about: &'static str,
-    level: Level,
-    run: Later,
-) -> Command {
-    Command { words, arguments, about, level, run: Run::Later(run), experimental: false }
-}
-
-use Level::{Admin, Operator, User};
-
-/// All commands but those of every connection ([`ALWAYS`]), sorted by their words.
-pub const COMMANDS: &[Command] = &[
-    now(
-        &["abort", "ssl", "ca-file"],
-        "<cafile>",
-        "abort a transaction for a CA file",
-        Admin,
-        c::tls::files::abort,
-    ),
-    now(
-        &["abort", "ssl", "cert"],
-        "<certfile>",
-        "abort a transaction for a certificate file",
-        Admin,
-        c::tls::certs::abort,
-    ),
-    now(
-        &["abort", "ssl", "crl-file"],
-        "<crlfile>",
-        "abort a transaction for a CRL file",
-        Admin,
-        c::tls::files::abort,
-    ),
-    now(&["add", "acl"], "[@<ver>] <acl> <pattern>", "add an entry to an ACL", Admin, c::patterns::add_acl),
-    now(
-        &["add", "backend"],
-        "<bk> from <defaults> [mode <mode>] [guid <guid>]",
-        "add a backend, unpublished and without servers",
-        Admin,
-        c::farm::add_backend,
-    ),
-    now(
-        &["add", "map"],
-        "[@<ver>] <map> <key> <val>",
-        "add an entry to a map, or those of a payload",
-        Admin,
-        c::patterns::add_map,
-    ),
-    now(&["add", "server"], "<bk>/<srv> <addr> [opts]*", "add a server to a backend", Admin, c::farm::add),
-    now(
-        &["add", "ssl", "ca-file"],
-        "<cafile> <payload>",
-        "add certificates to a CA file",
-        Admin,
-        c::tls::files::set,
-    ),
-    now(
-        &["add", "ssl", "crt-list"],
-        "<list> <cert> [opts]*",
-        "add a certificate, or the line of a payload, to a certificate list",
-        Admin,
-        c::tls::lists::add,
-    ),
-    now(
-        &["add", "ssl", "jwt"],
-        "<certfile>",
-        "let tokens be verified with a certificate",
-        Admin,
-        c::tls::certs::set_jwt,
-    ),
-    now(&["clear", "acl"], "[@<ver>] <acl>", "remove all entries of an ACL", Admin, c::patterns::clear),
-    now(
-        &["clear", "counters"],
-        "[all|server <bk>/<srv> [force]]",
-        "set maxima to zero, or all figures",
-        Operator,
-        c::counters::clear,
-    ),
-    now(&["clear", "map"], "[@<ver>] <map>", "remove all entries of a map", Admin, c::patterns::clear),
-    now(
-        &["clear", "table"],
-        "<table> [<filter>]*",
-        "remove entries of a stick table",
-        Operator,
-        c::tables::clear,
-    ),
-    now(
-        &["commit", "acl"],
-        "@<ver> <acl>",
-        "let a version of an ACL take effect",
-        Admin,
-        c::patterns::commit,
-    ),
-    now(&["commit", "map"], "@<ver> <map>", "let a version of a map take effect", Admin, c::patterns::commit),
-    now(
-        &["commit", "ssl", "ca-file"],
-        "<cafile>",
-        "let a transaction for a CA file take effect",
-        Admin,
-        c::tls::files::commit,
-    ),
-    now(
-        &["commit", "ssl", "cert"],
-        "<certfile>",
-        "let a transaction for a certificate file take effect",
-        Admin,
-        c::tls::certs::commit,
-    ),
-    now(
-        &["commit", "ssl", "crl-file"],
-        "<crlfile>",
-        "let a transaction for a CRL file take effect",
-        Admin,
-        c::tls::files::commit,
-    ),
-    now(
-        &["debug", "counters"],
-        "[?|all|bug|cnt|chk|glt]*",
-        "list or reset counters of rare events",
-        Admin,
-        c::profiling::counters,
-    ),
-    now(&["debug", "dev", "hash"], "[msg]", "a word as anonymised dumps show it", User, c::anon::hash),
-    now(&["del", "acl"], "<acl> [<key>|#<ref>]", "remove an entry of an ACL", Admin, c::patterns::del),
-    now(
-        &["del", "backend"],
-        "<bk>",
-        "delete an unpublished backend without servers",
-        Admin,
-        c::farm::delete_backend,
-    ),
-    now(&["del", "map"], "<map> [<key>|#<ref>]", "remove an entry of a map", Admin, c::patterns::del),
-    now(&["del", "server"], "<bk>/<srv>", "delete a server in maintenance", Admin, c::farm::delete),
-    now(
-        &["del", "ssl", "ca-file"],
-        "<cafile>",
-        "delete a CA file that nobody uses",
-        Admin,
-        c::tls::files::delete,
-    ),
-    now(
-        &["del", "ssl", "cert"],
-        "<certfile>",
-        "delete a certificate that nobody uses",
-        Admin,
-        c::tls::certs::delete,
-    ),
-    now(
-        &["del", "ssl", "crl-file"],
-        "<crlfile>",
-        "delete a CRL file that nobody uses",
-        Admin,
-        c::tls::files::delete,
-    ),
-    now(
-        &["del", "ssl", "crt-list"],
-        "<list> <cert[:line]>",
-        "delete an entry of a certificate list",
-        Admin,
-        c::tls::lists::delete,
-    ),
-    now(
-        &["del", "ssl", "jwt"],
-        "<certfile>",
-        "let no tokens be verified with a certificate",
-        Admin,
-        c::tls::certs::set_jwt,
-    ),
-    now(
-        &["disable", "agent"],
-        "<bk>/<srv>",
-        "stop the agent check of a server",
-        Admin,
-        c::server::disable_agent,
-    ),
-    now(
-        &["disable", "dynamic-cookie", "backend"],
-        "<bk>",
-        "compute no cookies for the servers of a backend",
-        Operator,
-        c::cookies::disable,
-    ),
-    now(
-        &["disable", "frontend"],
-        "<frontend>",
-        "let a frontend accept no connections",
-        Admin,
-        c::frontend::disable,
-    ),
-    now(
-        &["disable", "health"],
-        "<bk>/<srv>",
-        "stop the health check of a server",
-        Admin,
-        c::server::disable_health,
-    ),
-    now(&["disable", "server"], "<bk>/<srv>", "take a server into maintenance", Admin, c::server::disable),
-    now(
-        &["dump", "ssl", "cert"],
-        "<certfile>",
-        "a certificate with its key and its chain, as PEM",
-        Admin,
-        c::tls::certs::dump,
-    ),
-    now(&["dump", "stats-file"], "", "counters of all objects with a guid", Admin, c::inside::stats_file),
-    now(&["echo"], "<text>", "repeat the text", User, c::basic::echo),
-    now(
-        &["enable", "agent"],
-        "<bk>/<srv>",
-        "run the agent check of a server again",
-        Admin,
-        c::server::enable_agent,
-    ),
-    now(
-        &["enable", "dynamic-cookie", "backend"],
-        "<bk>",
-        "compute cookies for the servers of a backend",
-        Operator,
-        c::cookies::enable,
-    ),
-    now(
-        &["enable", "frontend"],
-        "<frontend>",
-        "let a frontend accept connections again",
-        Admin,
-        c::frontend::enable,
-    ),
-    now(
-        &["enable", "health"],
-        "<bk>/<srv>",
-        "run the health check of a server again",
-        Admin,
-        c::server::enable_health,
-    ),
-    now(&["enable", "server"], "<bk>/<srv>", "end the maintenance of a server", Admin, c::server::enable),
-    now(&["experimental-mode"], "[on|off]", "", Admin, c::basic::experimental_mode),
-    now(&["expert-mode"], "[on|off]", "", Admin, c::basic::expert_mode),
-    now(&["get", "acl"], "<acl> <value>", "what a value finds in an ACL", Admin, c::patterns::get),
-    now(&["get", "map"], "<map> <value>", "what a value finds in a map", Admin, c::patterns::get),
-    now(&["get", "var"], "<name>", "value of a variable of the process", Operator, c::vars::get),
-    now(&["get", "weight"], "<bk>/<srv>", "weight of a server, now and at the start", User, c::weight::get),
-    now(
-        &["new", "ssl", "ca-file"],
-        "<cafile>",
-        "create a CA file, to be used in certificate lists",
-        Admin,
-        c::tls::files::new,
-    ),
-    now(
-        &["new", "ssl", "cert"],
-        "<certfile>",
-        "create a certificate file, to be used in certificate lists",
-        Admin,
-        c::tls::certs::new,
-    ),
-    now(
-        &["new", "ssl", "crl-file"],
-        "<crlfile>",
-        "create a CRL file, to be used in certificate lists",
-        Admin,
-        c::tls::files::new,
-    ),
-    now(&["operator"], "", "give up the rights of an admin", Operator, c::basic::operator),
-    now(&["prepare", "acl"], "<acl>", "begin a new version of an ACL", Admin, c::patterns::prepare),
-    now(&["prepare", "map"], "<map>", "begin a new version of a map", Admin, c::patterns::prepare),
-    now(
-        &["publish", "backend"],
-        "<backend>",
-        "let content switching choose a backend again",
-        Operator,
-        c::farm::publish,
-    ),
-    now(
-        &["set", "anon", "global-key"],
-        "<value>",
-        "change the key of anonymised dumps",
-        Admin,
-        c::anon::global_key,
-    ),
-    now(&["set", "anon", "off"], "", "show names and addresses", User, c::anon::off),
-    now(&["set", "anon", "on"], "[value]", "hide names and addresses in dumps", User, c::anon::on),
-    now(
-        &["set", "dynamic-cookie-key", "backend"],
-        "<bk> <key>",
-        "change the secret that cookies are computed with",
-        Operator,
-        c::cookies::set_key,
-    ),
-    now(
-        &["set", "map"],
-        "<map> [<key>|#<ref>] <value>",
-        "change values of a map",
-        Admin,
-        c::patterns::set_map,
-    ),
-    now(
-        &["set", "maxconn", "frontend"],
-        "<frontend> <value>",
-        "change the limit of connections of a frontend",
-        Admin,
-        c::limits::frontend,
-    ),
-    now(
-        &["set", "maxconn", "global"],
-        "<value>",
-        "change the limit of connections of the process",
-        Admin,
-        c::limits::global,
-    ),
-    now(
-        &["set", "maxconn", "server"],
-        "<bk>/<srv> <value>",
-        "change the limit of requests of a server",
-        Admin,
-        c::weight::set_maxconn,
-    ),
-    now(
-        &["set", "profiling"],
-        "<what> {auto|on|off}",
-        "measure what calls of streams take",
-        Admin,
-        c::profiling::set,
-    ),
-    now(&["set", "rate-limit"], "<setting> <value>", "change a limit of rates", Admin, c::limits::rate),
-    now(
-        &["set", "server"],
-        "<bk>/<srv> [opts]",
-        "change state, weight, address or health of a server",
-        Admin,
-        c::set_server::run,
-    ),
-    now(
-        &["set", "severity-output"],
-        "[none|number|string]",
-        "mark answers with their severity",
-        User,
-        c::basic::severity_output,
-    ),
-    now(
-        &["set", "ssl", "ca-file"],
-        "<cafile> <payload>",
-        "replace a CA file in a transaction",
-        Admin,
-        c::tls::files::set,
-    ),
-    later(
-        &["set", "ssl", "cert"],
-        "<certfile> <payload>",
-        "replace a certificate file in a transaction",
-        Admin,
-        c::tls::certs::set,
-    ),
-    now(
-        &["set", "ssl", "crl-file"],
-        "<crlfile> <payload>",
-        "replace a CRL file in a transaction",
-        Admin,
-        c::tls::files::set,
-    ),
-    now(
-        &["set", "ssl", "ocsp-response"],
-        "<resp|payload>",
-        "take an OCSP response for the certificate that it is about",
-        Admin,
-        c::tls::responses::set,
-    ),
-    now(
-        &["set", "ssl", "tls-key"],
-        "[id|file] <key>",
-        "add a key of TLS tickets, the oldest goes",
-        Admin,
-        c::ticket_keys::set,
-    ),
-    now(
-        &["set", "table"],
-        "<table> key <k> [data.* <v>]*",
-        "enter or change an entry of a stick table",
-        Operator,
-        c::tables::set,
-    ),
-    now(
-        &["set", "timeout"],
-        "[cli] <delay>",
-        "change the idle timeout of this connection",
-        User,
-        c::basic::set_timeout,
-    ),
-    experimental(now(
-        &["set", "var"],
-        "<name> [fmt|expr] {<format>|<expression>}",
-        "set a variable of the process",
-        Operator,
-        c::vars::set,
-    )),
-    now(&["set", "weight"], "<bk>/<srv> <weight>", "change the weight of a server", Admin, c::weight::set),
-    now(&["show", "acl"], "[@<ver>] <acl>", "list ACLs, or the entries of one", Admin, c::patterns::show),
-    later(&["show", "activity"], "[<thread>]", "what the workers did", Operator, c::debug::activity),
-    now(&["show", "anon"], "", "whether dumps are anonymised", User, c::anon::show),
-    now(&["show", "backend"], "", "names of all backends", User, c::process::backends),
-    now(&["show", "cli", "level"], "", "what this connection may do", User, c::basic::show_level),
-    now(&["show", "cli", "sockets"], "", "where the runtime API listens", User, c::process::cli_sockets),
-    now(
-        &["show", "default-server"],
-        "[<backend>]",
-        "default-server lines that servers may be made from",
-        User,
-        c::inside::default_servers,
-    ),
-    now(&["show", "defaults"], "", "names of defaults sections", User, c::inside::defaults),
-    now(&["show", "dev"], "", "facts about build, machine and process", Operator, c::inside::dev),
-    now(&["show", "env"], "[var]", "environment variables, all or one", Operator, c::process::env),
-    later(
-        &["show", "errors"],
-        "[<px>] [request|response]",
-        "the last messages that could not be parsed",
-        Operator,
-        c::errors::show,
-    ),
-    now(&["show", "events"], "[<sink>] [-w] [-n] [-0]", "lines kept in a ring", Operator, c::events::show),
-    now(&["show", "fd"], "[-!plcfbs]* [num]", "open file descriptors", Operator, c::fds::show),
-    later(
-        &["show", "info"],
-        "[desc|json|typed|float]*",
-        "facts and figures of the process",
-        User,
-        c::process::info,
-    ),
-    now(&["show", "libs"], "", "loaded object files", Operator, c::inside::libs),
-    now(&["show", "map"], "[@<ver>] [map]", "list maps, or the entries of one", Admin, c::patterns::show),
-    later(&["show", "pools"], "", "memory of buffers", User, c::debug::pools),
-    later(
-        &["show", "profiling"],
-        "[<what>|<#lines>|<opts>]*",
-        "what is measured, and the figures",
-        User,
-        c::profiling::show,
-    ),
-    now(&["show", "resolvers"], "[id]", "figures of name servers", User, c::process::resolvers),
-    now(&["show", "schema", "json"], "", "JSON schema of the statistics", User, c::stat::schema),
-    now(&["show", "servers", "conn"], "[<backend>]", "connections of servers", User, c::servers::conn),
-    now(
-        &["show", "servers", "state"],
-        "[<backend>]",
-        "state of servers, to be loaded by a later process",
-        User,
-        c::servers::state,
-    ),
-    later(&["show", "sess"], "[help|<id>|all] [opts...]", "client connections", Operator, c::sessions::show),
-    now(
-        &["show", "ssl", "ca-file"],
-        "[<cafile>[:<index>]]",
-        "CA files, or what is in one",
-        Operator,
-        c::tls::files::show,
-    ),
-    now(
-        &["show", "ssl", "cert"],
-        "[<certfile>]",
-        "certificates, or what there is to know of one",
-        Operator,
-        c::tls::certs::show,
-    ),
-    now(
-        &["show", "ssl", "crl-file"],
-        "[<crlfile[:<index>>]]",
-        "CRL files, or what is in one",
-        Operator,
-        c::tls::files::show,
-    ),
-    now(
-        &["show", "ssl", "crt-list"],
-        "[-n] [<list>]",
-        "certificate lists, or the lines of one",
-        Admin,
-        c::tls::lists::show,
-    ),
-    now(
-        &["show", "ssl", "jwt"],
-        "",
-        "certificates that tokens may be verified with",
-        Operator,
-        c::tls::certs::show_jwt,
-    ),
-    now(
-        &["show", "ssl", "ocsp-response"],
-        "[[text|base64] id]",
-        "OCSP responses, or one of them",
-        Admin,
-        c::tls::responses::show,
-    ),
-    now(
-        &["show", "ssl", "ocsp-updates"],
-        "",
-        "when OCSP responses are asked for, and what came of it",
-        Admin,
-        c::tls::responses::updates,
-    ),
-    now(&["show", "ssl", "providers"], "", "what the cryptography comes from", User, c::tls::providers),
-    now(
-        &["show", "ssl", "sni"],
-        "[-f <frontend>] [-A] [-t <offset>]",
-        "server names and the certificates that they get",
-        User,
-        c::tls::lists::sni,
-    ),
-    now(
-        &["show", "startup-logs"],
-        "",
-        "what was said while the process started",
-        Operator,
-        c::debug::startup_logs,
-    ),
-    now(
-        &["show", "stat"],
-        "[desc|json|no-maint|typed|up]*",
-        "statistics of proxies and servers",
-        User,
-        c::stat::show,
-    ),
-    now(
-        &["show", "table"],
-        "[<table> [<filter>]*]",
-        "stick tables, or the entries of one",
-        User,
-        c::tables::show,
-    ),
-    later(&["show", "tasks"], "", "tasks that wait for their turn", User, c::debug::tasks),
-    later(&["show", "threads"], "", "what the threads hold", User, c::debug::threads),
-    now(&["show", "tls-keys"], "[id|*]", "keys of TLS tickets", Admin, c::ticket_keys::show),
-    now(&["show", "version"], "", "version of the process", User, c::basic::version),
-    now(&["shutdown", "frontend"], "<frontend>", "stop a frontend for good", Admin, c::frontend::shutdown),
-    later(&["shutdown", "session"], "[id]", "end a client connection", Admin, c::sessions::shutdown),
-    later(
-        &["shutdown", "sessions", "server"],
-        "<bk>/<srv>",
-        "end the client connections of a server",
-        Admin,
-        c::sessions::shutdown_server,
-    ),
-    now(
-        &["unpublish", "backend"],
-        "<backend>",
-        "let content switching pass a backend by",
-        Operator,
-        c::farm::unpublish,
-    ),
-    later(
-        &["update", "ssl", "ocsp-response"],
-        "<certfile>",
-        "ask the responder of a certificate for its OCSP response",
-        Admin,
-        c::tls::responses::update,
-    ),
-    now(&["user"], "", "give up all rights to change things", User, c::basic::user),
-    later(
-        &["wait"],
-        "{-h|<delay>} [condition]",
-        "wait for a while, or for a condition",
-        Admin,
-        c::wait::wait,
-    ),
+/// The families of commands.
+const FAMILIES: &[&[Command]] = &[
+    c::anon::COMMANDS,
+    c::basic::COMMANDS,
+    c::cookies::COMMANDS,
+    c::counters::COMMANDS,
+    c::debug::COMMANDS,
+    c::errors::COMMANDS,
+    c::events::COMMANDS,
+    c::farm::COMMANDS,
+    c::fds::COMMANDS,
+    c::frontend::COMMANDS,
+    c::inside::COMMANDS,
+    c::limits::COMMANDS,
+    c::patterns::COMMANDS,
+    c::process::COMMANDS,
+    c::profiling::COMMANDS,
+    c::server::COMMANDS,
+    c::servers::COMMANDS,
+    c::sessions::COMMANDS,
+    c::set_server::COMMANDS,
+    c::stat::COMMANDS,
+    c::tables::COMMANDS,
+    c::ticket_keys::COMMANDS,
+    c::tls::COMMANDS,
+    c::tls::certs::COMMANDS,
+    c::tls::files::COMMANDS,
+    c::tls::lists::COMMANDS,
+    c::tls::responses::COMMANDS,
+    c::vars::COMMANDS,
+    c::wait::COMMANDS,
+    c::weight::COMMANDS,
 ];
 
+/// All commands but those of every connection ([`ALWAYS`]), sorted by their words.
+pub fn commands() -> &'static [&'static Command] {
+    static SORTED: LazyLock<Vec<&Command>> = LazyLock::new(|| {
+        let mut all: Vec<&Command> = FAMILIES.iter().copied().flatten().collect();
+        all.sort_by_key(|c| c.words);
+        all
+    });
+    &SORTED
+}
 /// Commands that every connection knows; they close each list of `help`.
 pub const ALWAYS: &[Command] = &[
-    now(&["help"], "[<command>]", "list commands, all or those that match", User, c::basic::help),
-    now(
+    Command::now(
+        &["help"],
+        "[<command>]",
+        "list commands, all or those that match",
+        Level::User,
+        c::basic::help,
+    ),
+    Command::now(
         &["prompt"],
         "[help | n | i | p | timed ]*",
         "switch the prompt and the interactive mode",
-        User,
+        Level::User,
         c::basic::prompt,
     ),
-    now(&["quit"], "", "close the connection", User, c::basic::quit),
+    Command::now(&["quit"], "", "close the connection", Level::User, c::basic::quit),
 ];
 
 /// The command that `words` begin with.
 pub fn find(words: &[String]) -> Option<&'static Command> {
     let is_it = |c: &&Command| c.words.len() <= words.len() && c.words.iter().zip(words).all(|(a, b)| a == b);
-    COMMANDS.iter().chain(ALWAYS).filter(is_it).max_by_key(|c| c.words.len())
+    commands().iter().copied().chain(ALWAYS).filter(is_it).max_by_key(|c| c.words.len())
 }
 
 /// The answer to words that name no command.
@@ -646,7 +147,7 @@ pub fn unknown(words: &[String]) -> String {
 
 /// The answer to `help` with `words` behind it.
 pub fn help(words: &[String]) -> String {
-    let listed: Vec<&Command> = if words.is_empty() { COMMANDS.iter().collect() } else { near(words) };
+    let listed: Vec<&Command> = if words.is_empty() { commands().to_vec() } else { near(words) };
     format!("The following commands are valid at this level:\n{}", list(&listed))
 }
 
@@ -676,7 +177,7 @@ fn near(words: &[String]) -> Vec<&'static Command> {
         };
         whole * 2 + usize::from(begun)
     };
-    let visible = || COMMANDS.iter().filter(|c| !c.about.is_empty());
+    let visible = || commands().iter().copied().filter(|c| !c.about.is_empty());
     for c in visible() {
         best = best.max(shared(c));
     }
@@ -718,8 +219,8 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_sorted_without_doubles() {
-        for pair in COMMANDS.windows(2) {
+    fn no_words_name_two_commands() {
+        for pair in commands().windows(2) {
             assert!(pair[0].words < pair[1].words, "{:?} {:?}", pair[0].words, pair[1].words);
         }
     }

@@ -6,6 +6,22 @@ use program::listener::Level;
 
 use crate::cli::anon::Anon;
 use crate::cli::call::{Call, Outcome, Reply};
+use crate::cli::table::Command;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(&["debug", "dev", "hash"], "[msg]", "a word as anonymised dumps show it", Level::User, hash),
+    Command::now(
+        &["set", "anon", "global-key"],
+        "<value>",
+        "change the key of anonymised dumps",
+        Level::Admin,
+        global_key,
+    ),
+    Command::now(&["set", "anon", "off"], "", "show names and addresses", Level::User, off),
+    Command::now(&["set", "anon", "on"], "[value]", "hide names and addresses in dumps", Level::User, on),
+    Command::now(&["show", "anon"], "", "whether dumps are anonymised", Level::User, show),
+];
 
 /// `set anon on [<key>]`. Without a key it is the global one, or one that is made up.
 pub fn on(call: &mut Call<'_>) -> Outcome {

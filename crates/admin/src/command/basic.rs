@@ -6,6 +6,32 @@ use program::listener::{Level, Severity};
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
 use crate::cli::table;
+use crate::cli::table::Command;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(&["echo"], "<text>", "repeat the text", Level::User, echo),
+    Command::now(&["experimental-mode"], "[on|off]", "", Level::Admin, experimental_mode),
+    Command::now(&["expert-mode"], "[on|off]", "", Level::Admin, expert_mode),
+    Command::now(&["operator"], "", "give up the rights of an admin", Level::Operator, operator),
+    Command::now(
+        &["set", "severity-output"],
+        "[none|number|string]",
+        "mark answers with their severity",
+        Level::User,
+        severity_output,
+    ),
+    Command::now(
+        &["set", "timeout"],
+        "[cli] <delay>",
+        "change the idle timeout of this connection",
+        Level::User,
+        set_timeout,
+    ),
+    Command::now(&["show", "cli", "level"], "", "what this connection may do", Level::User, show_level),
+    Command::now(&["show", "version"], "", "version of the process", Level::User, version),
+    Command::now(&["user"], "", "give up all rights to change things", Level::User, user),
+];
 
 /// `help`.
 pub fn help(call: &mut Call<'_>) -> Outcome {

@@ -6,6 +6,33 @@ use std::sync::atomic::Ordering::Relaxed;
 use program::Proxy;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["disable", "dynamic-cookie", "backend"],
+        "<bk>",
+        "compute no cookies for the servers of a backend",
+        Level::Operator,
+        disable,
+    ),
+    Command::now(
+        &["enable", "dynamic-cookie", "backend"],
+        "<bk>",
+        "compute cookies for the servers of a backend",
+        Level::Operator,
+        enable,
+    ),
+    Command::now(
+        &["set", "dynamic-cookie-key", "backend"],
+        "<bk> <key>",
+        "change the secret that cookies are computed with",
+        Level::Operator,
+        set_key,
+    ),
+];
 
 fn backend<'c>(call: &'c Call<'_>) -> Result<&'c Proxy, Refusal> {
     if call.arg(0).is_empty() {

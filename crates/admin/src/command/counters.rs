@@ -9,6 +9,16 @@ use model::{Proxy, Server};
 use program::listener::Level;
 
 use crate::cli::call::{Call, Outcome, Reply};
+use crate::cli::table::Command;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[Command::now(
+    &["clear", "counters"],
+    "[all|server <bk>/<srv> [force]]",
+    "set maxima to zero, or all figures",
+    Level::Operator,
+    clear,
+)];
 
 /// `clear counters [all | server <backend>/<server> [force]]`. Only an admin may clear more than maxima.
 pub fn clear(call: &mut Call<'_>) -> Outcome {

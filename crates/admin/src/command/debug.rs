@@ -9,7 +9,24 @@ use std::pin::Pin;
 use rt::{BufStats, WorkerStats};
 
 use crate::cli::call::{Call, Outcome, Reply};
+use crate::cli::table::Command;
 use crate::gather::gather;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::later(&["show", "activity"], "[<thread>]", "what the workers did", Level::Operator, activity),
+    Command::later(&["show", "pools"], "", "memory of buffers", Level::User, pools),
+    Command::now(
+        &["show", "startup-logs"],
+        "",
+        "what was said while the process started",
+        Level::Operator,
+        startup_logs,
+    ),
+    Command::later(&["show", "tasks"], "", "tasks that wait for their turn", Level::User, tasks),
+    Command::later(&["show", "threads"], "", "what the threads hold", Level::User, threads),
+];
 
 /// One line of `show activity`.
 type Figure = (&'static str, fn(&WorkerStats) -> u64);

@@ -9,7 +9,18 @@ use program::Program;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply, find_proxy};
 use crate::cli::date;
+use crate::cli::table::Command;
 use crate::gather::gather;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[Command::later(
+    &["show", "errors"],
+    "[<px>] [request|response]",
+    "the last messages that could not be parsed",
+    Level::Operator,
+    show,
+)];
 
 /// Columns of the dump that a message's bytes may take.
 const WIDTH: usize = 70;

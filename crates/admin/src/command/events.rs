@@ -3,6 +3,17 @@
 use std::fmt::Write;
 
 use crate::cli::call::{Call, Outcome, Reply};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[Command::now(
+    &["show", "events"],
+    "[<sink>] [-w] [-n] [-0]",
+    "lines kept in a ring",
+    Level::Operator,
+    show,
+)];
 
 /// The standard streams, which keep nothing that could be shown.
 const STREAMS: [(&str, &str); 2] =

@@ -6,6 +6,48 @@ use engine::farm::{self, Kept, Stays};
 use program::{Mode, Proxy};
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply, find_server, severity};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["add", "backend"],
+        "<bk> from <defaults> [mode <mode>] [guid <guid>]",
+        "add a backend, unpublished and without servers",
+        Level::Admin,
+        add_backend,
+    ),
+    Command::now(
+        &["add", "server"],
+        "<bk>/<srv> <addr> [opts]*",
+        "add a server to a backend",
+        Level::Admin,
+        add,
+    ),
+    Command::now(
+        &["del", "backend"],
+        "<bk>",
+        "delete an unpublished backend without servers",
+        Level::Admin,
+        delete_backend,
+    ),
+    Command::now(&["del", "server"], "<bk>/<srv>", "delete a server in maintenance", Level::Admin, delete),
+    Command::now(
+        &["publish", "backend"],
+        "<backend>",
+        "let content switching choose a backend again",
+        Level::Operator,
+        publish,
+    ),
+    Command::now(
+        &["unpublish", "backend"],
+        "<backend>",
+        "let content switching pass a backend by",
+        Level::Operator,
+        unpublish,
+    ),
+];
 
 /// What is said of a server that can't be deleted.
 pub fn why(kept: Kept) -> &'static str {

@@ -11,6 +11,12 @@ use program::address::Listen;
 use program::{Bind, Program};
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] =
+    &[Command::now(&["show", "fd"], "[-!plcfbs]* [num]", "open file descriptors", Level::Operator, show)];
 
 /// The most descriptors that are listed.
 const MOST: usize = 4096;

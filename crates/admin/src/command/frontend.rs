@@ -3,7 +3,28 @@
 use model::proxy::FrontState;
 
 use crate::cli::call::{Call, Outcome, Reply};
+use crate::cli::table::Command;
 use crate::gather::tell_all;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["disable", "frontend"],
+        "<frontend>",
+        "let a frontend accept no connections",
+        Level::Admin,
+        disable,
+    ),
+    Command::now(
+        &["enable", "frontend"],
+        "<frontend>",
+        "let a frontend accept connections again",
+        Level::Admin,
+        enable,
+    ),
+    Command::now(&["shutdown", "frontend"], "<frontend>", "stop a frontend for good", Level::Admin, shutdown),
+];
 
 fn note(call: &Call<'_>, proxy: u32, text: &str) {
     engine::log::proxy_line(&call.worker, proxy, engine::log::WARNING, text);

@@ -4,9 +4,32 @@
 use std::fmt::Write;
 
 use crate::cli::call::{Call, Outcome, Reply};
+use crate::cli::table::Command;
 use crate::product;
 use crate::stats::row::{Filter, Kind, Row, each};
 use crate::stats::table::COLUMNS;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["dump", "stats-file"],
+        "",
+        "counters of all objects with a guid",
+        Level::Admin,
+        stats_file,
+    ),
+    Command::now(
+        &["show", "default-server"],
+        "[<backend>]",
+        "default-server lines that servers may be made from",
+        Level::User,
+        default_servers,
+    ),
+    Command::now(&["show", "defaults"], "", "names of defaults sections", Level::User, defaults),
+    Command::now(&["show", "dev"], "", "facts about build, machine and process", Level::Operator, dev),
+    Command::now(&["show", "libs"], "", "loaded object files", Level::Operator, libs),
+];
 
 /// `show defaults`: the named ones.
 pub fn defaults(call: &mut Call<'_>) -> Outcome {

@@ -3,7 +3,28 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::cli::table::Command;
 use crate::gather::tell_all;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["set", "maxconn", "frontend"],
+        "<frontend> <value>",
+        "change the limit of connections of a frontend",
+        Level::Admin,
+        frontend,
+    ),
+    Command::now(
+        &["set", "maxconn", "global"],
+        "<value>",
+        "change the limit of connections of the process",
+        Level::Admin,
+        global,
+    ),
+    Command::now(&["set", "rate-limit"], "<setting> <value>", "change a limit of rates", Level::Admin, rate),
+];
 
 /// An integer as C reads it: what stands before other characters, 0 if nothing does. HAProxy is that lenient here.
 fn lenient(text: &str) -> i64 {

@@ -11,6 +11,57 @@ use std::sync::Arc;
 use pattern::{ChangeError, Face, Listed, LiveSet, Output, Shape, Value, Versions, Which};
 
 use crate::cli::call::{Call, Lines, Outcome, Refusal, Reply};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["add", "acl"],
+        "[@<ver>] <acl> <pattern>",
+        "add an entry to an ACL",
+        Level::Admin,
+        add_acl,
+    ),
+    Command::now(
+        &["add", "map"],
+        "[@<ver>] <map> <key> <val>",
+        "add an entry to a map, or those of a payload",
+        Level::Admin,
+        add_map,
+    ),
+    Command::now(&["clear", "acl"], "[@<ver>] <acl>", "remove all entries of an ACL", Level::Admin, clear),
+    Command::now(&["clear", "map"], "[@<ver>] <map>", "remove all entries of a map", Level::Admin, clear),
+    Command::now(
+        &["commit", "acl"],
+        "@<ver> <acl>",
+        "let a version of an ACL take effect",
+        Level::Admin,
+        commit,
+    ),
+    Command::now(
+        &["commit", "map"],
+        "@<ver> <map>",
+        "let a version of a map take effect",
+        Level::Admin,
+        commit,
+    ),
+    Command::now(&["del", "acl"], "<acl> [<key>|#<ref>]", "remove an entry of an ACL", Level::Admin, del),
+    Command::now(&["del", "map"], "<map> [<key>|#<ref>]", "remove an entry of a map", Level::Admin, del),
+    Command::now(&["get", "acl"], "<acl> <value>", "what a value finds in an ACL", Level::Admin, get),
+    Command::now(&["get", "map"], "<map> <value>", "what a value finds in a map", Level::Admin, get),
+    Command::now(&["prepare", "acl"], "<acl>", "begin a new version of an ACL", Level::Admin, prepare),
+    Command::now(&["prepare", "map"], "<map>", "begin a new version of a map", Level::Admin, prepare),
+    Command::now(
+        &["set", "map"],
+        "<map> [<key>|#<ref>] <value>",
+        "change values of a map",
+        Level::Admin,
+        set_map,
+    ),
+    Command::now(&["show", "acl"], "[@<ver>] <acl>", "list ACLs, or the entries of one", Level::Admin, show),
+    Command::now(&["show", "map"], "[@<ver>] [map]", "list maps, or the entries of one", Level::Admin, show),
+];
 
 /// What a command is about.
 #[derive(Clone, Copy, PartialEq, Eq)]

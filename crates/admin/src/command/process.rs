@@ -8,6 +8,23 @@ use crate::cli::call::{Call, Outcome, Reply};
 use crate::info;
 
 use super::basic::level_name;
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(&["show", "backend"], "", "names of all backends", Level::User, backends),
+    Command::now(&["show", "cli", "sockets"], "", "where the runtime API listens", Level::User, cli_sockets),
+    Command::now(&["show", "env"], "[var]", "environment variables, all or one", Level::Operator, env),
+    Command::later(
+        &["show", "info"],
+        "[desc|json|typed|float]*",
+        "facts and figures of the process",
+        Level::User,
+        info,
+    ),
+    Command::now(&["show", "resolvers"], "[id]", "figures of name servers", Level::User, resolvers),
+];
 
 /// `show backend`.
 pub fn backends(call: &mut Call<'_>) -> Outcome {

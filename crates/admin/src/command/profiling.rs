@@ -11,7 +11,34 @@ use engine::sessions::Profile;
 use model::world::profiling;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::cli::table::Command;
 use crate::gather::{gather, tell_all};
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["debug", "counters"],
+        "[?|all|bug|cnt|chk|glt]*",
+        "list or reset counters of rare events",
+        Level::Admin,
+        counters,
+    ),
+    Command::now(
+        &["set", "profiling"],
+        "<what> {auto|on|off}",
+        "measure what calls of streams take",
+        Level::Admin,
+        set,
+    ),
+    Command::later(
+        &["show", "profiling"],
+        "[<what>|<#lines>|<opts>]*",
+        "what is measured, and the figures",
+        Level::User,
+        show,
+    ),
+];
 
 const SETTINGS: &str =
     "Expects a combination of either 'on', 'auto', 'off', 'lock', 'no-lock', 'memory' or 'no-memory'.";

@@ -6,6 +6,54 @@ use engine::state::{self as change, Wanted};
 use model::server::admin;
 
 use crate::cli::call::{Call, Outcome, Reply};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["disable", "agent"],
+        "<bk>/<srv>",
+        "stop the agent check of a server",
+        Level::Admin,
+        disable_agent,
+    ),
+    Command::now(
+        &["disable", "health"],
+        "<bk>/<srv>",
+        "stop the health check of a server",
+        Level::Admin,
+        disable_health,
+    ),
+    Command::now(
+        &["disable", "server"],
+        "<bk>/<srv>",
+        "take a server into maintenance",
+        Level::Admin,
+        disable,
+    ),
+    Command::now(
+        &["enable", "agent"],
+        "<bk>/<srv>",
+        "run the agent check of a server again",
+        Level::Admin,
+        enable_agent,
+    ),
+    Command::now(
+        &["enable", "health"],
+        "<bk>/<srv>",
+        "run the health check of a server again",
+        Level::Admin,
+        enable_health,
+    ),
+    Command::now(
+        &["enable", "server"],
+        "<bk>/<srv>",
+        "end the maintenance of a server",
+        Level::Admin,
+        enable,
+    ),
+];
 
 /// `disable server`.
 pub fn disable(call: &mut Call<'_>) -> Outcome {

@@ -9,7 +9,21 @@ use program::{Proxy, Server};
 
 use crate::cli::anon::Anon;
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::cli::table::Command;
 use crate::server_state::address;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(&["show", "servers", "conn"], "[<backend>]", "connections of servers", Level::User, conn),
+    Command::now(
+        &["show", "servers", "state"],
+        "[<backend>]",
+        "state of servers, to be loaded by a later process",
+        Level::User,
+        state,
+    ),
+];
 
 /// The proxies that the command concerns: the backend that was named, or all that have servers.
 fn backends<'c>(call: &'c Call<'_>) -> Result<Vec<&'c Proxy>, Refusal> {

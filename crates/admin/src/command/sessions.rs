@@ -19,7 +19,28 @@ use program::proxy::Mode;
 use super::basic::duration;
 use crate::cli::anon::Anon;
 use crate::cli::call::{Call, Outcome, Refusal, Reply, find_proxy};
+use crate::cli::table::Command;
 use crate::gather::gather;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::later(
+        &["show", "sess"],
+        "[help|<id>|all] [opts...]",
+        "client connections",
+        Level::Operator,
+        show,
+    ),
+    Command::later(&["shutdown", "session"], "[id]", "end a client connection", Level::Admin, shutdown),
+    Command::later(
+        &["shutdown", "sessions", "server"],
+        "<bk>/<srv>",
+        "end the client connections of a server",
+        Level::Admin,
+        shutdown_server,
+    ),
+];
 
 const HELP: &str = "\
 Usage: show sess [<id> | all | help] [<options>*]

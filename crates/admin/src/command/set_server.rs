@@ -9,6 +9,17 @@ use program::Server;
 
 use super::weight;
 use crate::cli::call::{Call, Outcome, Refusal, Reply, severity};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[Command::now(
+    &["set", "server"],
+    "<bk>/<srv> [opts]",
+    "change state, weight, address or health of a server",
+    Level::Admin,
+    run,
+)];
 
 const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | \
 agent-send | check-addr | check-port | fqdn | health | name | ssl | state | weight";

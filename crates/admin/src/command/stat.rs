@@ -3,8 +3,21 @@
 use program::listener::Level;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply, find_proxy};
+use crate::cli::table::Command;
 use crate::stats::row::Filter;
 use crate::stats::show as write;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(&["show", "schema", "json"], "", "JSON schema of the statistics", Level::User, schema),
+    Command::now(
+        &["show", "stat"],
+        "[desc|json|no-maint|typed|up]*",
+        "statistics of proxies and servers",
+        Level::User,
+        show,
+    ),
+];
 
 /// `show stat [domain proxy] [{<iid>|<proxy>} <type> <sid>] [desc|json|no-maint|typed|up]*`.
 pub fn show(call: &mut Call<'_>) -> Outcome {

@@ -11,6 +11,33 @@ use stick::data::Shape;
 use stick::{Data, Entry, KeyKind, Row, Table, Walk};
 
 use crate::cli::call::{Call, Lines, Outcome, Refusal, Reply};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["clear", "table"],
+        "<table> [<filter>]*",
+        "remove entries of a stick table",
+        Level::Operator,
+        clear,
+    ),
+    Command::now(
+        &["set", "table"],
+        "<table> key <k> [data.* <v>]*",
+        "enter or change an entry of a stick table",
+        Level::Operator,
+        set,
+    ),
+    Command::now(
+        &["show", "table"],
+        "[<table> [<filter>]*]",
+        "stick tables, or the entries of one",
+        Level::User,
+        show,
+    ),
+];
 
 /// What a command does, for the words of its messages.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,20 @@ use base::base64;
 use tls::tickets::Keys;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["set", "ssl", "tls-key"],
+        "[id|file] <key>",
+        "add a key of TLS tickets, the oldest goes",
+        Level::Admin,
+        set,
+    ),
+    Command::now(&["show", "tls-keys"], "[id|*]", "keys of TLS tickets", Level::Admin, show),
+];
 
 /// The set of keys that `#id` or a file names.
 fn find<'k>(all: &'k [std::sync::Arc<Keys>], name: &str) -> Option<(usize, &'k Keys)> {

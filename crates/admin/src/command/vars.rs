@@ -7,6 +7,21 @@ use model::vars::{Owned, Scope};
 use program::Program;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(&["get", "var"], "<name>", "value of a variable of the process", Level::Operator, get),
+    Command::now(
+        &["set", "var"],
+        "<name> [fmt|expr] {<format>|<expression>}",
+        "set a variable of the process",
+        Level::Operator,
+        set,
+    )
+    .experimental(),
+];
 
 fn proc_name(call: &Call<'_>) -> Result<String, Refusal> {
     match call.arg(0) {

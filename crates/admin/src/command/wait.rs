@@ -8,6 +8,17 @@ use engine::farm::{self, Kept, Stays};
 use super::basic::duration;
 use super::farm::{why, why_backend};
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[Command::later(
+    &["wait"],
+    "{-h|<delay>} [condition]",
+    "wait for a while, or for a condition",
+    Level::Admin,
+    wait,
+)];
 
 const HELP: &str = "\
 Usage: wait {-h|<duration>} [condition [args...]]

@@ -8,6 +8,33 @@ use program::proxy::Balance;
 use program::{Proxy, Server};
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["get", "weight"],
+        "<bk>/<srv>",
+        "weight of a server, now and at the start",
+        Level::User,
+        get,
+    ),
+    Command::now(
+        &["set", "maxconn", "server"],
+        "<bk>/<srv> <value>",
+        "change the limit of requests of a server",
+        Level::Admin,
+        set_maxconn,
+    ),
+    Command::now(
+        &["set", "weight"],
+        "<bk>/<srv> <weight>",
+        "change the weight of a server",
+        Level::Admin,
+        set,
+    ),
+];
 
 /// `set weight <backend>/<server> <weight>[%]`.
 pub fn set(call: &mut Call<'_>) -> Outcome {

@@ -8,6 +8,82 @@ use tls::locked;
 
 use super::committed;
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["abort", "ssl", "cert"],
+        "<certfile>",
+        "abort a transaction for a certificate file",
+        Level::Admin,
+        abort,
+    ),
+    Command::now(
+        &["add", "ssl", "jwt"],
+        "<certfile>",
+        "let tokens be verified with a certificate",
+        Level::Admin,
+        set_jwt,
+    ),
+    Command::now(
+        &["commit", "ssl", "cert"],
+        "<certfile>",
+        "let a transaction for a certificate file take effect",
+        Level::Admin,
+        commit,
+    ),
+    Command::now(
+        &["del", "ssl", "cert"],
+        "<certfile>",
+        "delete a certificate that nobody uses",
+        Level::Admin,
+        delete,
+    ),
+    Command::now(
+        &["del", "ssl", "jwt"],
+        "<certfile>",
+        "let no tokens be verified with a certificate",
+        Level::Admin,
+        set_jwt,
+    ),
+    Command::now(
+        &["dump", "ssl", "cert"],
+        "<certfile>",
+        "a certificate with its key and its chain, as PEM",
+        Level::Admin,
+        dump,
+    ),
+    Command::now(
+        &["new", "ssl", "cert"],
+        "<certfile>",
+        "create a certificate file, to be used in certificate lists",
+        Level::Admin,
+        new,
+    ),
+    Command::later(
+        &["set", "ssl", "cert"],
+        "<certfile> <payload>",
+        "replace a certificate file in a transaction",
+        Level::Admin,
+        set,
+    ),
+    Command::now(
+        &["show", "ssl", "cert"],
+        "[<certfile>]",
+        "certificates, or what there is to know of one",
+        Level::Operator,
+        show,
+    ),
+    Command::now(
+        &["show", "ssl", "jwt"],
+        "",
+        "certificates that tokens may be verified with",
+        Level::Operator,
+        show_jwt,
+    ),
+];
 
 const NO_CERT: &str = "Can't display the certificate: Not found or the certificate is a bundle!";
 

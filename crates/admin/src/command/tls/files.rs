@@ -4,6 +4,103 @@ use tls::store::Kind;
 
 use super::committed;
 use crate::cli::call::{Call, Outcome, Reply};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["abort", "ssl", "ca-file"],
+        "<cafile>",
+        "abort a transaction for a CA file",
+        Level::Admin,
+        abort,
+    ),
+    Command::now(
+        &["abort", "ssl", "crl-file"],
+        "<crlfile>",
+        "abort a transaction for a CRL file",
+        Level::Admin,
+        abort,
+    ),
+    Command::now(
+        &["add", "ssl", "ca-file"],
+        "<cafile> <payload>",
+        "add certificates to a CA file",
+        Level::Admin,
+        set,
+    ),
+    Command::now(
+        &["commit", "ssl", "ca-file"],
+        "<cafile>",
+        "let a transaction for a CA file take effect",
+        Level::Admin,
+        commit,
+    ),
+    Command::now(
+        &["commit", "ssl", "crl-file"],
+        "<crlfile>",
+        "let a transaction for a CRL file take effect",
+        Level::Admin,
+        commit,
+    ),
+    Command::now(
+        &["del", "ssl", "ca-file"],
+        "<cafile>",
+        "delete a CA file that nobody uses",
+        Level::Admin,
+        delete,
+    ),
+    Command::now(
+        &["del", "ssl", "crl-file"],
+        "<crlfile>",
+        "delete a CRL file that nobody uses",
+        Level::Admin,
+        delete,
+    ),
+    Command::now(
+        &["new", "ssl", "ca-file"],
+        "<cafile>",
+        "create a CA file, to be used in certificate lists",
+        Level::Admin,
+        new,
+    ),
+    Command::now(
+        &["new", "ssl", "crl-file"],
+        "<crlfile>",
+        "create a CRL file, to be used in certificate lists",
+        Level::Admin,
+        new,
+    ),
+    Command::now(
+        &["set", "ssl", "ca-file"],
+        "<cafile> <payload>",
+        "replace a CA file in a transaction",
+        Level::Admin,
+        set,
+    ),
+    Command::now(
+        &["set", "ssl", "crl-file"],
+        "<crlfile> <payload>",
+        "replace a CRL file in a transaction",
+        Level::Admin,
+        set,
+    ),
+    Command::now(
+        &["show", "ssl", "ca-file"],
+        "[<cafile>[:<index>]]",
+        "CA files, or what is in one",
+        Level::Operator,
+        show,
+    ),
+    Command::now(
+        &["show", "ssl", "crl-file"],
+        "[<crlfile[:<index>>]]",
+        "CRL files, or what is in one",
+        Level::Operator,
+        show,
+    ),
+];
 
 /// The kind that the third word of a command names.
 fn kind(call: &Call<'_>) -> Kind {

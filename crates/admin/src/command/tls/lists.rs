@@ -3,6 +3,40 @@
 use tls::store::{Lookup, SniFilter};
 
 use crate::cli::call::{Call, Outcome, Reply, find_proxy};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["add", "ssl", "crt-list"],
+        "<list> <cert> [opts]*",
+        "add a certificate, or the line of a payload, to a certificate list",
+        Level::Admin,
+        add,
+    ),
+    Command::now(
+        &["del", "ssl", "crt-list"],
+        "<list> <cert[:line]>",
+        "delete an entry of a certificate list",
+        Level::Admin,
+        delete,
+    ),
+    Command::now(
+        &["show", "ssl", "crt-list"],
+        "[-n] [<list>]",
+        "certificate lists, or the lines of one",
+        Level::Admin,
+        show,
+    ),
+    Command::now(
+        &["show", "ssl", "sni"],
+        "[-f <frontend>] [-A] [-t <offset>]",
+        "server names and the certificates that they get",
+        Level::User,
+        sni,
+    ),
+];
 
 /// `show ssl crt-list [-n] [<list>]`.
 pub fn show(call: &mut Call<'_>) -> Outcome {

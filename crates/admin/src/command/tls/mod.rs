@@ -7,6 +7,17 @@ pub mod lists;
 pub mod responses;
 
 use crate::cli::call::{Call, Outcome, Reply};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[Command::now(
+    &["show", "ssl", "providers"],
+    "",
+    "what the cryptography comes from",
+    Level::User,
+    providers,
+)];
 
 /// `show ssl providers`: what the cryptography comes from.
 pub fn providers(_: &mut Call<'_>) -> Outcome {

@@ -9,6 +9,40 @@ use tls::ocsp;
 use tls::store::{Came, Known};
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
+use crate::cli::table::Command;
+use program::listener::Level;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[
+    Command::now(
+        &["set", "ssl", "ocsp-response"],
+        "<resp|payload>",
+        "take an OCSP response for the certificate that it is about",
+        Level::Admin,
+        set,
+    ),
+    Command::now(
+        &["show", "ssl", "ocsp-response"],
+        "[[text|base64] id]",
+        "OCSP responses, or one of them",
+        Level::Admin,
+        show,
+    ),
+    Command::now(
+        &["show", "ssl", "ocsp-updates"],
+        "",
+        "when OCSP responses are asked for, and what came of it",
+        Level::Admin,
+        updates,
+    ),
+    Command::later(
+        &["update", "ssl", "ocsp-response"],
+        "<certfile>",
+        "ask the responder of a certificate for its OCSP response",
+        Level::Admin,
+        update,
+    ),
+];
 
 fn key(id: &[u8]) -> String {
     ocsp::hex(id).to_ascii_lowercase()
