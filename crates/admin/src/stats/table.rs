@@ -55,9 +55,9 @@ pub const COLUMNS: &[Column] = &[
     column("svname", "KNSV", "Name of the server or listener, FRONTEND or BACKEND", |r| r.name().into()),
     column("qcur", "MGPV", "Requests that wait", |r| gauge(r, |b| &b.queued, |s| &s.queued)),
     column("qmax", "MMPV", "Most requests that waited", |r| gauge(r, |b| &b.queued_max, |s| &s.queued_max)),
-    column("scur", "MGPV", "Sessions now", |r| current(r)),
-    column("smax", "MMPV", "Most sessions at a time", |r| current_max(r)),
-    column("slim", "CLPV", "Limit of sessions", |r| limit(r)),
+    column("scur", "MGPV", "Sessions now", current),
+    column("smax", "MMPV", "Most sessions at a time", current_max),
+    column("slim", "CLPV", "Limit of sessions", limit),
     column("stot", "MCPP", "Sessions so far", |r| {
         r.sum(Figure {
             front: Some(|c| &c.sessions),
@@ -129,25 +129,25 @@ pub const COLUMNS: &[Column] = &[
             ..Figure::default()
         })
     }),
-    column("status", "SGPV", "State", |r| status(r)),
-    column("weight", "MaPV", "Weight in use", |r| weight(r)),
+    column("status", "SGPV", "State", status),
+    column("weight", "MaPV", "Weight in use", weight),
     column("act", "MGPV", "Active servers that are usable; 1 for an active server", |r| servers(r, false)),
     column("bck", "MGPV", "Backup servers that are usable; 1 for a backup server", |r| servers(r, true)),
     column("chkfail", "MCPP", "Checks that failed while the server was up", |r| {
         watched(r).map(|s| s.state.failed_checks.load(Relaxed)).into()
     }),
-    column("chkdown", "MCPP", "Times that it went down", |r| went_down(r)),
-    column("lastchg", "MAPP", "Seconds since the state changed", |r| last_change(r)),
-    column("downtime", "MCPV", "Seconds of being down", |r| downtime(r)),
+    column("chkdown", "MCPP", "Times that it went down", went_down),
+    column("lastchg", "MAPP", "Seconds since the state changed", last_change),
+    column("downtime", "MCPV", "Seconds of being down", downtime),
     column("qlimit", "CLPV", "Limit of requests that wait", |r| positive(r.server.map_or(0, |s| s.maxqueue))),
     column("pid", "KGPV", "Number of the process (always 1)", |_| 1u32.into()),
     column("iid", "KGSV", "Id of the proxy", |r| r.proxy.state.id.into()),
     column("sid", "KGSV", "Id of the server or listener", |r| r.id().into()),
-    column("throttle", "MaPV", "Share of the weight while it starts slowly, percent", |r| throttle(r)),
+    column("throttle", "MaPV", "Share of the weight while it starts slowly, percent", throttle),
     column("lbtot", "MCPP", "Times that it was chosen", |r| {
         r.sum(Figure { back: Some(|c| &c.chosen), server: Some(|c| &c.chosen), ..Figure::default() })
     }),
-    column("tracked", "CNSV", "Server whose state it follows", |r| tracked(r)),
+    column("tracked", "CNSV", "Server whose state it follows", tracked),
     column("type", "CGSV", "0 frontend, 1 backend, 2 server, 3 listener", |r| (r.kind as u32).into()),
     column("rate", "MRPP", "Sessions in the last second", |r| {
         rate(r, |f| &f.session_rate, |b| &b.session_rate, |s| &s.rate)
@@ -173,10 +173,10 @@ pub const COLUMNS: &[Column] = &[
     column("hrsp_4xx", "MCPP", "Responses of class 4xx", |r| r.responses(3)),
     column("hrsp_5xx", "MCPP", "Responses of class 5xx", |r| r.responses(4)),
     column("hrsp_other", "MCPP", "Responses of class other", |r| r.responses(5)),
-    column("hanafail", "MCPP", "Failures seen in traffic", |r| observed(r)),
+    column("hanafail", "MCPP", "Failures seen in traffic", observed),
     column("req_rate", "MRPP", "Requests in the last second", |r| front_rate(r, |f| &f.request_rate)),
     column("req_rate_max", "MMPV", "Most requests in a second", |r| front_peak(r, |f| &f.request_rate)),
-    column("req_tot", "MCPP", "Requests so far", |r| requests(r)),
+    column("req_tot", "MCPP", "Requests so far", requests),
     column("cli_abrt", "MCPP", "Transfers that the client broke off", |r| {
         r.sum(Figure {
             back: Some(|c| &c.client_aborts),
@@ -191,11 +191,11 @@ pub const COLUMNS: &[Column] = &[
             ..Figure::default()
         })
     }),
-    column("comp_in", "MCPP", "Bytes given to compression", |r| no_figure(r)),
-    column("comp_out", "MCPP", "Bytes from compression", |r| no_figure(r)),
-    column("comp_byp", "MCPP", "Bytes that passed compression by", |r| no_figure(r)),
-    column("comp_rsp", "MCPP", "Responses that were compressed", |r| no_figure(r)),
-    column("lastsess", "MAPP", "Seconds since the last session, -1: none", |r| last_session(r)),
+    column("comp_in", "MCPP", "Bytes given to compression", no_figure),
+    column("comp_out", "MCPP", "Bytes from compression", no_figure),
+    column("comp_byp", "MCPP", "Bytes that passed compression by", no_figure),
+    column("comp_rsp", "MCPP", "Responses that were compressed", no_figure),
+    column("lastsess", "MAPP", "Seconds since the last session, -1: none", last_session),
     column(
         "last_chk",
         "MOPV",
@@ -239,10 +239,10 @@ pub const COLUMNS: &[Column] = &[
     column("agent_health", "CGSV", "Health as the agent sees it", |r| {
         with_agent(r).map(|s| u32::try_from(s.state.agent_health.load(Relaxed)).unwrap_or(0)).into()
     }),
-    column("addr", "CGSV", "Address", |r| address(r)),
-    column("cookie", "CNSV", "Cookie: of a server its value, of a backend its name", |r| cookie(r)),
+    column("addr", "CGSV", "Address", address),
+    column("cookie", "CNSV", "Cookie: of a server its value, of a backend its name", cookie),
     column("mode", "CGSV", "tcp or http", |r| mode(r).into()),
-    column("algo", "CGSV", "How servers are chosen", |r| algorithm(r)),
+    column("algo", "CGSV", "How servers are chosen", algorithm),
     column("conn_rate", "MRPP", "Connections in the last second", |r| front_rate(r, |f| &f.conn_rate)),
     column("conn_rate_max", "MMPV", "Most connections in a second", |r| front_peak(r, |f| &f.conn_rate)),
     column("conn_tot", "MCPP", "Connections so far", |r| {
@@ -288,7 +288,7 @@ pub const COLUMNS: &[Column] = &[
     }),
     column("cache_lookups", "MCPP", "Look-ups in the cache", |r| http_only(r, no_figure(r))),
     column("cache_hits", "MCPP", "Of these, with success", |r| http_only(r, no_figure(r))),
-    column("srv_icur", "MGPV", "Idle connections", |r| idle(r)),
+    column("srv_icur", "MGPV", "Idle connections", idle),
     column("src_ilim", "CLPV", "Limit of idle connections", |r| {
         r.server.and_then(|s| u32::try_from(s.pool_max_conn).ok()).into()
     }),
@@ -307,7 +307,7 @@ pub const COLUMNS: &[Column] = &[
             }),
         )
     }),
-    column("idle_conn_cur", "MGPV", "Idle connections that may be shared with care", |r| idle(r)),
+    column("idle_conn_cur", "MGPV", "Idle connections that may be shared with care", idle),
     column("safe_conn_cur", "MGPV", "Idle connections that may be shared", |r| r.server.map(|_| 0u32).into()),
     column("used_conn_cur", "MGPV", "Connections in use", |r| {
         r.server.map(|s| s.state.used_conns.load(Relaxed)).into()
@@ -315,7 +315,7 @@ pub const COLUMNS: &[Column] = &[
     column("need_conn_est", "MGPV", "Connections that will be needed", |r| {
         r.server.map(|s| s.state.used_conns.load(Relaxed)).into()
     }),
-    column("uweight", "MaPV", "Weight as set", |r| user_weight(r)),
+    column("uweight", "MaPV", "Weight as set", user_weight),
     column("agg_server_status", "MGPV", "State of the servers taken together", |r| {
         r.is_back().then_some(0u32).into()
     }),
@@ -340,15 +340,15 @@ pub const COLUMNS: &[Column] = &[
             no_front_figure(r)
         }
     }),
-    column("h2sess", "MCPP", "Sessions with HTTP/2", |r| no_front_figure(r)),
-    column("h3sess", "MCPP", "Sessions with HTTP/3", |r| no_front_figure(r)),
-    column("req_other", "MCPP", "Requests of no version of HTTP", |r| no_front_figure(r)),
+    column("h2sess", "MCPP", "Sessions with HTTP/2", no_front_figure),
+    column("h3sess", "MCPP", "Sessions with HTTP/3", no_front_figure),
+    column("req_other", "MCPP", "Requests of no version of HTTP", no_front_figure),
     column("h1req", "MCPP", "Requests with HTTP/1", |r| {
         r.sum(Figure { front: Some(|c| &c.requests), ..Figure::default() })
     }),
-    column("h2req", "MCPP", "Requests with HTTP/2", |r| no_front_figure(r)),
-    column("h3req", "MCPP", "Requests with HTTP/3", |r| no_front_figure(r)),
-    column("proto", "SGPV", "Protocol of a listener", |r| protocol(r)),
+    column("h2req", "MCPP", "Requests with HTTP/2", no_front_figure),
+    column("h3req", "MCPP", "Requests with HTTP/3", no_front_figure),
+    column("proto", "SGPV", "Protocol of a listener", protocol),
     column("priv_idle_cur", "MGPV", "Idle connections of one client each", |r| r.server.map(|_| 0u32).into()),
     column("reqbin", "MCPP", "Bytes of requests received", |r| {
         r.sum(Figure {

@@ -10,18 +10,19 @@ use crate::files::{self, Identity, Parts, Sources};
 use crate::x509::Certificate;
 
 /// How a certificate came into the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Origin {
     /// `load` of a `crt-store`.
     Declared,
     /// With words about it: in a list, `ssl-f-use`.
     Listed,
-    /// By its name alone.
+    /// By its name alone, or made at run time.
+    #[default]
     Plain,
 }
 
-/// A certificate of the store.
-#[derive(Clone, Debug)]
+/// A certificate of the store. One that was made at run time begins empty.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Cert {
     pub parts: Parts,
     /// Where it came from, as shown; nothing of what came over the runtime API.
@@ -37,22 +38,6 @@ pub(super) struct Cert {
     pub completed: Option<Box<str>>,
     /// Ready to be shown, if it has a key.
     pub identity: Option<Arc<Identity>>,
-}
-
-impl Cert {
-    /// One that was made at run time and is still empty.
-    pub fn empty() -> Cert {
-        Cert {
-            parts: Parts::default(),
-            sources: Sources::default(),
-            origin: Origin::Plain,
-            explicit: false,
-            ocsp_update: None,
-            jwt: false,
-            completed: None,
-            identity: None,
-        }
-    }
 }
 
 /// The ends of names that make a bundle.

@@ -49,7 +49,7 @@ impl Store {
         if inner.certs.contains_key(name) {
             return Err(format!("Certificate '{name}' already exists!"));
         }
-        inner.certs.insert(name.into(), Cert::empty());
+        inner.certs.insert(name.into(), Cert::default());
         Ok(format!("New empty certificate store '{name}'!"))
     }
 
