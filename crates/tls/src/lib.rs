@@ -31,6 +31,7 @@ pub mod locked;
 pub mod names;
 pub mod ocsp;
 pub mod oid;
+mod pem;
 mod record;
 mod revoked;
 mod room;

@@ -12,6 +12,8 @@ mod tests;
 
 use std::borrow::Cow;
 
+use zeroize::Zeroizing;
+
 use base::base64;
 
 pub use phrases::Phrases;
@@ -96,7 +98,11 @@ pub fn open<'t>(text: &'t [u8], path: &str, phrases: &Phrases) -> Opened<'t> {
                 Err(why) => Err(phrases.told(path, why)),
             };
             match opened {
-                Ok((label, der)) => write(&mut out, label, &der),
+                Ok((label, der)) => {
+                    let mut plain = Zeroizing::new(String::new());
+                    crate::pem::put(&mut plain, label, &der);
+                    out.extend_from_slice(plain.as_bytes());
+                }
                 Err(why) => closed = Some(why),
             }
             keyed = closed.is_none();
@@ -182,14 +188,4 @@ fn locked(label: &'static str, lines: bool, body: &[u8]) -> Result<Locked, Close
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let pairs = text.as_bytes().chunks(2);
     pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
-}
-
-/// Writes a key as PEM.
-fn write(out: &mut Vec<u8>, label: &str, der: &[u8]) {
-    out.extend_from_slice(format!("-----BEGIN {label}-----\n").as_bytes());
-    for line in base64::encode(der).as_bytes().chunks(64) {
-        out.extend_from_slice(line);
-        out.push(b'\n');
-    }
-    out.extend_from_slice(format!("-----END {label}-----\n").as_bytes());
 }

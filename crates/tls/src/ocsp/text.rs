@@ -138,7 +138,7 @@ pub fn text(bytes: &[u8]) -> Result<String, Refused> {
         let pairs: Vec<String> = line.iter().map(|b| format!("{b:02x}")).collect();
         let _ = writeln!(out, "        {}", pairs.join(":"));
     }
-    r.shown().for_each(|c| pem(&mut out, c));
+    r.shown().for_each(|c| crate::pem::put(&mut out, "CERTIFICATE", c));
     Ok(out)
 }
 
@@ -154,14 +154,4 @@ fn extensions(out: &mut String, der: &[u8]) {
         let Some(value) = std::iter::from_fn(|| parts.element()).find(|e| e.tag == OCTETS) else { return };
         let _ = writeln!(out, "        {name}: \n            {}", hex(value.content));
     }
-}
-
-fn pem(out: &mut String, der: &[u8]) {
-    out.push_str("-----BEGIN CERTIFICATE-----\n");
-    let text = base::base64::encode(der);
-    for line in text.as_bytes().chunks(64) {
-        out.push_str(std::str::from_utf8(line).unwrap_or_default());
-        out.push('\n');
-    }
-    out.push_str("-----END CERTIFICATE-----\n");
 }

@@ -94,10 +94,10 @@ impl Store {
         };
         let mut out = String::new();
         if let Some(key) = parts.key.as_deref().and_then(crate::files::pkcs8) {
-            pem(&mut out, "PRIVATE KEY", &key);
+            crate::pem::put(&mut out, "PRIVATE KEY", &key);
         }
         for certificate in parts.leaf.iter().chain(&parts.chain) {
-            pem(&mut out, "CERTIFICATE", certificate);
+            crate::pem::put(&mut out, "CERTIFICATE", certificate);
         }
         Ok(out)
     }
@@ -276,15 +276,6 @@ pub(super) fn issuer(parts: &Parts) -> Option<&CertificateDer<'static>> {
     let leaf = Certificate::parse(parts.leaf.as_ref()?)?;
     let all = parts.chain.iter().chain(&parts.issuer);
     all.into_iter().find(|c| Certificate::parse(c).is_some_and(|c| c.subject == leaf.issuer))
-}
-
-fn pem(out: &mut String, label: &str, der: &[u8]) {
-    let _ = writeln!(out, "-----BEGIN {label}-----");
-    let text = base::base64::encode(der);
-    for line in text.as_bytes().chunks(64) {
-        let _ = writeln!(out, "{}", String::from_utf8_lossy(line));
-    }
-    let _ = writeln!(out, "-----END {label}-----");
 }
 
 /// The names of a `bind` line: whole ones in order, then what stands for many, the defaults first.
