@@ -559,7 +559,8 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
                 connect::park(stream);
             }
             stream.upstream = None;
-            if stream.http.next_keeps && stream.http.body_received { Next::KeepAlive } else { Next::Close }
+            // The client may still owe a part of its request: that is read before the next.
+            if stream.http.next_keeps { Next::KeepAlive } else { Next::Close }
         }
         Outcome::Client(cause) => {
             client_abort(stream, back);
@@ -655,8 +656,8 @@ async fn exchange(
                 Poll::Ready(Err(Break::Write(_))) => {
                     up_done = true;
                     stream.http.server_keeps = false;
-                    stream.http.next_keeps = false;
                     if down_done {
+                        stream.end(Cause::ServerAbort, Phase::Last);
                         return Poll::Ready(Outcome::Done);
                     }
                 }
