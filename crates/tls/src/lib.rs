@@ -32,6 +32,7 @@ pub mod names;
 pub mod ocsp;
 pub mod oid;
 mod pem;
+mod print;
 mod record;
 mod revoked;
 mod room;

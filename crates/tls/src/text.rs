@@ -34,7 +34,7 @@ pub fn name(dn: &[u8]) -> String {
 }
 
 /// A value; what is no printable ASCII is told in digits, as OpenSSL does.
-fn value(tag: u8, bytes: &[u8]) -> String {
+pub(crate) fn value(tag: u8, bytes: &[u8]) -> String {
     const BMP_STRING: u8 = 0x1e;
     let narrow: Vec<u8> = match tag {
         BMP_STRING if bytes.chunks_exact(2).all(|p| p[0] == 0) => {
@@ -108,10 +108,16 @@ fn modulus_bits(cert: &Certificate<'_>) -> Option<usize> {
 /// `DNS:name, IP Address:127.0.0.1`.
 fn alternatives(cert: &Certificate<'_>) -> String {
     let value = cert.extension(&[0x55, 0x1d, 0x11]).and_then(|v| Der(v).element());
-    let mut list = Der(value.map(|v| v.content).unwrap_or_default());
+    general_names(value.map(|v| v.content).unwrap_or_default()).join(", ")
+}
+
+/// Names of all kinds (RFC 5280, section 4.2.1.6), one by one.
+pub(crate) fn general_names(list: &[u8]) -> Vec<String> {
+    let mut list = Der(list);
     let mut out = Vec::new();
     while let Some(e) = list.element() {
-        let plain = || String::from_utf8_lossy(e.content);
+        // A line feed would end the answer of the runtime API.
+        let plain = || String::from_utf8_lossy(e.content).replace(char::is_control, ".");
         out.push(match e.tag {
             0x81 => format!("email:{}", plain()),
             0x82 => format!("DNS:{}", plain()),
@@ -122,7 +128,7 @@ fn alternatives(cert: &Certificate<'_>) -> String {
             _ => "othername:<unsupported>".into(),
         });
     }
-    out.join(", ")
+    out
 }
 
 fn address(bytes: &[u8]) -> String {

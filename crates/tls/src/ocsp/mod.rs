@@ -10,7 +10,9 @@ use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
 use crate::x509::{Certificate, Der, Element, encode as der, seconds};
 
-pub use text::{hex, id_text, text};
+#[cfg(test)]
+use crate::text::hex;
+pub use text::{id_text, text};
 
 const SEQUENCE: u8 = 0x30;
 const OID: u8 = 0x06;

@@ -89,3 +89,30 @@ fn an_id_is_that_of_openssl() {
     let asked = request(&id);
     assert!(hex(&asked).ends_with(&hex(&id)) && asked.len() == id.len() + 8);
 }
+
+#[test]
+fn what_a_response_carries_is_told_as_openssl_tells_it() {
+    let told = [
+        (&include_bytes!("fixtures/authority.der")[..], include_str!("fixtures/authority.txt")),
+        (include_bytes!("fixtures/delegated.der"), include_str!("fixtures/delegated.txt")),
+    ];
+    for (response, wanted) in told {
+        let ours = text(response).unwrap();
+        for (ours, wanted) in ours.lines().zip(wanted.lines()) {
+            assert_eq!(ours, wanted);
+        }
+        assert_eq!(ours.lines().count(), wanted.lines().count());
+    }
+}
+
+#[test]
+fn broken_certificates_are_told_as_far_as_they_can_be_read() {
+    let response = include_bytes!("fixtures/delegated.der");
+    for at in 0..response.len() {
+        let mut broken = response.to_vec();
+        broken[at] ^= 0x55;
+        if let Ok(told) = text(&broken) {
+            assert!(told.lines().all(|line| !line.is_empty()));
+        }
+    }
+}

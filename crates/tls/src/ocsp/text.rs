@@ -1,24 +1,11 @@
 //! A response in words, as `openssl ocsp -resp_text` has them: scripts read `show ssl ocsp-response`.
-//!
-//! The certificates that it carries are shown as PEM only.
 
 use std::fmt::Write as _;
 
 use super::{INTEGER, OCTETS, OID, Refused, Response, SEQUENCE, Status};
+use crate::text::{date, hex, number};
 use crate::x509::{Attribute, Der, attributes};
-
-/// Digits in upper case.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02X}")).collect()
-}
-
-/// A number without the zero in front that keeps it positive.
-fn number(bytes: &[u8]) -> String {
-    match bytes {
-        [0, rest @ ..] if !rest.is_empty() => hex(rest),
-        bytes => hex(bytes),
-    }
-}
+use crate::{oid, print};
 
 /// The parts of a certificate's id, each line behind `indent`.
 pub fn id_text(id: &[u8], indent: &str, algorithm: bool) -> Option<String> {
@@ -35,51 +22,24 @@ pub fn id_text(id: &[u8], indent: &str, algorithm: bool) -> Option<String> {
     Some(out)
 }
 
-/// `20210610085504Z` as `Jun 10 08:55:04 2021 GMT`.
-fn date(time: &[u8]) -> String {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let text = std::str::from_utf8(time).unwrap_or_default();
-    let part = |from: usize, to: usize| text.get(from..to).unwrap_or("??");
-    let month = part(4, 6).parse::<usize>().ok().and_then(|m| MONTHS.get(m.checked_sub(1)?));
-    let day = part(6, 8).trim_start_matches('0');
-    let month = month.unwrap_or(&"???");
-    format!("{month} {day:>2} {}:{}:{} {} GMT", part(8, 10), part(10, 12), part(12, 14), part(0, 4))
-}
-
+/// `CN = name`, with quotes where a sign means something in such a list (RFC 2253, section 2.4, in OpenSSL's way).
 fn attribute(a: &Attribute<'_>) -> String {
-    let name = match a.oid {
-        [0x55, 4, 3] => "CN",
-        [0x55, 4, 6] => "C",
-        [0x55, 4, 7] => "L",
-        [0x55, 4, 8] => "ST",
-        [0x55, 4, 10] => "O",
-        [0x55, 4, 11] => "OU",
-        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 1] => "emailAddress",
-        _ => "?",
-    };
-    format!("{name} = {}", String::from_utf8_lossy(a.value))
+    let mut value = String::new();
+    for byte in a.value {
+        let _ = match byte {
+            b'"' | b'\\' => write!(value, "\\{}", char::from(*byte)),
+            b' '..=b'~' => write!(value, "{}", char::from(*byte)),
+            other => write!(value, "\\{other:02X}"),
+        };
+    }
+    let special = a.value.iter().any(|b| b",+\"\\<>;".contains(b));
+    let quote = special || a.value.starts_with(b"#") || a.value.starts_with(b" ") || a.value.ends_with(b" ");
+    let quote = if quote { "\"" } else { "" };
+    format!("{} = {quote}{value}{quote}", oid::attribute(a.oid))
 }
 
-fn signature_name(algorithm: &[u8]) -> &'static str {
-    match Der(algorithm).expect(OID).map(|e| e.content) {
-        Some([0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, last]) => match last {
-            5 => "sha1WithRSAEncryption",
-            10 => "rsassaPss",
-            11 => "sha256WithRSAEncryption",
-            12 => "sha384WithRSAEncryption",
-            13 => "sha512WithRSAEncryption",
-            _ => "unknown",
-        },
-        Some([0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, last]) => match last {
-            2 => "ecdsa-with-SHA256",
-            3 => "ecdsa-with-SHA384",
-            4 => "ecdsa-with-SHA512",
-            _ => "unknown",
-        },
-        Some([0x2b, 0x65, 0x70]) => "ED25519",
-        _ => "unknown",
-    }
+fn signature_name(algorithm: &[u8]) -> String {
+    Der(algorithm).expect(OID).map_or_else(|| "unknown".into(), |e| oid::long(e.content))
 }
 
 fn reason(number: u8) -> &'static str {
@@ -134,11 +94,11 @@ pub fn text(bytes: &[u8]) -> Result<String, Refused> {
     out.push_str(" \n");
     extensions(&mut out, r.extensions);
     let _ = writeln!(out, "    Signature Algorithm: {}\n    Signature Value:", signature_name(r.algorithm));
-    for line in r.signature.chunks(18) {
-        let pairs: Vec<String> = line.iter().map(|b| format!("{b:02x}")).collect();
-        let _ = writeln!(out, "        {}", pairs.join(":"));
+    print::octets(&mut out, r.signature, 8, 18);
+    for certificate in r.shown() {
+        print::certificate(&mut out, certificate);
+        crate::pem::put(&mut out, "CERTIFICATE", certificate);
     }
-    r.shown().for_each(|c| crate::pem::put(&mut out, "CERTIFICATE", c));
     Ok(out)
 }
 

@@ -45,7 +45,7 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 fn key(id: &[u8]) -> String {
-    ocsp::hex(id).to_ascii_lowercase()
+    tls::text::hex(id).to_ascii_lowercase()
 }
 
 /// `show ssl ocsp-response [[text|base64] <id|path>]`.
