@@ -108,6 +108,7 @@ pub fn set_target(worker: &Rc<Worker>, at: At, target: Target) {
 pub fn set_tls(worker: &Rc<Worker>, at: At, on: bool) {
     let changes = Changes::begin(worker);
     changes.server(at).state.plain.store(!on, Relaxed);
+    changes.server(at).state.refuses_tls.store(false, Relaxed);
     changes.flush(at);
 }
 

@@ -183,6 +183,8 @@ pub struct Server {
     pub referenced: std::sync::atomic::AtomicBool,
     /// TLS could be spoken to it and is not (`no-ssl`, `set server ... ssl off`).
     pub plain: std::sync::atomic::AtomicBool,
+    /// The configuration says `no-ssl`, and nothing else was said since.
+    pub refuses_tls: std::sync::atomic::AtomicBool,
     /// Host name behind the address (`fqdn`), if it was given as a name.
     pub fqdn: Mutex<Option<String>>,
     admin: AtomicU32,
@@ -281,6 +283,7 @@ impl Server {
             target: ArcSwap::from_pointee(Target::None),
             removed: Default::default(),
             plain: Default::default(),
+            refuses_tls: Default::default(),
             referenced: Default::default(),
             dynamic_cookie: ArcSwapOption::empty(),
             fqdn: Mutex::new(None),

@@ -14,7 +14,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use crate::dummy::Recipe;
 use crate::locked::{self, Closed, Phrases};
 use crate::staple::Staple;
-use crate::x509::{Certificate, Der};
+use crate::x509::{Certificate, Der, encode};
 
 /// Kind of a key, for the choice between certificates of one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -400,7 +400,7 @@ pub fn pkcs8(key: &PrivateKeyDer<'_>) -> Option<Vec<u8>> {
     const RSA: &[u8] = &[0x30, 13, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 13, 1, 1, 1, 5, 0];
     const EC: &[u8] = &[6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1];
     let wrapped = |algorithm: &[u8], inner: &[u8]| {
-        element(0x30, &[&[2, 1, 0], algorithm, &element(4, inner)[..]].concat())
+        encode(0x30, &[&[2, 1, 0], algorithm, &encode(4, inner)[..]].concat())
     };
     Some(match key {
         PrivateKeyDer::Pkcs8(der) => der.secret_pkcs8_der().to_vec(),
@@ -415,21 +415,8 @@ pub fn pkcs8(key: &PrivateKeyDer<'_>) -> Option<Vec<u8>> {
                     _ => inner.extend_from_slice(part.whole),
                 }
             }
-            wrapped(&element(0x30, &[EC, curve?].concat()), &element(0x30, &inner))
+            wrapped(&encode(0x30, &[EC, curve?].concat()), &encode(0x30, &inner))
         }
         _ => return None,
     })
-}
-
-/// One element of DER.
-fn element(tag: u8, content: &[u8]) -> Vec<u8> {
-    let length = content.len();
-    let mut out = vec![tag];
-    match u8::try_from(length) {
-        Ok(short @ 0..0x80) => out.push(short),
-        Ok(byte) => out.extend([0x81, byte]),
-        Err(_) => out.extend([0x82, (length >> 8) as u8, length as u8]),
-    }
-    out.extend_from_slice(content);
-    out
 }

@@ -45,6 +45,9 @@ fn certificate(der: &[u8]) {
     let _ =
         (certificate.is_self_issued(), certificate.times(), certificate.key_algorithm(), certificate.key());
     x509::attributes(der).take(100).for_each(drop);
+    let mut told = String::new();
+    crate::print::certificate(&mut told, der);
+    assert!(told.lines().all(|line| !line.is_empty()), "an empty line ends the answer of a command");
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ fn state_line(out: &mut String, anon: Anon, started: rt::Mono, proxy: &Proxy, se
         u8::from(proxy.forced_id),
         u8::from(server.forced_id),
         s.fqdn.lock().as_deref().map_or("-".into(), |name| anon.word(name)),
-        u8::from(server.tls().is_some()),
+        tls_state(server),
         probe.check_port.or(check.and_then(|c| c.port)).unwrap_or(0),
         probe
             .check_addr
@@ -94,6 +94,15 @@ fn state_line(out: &mut String, anon: Anon, started: rt::Mono, proxy: &Proxy, se
             .map_or("-".into(), |ip| ip.to_string()),
         agent_addr.as_deref().unwrap_or("-"),
     );
+}
+
+/// `srv_use_ssl`: 1 with TLS, 0 without, -1 as `no-ssl` says.
+fn tls_state(server: &Server) -> i8 {
+    match server.tls() {
+        Some(_) => 1,
+        None if server.state.refuses_tls.load(Relaxed) => -1,
+        None => 0,
+    }
 }
 
 /// `srv_check_status`: the number of an outcome.

@@ -161,6 +161,7 @@ impl Assembly<'_> {
             let connector = self.connector(server, p, in_checks, notes);
             let tls = self.server_tls(index, server, p, connector.as_ref(), notes);
             state.plain.store(!server.tls.on, Relaxed);
+            state.refuses_tls.store(server.tls.refused, Relaxed);
             let settings = match out.last().map(|s: &program::Server| &s.settings) {
                 Some(last) if **last == *server.words => last.clone(),
                 _ => server.words.as_slice().into(),

@@ -18,6 +18,8 @@ use crate::server::ServerDraft;
 pub(crate) struct ServerTlsDraft {
     /// `ssl`.
     pub on: bool,
+    /// `no-ssl` was said last.
+    pub refused: bool,
     /// `ssl` was said, even if `no-ssl` followed: it may be switched on later.
     pub able: bool,
     pub words: Words,
@@ -38,6 +40,7 @@ impl Default for ServerTlsDraft {
     fn default() -> ServerTlsDraft {
         ServerTlsDraft {
             on: false,
+            refused: false,
             able: false,
             words: Words::default(),
             crt: None,

@@ -1,7 +1,7 @@
 //! From a passphrase to a key, and from there to what the key hides.
 //!
-//! PBES2 (RFC 8018, section 6.2) with PBKDF2 or scrypt (RFC 7914), and OpenSSL's older way (`EVP_BytesToKey` with MD5);
-//! AES and triple DES in CBC, whatever the way. What comes out must be one element of DER: that tells a wrong passphrase
+//! PBES2 (RFC 8018, section 6.2) with PBKDF2 or scrypt (RFC 7914), triple DES with a key of [PKCS #12](super::pkcs12), and
+//! OpenSSL's older way (`EVP_BytesToKey` with MD5); AES and triple DES in CBC, whatever the way. What comes out must be one element of DER: that tells a wrong passphrase
 //! whose padding happens to look right. Costs are bounded, for a payload of the runtime API may name any.
 
 use std::num::NonZeroU32;
@@ -17,6 +17,7 @@ use md5::{Digest, Md5};
 use zeroize::Zeroizing;
 
 use super::Closed;
+use super::pkcs12::{Purpose, derive};
 use crate::x509::Der;
 
 const SEQUENCE: u8 = 0x30;
@@ -142,13 +143,33 @@ pub(super) fn traditional(
     whole(cipher.decrypt(&key, start, data)?)
 }
 
-/// PKCS #8 with PBES2.
+/// PKCS #8.
 pub(super) fn pkcs8(der: &[u8], phrase: &[u8]) -> Result<Vec<u8>, Closed> {
+    if let Some((salt, rounds, data)) = older(der) {
+        let cipher = Cipher::TripleDes;
+        let key = Zeroizing::new(derive(phrase, salt, rounds, Purpose::Key, cipher.key_len()));
+        let start = derive(phrase, salt, rounds, Purpose::Start, cipher.block());
+        return whole(cipher.decrypt(&key, &start, data)?);
+    }
     let told = told(der).ok_or(Closed::Unknown)?;
     let mut key = Zeroizing::new([0; KEY]);
     let key = key.get_mut(..told.cipher.key_len()).ok_or(Closed::Unknown)?;
     told.stretch.run(phrase, told.salt, key).ok_or(Closed::Unknown)?;
     whole(told.cipher.decrypt(key, told.start, told.data)?)
+}
+
+/// Salt, rounds and data of a key that is encrypted as PKCS #12 does it.
+fn older(der: &[u8]) -> Option<(&[u8], u32, &[u8])> {
+    const SHA1_TRIPLE_DES: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 13, 1, 12, 1, 3];
+    let mut outer = Der(Der(der).expect(SEQUENCE)?.content);
+    let mut scheme = Der(outer.expect(SEQUENCE)?.content);
+    if scheme.expect(OID)?.content != SHA1_TRIPLE_DES {
+        return None;
+    }
+    let mut words = Der(scheme.expect(SEQUENCE)?.content);
+    let salt = words.expect(OCTETS)?.content;
+    let rounds = u32::try_from(number(&mut words)?).ok().filter(|n| (1..=ROUNDS).contains(n))?;
+    Some((salt, rounds, outer.expect(OCTETS)?.content))
 }
 
 /// How a passphrase is made dear to try.

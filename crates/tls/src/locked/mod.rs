@@ -7,6 +7,7 @@
 
 mod cipher;
 mod phrases;
+mod pkcs12;
 #[cfg(test)]
 mod tests;
 

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::certs::clash;
 use super::{Inner, Store, Trouble};
 use crate::files::{self, Identity, Sources};
 use crate::forge::Forge;
@@ -150,7 +151,7 @@ impl Inner {
             }
             return Ok(self.of_list(spec, &path));
         }
-        let place = format!("\nCan't load '{path}', is already defined with incompatible parameters:");
+        let place = format!("\n{}", clash(&path));
         let names = self.named(sources, &place)?;
         let default = default || first && names.len() > 1 && !spec.words.strict_sni.unwrap_or(false);
         let draft = |cert| Draft {
@@ -171,7 +172,7 @@ impl Inner {
             .map_err(|e| format!("unable to scan directory '{path}' : {e}"))?;
         let mut lines = Vec::new();
         for file in found {
-            let place = format!("\nCan't load '{file}', is already defined with incompatible parameters:");
+            let place = format!("\n{}", clash(&file));
             let cert = self.named(&Sources::plain(&file), &place)?;
             lines.extend(cert);
         }

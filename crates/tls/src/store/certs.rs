@@ -98,6 +98,11 @@ impl Store {
     }
 }
 
+/// What stands before the complaint that a certificate was described otherwise before.
+pub(super) fn clash(path: &str) -> String {
+    format!("Can't load '{path}', is already defined with incompatible parameters:")
+}
+
 impl Inner {
     /// Puts what was loaded under a name.
     fn keep(&mut self, name: &str, mut parts: Parts, sources: Sources, origin: Origin, explicit: bool) {

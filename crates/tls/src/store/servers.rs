@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::certs::clash;
 use super::{Inner, Store, Trouble};
 use crate::client::{Connector, Rules};
 use crate::files::{Identity, Sources};
@@ -47,7 +48,7 @@ impl Store {
         let mut identity = None;
         if let Some(name) = &spec.crt {
             let path = inner.full(name);
-            let place = format!("Can't load '{path}', is already defined with incompatible parameters:");
+            let place = clash(&path);
             let found = match inner.certs.contains_key(&path) {
                 true if inner.sealed => Ok(()),
                 true => inner.agree(&path, &Sources::plain(&path), &place),

@@ -121,7 +121,15 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word("no-check-ssl", 0, |v, _, _| off(&mut v.tls.check), "Checks without TLS."),
     word("no-renegotiate", 0, |_, _, _| Ok(()), "Connections are never renegotiated."),
     word("no-sni-auto", 0, |v, _, _| off(&mut v.tls.auto), "No server name but that of 'sni'."),
-    word("no-ssl", 0, |v, _, _| off(&mut v.tls.on), "No TLS."),
+    word(
+        "no-ssl",
+        0,
+        |v, _, _| {
+            (v.tls.on, v.tls.refused) = (false, true);
+            Ok(())
+        },
+        "No TLS.",
+    ),
     word("no-ssl-reuse", 0, |v, _, _| on(&mut v.tls.no_reuse), "Sessions are not resumed."),
     word("no-sslv3", 0, |v, _, _| without(v, Version::Ssl3), "Without this version."),
     word(
@@ -161,8 +169,8 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "ssl",
         0,
         |v, _, _| {
-            v.tls.able = true;
-            on(&mut v.tls.on)
+            (v.tls.able, v.tls.on, v.tls.refused) = (true, true, false);
+            Ok(())
         },
         "Speak TLS to the server.",
     ),
