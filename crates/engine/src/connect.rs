@@ -23,8 +23,8 @@ use multiplex::{Speaks, begin_h2, multiplexed, speaks};
 pub use opening::Opening;
 use own::take_own;
 pub use own::{Own, park};
-pub use retry::count_l7_retry;
 use retry::{count_failure, count_unassigned, pause, retry};
+pub use retry::{count_l7_retry, count_lost};
 use target::{Traits, address, address_identity, identity, options};
 
 use crate::Worker;

@@ -107,6 +107,13 @@ pub(super) fn count_unassigned(stream: &Stream<'_>, proxy: &Proxy, assigned: &Re
     }
 }
 
+/// Counts a request whose server could not be reached after all: its handshake failed with the request on its way.
+pub fn count_lost(stream: &Stream<'_>, proxy: &Proxy) {
+    if let Some(server) = stream.txn.server {
+        count_failure(stream, proxy, server);
+    }
+}
+
 /// Counts a request whose server could not be reached, however often that was tried.
 pub(super) fn count_failure(stream: &Stream<'_>, proxy: &Proxy, server: u32) {
     let worker = stream.worker.index;

@@ -412,6 +412,10 @@ fn lost_early(stream: &mut Stream<'_>, back: &Proxy) -> Option<Wait> {
     if wanted && may_retry(stream, back) {
         return Some(Wait::Retry);
     }
+    match end {
+        Early::Refused => count_response_error(stream),
+        _ => connect::count_lost(stream, back),
+    }
     stream.end(Cause::ServerAbort, phase);
     Some(Wait::Failed(Some(status)))
 }

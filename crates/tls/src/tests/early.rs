@@ -339,3 +339,26 @@ fn a_broken_end_of_early_data_ends_the_stream() {
     assert!(server.try_recv(&there, &mut buf).is_some_and(|r| r.is_err()));
     assert!(server.has_failed() && server.try_send(&there, b"x", &[], false).is_some_and(|r| r.is_err()));
 }
+
+#[test]
+fn damaged_early_data_reach_nobody() {
+    let site = Site::new(true);
+    let acceptor = site.acceptor(15360, Policy::default());
+    for place in 0..90 {
+        site.prepare(&acceptor);
+        let (up, down) = (RefCell::default(), RefCell::default());
+        let (here, there) = ends(&up, &down, 100_000);
+        sent(&site, &here, REQUEST);
+        {
+            // From its end on: the request's record, what says nothing, the hello.
+            let mut wire = up.borrow_mut();
+            let at = wire.bytes.len() - 1 - if place < 40 { place } else { place * 5 - 160 };
+            wire.bytes[at] ^= 1 << (place % 8);
+        }
+        let mut handshake = Handshake::accept(acceptor.clone(), &[]);
+        let Step::Done(mut server, facts) = handshake.step(&there) else { continue };
+        // Only what nobody reads may be damaged unnoticed: the version of a record, and a record that says nothing.
+        assert!(matches!(place, 37 | 40 | 41) && facts.early, "{place}");
+        assert_eq!(receive(&mut server, &there, REQUEST.len()), REQUEST);
+    }
+}
