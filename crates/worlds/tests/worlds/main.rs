@@ -8,6 +8,7 @@ mod h2;
 mod h2_peers;
 mod limits;
 mod queue;
+mod responders;
 mod retries;
 mod reuse;
 mod rules;
