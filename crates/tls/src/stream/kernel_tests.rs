@@ -408,3 +408,62 @@ fn a_worn_key_is_replaced_or_ends_the_connection() {
         assert!(c.try_recv(here, &mut [0; 10]).unwrap().is_err(), "alerts still go");
     });
 }
+
+#[test]
+fn early_data_are_over_before_the_kernel_begins() {
+    let folder = Folder::new("ktls-early");
+    let (cert, key) = own(&["localhost"]);
+    let identity = load(&folder, "a.pem", &format!("{key}{cert}"));
+    let alpn = vec![b"http/1.1".to_vec()];
+    let lets = |early_data| {
+        let rules = server::Rules { early_data, ktls: true, alpn: alpn.clone(), ..server::Rules::default() };
+        acceptor(std::slice::from_ref(&identity), &rules, false)
+    };
+    let (takes, refuses) = (lets(15360), lets(0));
+    let rules =
+        client::Rules { early_data: true, ktls: true, alpn: alpn.clone(), ..client::Rules::default() };
+    let connect = Connector::new(&rules).unwrap().0;
+    for (accept, early) in [(&takes, false), (&takes, true), (&takes, true), (&refuses, true)] {
+        let (up, down) = (RefCell::<Pipe>::default(), RefCell::default());
+        let (step, most) = (700, 100_000);
+        let here = Kernel::new(End { from: &down, to: &up, step, most }, Support::Renewable);
+        let there = Kernel::new(End { from: &up, to: &down, step, most }, Support::Renewable);
+        let begun = Handshake::connect_early(&connect, None, None, true).unwrap();
+        let accept = Handshake::accept(accept.clone(), b"");
+        let (mut c, mut s, taken) = if early {
+            let (mut begun, mut accept) = (begun, accept);
+            let crate::Step::Done(mut c, _) = begun.step(&here) else { panic!("no early data") };
+            let taken = loop {
+                if let Some(n) = c.try_send(&here, b"early", b"", false) {
+                    break n.unwrap();
+                }
+            };
+            let s = loop {
+                match accept.step(&there) {
+                    crate::Step::Done(s, _) => break s,
+                    crate::Step::Failed(why) => panic!("{why:?}"),
+                    _ => drop(c.shake(&here)),
+                }
+            };
+            (c, s, taken)
+        } else {
+            let (c, s) = meet(begun, accept, &here, &there);
+            (c.unwrap().0, s.unwrap().0, 0)
+        };
+        let data: Vec<u8> = (0..50_000u32).map(|n| (n * 7 % 251) as u8).collect();
+        let (mut got, mut buf) = (Vec::new(), [0; 100]);
+        while got.len() < taken {
+            match s.try_recv(&there, &mut buf) {
+                Some(n) => got.extend_from_slice(&buf[..n.unwrap()]),
+                None => drop(c.shake(&here)),
+            }
+        }
+        assert_eq!(got, b"early"[..taken]);
+        for _ in 0..2 {
+            assert_eq!(carry((&mut s, &there), (&mut c, &here), &data), data);
+            assert_eq!(carry((&mut c, &here), (&mut s, &there), &data), data);
+        }
+        assert!(!c.is_early() && !s.is_early() && c.takes_plain() && s.takes_plain());
+        assert!(c.gives_plain() && s.gives_plain());
+    }
+}
