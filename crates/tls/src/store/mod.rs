@@ -22,6 +22,7 @@ mod show;
 #[cfg(test)]
 mod tests;
 mod transactions;
+mod trust_changes;
 mod trusts;
 mod updates;
 
@@ -42,7 +43,7 @@ pub use lists::{ListLine, Lookup, NotAdded};
 pub use responses::{Known, Question};
 pub use servers::ServerSpec;
 pub use show::SniFilter;
-pub use transactions::Kind;
+pub use trust_changes::Kind;
 pub use updates::{Came, Pace, Update};
 
 /// Chains of authorities by the file that they came from.

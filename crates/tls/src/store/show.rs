@@ -7,7 +7,7 @@ use rustls_pki_types::CertificateDer;
 use super::binds::BindUse;
 use super::certs::Cert;
 use super::lists::Lookup;
-use super::transactions::Kind;
+use super::trust_changes::Kind;
 use super::trusts::Authorities;
 use super::{Inner, Store};
 use crate::files::{Kind as KeyKind, Parts};
