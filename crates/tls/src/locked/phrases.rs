@@ -4,6 +4,7 @@
 //! command is run again. Once the start is over they are wiped; a key that comes over the runtime API has the command asked
 //! anew each time.
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -19,13 +20,22 @@ const MOST: usize = 1000;
 
 type Phrase = Zeroizing<Vec<u8>>;
 
+/// What is remembered during the start.
+#[derive(Default)]
+struct Known {
+    /// Passphrases that opened a key.
+    phrases: Vec<Phrase>,
+    /// Files whose keys stayed closed: nobody is asked twice.
+    vain: HashMap<Box<str>, Closed>,
+}
+
 /// The passphrases of a configuration's keys.
 #[derive(Default)]
 pub struct Phrases {
     /// `ssl-passphrase-cmd`: program and arguments; empty: none.
     command: Vec<Box<str>>,
-    /// Those that opened a key; `None`: the start is over.
-    known: Mutex<Option<Vec<Phrase>>>,
+    /// `None`: the start is over.
+    known: Mutex<Option<Known>>,
     /// What went wrong with the command.
     complaints: Mutex<Vec<String>>,
 }
@@ -39,7 +49,7 @@ impl std::fmt::Debug for Phrases {
 impl Phrases {
     /// Those that a command tells (`ssl-passphrase-cmd`); without words there is none.
     pub fn new(command: &[Box<str>]) -> Phrases {
-        Phrases { command: command.into(), known: Mutex::new(Some(Vec::new())), ..Phrases::default() }
+        Phrases { command: command.into(), known: Mutex::new(Some(Known::default())), ..Phrases::default() }
     }
 
     /// One that is known without the command (`ca-sign-pass`).
@@ -49,7 +59,8 @@ impl Phrases {
 
     fn keep(&self, phrase: Phrase) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.as_mut().filter(|k| k.len() < MOST && !k.contains(&phrase)) {
+        let known = known.as_mut().map(|known| &mut known.phrases);
+        if let Some(known) = known.filter(|k| k.len() < MOST && !k.contains(&phrase)) {
             known.push(phrase);
         }
     }
@@ -66,7 +77,10 @@ impl Phrases {
 
     /// Opens a key, the DER of which is returned.
     pub(super) fn open(&self, key: &Locked, path: &str) -> Result<Zeroizing<Vec<u8>>, Closed> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default();
+        let (known, vain) = match &*self.known.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(known) => (known.phrases.clone(), known.vain.get(path).copied()),
+            None => Default::default(),
+        };
         for phrase in &known {
             match key.open(phrase) {
                 Ok(der) => return Ok(Zeroizing::new(der)),
@@ -74,14 +88,27 @@ impl Phrases {
                 Err(other) => return Err(self.told(path, other)),
             }
         }
-        let phrase = self.ask(path)?;
-        let der = key.open(&phrase).map_err(|why| self.told(path, why))?;
-        self.keep(phrase);
-        Ok(Zeroizing::new(der))
+        if let Some(why) = vain {
+            return Err(why);
+        }
+        let opened = self.ask(path).and_then(|phrase| {
+            let der = key.open(&phrase).map_err(|why| self.told(path, why))?;
+            self.keep(phrase);
+            Ok(Zeroizing::new(der))
+        });
+        if let (Err(why), Some(known)) =
+            (&opened, &mut *self.known.lock().unwrap_or_else(PoisonError::into_inner))
+        {
+            known.vain.insert(path.into(), *why);
+        }
+        opened
     }
 
     fn complain(&self, text: String) {
-        self.complaints.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        let mut complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+        if !complaints.contains(&text) {
+            complaints.push(text);
+        }
     }
 
     /// Complains of a key that stays closed.

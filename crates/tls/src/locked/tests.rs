@@ -108,6 +108,19 @@ fn a_command_that_fails_gives_nothing() {
 }
 
 #[test]
+fn nobody_is_asked_twice_for_a_key_that_stays_closed() {
+    let folder = Folder::new("locked-vain");
+    let path = script(&folder, "wrong", "");
+    let phrases = asking();
+    for _ in 0..3 {
+        assert_eq!(open(RSA.as_bytes(), &path, &phrases).closed, Some(Closed::Wrong));
+    }
+    assert_eq!((calls(&path), phrases.complaints().len()), (1, 1));
+    phrases.learn(PHRASE);
+    assert_eq!(open(RSA.as_bytes(), &path, &phrases).closed, None);
+}
+
+#[test]
 fn only_the_first_key_counts_and_the_rest_stays_as_it_is() {
     let phrases = Phrases::default();
     let plain_first = format!("x\n{PLAIN}y\n{}z\n", LINES[0].1);
