@@ -141,9 +141,11 @@ fn broken_text_is_refused_without_harm() {
     for (_, text) in LINES.iter().chain(&TOLD[..5]) {
         for cut in 0..text.len() {
             let _ = open(&text.as_bytes()[..cut], "x", &phrases);
-            let mut changed = text.as_bytes().to_vec();
-            changed[cut] ^= 1;
-            let _ = open(&changed, "x", &phrases);
+            if cut % 3 == 0 {
+                let mut changed = text.as_bytes().to_vec();
+                changed[cut] ^= 1;
+                let _ = open(&changed, "x", &phrases);
+            }
         }
     }
 }
