@@ -227,7 +227,7 @@ fn name<'a>(env: &Env<'a>, dn: &'a [u8], args: &'a [Arg]) -> Found<'a> {
     let wanted = arg(args, 0).bytes().unwrap_or_default();
     if !wanted.is_empty() {
         let wanted = std::str::from_utf8(wanted).map_err(|_| Miss::None)?;
-        let of_name = |a: &Attribute<'_>| oid::attribute(a.oid) == wanted;
+        let of_name = |a: &Attribute<'_>| oid::attribute(a.oid).eq_ignore_ascii_case(wanted);
         let all = ArenaVec::from_iter_in(attributes(dn).filter(of_name), env.arena);
         let found = match arg(args, 1).int_or(1) {
             n if n < 0 => all.len().checked_sub(n.unsigned_abs() as usize),
