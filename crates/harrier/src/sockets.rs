@@ -9,6 +9,7 @@ use std::time::Duration;
 use engine::run::{self, Opened};
 use engine::{Shared, listener, net};
 use program::address::Listen;
+use program::global::Global;
 use program::{Bind, Program};
 use rt::sys::{self, Signal};
 use rt::{ListenOptions, Listener};
@@ -31,10 +32,10 @@ pub struct Sockets {
 /// Opens all sockets; if one can't be had, says so of each.
 pub fn open(shared: &Shared, args: &Args) -> Option<Sockets> {
     let program = &shared.program;
-    let reuse = !program.global.disabled.reuseport;
-    let (mut opened, failed) = run::open_all(shared, |bind, backlog| listen(bind, backlog, reuse));
+    let global = &program.global;
+    let (mut opened, failed) = run::open_all(shared, |bind, backlog| listen(global, bind, backlog));
     let old: Vec<i32> = args.finish.iter().chain(&args.terminate).copied().collect();
-    let failed = if old.is_empty() { failed } else { insist(program, failed, &mut opened, &old, reuse) };
+    let failed = if old.is_empty() { failed } else { insist(program, failed, &mut opened, &old) };
     for (proxy, bind, e) in &failed {
         let proxy = program.proxy(*proxy);
         let noun = if proxy.is_backend { "proxy" } else { "frontend" };
@@ -43,7 +44,7 @@ pub fn open(shared: &Shared, args: &Args) -> Option<Sockets> {
     let mut cli = Vec::new();
     let mut complete = failed.is_empty();
     for bind in &program.global.cli {
-        match listen(bind, 1024, reuse) {
+        match listen(global, bind, 1024) {
             Ok(l) => cli.push((bind.clone(), l)),
             Err(e) => {
                 complete = false;
@@ -60,8 +61,13 @@ pub fn open(shared: &Shared, args: &Args) -> Option<Sockets> {
 }
 
 /// Opens one listening socket, inherited ones included.
-fn listen(bind: &Bind, backlog: u32, reuseport: bool) -> io::Result<Listener> {
-    let options = ListenOptions { reuseport, ..listener::options(bind, backlog) };
+fn listen(global: &Global, bind: &Bind, backlog: u32) -> io::Result<Listener> {
+    let options = ListenOptions {
+        reuseport: !global.disabled.reuseport,
+        recv_buffer: global.tune.rcvbuf_client.map(|bytes| bytes as usize),
+        send_buffer: global.tune.sndbuf_client.map(|bytes| bytes as usize),
+        ..listener::options(bind, backlog)
+    };
     match &bind.address {
         Listen::Fd(fd) => Listener::adopt(sys::inherited(*fd)?, &options),
         Listen::SockPair(fd) => Listener::from_sockpair(sys::inherited(*fd)?),
@@ -78,7 +84,6 @@ fn insist(
     failed: Vec<(u32, u32, io::Error)>,
     opened: &mut Vec<Opened>,
     old: &[i32],
-    reuse: bool,
 ) -> Vec<(u32, u32, io::Error)> {
     let (busy, mut rest): (Vec<_>, Vec<_>) =
         failed.into_iter().partition(|(.., e)| e.kind() == io::ErrorKind::AddrInUse);
@@ -91,7 +96,7 @@ fn insist(
         let bind = &proxy_ref.binds[index as usize];
         let mut last = Err(first);
         for _ in 0..TRIES {
-            last = listen(bind, run::backlog(proxy_ref, bind), reuse);
+            last = listen(&program.global, bind, run::backlog(proxy_ref, bind));
             if last.is_ok() {
                 break;
             }

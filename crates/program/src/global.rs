@@ -183,13 +183,13 @@ pub struct Tune {
     pub pool_low_fd: u32,
     /// `tune.pool-high-fd-ratio`, percent.
     pub pool_high_fd: u32,
-    /// `tune.rcvbuf.client`, `tune.rcvbuf.frontend`.
+    /// `tune.rcvbuf.client`: bytes.
     pub rcvbuf_client: Option<u32>,
-    /// `tune.rcvbuf.server`, `tune.rcvbuf.backend`.
+    /// `tune.rcvbuf.server`: bytes.
     pub rcvbuf_server: Option<u32>,
-    /// `tune.sndbuf.client`, `tune.sndbuf.frontend`.
+    /// `tune.sndbuf.client`: bytes.
     pub sndbuf_client: Option<u32>,
-    /// `tune.sndbuf.server`, `tune.sndbuf.backend`.
+    /// `tune.sndbuf.server`: bytes.
     pub sndbuf_server: Option<u32>,
     /// `tune.pipesize`.
     pub pipesize: Option<usize>,

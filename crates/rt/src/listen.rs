@@ -42,6 +42,10 @@ pub struct ListenOptions {
     pub save_syn: Option<u8>,
     /// The congestion control algorithm of accepted connections.
     pub congestion: Option<String>,
+    /// Bytes of the kernel's buffers of accepted connections, instead of what it finds best.
+    pub recv_buffer: Option<usize>,
+    /// See `recv_buffer`.
+    pub send_buffer: Option<usize>,
     /// Permissions of a Unix path.
     pub mode: Option<u32>,
     /// Owner of a Unix path.
@@ -67,6 +71,8 @@ impl Default for ListenOptions {
             md5sig: None,
             save_syn: None,
             congestion: None,
+            recv_buffer: None,
+            send_buffer: None,
             mode: None,
             uid: None,
             gid: None,
@@ -139,6 +145,12 @@ pub(crate) fn tune(fd: BorrowedFd<'_>, v6: bool, options: &ListenOptions) -> io:
     if let Some(algorithm) = &options.congestion {
         socket.set_tcp_congestion(algorithm.as_bytes())?;
     }
+    if let Some(size) = options.recv_buffer {
+        socket.set_recv_buffer_size(size)?;
+    }
+    if let Some(size) = options.send_buffer {
+        socket.set_send_buffer_size(size)?;
+    }
     Ok(())
 }
 
@@ -179,4 +191,27 @@ fn accept_md5sig(fd: BorrowedFd<'_>, v6: bool, key: &[u8]) -> io::Result<()> {
     // Refused on a socket for IPv6 only, which has no use for it.
     let _ = set_md5sig(fd, &any("[::ffff:0.0.0.0]:0")?, key, true);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepted_connections_have_the_buffers_that_were_asked_for() {
+        let options = ListenOptions {
+            recv_buffer: Some(10_000),
+            send_buffer: Some(20_000),
+            ..ListenOptions::default()
+        };
+        let listening = listen(&Addr::Inet("127.0.0.1:0".parse().unwrap()), &options).unwrap();
+        let at = rustix::net::getsockname(&listening).unwrap();
+        let client = std::net::TcpStream::connect(std::net::SocketAddr::try_from(at).unwrap()).unwrap();
+        let accepted = rustix::net::accept(&listening).unwrap();
+        let socket = SockRef::from(&accepted);
+        // The kernel doubles what it is told (socket(7)).
+        assert_eq!(socket.recv_buffer_size().unwrap(), 20_000);
+        assert_eq!(socket.send_buffer_size().unwrap(), 40_000);
+        drop(client);
+    }
 }

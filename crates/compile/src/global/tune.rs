@@ -213,14 +213,14 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ),
     entry(
         "tune.rcvbuf.frontend",
-        |s, g| kernel(s).map(|n| g.tune.rcvbuf_client = g.tune.rcvbuf_client.or(n)),
-        "Receive buffer of datagram frontends.",
+        |s, _| kernel(s).map(|_| ()),
+        "Receive buffer of sockets that many peers share; there are none yet.",
         "tune.rcvbuf.frontend 64k",
     ),
     entry(
         "tune.rcvbuf.backend",
-        |s, g| kernel(s).map(|n| g.tune.rcvbuf_server = g.tune.rcvbuf_server.or(n)),
-        "Receive buffer of datagram backends.",
+        |s, _| kernel(s).map(|_| ()),
+        "Receive buffer of sockets to many peers; there are none yet.",
         "tune.rcvbuf.backend 64k",
     ),
     entry(
@@ -237,14 +237,14 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ),
     entry(
         "tune.sndbuf.frontend",
-        |s, g| kernel(s).map(|n| g.tune.sndbuf_client = g.tune.sndbuf_client.or(n)),
-        "Send buffer of datagram frontends.",
+        |s, _| kernel(s).map(|_| ()),
+        "Send buffer of sockets that many peers share; there are none yet.",
         "tune.sndbuf.frontend 64k",
     ),
     entry(
         "tune.sndbuf.backend",
-        |s, g| kernel(s).map(|n| g.tune.sndbuf_server = g.tune.sndbuf_server.or(n)),
-        "Send buffer of datagram backends.",
+        |s, _| kernel(s).map(|_| ()),
+        "Send buffer of sockets to many peers; there are none yet.",
         "tune.sndbuf.backend 64k",
     ),
     entry(
