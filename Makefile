@@ -30,6 +30,9 @@ run: compiler
 tools: compiler
 	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
+	@cargo deny --version >/dev/null 2>&1 || CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off \
+	  CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 cargo install --quiet --locked cargo-deny || \
+	  echo "cargo deny can't be installed, its check is skipped."
 	@command -v python3 >/dev/null || if [ "$$(id -u)" = 0 ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3; \
 	else echo "python3 is missing. Install it with:"; echo "  sudo apt-get install -y python3"; exit 1; fi

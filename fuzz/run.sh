@@ -19,7 +19,7 @@ export RUSTFLAGS
 # The triple is named so that build scripts are compiled without these flags.
 case $target in
     all) bin="" ;;
-    compile|cli|tls|handshake) bin="--bin $target" ;;
+    compile|cli|tls|handshake|fields) bin="--bin $target" ;;
     *) bin="--bin $target --no-default-features" ;;
 esac
 cargo build --release --quiet --manifest-path fuzz/Cargo.toml --target "$triple" --target-dir "$build" $bin || {

@@ -35,6 +35,26 @@ struct Item {
     read: fn(&Facts<'_>) -> Value,
 }
 
+impl Item {
+    /// The value; `float` gives rates in the form of times.
+    fn value(&self, facts: &Facts<'_>) -> Value {
+        match (self.read)(facts) {
+            Value::U32(n) if facts.float && self.is_rate() => Value::Flt(n.into()),
+            value => value,
+        }
+    }
+
+    /// Whether it is measured over the last second.
+    fn is_rate(&self) -> bool {
+        matches!(self.position, 26 | 29 | 32 | 35 | 37 | 38 | 42 | 43)
+    }
+
+    /// What it means; with a fraction all of them are rates.
+    fn tag(&self, facts: &Facts<'_>) -> Tag {
+        if facts.float && self.is_rate() { "MRPV" } else { self.tag }
+    }
+}
+
 /// An entry of the table.
 const fn item(
     position: u32,
@@ -58,7 +78,7 @@ const ITEMS: &[Item] = &[
         f.uptime_text().into()
     }),
     item(8, "Uptime_sec", "MDPV", "Time since the start, in seconds", |f| f.seconds(f.uptime())),
-    item(9, "Memmax_MB", "CLPV", "Limit of memory, in MB (0: none)", |_| (memory_limit() >> 20).into()),
+    item(9, "Memmax_MB", "CLPV", "Limit of memory, in MB (0: none)", |_| clip(memory_limit() >> 20)),
     item(10, "PoolAlloc_MB", "MGPV", "Memory of buffers, in MB", |f| f.mega(f.buffers)),
     item(11, "PoolUsed_MB", "MGPV", "Memory of buffers in use, in MB", |f| f.mega(f.buffers_used)),
     item(12, "PoolFailed", "MCPV", "Buffers that could not be had", |_| 0u32.into()),
@@ -79,8 +99,8 @@ const ITEMS: &[Item] = &[
     item(21, "CurrSslConns", "MGPV", "TLS connections now", |_| tls::figures::read().open.into()),
     item(22, "CumSslConns", "MCPV", "TLS connections so far", |_| clip(tls::figures::read().total)),
     item(23, "Maxpipes", "CLPV", "Limit of pipes for splicing (0: none)", |f| f.global().maxpipes.into()),
-    item(24, "PipesUsed", "MGPV", "Pipes in use", |_| 0u32.into()),
-    item(25, "PipesFree", "MGPV", "Pipes kept for later", |_| 0u32.into()),
+    item(24, "PipesUsed", "MGPV", "Pipes in use", |_| clip(rt::pipe_stats().used as u64)),
+    item(25, "PipesFree", "MGPV", "Pipes kept for later", |_| clip(rt::pipe_stats().free as u64)),
     item(26, "ConnRate", "MRPV", "Client connections in the last second", |f| {
         clip(f.process().conn_rate.read(f.now_ms()))
     }),
@@ -162,7 +182,7 @@ const ITEMS: &[Item] = &[
     item(64, "DebugCommandsIssued", "MGPV", "Debugging commands given", |_| 0u32.into()),
     item(65, "CumRecvLogs", "MCPV", "Log messages received", |_| 0u32.into()),
     item(66, "Build info", "POSV", "Version of the product", |_| product::VERSION.into()),
-    item(67, "Memmax_bytes", "CLPV", "Limit of memory, in bytes (0: none)", |_| memory_limit().into()),
+    item(67, "Memmax_bytes", "CLPV", "Limit of memory, in bytes (0: none)", |_| clip(memory_limit())),
     item(68, "PoolAlloc_bytes", "MGPV", "Memory of buffers, in bytes", |f| f.buffers.into()),
     item(69, "PoolUsed_bytes", "MGPV", "Memory of buffers in use, in bytes", |f| f.buffers_used.into()),
     item(70, "Start_time_sec", "MDPV", "When the process started, in seconds since 1970", |f| {
@@ -173,9 +193,7 @@ const ITEMS: &[Item] = &[
     item(73, "MaxconnReached", "MCPV", "Times that Maxconn was reached", |_| 0u32.into()),
     item(74, "BootTime_ms", "MDPV", "Time that starting took, in ms", |_| 0u32.into()),
     item(75, "Niced_tasks", "MGPV", "Tasks with a priority of their own that are due", |_| 0u32.into()),
-    item(76, "CurrStreams", "MGPV", "Streams now", |f| {
-        u64::from(f.process().connections.load(Relaxed)).into()
-    }),
+    item(76, "CurrStreams", "MGPV", "Streams now", |f| f.process().counters.sum(|c| &c.open_streams).into()),
     item(77, "CumStreams", "MGPV", "Streams so far", |f| f.process().counters.sum(|c| &c.requests).into()),
     item(78, "BlockedTrafficWarnings", "MGPV", "Warnings about tasks that held up traffic", |_| 0u32.into()),
     item(79, "PatternsAdded", "MGPV", "Patterns added to ACLs and maps", |_| 0u64.into()),
@@ -252,7 +270,7 @@ impl Facts<'_> {
 
     fn seconds(&self, d: Duration) -> Value {
         if self.float {
-            return format!("{}.{:06}", d.as_secs(), d.subsec_micros()).into();
+            return Value::Flt(d.as_secs_f64());
         }
         clip(d.as_secs())
     }
@@ -281,7 +299,7 @@ impl Facts<'_> {
 pub fn plain(facts: &Facts<'_>, desc: bool) -> String {
     let mut out = String::new();
     for item in ITEMS {
-        let value = (item.read)(facts);
+        let value = item.value(facts);
         if value.is_some() {
             let _ = write!(out, "{}: ", item.name);
             value.text(&mut out);
@@ -295,9 +313,10 @@ pub fn plain(facts: &Facts<'_>, desc: bool) -> String {
 pub fn typed(facts: &Facts<'_>, desc: bool) -> String {
     let mut out = String::new();
     for item in ITEMS {
-        let value = (item.read)(facts);
+        let value = item.value(facts);
         if value.is_some() {
-            let _ = write!(out, "{}.{}.1:{}:{}:", item.position, item.name, item.tag, value.type_name());
+            let _ =
+                write!(out, "{}.{}.1:{}:{}:", item.position, item.name, item.tag(facts), value.type_name());
             value.text(&mut out);
             end_line(&mut out, desc, item.about);
         }
@@ -316,7 +335,7 @@ fn end_line(out: &mut String, desc: bool, about: &str) {
 pub fn json(facts: &Facts<'_>) -> String {
     let mut out = String::from("[");
     for item in ITEMS {
-        let value = (item.read)(facts);
+        let value = item.value(facts);
         if !value.is_some() {
             continue;
         }
@@ -326,7 +345,7 @@ pub fn json(facts: &Facts<'_>) -> String {
         let _ = write!(out, "{{\"field\":{{\"pos\":{},\"name\":", item.position);
         json_string(item.name, &mut out);
         out.push_str("},\"processNum\":1,");
-        json_tag(item.tag, &mut out);
+        json_tag(item.tag(facts), &mut out);
         out.push_str(",\"value\":{");
         value.json(&mut out);
         out.push_str("}}");

@@ -28,7 +28,8 @@ pub fn status(program: &Program, server: &Server) -> String {
         return down(source, health);
     }
     let going_down = source.check.as_ref().map(|c| (i64::from(c.rise), i64::from(c.fall)));
-    let steps = going_down.filter(|(rise, fall)| health >= *rise && health < rise + fall - 1);
+    // A server that is up before its checks have passed counts from below the border: "UP -1/3".
+    let steps = going_down.filter(|(rise, fall)| health < rise + fall - 1);
     let steps = steps.map_or(String::new(), |(rise, fall)| format!(" {}/{fall}", health - rise + 1));
     match (bits & admin::DRAIN != 0, state.op()) {
         (_, Op::Stopping) => format!("NOLB{steps}"),
@@ -65,9 +66,8 @@ fn down(source: &Server, health: i64) -> String {
 /// The address and port of a server apart, as `show servers` writes them: `-` when there is none.
 pub fn address(server: &Server) -> (String, u16) {
     match &**server.state.target.load() {
-        Target::None => ("-".into(), 0),
+        Target::None | Target::Unix { .. } => ("-".into(), 0),
         Target::Inet(a) => (a.ip().to_string(), a.port()),
-        Target::Unix { path, .. } => (String::from_utf8_lossy(path).into_owned(), 0),
     }
 }
 

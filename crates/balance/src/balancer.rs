@@ -13,7 +13,7 @@ use crate::load::Loads;
 use crate::map::{self, Map};
 use crate::published::Published;
 use crate::random::Draw;
-use crate::ring::{Member, Ring};
+use crate::ring::{Member, Ring, Walk};
 use crate::rotation::Rotation;
 use crate::sync::{AtomicU32, Ordering};
 use crate::view::{ServerView, farm};
@@ -128,7 +128,7 @@ enum Plan {
     List(Vec<u32>),
     Draw(Draw, Shares),
     Map(Map, Rotation),
-    Ring(Ring, Rotation, Shares),
+    Ring(Ring, Walk, Shares),
 }
 
 impl Balancer {
@@ -194,13 +194,14 @@ impl Balancer {
                 Some(hash) => map.pick(hash, skip),
                 None => turns.pick(skip),
             },
-            Plan::Ring(ring, turns, shares) => match key {
-                Some(hash) => {
-                    let full = self.bound(shares);
-                    ring.pick(hash, |server| skip(server) || full(server))
+            Plan::Ring(ring, walk, shares) => {
+                let full = self.bound(shares);
+                let skip = |server| skip(server) || full(server);
+                match key {
+                    Some(hash) => ring.pick(hash, skip),
+                    None => ring.turn(walk, skip),
                 }
-                None => turns.pick(skip),
-            },
+            }
         }
     }
 
@@ -377,7 +378,11 @@ fn plan(
                 seed: servers[server as usize].seed,
             };
             let ring = Ring::new(&farm.iter().map(member).collect::<Vec<_>>());
-            Plan::Ring(ring, rotation(Rotation::new(&farm), old), Shares::new(servers.len(), &farm))
+            let walk = match old {
+                Some(Plan::Ring(_, old, _)) => Walk::default().resume(old),
+                _ => Walk::default(),
+            };
+            Plan::Ring(ring, walk, Shares::new(servers.len(), &farm))
         }
     }
 }
@@ -387,7 +392,7 @@ fn static_map(servers: &[ServerView], farm: &[(u32, u32)]) -> Map {
 }
 
 fn rotation(new: Rotation, old: Option<&Plan>) -> Rotation {
-    if let Some(Plan::Rotation(old) | Plan::Map(_, old) | Plan::Ring(_, old, _)) = old {
+    if let Some(Plan::Rotation(old) | Plan::Map(_, old)) = old {
         new.resume(old);
     }
     new

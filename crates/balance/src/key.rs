@@ -47,12 +47,22 @@ pub fn url_param<'a>(uri: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     form_param(&uri[question + 1..], name)
 }
 
-/// The value of the parameter `name` in a query or in the body of a POST (`check_post`); none when it is missing
-/// or has no `=`. White space and control characters end a value.
-pub fn form_param<'a>(form: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let value = |pair: &'a [u8]| pair.strip_prefix(name)?.strip_prefix(b"=");
-    let value = form.split(|&c| c == b'&').find_map(value)?;
-    value.split(|&c| c <= b' ' || c == 0x7f).next()
+/// The key of `balance url_param` in the body of a POST. White space ends a value, and one with characters that would have
+/// to be encoded is none.
+pub fn posted_param<'a>(form: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let is_token = |c: &u8| c.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(c);
+    let value = value_of(form, name)?.split(|c| matches!(c, b' ' | b'\t' | b'\r' | b'\n' | 0)).next()?;
+    value.iter().all(is_token).then_some(value)
+}
+
+/// The value of the parameter `name` in a query; none when it is missing or has no `=`. White space and control
+/// characters end a value.
+fn form_param<'a>(form: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    value_of(form, name)?.split(|&c| c <= b' ' || c == 0x7f).next()
+}
+
+fn value_of<'a>(form: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    form.split(|&c| c == b'&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix(b"="))
 }
 
 /// The key of `balance hdr(<name>)`: of the first field line, the first value (commas inside quotes separate
@@ -102,15 +112,17 @@ mod tests {
         assert_eq!(url_param(b"/p?userid=5&id=7", b"id"), Some(&b"7"[..]));
         assert_eq!(url_param(b"/p?id", b"id"), None);
         assert_eq!(url_param(b"/id=3", b"id"), None);
-        assert_eq!(form_param(b"a=1&id=2", b"id"), Some(&b"2"[..]));
+        assert_eq!(posted_param(b"a=1&id=2", b"id"), Some(&b"2"[..]));
     }
 
     #[test]
     fn a_value_in_a_body_ends_at_white_space() {
         for body in ["id=77\r\n", "a b&id=77 x", "id=77\0&id=1"] {
-            assert_eq!(form_param(body.as_bytes(), b"id"), Some(&b"77"[..]), "{body:?}");
+            assert_eq!(posted_param(body.as_bytes(), b"id"), Some(&b"77"[..]), "{body:?}");
         }
-        assert_eq!(form_param(b"a\r\nid=77", b"id"), None);
+        for none in ["a\r\nid=77", "id=7;8", "id=a/b", "id=\u{e9}", "id=a=b"] {
+            assert_eq!(posted_param(none.as_bytes(), b"id"), None, "{none:?}");
+        }
     }
 
     #[test]

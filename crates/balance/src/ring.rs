@@ -8,6 +8,7 @@
 //! indexed by the topmost bits of a hash tells almost exactly where to look: a look-up costs two cache lines,
 //! whatever the number of servers.
 
+use crate::sync::{AtomicU64, Ordering};
 use base::hash::avalanche;
 
 /// The ring: points sorted by place, and where to start looking.
@@ -33,6 +34,20 @@ pub struct Member {
     pub points: u32,
     /// The seed of its points ([`crate::HashKey::seed`]).
     pub seed: u32,
+}
+
+/// How far the turns of requests without a key have come on a ring: they go from point to point.
+#[derive(Debug, Default)]
+pub struct Walk {
+    next: AtomicU64,
+}
+
+impl Walk {
+    /// Goes on where the walk on an older ring was.
+    pub fn resume(self, old: &Walk) -> Walk {
+        self.next.store(old.next.load(Ordering::Relaxed), Ordering::Relaxed);
+        self
+    }
 }
 
 impl Ring {
@@ -71,6 +86,28 @@ impl Ring {
         let len = self.points.len();
         let before = (self.nearest(hash) + len).checked_sub(1)?.checked_rem(len)?;
         self.points.get(before).map(|point| point.server as usize)
+    }
+
+    /// The server whose turn it is, for a request without a key: that of the next point upward that `skip` doesn't refuse.
+    pub fn turn(&self, walk: &Walk, skip: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut from = walk.next.load(Ordering::Relaxed);
+        loop {
+            let start = u32::try_from(from).map_or(0, |place| self.first_from(place));
+            let (before, after) = self.points.split_at(start);
+            let mut refused = None;
+            let point = after.iter().chain(before).find(|point| {
+                let taken = refused != Some(point.server) && !skip(point.server as usize);
+                if !taken {
+                    refused = Some(point.server);
+                }
+                taken
+            })?;
+            let next = u64::from(point.place) + 1;
+            match walk.next.compare_exchange_weak(from, next, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some(point.server as usize),
+                Err(moved) => from = moved,
+            }
+        }
     }
 
     /// The number of points.
@@ -143,6 +180,22 @@ mod tests {
     fn an_empty_ring_has_nobody() {
         let ring = Ring::new(&[]);
         assert_eq!((ring.pick(1, |_| false), ring.last(1), ring.at(1)), (None, None, None));
+    }
+
+    #[test]
+    fn turns_go_from_point_to_point_and_around() {
+        // The order was seen of HAProxy 3.5: four servers of weight 1, no key in any request.
+        let (ring, walk) = (ring(4, 16), Walk::default());
+        let turns = |n: usize| -> String {
+            (0..n).map(|_| (ring.turn(&walk, |_| false).unwrap() + 1).to_string()).collect()
+        };
+        assert_eq!(turns(64), "3443424131412311122313323124331421342432411321224432132143212444");
+        assert_eq!(turns(8), "34434241");
+        assert_eq!(ring.turn(&walk, |s| s != 0), Some(0));
+        assert_eq!(ring.turn(&walk, |_| true), None);
+        // Another ring is entered where this one was left.
+        let walk = Walk::default().resume(&walk);
+        assert_eq!(ring.turn(&walk, |_| false), Some(3));
     }
 
     #[test]

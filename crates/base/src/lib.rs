@@ -3,6 +3,7 @@
 
 pub mod base64;
 pub mod date;
+pub mod fleet;
 pub mod grow;
 pub mod hash;
 pub mod name;

@@ -4,7 +4,8 @@
 //! wait for each other. So time is cut into windows of one period; a counter remembers the window that runs and
 //! the one before. The rate now is what the running window holds plus that part of the previous one which the
 //! period, looking back from now, still covers. That is exact for steady traffic and never off by more than the
-//! previous window holds.
+//! previous window holds. Windows follow each other from the first event on, and after a silence of two periods the next
+//! event begins anew: so a burst is counted whole for a period, as HAProxy counts it.
 //!
 //! The two windows live in two words chosen by parity. A word holds the number of its window next to its count,
 //! so one compare-and-swap opens a window and one addition counts an event; a late thread whose clock still
@@ -26,19 +27,30 @@ const TAG_MASK: u64 = (1 << (64 - COUNT_BITS)) - 1;
 #[derive(Debug, Default)]
 pub struct Rate {
     windows: [AtomicU64; 2],
+    /// How far behind the multiples of the period windows begin.
+    phase: AtomicU32,
 }
 
 impl Rate {
     /// A counter that has seen nothing.
     pub const fn new() -> Rate {
-        Rate { windows: [AtomicU64::new(0), AtomicU64::new(0)] }
+        Rate { windows: [AtomicU64::new(0), AtomicU64::new(0)], phase: AtomicU32::new(0) }
     }
 
     /// Counts `events` at `now_ms` (any monotonic clock) in windows of `period_ms`.
     pub fn add(&self, now_ms: u64, period_ms: u32, events: u64) {
-        let tag = window(now_ms, period_ms);
-        let word = &self.windows[(tag & 1) as usize];
-        let mut seen = word.load(Relaxed);
+        let (mut tag, _) = self.window(now_ms, period_ms);
+        let mut seen = self.word(tag).load(Relaxed);
+        let before = tag.wrapping_sub(1) & TAG_MASK;
+        if is_older(seen >> COUNT_BITS, tag)
+            && is_older(self.word(before).load(Relaxed) >> COUNT_BITS, before)
+        {
+            // Both words are too old to be read under any phase. Of threads that come at once the last one says when it began.
+            self.phase.store((now_ms % u64::from(period_ms.max(1))) as u32, Relaxed);
+            (tag, _) = self.window(now_ms, period_ms);
+            seen = self.word(tag).load(Relaxed);
+        }
+        let word = self.word(tag);
         while is_older(seen >> COUNT_BITS, tag) {
             let fresh = tag << COUNT_BITS | events.min(COUNT_MAX);
             match word.compare_exchange_weak(seen, fresh, Relaxed, Relaxed) {
@@ -53,15 +65,13 @@ impl Rate {
 
     /// The events of the period that ends at `now_ms`.
     pub fn read(&self, now_ms: u64, period_ms: u32) -> u64 {
-        let tag = window(now_ms, period_ms);
+        let (tag, left) = self.window(now_ms, period_ms);
         let current = self.count(tag);
         let previous = self.count(tag.wrapping_sub(1) & TAG_MASK);
         if current == 0 && previous <= 1 {
             return previous; // one event a period reads as 1, not as 1 and 0 in turns
         }
-        let period = u64::from(period_ms.max(1));
-        let left = period - now_ms % period;
-        current + (u128::from(previous) * u128::from(left) / u128::from(period)) as u64
+        current + (u128::from(previous) * u128::from(left) / u128::from(period_ms.max(1))) as u64
     }
 
     /// How many events may still come at `now_ms` before the rate exceeds `limit`.
@@ -72,10 +82,9 @@ impl Rate {
     /// How long to wait, in milliseconds from `now_ms`, until one more event keeps the rate within `limit`:
     /// 0 when it may come at once, less than two periods otherwise (with a limit of 0, to the next window).
     pub fn next_in(&self, now_ms: u64, period_ms: u32, limit: u64) -> u64 {
-        let tag = window(now_ms, period_ms);
+        let (tag, left) = self.window(now_ms, period_ms);
         let (current, previous) = (self.count(tag), self.count(tag.wrapping_sub(1) & TAG_MASK));
         let period = u64::from(period_ms.max(1));
-        let left = period - now_ms % period;
         if self.read(now_ms, period_ms) < limit {
             0
         } else if current < limit {
@@ -92,8 +101,20 @@ impl Rate {
         }
     }
 
+    /// The number of the window that runs at `now_ms`, and how much of it is left. They are numbered from 2, so that a fresh
+    /// word, all zeroes, belongs to none that is asked for at the start.
+    fn window(&self, now_ms: u64, period_ms: u32) -> (u64, u64) {
+        let period = u64::from(period_ms.max(1));
+        let since = now_ms.saturating_sub(self.phase.load(Relaxed).into());
+        ((since / period + 2) & TAG_MASK, period - since % period)
+    }
+
+    fn word(&self, tag: u64) -> &AtomicU64 {
+        &self.windows[(tag & 1) as usize]
+    }
+
     fn count(&self, tag: u64) -> u64 {
-        let word = self.windows[(tag & 1) as usize].load(Relaxed);
+        let word = self.word(tag).load(Relaxed);
         if word >> COUNT_BITS == tag { word & COUNT_MAX } else { 0 }
     }
 }
@@ -147,11 +168,6 @@ fn latest_left(previous: u64, allowed: u64, period: u64) -> u64 {
     (fading.div_ceil(u128::from(previous.max(1))).saturating_sub(1)).min(u128::from(period)) as u64
 }
 
-// Windows are numbered from 1, so that a fresh word, all zeroes, belongs to none that is asked for at the start.
-fn window(now_ms: u64, period_ms: u32) -> u64 {
-    (now_ms / u64::from(period_ms.max(1)) + 2) & TAG_MASK
-}
-
 fn is_older(tag: u64, than: u64) -> bool {
     let ahead = than.wrapping_sub(tag) & TAG_MASK;
     ahead != 0 && ahead <= TAG_MASK / 2
@@ -176,20 +192,38 @@ mod tests {
     #[test]
     fn a_burst_fades_over_the_next_period_and_is_gone_after_it() {
         let rate = Rate::new();
-        rate.add(5_999, SECOND, 100);
-        assert_eq!(rate.read(5_999, SECOND), 100);
-        assert_eq!(rate.read(6_000, SECOND), 100);
-        assert_eq!(rate.read(6_250, SECOND), 75);
-        assert_eq!(rate.read(6_999, SECOND), 0);
-        assert_eq!(rate.read(8_000, SECOND), 0);
+        rate.add(5_700, SECOND, 100);
+        let read =
+            [(5_700, 100), (6_000, 100), (6_699, 100), (6_700, 100), (6_950, 75), (7_699, 0), (9_000, 0)];
+        for (now, count) in read {
+            assert_eq!(rate.read(now, SECOND), count, "{now}");
+        }
+    }
+
+    /// What HAProxy shows of 40 events and 40 more, so many milliseconds later.
+    #[test]
+    fn windows_follow_the_first_event_and_a_silence_ends_that() {
+        for (later, read) in [
+            (900, &[(950, 80), (1_050, 76), (1_500, 40), (1_950, 4), (2_050, 0)][..]),
+            (1_500, &[(1_550, 58), (1_900, 44), (2_050, 38), (2_450, 22), (2_900, 4), (3_400, 0)]),
+            (1_900, &[(1_950, 42), (2_100, 36), (2_500, 20), (2_950, 2)]),
+            (2_300, &[(2_400, 40), (3_100, 40), (3_250, 40), (3_400, 36), (3_800, 20)]),
+        ] {
+            let (rate, start) = (Rate::new(), 77_777);
+            rate.add(start, SECOND, 40);
+            rate.add(start + later, SECOND, 40);
+            for (at, count) in read {
+                assert_eq!(rate.read(start + at, SECOND), *count, "{at} ms after the first, {later} apart");
+            }
+        }
     }
 
     #[test]
     fn one_event_a_period_does_not_flap() {
         let rate = Rate::new();
         rate.add(500, SECOND, 1);
-        assert_eq!(rate.read(1_900, SECOND), 1);
-        assert_eq!(rate.read(2_000, SECOND), 0);
+        assert_eq!(rate.read(2_400, SECOND), 1);
+        assert_eq!(rate.read(2_500, SECOND), 0);
     }
 
     #[test]

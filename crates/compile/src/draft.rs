@@ -9,7 +9,7 @@ use std::sync::Arc;
 use balance::HashType;
 use program::options::{AddressHeader, Connection, KeepAlive, Options};
 use program::persist::Cookie;
-use program::proxy::{Affinity, Capture, CaptureCookie, LoadState, Mode, RetryOn, Reuse};
+use program::proxy::{Affinity, Capture, CaptureCookie, Mode, RetryOn, Reuse};
 use program::timeouts::Timeouts;
 use syntax::Span;
 
@@ -17,6 +17,18 @@ use crate::bind::BindDraft;
 use crate::log::LogDraft;
 use crate::server::{ServerDraft, SourceDraft};
 use crate::statement::LineRef;
+
+/// `load-server-state-from-file`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LoadState {
+    /// `none`.
+    #[default]
+    None,
+    /// `global`.
+    Global,
+    /// `local`.
+    Local,
+}
 
 /// The kind of section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +106,7 @@ pub(crate) enum BalanceDraft {
     Random(u32),
     Source,
     Uri(balance::key::UriParams),
-    UrlParam { name: Box<[u8]>, check_post: bool },
+    UrlParam(Box<[u8]>),
     Header { name: Box<[u8]>, domain_only: bool },
     RdpCookie(Box<[u8]>),
     Hash(Deferred),
@@ -105,7 +117,7 @@ pub(crate) enum BalanceDraft {
 impl BalanceDraft {
     /// It looks at HTTP requests.
     pub fn needs_http(&self) -> bool {
-        matches!(self, BalanceDraft::Uri(_) | BalanceDraft::UrlParam { .. } | BalanceDraft::Header { .. })
+        matches!(self, BalanceDraft::Uri(_) | BalanceDraft::UrlParam(_) | BalanceDraft::Header { .. })
     }
 }
 
@@ -119,6 +131,21 @@ pub(crate) enum FormatDraft {
     Known(program::log::Style, Span),
     /// `log-format`.
     Custom(Deferred),
+}
+
+impl FormatDraft {
+    /// The line that says it.
+    pub(crate) fn name(&self) -> Option<&'static str> {
+        use program::log::Style;
+        Some(match self {
+            FormatDraft::Custom(_) => "log-format",
+            FormatDraft::Known(Style::Http, _) => "option httplog",
+            FormatDraft::Known(Style::Https, _) => "option httpslog",
+            FormatDraft::Known(Style::Clf, _) => "option httplog clf",
+            FormatDraft::Known(..) => "option tcplog",
+            FormatDraft::None => return None,
+        })
+    }
 }
 
 /// Where an answer to a status comes from, in order of precedence: later ones win.
@@ -174,6 +201,8 @@ pub(crate) struct Draft {
     pub guid_span: Span,
     /// Of `defaults`: why no backend can be made of it.
     pub unfit: Option<Box<str>>,
+    /// Whether frontends and backends inherit the rules of this `defaults` section.
+    pub heirs: (bool, bool),
     pub description: Option<Box<str>>,
     pub timeouts: Timeouts,
     /// The timeouts that the section began with.
@@ -203,7 +232,7 @@ pub(crate) struct Draft {
     /// A `switch-mode` rule makes HTTP of what began as TCP: rules on HTTP have their use.
     pub switches: bool,
     /// The kinds of rules seen in this very section, as bits by stage of processing.
-    pub stages: u8,
+    pub stages: u16,
     pub log: LogDraft,
     pub format: FormatDraft,
     pub structured: Option<Deferred>,
@@ -211,6 +240,8 @@ pub(crate) struct Draft {
     pub log_tag: Option<Box<str>>,
     /// `log-steps`, as bits of moments.
     pub log_steps: Option<u16>,
+    /// The section itself said so.
+    pub own_log_steps: bool,
     pub req_captures: Vec<Slot>,
     pub res_captures: Vec<Slot>,
     pub capture_cookie: Option<CaptureCookie>,
@@ -250,10 +281,15 @@ pub(crate) struct Draft {
     /// `external-check command`, `external-check path`.
     pub external_command: Option<Box<str>>,
     pub external_path: Option<Box<str>>,
-    /// `http-check` and `tcp-check` rules.
-    pub check_rules: Vec<LineRef>,
-    pub disable_on_404: bool,
-    pub send_state: bool,
+    /// The section whose `option` chose the check.
+    pub check_section: u32,
+    /// `http-check` rules, all of one section: a section's own rules replace those it inherits.
+    pub http_checks: Vec<LineRef>,
+    /// `tcp-check` rules, likewise.
+    pub tcp_checks: Vec<LineRef>,
+    /// The sections that say `http-check disable-on-404`, and `send-state`: both belong to a section's check.
+    pub disable_on_404: Vec<u32>,
+    pub send_state: Vec<u32>,
     pub load_state: Option<LoadState>,
     pub state_file: Option<Box<str>>,
     /// `stick-table`.
@@ -269,6 +305,12 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    /// Whether something is captured by a rule, or by a line that names what; `declare capture` only makes room.
+    pub fn captures(&self) -> bool {
+        let filled = |slot: &Slot| slot.rule.is_some() || slot.capture.header.is_some();
+        self.capture_cookie.is_some() || self.req_captures.iter().chain(&self.res_captures).any(filled)
+    }
+
     /// The documented defaults.
     pub fn new(kind: Kind) -> Draft {
         Draft {
@@ -284,6 +326,7 @@ impl Draft {
             guid: None,
             guid_span: Span::default(),
             unfit: None,
+            heirs: (false, false),
             description: None,
             timeouts: Timeouts::default(),
             inherited_timeouts: Timeouts::default(),
@@ -311,6 +354,7 @@ impl Draft {
             error_format: None,
             log_tag: None,
             log_steps: None,
+            own_log_steps: false,
             req_captures: Vec::new(),
             res_captures: Vec::new(),
             capture_cookie: None,
@@ -348,9 +392,11 @@ impl Draft {
             check: CheckKind::Connect,
             external_command: None,
             external_path: None,
-            check_rules: Vec::new(),
-            disable_on_404: false,
-            send_state: false,
+            check_section: 0,
+            http_checks: Vec::new(),
+            tcp_checks: Vec::new(),
+            disable_on_404: Vec::new(),
+            send_state: Vec::new(),
             load_state: None,
             state_file: None,
             table: None,
@@ -363,15 +409,35 @@ impl Draft {
 
     /// A section of another kind that starts from this one.
     pub fn inherit(&self, kind: Kind) -> Draft {
+        // A backend has no use for what a section says of frontends.
+        let front = kind != Kind::Backend;
         Draft {
+            default_backend: self.default_backend.clone().filter(|_| front),
+            monitor_uri: self.monitor_uri.clone().filter(|_| front),
+            capture_cookie: self.capture_cookie.clone().filter(|_| front),
+            // HAProxy passes the name of a state file on to nobody.
+            state_file: None,
             kind,
             disabled: self.disabled,
             inherited_timeouts: self.timeouts,
             stages: 0,
             mode_said: false,
+            own_log_steps: false,
+            // In HAProxy whoever inherits them is logged at the end, whatever they are.
+            log_steps: self.log_steps.map(|_| model::Origin::Close.bit()),
             // Named ones are found by the name of their section only.
             named_servers: Vec::new(),
             ..self.clone()
+        }
+    }
+
+    /// An `option` of this section chose the check: nothing of an inherited one is left.
+    pub fn choose_check(&mut self, kind: CheckKind) {
+        let section = self.section;
+        self.check = kind;
+        self.check_section = section;
+        for rules in [&mut self.http_checks, &mut self.tcp_checks] {
+            rules.retain(|at| at.section == section);
         }
     }
 

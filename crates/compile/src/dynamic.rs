@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use base::fleet::Held;
 use lang::Registry;
 use model::World;
 use program::check::Ruleset;
@@ -135,8 +136,9 @@ pub fn server(
     name: &str,
     words: &[String],
 ) -> Result<(Server, Vec<String>), String> {
-    let backend = program.proxy(proxy);
+    let backend = &*program.proxy(proxy);
     let Asked { line, track, id, healthcheck, settings } = read(program, backend, name, words)?;
+    let checks_say_proxy = line.iter().any(|w| w == "check-send-proxy");
     let id = id.unwrap_or_else(|| free_id(backend));
     let mut text = configuration(backend, name, id, &line);
     if program.tls.is_experimental() {
@@ -149,8 +151,9 @@ pub fn server(
     server.forced_id = words.iter().any(|w| w == "id");
     server.track = track;
     if let Some(check) = &mut server.check {
-        // Unlike those of the configuration their checks speak no TLS unasked.
+        // Unlike those of the configuration their checks speak no TLS and send no PROXY header unasked.
         check.tls = words.iter().any(|w| w == "check-ssl");
+        check.send_proxy = checks_say_proxy;
         check.ruleset = healthcheck.unwrap_or_else(|| backend.check.clone());
     }
     server.settings = settings.into();
@@ -188,7 +191,7 @@ fn read(program: &Program, backend: &Proxy, name: &str, words: &[String]) -> Res
 /// The words that a server takes from another one or from a `default-server` line.
 fn origin_of(program: &Program, backend: &Proxy, origin: &str) -> Result<Settings, String> {
     let found = |name: &str| match name {
-        "" => Some(backend),
+        "" => Some(Held::alone(backend)),
         name => program.present().find(|p| p.is_backend && *p.name == *name),
     };
     if origin == "none" {
@@ -200,7 +203,7 @@ fn origin_of(program: &Program, backend: &Proxy, origin: &str) -> Result<Setting
     };
     if let Some(name) = origin.strip_prefix("be:") {
         let p = found(name).ok_or_else(|| format!("from: unknown backend instance '{name}'."))?;
-        return Ok(kept(p, None).unwrap_or_default());
+        return Ok(kept(&p, None).unwrap_or_default());
     }
     let path = origin.strip_prefix("srv:");
     let path = path.ok_or_else(|| format!("invalid '{origin}' value for 'from' keyword."))?;
@@ -210,7 +213,7 @@ fn origin_of(program: &Program, backend: &Proxy, origin: &str) -> Result<Setting
     }
     let p = found(name).ok_or_else(|| format!("from: unknown backend '{name}'."))?;
     let model = p.present().find(|s| *s.name == *server).map(|s| s.settings.clone());
-    let model = model.or_else(|| kept(p, Some(server)));
+    let model = model.or_else(|| kept(&p, Some(server)));
     model.ok_or_else(|| format!("from: unknown server '{server}' in backend '{}'.", p.name))
 }
 
@@ -300,19 +303,19 @@ fn tracked(program: &Program, backend: &Proxy, target: &str) -> Result<(u32, u32
     let at = program
         .backend(proxy)
         .ok_or_else(|| format!("unable to find required proxy '{proxy}' for tracking."))?;
-    let servers = &program.proxy(at).servers;
-    let found = servers.iter().position(|s| *s.name == *name && !s.state.is_removed());
+    let proxy_at = program.proxy(at);
+    let servers = &proxy_at.servers;
+    let found = proxy_at.position(|s| *s.name == *name && !s.state.is_removed());
     let found = found.ok_or_else(|| format!("unable to find required server '{name}' for tracking."))?;
-    if found >= servers.initial() {
+    let Some(server) = servers.configured(found as usize) else {
         return Err(format!("unable to use {proxy}/{name} for tracking as it is a dynamic server."));
-    }
-    let server = &servers[found];
+    };
     if server.check.is_none() && server.agent.is_none() && server.track.is_none() {
         return Err(format!(
             "unable to use {proxy}/{name} for tracking as it does not have any check nor agent enabled."
         ));
     }
-    Ok((at, u32::try_from(found).map_err(|_| "too many servers")?))
+    Ok((at, found))
 }
 
 /// Whose this unique name is.
@@ -322,7 +325,7 @@ fn holder(program: &Program, guid: &str) -> Option<String> {
         let server = || p.present().find(|s| same(&s.state.guid));
         let bind = || p.binds.iter().find(|b| same(&b.state.guid));
         if same(&p.state.guid) {
-            Some(format!("{} {}", noun(p), p.name))
+            Some(format!("{} {}", noun(&p), p.name))
         } else if let Some(server) = server() {
             Some(format!("server {}/{}", p.name, server.name))
         } else {
@@ -370,6 +373,14 @@ fn compiled(
             .collect::<Vec<_>>()
     };
     let Some(program) = outcome.program else {
+        let unusable = "MUX protocol is not usable for server.";
+        let why = told(Level::Alert)
+            .into_iter()
+            .next()
+            .filter(|text| text.contains("' is not usable for server '"));
+        if why.is_some() {
+            return Err(unusable.into());
+        }
         return Err(told(Level::Alert).into_iter().next().unwrap_or_else(|| "Invalid server.".into()));
     };
     if program.vars != Default::default() {
@@ -399,7 +410,7 @@ pub fn backend(
         format!("Mode is required as '{from}' default proxy does not explicitly defines it.")
     })?;
     let failed = |why: String| format!("Error during backend creation : {why}.");
-    let proxy = program.present().find(|p| *p.name == *name).map(|p| format!("{} {name}", noun(p)));
+    let proxy = program.present().find(|p| *p.name == *name).map(|p| format!("{} {name}", noun(&p)));
     let same = proxy
         .or_else(|| program.defaults.iter().any(|d| *d.name == *name).then(|| format!("defaults {name}")));
     if let Some(other) = same {
@@ -424,10 +435,10 @@ pub fn backend(
 
 /// `fullconn` of a backend that nobody names: any frontend whose rules compute a name may send to it.
 fn fullconn(program: &Program) -> u32 {
-    let computes = |p: &&Proxy| {
+    let computes = |p: &Proxy| {
         p.is_frontend && p.switching.iter().any(|s| matches!(s.to, program::proxy::SwitchTo::Format(_)))
     };
-    let sum: u64 = program.proxies.iter().filter(computes).map(|p| u64::from(p.maxconn)).sum();
+    let sum: u64 = program.proxies.iter().filter(|p| computes(p)).map(|p| u64::from(p.maxconn)).sum();
     u32::try_from(sum.div_ceil(10).max(1)).unwrap_or(u32::MAX)
 }
 

@@ -54,6 +54,40 @@ pub struct Keyword<T: 'static> {
     pub doc: &'static str,
     /// A line that compiles; empty: it can't stand alone (it needs another section or a file).
     pub example: &'static str,
+    /// Whether the first value stays, and what is said of a second line (global keywords).
+    pub once: Option<&'static Once>,
+}
+
+/// That a keyword counts once: the first value stays, a second line is told so and changes nothing.
+#[derive(Clone, Copy)]
+pub struct Once {
+    /// What the keyword sets, where another one sets the same.
+    pub setting: Option<&'static str>,
+    /// Whether zero leaves it unset.
+    pub zero_unsets: bool,
+    /// Whether words behind the first are complained of before.
+    pub ends: bool,
+    /// What is said, with `$` for the keyword.
+    pub said: Said,
+}
+
+/// What is said of a second line.
+#[derive(Clone, Copy)]
+pub enum Said {
+    /// An alert that stops nothing, although HAProxy calls it one.
+    Alert(&'static str),
+    /// The same without the blank before the colon.
+    Tight(&'static str),
+    /// A warning.
+    Warning(&'static str),
+}
+
+impl<T> Keyword<T> {
+    /// The same keyword, of which the first value stays.
+    pub(crate) const fn once(mut self, once: &'static Once) -> Keyword<T> {
+        self.once = Some(once);
+        self
+    }
 }
 
 /// The entry of a keyword.

@@ -22,6 +22,7 @@ mod keyword;
 mod log;
 pub mod logformats;
 mod mailers;
+mod mux;
 mod names;
 mod patterns;
 mod profile;
@@ -86,10 +87,10 @@ pub struct Outcome {
     pub has_listener: bool,
     /// `zero-warning` stands in the configuration: warnings are fatal.
     pub zero_warning: bool,
-    /// `daemon`, `master-worker`: how the process shall start, known even when the rest is wrong.
+    /// `quiet`: nothing shall be said of all this.
+    pub quiet: bool,
+    /// `daemon`: how the process shall start, known even when the rest is wrong.
     pub daemon: bool,
-    /// See `daemon`.
-    pub master_worker: bool,
 }
 
 /// The number of workers that a configuration asks for (`nbthread`): the world needs it before anything is compiled.
@@ -122,22 +123,39 @@ fn compile_with(
         diagnostics: Diagnostics::new(),
         has_listener: drafts.proxies.iter().any(|p| !p.disabled && !p.binds.is_empty()),
         zero_warning: drafts.global.zero_warning,
+        quiet: drafts.global.quiet,
         daemon: drafts.global.daemon,
-        master_worker: drafts.global.master_worker,
     };
-    // A second pass over half a configuration would complain about what the first could not read.
-    if !notes.has_errors() {
-        let ground =
-            assemble::Ground { tree: &tree, sources: &sources, registry, options, world, environment };
-        let program = assemble::program(drafts, ground, store, &mut notes);
-        outcome.program = program.filter(|_| !notes.has_errors());
-        if let Some(program) = &outcome.program {
-            program.tls.seal();
-        }
+    let ground = assemble::Ground { tree: &tree, sources: &sources, registry, options, world, environment };
+    let mut found = Diagnostics::new();
+    let program = assemble::program(drafts, ground, store, &mut found);
+    notes.extend(found);
+    // How the lines fit together is only looked at when each of them could be read, as in HAProxy: a line that was
+    // left out would be missed elsewhere.
+    notes.stop_at_errors();
+    unplaced(&mut notes);
+    outcome.program = program.filter(|_| !notes.has_errors());
+    if let Some(program) = &outcome.program {
+        program.tls.seal();
     }
     notes.sort();
+    notes.reorder(|first, second| {
+        first.text.ends_with("will still be processed before.")
+            && second.text.ends_with("further entries are NOOP.")
+    });
     outcome.diagnostics = notes;
     outcome
+}
+
+/// A rule that was not understood has no place among the others: nothing is said of it.
+fn unplaced(notes: &mut Diagnostics) {
+    let place = |note: &syntax::Diagnostic| note.span.map(|span| (span.file, span.line));
+    let wrong: std::collections::HashSet<_> =
+        notes.iter().filter(|note| note.is_of_reading()).filter_map(place).collect();
+    notes.retain(|note| {
+        !note.text.ends_with("rule will still be processed before.")
+            || !place(note).is_some_and(|at| wrong.contains(&at))
+    });
 }
 
 #[cfg(test)]

@@ -88,14 +88,16 @@ pub(crate) fn line(s: &mut Statement<'_>, log: &mut LogDraft, in_global: bool) -
         }
         return Ok(());
     }
-    let target = target(s)?;
+    let target = target(s, in_global)?;
     log.lines.push(Some(target));
     Ok(())
 }
 
-fn target(s: &mut Statement<'_>) -> Step<TargetDraft> {
-    const EXPECTS: &str = "log : expects <address> and <facility>  as arguments";
-    let Some(place) = s.next().filter(|_| s.args.peek().is_some()) else { return Err(s.fail(EXPECTS)) };
+fn target(s: &mut Statement<'_>, in_global: bool) -> Step<TargetDraft> {
+    let Some(place) = s.next().filter(|_| s.args.peek().is_some()) else {
+        let global = if in_global { "" } else { "or global" };
+        return Err(s.fail(format!("log : expects <address> and <facility> {global} as arguments")));
+    };
     let unknown = SinkDraft::Known(Sink::Fd(-1));
     let mut out = TargetDraft {
         sink: unknown,
@@ -120,7 +122,7 @@ fn target(s: &mut Statement<'_>) -> Step<TargetDraft> {
             _ => break,
         }
     }
-    let facility = s.word(EXPECTS)?;
+    let facility = s.word("log : expects <address> and <facility>  as arguments")?;
     out.facility = index(FACILITIES, facility)
         .ok_or_else(|| s.fail(format!("log : unknown log facility '{facility}'")))?;
     if let Some(level) = s.next() {
@@ -144,8 +146,8 @@ fn index(names: &[&str], word: &Word) -> Option<u8> {
 
 fn length(s: &mut Statement<'_>) -> Step<usize> {
     s.next();
-    let word = s.word("log : 'len' expects a length")?;
-    match usize::try_from(units::lenient(word.text())) {
+    let word = s.next().map_or("", Word::text);
+    match usize::try_from(units::lenient(word)) {
         Ok(n) if (80..=65535).contains(&n) => Ok(n),
         _ => Err(s.fail(format!("log : invalid log length '{word}', must be between 80 and 65535"))),
     }
@@ -165,10 +167,15 @@ fn sampling(s: &mut Statement<'_>) -> Step<Sampling> {
     s.next();
     let word = s.word("log : 'sample' expects <ranges>:<size>")?;
     let bad = |why: &str| s.fail(format!("log : {why} in '{word}'"));
-    let (ranges, size) =
-        word.text().split_once(':').ok_or_else(|| bad("missing ':' before the sample size"))?;
+    let (ranges, size) = word.text().split_once(':').ok_or_else(|| s.fail("log : Missing sample size"))?;
     let size: u32 = size.parse().ok().filter(|n| *n > 0).ok_or_else(|| bad("invalid sample size"))?;
     let mut out = Sampling { size, ..Sampling::default() };
+    let highest = ranges.split([',', '-']).filter_map(|n| n.parse::<u32>().ok()).max();
+    if let Some(highest) = highest.filter(|n| *n > size) {
+        return Err(s.fail(format!(
+            "log : sample size {size} should be greater or equal to {highest} the maximum of the high ranges limits"
+        )));
+    }
     for range in ranges.split(',') {
         let (low, high) = range.split_once('-').unwrap_or((range, range));
         match (low.parse(), high.parse()) {

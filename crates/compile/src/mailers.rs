@@ -15,7 +15,7 @@ use crate::statement::{Statement, Step};
 
 /// A section.
 pub(crate) struct MailersDraft {
-    name: Box<str>,
+    pub name: Box<str>,
     span: Span,
 }
 
@@ -133,20 +133,25 @@ fn alert(s: &mut Statement<'_>, p: &mut Draft) -> Step {
 }
 
 /// What only all sections show: who is named must exist, and one setting needs the others.
-pub(crate) fn check(all: &[MailersDraft], proxies: &[Draft], notes: &mut Diagnostics) {
-    for p in proxies.iter().filter(|p| p.alert.any && !p.disabled) {
-        match &p.alert.mailers {
-            Some(wanted) if p.alert.from && p.alert.to => {
-                if !all.iter().any(|m| m.name == wanted.name) {
-                    let text = format!("Proxy '{}': unable to find mailers '{}'.", p.name, wanted.name);
-                    notes.push(refusal(wanted.span, text));
-                }
-            }
-            _ => notes.push(remark(p.span, lacking(p))),
-        }
+pub(crate) fn check(known: &[Box<str>], p: &Draft, notes: &mut Diagnostics) {
+    if !p.alert.any || p.disabled {
+        return;
     }
+    match &p.alert.mailers {
+        Some(wanted) if p.alert.from && p.alert.to => {
+            if !known.contains(&wanted.name) {
+                let text = format!("Proxy '{}': unable to find mailers '{}'.", p.name, wanted.name);
+                notes.push(refusal(wanted.span, text));
+            }
+        }
+        _ => notes.push(remark(p.span, lacking(p))),
+    }
+}
+
+/// Sections that no proxy sends mail through.
+pub(crate) fn idle(all: &[MailersDraft], proxies: &[Draft], notes: &mut Diagnostics) {
     for m in all.iter().filter(|m| !used(m, proxies)) {
-        notes.push(remark(m.span, format!("Removing incomplete section 'mailers {}'.", m.name)));
+        notes.push(remark(m.span, format!("Removing incomplete section 'mailers {}'.", m.name)).settling());
     }
 }
 

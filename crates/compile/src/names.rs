@@ -5,10 +5,12 @@
 //! (its ACLs, its capture slots) lives in the [`Resolver`] of that proxy.
 
 use std::any::Any;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use lang::names::CaptureSlot;
+use lang::logfmt::{Item, Waits};
+use lang::names::{CaptureSlot, Missing, PLACE};
 use lang::parse::predefined;
 use lang::{Acl, Fault, Names, Registry};
 use model::vars::{Scope, VarRef};
@@ -45,14 +47,20 @@ pub(crate) struct Memory {
     pub stick_counters: usize,
     /// `tune.bufsize.large` is set.
     pub large_buffers: bool,
+    /// `tune.bufsize`, where that is too small for HTTP/2.
+    pub small_buffers: Option<usize>,
     /// `expose-experimental-directives`.
     pub experimental: bool,
     /// Names of log profiles in order.
     pub log_profiles: Vec<Box<str>>,
-    /// Names of rings.
-    pub rings: Vec<Box<str>>,
     /// Certificates.
     pub store: Option<Arc<tls::Store>>,
+    /// What rules of the proxy at hand name and nobody has, with their lines.
+    pub missing: Vec<(LineRef, Missing)>,
+    /// What the formats of the proxy at hand wait for, those of its rules included.
+    pub waits: Waits,
+    /// Lines of `defaults` sections of which was said what is wrong with them: proxies that inherit them say nothing.
+    pub told: HashSet<LineRef>,
 }
 
 /// The most bytes of a file named in a rule.
@@ -69,10 +77,13 @@ pub(crate) struct Resolver<'r> {
     pub http: bool,
     /// The section of the proxy; lines of other sections come from `defaults`.
     pub section: u32,
+    /// Nobody but the `defaults` section itself is at hand; whether frontends and backends inherit its rules.
+    pub defaults: Option<(bool, bool)>,
     /// The line at hand: ACLs are known from the line of their first declaration on.
     pub line: LineRef,
     pub acls: HashMap<Box<str>, (LineRef, Arc<Acl>)>,
-    pub predefined: HashMap<Box<str>, Arc<Acl>>,
+    /// ACLs that need no declaration, and the mentions of patterns that each makes.
+    pub predefined: HashMap<Box<str>, (Arc<Acl>, Range<usize>)>,
     pub req_captures: Vec<Slot>,
     pub res_captures: Vec<Slot>,
     /// Its bandwidth limitation filters.
@@ -90,7 +101,7 @@ impl Resolver<'_> {
     /// Where patterns are being mentioned.
     fn spot(&mut self) -> Spot {
         let at = self.line;
-        if at.section == self.section || at.line == u32::MAX {
+        if !self.in_defaults() || at.line == u32::MAX {
             return Spot { at, inherited: None };
         }
         if self.mentions.0 != at {
@@ -102,16 +113,16 @@ impl Resolver<'_> {
 
     /// A stick table by name, or that of the proxy at hand.
     fn table(&self, name: Option<&str>) -> Result<Arc<stick::Table>, Fault> {
-        let given = name.filter(|n| !n.is_empty());
         // Rules of defaults are for several proxies, none of whose tables is "the" one.
-        if given.is_none() && self.line.section != self.section {
-            return Err(Fault::new("no stick-table is named in a rule of a defaults section, and none is"));
-        }
-        let name = given.or_else(|| self.current().map(|d| &*d.name)).unwrap_or_default();
+        let own = || match self.in_defaults() {
+            true => self.owner.split('\'').nth(1).unwrap_or_default(),
+            false => self.current().map_or("", |d| &*d.name),
+        };
+        let name = name.unwrap_or_else(own);
         let found = self.memory.tables.iter().find(|t| *t.settings().name == *name);
         found.cloned().ok_or_else(|| {
             let near = syntax::nearest(name, self.memory.tables.iter().map(|t| &*t.settings().name));
-            let fault = Fault::new(format!("unable to find table '{name}'"));
+            let fault = Fault::new(format!("unable to find table '{name}' referenced"));
             match near {
                 Some(near) => fault.help(format!("did you mean '{near}' maybe ?")),
                 None => fault,
@@ -121,14 +132,19 @@ impl Resolver<'_> {
 
     fn proxy(&self, name: Option<&str>, front: bool) -> Result<Arc<Proxy>, Fault> {
         let kind = if front { "frontend" } else { "backend" };
+        let is_fit = |d: &&Declared| if front { d.is_front } else { d.is_back };
         let found = match name.filter(|n| !n.is_empty()) {
-            Some(name) => {
-                self.declared.iter().find(|d| *d.name == *name && if front { d.is_front } else { d.is_back })
-            }
-            None => self.current(),
+            Some(name) => self.declared.iter().find(|d| *d.name == *name && is_fit(d)),
+            None => self.current().filter(is_fit),
         };
+        if let (None, Some((fronts, backs))) = (name, self.defaults)
+            && (fronts == backs || fronts == front)
+        {
+            // Whoever inherits the rule will be meant; this one stands for them.
+            return Ok(Arc::new(Proxy::new("", 0, None, 1)));
+        }
         let near = || {
-            let all = self.declared.iter().filter(|d| if front { d.is_front } else { d.is_back });
+            let all = self.declared.iter().filter(is_fit);
             syntax::nearest(name.unwrap_or_default(), all.map(|d| &*d.name))
                 .map(|n| format!("did you mean '{n}' maybe ?"))
         };
@@ -136,7 +152,13 @@ impl Resolver<'_> {
             d.state.back.referenced.store(true, std::sync::atomic::Ordering::Relaxed);
         }
         found.map(|d| d.state.clone()).ok_or_else(|| {
-            let fault = Fault::new(format!("unable to find {kind} '{}'", name.unwrap_or_default()));
+            let fault = Fault::new(match name.filter(|n| !n.is_empty()) {
+                Some(name) => format!("unable to find {kind} '{name}' referenced"),
+                None => {
+                    let own = self.owner.split('\'').nth(1).unwrap_or_default();
+                    format!("proxy '{own}', referenced{PLACE}, has not {kind} capability")
+                }
+            });
             match near() {
                 Some(help) => fault.help(help),
                 None => fault,
@@ -146,6 +168,18 @@ impl Resolver<'_> {
 }
 
 impl Names for Resolver<'_> {
+    fn miss(&mut self, missing: Missing) {
+        self.memory.missing.push((self.line, missing));
+    }
+
+    fn format_has(&mut self, item: &Item) {
+        self.memory.waits.add(item);
+        // Rules count where they stand, not where they are inherited.
+        if !self.in_defaults() {
+            self.memory.waits.keep(item);
+        }
+    }
+
     fn frontend(&self, name: Option<&str>) -> Result<Arc<Proxy>, Fault> {
         self.proxy(name, true)
     }
@@ -155,20 +189,19 @@ impl Names for Resolver<'_> {
     }
 
     fn server(&self, name: &str) -> Result<(Arc<Proxy>, Arc<Server>), Fault> {
-        let missing = || Fault::new(format!("unable to find server '{name}'"));
+        let none = |proxy: &str| Fault::new(format!("unable to find proxy '{proxy}' referenced"));
         let (proxy, server) = match name.split_once('/') {
             Some((proxy, server)) => {
-                (self.declared.iter().find(|d| d.is_back && *d.name == *proxy).ok_or_else(missing)?, server)
+                let found = self.declared.iter().find(|d| d.is_back && *d.name == *proxy);
+                (found.ok_or_else(|| none(proxy))?, server)
             }
             // Rules of defaults are for several proxies, none of which is "the" one.
-            None if self.line.section != self.section => {
-                return Err(Fault::new(format!(
-                    "backend name must be set for server '{name}' in a rule of a defaults section,"
-                )));
-            }
-            None => (self.current().ok_or_else(missing)?, name),
+            None if self.in_defaults() => return Err(Fault::new("backend name must be set")),
+            None => (self.current().ok_or_else(|| none(""))?, name),
         };
-        let found = proxy.servers.iter().find(|s| *s.name == *server).ok_or_else(missing)?;
+        let found = proxy.servers.iter().find(|s| *s.name == *server).ok_or_else(|| {
+            Fault::new(format!("unable to find server '{server}' in proxy '{}', referenced", proxy.name))
+        })?;
         for flag in [&proxy.state.back.referenced, &found.referenced] {
             flag.store(true, std::sync::atomic::Ordering::Relaxed);
         }
@@ -185,7 +218,7 @@ impl Names for Resolver<'_> {
         if rest.is_empty() || !rest.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.')) {
             return Err(Fault::new(format!(
                 "invalid syntax at char '{}'",
-                rest.chars().next().unwrap_or('.')
+                rest.chars().find(|c| !(c.is_ascii_alphanumeric() || "_.".contains(*c))).unwrap_or('.')
             )));
         }
         self.memory.vars.slot(scope, rest).ok_or_else(|| Fault::new("too many variables"))
@@ -195,10 +228,16 @@ impl Names for Resolver<'_> {
         if let Some((_, acl)) = self.acls.get(name).filter(|(first, _)| *first <= self.line) {
             return Ok(acl.clone());
         }
-        if let Some(acl) = self.predefined.get(name) {
-            return Ok(acl.clone());
+        if let Some((acl, mentions)) = self.predefined.get(name).cloned() {
+            // Its mentions count in each line of `defaults`, whoever was the first to use it: those behind have numbers, too.
+            for mention in mentions {
+                let spot = self.spot();
+                self.memory.patterns.mention_earlier(mention, spot);
+            }
+            return Ok(acl);
         }
         let registry = self.registry;
+        let before = self.memory.patterns.mentions();
         let Some(acl) = predefined(name, registry, self) else {
             let fault = Fault::new(format!("no such ACL : '{name}'"));
             let mut names: Vec<&str> = lang::parse::predefined_names().collect();
@@ -209,7 +248,7 @@ impl Names for Resolver<'_> {
                 None => fault,
             });
         };
-        self.predefined.insert(name.into(), acl.clone());
+        self.predefined.insert(name.into(), (acl.clone(), before..self.memory.patterns.mentions()));
         Ok(acl)
     }
 
@@ -234,7 +273,7 @@ impl Names for Resolver<'_> {
                 let found = self.memory.users.get(name).cloned();
                 found
                     .map(|u| u as Arc<dyn Any + Send + Sync>)
-                    .ok_or_else(|| Fault::new(format!("unable to find userlist '{name}'")))
+                    .ok_or_else(|| Fault::new(format!("unable to find userlist '{name}' referenced")))
             }
             _ => self.table(name).map(|t| t as Arc<dyn Any + Send + Sync>),
         }
@@ -248,6 +287,8 @@ impl Names for Resolver<'_> {
 
     fn bandwidth(&self, name: &str) -> Result<Arc<lang::act::bandwidth::Bwlim>, Fault> {
         let found = self.filters.iter().find(|f| *f.name == *name).cloned();
+        // HAProxy looks whether there is any; a rule about another does nothing.
+        let found = found.or_else(|| self.filters.first().map(|f| Arc::new(f.nowhere())));
         found.ok_or_else(|| {
             Fault::new(format!("unable to find bwlim filter '{name}' referenced by set-bandwidth-limit rule"))
         })
@@ -260,15 +301,10 @@ impl Names for Resolver<'_> {
             .ok_or_else(|| Fault::new(format!("do-log action: profile '{name}' is invalid")))
     }
 
-    fn error_file(&mut self, section: Option<&str>, status: u16) -> Result<Arc<[u8]>, Fault> {
-        let Some(name) = section else {
-            return Err(Fault::new(format!("no error message for status {status}")));
-        };
-        let section = self.memory.http_errors.get(name);
-        let section = section.ok_or_else(|| Fault::new(format!("unknown http-errors section '{name}'")))?;
-        section.get(&status).cloned().ok_or_else(|| {
-            Fault::new(format!("status '{status}' not declared in http-errors section '{name}'"))
-        })
+    fn error_file(&mut self, section: &str, status: u16) -> Result<Option<Arc<[u8]>>, Fault> {
+        let found = self.memory.http_errors.get(section);
+        let found = found.ok_or_else(|| Fault::new(format!("unknown http-errors section '{section}'")))?;
+        Ok(found.get(&status).cloned())
     }
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, Fault> {
@@ -280,12 +316,14 @@ impl Names for Resolver<'_> {
     }
 
     fn capture(&mut self, response: bool, slot: CaptureSlot) -> Result<u16, Fault> {
-        let is_front = self.current().is_none_or(|p| p.is_front);
+        let for_backends = matches!(self.defaults, Some((_, true)));
+        let is_front = self.current().map_or(!for_backends, |p| p.is_front);
         let list = if response { &mut self.res_captures } else { &mut self.req_captures };
         match slot {
-            // Which frontend's slots a backend fills is known only when it serves a request.
+            // Which frontend's slots a backend fills is known only when it serves a request; so are those of
+            // `defaults` for backends.
             CaptureSlot::Id(id) if !is_front || usize::from(id) < list.len() => Ok(id),
-            CaptureSlot::Id(id) => Err(Fault::new(format!("unable to find capture id '{id}'"))),
+            CaptureSlot::Id(_) => Err(Fault::new("unable to find capture id")),
             CaptureSlot::Length(_) => {
                 let here = Some(self.line);
                 let at = list.iter().position(|s| s.rule == here).and_then(|i| u16::try_from(i).ok());
@@ -315,7 +353,7 @@ impl Names for Resolver<'_> {
     }
 
     fn in_defaults(&self) -> bool {
-        self.line.section != self.section
+        self.defaults.is_some() || self.line.section != self.section
     }
 
     fn large_buffers(&self) -> bool {
@@ -328,10 +366,6 @@ impl Names for Resolver<'_> {
 
     fn is_http(&self) -> bool {
         self.http
-    }
-
-    fn ring(&self, name: &str) -> bool {
-        self.memory.rings.iter().any(|r| **r == *name)
     }
 
     fn owner(&self) -> String {

@@ -119,6 +119,18 @@ impl Patterns {
         Ok(set)
     }
 
+    /// How many mentions there are so far.
+    pub fn mentions(&self) -> usize {
+        self.mentions.len()
+    }
+
+    /// A set that was mentioned is mentioned again: what counts is the first line, and lines are not read in their order.
+    pub fn mention_earlier(&mut self, mention: usize, spot: Spot) {
+        if let Some(mention) = self.mentions.get_mut(mention) {
+            mention.at = mention.at.min(spot.at);
+        }
+    }
+
     /// The set that an action changes, once all are known.
     pub fn asked(&mut self, reference: &str) -> Arc<OnceLock<Arc<LiveSet>>> {
         let cell = Arc::default();

@@ -45,7 +45,8 @@ pub(crate) fn read(
     environment: &Environment,
     notes: &mut Diagnostics,
 ) -> Drafts {
-    let mut around = Surroundings { sources, environment, earlier: &[], experimental: false };
+    let mut around =
+        Surroundings { sources, environment, earlier: &[], experimental: false, described: false };
     let mut out = Drafts {
         global: GlobalDraft::default(),
         proxies: Vec::new(),
@@ -64,10 +65,14 @@ pub(crate) fn read(
     let mut heirs: HashMap<usize, (bool, bool)> = HashMap::new();
     for (index, section) in tree.sections.iter().enumerate() {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
+        if let Some(diagnostic) = odd_name(section) {
+            notes.push(diagnostic);
+        }
         match section.word() {
             "global" => {
                 lines(section, number, &around, notes, |s| global::line(s, &mut out.global));
                 around.experimental = out.global.experimental;
+                around.described = out.global.description.is_some();
             }
             "defaults" => {
                 let kind = Kind::Defaults { named: section.name.is_some() };
@@ -85,10 +90,24 @@ pub(crate) fn read(
                 lineage(section, &defaults, tree, sources, &mut heirs, notes);
                 let mut draft = start(kind, section, number, &defaults);
                 let around = Surroundings { earlier: &out.proxies, ..around };
+                stranded(section, notes);
                 lines(section, number, &around, notes, |s| proxy::line(s, &mut draft));
                 out.proxies.push(draft);
             }
             "userlist" => {
+                match (section.name.is_some(), section.header.args().get(1)) {
+                    (false, _) => {
+                        let text = "'userlist' expects <name> as arguments.";
+                        notes.push(tight(Diagnostic::alert(section.header.span(), text)));
+                    }
+                    (_, Some(extra)) => {
+                        notes.alert(
+                            extra.span(),
+                            format!("'userlist' cannot handle unexpected argument '{extra}'."),
+                        );
+                    }
+                    _ => {}
+                }
                 let list = users::section(section, number, &around, notes);
                 out.users.insert(section.name().into(), Arc::new(list));
             }
@@ -150,10 +169,10 @@ fn named(
     heirs: &HashMap<usize, (bool, bool)>,
 ) -> Vec<Draft> {
     let unfit = |(index, d): (usize, Draft)| {
-        let front = heirs.get(&index).is_some_and(|heirs| heirs.0);
+        let heirs = heirs.get(&index).copied().unwrap_or_default();
         let at = format!("{}:{}", sources.name(d.span.file), d.span.line);
-        let why = if d.rules.is_empty() { None } else { unlike(&d, tree, &at, (front, true), false) };
-        Draft { unfit: why.map(Into::into), ..d }
+        let why = if d.rules.is_empty() { None } else { unlike(&d, tree, &at, (heirs.0, true), false) };
+        Draft { unfit: why.map(Into::into), heirs, ..d }
     };
     defaults.into_iter().filter(|(_, d)| !d.name.is_empty()).map(unfit).collect()
 }
@@ -219,7 +238,9 @@ fn captures(tree: &Tree, rule: LineRef, _: bool) -> bool {
     let line = tree.sections.get(rule.section as usize).and_then(|s| s.lines.get(rule.line as usize));
     line.is_some_and(|l| {
         let mut words = l.args().iter().map(Word::text);
-        words.next() == Some("capture") && words.any(|w| w == "len")
+        let first = words.next();
+        let action = if first == Some("content") { words.next() } else { first };
+        action == Some("capture") && words.any(|w| w == "len")
     })
 }
 
@@ -241,6 +262,10 @@ fn start(kind: Kind, section: &Section, number: u32, defaults: &BTreeMap<usize, 
     let base = section.inherits.section().and_then(|i| defaults.get(&i));
     let mut draft = base.map_or_else(|| Draft::new(kind), |d| d.inherit(kind));
     (draft.name, draft.span, draft.section) = (section.name().into(), section.span(), number);
+    if kind == Kind::Frontend {
+        // Frontends inherit nothing of this, but what they say themselves is looked at.
+        (draft.cookie, draft.load_state) = (None, None);
+    }
     draft
 }
 
@@ -272,6 +297,9 @@ fn peers(
     if name.is_empty() {
         return notes.alert(section.header.span(), "missing name for peers section.");
     }
+    if let Some(extra) = section.header.args().get(1) {
+        notes.alert(extra.span(), format!("'peers' cannot handle unexpected argument '{extra}'."));
+    }
     let mut others = false;
     let tables = &mut out.peer_tables;
     lines(section, number, around, notes, |s| crate::table::peers_line(s, name, tables, &mut others));
@@ -283,6 +311,32 @@ fn peers(
     out.peers.push(name.into());
 }
 
+/// HAProxy passes over a `backend` line with more than a name when it is not `from` and the name of a `defaults` section,
+/// and then knows no section for the lines below.
+fn stranded(section: &Section, notes: &mut Diagnostics) {
+    let words: Vec<&str> = section.header.words().iter().map(|w| w.text()).collect();
+    let passed_over = matches!(*words, ["backend", _, "from"])
+        || matches!(*words, ["backend", _, extra, ..] if extra != "from");
+    for line in section.lines.iter().filter(|_| passed_over) {
+        notes.alert(line.span(), "'listen' or 'defaults' expected.");
+    }
+}
+
+/// A character that may not stand in the name of a section. Names of proxies were looked at before.
+fn odd_name(section: &Section) -> Option<syntax::Diagnostic> {
+    let (word, name) = (section.word(), section.name());
+    let odd = syntax::invalid_character(name)?;
+    let alert = |text: String| Some(syntax::Diagnostic::alert(section.header.span(), text));
+    match word {
+        "ring" => alert(format!("invalid ring name '{name}' (character '{odd}' is not permitted).")),
+        "peers" | "mailers" | "userlist" | "http-errors" | "log-profile" | "healthcheck" => {
+            let diagnostic = alert(format!("character '{odd}' is not permitted in '{word}' name '{name}'."))?;
+            Some(if word == "userlist" { diagnostic.styled(syntax::Style::Reading) } else { diagnostic })
+        }
+        _ => None,
+    }
+}
+
 fn http_errors(
     section: &Section,
     number: u32,
@@ -291,7 +345,7 @@ fn http_errors(
     all: &mut HashMap<Box<str>, BTreeMap<u16, Arc<[u8]>>>,
 ) {
     if section.name().is_empty() {
-        return notes.alert(section.header.span(), "http-errors section requires a name.");
+        return notes.alert(section.header.span(), "missing name for http-errors section.");
     }
     let mut messages = BTreeMap::new();
     lines(section, number, around, notes, |s| match s.keyword() {

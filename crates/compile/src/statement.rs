@@ -30,6 +30,8 @@ pub(crate) struct Surroundings<'c> {
     pub earlier: &'c [Draft],
     /// `expose-experimental-directives`, further up.
     pub experimental: bool,
+    /// `description` of `global`, further up.
+    pub described: bool,
 }
 
 /// A statement being understood.
@@ -112,13 +114,30 @@ impl<'c> Statement<'c> {
         }
     }
 
+    /// Nothing may stand behind the first word, and that is told before the word is looked at.
+    pub fn at_most_one(&self) -> Step {
+        match self.line.args().get(1) {
+            None => Ok(()),
+            Some(extra) => {
+                let text = format!("'{}' cannot handle unexpected argument '{extra}'.", self.keyword());
+                Err(self.fail_at(extra.span(), text))
+            }
+        }
+    }
+
+    /// The word behind the keyword, empty if there is none, and nothing behind it.
+    pub fn only(&mut self) -> Step<&'c str> {
+        let word = self.next().map_or("", Word::text);
+        self.end()?;
+        Ok(word)
+    }
+
     /// One word of leading digits and the end of the line. What is no number counts as zero, as in HAProxy, but
     /// that deserves a warning.
     pub fn integer(&mut self, missing: impl Into<String>) -> Step<i64> {
         let word = self.word(missing)?;
-        let number = self.lenient(word);
         self.end()?;
-        Ok(number)
+        Ok(self.lenient(word))
     }
 
     /// A number as HAProxy reads it, with a warning for what is none.
@@ -129,6 +148,12 @@ impl<'c> Statement<'c> {
             self.notes.push(Diagnostic::new(Level::Diag, word.span(), text));
         }
         units::lenient(word.text())
+    }
+
+    /// The same of a number that must not be negative; `wrong` is said of one that is.
+    pub fn positive(&mut self, missing: &str, wrong: &str) -> Step<u32> {
+        let n = self.integer(missing)?;
+        u32::try_from(n).map_err(|_| self.fail(wrong))
     }
 
     /// A non-negative number that fits `u32`; greater ones saturate, negative ones are zero.
@@ -150,10 +175,15 @@ impl<'c> Statement<'c> {
         let (ms, trailing) =
             units::tolerant(word.text()).map_err(|fault| self.time_fault(fault, word, name, unexpected))?;
         if let Some(found) = trailing {
-            let text = trailing_text(found, word);
-            self.notes.push(Diagnostic::warning(word.span(), text).styled(Style::Plain));
+            self.trailing(word, found);
         }
         Ok(ms)
+    }
+
+    /// Warns of something behind a unit of time.
+    pub fn trailing(&mut self, word: &Word, found: char) {
+        let text = trailing_text(found, word);
+        self.notes.push(Diagnostic::warning(word.span(), text).styled(Style::Plain));
     }
 
     /// The words for a fault of a time.
@@ -169,9 +199,6 @@ impl<'c> Statement<'c> {
             TimeFault::Overflow => format!(
                 "timer overflow in argument '{word}' to '{name}' (maximum value is 2147483647 ms or ~24.8 days)"
             ),
-            TimeFault::Underflow => {
-                format!("timer underflow in argument '{word}' to '{name}' (minimum non-null value is 1 ms)")
-            }
         };
         Diagnostic::alert(word.span(), text)
     }
@@ -180,14 +207,25 @@ impl<'c> Statement<'c> {
     pub fn seconds(&mut self, missing: &str) -> Step<Duration> {
         let name = self.keyword();
         let word = self.word(format!("'{name}' {missing}"))?;
-        let bare = word.text().bytes().all(|b| b.is_ascii_digit());
-        let unexpected = |c| format!("unexpected character '{c}' in argument to <{name}>.");
-        let ms = match bare {
-            true => u64::from(clamp(units::lenient(word.text()))) * 1000,
-            false => self.millis(word, name, unexpected)?,
+        let seconds = match base::units::time(word.text(), base::units::Unit::Second) {
+            Ok(n) => n,
+            Err(base::units::TimeError::Trailing { value, found }) => {
+                self.trailing(word, found);
+                value
+            }
+            Err(base::units::TimeError::Overflow) => {
+                return Err(self.fail(format!(
+                    "timer overflow in argument '{word}' to <{name}> (maximum value is 2147483647 s or ~68 years)"
+                )));
+            }
+            Err(_) => {
+                let odd = word.text().chars().next().unwrap_or('\0');
+                let odd = word.text().chars().find(|c| !c.is_ascii_digit()).unwrap_or(odd);
+                return Err(self.fail(format!("unexpected character '{odd}' in argument to <{name}>.")));
+            }
         };
         self.end()?;
-        Ok(Duration::from_millis(ms))
+        Ok(Duration::from_secs(seconds.into()))
     }
 
     /// A mandatory time in the style of the global section's keywords.
@@ -196,17 +234,24 @@ impl<'c> Statement<'c> {
         let word = self.word(format!("'{name}' expects <time> as argument.\n"))?;
         let ms =
             self.millis(word, name, |c| format!("unexpected character '{c}' in argument to <{name}>.\n"))?;
-        self.end()?;
         Ok(Duration::from_millis(ms))
     }
 }
 
+/// What is said of a bare number where a time of less than 100 ms is seldom meant; nothing of other words.
+pub(crate) fn suspicious(name: &str, word: &Word, of: &str) -> Option<String> {
+    let bare = word.text().bytes().all(|b| b.is_ascii_digit());
+    let small = word.text().parse::<u64>().ok().filter(|ms| bare && (1..100).contains(ms));
+    small.map(|ms| {
+        format!(
+            "'{name} {ms}' in {of} is suspiciously small for a value in milliseconds. Please use an explicit unit ('{ms}ms') if that was the intent."
+        )
+    })
+}
+
 /// The words for something behind a unit of time.
 pub(crate) fn trailing_text(found: char, word: &Word) -> String {
-    format!(
-        "unexpected character '{found}' after the timer value '{word}', only (us=microseconds,ms=milliseconds,\
-         s=seconds,m=minutes,h=hours,d=days) are supported. This will be reported as an error in next versions."
-    )
+    base::units::TimeError::Trailing { value: 0, found }.text(word.text(), "")
 }
 
 /// A number as an unsigned one: negative ones are zero, great ones saturate.

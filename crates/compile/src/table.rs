@@ -58,10 +58,10 @@ pub(crate) fn read(s: &mut Statement<'_>, name: &str, owner: String, peers: bool
             other => return Err(s.fail(format!("stick-table: unknown argument '{other}'."))),
         }
     }
-    settings.kind = kind.ok_or_else(|| s.fail("stick-table: missing type."))?;
     if settings.size == 0 {
         return Err(s.fail("stick-table: missing size."));
     }
+    settings.kind = kind.ok_or_else(|| s.fail("stick-table: missing type."))?;
     Ok(TableDraft { settings, span: s.line.span(), owner })
 }
 
@@ -91,10 +91,12 @@ fn length(s: &mut Statement<'_>) -> Step<usize> {
     s.next();
     let expects = "'len' expects a positive integer argument.";
     let length = units::lenient(s.word(expects)?.text());
-    if length <= 0 {
+    if length == 0 {
         return Err(s.fail(expects));
     }
-    Ok(usize::try_from(length.min(LONGEST)).unwrap_or(DEFAULT_LEN))
+    // HAProxy takes a negative length for a very large one.
+    let length = if length < 0 { LONGEST } else { length.min(LONGEST) };
+    Ok(usize::try_from(length).unwrap_or(DEFAULT_LEN))
 }
 
 fn size(s: &mut Statement<'_>) -> Step<u32> {
@@ -123,9 +125,6 @@ fn time(s: &mut Statement<'_>) -> Step<u64> {
         }
         TimeFault::Overflow => tight(s.fail(format!(
             "stick-table: timer overflow in argument <{word}> to <expire>, maximum value is 2147483647 ms (~24.8 days)."
-        ))),
-        TimeFault::Underflow => tight(s.fail(format!(
-            "stick-table: timer underflow in argument <{word}> to <expire>, minimum non-null value is 1 ms."
         ))),
     })
 }
@@ -237,12 +236,17 @@ pub(crate) fn make(
     peers: &[Box<str>],
     world: &model::World,
     notes: &mut Diagnostics,
+    lost: &mut Vec<(Box<str>, Diagnostic)>,
 ) -> Vec<Arc<Table>> {
     let kinds: Vec<(Box<str>, KeyKind)> =
         drafts.iter().map(|d| (d.settings.name.clone(), d.settings.kind)).collect();
     let mut out = Vec::new();
     for mut draft in drafts {
         checks(&draft, &kinds, peers, notes);
+        if let Some(peers) = draft.settings.peers.as_ref().filter(|named| !peers.contains(named)) {
+            let text = format!("{}: unable to find sync peers '{peers}'.", draft.owner);
+            lost.push((draft.settings.name.clone(), crate::assemble::refusal(draft.span, text)));
+        }
         if stuck.contains(&draft.settings.name) {
             draft.settings.layout.store(Data::ServerId, 1, 0);
             draft.settings.layout.store(Data::ServerKey, 1, 0);
@@ -278,8 +282,6 @@ fn checks(draft: &TableDraft, kinds: &[(Box<str>, KeyKind)], peers: &[Box<str>],
             "{owner}: Harrier does not exchange entries with peers yet: what 'peers {section}' would share stays in this process."
         );
         notes.push(crate::assemble::remark(draft.span, text));
-    } else {
-        refuse(format!("{owner}: unable to find sync peers '{section}'."));
     }
 }
 

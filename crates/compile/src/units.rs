@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use base::units::{TimeError, Unit};
+
 /// Why a time can't be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeFault {
@@ -12,12 +14,15 @@ pub(crate) enum TimeFault {
     Unexpected(char),
     /// More than 2^31-1 units.
     Overflow,
-    /// Not zero, yet less than one unit.
-    Underflow,
 }
 
-/// What `atoi` makes of a word: an optional sign and leading digits, zero without any; saturates.
+/// What `atoi` makes of a word: an optional sign and leading digits, zero without any; what does not fit wraps around.
 pub(crate) fn lenient(text: &str) -> i64 {
+    i64::from(lang::sample::parse_int(text.trim_start().as_bytes()).unwrap_or(0) as i32)
+}
+
+/// The same without limits.
+pub(crate) fn whole(text: &str) -> i64 {
     lang::sample::parse_int(text.trim_start().as_bytes()).unwrap_or(0)
 }
 
@@ -28,23 +33,33 @@ pub(crate) fn strict(text: &str) -> Option<i64> {
 
 /// A time in milliseconds, the unit of a bare number.
 pub(crate) fn millis(text: &str) -> Result<u64, TimeFault> {
-    time(text, 1_000)
+    exact(text, Unit::Millisecond)
 }
 
 /// The same for keywords that tolerate something behind the unit, as in `15min`: the value, and the first character
 /// too many. HAProxy warns, and uses the value.
 pub(crate) fn tolerant(text: &str) -> Result<(u64, Option<char>), TimeFault> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let suffix = text.get(digits..).unwrap_or_default();
-    let known = unit_length(suffix);
-    let found = suffix.chars().nth(known).filter(|_| known > 0);
-    let cut = if found.is_some() { digits.saturating_add(known) } else { text.len() };
-    Ok((millis(text.get(..cut).unwrap_or(text))?, found))
+    tolerated(text, Unit::Millisecond)
+}
+
+/// The same in seconds, the unit of a bare number.
+pub(crate) fn tolerant_seconds(text: &str) -> Result<(u64, Option<char>), TimeFault> {
+    tolerated(text, Unit::Second)
+}
+
+fn tolerated(text: &str, unit: Unit) -> Result<(u64, Option<char>), TimeFault> {
+    match base::units::time(text, unit) {
+        Ok(value) => Ok((value.into(), None)),
+        Err(TimeError::Trailing { value, found }) => Ok((value.into(), Some(found))),
+        Err(TimeError::Overflow) => Err(TimeFault::Overflow),
+        Err(TimeError::Unexpected(found)) => Err(TimeFault::Unexpected(found)),
+        Err(TimeError::Empty) => Err(TimeFault::Unexpected('\0')),
+    }
 }
 
 /// A time in seconds, the unit of a bare number.
 pub(crate) fn seconds(text: &str) -> Result<u64, TimeFault> {
-    time(text, 1_000_000)
+    exact(text, Unit::Second)
 }
 
 /// A time of up to 2^31-1 ms as a duration; zero means none.
@@ -52,60 +67,18 @@ pub(crate) fn limit(millis: u64) -> Option<Duration> {
     (millis > 0).then(|| Duration::from_millis(millis))
 }
 
-/// Reads digits and a unit; the result and a bare number count in `unit` microseconds.
-fn time(text: &str, unit: u64) -> Result<u64, TimeFault> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, suffix) = text.split_at(digits);
-    if number.is_empty() {
-        return Err(TimeFault::Unexpected(suffix.chars().next().unwrap_or('\0')));
-    }
-    let factor = match suffix {
-        "" => unit,
-        "us" => 1,
-        "ms" => 1_000,
-        "s" => 1_000_000,
-        "m" => 60_000_000,
-        "h" => 3_600_000_000,
-        "d" => 86_400_000_000,
-        _ => return Err(TimeFault::Unexpected(odd(suffix))),
-    };
-    let micros = number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or(TimeFault::Overflow)?;
-    let units = micros.div_ceil(unit);
-    match units {
-        _ if micros > 0 && micros < unit => Err(TimeFault::Underflow),
-        u if u > i32::MAX as u64 => Err(TimeFault::Overflow),
-        u => Ok(u),
-    }
-}
-
-/// The character at which a suffix stops being a unit.
-fn odd(suffix: &str) -> char {
-    suffix.chars().nth(unit_length(suffix)).unwrap_or('\0')
-}
-
-/// The length of the unit that `suffix` begins with; zero without one.
-fn unit_length(suffix: &str) -> usize {
-    match suffix.as_bytes() {
-        [b'u' | b'm', b's', ..] => 2,
-        [b's' | b'm' | b'h' | b'd', ..] => 1,
-        _ => 0,
-    }
+/// Reads digits and a unit; the result, rounded up, and a bare number count in `unit`.
+fn exact(text: &str, unit: Unit) -> Result<u64, TimeFault> {
+    base::units::time(text, unit).map(u64::from).map_err(|fault| match fault {
+        TimeError::Overflow => TimeFault::Overflow,
+        TimeError::Unexpected(found) | TimeError::Trailing { found, .. } => TimeFault::Unexpected(found),
+        TimeError::Empty => TimeFault::Unexpected('\0'),
+    })
 }
 
 /// A size in bytes: digits and perhaps `k`, `m` or `g`. The error is what follows the part that is understood.
 pub(crate) fn size(text: &str) -> Result<u64, &str> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, suffix) = text.split_at(digits);
-    let shift = match suffix.as_bytes() {
-        _ if number.is_empty() => return Err(text),
-        [] => 0,
-        [b'k' | b'K'] => 10,
-        [b'm' | b'M'] => 20,
-        [b'g' | b'G'] => 30,
-        [b'k' | b'K' | b'm' | b'M' | b'g' | b'G', ..] => return Err(suffix.get(1..).unwrap_or(suffix)),
-        _ => return Err(suffix),
-    };
-    number.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift)).ok_or(text)
+    base::units::size(text, u32::MAX.into()).map_err(|fault| fault.rest)
 }
 
 #[cfg(test)]
@@ -123,7 +96,7 @@ mod tests {
         assert_eq!(millis("5sx"), Err(TimeFault::Unexpected('x')));
         assert_eq!(millis("25d"), Err(TimeFault::Overflow));
         assert_eq!(millis("99999999999999999999"), Err(TimeFault::Overflow));
-        assert_eq!(millis("1us"), Err(TimeFault::Underflow));
+        assert_eq!(millis("1us"), Ok(1));
         assert_eq!(millis("0us"), Ok(0));
         assert_eq!(millis("abc"), Err(TimeFault::Unexpected('a')));
     }

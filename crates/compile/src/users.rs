@@ -3,7 +3,7 @@
 use lang::fetch::{Hashed, Password, User, Userlist};
 use syntax::{Diagnostics, Section, Word};
 
-use crate::statement::{LineRef, Statement, Step, Surroundings};
+use crate::statement::{LineRef, Statement, Step, Surroundings, tight};
 
 /// A name's bytes.
 type Name = Box<[u8]>;
@@ -33,7 +33,7 @@ pub(crate) fn section(
             other => Err(s.fail(format!("unknown keyword '{other}' in 'userlist' section"))),
         };
         if let Err(diagnostic) = result {
-            notes.push(diagnostic);
+            notes.push(tight(diagnostic));
         }
     }
     for (group, members) in &draft.groups {
@@ -76,10 +76,8 @@ fn user(s: &mut Statement<'_>, out: &mut Draft) -> Step {
                 password = Some(Password::Plain(s.next().map_or(&b""[..], Word::bytes).into()))
             }
             "groups" => groups = names(s),
-            other => {
-                let text = format!(
-                    "'user' only supports 'password', 'insecure-password' and 'groups' options (got '{other}')."
-                );
+            _ => {
+                let text = "'user' only supports 'password', 'insecure-password' and 'groups' options.";
                 return Err(s.fail(text));
             }
         }

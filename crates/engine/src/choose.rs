@@ -8,13 +8,17 @@ use lang::env::{Env, Side};
 use lang::logfmt::Use;
 use model::Peer;
 use model::term::{Cause, Phase};
-use program::proxy::{Balance, Mode, Proxy, Switch, SwitchTo, UseServerTo};
+use program::proxy::{Affinity, Balance, Mode, Proxy, Switch, SwitchTo, UseServerTo};
 use wire::head::Known;
+use wire::http1::{Body, Scanner};
 
+use balance::Method;
 use balance::key;
 use balance::queue::Priority;
 
+use crate::connect;
 use crate::queue::{self, Place, Refused, Wait};
+use crate::shared::Stay;
 use crate::stream::Stream;
 use crate::worker::Worker;
 
@@ -24,7 +28,7 @@ pub fn backend(stream: &mut Stream<'_>) -> Option<u32> {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let index = stream.client.session.conn.frontend;
-    let frontend = program.proxy(index);
+    let frontend = program.configured(index);
     let chosen = match frontend.switching.is_empty() {
         true => None,
         false => stream.evaluate(Side::Request, |env| {
@@ -32,10 +36,13 @@ pub fn backend(stream: &mut Stream<'_>) -> Option<u32> {
         }),
     };
     match chosen {
-        Some(Switched::To(b)) => Some(b),
+        Some(Switched::To(b, stay)) => {
+            stream.keep(stay);
+            Some(b)
+        }
         Some(Switched::Nowhere) | None => {
             let open = |b: &u32| {
-                shown(program.proxy(*b)) || stream.evaluate(Side::Request, |env| forced(frontend, env))
+                shown(program.configured(*b)) || stream.evaluate(Side::Request, |env| forced(frontend, env))
             };
             frontend.default_backend.filter(open).or(frontend.is_backend.then_some(index))
         }
@@ -54,7 +61,7 @@ fn forced(frontend: &Proxy, env: &Env<'_>) -> bool {
 
 /// Where a rule leads.
 enum Switched {
-    To(u32),
+    To(u32, Stay),
     /// A name that is no backend's: no other rule is asked.
     Nowhere,
 }
@@ -74,8 +81,9 @@ fn switched(worker: &Worker, frontend: &Proxy, env: &Env<'_>, switch: &Switch) -
             }
         }
     };
-    let proxy = worker.shared.program.proxy(to);
-    (shown(proxy) || forced(frontend, env)).then_some(Switched::To(to))
+    let Some(stay) = worker.shared.try_stay(to) else { return Some(Switched::Nowhere) };
+    let proxy = &*worker.shared.program.proxy(to);
+    (shown(proxy) || forced(frontend, env)).then_some(Switched::To(to, stay))
 }
 
 /// Why no server could be assigned.
@@ -92,15 +100,15 @@ pub enum NoServer {
 pub struct Wish {
     /// Server that persistence or `use-server` names.
     pub fixed: Option<u32>,
-    /// Servers tried in vain.
-    pub tried: Vec<u32>,
+    /// The server tried last, in vain: another one is chosen if the algorithm allows.
+    pub avoid: Option<u32>,
 }
 
 /// The server that rules or persistence bind the request to.
 pub fn bound(stream: &mut Stream<'_>) -> Option<u32> {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
-    let proxy = program.proxy(stream.txn.backend?);
+    let proxy = &*program.proxy(stream.txn.backend?);
     if proxy.force_persist.iter().any(|c| stream.holds(Some(c))) {
         stream.txn.decisions.force_persist = true;
     }
@@ -130,14 +138,11 @@ fn use_server(stream: &Stream<'_>, proxy: &Proxy) -> Option<u32> {
             UseServerTo::Server(i) => Some(*i),
             UseServerTo::Format(format) => stream.worker.with_scratch(|name| {
                 stream.evaluate(Side::Request, |env| format.append(env, Use::Value, name));
-                let at = proxy
-                    .servers
-                    .iter()
-                    .position(|s| s.name.as_bytes() == name.as_slice() && !s.state.is_removed())?;
-                u32::try_from(at).ok()
+                proxy.position(|s| s.name.as_bytes() == name.as_slice() && !s.state.is_removed())
             }),
         };
-        if let Some(i) = index.filter(|i| force || proxy.servers[*i as usize].state.is_up()) {
+        let is_up = |i: u32| proxy.servers.get(i as usize).is_some_and(|s| s.state.is_up());
+        if let Some(i) = index.filter(|i| force || is_up(*i)) {
             return Some(i);
         }
     }
@@ -158,11 +163,9 @@ pub fn key(stream: &Stream<'_>, proxy: &Proxy) -> Option<u32> {
             }
         }
         Balance::Uri(params) => Some(hash(key::uri(req?.target(), *params))),
-        Balance::UrlParam { name, check_post } => {
-            let req = req?;
-            key::url_param(req.target(), name)
-                .map(hash)
-                .or_else(|| if *check_post { key::form_param(body(stream), name).map(hash) } else { None })
+        Balance::UrlParam(name) => {
+            let found = key::url_param(req?.target(), name).map(hash);
+            found.or_else(|| stream.is_posted().then(|| posted(stream, name, hash))?)
         }
         Balance::Header { name, domain_only } => {
             let value = key::header(req?.first(&**name)?)?;
@@ -179,53 +182,63 @@ pub fn key(stream: &Stream<'_>, proxy: &Proxy) -> Option<u32> {
     }
 }
 
-fn body<'s>(stream: &'s Stream<'_>) -> &'s [u8] {
-    stream.client.buf.as_ref().map(rt::Buf::filled).unwrap_or_default()
+/// The hash of a parameter in the body of a POST, as much as has come of it.
+fn posted(stream: &Stream<'_>, name: &[u8], hash: impl Fn(&[u8]) -> u32) -> Option<u32> {
+    let bytes = stream.client.buf.as_ref().map(rt::Buf::filled).unwrap_or_default();
+    if !matches!(stream.http.request_body, Body::Chunked) {
+        return key::posted_param(bytes, name).map(hash);
+    }
+    stream.worker.with_scratch(|form| {
+        // A fault in the framing is found when the body is passed on.
+        let _ = Scanner::new(true).data(bytes, |piece| form.extend_from_slice(piece));
+        key::posted_param(form, name).map(hash)
+    })
 }
 
 /// Finds a server with a place for the request, waiting for one if need be.
 ///
 /// # Errors
 /// Why there is none.
-pub async fn server(stream: &mut Stream<'_>, wish: &Wish) -> Result<Place, NoServer> {
+pub async fn server(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<Place, NoServer> {
     let worker = stream.worker.clone();
     let index = stream.txn.backend.ok_or(NoServer::None)?;
-    let proxy = worker.shared.program.proxy(index);
-    let backend = &worker.shared.backends[index as usize];
-    let hashed = !matches!(
-        proxy.balance,
-        Balance::RoundRobin | Balance::StaticRr | Balance::LeastConn | Balance::First | Balance::Random(_)
-    );
-    let mut fixed = wish.fixed;
-    let mut key = if fixed.is_some() { None } else { key(stream, proxy) };
+    let proxy = &*worker.shared.program.proxy(index);
+    let backend = &*worker.shared.backend(index);
+    let mut key = if wish.fixed.is_some() { None } else { key(stream, proxy) };
     loop {
-        if let Some(server) = fixed {
+        if let Some(server) = wish.fixed {
             if let Some(place) = queue::try_enter(&worker, index, server) {
                 return Ok(place);
             }
             match wait(stream, index, Some(server)).await {
                 // Persistence ends with its server: whoever waited there goes wherever there is room.
                 Err(Refused::Redistributed) => {
-                    (fixed, key) = (None, self::key(stream, proxy));
+                    (wish.fixed, key) = (None, self::key(stream, proxy));
                     stream.txn.redispatched = true;
+                }
+                // Its queue is full, too: the request goes elsewhere if it may.
+                Err(Refused::Full) if proxy.options.redispatch != 0 && backend.balancer.usable() > 1 => {
+                    (wish.fixed, key) = (None, self::key(stream, proxy));
+                    connect::count_redispatch(stream, proxy, server);
                 }
                 other => return other.map_err(NoServer::Refused),
             }
         }
-        let tried = |s: usize| wish.tried.iter().any(|t| *t as usize == s);
-        // A key keeps its server though it is full: it waits there.
-        let keeps = hashed && key.is_some();
-        let skip = |s: usize| tried(s) || (!keeps && queue::is_full(&worker, index, s));
-        let picked = backend.balancer.pick(key, skip).and_then(|s| u32::try_from(s).ok());
-        match picked {
+        let keeping = keeping(proxy, key);
+        // In a map a key keeps its server though that one failed.
+        let mapped = keeping != Keeping::Free && proxy.hash.method == Method::MapBased;
+        let avoid = if mapped { None } else { wish.avoid };
+        match pick(&worker, index, keeping, key, avoid) {
             Some(server) => {
                 if let Some(place) = queue::try_enter(&worker, index, server) {
-                    let state = &proxy.servers[server as usize].state;
-                    state.counters.of(worker.index).chosen.inc();
-                    proxy.state.back.counters.of(worker.index).chosen.inc();
+                    if wish.avoid != Some(server) {
+                        let state = &proxy.server(server).state;
+                        state.counters.of(worker.index).chosen.inc();
+                        proxy.state.back.counters.of(worker.index).chosen.inc();
+                    }
                     return Ok(place);
                 }
-                if keeps {
+                if keeping.waits() {
                     match wait(stream, index, Some(server)).await {
                         Err(Refused::Redistributed) => continue,
                         other => return other.map_err(NoServer::Refused),
@@ -233,8 +246,8 @@ pub async fn server(stream: &mut Stream<'_>, wish: &Wish) -> Result<Place, NoSer
                 }
             }
             None if backend.balancer.usable() == 0 => return Err(NoServer::None),
-            // All were tried: the last retry may go anywhere again.
-            None if !wish.tried.is_empty()
+            // Nobody else has room: back to the server that failed.
+            None if avoid.is_some()
                 && backend.balancer.pick(key, |s| queue::is_full(&worker, index, s)).is_some() =>
             {
                 let any = backend.balancer.pick(key, |s| queue::is_full(&worker, index, s));
@@ -243,19 +256,74 @@ pub async fn server(stream: &mut Stream<'_>, wish: &Wish) -> Result<Place, NoSer
                     return Ok(place);
                 }
             }
-            None => match wait(stream, index, None).await {
-                Err(Refused::Redistributed) => {}
-                other => return other.map_err(NoServer::Refused),
-            },
+            None => {
+                let last = keeping.last_resort(&backend.balancer, key);
+                match wait(stream, index, last).await {
+                    Err(Refused::Redistributed) => {}
+                    other => return other.map_err(NoServer::Refused),
+                }
+            }
         }
     }
 }
 
+/// How far a request is bound to the server that its key leads to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keeping {
+    /// Not at all: it takes any server that has a place.
+    Free,
+    /// It waits there if the server is full (`hash-preserve-affinity`, which only a ring knows).
+    Bound(Affinity),
+}
+
+fn keeping(proxy: &Proxy, key: Option<u32>) -> Keeping {
+    if !proxy.balance.is_hash() || key.is_none() {
+        return Keeping::Free;
+    }
+    let ring = proxy.hash.method == Method::Consistent;
+    Keeping::Bound(if ring { proxy.preserve_affinity } else { Affinity::Always })
+}
+
+impl Keeping {
+    /// Whether a request that finds no place at the server that was picked waits there, instead of looking again.
+    fn waits(self) -> bool {
+        matches!(self, Keeping::Bound(Affinity::Always | Affinity::MaxQueue))
+    }
+
+    /// Where a request waits that was refused all along the ring.
+    fn last_resort(self, balancer: &balance::Balancer, key: Option<u32>) -> Option<u32> {
+        let server = match self {
+            Keeping::Free | Keeping::Bound(Affinity::Always) => None,
+            Keeping::Bound(Affinity::MaxConn) => balancer.last_resort(key?),
+            Keeping::Bound(Affinity::MaxQueue) => balancer.pick(key, |_| false),
+        };
+        u32::try_from(server?).ok()
+    }
+}
+
+/// The server that the algorithm names, leaving out the one that failed and those that are too full.
+fn pick(
+    worker: &Worker,
+    backend: u32,
+    keeping: Keeping,
+    key: Option<u32>,
+    avoid: Option<u32>,
+) -> Option<u32> {
+    let too_full = |s: usize| match keeping {
+        Keeping::Free | Keeping::Bound(Affinity::MaxConn) => queue::is_full(worker, backend, s),
+        Keeping::Bound(Affinity::Always) => false,
+        Keeping::Bound(Affinity::MaxQueue) => queue::has_full_queue(worker, backend, s),
+    };
+    let skip = |s: usize| avoid.is_some_and(|a| a as usize == s) || too_full(s);
+    let picked = worker.shared.backend(backend).balancer.pick(key, skip)?;
+    u32::try_from(picked).ok()
+}
+
 async fn wait(stream: &mut Stream<'_>, backend: u32, server: Option<u32>) -> Result<Place, Refused> {
     let worker = stream.worker.clone();
-    let proxy = worker.shared.program.proxy(backend);
+    let proxy = &*worker.shared.program.proxy(backend);
     // The log names the server whose queue it was, though the request never gets there.
-    stream.txn.server = server;
+    stream.set_server(server);
     let timeout = stream.txn.overrides.queue.or(proxy.timeouts.queue).or(proxy.timeouts.connect);
     let d = &stream.txn.decisions;
     let priority = Priority { class: d.priority_class.into(), offset: d.priority_offset };

@@ -3,15 +3,16 @@
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
 use model::Peer;
+use model::conn::ConnError;
 use model::term::{Cause, Phase};
 use program::proxy::{Mode, Proxy, Reuse};
 use program::server::{PortMap, Server, ServerTls};
 use rt::{Addr, ConnectOptions, Socket, Timer};
-use tls::{Handshake, ServerName};
+use tls::Handshake;
+use wire::method::Method;
 
 mod multiplex;
 mod opening;
@@ -22,16 +23,16 @@ mod target;
 use multiplex::{Speaks, begin_h2, multiplexed, speaks};
 pub use opening::Opening;
 use own::take_own;
-pub use own::{Own, park};
-use retry::{count_failure, count_unassigned, pause, retry};
-pub use retry::{count_l7_retry, count_lost};
+pub use own::{Own, authenticates_connection, park};
+use retry::{count_choice, count_failure, count_unassigned, pause, retry};
+pub use retry::{count_l7_retry, count_lost, count_redispatch};
 use target::{Traits, address, address_identity, identity, options};
 
 use crate::Worker;
 use crate::check;
 use crate::choose::{self, NoServer, Wish};
 use crate::pool::{Identity, Idle};
-use crate::secure::Refused;
+use crate::secure::{Refused, number};
 use crate::state::At;
 use crate::stream::{Stream, Upstream};
 use crate::transport::Transport;
@@ -52,6 +53,10 @@ pub enum Failed {
 pub enum Attempt {
     /// Refused, unreachable, reset.
     Refused,
+    /// The system said at once that it cannot be: nobody listens on a Unix socket, no route, a source that is not ours.
+    Unreachable,
+    /// The server's certificate is not for the name of this connection, which trying again won't change.
+    WrongName,
     /// `timeout connect`.
     TimedOut,
     /// Out of descriptors, ports or memory.
@@ -67,7 +72,9 @@ impl Failed {
     pub fn explain(&self) -> (Cause, Phase, u16) {
         match self {
             Failed::NoServer(why) => choose::explain(*why),
-            Failed::Connect(Attempt::Refused) => (Cause::ServerAbort, Phase::Connect, 503),
+            Failed::Connect(Attempt::Refused | Attempt::Unreachable | Attempt::WrongName) => {
+                (Cause::ServerAbort, Phase::Connect, 503)
+            }
             Failed::Connect(Attempt::TimedOut) => (Cause::ServerTimeout, Phase::Connect, 503),
             Failed::Connect(Attempt::Resource) => (Cause::Resource, Phase::Connect, 503),
             Failed::Connect(Attempt::Full) => (Cause::Internal, Phase::Connect, 500),
@@ -84,7 +91,7 @@ impl Failed {
 pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> {
     let worker = stream.worker.clone();
     let index = stream.backend_index();
-    let proxy = worker.shared.program.proxy(index);
+    let proxy = &*worker.shared.program.proxy(index);
     // Without `conn-failure` in `retry-on` nothing is tried again here.
     let retries = stream.txn.overrides.retries.unwrap_or(proxy.retries);
     let retries = if proxy.mode == Mode::Http && !proxy.retry_on.conn_failure { 0 } else { retries };
@@ -96,42 +103,50 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
             let assigned = assign(stream, wish).await;
             count_unassigned(stream, proxy, &assigned);
             assigned?;
+            count_choice(stream, proxy, wish);
         }
         let server = stream.place.as_ref().map_or(0, |p| p.server);
-        if proxy.servers[server as usize].redir.is_some() {
+        let fetches = matches!(stream.txn.req.method_id(), Method::Get | Method::Head);
+        if fetches && proxy.server(server).redir.is_some() {
             return Err(Failed::Redirect(server));
         }
         let outcome = attempt(stream, proxy, server).await;
         let failure = match outcome {
             Ok(()) => {
-                crate::stick::store(stream);
+                // With HTTP a key is stored when the server has answered.
+                if !stream.txn.has_req {
+                    crate::stick::store(stream);
+                }
                 return Ok(());
             }
             Err(f) => f,
         };
-        if matches!(failure, Attempt::Refused | Attempt::TimedOut) {
+        if matches!(failure, Attempt::Refused | Attempt::Unreachable | Attempt::WrongName | Attempt::TimedOut)
+        {
             check::observe(&worker, index, server, check::Seen::ConnectFailed);
         }
-        if failure == Attempt::Aborted || failure == Attempt::Resource || stream.txn.retries >= retries {
+        if failure == Attempt::Aborted {
+            // It is no failure of the server that the client did not wait for it.
+            return Err(Failed::Connect(failure));
+        }
+        if failure == Attempt::WrongName {
+            // The log shows that nothing is left to be tried, as HAProxy's does.
+            let all = stream.txn.overrides.retries.unwrap_or(proxy.retries);
+            stream.txn.retries = stream.txn.retries.max(all);
+        }
+        if failure == Attempt::Resource || stream.txn.retries >= retries {
             count_failure(stream, proxy, server);
             return Err(Failed::Connect(failure));
         }
-        if let Err(failure) = retry(stream, proxy, server, retries, wish).await {
-            count_failure(stream, proxy, server);
-            return Err(Failed::Connect(failure));
-        }
+        retry(stream, proxy, (server, failure), retries, wish).await.map_err(Failed::Connect)?;
     }
 }
 
 async fn assign(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> {
     let place = choose::server(stream, wish).await.map_err(Failed::NoServer)?;
     let server = place.server;
-    let state = &place.config().state;
     let now = rt::now();
-    state.rate.add(now.as_millis());
-    state.touch(rt::wall());
-    state.counters.of(stream.worker.index).sessions.inc();
-    stream.txn.server = Some(server);
+    stream.set_server(Some(server));
     stream.client.session.server.set(Some(server));
     stream.txn.times.queued = Some(now);
     stream.place = Some(place);
@@ -142,9 +157,28 @@ async fn assign(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> 
 /// leaving (`option abortonclose`), or an operator ended its session.
 fn has_left(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
     let client = &stream.client;
+    if !stream.txn.has_req && client.socket.is_plain() && client.session.kill.get().is_none() {
+        return says_nothing_more(stream, proxy, cx);
+    }
     client.session.kill.get().is_some()
         || client.socket.poll_broken(cx).is_ready()
         || (proxy.options.abortonclose && client.socket.is_hung_up())
+}
+
+/// Whether a client of TCP is done before a server was reached. Who closes, or breaks off, without having said a word has nothing
+/// that a server could be told. What others have said waits for a server whatever becomes of them, unless `option abortonclose`
+/// says that it need not.
+fn says_nothing_more(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
+    let client = &stream.client;
+    let mut first = [0];
+    let said = client.has_input()
+        || match client.socket.raw().poll_peek(cx, &mut first, 1) {
+            Poll::Ready(Ok(0) | Err(_)) => return true,
+            Poll::Ready(Ok(_)) => true,
+            Poll::Pending => return false,
+        };
+    let socket = &client.socket;
+    said && proxy.options.abortonclose && (socket.poll_broken(cx).is_ready() || socket.is_hung_up())
 }
 
 /// Where an attempt leads.
@@ -154,20 +188,24 @@ struct Aim<'a> {
     config: &'a Server,
     addr: &'a Addr,
     /// The name that is sent to the server.
-    name: Option<&'a str>,
+    name: Option<&'a [u8]>,
+    /// The PROXY header that a connection begins with.
+    header: Option<&'a [u8]>,
     speaks: Speaks,
     /// What tells its connections apart, and whether others may use them.
     identity: (Identity, bool),
 }
 
 async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<(), Attempt> {
-    let config = &proxy.servers[server as usize];
+    let config = &*proxy.server(server);
     let addr = &address(stream, config).ok_or(Attempt::Refused)?;
     let name = config.tls().and_then(|tls| server_name(stream, tls));
     let name = name.as_deref();
-    let (identity, shareable) = identity(stream, proxy, config, addr, name);
+    let header = config.send_proxy.as_ref().map(|send| crate::proxy_header::bytes(stream, send));
+    let header = header.as_deref();
+    let (identity, shareable) = identity(stream, proxy, config, addr, name, header);
     let speaks = speaks(stream, config);
-    let aim = Aim { proxy, server, config, addr, name, speaks, identity: (identity, shareable) };
+    let aim = Aim { proxy, server, config, addr, name, header, speaks, identity: (identity, shareable) };
     let mut announced = None;
     if speaks.may_be_h2() {
         if multiplexed(stream, proxy, server, aim.identity, addr) {
@@ -198,10 +236,21 @@ async fn resumed(stream: &mut Stream<'_>, aim: &Aim<'_>) -> bool {
     };
     let Some(idle) = idle else { return false };
     resume(stream, idle, aim.identity, aim.addr);
+    count_h1(stream, aim.proxy, false);
     let worker = stream.worker.index;
     aim.config.state.counters.of(worker).reuses.inc();
     aim.proxy.state.back.counters.of(worker).reuses.inc();
+    stream.count_attempt();
     true
+}
+
+/// Counts an attempt over HTTP/1, on a new connection or an idle one.
+fn count_h1(stream: &Stream<'_>, proxy: &Proxy, new: bool) {
+    let h1 = &proxy.state.back.counters.of(stream.worker.index).h1;
+    h1.streams.inc();
+    if new {
+        h1.connections.inc();
+    }
 }
 
 /// A new connection. Whoever waits for `announced` is told when it turns out to be one of HTTP/2, or fails.
@@ -214,19 +263,26 @@ async fn dial(
     let worker = stream.worker.clone();
     config.state.counters.of(worker.index).connects.inc();
     proxy.state.back.counters.of(worker.index).connects.inc();
-    let mut socket = open_to(stream, aim).await?;
+    let opened = open_to(stream, aim).await;
+    if opened.is_err() && config.tls().is_some() {
+        tls::figures::unreached();
+    }
+    let mut socket = opened?;
     if let Some(tls) = config.tls() {
         let early = early(stream, proxy, server, tls, speaks);
-        let how = Hello { name: aim.name, alpn: speaks.alpn(tls), early };
+        let how = Hello { header: aim.header, name: aim.name, alpn: speaks.alpn(tls), early };
         rt::boxed(secure(stream, proxy, config, tls, how, &mut socket)).await?;
     }
     // Early data are HTTP/2 where that is known to be agreed on.
     let agreed = socket.is_early() || socket.facts().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"));
     if speaks == Speaks::H2 || (agreed && speaks.may_be_h2()) {
         check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
-        return rt::boxed(begin_h2(stream, server, socket, aim.identity, addr)).await;
+        return rt::boxed(begin_h2(stream, aim, socket)).await;
     }
     drop(announced);
+    if speaks.may_be_h2() {
+        count_h1(stream, proxy, true);
+    }
     if speaks == Speaks::Asks {
         worker.pools.note_h2(stream.backend_index(), server, false);
     }
@@ -235,8 +291,9 @@ async fn dial(
     }
     check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
     install(stream, socket, aim.identity, addr);
-    if let Some(send) = config.send_proxy.as_ref().filter(|_| config.tls().is_none()) {
-        crate::proxy_header::stage(stream, send);
+    stream.use_connection();
+    if let Some(header) = aim.header.filter(|_| config.tls().is_none()) {
+        stream.to_server.get_or_insert_default().push(header);
     }
     Ok(())
 }
@@ -245,18 +302,33 @@ async fn dial(
 async fn open_to(stream: &mut Stream<'_>, aim: &Aim<'_>) -> Result<Transport, Attempt> {
     let source = aim.config.source.as_ref().or(aim.proxy.source.as_ref());
     let options = options(stream, aim.proxy, Some(aim.config), source);
+    // The log names both ends also of a connection that fails.
+    stream.txn.server_conn.dst = crate::net::peer(Some(aim.addr));
+    let h1 = !aim.speaks.may_be_h2();
     let Some(through) = aim.config.socks4 else {
-        return open(stream, aim.proxy, aim.addr, &options).await;
+        return open(stream, aim.proxy, aim.addr, &options, h1).await;
     };
-    let socket = open(stream, aim.proxy, &Addr::Inet(through), &options).await?;
-    rt::boxed(via_socks(stream, aim.proxy, &socket, aim.addr)).await?;
+    let socket = open(stream, aim.proxy, &Addr::Inet(through), &options, h1).await?;
+    let asked = rt::boxed(via_socks(stream, aim.proxy, &socket, aim.addr)).await;
+    asked.map_err(|refused| match refused {
+        crate::socks::Refused::TimedOut => Attempt::TimedOut,
+        crate::socks::Refused::Aborted => Attempt::Aborted,
+        crate::socks::Refused::Io(e) => {
+            let denied = e.kind() == io::ErrorKind::ConnectionRefused;
+            stream.txn.server_conn.error =
+                if denied { ConnError::SOCKS_DENIED } else { ConnError::SOCKS_SILENT };
+            classify(&e)
+        }
+    })?;
     Ok(socket)
 }
 
 /// What a handshake with a server begins with.
 struct Hello<'a> {
+    /// The PROXY header, which goes before it.
+    header: Option<&'a [u8]>,
     /// The name to send and to check.
-    name: Option<&'a str>,
+    name: Option<&'a [u8]>,
     /// In place of the configured protocols.
     alpn: Option<Vec<Vec<u8>>>,
     /// The request may go out as early data.
@@ -287,15 +359,13 @@ fn may_be_early(stream: &Stream<'_>, proxy: &Proxy) -> bool {
 }
 
 /// The name that is sent to a server, and that its certificate has to be for: `sni`, or the host of the request.
-fn server_name(stream: &Stream<'_>, tls: &ServerTls) -> Option<Box<str>> {
-    let text = |bytes: &[u8]| Some(std::str::from_utf8(bytes).ok()?.into());
+fn server_name(stream: &Stream<'_>, tls: &ServerTls) -> Option<Box<[u8]>> {
     match &tls.sni {
-        Some(sni) => {
-            stream.evaluate(lang::env::Side::Request, |env| text(sni.eval(env).ok()?.binary(env.arena)))
-        }
+        Some(sni) => stream
+            .evaluate(lang::env::Side::Request, |env| Some(sni.eval(env).ok()?.binary(env.arena).into())),
         None if tls.auto && stream.txn.has_req => {
             let host = stream.txn.req.first("host")?;
-            text(host.split(|c| *c == b':').next()?)
+            Some(host.split(|c| *c == b':').next()?.into())
         }
         None => None,
     }
@@ -307,15 +377,11 @@ async fn via_socks(
     proxy: &Proxy,
     socket: &Transport,
     addr: &Addr,
-) -> Result<(), Attempt> {
+) -> Result<(), crate::socks::Refused> {
     let mut timer = Timer::new();
     timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
     let gone = |cx: &mut Context<'_>| has_left(stream, proxy, cx);
-    crate::socks::connect(socket.raw(), addr, &mut timer, gone).await.map_err(|refused| match refused {
-        crate::socks::Refused::TimedOut => Attempt::TimedOut,
-        crate::socks::Refused::Aborted => Attempt::Aborted,
-        crate::socks::Refused::Io(e) => classify(&e),
-    })
+    crate::socks::connect(socket.raw(), addr, &mut timer, gone).await
 }
 
 /// TLS on a new connection, after the PROXY header, which goes in the clear. `timeout connect` holds for it, too.
@@ -327,20 +393,18 @@ async fn secure(
     how: Hello<'_>,
     socket: &mut Transport,
 ) -> Result<(), Attempt> {
-    if let Some(send) = &config.send_proxy {
-        let header = crate::proxy_header::bytes(stream, send);
-        socket.send_all(&header).await.map_err(|e| classify(&e))?;
+    if let Some(header) = how.header {
+        socket.send_all(header).await.map_err(|e| classify(&e))?;
     }
-    if let Err(Refused::Failed(number, ..)) = crate::secure::full(&stream.worker) {
-        stream.txn.server_conn.error = model::conn::ConnError(number);
+    if let Err(Refused::Failed(code, ..)) = crate::secure::full(&stream.worker) {
+        stream.txn.server_conn.error = ConnError(code);
         return Err(Attempt::Full);
     }
-    let name = how.name.and_then(|n| ServerName::try_from(n.to_owned()).ok());
     // A request is retried, or answered with 425; bytes of TCP can only be sent once more.
     let again = !stream.txn.has_req;
     let handshake = match how.early {
-        true => Handshake::connect_early(&tls.connector, name, how.alpn, again),
-        false => Handshake::connect(&tls.connector, name, how.alpn),
+        true => Handshake::connect_early(&tls.connector, how.name, how.alpn, again),
+        false => Handshake::connect(&tls.connector, how.name, how.alpn),
     };
     let handshake = handshake.map_err(|_| Attempt::Refused)?;
     let mut timer = Timer::new();
@@ -352,8 +416,9 @@ async fn secure(
         left
     })
     .await;
-    // What data overtook is counted when it is over.
-    if !matches!(&shaken, Ok((tls, _)) if tls.is_early()) {
+    // What data overtook is counted when it is over, and what was broken off before its end is no failed handshake.
+    let early = matches!(&shaken, Ok((tls, _)) if tls.is_early());
+    if !early && !left && !matches!(shaken, Err(Refused::TimedOut)) {
         crate::secure::count(&stream.worker, proxy, &config.state, &shaken);
     }
     match shaken {
@@ -367,10 +432,12 @@ async fn secure(
         }
         Err(_) if left => Err(Attempt::Aborted),
         Err(Refused::TimedOut) => Err(Attempt::TimedOut),
-        Err(Refused::Failed(number, _, facts)) => {
+        Err(Refused::Failed(code, _, facts)) => {
             stream.txn.server_secured = Some(facts);
-            stream.txn.server_conn.error = model::conn::ConnError(number);
-            Err(Attempt::Refused)
+            // A server that closes without a word has failed the handshake, too.
+            let told = if code == number::EMPTY { number::HANDSHAKE } else { code };
+            stream.txn.server_conn.error = ConnError(told);
+            Err(if code == number::NAME { Attempt::WrongName } else { Attempt::Refused })
         }
     }
 }
@@ -378,22 +445,14 @@ async fn secure(
 fn install(stream: &mut Stream<'_>, socket: Transport, (identity, shareable): (Identity, bool), addr: &Addr) {
     let http = stream.txn.has_req;
     let facts = &mut stream.txn.server_conn;
-    facts.reused = false;
+    (facts.begun, facts.reused, facts.error) = (true, false, ConnError::NONE);
     facts.dst = crate::net::peer(Some(addr));
     facts.http_major = u8::from(http);
     stream.txn.server_secured = socket.facts().cloned();
     stream.txn.times.connected = Some(rt::now());
     note_source(stream, socket.raw());
-    stream.upstream = Some(Upstream {
-        socket,
-        buf: None,
-        reused: false,
-        requests: 0,
-        identity,
-        safe: false,
-        shareable,
-        call: None,
-    });
+    stream.upstream =
+        Some(Upstream { socket, buf: None, reused: false, requests: 0, identity, shareable, call: None });
 }
 
 /// Notes the local address for log lines that tell it: when they are written the connection serves somebody else.
@@ -407,20 +466,21 @@ fn note_source(stream: &mut Stream<'_>, socket: &rt::Socket) {
 /// change of the server's address see to that, so nobody has to ask the system.
 fn resume(stream: &mut Stream<'_>, idle: Idle, (identity, shareable): (Identity, bool), addr: &Addr) {
     let facts = &mut stream.txn.server_conn;
-    (facts.reused, facts.http_major, facts.dst) = (true, 1, crate::net::peer(Some(addr)));
+    (facts.begun, facts.reused, facts.error) = (true, true, ConnError::NONE);
+    (facts.http_major, facts.dst) = (1, crate::net::peer(Some(addr)));
     stream.txn.server_secured = idle.socket.facts().cloned();
     note_source(stream, idle.socket.raw());
     let Idle { socket, requests, .. } = idle;
     let (buf, call) = (None, None);
-    stream.upstream =
-        Some(Upstream { socket, buf, reused: true, requests, identity, safe: true, shareable, call });
+    stream.upstream = Some(Upstream { socket, buf, reused: true, requests, identity, shareable, call });
+    stream.use_connection();
     stream.txn.times.connected = Some(rt::now());
 }
 
 async fn take_idle(stream: &Stream<'_>, proxy: &Proxy, server: u32, identity: Identity) -> Option<Idle> {
     // A request whose loss the client could not tell from a failed connect may only go where `http-reuse` lets it.
     let at = At { proxy: stream.backend_index(), server };
-    idle(&stream.worker, proxy, at, identity, stream.txn.first_request).await
+    idle(&stream.worker, proxy, at, identity, stream.is_first()).await
 }
 
 /// An idle connection for a check that connects as traffic does (manual, `check-reuse-pool`): each is the first
@@ -432,7 +492,7 @@ pub(crate) async fn idle_for_check(
     addr: &Addr,
     name: Option<&str>,
 ) -> Option<Transport> {
-    let server = proxy.servers.get(at.server as usize)?;
+    let server = &*proxy.servers.get(at.server as usize)?;
     let source = server.source.is_some() || proxy.source.is_some();
     if server.send_proxy.is_some() || server.transparent || server.port != PortMap::Fixed || source {
         return None;
@@ -440,7 +500,7 @@ pub(crate) async fn idle_for_check(
     let identity = match server.pool_conn_name.is_some() || name.is_some() {
         true => {
             let name = name.map(str::as_bytes);
-            Traits { addr, source: None, mark: None, tos: None, name }.identity()
+            Traits { addr, source: None, mark: None, tos: None, name, header: None }.identity()
         }
         false => 0,
     };
@@ -463,10 +523,10 @@ async fn idle(
     if !allowed {
         return None;
     }
-    let state = &proxy.servers[server as usize].state;
+    let state = &proxy.server(server).state;
     let own = worker.pools.take(backend, server, identity, safe_only, state);
     let shared = worker.shared.program.global.tune.shared_pool && rt::worker_count() > 1;
-    let (idle, low) = (state.idle.load(Relaxed), proxy.servers[server as usize].pool_low_conn);
+    let (idle, low) = (state.conns.idle(), proxy.server(server).pool_low_conn);
     // Below `pool-low-conn` each thread keeps what it has.
     if own.is_some() || !shared || idle == 0 || idle < low {
         return own;
@@ -474,28 +534,58 @@ async fn idle(
     crate::pool::take_over(worker, At { proxy: backend, server }, identity, safe_only).await
 }
 
-/// Connects, at most for `timeout connect`.
+/// Connects, at most for `timeout connect`. `h1`: it is known that the connection will be one of HTTP/1.
 async fn open(
     stream: &mut Stream<'_>,
     proxy: &Proxy,
     addr: &Addr,
     options: &ConnectOptions,
+    h1: bool,
 ) -> Result<Transport, Attempt> {
-    let socket = Socket::connect(addr, options).map_err(|e| classify(&e))?;
+    let socket = Socket::connect(addr, options).map_err(|e| {
+        let facts = &mut stream.txn.server_conn;
+        (facts.begun, facts.error) = (false, ConnError::SOCKET);
+        if options.source.is_some() && e.raw_os_error().is_none() {
+            facts.error = ConnError::SOURCE;
+            let text = format!("Cannot bind to source address before connect() for backend {}.", proxy.name);
+            crate::log::proxy_line(&stream.worker, stream.backend_index(), 0, &text);
+        }
+        match classify(&e) {
+            Attempt::Refused => Attempt::Unreachable,
+            other => other,
+        }
+    })?;
+    stream.count_attempt();
+    let http_major = u8::from(stream.txn.has_req);
+    let facts = &mut stream.txn.server_conn;
+    (facts.begun, facts.http_major, facts.error) = (true, http_major, ConnError::NONE);
+    if h1 {
+        count_h1(stream, proxy, true);
+    }
     socket.reset_on_close();
+    note_source(stream, &socket);
     let mut timer = Timer::new();
     timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
+    if poll_fn(|cx| Poll::Ready(has_left(stream, proxy, cx))).await {
+        // The client left before: a server that is reached at once is sent the request all the same.
+        rt::yield_now().await;
+    }
+    let mut error = ConnError::NONE;
     let connected = poll_fn(|cx| {
         if let Poll::Ready(r) = socket.poll_connected(cx) {
-            return Poll::Ready(r.map_err(|e| classify(&e)));
+            return Poll::Ready(r.map_err(|e| {
+                error = ConnError::of_system(&e);
+                classify(&e)
+            }));
         }
         if has_left(stream, proxy, cx) {
             return Poll::Ready(Err(Attempt::Aborted));
         }
         timer.poll_expired(cx).map(|()| Err(Attempt::TimedOut))
     });
-    connected.await?;
-    Ok(socket.into())
+    let connected = connected.await;
+    stream.txn.server_conn.error = error;
+    connected.map(|()| socket.into())
 }
 
 fn classify(e: &io::Error) -> Attempt {
@@ -523,23 +613,29 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
     let identity = address_identity(stream, proxy, &addr);
     if let Some(idle) = take_own(stream, None, identity) {
         resume(stream, idle, (identity, false), &addr);
+        count_h1(stream, proxy, false);
         return Ok(());
     }
     loop {
         proxy.state.back.counters.of(stream.worker.index).connects.inc();
-        match open(stream, proxy, &addr, &options).await {
+        match open(stream, proxy, &addr, &options, true).await {
             Ok(socket) => {
                 install(stream, socket, (identity, false), &addr);
                 return Ok(());
             }
             Err(f) => {
-                if f == Attempt::Aborted || f == Attempt::Resource || stream.txn.retries >= retries {
+                if f == Attempt::Aborted {
+                    return Err(Failed::Connect(f));
+                }
+                if f == Attempt::Resource || stream.txn.retries >= retries {
                     proxy.state.back.counters.of(stream.worker.index).conn_errors.inc();
                     return Err(Failed::Connect(f));
                 }
                 stream.txn.retries += 1;
                 proxy.state.back.counters.of(stream.worker.index).retries.inc();
-                pause(stream, proxy).await.map_err(Failed::Connect)?;
+                if f != Attempt::Unreachable {
+                    pause(stream, proxy).await.map_err(Failed::Connect)?;
+                }
             }
         }
     }

@@ -5,8 +5,9 @@ pub fn reason(status: u16) -> &'static str {
     match status {
         400 => "Bad request",
         407 => "Unauthorized",
-        408 => "Request Time-out",
-        504 => "Gateway Time-out",
+        413 => "Payload Too Large",
+        414 => "URI Too Long",
+        502 => "Bad Gateway",
         _ => wire::head::Head::reason_for(status),
     }
 }
@@ -23,26 +24,28 @@ pub fn page(status: u16) -> String {
     format!("<html><body><h1>{status} {reason}</h1>\n{text}\n</body></html>\n")
 }
 
+/// The sentence of a page. Each page is as long as HAProxy's, so that sizes in logs and counters compare.
 fn explain(status: u16) -> &'static str {
     match status {
         200 => "Service ready.",
-        400 => "The request could not be understood.",
-        401 => "This needs a valid user name and password.",
-        403 => "A rule forbids this request.",
-        404 => "There is nothing at this address.",
-        405 => "This address does not take that method.",
-        407 => "The proxy needs a valid user name and password.",
-        408 => "The request did not arrive in time.",
-        410 => "What was at this address is gone for good.",
-        413 => "The body of the request is too large.",
-        421 => "This server does not answer for that host.",
-        422 => "The content of the request could not be processed.",
-        425 => "The request came too early to be safe.",
-        429 => "Too many requests; try again later.",
-        431 => "The fields of the request are too large.",
-        500 => "Something went wrong inside the proxy.",
-        501 => "The proxy does not know how to do that.",
-        502 => "The server's answer was invalid or incomplete.",
+        400 => "That request could not be understood.",
+        401 => "What is at this address is shown after a valid login only.",
+        403 => "A rule of this proxy forbids this request.",
+        404 => "There's nothing at this address.",
+        405 => "What is at this address does not take requests of this method, but it may take another.",
+        407 => "This proxy takes requests with a name and a password only.",
+        408 => "This request did not arrive within the time allowed.",
+        410 => "What was at this address has been removed and it will not come back.",
+        413 => "The request has a body larger than is accepted.",
+        414 => "The address of the request is longer than may be served.",
+        421 => "This server gives no answers for that host.",
+        422 => "The content of the request makes no sense to us here.",
+        425 => "It came too early to be safe.",
+        429 => "Too many requests came from there; please try again later.",
+        431 => "The request's head is too large.",
+        500 => "Something went wrong in the proxy.",
+        501 => "The proxy does not know how to do what was asked for, and so it has not tried.",
+        502 => "The server's answer was invalid, or it was incomplete.",
         503 => "No server is available to handle this request.",
         504 => "The server did not answer in time.",
         _ => "The request could not be served.",

@@ -1,9 +1,10 @@
 //! Servers and backends that come and go while a configuration runs (`add server`, `del server`, `add backend`, `del
 //! backend`; management manual, 9.3).
 //!
-//! A new server gets the next index of its backend: its place and queue first, then itself, then it is known by name,
-//! and it is in maintenance all the while. One that is deleted keeps its index, so nothing that still holds it points
-//! at another; it stays in maintenance and nothing finds it any more.
+//! A new server gets a free index of its backend: its place and queue first, then itself, then it is known by name,
+//! and it is in maintenance all the while. One that is deleted can't be found any more. It keeps its index while a stream,
+//! a check or a connection at rest holds it, and until each worker has let go of it; then its memory is given back and the
+//! index goes to the next one (see [`base::fleet`]).
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,7 +15,7 @@ use program::proxy::{Balance, SwitchTo, UseServerTo};
 
 use crate::Worker;
 use crate::shared::{Backend, Slot};
-use crate::state::{At, Changes};
+use crate::state::{At, Changes, on_all};
 
 /// Why a server can't be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +50,11 @@ pub fn add_backend(worker: &Rc<Worker>, proxy: program::Proxy) -> Option<u32> {
     let _changes = Changes::begin(worker);
     let shared = &worker.shared;
     // Whoever finds the proxy finds the rest of it under the same index.
-    shared.backends.push(Backend::new(&proxy, shared.started)).ok()?;
-    u32::try_from(shared.program.proxies.push(proxy).ok()?).ok()
+    // The same index is free in both, whoever lets go of a lower one meanwhile.
+    let at = shared.program.proxies.vacant();
+    shared.backends.put(at, Backend::new(&proxy, shared.started));
+    shared.program.proxies.put(at, proxy);
+    u32::try_from(at).ok()
 }
 
 /// Whether a backend may be deleted now.
@@ -59,7 +63,7 @@ pub fn add_backend(worker: &Rc<Worker>, proxy: program::Proxy) -> Option<u32> {
 /// Why not.
 pub fn removable_backend(worker: &Worker, index: u32) -> Result<(), Stays> {
     let program = &worker.shared.program;
-    let proxy = program.proxy(index);
+    let proxy = &*program.proxy(index);
     let chosen = |p: &program::Proxy| {
         let by_rule = p.switching.iter().any(|s| matches!(s.to, SwitchTo::Backend(to) if to == index));
         by_rule || p.default_backend == Some(index)
@@ -67,10 +71,10 @@ pub fn removable_backend(worker: &Worker, index: u32) -> Result<(), Stays> {
     let back = &proxy.state.back;
     if proxy.is_frontend {
         Err(Stays::Listens)
-    } else if back.referenced.load(Relaxed) || program.present().any(chosen) {
-        Err(Stays::Referenced)
     } else if program.tables.iter().any(|t| *t.settings().name == *proxy.name) {
         Err(Stays::Table)
+    } else if back.referenced.load(Relaxed) || program.present().any(|p| chosen(&p)) {
+        Err(Stays::Referenced)
     } else if !back.unpublished.load(Relaxed) {
         Err(Stays::Published)
     } else if proxy.present().next().is_some() {
@@ -90,9 +94,18 @@ pub fn remove_backend(worker: &Rc<Worker>, index: u32) -> Result<(), Stays> {
     let _changes = Changes::begin(worker);
     removable_backend(worker, index)?;
     let program = &worker.shared.program;
-    let proxy = program.proxy(index);
+    let proxy = &*program.proxy(index);
     proxy.state.back.removed.store(true, Relaxed);
     program.world.forget(&proxy.name);
+    let at = index as usize;
+    let ways = worker.shared.backends.remove(at).and_then(|b| b.token());
+    let held = (program.proxies.remove(at).and_then(|p| p.token()), ways);
+    on_all(worker, move |w| {
+        // The index is free when the last worker has let go.
+        let _until_then = &held;
+        w.shared.program.proxies.renew();
+        w.shared.backends.renew();
+    });
     Ok(())
 }
 
@@ -112,14 +125,15 @@ pub fn is_dynamic(proxy: &program::Proxy) -> bool {
 pub fn add(worker: &Rc<Worker>, proxy: u32, server: Server) -> Option<At> {
     let changes = Changes::begin(worker);
     let shared = &worker.shared;
-    let (config, backend) = (shared.program.proxy(proxy), &shared.backends[proxy as usize]);
+    let (config, backend) = (shared.program.proxy(proxy), shared.backend(proxy));
     // Nothing resolves its name: it waits for an address from the runtime API.
     server.state.change_admin(admin::FMAINT, admin::RMAINT, rt::now());
     let (state, checked) = (server.state.clone(), server.check.is_some() || server.agent.is_some());
-    while backend.slots.len() <= config.servers.len() {
+    server.state.revision.store(shared.program.world.process.next_revision(), Relaxed);
+    while backend.slots.len() <= config.servers.vacant() {
         backend.slots.push(Slot::default()).ok()?;
     }
-    let index = config.servers.push(server).ok()?;
+    let index = config.servers.push(server);
     config.state.back.servers.write().push(state);
     let at = At { proxy, server: u32::try_from(index).ok()? };
     changes.renew(at);
@@ -141,11 +155,11 @@ pub fn add(worker: &Rc<Worker>, proxy: u32, server: Server) -> Option<At> {
 /// Whether rules, samples or other servers of the configuration name a server.
 pub fn is_referenced(worker: &Worker, at: At) -> bool {
     let program = &worker.shared.program;
-    let proxy = program.proxy(at.proxy);
+    let proxy = &*program.proxy(at.proxy);
     let by_rule = proxy.use_server.iter().any(|u| matches!(u.to, UseServerTo::Server(i) if i == at.server));
     let followed =
-        || program.proxies.iter().any(|p| p.present().any(|s| s.track == Some((at.proxy, at.server))));
-    by_rule || proxy.servers[at.server as usize].state.referenced.load(Relaxed) || followed()
+        || program.proxies.iter().any(|p| p.servers.iter().any(|s| s.track == Some((at.proxy, at.server))));
+    by_rule || proxy.server(at.server).state.referenced.load(Relaxed) || followed()
 }
 
 /// Whether a server may be deleted now.
@@ -154,17 +168,26 @@ pub fn is_referenced(worker: &Worker, at: At) -> bool {
 /// Why not.
 pub fn removable(worker: &Worker, at: At) -> Result<(), Kept> {
     let program = &worker.shared.program;
-    let proxy = program.proxy(at.proxy);
-    let server = &proxy.servers[at.server as usize];
+    let proxy = &*program.proxy(at.proxy);
+    let server = &*proxy.server(at.server);
     if is_referenced(worker, at) {
         return Err(Kept::Referenced);
     }
     let state = &server.state;
+    if state.is_removed() {
+        // Somebody else was faster.
+        return Err(Kept::Busy);
+    }
     if state.admin() & admin::MAINT == 0 {
         return Err(Kept::Active);
     }
-    let busy = [&state.served, &state.queued, &state.used_conns, &state.idle];
-    if busy.iter().any(|n| n.load(Relaxed) > 0) { Err(Kept::Busy) } else { Ok(()) }
+    let busy =
+        [state.served.load(Relaxed), state.queued.load(Relaxed), state.conns.used(), state.conns.idle()];
+    let backend = worker.shared.backend(at.proxy);
+    // Somebody may have been given a place and not know it yet.
+    let given = |s: &Slot| s.gate.served() > 0 || !s.queue.is_empty();
+    let given = backend.slots.get(at.server as usize).is_some_and(given);
+    if given || busy.iter().any(|n| *n > 0) { Err(Kept::Busy) } else { Ok(()) }
 }
 
 /// Deletes a server.
@@ -174,10 +197,26 @@ pub fn removable(worker: &Worker, at: At) -> Result<(), Kept> {
 pub fn remove(worker: &Rc<Worker>, at: At) -> Result<(), Kept> {
     let changes = Changes::begin(worker);
     removable(worker, at)?;
-    let proxy = worker.shared.program.proxy(at.proxy);
-    let state = &proxy.servers[at.server as usize].state;
+    let proxy = &*worker.shared.program.proxy(at.proxy);
+    let state = &proxy.server(at.server).state;
     state.removed.store(true, Relaxed);
+    worker.shared.program.world.process.note_deletion();
+    // Whoever still follows the server, a check under way or the one that it tracked, can't bring it back.
+    state.change_admin(admin::GONE, 0, rt::now());
     proxy.state.back.servers.write().retain(|s| !std::sync::Arc::ptr_eq(s, state));
+    let held = proxy.servers.remove(at.server as usize).and_then(|s| s.token());
+    let backend = worker.shared.program.proxy(at.proxy).pin().and_then(|p| p.token());
+    let held = (held, backend);
     changes.renew(at);
+    on_all(worker, move |w| {
+        // The index is free when the last worker has let go.
+        let _until_then = &held;
+        w.checks.end(at);
+        let Some(backend) = w.shared.program.proxies.get(at.proxy as usize) else { return };
+        if let Some(server) = backend.servers.get(at.server as usize) {
+            w.pools.forget(at.proxy, at.server, &server.state);
+        }
+        backend.servers.renew();
+    });
     Ok(())
 }

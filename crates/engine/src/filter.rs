@@ -80,7 +80,7 @@ impl std::fmt::Debug for Chain {
 
 /// The chain of one direction as rules and proxies want it; none, if they want none.
 pub fn chain(stream: &mut Stream<'_>, side: Side) -> Option<Box<Chain>> {
-    let traced = trace::of(stream).next().is_some();
+    let traced = trace::is_traced(stream);
     if stream.txn.bandwidth.is_empty() && !traced {
         return None;
     }

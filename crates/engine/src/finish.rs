@@ -1,9 +1,8 @@
 //! The end of a stream: counters and the log line.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use model::Txn;
-use model::proxy::status_class;
+use model::counter::Counter;
+use model::proxy::{BackCounters, FrontCounters, status_class};
 use program::proxy::Mode;
 use rt::Mono;
 
@@ -14,9 +13,8 @@ use crate::stream::Stream;
 pub fn run(stream: &mut Stream<'_>) {
     let now = rt::now();
     stream.txn.times.ended = Some(now);
-    // The upload's own figures, whatever part of it was made.
-    stream.txn.up.received += stream.upload.received;
-    stream.txn.up.sent += stream.upload.sent;
+    count_upload(stream);
+    count_piped(stream, stream.upload.spliced, |front, back| (&front.spliced_in, &back.spliced_out));
     stream.client.conn().idle_since.set(now);
     crate::h2::note(stream);
     crate::stick::stream_over(stream);
@@ -24,18 +22,63 @@ pub fn run(stream: &mut Stream<'_>) {
         count(stream);
     }
     crate::filter::stopped(stream);
-    stream.release();
-    if crate::log::wanted(stream) {
+    // The line sees the others at the backend and the server; who was never meant for its backend counts there himself, as in HAProxy.
+    if !stream.http.misled {
+        stream.release();
+    }
+    let logged = crate::log::wanted(stream);
+    if logged {
         crate::log::write(stream);
+    }
+    stream.release();
+    count_end(stream, logged);
+}
+
+/// Enters the end of a request into the ledger of its frontend.
+fn count_end(stream: &Stream<'_>, logged: bool) {
+    let ends = &stream.frontend().state.front.counters.of(stream.worker.index).ends;
+    match stream.txn.counted.get() {
+        0 if logged => ends.strangers.inc(),
+        0 => {}
+        _ => ends.count(stream.txn.term.cause, logged),
+    }
+}
+
+/// Adds the upload's own figures to the transaction's, whatever part of it was made.
+fn count_upload(stream: &mut Stream<'_>) {
+    let (upload, up) = (&mut stream.upload, &mut stream.txn.up);
+    up.wire_in += upload.received;
+    up.wire_out += upload.sent;
+    if stream.txn.has_req {
+        up.received += upload.counted(&mut stream.client.buf);
+        up.sent += upload.counted_sent();
+    } else {
+        up.received += upload.received;
+        up.sent += upload.sent;
     }
 }
 
 /// Counts what went to the client through pipes.
 pub fn count_spliced(stream: &Stream<'_>, down: &Half) {
-    if down.spliced > 0 {
-        let counters = &stream.worker.shared.program.world.process.counters;
-        counters.of(stream.worker.index).spliced_bytes_out.add(down.spliced);
+    count_piped(stream, down.spliced, |front, back| (&front.spliced_out, &back.spliced_in));
+}
+
+/// Counts what went through pipes in one direction: for the process, for the frontend, for the backend.
+fn count_piped(
+    stream: &Stream<'_>,
+    bytes: u64,
+    which: impl for<'c> FnOnce(&'c FrontCounters, &'c BackCounters) -> (&'c Counter, &'c Counter),
+) {
+    if bytes == 0 {
+        return;
     }
+    let worker = stream.worker.index;
+    stream.worker.shared.program.world.process.counters.of(worker).spliced_bytes_out.add(bytes);
+    let front = stream.frontend().state.front.counters.of(worker);
+    let back = stream.backend();
+    let (front, back) = which(front, back.state.back.counters.of(worker));
+    front.add(bytes);
+    back.add(bytes);
 }
 
 fn count(stream: &Stream<'_>) {
@@ -43,15 +86,18 @@ fn count(stream: &Stream<'_>) {
     let txn = &*stream.txn;
     let front = stream.frontend();
     let f = front.state.front.counters.of(worker);
-    let (up, down) = (txn.up.received, txn.down.sent);
-    f.bytes_in.add(up);
-    f.bytes_out.add(down);
+    f.bytes.add(&txn.up, &txn.down);
+    f.wire_in.add(txn.up.wire_in);
+    f.wire_out.add(txn.down.wire_out);
     let listener = front.binds[stream.client.conn().listener as usize].state.counters.of(worker);
-    listener.bytes_in.add(up);
-    listener.bytes_out.add(down);
-    stream.worker.shared.program.world.process.counters.of(worker).bytes_out.add(down);
-    // A stream of HTTP that ends without an answer counts as one with another status.
-    let http = txn.status > 0 || txn.has_req || front.mode == Mode::Http;
+    listener.bytes.add(&txn.up, &txn.down);
+    stream.worker.shared.program.world.process.counters.of(worker).bytes_out.add(txn.down.wire_out);
+    // A stream of HTTP that ends without an answer counts as one with another status, one of HTTP/2 that was no request does not.
+    let malformed = stream.client.part.is_some() && !txn.has_req;
+    let http = txn.status > 0 || txn.has_req || (front.mode == Mode::Http && !malformed);
+    // Nor does one whose only answer was an interim one.
+    let hinted = txn.hinted && txn.status == 0;
+    let http = http && !hinted;
     let class = http.then(|| status_class(txn.status));
     if let Some(c) = class {
         f.responses[c].inc();
@@ -59,12 +105,13 @@ fn count(stream: &Stream<'_>) {
     // Until one is chosen, a proxy is its own backend for the bytes.
     let back = stream.backend();
     let b = back.state.back.counters.of(worker);
-    b.bytes_in.add(up);
-    b.bytes_out.add(down);
+    b.bytes.add(&txn.up, &txn.down);
+    b.wire_in.add(txn.down.wire_in);
+    b.wire_out.add(txn.up.wire_out);
     if txn.backend.is_none() {
         return;
     }
-    if txn.has_req {
+    if txn.has_req && !hinted {
         b.requests.inc();
     }
     if let Some(c) = class {
@@ -73,8 +120,7 @@ fn count(stream: &Stream<'_>) {
     let Some(place) = &stream.place else { return };
     let state = &place.config().state;
     let s = state.counters.of(worker);
-    s.bytes_in.add(up);
-    s.bytes_out.add(down);
+    s.bytes.add(&txn.up, &txn.down);
     let times = durations(txn);
     state.times.add(times);
     back.state.back.times.add(times);
@@ -82,13 +128,16 @@ fn count(stream: &Stream<'_>) {
         s.max_times[i].max(u64::from(*t));
         b.max_times[i].max(u64::from(*t));
     }
-    state.last_session.store(rt::wall().as_secs(), Relaxed);
+    if place.is_served() {
+        state.touch(rt::wall());
+    }
 }
 
 /// Counts a response at the server that it came from, interim ones included: what is answered in its place is none.
 pub fn count_response(stream: &Stream<'_>, status: u16) {
     let Some(place) = &stream.place else { return };
-    let counters = place.config().state.counters.of(stream.worker.index);
+    let config = place.config();
+    let counters = config.state.counters.of(stream.worker.index);
     counters.requests.inc();
     counters.responses[status_class(status)].inc();
 }

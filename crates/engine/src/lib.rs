@@ -17,6 +17,7 @@ pub mod run;
 pub mod shared;
 pub mod worker;
 
+pub mod admission;
 pub mod listener;
 pub mod secure;
 pub mod session;

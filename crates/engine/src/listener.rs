@@ -5,13 +5,16 @@ use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use model::proxy::FrontState;
-use program::Bind;
-use rt::{Acceptor, Addr, ListenOptions, Listener, Socket};
+use model::world::Process;
+use program::address::Listen;
+use program::{Bind, Proxy};
+use rt::{Acceptor, ListenOptions, Listener};
 
+use crate::admission::Admission;
 use crate::{Worker, session};
 
 /// How long accepting rests when descriptors or memory ran out, or a limit is reached and no one says when it isn't.
@@ -51,46 +54,37 @@ pub fn options(bind: &Bind, backlog: u32) -> ListenOptions {
 /// Accepts the connections of one listener on this worker until the process stops or its frontend is shut down.
 pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listener) {
     let Ok(acceptor) = listener.attach() else { return };
-    let program = worker.shared.program.clone();
-    let state = || program.proxy(frontend).state.front.state();
-    let gone = || program.world.process.stopping.load(Relaxed) || state() == FrontState::Stopped;
-    while !gone() {
-        if state() == FrontState::Paused {
-            pause(&worker, frontend, index, &acceptor, gone).await;
-            continue;
-        }
-        if !has_room(&worker, frontend, index) {
-            rest(&worker, &acceptor).await;
-            continue;
-        }
-        let next = poll_fn(|cx| {
-            if worker.stop.poll_changed(cx) && gone() {
-                return Poll::Ready(None);
-            }
-            if state() == FrontState::Paused {
-                // Disabled while this task waited.
-                return Poll::Ready(Some(Err(io::ErrorKind::WouldBlock.into())));
-            }
-            acceptor.poll_accept(cx).map(Some)
-        });
-        match next.await {
-            None => break,
-            Some(Ok((socket, peer))) => admit(&worker, frontend, index, socket, peer.as_ref()),
-            Some(Err(e)) if is_exhausted(&e) => {
-                crate::log::proxy_line(
-                    &worker,
-                    frontend,
-                    crate::log::ALERT,
-                    &format!("accept: {e}; resting"),
-                );
-                rest(&worker, &acceptor).await;
-            }
-            // The connection was gone before it was accepted.
-            Some(Err(_)) => {}
+    // From here on only acceptors hold the socket, so that it is closed when the last worker has left it.
+    drop(listener);
+    let _accepting = Accepting::begin(&worker, frontend);
+    let door = Door { worker, frontend, index, acceptor };
+    while !door.is_closed() {
+        if door.state() == FrontState::Paused || door.acceptor.is_suspended() {
+            door.pause().await;
+        } else if !door.serve().await {
+            door.rest().await;
         }
     }
-    if state() == FrontState::Stopped {
-        let _ = listener.shutdown();
+    door.drain().await;
+}
+
+/// Counts the tasks that accept, in all and for a frontend: a process that stops softly waits for their end, and so does whoever shuts a
+/// frontend down.
+struct Accepting(Rc<Worker>, u32);
+
+impl Accepting {
+    fn begin(worker: &Rc<Worker>, frontend: u32) -> Accepting {
+        worker.shared.program.world.process.accepting.fetch_add(1, Relaxed);
+        worker.shared.program.configured(frontend).state.front.holding.fetch_add(1, Relaxed);
+        Accepting(worker.clone(), frontend)
+    }
+}
+
+impl Drop for Accepting {
+    fn drop(&mut self) {
+        let program = &self.0.shared.program;
+        program.world.process.accepting.fetch_sub(1, Relaxed);
+        program.configured(self.1).state.front.holding.fetch_sub(1, Relaxed);
     }
 }
 
@@ -99,64 +93,197 @@ fn is_exhausted(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(24 | 23 | 105 | 12))
 }
 
-/// A disabled frontend gives up its ports, so that another process may have them, until it is enabled again. Each worker
-/// does so for itself: doing it twice changes nothing, and who gave a port up takes it back.
-async fn pause(worker: &Worker, frontend: u32, index: u32, acceptor: &Acceptor, gone: impl Fn() -> bool) {
-    let proxy = worker.shared.program.proxy(frontend);
-    let listener = acceptor.listener();
-    let _ = acceptor.pause();
-    let _ = listener.suspend();
-    while proxy.state.front.state() == FrontState::Paused && !gone() {
-        rt::sleep(REST).await;
+/// How long a listening socket is kept after new connections go to another process: so long may a client take that
+/// was answered before.
+const LINGER: Duration = Duration::from_millis(300);
+
+/// How long connections are accepted at most after a soft stop, if the queue is never empty: where another process listens
+/// that is a busy machine, and nothing may be lost; where none does they would come without end.
+const QUEUE_YIELDED: Duration = Duration::from_secs(5);
+const QUEUE_ALONE: Duration = Duration::from_millis(100);
+
+/// One worker's share in a listener.
+struct Door {
+    worker: Rc<Worker>,
+    frontend: u32,
+    index: u32,
+    acceptor: Acceptor,
+}
+
+/// What came of looking for a connection.
+enum Next {
+    /// One was accepted, and its session begins.
+    Begun,
+    /// The connection was gone before it was accepted, or something else failed that passes.
+    Failed,
+    /// There is one, and no room for it.
+    Full,
+    /// Out of descriptors or memory.
+    Exhausted(io::Error),
+}
+
+impl Door {
+    fn proxy(&self) -> &Proxy {
+        self.worker.shared.program.configured(self.frontend)
     }
-    let backlog = crate::run::backlog(proxy, &proxy.binds[index as usize]);
-    if let Err(e) = listener.restore(backlog) {
-        let text = format!("cannot listen again: {e}");
-        crate::log::proxy_line(worker, frontend, crate::log::ALERT, &text);
+
+    fn bind(&self) -> &Bind {
+        &self.proxy().binds[self.index as usize]
     }
-    let _ = acceptor.resume();
+
+    fn state(&self) -> FrontState {
+        self.proxy().state.front.state()
+    }
+
+    fn process(&self) -> &Process {
+        &self.worker.shared.program.world.process
+    }
+
+    fn is_closed(&self) -> bool {
+        self.process().stopping.load(Relaxed) || self.state() == FrontState::Stopped
+    }
+
+    /// Accepts connections until the frontend is stopped or disabled, or there is no room for more: then false.
+    async fn serve(&self) -> bool {
+        let next = poll_fn(|cx| {
+            let changed = self.worker.stop.poll_changed(cx);
+            // Stopped or disabled while this task waited.
+            if changed && (self.is_closed() || self.state() == FrontState::Paused) {
+                return Poll::Ready(None);
+            }
+            self.poll_next(cx).map(Some)
+        });
+        match next.await {
+            Some(Next::Exhausted(e)) => {
+                self.alert(&format!("accept: {e}; resting"));
+                false
+            }
+            Some(Next::Full) => false,
+            Some(Next::Begun | Next::Failed) | None => true,
+        }
+    }
+
+    /// Takes a connection from the kernel, if there is room for it, and begins its session. It is counted before it is
+    /// accepted, so that no other worker takes its place meanwhile.
+    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Next> {
+        loop {
+            ready!(self.acceptor.poll_ready(cx));
+            let Some(admission) = Admission::enter(self.proxy(), self.bind(), self.process()) else {
+                return Poll::Ready(Next::Full);
+            };
+            match self.acceptor.try_accept() {
+                Ok(Some((socket, peer))) => {
+                    let src = crate::net::peer(peer.as_ref());
+                    let pending = admission.confirm();
+                    session::start(self.worker.clone(), (self.frontend, self.index), pending, socket, src);
+                    return Poll::Ready(Next::Begun);
+                }
+                Ok(None) => {}
+                Err(e) if is_exhausted(&e) => return Poll::Ready(Next::Exhausted(e)),
+                Err(_) => return Poll::Ready(Next::Failed),
+            }
+        }
+    }
+
+    /// Accepts nothing until room may have come.
+    async fn rest(&self) {
+        let _ = self.acceptor.pause();
+        let mut timer = rt::Timer::at(rt::now() + REST);
+        let seen = self.worker.freed.count();
+        poll_fn(|cx| {
+            let changed = self.worker.stop.poll_changed(cx);
+            let over = changed && (self.is_closed() || self.state() == FrontState::Paused);
+            if over || self.worker.freed.poll_raised_since(seen, cx) {
+                return Poll::Ready(());
+            }
+            timer.poll_expired(cx)
+        })
+        .await;
+        let _ = self.acceptor.resume();
+    }
+
+    /// A disabled frontend gives up its ports, so that another process may have them, until it is enabled again.
+    async fn pause(&self) {
+        let front = &self.proxy().state.front;
+        front.away.fetch_add(1, Relaxed);
+        if let Err(e) = self.acceptor.suspend() {
+            self.alert(&format!("cannot pause: {e}"));
+        }
+        front.holding.fetch_sub(1, Relaxed);
+        poll_fn(|cx| {
+            let _ = self.worker.stop.poll_changed(cx);
+            if self.state() == FrontState::Paused && !self.is_closed() {
+                Poll::Pending
+            } else {
+                Poll::Ready(())
+            }
+        })
+        .await;
+        front.holding.fetch_add(1, Relaxed);
+        if !self.is_closed()
+            && let Err(e) = self.acceptor.restore(crate::run::backlog(self.proxy(), self.bind()))
+            && front.pause_again()
+        {
+            self.tell_busy(&e);
+            // Those that have their ports give them up again.
+            crate::state::on_all(&self.worker, |w| w.stop.raise());
+        }
+        front.away.fetch_sub(1, Relaxed);
+    }
+
+    /// Takes the connections that wait already when the process stops, so that closing the socket resets none of them.
+    /// Where another process listens on the same port the kernel is told to leave new ones to it first.
+    async fn drain(self) {
+        let yielded = self.acceptor.listener().yield_to_others();
+        let until = rt::now() + if yielded { QUEUE_YIELDED } else { QUEUE_ALONE };
+        let mut timer = rt::Timer::at(rt::now() + LINGER);
+        let _ = self.acceptor.resume();
+        loop {
+            let seen = self.worker.freed.count();
+            let next = poll_fn(|cx| match self.poll_next(cx) {
+                Poll::Ready(next) => Poll::Ready(Some(next)),
+                Poll::Pending if yielded => timer.poll_expired(cx).map(|()| None),
+                Poll::Pending => Poll::Ready(None),
+            });
+            match next.await {
+                Some(Next::Begun | Next::Failed) => {}
+                Some(Next::Full) => {
+                    let _ = self.acceptor.pause();
+                    let mut pause = rt::Timer::at(rt::now() + REST);
+                    let freed = poll_fn(|cx| match self.worker.freed.poll_raised_since(seen, cx) {
+                        true => Poll::Ready(()),
+                        false => pause.poll_expired(cx),
+                    });
+                    freed.await;
+                    let _ = self.acceptor.resume();
+                }
+                Some(Next::Exhausted(_)) | None => return,
+            }
+            if rt::now() >= until {
+                return;
+            }
+        }
+    }
+
+    fn tell_busy(&self, e: &io::Error) {
+        let name = &self.proxy().name;
+        let text = match (&self.bind().address, e.kind()) {
+            (Listen::Tcp(addr), io::ErrorKind::AddrInUse) => {
+                format!("Port {} busy while trying to enable frontend {name}.", addr.port())
+            }
+            _ => format!("Cannot enable frontend {name}: {e}."),
+        };
+        crate::log::console(&self.worker, "WARNING", &text);
+        crate::log::proxy_line(&self.worker, self.frontend, crate::log::WARNING, &text);
+    }
+
+    fn alert(&self, text: &str) {
+        crate::log::proxy_line(&self.worker, self.frontend, crate::log::ALERT, text);
+    }
 }
 
-async fn rest(worker: &Worker, acceptor: &Acceptor) {
-    let _ = acceptor.pause();
-    let mut timer = rt::Timer::at(rt::now() + REST);
-    poll_fn(|cx| match worker.freed.poll_notified(cx) {
-        Poll::Ready(()) => Poll::Ready(()),
-        Poll::Pending => timer.poll_expired(cx),
-    })
-    .await;
-    let _ = acceptor.resume();
-}
-
-/// Whether the limits of process, frontend and listener allow one more connection now.
-fn has_room(worker: &Worker, frontend: u32, index: u32) -> bool {
-    let program = &worker.shared.program;
-    let proxy = program.proxy(frontend);
-    let process = &program.world.process;
-    let front = &proxy.state.front;
-    let bind = &proxy.binds[index as usize];
-    let under = |current: u32, limit: u32| limit == 0 || current < limit;
-    let now = rt::now().as_millis();
-    front.state() == FrontState::Open
-        && under(process.connections.load(Relaxed), process.maxconn.load(Relaxed))
-        && under(front.current.load(Relaxed), front.maxconn.load(Relaxed))
-        && under(bind.state.current.load(Relaxed), bind.maxconn)
-        && (proxy.rate_limit == 0 || front.session_rate.read(now) < u64::from(proxy.rate_limit))
-        && rate_allows(&process.conn_rate, process.conn_rate_limit.load(Relaxed), now)
-        && rate_allows(&process.sess_rate, process.sess_rate_limit.load(Relaxed), now)
-        && (bind.tls.is_none() || crate::secure::admits(process, now))
-}
-
-fn rate_allows(rate: &base::rate::PeakRate, limit: u32, now_ms: u64) -> bool {
-    limit == 0 || rate.read(now_ms) < u64::from(limit)
-}
-
-fn admit(worker: &Rc<Worker>, frontend: u32, index: u32, socket: Socket, peer: Option<&Addr>) {
-    let src = crate::net::peer(peer);
-    session::start(worker.clone(), frontend, index, socket, src);
-}
-
-/// A flag that several tasks of a worker watch: the process is stopping, or a limit changed.
+/// A call that several tasks of a worker watch for: the process is stopping, a frontend was disabled, a connection
+/// ended.
 #[derive(Default)]
 pub struct Change {
     raised: Cell<u32>,
@@ -166,7 +293,7 @@ pub struct Change {
 impl Change {
     /// Wakes all watchers.
     pub fn raise(&self) {
-        self.raised.set(self.raised.get() + 1);
+        self.raised.set(self.raised.get().wrapping_add(1).max(1));
         for task in self.watchers.take() {
             task.wake();
         }
@@ -177,14 +304,24 @@ impl Change {
         self.raised.get() > 0
     }
 
+    /// How often it was raised.
+    pub fn count(&self) -> u32 {
+        self.raised.get()
+    }
+
     /// Watches from the task at hand; whether it was ever raised.
-    pub fn poll_changed(&self, cx: &mut std::task::Context<'_>) -> bool {
+    pub fn poll_changed(&self, cx: &mut Context<'_>) -> bool {
+        self.poll_raised_since(0, cx)
+    }
+
+    /// Watches from the task at hand; whether it was raised since the count was `seen`.
+    pub fn poll_raised_since(&self, seen: u32, cx: &mut Context<'_>) -> bool {
         if let Some(task) = rt::TaskId::of(cx.waker()) {
             let mut watchers = self.watchers.borrow_mut();
             if !watchers.contains(&task) {
                 watchers.push(task);
             }
         }
-        self.raised.get() > 0
+        self.raised.get() != seen
     }
 }

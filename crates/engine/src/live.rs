@@ -1,11 +1,14 @@
 //! What rules may ask of the outside: the engine's side of [`lang::env::Live`].
 
+use std::cell::OnceCell;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use base::fleet::Pin;
 use bumpalo::Bump;
 use lang::env::{Limits, Payload, Side, TcpInfo};
+use lang::logfmt::LogFormat;
 use model::proxy::{Listener, Proxy};
 use model::vars::Scope;
 use model::{Conn, Server, Txn, World};
@@ -37,6 +40,10 @@ pub struct View<'v> {
     pub client: Option<&'v rt::Socket>,
     /// The server's socket.
     pub upstream: Option<&'v rt::Socket>,
+    /// Backend and server that are not in the configuration, once somebody asked for them.
+    pub late_backend: OnceCell<Pin<program::Proxy>>,
+    /// See there.
+    pub late_server: OnceCell<Pin<program::Server>>,
 }
 
 /// What of a direction waits in its buffer.
@@ -90,6 +97,16 @@ impl<'v> View<'v> {
             arena: None,
             client: None,
             upstream: None,
+            late_backend: OnceCell::new(),
+            late_server: OnceCell::new(),
+        }
+    }
+
+    fn backend_at(&self) -> Option<&program::Proxy> {
+        let (proxies, at) = (&self.worker.shared.program.proxies, self.backend? as usize);
+        match proxies.configured(at) {
+            Some(found) => Some(found),
+            None => self.late_backend.get_or_init(|| proxies.get(at)?.pin()).as_ref().map(|held| &**held),
         }
     }
 
@@ -125,26 +142,29 @@ impl lang::Live for View<'_> {
     }
 
     fn frontend(&self) -> &Proxy {
-        &self.worker.shared.program.proxy(self.frontend).state
+        &self.worker.shared.program.configured(self.frontend).state
     }
 
     fn backend(&self) -> Option<&Proxy> {
-        Some(&self.worker.shared.program.proxy(self.backend?).state)
+        Some(&self.backend_at()?.state)
     }
 
     fn server(&self) -> Option<&Server> {
-        let backend = self.worker.shared.program.proxy(self.backend?);
-        Some(&backend.servers.get(self.server? as usize)?.state)
+        let (servers, at) = (&self.backend_at()?.servers, self.server? as usize);
+        match servers.configured(at) {
+            Some(server) => Some(&server.state),
+            None => Some(&self.late_server.get_or_init(|| servers.get(at)?.pin()).as_ref()?.state),
+        }
     }
 
     fn listener(&self) -> Option<&Listener> {
-        let frontend = self.worker.shared.program.proxy(self.frontend);
+        let frontend = self.worker.shared.program.configured(self.frontend);
         Some(&frontend.binds.get(self.listener as usize)?.state)
     }
 
     fn default_backend(&self) -> Option<&str> {
         let program = &self.worker.shared.program;
-        Some(&program.proxy(program.proxy(self.frontend).default_backend?).name)
+        Some(&program.configured(program.configured(self.frontend).default_backend?).name)
     }
 
     fn payload(&self, side: Side) -> Payload<'_> {
@@ -176,8 +196,16 @@ impl lang::Live for View<'_> {
         })
     }
 
-    fn unique_id(&self) -> Option<&[u8]> {
-        None
+    fn counts_as(&self, status: u16) -> model::txn::ResponseCounts {
+        crate::stick::counts_as(self.worker, status)
+    }
+
+    fn logs_early(&self) -> bool {
+        self.worker.shared.program.configured(self.frontend).options.logasap
+    }
+
+    fn unique_id_format(&self) -> Option<&LogFormat> {
+        self.worker.shared.program.configured(self.frontend).unique_id_format.as_deref()
     }
 
     fn rule_place(&self, rule: u32) -> Option<(&str, u32)> {
@@ -195,7 +223,7 @@ impl lang::Live for View<'_> {
             Side::Request => self.frontend,
             Side::Response => self.backend?,
         };
-        let proxy = self.worker.shared.program.proxy(index);
+        let proxy = &*self.worker.shared.program.proxy(index);
         let t = &proxy.timeouts;
         Some(Limits {
             client: t.client,
@@ -266,7 +294,7 @@ impl lang::Live for View<'_> {
     }
 
     fn capture_length(&self, side: Side, slot: usize) -> Option<usize> {
-        let frontend = self.worker.shared.program.proxy(self.frontend);
+        let frontend = self.worker.shared.program.configured(self.frontend);
         let list = match side {
             Side::Request => &frontend.req_captures,
             Side::Response => &frontend.res_captures,

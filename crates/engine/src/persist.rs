@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use model::server::Target;
 use program::Proxy;
 use program::persist::{Cookie, CookieMode};
+use wire::head::{Known as Field, Segment};
 use wire::method::Method;
 
 use crate::stream::Stream;
@@ -29,38 +30,73 @@ pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy, ruled: bool) -> Option<u32
     if !stream.txn.has_req {
         return None;
     }
-    if cookie.mode != CookieMode::Passive && stream.txn.term.set_cookie == b'-' {
-        stream.txn.term.set_cookie = b'N';
+    let judged = judge(stream, proxy, cookie, ruled);
+    note(stream, cookie, &judged);
+    stream.http.cookie = judged.known;
+    judged.server
+}
+
+/// Whether log lines tell what became of a cookie: not where the servers alone set and read it.
+pub fn is_told(cookie: &Cookie) -> bool {
+    cookie.mode != CookieMode::Passive || cookie.indirect
+}
+
+/// Looks at the cookie of a request that is refused, only to be logged.
+pub fn look(stream: &mut Stream<'_>) {
+    let worker = stream.worker.clone();
+    let proxy = &*worker.shared.program.proxy(stream.backend_index());
+    if let Some(cookie) = &proxy.cookie {
+        let judged = judge(stream, proxy, cookie, false);
+        note(stream, cookie, &judged);
     }
-    let Some(value) = stream.txn.req.cookie(&cookie.name) else {
-        stream.txn.term.cookie = b'N';
-        return None;
-    };
-    let (name, dates) = split(cookie, value);
-    let mut parts = dates.unwrap_or_default().split(|b| *b == DATES).map(undate);
-    let last = parts.next().flatten();
-    let needless = ruled;
-    stream.http.cookie = Known { named: Some(name.into()), first: parts.next().flatten(), last, needless };
-    if ruled {
-        stream.txn.term.cookie = b'U';
-        return None;
+}
+
+fn note(stream: &mut Stream<'_>, cookie: &Cookie, judged: &Judged) {
+    if is_told(cookie) {
+        let term = &mut stream.txn.term;
+        term.cookie = judged.letter;
+        if term.set_cookie == b'-' {
+            term.set_cookie = b'N';
+        }
     }
-    if let Some(letter) = outdated(cookie, dates) {
-        stream.txn.term.cookie = letter;
-        return None;
-    }
-    let found = proxy.servers.iter().position(|s| is_called(s, name));
-    let Some(index) = found else {
-        stream.txn.term.cookie = b'I';
-        return None;
-    };
-    let up = proxy.servers[index].state.is_up();
+}
+
+/// What became of the cookies of one name.
+struct Judged {
+    letter: u8,
+    known: Known,
+    server: Option<u32>,
+}
+
+/// Looks at the cookies of the name until one leads to a server that may be used.
+fn judge(stream: &Stream<'_>, proxy: &Proxy, cookie: &Cookie, ruled: bool) -> Judged {
+    let known = Known { needless: ruled, ..Known::default() };
+    let mut judged = Judged { letter: b'N', known, server: None };
     let insists = stream.txn.decisions.force_persist || proxy.options.persist;
-    stream.txn.term.cookie = if up { b'V' } else { b'D' };
-    if stream.txn.decisions.ignore_persist || !(up || insists) {
-        return None;
+    for value in stream.txn.req.cookies().filter(|c| c.name == &*cookie.name).map(|c| c.value) {
+        let (name, dates) = split(cookie, value);
+        let (last, first) = dates_of(dates);
+        judged.known = Known { named: Some(name.into()), first, last, needless: ruled };
+        if ruled || stream.txn.decisions.ignore_persist {
+            judged.letter = b'U';
+            break;
+        }
+        if let Some(letter) = outdated(cookie, last, first) {
+            judged.letter = letter;
+            continue;
+        }
+        let Some((index, server)) = proxy.servers.numbered().find(|(_, s)| is_called(s, name)) else {
+            judged.letter = b'I';
+            continue;
+        };
+        let up = server.state.is_up();
+        judged.letter = if up { b'V' } else { b'D' };
+        if up || insists {
+            judged.server = Some(index);
+            break;
+        }
     }
-    u32::try_from(index).ok()
+    judged
 }
 
 /// Whether a server is the one of this name in the cookie.
@@ -128,51 +164,43 @@ impl Known {
 }
 
 /// The name of the server in a cookie's value, and the dates behind it.
-fn split<'v>(cookie: &Cookie, value: &'v [u8]) -> (&'v [u8], Option<&'v [u8]>) {
-    let cut = |by: u8| value.iter().position(|b| *b == by);
-    match cookie.mode {
-        CookieMode::Prefix => (&value[..cut(PREFIX).unwrap_or(0)], None),
-        _ => match cut(DATES) {
-            Some(at) => (&value[..at], Some(&value[at + 1..])),
-            None => (value, None),
-        },
-    }
+fn split<'v>(cookie: &Cookie, value: &'v [u8]) -> (&'v [u8], &'v [u8]) {
+    let by = if cookie.mode == CookieMode::Prefix { PREFIX } else { DATES };
+    let at = value.iter().position(|b| *b == by).unwrap_or(value.len());
+    let (name, rest) = value.split_at(at);
+    (name, if by == DATES { rest } else { b"" })
 }
 
-/// The letter of a cookie that is too old (`maxidle`: E, `maxlife`: O).
-fn outdated(cookie: &Cookie, dates: Option<&[u8]>) -> Option<u8> {
-    if cookie.maxidle.is_none() && cookie.maxlife.is_none() {
-        return None;
-    }
-    let dates = dates.unwrap_or_default();
-    let mut parts = dates.split(|b| *b == DATES).map(undate);
-    let (last, first) = (parts.next().flatten(), parts.next().flatten());
+/// When a cookie was last renewed, and when it was first given: `|DATE|DATE`.
+fn dates_of(dates: &[u8]) -> (Option<u64>, Option<u64>) {
+    let mut parts = dates.split(|b| *b == DATES).skip(1).map(undate);
+    (parts.next().flatten(), parts.next().flatten())
+}
+
+/// The letter of a cookie that is too old (`maxlife`: O, `maxidle`: E).
+fn outdated(cookie: &Cookie, last: Option<u64>, first: Option<u64>) -> Option<u8> {
     let now = rt::wall().as_secs();
     // A date in the future by more than a day is a lie or a clock gone wrong.
-    let age = |at: Option<u64>| {
-        at.map_or(u64::MAX, |a| if a > now + 86_400 { u64::MAX } else { now.saturating_sub(a) })
+    let age = |at: u64| if at > now + 86_400 { u64::MAX } else { now.saturating_sub(at) };
+    let over = |limit: Option<std::time::Duration>, at: Option<u64>| {
+        limit.zip(at).is_some_and(|(limit, at)| age(at) > limit.as_secs())
     };
-    if cookie.maxidle.is_some_and(|m| last.is_some() && age(last) > m.as_secs()) {
-        return Some(b'E');
-    }
-    if cookie.maxlife.is_some_and(|m| first.is_some() && age(first) > m.as_secs()) {
+    if over(cookie.maxlife, first) {
         return Some(b'O');
     }
-    None
+    over(cookie.maxidle, last).then_some(b'E')
 }
 
-/// Dates are 30 bits in five letters of a URL-safe base64: units of four seconds, begun ones counted.
-const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/// Dates are 30 bits in five letters of base64: units of four seconds, begun ones counted.
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/// The date that a text begins with; zero is none.
 fn undate(text: &[u8]) -> Option<u64> {
-    if text.len() != 5 {
-        return None;
-    }
-    let low = text.iter().try_fold(0u64, |n, b| {
+    let units = text.get(..5)?.iter().try_fold(0u64, |n, b| {
         let digit = LETTERS.iter().position(|l| l == b)?;
         Some(n << 6 | digit as u64)
     })?;
-    Some(low << 2)
+    Some(units << 2).filter(|date| *date != 0)
 }
 
 fn date(secs: u64, out: &mut Vec<u8>) {
@@ -185,55 +213,81 @@ fn date(secs: u64, out: &mut Vec<u8>) {
 /// Removes or shortens the cookie in a request that the server must not see it in.
 pub fn clean_request(stream: &mut Stream<'_>, proxy: &Proxy) {
     let Some(cookie) = &proxy.cookie else { return };
-    let strip = cookie.mode == CookieMode::Insert && cookie.indirect;
-    if !(strip || cookie.mode == CookieMode::Prefix) {
-        return;
-    }
-    loop {
-        let req = &stream.txn.req;
-        let Some(c) = req.cookies().find(|c| &*cookie.name == c.name && (strip || c.value.contains(&PREFIX)))
-        else {
-            return;
-        };
-        let (index, start, end) = (c.index, c.start, c.end);
-        let line = req.field(index).map(|(_, v)| v).unwrap_or_default();
-        let mut new = Vec::with_capacity(line.len());
-        if strip {
-            cut_pair(line, start, end, &mut new);
-        } else {
-            let value_at = line.len() - line[end - c.value.len()..].len();
-            let from = c.value.iter().position(|b| *b == PREFIX).map_or(0, |p| p + 1);
-            new.extend_from_slice(&line[..value_at]);
-            new.extend_from_slice(&line[value_at + from..]);
+    let req = &mut stream.txn.req;
+    let mut from = 0;
+    while let Some((index, line)) = req.all(Field::Cookie).find(|(index, _)| *index >= from) {
+        from = index + 1;
+        if !concerns(line, cookie) {
+            continue;
         }
-        if new.iter().all(|b| b.is_ascii_whitespace()) {
-            stream.txn.req.remove(index);
-        } else if stream.txn.req.replace_value(index, &new).is_err() {
-            return;
+        let mut new = Vec::with_capacity(line.len());
+        if !clean(line, cookie, &mut new) {
+            req.remove(index);
+        } else if line != new {
+            // It is shorter than the old one, so there is room.
+            let _ = req.replace_value(index, &new);
         }
     }
 }
 
-/// Copies a cookie line without the pair between two offsets.
-fn cut_pair(line: &[u8], start: usize, end: usize, out: &mut Vec<u8>) {
-    let before = &line[..start];
-    let after = &line[end..];
-    let head = before.trim_ascii_end();
-    let head = head.strip_suffix(b";").unwrap_or(head).trim_ascii_end();
-    let tail = after.trim_ascii_start();
-    let tail = tail.strip_prefix(b";").unwrap_or(tail).trim_ascii();
-    out.extend_from_slice(head);
-    if !head.is_empty() && !tail.is_empty() {
-        out.extend_from_slice(b"; ");
+/// Whether a line may have to be changed: it has the name in it, or blanks around an equals sign.
+fn concerns(line: &[u8], cookie: &Cookie) -> bool {
+    let blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let loose =
+        || line.windows(2).any(|w| w[0] == b'=' && blank(w.get(1)) || w[1] == b'=' && blank(w.first()));
+    let changes = cookie.indirect || cookie.mode == CookieMode::Prefix;
+    changes && line.windows(cookie.name.len().max(1)).any(|w| w == &*cookie.name) || loose()
+}
+
+/// Copies a cookie line as the server is to see it; whether any cookie remains in it.
+fn clean(line: &[u8], cookie: &Cookie, out: &mut Vec<u8>) -> bool {
+    let strip = cookie.indirect && cookie.mode != CookieMode::Prefix;
+    let (mut rest, mut before) = (line, None);
+    let (mut cut, mut cut_any, mut remains) = (false, false, false);
+    let mut first = true;
+    loop {
+        let segment = wire::head::segment(rest);
+        let own = segment.pair.is_some_and(|(name, _)| name == &*cookie.name);
+        // What is said of a cookie goes with it.
+        if !segment.is_attribute() {
+            cut = strip && own;
+        }
+        cut_any |= cut;
+        if !cut {
+            out.extend(before.filter(|_| !first));
+            let start = out.len();
+            write_segment(&segment, own && cookie.mode == CookieMode::Prefix, out);
+            if first {
+                let blanks = out[start..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+                out.drain(start..start + blanks);
+            }
+            remains |= out.len() > start && !segment.is_attribute();
+            first = false;
+        }
+        if segment.separator == 0 {
+            return remains || !cut_any;
+        }
+        before = Some(segment.separator);
+        rest = rest.get(segment.text.len() + 1..).unwrap_or_default();
     }
-    out.extend_from_slice(tail);
+}
+
+/// Writes a segment without blanks around its equals sign, and without a server's prefix if it may have one.
+fn write_segment(segment: &Segment<'_>, prefixed: bool, out: &mut Vec<u8>) {
+    let Some((name, value)) = segment.pair else { return out.extend_from_slice(segment.text) };
+    let from = value.iter().position(|b| prefixed && *b == PREFIX).map_or(0, |at| at + 1);
+    let end = segment.text.len() - segment.tail;
+    out.extend_from_slice(segment.text.get(..segment.lead + name.len()).unwrap_or_default());
+    out.push(b'=');
+    out.extend_from_slice(value.get(from..).unwrap_or_default());
+    out.extend_from_slice(segment.text.get(end..).unwrap_or_default());
 }
 
 /// Sets, rewrites or removes the cookie in a response.
 pub fn response(stream: &mut Stream<'_>, proxy: &Proxy) {
     let Some(cookie) = &proxy.cookie else { return };
     let Some(server) = stream.place.as_ref().map(|p| p.server) else { return };
-    let config = &proxy.servers[server as usize];
+    let config = &*proxy.server(server);
     let computed = config.state.dynamic_cookie.load();
     let value = config.cookie.as_deref().or(computed.as_deref().map(Vec::as_slice));
     let own = server_cookies(stream, cookie, value);
@@ -249,16 +303,18 @@ pub fn response(stream: &mut Stream<'_>, proxy: &Proxy) {
 /// Handles what the server set itself under the same name; whether it set anything that remains.
 fn server_cookies(stream: &mut Stream<'_>, cookie: &Cookie, value: Option<&[u8]>) -> bool {
     let mut remains = false;
-    let found: Vec<(usize, usize, usize)> = stream
-        .txn
-        .res
-        .set_cookies()
-        .filter(|c| c.name == &*cookie.name)
-        .map(|c| (c.index, c.end - c.value.len(), c.end))
-        .collect();
-    for (index, start, end) in found {
+    if cookie.mode == CookieMode::Passive {
+        return false;
+    }
+    let own = stream.txn.res.set_cookies().filter(|c| c.name == &*cookie.name);
+    let found: Vec<(usize, usize, usize)> = own.map(|c| (c.index, c.value.len(), c.end)).collect();
+    for (index, length, end) in found {
         let res = &mut stream.txn.res;
-        let line = res.field(index).map(|(_, v)| v.to_vec()).unwrap_or_default();
+        let line = res.field(index).map(|(_, v)| v).unwrap_or_default();
+        let tail = line.get(end - length..).unwrap_or_default();
+        let line = [&cookie.name, b"=".as_slice(), tail].concat();
+        let start = cookie.name.len() + 1;
+        let end = start + length;
         match (cookie.mode, value) {
             (CookieMode::Rewrite, Some(v)) => {
                 let new = [&line[..start], v, &line[end..]].concat();
@@ -272,11 +328,12 @@ fn server_cookies(stream: &mut Stream<'_>, cookie: &Cookie, value: Option<&[u8]>
                 stream.txn.term.set_cookie = b'R';
                 remains = true;
             }
-            (CookieMode::Insert, _) if cookie.indirect && !cookie.preserve => {
+            (CookieMode::Insert, _) if !cookie.preserve => {
                 res.remove(index);
                 stream.txn.term.set_cookie = b'D';
             }
             _ => {
+                let _ = res.replace_value(index, &line);
                 stream.txn.term.set_cookie = b'P';
                 remains = true;
             }
@@ -290,10 +347,14 @@ fn insert(stream: &mut Stream<'_>, proxy: &Proxy, cookie: &Cookie, server: u32, 
     let term = stream.txn.term;
     let Known { named, first, last, needless } = std::mem::take(&mut stream.http.cookie);
     let now = rt::wall().as_secs();
-    let leads_here = term.cookie == b'V' && named.as_deref() == value && value.is_some();
-    // Dates are renewed at most once every minute or so.
-    let stale = cookie.maxidle.is_some() && last.is_none_or(|l| now.saturating_sub(l) > 60)
-        || cookie.maxlife.is_some() && first.is_none();
+    // A server that is down may serve those who insist on it: their cookie is right.
+    let leads_here = matches!(term.cookie, b'V' | b'D') && named.as_deref() == value && value.is_some();
+    // Dates are renewed with each response, in steps of four seconds. A cookie has those that are asked for.
+    let dated = cookie.maxidle.is_some() || cookie.maxlife.is_some();
+    let stale = match dated {
+        true => last.is_none_or(|l| l < now) || first.is_some() != cookie.maxlife.is_some(),
+        false => last.or(first).is_some(),
+    };
     let stays = leads_here || needless;
     if stays && !stale || stream.txn.decisions.ignore_persist {
         return;
@@ -304,11 +365,9 @@ fn insert(stream: &mut Stream<'_>, proxy: &Proxy, cookie: &Cookie, server: u32, 
     match value {
         Some(v) => {
             line.extend_from_slice(v);
-            if cookie.maxidle.is_some() || cookie.maxlife.is_some() {
+            if dated {
                 line.push(DATES);
-                if cookie.maxidle.is_some() {
-                    date(now, &mut line);
-                }
+                date(now, &mut line);
                 if cookie.maxlife.is_some() {
                     line.push(DATES);
                     date(first.filter(|_| leads_here).unwrap_or(now), &mut line);
@@ -380,13 +439,13 @@ fn rdp_wanted(stream: &Stream<'_>, proxy: &Proxy, name: &[u8]) -> Option<u32> {
     let ip = parts.next()?.parse::<u32>().ok()?.swap_bytes();
     let port = parts.next()?.parse::<u16>().ok()?.swap_bytes();
     let insists = stream.txn.decisions.force_persist || proxy.options.persist;
-    let at = proxy.servers.iter().position(|s| match &**s.state.target.load() {
+    let at = proxy.position(|s| match &**s.state.target.load() {
         model::server::Target::Inet(std::net::SocketAddr::V4(a)) => {
             u32::from(*a.ip()) == ip && a.port() == port && !s.state.is_removed()
         }
         _ => false,
     })?;
-    (proxy.servers[at].state.is_up() || insists).then_some(u32::try_from(at).ok()).flatten()
+    (proxy.servers.get(at as usize)?.state.is_up() || insists).then_some(at)
 }
 
 /// The value of a cookie at the start of an RDP connection: a TPKT header, an X.224 connection request, then
@@ -407,18 +466,59 @@ pub fn rdp_cookie<'b>(bytes: &'b [u8], name: &[u8]) -> Option<&'b [u8]> {
 mod tests {
     use super::*;
 
+    fn cookie(mode: CookieMode, indirect: bool) -> Cookie {
+        Cookie { indirect, ..Cookie::named(b"S", mode) }
+    }
+
     #[test]
-    fn a_pair_leaves_no_stray_separator() {
-        let cut = |line: &str, pair: &str| {
-            let start = line.find(pair).unwrap();
-            let mut out = Vec::new();
-            cut_pair(line.as_bytes(), start, start + pair.len(), &mut out);
-            String::from_utf8(out).unwrap()
+    fn what_remains_of_a_cookie_line() {
+        let left = |mode, line: &str| {
+            let (cookie, mut out) = (cookie(mode, mode == CookieMode::Insert), Vec::new());
+            clean(line.as_bytes(), &cookie, &mut out).then(|| String::from_utf8(out).unwrap())
         };
-        assert_eq!(cut("a=1; S=x; b=2", "S=x"), "a=1; b=2");
-        assert_eq!(cut("S=x; b=2", "S=x"), "b=2");
-        assert_eq!(cut("a=1; S=x", "S=x"), "a=1");
-        assert_eq!(cut("S=x", "S=x"), "");
+        // What HAProxy makes of the same lines.
+        for (line, want) in [
+            ("a=1; S=x; b=2", Some("a=1; b=2")),
+            ("S=x; b=2", Some("b=2")),
+            ("a=1; S=x", Some("a=1")),
+            ("a=1; S=B, x", Some("a=1, x")),
+            ("a=1, S=B", Some("a=1")),
+            ("S=x", None),
+            (";S=B;", None),
+            ("S=B, S=A; S=Z", None),
+            ("T = 1 ; S = B", Some("T=1 ")),
+            ("T=1;;S=B", Some("T=1;")),
+            ("=B; S=B", Some("=B")),
+            ("S=B; x", Some("x")),
+            ("$Version=1; S=B; $Path=/; c=2", Some("$Version=1; c=2")),
+            ("S=B;$Path=/;c=1", Some("c=1")),
+            ("$Version=1; S=B", None),
+            ("a=\"x,S=A;S=B\"; c=1", Some("a=\"x,S=A;S=B\"; c=1")),
+            ("S=\"a\\\"b;c\"; d=1", Some("d=1")),
+        ] {
+            assert_eq!(left(CookieMode::Insert, line).as_deref(), want, "{line}");
+        }
+        for (line, want) in [
+            ("S=B~a~b", "S=a~b"),
+            ("S=Z~a; S=B~b", "S=a; S=b"),
+            ("S=B", "S=B"),
+            ("S=B~;T=2", "S=;T=2"),
+            ("T=a~b; S = B~c", "T=a~b; S=c"),
+        ] {
+            assert_eq!(left(CookieMode::Prefix, line).as_deref(), Some(want), "{line}");
+        }
+    }
+
+    #[test]
+    fn dates_are_read_as_they_are_written() {
+        let mut text = b"|".to_vec();
+        date(1_795_237_061, &mut text);
+        text.push(DATES);
+        date(1_795_237_080, &mut text);
+        assert_eq!(dates_of(&text), (Some(1_795_237_064), Some(1_795_237_080)));
+        assert_eq!(dates_of(b"|AAAAA|awL7-"), (None, None));
+        assert_eq!(dates_of(b"|awL7+x|awL7/"), (undate(b"awL7+"), undate(b"awL7/")));
+        assert_eq!(dates_of(b""), (None, None));
     }
 
     #[test]

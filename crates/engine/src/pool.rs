@@ -10,9 +10,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::AsRawFd;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use base::grow::Grow;
@@ -42,18 +41,19 @@ pub struct Idle {
     pub identity: Identity,
     /// Requests it has served.
     pub requests: u32,
-    /// It has served requests of more than one client connection, or one that was safely reused: servers are
-    /// expected to keep such connections, so `aggressive` takes them for first requests.
-    pub safe: bool,
 }
 
-/// A connection while it rests, and since when.
+/// Whether a connection that has served so many requests was used again before: its server is expected to keep it, so
+/// `aggressive` takes it for first requests.
+pub fn is_safe(requests: u32) -> bool {
+    requests > 1
+}
+
+/// A connection while it rests.
 struct Resting {
     place: Place,
     identity: Identity,
     requests: u32,
-    safe: bool,
-    since: Mono,
 }
 
 /// The idle connections of one worker to one server.
@@ -62,12 +62,14 @@ struct Pool {
     idle: RefCell<Vec<Resting>>,
     /// Connections that carry many streams, idle or not.
     muxes: RefCell<Vec<Rc<Mux>>>,
+    /// Those that only one client uses, and keeps.
+    private: RefCell<Vec<Weak<Mux>>>,
     /// Those that will, and are being opened.
     openings: RefCell<Vec<Rc<Opening>>>,
     /// Whether the last connection spoke HTTP/2.
     spoke_h2: Cell<bool>,
-    /// When the next part of what grew old is let go.
-    purge: Cell<Mono>,
+    /// When the next part of what nobody needs is let go, while there is anything.
+    purge: Cell<Option<Mono>>,
 }
 
 /// The idle connections of one worker.
@@ -84,10 +86,11 @@ pub struct Pools {
 impl Pools {
     /// Empty pools for all servers.
     pub fn new(program: &Program) -> Pools {
-        let of_proxy = |p: &program::Proxy| p.servers.iter().map(|_| Pool::default()).collect();
+        let of_proxy =
+            |p: &program::Proxy| (0..p.servers.bound()).map(|_| Pool::default()).collect::<Grow<_>>();
         let part = |percent: u32| program.global.ulimit_n.saturating_mul(percent.into()) / 100;
         Pools {
-            servers: program.proxies.iter().map(of_proxy).collect(),
+            servers: program.proxies.iter().map(|p| of_proxy(&p)).collect(),
             count: Cell::new(0),
             low: part(program.global.tune.pool_low_fd),
             high: part(program.global.tune.pool_high_fd),
@@ -125,10 +128,29 @@ impl Pools {
         muxes.iter().find(fits).cloned()
     }
 
+    /// Whether this worker has another connection of many streams that the same requests may use.
+    pub fn has_another(&self, proxy: u32, server: u32, mux: &Mux) -> bool {
+        let others = |other: &Rc<Mux>| {
+            !std::ptr::eq(&raw const **other, mux)
+                && !other.is_closing()
+                && other.identity() == mux.identity()
+        };
+        self.of(proxy, server).is_some_and(|pool| pool.muxes.borrow().iter().any(others))
+    }
+
     /// Lets others use a connection of many streams.
     pub fn share(&self, proxy: u32, server: u32, mux: Rc<Mux>) {
         if let Some(pool) = self.of(proxy, server) {
             pool.muxes.borrow_mut().push(mux);
+        }
+    }
+
+    /// Remembers a connection of many streams that one client keeps for itself, until the server goes down.
+    pub fn note_private(&self, proxy: u32, server: u32, mux: &Rc<Mux>) {
+        if let Some(pool) = self.of(proxy, server) {
+            let mut private = pool.private.borrow_mut();
+            private.retain(|mux| mux.strong_count() > 0);
+            private.push(Rc::downgrade(mux));
         }
     }
 
@@ -164,7 +186,7 @@ impl Pools {
         self.len() == 0
     }
 
-    /// Takes a connection that is still alive. `safe_only` leaves those that never served a second client.
+    /// Takes a connection that is still alive. `safe_only` leaves those that are not, see [`is_safe`].
     pub fn take(
         &self,
         proxy: u32,
@@ -177,7 +199,7 @@ impl Pools {
         let mut i = pool.len();
         while i > 0 {
             i -= 1;
-            let fits = pool[i].identity == identity && (pool[i].safe || !safe_only);
+            let fits = pool[i].identity == identity && (is_safe(pool[i].requests) || !safe_only);
             if !fits && !pool[i].place.is_hung_up() {
                 continue;
             }
@@ -193,10 +215,10 @@ impl Pools {
     /// A connection ends its rest; `None` if another worker has taken it.
     fn leave(&self, resting: Resting, state: &Server) -> Option<Idle> {
         self.count.set(self.count.get() - 1);
-        let socket = resting.place.leave()?;
-        state.idle.fetch_sub(1, Relaxed);
-        let Resting { identity, requests, safe, .. } = resting;
-        Some(Idle { socket, identity, requests, safe })
+        let Resting { place, identity, requests } = resting;
+        let socket = place.leave()?;
+        state.conns.leave(is_safe(requests));
+        Some(Idle { socket, identity, requests })
     }
 
     /// Makes room for a new connection to a server when descriptors become few: the oldest at rest goes.
@@ -223,30 +245,32 @@ impl Pools {
     ) {
         let (limit, state) = (config.pool_max_conn, &*config.state);
         let Some(pool) = self.pool(proxy, server) else { return };
-        if config.pool_purge_delay.is_zero() || in_use(&idle.socket) >= self.low {
+        // One that was deleted meanwhile was told off all connections already.
+        if config.pool_purge_delay.is_zero() || state.is_removed() || in_use(&idle.socket) >= self.low {
             return;
         }
-        let rests = state.idle.load(Relaxed);
-        // The request that gives it back still counts as served.
-        let over = || state.idle.load(Relaxed) + state.served.load(Relaxed) > state.need.load(Relaxed);
-        let mut enough = over();
-        if enough {
-            // Those that rest count until somebody notices that their server has closed them, and those of other
-            // workers can't be looked at: a worker that has none may always keep one.
+        let conns = &state.conns;
+        let over = || conns.are_enough(config.pool_low_conn);
+        if idle.socket.is_hung_up() {
+            return;
+        }
+        let full = || u32::try_from(limit).is_ok_and(|l| conns.idle() >= l);
+        if over() || full() {
             let mut pool = pool.borrow_mut();
+            // Those that rest count until somebody notices that their server has closed them.
             self.clear(&mut pool, state);
-            enough = !pool.is_empty() && over();
-        }
-        let full = enough || u32::try_from(limit).is_ok_and(|l| rests >= l);
-        if full || idle.socket.is_hung_up() {
-            return;
+            // As in HAProxy those that rest stay, whomever they fit. Those of other workers can't be looked at: a worker that
+            // has none may keep one.
+            if full() || (!pool.is_empty() && over()) {
+                return;
+            }
         }
         let mut pool = pool.borrow_mut();
         if quay.is_some_and(|q| q.is_full()) {
             // Perhaps with those that others have taken.
             self.clear(&mut pool, state);
         }
-        state.idle.fetch_add(1, Relaxed);
+        conns.rest(is_safe(idle.requests));
         pool.push(Resting::new(idle, quay));
         self.count.set(self.count.get() + 1);
     }
@@ -264,40 +288,60 @@ impl Pools {
             self.leave(resting, state);
         }
         pool.muxes.take().iter().for_each(|mux| mux.retire());
+        pool.private.take().iter().filter_map(Weak::upgrade).for_each(|mux| mux.retire());
     }
 
-    /// Lets go of connections that their server closed and, once in each `pool-purge-delay`, of half of those that were
-    /// not used for so long.
-    fn sweep(&self, program: &Program, now: Mono) {
-        for (proxy, pools) in program.proxies.iter().zip(&self.servers) {
-            for (server, Pool { idle, muxes, purge, .. }) in proxy.servers.iter().zip(pools) {
-                sweep_muxes(&mut muxes.borrow_mut(), server, now);
-                let mut pool = idle.borrow_mut();
-                if pool.is_empty() {
+    /// A server was deleted: what is remembered of it goes, for its index may be another's next.
+    pub fn forget(&self, proxy: u32, server: u32, state: &Server) {
+        self.flush(proxy, server, state);
+        if let Some(pool) = self.of(proxy, server) {
+            pool.spoke_h2.set(false);
+            pool.purge.set(None);
+        }
+    }
+
+    /// Lets go of connections that their server closed and, once in each `pool-purge-delay`, of half of those that nobody is
+    /// expected to need; `fades`: this is the worker that then lets the estimates of the need fade.
+    fn sweep(&self, program: &Program, now: Mono, fades: bool) {
+        for (at, proxy) in program.proxies.numbered() {
+            for (server_at, server) in proxy.servers.numbered() {
+                let Some(pool) = self.of(at, server_at) else { continue };
+                let conns = &server.state.conns;
+                self.clear(&mut pool.idle.borrow_mut(), &server.state);
+                pool.muxes.borrow_mut().retain(|mux| !mux.is_closing());
+                if conns.need() == 0 && conns.idle() == 0 {
+                    pool.purge.set(None);
                     continue;
                 }
-                self.clear(&mut pool, &server.state);
-                let old = |i: &&Resting| now.since(i.since) >= server.pool_purge_delay;
-                // The oldest stand first.
-                let aged = pool.iter().take_while(old).count();
-                if aged > 0 && now >= purge.get() {
-                    pool.drain(..aged.div_ceil(2)).for_each(|r| drop(self.leave(r, &server.state)));
-                    purge.set(now + server.pool_purge_delay);
+                let due = pool.purge.get().filter(|due| now >= *due).is_some();
+                if due || pool.purge.get().is_none() {
+                    pool.purge.set(Some(now + server.pool_purge_delay));
+                }
+                if !due {
+                    continue;
+                }
+                self.purge(pool, &server.state);
+                if fades {
+                    conns.fade();
                 }
             }
         }
     }
-}
 
-/// As the sweep does with others: of the connections of many streams that were idle for long, half go.
-fn sweep_muxes(muxes: &mut Vec<Rc<Mux>>, server: &program::Server, now: Mono) {
-    if muxes.is_empty() {
-        return;
+    /// Closes this worker's part of half of the connections that rest beyond the need, and one more: the oldest.
+    fn purge(&self, pool: &Pool, state: &Server) {
+        let (mut idle, muxes) = (pool.idle.borrow_mut(), pool.muxes.borrow());
+        let resting = || muxes.iter().filter(|mux| mux.is_idle());
+        let (own, all) = (idle.len() + resting().count(), state.conns.idle().max(1) as usize);
+        let excess = state.conns.excess() as usize;
+        if excess == 0 {
+            return;
+        }
+        let part = (excess * own / all).div_ceil(2) + 1;
+        let of_h1 = part.min(idle.len());
+        idle.drain(..of_h1).for_each(|r| drop(self.leave(r, state)));
+        resting().take(part - of_h1).for_each(|mux| mux.retire());
     }
-    muxes.retain(|mux| !mux.is_closing());
-    let old = |mux: &&Rc<Mux>| mux.is_idle() && now.since(mux.since.get()) >= server.pool_purge_delay;
-    let count = muxes.iter().filter(old).count();
-    muxes.iter().filter(old).take(count.div_ceil(2)).for_each(|mux| mux.retire());
 }
 
 /// How many descriptors are in use, at least: the kernel gives out the lowest number that is free.
@@ -308,8 +352,8 @@ fn in_use(fresh: &Transport) -> u64 {
 
 impl Idle {
     /// A connection that may rest.
-    pub fn new(socket: Transport, identity: Identity, requests: u32, safe: bool) -> Idle {
-        Idle { socket, identity, requests, safe }
+    pub fn new(socket: Transport, identity: Identity, requests: u32) -> Idle {
+        Idle { socket, identity, requests }
     }
 
     /// Whether the connection stands and its server has said nothing since: what it says now belongs to no request.
@@ -328,10 +372,7 @@ pub async fn sweeper(worker: Rc<crate::Worker>) {
     let program: Arc<Program> = worker.shared.program.clone();
     loop {
         rt::sleep(Duration::from_secs(1)).await;
-        worker.pools.sweep(&program, rt::now());
+        worker.pools.sweep(&program, rt::now(), worker.index == 0);
         crate::stick::sweep(&worker);
-        if worker.index == 0 {
-            program.proxies.iter().flat_map(|p| &p.servers).for_each(|s| s.state.fade_need());
-        }
     }
 }

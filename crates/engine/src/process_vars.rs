@@ -99,10 +99,6 @@ impl Live for Outside<'_> {
         None
     }
 
-    fn unique_id(&self) -> Option<&[u8]> {
-        None
-    }
-
     fn rule_place(&self, _: u32) -> Option<(&str, u32)> {
         None
     }

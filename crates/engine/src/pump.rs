@@ -42,11 +42,15 @@ pub struct Half {
     pub framing: Framing,
     /// The sender has closed.
     pub eof: bool,
-    /// Bytes received in this direction by the pump.
+    /// Bytes received in this direction by the pump, as they were on the wire.
     pub received: u64,
     /// What was received before the pump has been counted, too.
     pub begun: bool,
-    /// Bytes passed on.
+    /// It comes from a stream of HTTP/2, whose end counts for nothing.
+    pub multiplexed: bool,
+    /// Bytes of the message that are no longer in the buffer or a pipe.
+    done: u64,
+    /// Bytes passed on, a staged head included, as they were on the wire.
     pub sent: u64,
     /// Something moved since this was last cleared: timeouts start anew.
     pub moved: bool,
@@ -115,6 +119,8 @@ impl Half {
             eof: false,
             received: 0,
             begun: false,
+            multiplexed: false,
+            done: 0,
             sent: 0,
             moved: false,
             blocked: false,
@@ -135,6 +141,78 @@ impl Half {
     /// Whether the message has been received whole.
     pub fn is_received(&self) -> bool {
         self.ended
+    }
+
+    /// Bytes of the message that were received, as logs and statistics count them: data, and of chunks the trailers and
+    /// one byte for the end. What waits in `buf` is among them, what lies there behind the message is not.
+    pub fn counted(&mut self, buf: &mut Option<Buf>) -> u64 {
+        let waiting = buf.as_ref().map_or(0, Buf::len) as u64;
+        let piped = self.pipe.as_ref().map_or(0, |pipe| pipe.len() as u64);
+        match self.framing {
+            Framing::Length(left) => self.done + left.min(waiting + piped),
+            Framing::Close => self.done + waiting + piped,
+            Framing::Chunked(_) => {
+                // What is malformed from here on counts for nothing.
+                let _ = self.scan(buf);
+                self.content()
+            }
+        }
+    }
+
+    /// Whether the message has come whole and `waiting` bytes, all that a buffer holds, are the rest of it.
+    pub fn is_whole(&self, waiting: usize) -> bool {
+        match self.framing {
+            Framing::Length(left) => left == waiting as u64,
+            Framing::Chunked(_) => self.ended && self.scanned == waiting,
+            Framing::Close => false,
+        }
+    }
+
+    /// Bytes of the message that went on, counted as in [`Half::counted`].
+    pub fn counted_sent(&self) -> u64 {
+        match self.framing {
+            _ if self.discard => 0,
+            Framing::Length(_) | Framing::Close => self.done,
+            Framing::Chunked(_) => self.content().saturating_sub(self.scanned as u64),
+        }
+    }
+
+    /// What the chunks so far count for.
+    fn content(&self) -> u64 {
+        let Framing::Chunked(scanner) = &self.framing else { return 0 };
+        let trailing = scanner.trailing();
+        let end = u64::from(self.ended && (!self.multiplexed || trailing > 0));
+        scanner.content() + trailing + end
+    }
+
+    /// Goes on behind a message as a tunnel, whose bytes count with those of the message.
+    pub fn tunnel(&mut self) -> Half {
+        Half {
+            done: self.counted_sent(),
+            filters: self.filters.take(),
+            sent: self.sent,
+            ..Half::new(Framing::Close)
+        }
+    }
+
+    /// This direction before any of the message went on: `whole` has the length that the message had then, and the first
+    /// `before` bytes of the buffer are those that had been passed on. What a scanner has read it does not read again: the
+    /// extensions are gone from it, and the trailers wait here.
+    pub fn rewound(&mut self, whole: Framing, before: usize) -> Half {
+        let old = std::mem::replace(self, Half::new(Framing::Close));
+        let of_chunks = matches!(old.framing, Framing::Chunked(_));
+        let fresh = Half::new(if of_chunks { old.framing } else { whole });
+        Half {
+            received: old.received,
+            sent: old.sent,
+            begun: true,
+            multiplexed: old.multiplexed,
+            scanned: if of_chunks { before + old.scanned } else { 0 },
+            ended: if of_chunks { old.ended } else { fresh.ended },
+            trailers: old.trailers,
+            kept: Some(Vec::new()),
+            ..fresh
+        }
     }
 
     /// Moves what can be moved from `from` through `buf` to `to`; `stage` goes out first.
@@ -228,6 +306,7 @@ impl Half {
         {
             // What is in a pipe counts as received when it leaves.
             *left = left.saturating_sub(piped);
+            self.done += piped;
             self.ended = *left == 0;
         }
         for _ in 0..TURNS {
@@ -358,6 +437,7 @@ impl Half {
 
     /// So many bytes of the message are no longer in the buffer.
     fn passed(&mut self, n: usize) {
+        self.done += n as u64;
         match &mut self.framing {
             Framing::Length(left) => {
                 *left -= n as u64;
@@ -398,10 +478,10 @@ impl Half {
         asked
             && self.kept.is_none()
             && self.filters.is_none()
-            && match self.framing {
-                Framing::Length(left) => left >= WORTH_A_PIPE || self.pipe.is_some(),
+            && match &self.framing {
+                Framing::Length(left) => *left >= WORTH_A_PIPE || self.pipe.is_some(),
                 Framing::Close => true,
-                Framing::Chunked(_) => false,
+                Framing::Chunked(scanner) => scanner.chunk_left() >= WORTH_A_PIPE,
             }
     }
 
@@ -421,7 +501,8 @@ impl Half {
         };
         let most = match self.framing {
             Framing::Length(left) => left.min(PIPEFUL),
-            _ => PIPEFUL,
+            Framing::Chunked(ref scanner) => scanner.chunk_left().min(PIPEFUL),
+            Framing::Close => PIPEFUL,
         };
         match pipe.poll_splice_in(cx, from.raw(), usize::try_from(most).unwrap_or(usize::MAX)) {
             // The pipe goes back to its pool while there is nothing to put into it.
@@ -436,6 +517,9 @@ impl Half {
                 }
                 self.received += n as u64;
                 self.moved = true;
+                if let Framing::Chunked(scanner) = &mut self.framing {
+                    scanner.skip(n as u64);
+                }
                 self.pipe = Some(pipe);
                 Poll::Ready(Ok(()))
             }
@@ -468,6 +552,7 @@ impl Half {
                 let n = n as u64;
                 self.sent += n;
                 self.spliced += n;
+                self.done += n;
                 self.moved = true;
                 if let Framing::Length(left) = &mut self.framing {
                     *left = left.saturating_sub(n);

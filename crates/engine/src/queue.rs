@@ -3,16 +3,17 @@
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::Poll;
 
 use balance::limit::Limits;
 use balance::queue::{Place as Position, Priority, Queue};
+use base::fleet::Held;
 use program::Server;
 use rt::Timer;
 
 use crate::Worker;
-use crate::shared::{Backend, Slot, Ticket, Waiting, ramp};
+use crate::shared::{Backend, Slot, Stay, Ticket, Waiting, ramp};
 
 /// A place at a server. Dropping it lets the next request in.
 pub struct Place {
@@ -21,28 +22,75 @@ pub struct Place {
     pub backend: u32,
     /// Server, as an index of the backend.
     pub server: u32,
+    _stay: Stay,
+    /// An attempt at the server has begun: it counts among what the server serves.
+    served: bool,
+    /// The server has no more to do with it: it counts no longer, though the place is kept until the response is with the client.
+    done: bool,
+    /// The request uses a connection that no other shares.
+    connected: bool,
 }
 
 impl Place {
     /// Counts a place that was just taken at the gate.
     fn taken(worker: &Rc<Worker>, backend: u32, server: u32) -> Place {
         let shared = &worker.shared;
-        shared.backends[backend as usize].balancer.acquire(server as usize);
-        shared.program.proxy(backend).servers[server as usize].state.enter();
-        Place { worker: worker.clone(), backend, server }
+        shared.backend(backend).balancer.acquire(server as usize);
+        let _stay = shared.stay(backend, Some(server));
+        Place { _stay, worker: worker.clone(), backend, server, served: false, done: false, connected: false }
+    }
+
+    /// Counts an attempt at the server: one that the system refused at once, as it does where nobody listens on a Unix socket,
+    /// is none.
+    pub fn serve(&mut self) {
+        let first = !std::mem::replace(&mut self.served, true) || std::mem::take(&mut self.done);
+        let config = self.config();
+        if first {
+            config.state.enter();
+        }
+        config.state.rate.add(rt::now().as_millis());
+        config.state.touch(rt::wall());
+        config.state.counters.of(self.worker.index).sessions.inc();
+    }
+
+    /// The server's side of the request is over, whatever is still to be done for the client.
+    pub fn finish(&mut self) {
+        if self.served && !std::mem::replace(&mut self.done, true) {
+            self.config().state.leave();
+        }
+    }
+
+    /// Whether an attempt at the server has begun.
+    pub fn is_served(&self) -> bool {
+        self.served
+    }
+
+    /// Counts a connection of the server as used until the place is given back, or [`Place::disconnect`].
+    pub fn connect(&mut self) {
+        if !std::mem::replace(&mut self.connected, true) {
+            self.config().state.conns.begin();
+        }
+    }
+
+    /// The connection is not used any more.
+    pub fn disconnect(&mut self) {
+        if std::mem::take(&mut self.connected) {
+            self.config().state.conns.end();
+        }
     }
 
     /// The server's configuration.
-    pub fn config(&self) -> &Server {
-        &self.worker.shared.program.proxy(self.backend).servers[self.server as usize]
+    pub fn config(&self) -> Held<'_, Server> {
+        self.worker.shared.program.server(self.backend, self.server)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
+        self.disconnect();
+        self.finish();
         let shared = &self.worker.shared;
-        self.config().state.leave();
-        let backend = &shared.backends[self.backend as usize];
+        let backend = &*shared.backend(self.backend);
         backend.balancer.release(self.server as usize);
         backend.slots[self.server as usize].gate.leave();
         admit_next(&self.worker, self.backend, self.server);
@@ -51,27 +99,39 @@ impl Drop for Place {
 
 /// How many requests a server may serve now; 0: no limit.
 pub fn limit(worker: &Worker, backend: u32, server: u32) -> u32 {
-    let proxy = worker.shared.program.proxy(backend);
-    let config = &proxy.servers[server as usize];
+    let proxy = &*worker.shared.program.proxy(backend);
+    // What was deleted while somebody was on the way to it takes nobody.
+    let Some(config) = proxy.servers.get(server as usize) else { return 1 };
     let maxconn = config.state.maxconn.load(Relaxed);
     if maxconn == 0 || (config.minconn == 0 && config.slowstart.is_none()) {
         return maxconn;
     }
     let limits = Limits { maxconn, minconn: config.minconn, maxqueue: config.maxqueue };
-    limits.now(proxy.state.back.current.load(Relaxed), proxy.fullconn, ramp(config, rt::now()))
+    limits.now(proxy.state.back.current.load(Relaxed), proxy.fullconn, ramp(&config, rt::now()))
 }
 
 /// Whether a server has no place, so that the balancing looks for another.
 pub fn is_full(worker: &Worker, backend: u32, server: usize) -> bool {
     let Ok(index) = u32::try_from(server) else { return true };
     let limit = limit(worker, backend, index);
-    let slot = &worker.shared.backends[backend as usize].slots[server];
+    let slot = &worker.shared.backend(backend).slots[server];
     limit > 0 && (slot.gate.served() >= limit || !slot.queue.is_empty())
+}
+
+/// Whether a server with a limit has as many waiting requests as it may (`maxqueue`).
+pub fn has_full_queue(worker: &Worker, backend: u32, server: usize) -> bool {
+    let Ok(index) = u32::try_from(server) else { return true };
+    let Some(config) = worker.shared.program.find_server(backend, index) else { return true };
+    let most = config.maxqueue;
+    let waiting = worker.shared.backend(backend).slots[server].queue.len();
+    most > 0 && limit(worker, backend, index) > 0 && waiting >= most as usize
 }
 
 /// Takes a place now, if there is one and nobody waits before us.
 pub fn try_enter(worker: &Rc<Worker>, backend: u32, server: u32) -> Option<Place> {
-    let slot = &worker.shared.backends[backend as usize].slots[server as usize];
+    // Nobody takes it away between here and there.
+    let _held = worker.shared.program.find_server(backend, server)?;
+    let slot = &worker.shared.backend(backend).slots[server as usize];
     slot.gate
         .enter(limit(worker, backend, server), &slot.queue)
         .then(|| Place::taken(worker, backend, server))
@@ -79,13 +139,13 @@ pub fn try_enter(worker: &Rc<Worker>, backend: u32, server: u32) -> Option<Place
 
 /// Takes a place whatever the limit.
 pub fn force(worker: &Rc<Worker>, backend: u32, server: u32) -> Place {
-    worker.shared.backends[backend as usize].slots[server as usize].gate.force();
+    worker.shared.backend(backend).slots[server as usize].gate.force();
     Place::taken(worker, backend, server)
 }
 
 /// Lets waiting requests in as long as a server has places.
 pub fn admit_next(worker: &Worker, backend: u32, server: u32) {
-    let b = &worker.shared.backends[backend as usize];
+    let b = &*worker.shared.backend(backend);
     let slot = &b.slots[server as usize];
     if slot.queue.is_empty() && b.queue.is_empty() {
         return;
@@ -122,8 +182,8 @@ struct Waiter<'w> {
 }
 
 impl Waiter<'_> {
-    fn queue(&self) -> &Queue<Ticket> {
-        queue_of(&self.worker.shared.backends[self.backend as usize], self.server)
+    fn with_queue<R>(&self, f: impl FnOnce(&Queue<Ticket>) -> R) -> R {
+        f(queue_of(&self.worker.shared.backend(self.backend), self.server))
     }
 
     fn given(&self) -> Option<u32> {
@@ -140,13 +200,13 @@ fn queue_of(backend: &Backend, server: Option<u32>) -> &Queue<Ticket> {
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        let left = self.queue().cancel(self.at).is_some();
-        note_length(self.worker, self.backend, self.server, self.queue().len());
+        let (left, length) = self.with_queue(|q| (q.cancel(self.at).is_some(), q.len()));
+        note_length(self.worker, self.backend, self.server, length);
         if self.done || left {
             return;
         }
         if let Some(server) = self.given() {
-            self.worker.shared.backends[self.backend as usize].slots[server as usize].gate.leave();
+            self.worker.shared.backend(self.backend).slots[server as usize].gate.leave();
             admit_next(self.worker, self.backend, server);
         }
     }
@@ -154,13 +214,16 @@ impl Drop for Waiter<'_> {
 
 fn note_length(worker: &Worker, backend: u32, server: Option<u32>, length: usize) {
     let n = u32::try_from(length).unwrap_or(u32::MAX);
-    let proxy = worker.shared.program.proxy(backend);
-    let (now, max) = match server {
-        Some(s) => (&proxy.servers[s as usize].state.queued, &proxy.servers[s as usize].state.queued_max),
-        None => (&proxy.state.back.queued, &proxy.state.back.queued_max),
+    let proxy = &*worker.shared.program.proxy(backend);
+    let note = |now: &AtomicU32, max: &AtomicU32| {
+        now.store(n, Relaxed);
+        max.fetch_max(n, Relaxed);
     };
-    now.store(n, Relaxed);
-    max.fetch_max(n, Relaxed);
+    match server.map(|s| proxy.servers.get(s as usize)) {
+        Some(Some(server)) => note(&server.state.queued, &server.state.queued_max),
+        Some(None) => {}
+        None => note(&proxy.state.back.queued, &proxy.state.back.queued_max),
+    }
 }
 
 /// What a request brings along when it waits.
@@ -187,8 +250,13 @@ pub async fn wait(
     mut gone: impl FnMut(&mut std::task::Context<'_>) -> bool,
 ) -> Result<Place, Refused> {
     let shared = &worker.shared;
-    let b = &shared.backends[backend as usize];
-    let most = wait.server.map_or(0, |s| shared.program.proxy(backend).servers[s as usize].maxqueue);
+    let b = &*shared.backend(backend);
+    // Whoever waits for a server keeps it.
+    let (_stay, most) = match wait.server.map(|s| shared.program.find_server(backend, s)) {
+        Some(Some(config)) => (shared.stay(backend, wait.server), config.maxqueue),
+        Some(None) => return Err(Refused::Redistributed),
+        None => (shared.stay(backend, None), 0),
+    };
     let ticket: Ticket = Arc::new(Waiting::default());
     let queue = queue_of(b, wait.server);
     let at = queue
@@ -240,7 +308,7 @@ fn slot_is_full(worker: &Worker, slot: &Slot, backend: u32, server: u32) -> bool
 
 /// Sends everybody who waits for a server back to choose again: it went down. Returns how many they were.
 pub fn redistribute(worker: &Worker, backend: u32, server: u32) -> usize {
-    let waiting = worker.shared.backends[backend as usize].slots[server as usize].queue.drain();
+    let waiting = worker.shared.backend(backend).slots[server as usize].queue.drain();
     for ticket in &waiting {
         ticket.notify.notify();
     }

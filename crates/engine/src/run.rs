@@ -16,6 +16,7 @@ thread_local! {
 }
 
 /// A listening socket and whose it is.
+#[derive(Clone)]
 pub struct Opened {
     /// Proxy, as an index of the program.
     pub proxy: u32,
@@ -31,12 +32,12 @@ pub fn open_all(
     mut open: impl FnMut(&Bind, u32) -> io::Result<Listener>,
 ) -> (Vec<Opened>, Vec<(u32, u32, io::Error)>) {
     let (mut opened, mut failed) = (Vec::new(), Vec::new());
-    for (p, proxy) in (0u32..).zip(&shared.program.proxies) {
+    for (p, proxy) in shared.program.proxies.numbered() {
         if proxy.disabled || !proxy.is_frontend {
             continue;
         }
         for (b, bind) in (0u32..).zip(&proxy.binds) {
-            match open(bind, backlog(proxy, bind)) {
+            match open(bind, backlog(&proxy, bind)) {
                 Ok(listener) => opened.push(Opened { proxy: p, bind: b, listener }),
                 Err(e) => failed.push((p, b, e)),
             }
@@ -52,12 +53,12 @@ pub fn backlog(proxy: &Proxy, bind: &Bind) -> u32 {
 }
 
 /// Makes this thread a worker: accepts on its share of the sockets. Called inside the runtime.
-pub fn start_worker(index: usize, shared: Arc<Shared>, opened: &[Opened]) -> Rc<Worker> {
+pub fn start_worker(index: usize, shared: Arc<Shared>, opened: Vec<Opened>) -> Rc<Worker> {
     let worker = Worker::new(index, shared);
     for o in opened {
-        let bind = &worker.shared.program.proxy(o.proxy).binds[o.bind as usize];
+        let bind = &worker.shared.program.configured(o.proxy).binds[o.bind as usize];
         if bind.threads == 0 || bind.threads & (1 << (index % 64)) != 0 {
-            rt::spawn(listener::run(worker.clone(), o.proxy, o.bind, o.listener.clone()));
+            rt::spawn(listener::run(worker.clone(), o.proxy, o.bind, o.listener));
         }
     }
     rt::spawn(pool::sweeper(worker.clone()));

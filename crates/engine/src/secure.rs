@@ -13,6 +13,7 @@ use model::world::Process;
 use program::Proxy;
 use rt::{Socket, Timer};
 use tls::stream::Sizes;
+use tls::verify::Expected;
 use tls::{Acceptor, Facts, Failure, Handshake, Step};
 
 use crate::Worker;
@@ -130,22 +131,36 @@ pub fn full(worker: &Worker) -> Result<(), Refused> {
 fn describe_server(why: &Failure) -> (u8, Option<(u32, &'static str)>) {
     match why {
         Failure::Untrusted(found) => {
-            let number = if found.wrong_host { number::NAME } else { number::HANDSHAKE };
+            let number = match found.wrong_host {
+                Some(Expected::Asked) => number::NAME,
+                Some(Expected::Configured) => number::CONFIGURED_NAME,
+                None => number::HANDSHAKE,
+            };
             (number, Some((0x0A00_0086, "certificate verify failed")))
         }
         why => describe(why, true),
     }
 }
 
-/// Numbers of connection errors (manual, table of `fc_err`).
-mod number {
+/// Numbers of errors of handshakes, as `fc_err` and `bc_err` have them (manual, table of `fc_err_str`).
+pub mod number {
+    /// The peer closed before the handshake was over.
     pub const EMPTY: u8 = 24;
+    /// The connection broke.
     pub const ABORT: u8 = 25;
+    /// It took too long.
     pub const TIMEOUT: u8 = 26;
+    /// There are as many as there may be.
     pub const TOO_MANY: u8 = 27;
+    /// An authority of the peer's certificate is not trusted.
     pub const AUTHORITY: u8 = 30;
+    /// The peer's certificate is not.
     pub const CERTIFICATE: u8 = 31;
+    /// The server's certificate is for another name than `verifyhost` says.
+    pub const CONFIGURED_NAME: u8 = 32;
+    /// The server's certificate is for another name than it was asked for.
     pub const NAME: u8 = 33;
+    /// Anything else.
     pub const HANDSHAKE: u8 = 34;
 }
 
@@ -223,7 +238,9 @@ pub fn secured(facts: Facts) -> Secured {
         error: facts.findings.leaf,
         authority_error: facts.findings.authority,
         authority_depth: facts.findings.depth,
+        verdict: facts.findings.verdict,
         peer: facts.peer,
+        root: facts.root,
         own_name: facts.own.as_ref().map(|e| e.identity.name.clone()),
         own: facts.own.map(|e| e.identity.leaf.clone()),
         hello: facts.hello,
@@ -241,6 +258,8 @@ pub fn secured(facts: Facts) -> Secured {
 fn failed(client: &Client, why: &Failure, heard: bool, facts: Facts) {
     let conn = client.conn();
     let (number, fault) = describe(why, heard);
+    let fault =
+        fault.map(|(code, text)| tls::faults::of_version(code, facts.version).unwrap_or((code, text)));
     conn.error.set(ConnError(number));
     let fault_number = fault.map_or(0, |f| f.0);
     // TLS 1.3 has a cipher before anybody is believed.
@@ -265,6 +284,9 @@ fn text(number: u8, fault: Option<(u32, &'static str)>) -> String {
         number::TOO_MANY => "Too many SSL connections".to_owned(),
         number::AUTHORITY => "SSL client CA chain cannot be verified".to_owned(),
         number::CERTIFICATE => "SSL client certificate not trusted".to_owned(),
+        number::CONFIGURED_NAME => {
+            "Server presented an SSL certificate different from the configured one".to_owned()
+        }
         number::NAME => "Server presented an SSL certificate different from the expected one".to_owned(),
         _ => match fault {
             Some((code, text)) => format!("SSL handshake failure (error:{code:08X}:SSL routines::{text})"),
@@ -285,7 +307,7 @@ fn describe(why: &Failure, heard: bool) -> (u8, Option<(u32, &'static str)>) {
         Failure::Http => (number::HANDSHAKE, Some((0x0A00_009C, "http request"))),
         Failure::Fallback => (number::HANDSHAKE, Some((0x0A00_0175, "inappropriate fallback"))),
         Failure::NoCertificate => (number::HANDSHAKE, Some((0x0A00_00EA, "callback failed"))),
-        Failure::Untrusted(found) if found.authority != 0 => {
+        Failure::Untrusted(found) if found.verdict_depth != 0 => {
             (number::AUTHORITY, Some((0x0A00_0086, "certificate verify failed")))
         }
         Failure::Untrusted(_) => (number::CERTIFICATE, Some((0x0A00_0086, "certificate verify failed"))),

@@ -35,9 +35,9 @@ pub struct Answer {
 
 /// A service.
 pub trait Service: Send + Sync {
-    /// Whether the body must be there before it answers.
-    fn wants_body(&self, txn: &Txn) -> bool {
-        let _ = txn;
+    /// Whether the body of a request, which is shown without it, must be there before it answers.
+    fn wants_body(&self, request: &Request<'_>) -> bool {
+        let _ = request;
         false
     }
 

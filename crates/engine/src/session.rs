@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use base::slab::Key;
@@ -14,7 +14,8 @@ use lang::RuleSet;
 use lang::action::{Exec, Flow, Fulfilled, Need};
 use lang::env::Side;
 use lang::rules::{Position, Run};
-use model::proxy::{enter, leave};
+use model::conn::ConnError;
+use model::proxy::leave;
 use model::term::Cause;
 use model::txn::{Decisions, SharedLine};
 use model::{Conn, Peer, Txn};
@@ -23,7 +24,9 @@ use program::proxy::Mode;
 use rt::{Buf, Socket, Timer};
 
 use crate::Worker;
+use crate::admission;
 use crate::live::View;
+use crate::proxy_header::HeaderFault;
 use crate::sessions::Session;
 use crate::transport::Transport;
 
@@ -39,8 +42,6 @@ pub struct Client {
     pub buf: Option<Buf>,
     /// Deadline of what is being waited for.
     pub timer: Timer,
-    /// Server connections that no other client may use (`http-reuse never`, PROXY header, NTLM).
-    pub own: Option<Box<crate::connect::Own>>,
     /// It is a stream of a multiplexed connection, which is counted elsewhere.
     pub part: Option<Box<crate::h2::Part>>,
     key: Option<Key>,
@@ -55,12 +56,35 @@ impl Client {
         part: crate::h2::Part,
     ) -> Client {
         let (timer, part) = (Timer::new(), Some(Box::new(part)));
-        Client { worker, session, socket, buf: None, timer, own: None, part, key: None }
+        Client { worker, session, socket, buf: None, timer, part, key: None }
     }
 
     /// The connection that a stream belongs to; `None` where the connection is its own, or gone.
     pub fn lead(&self) -> Option<Rc<Client>> {
         self.part.as_ref()?.lead.upgrade()
+    }
+
+    /// Whether the client's time is over: nothing was heard of it or taken by it for `limit`, after which the timer was set. What a
+    /// stream of HTTP/2 holds back until windows open counts when it goes on.
+    pub fn is_overdue(&mut self, cx: &mut Context<'_>, limit: Option<Duration>) -> bool {
+        if self.timer.poll_expired(cx).is_pending() {
+            return false;
+        }
+        let moved = self.part.as_ref().and_then(|part| part.receipt.moved());
+        match moved.zip(limit).map(|(moved, limit)| moved + limit) {
+            Some(deadline) if deadline > rt::now() => {
+                self.timer.set(Some(deadline));
+                self.timer.poll_expired(cx).is_ready()
+            }
+            _ => true,
+        }
+    }
+
+    /// Has the stream of HTTP/2 reset, should the client not have taken all of its response.
+    pub fn give_up(&self) {
+        if let Some(part) = &self.part {
+            part.receipt.give_up();
+        }
     }
 
     /// Looks whether the TLS handshake is over by now, for those who ask whether early data are safe.
@@ -79,7 +103,12 @@ impl Client {
 
     /// The frontend.
     pub fn frontend(&self) -> &Proxy {
-        self.worker.shared.program.proxy(self.session.conn.frontend)
+        self.worker.shared.program.configured(self.session.conn.frontend)
+    }
+
+    /// Whether the frontend was shut down by an operator (`shutdown frontend`): its clients are asked to leave.
+    pub fn is_frontend_stopped(&self) -> bool {
+        self.frontend().state.front.state() == model::proxy::FrontState::Stopped
     }
 
     /// Lets the runtime API see the request line, if it is logged. A stream of HTTP/2 is not seen.
@@ -96,13 +125,24 @@ impl Client {
 
     /// `silent-drop`: has the connection end without telling the peer.
     pub fn vanish(&mut self, rst_ttl: Option<u8>) {
-        self.session.vanished.set(true);
         let lead = self.lead();
         let socket = &lead.as_deref().unwrap_or(self).socket;
-        socket.mute();
-        let _ = socket.raw().vanish(rst_ttl);
+        let vanished = socket.raw().vanish(rst_ttl).is_ok();
         if lead.is_some() {
+            // A Unix socket can't; its other streams go on.
+            if !vanished {
+                return;
+            }
             self.session.end(Cause::Local);
+        }
+        socket.mute();
+        self.session.vanished.set(true);
+    }
+
+    /// Ends the connection of a client of HTTP/2 together with its stream at hand.
+    pub fn expel(&self) {
+        if let Some(part) = &self.part {
+            part.receipt.expel();
         }
     }
 
@@ -145,6 +185,9 @@ impl Client {
                     return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
                 }
                 if let Some(r) = socket.try_recv(b.spare_mut()) {
+                    if r.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::ConnectionReset) {
+                        session.conn.error.set(ConnError::RESET);
+                    }
                     return Poll::Ready(r.inspect(|n| b.advance(*n)));
                 }
             }
@@ -158,31 +201,73 @@ impl Client {
     }
 }
 
-impl Drop for Client {
-    fn drop(&mut self) {
-        if self.part.is_some() {
-            return;
+impl Client {
+    /// The session is counted in the rates of sessions from now on, or will not be.
+    fn settle(&self) {
+        if self.session.pending.replace(false) {
+            admission::settle(self.frontend(), &self.worker.shared.program.world.process);
         }
-        if let Some(key) = self.key {
-            self.worker.sessions.leave(key);
-        }
-        self.socket.close();
-        crate::stick::connection_over(self.conn());
-        let proxy = self.frontend();
-        let bind = &proxy.binds[self.session.conn.listener as usize];
-        leave(&proxy.state.front.current);
-        leave(&bind.state.current);
-        self.worker.shared.program.world.process.connections.fetch_sub(1, Relaxed);
-        self.worker.freed.notify();
     }
 }
 
-/// Begins the life of an accepted connection.
-pub fn start(worker: Rc<Worker>, frontend: u32, listener: u32, socket: Socket, src: Peer) {
+impl Client {
+    /// Counts the connection among those of HTTP/1.
+    pub fn speaks_h1(&self) {
+        if !self.session.h1.replace(true) {
+            let h1 = &self.frontend().state.front.counters.of(self.worker.index).h1;
+            h1.connections.inc();
+            h1.open_connections.inc();
+        }
+    }
+
+    /// It is none of them any more.
+    pub fn spoke_h1(&self) {
+        if self.session.h1.replace(false) {
+            self.frontend().state.front.counters.of(self.worker.index).h1.open_connections.dec();
+        }
+    }
+
+    /// Gives back what the connection held among the others: it is over for everyone but its socket.
+    pub fn leave(&self) {
+        if self.part.is_some() || self.session.left.replace(true) {
+            return;
+        }
+        self.spoke_h1();
+        if let Some(key) = self.key {
+            self.worker.sessions.leave(key);
+        }
+        crate::stick::connection_over(self.conn());
+        let proxy = self.frontend();
+        let bind = &proxy.binds[self.session.conn.listener as usize];
+        self.settle();
+        leave(&proxy.state.front.current);
+        leave(&bind.state.current);
+        self.worker.shared.program.world.process.connections.fetch_sub(1, Relaxed);
+        self.worker.freed.raise();
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if self.part.is_none() {
+            self.socket.close();
+            self.leave();
+        }
+    }
+}
+
+/// Begins the life of an accepted connection, which came to this listener of this frontend. `pending` is what its
+/// [admission](crate::admission) says.
+pub fn start(worker: Rc<Worker>, (frontend, listener): (u32, u32), pending: bool, socket: Socket, src: Peer) {
     let program = worker.shared.program.clone();
-    let proxy = program.proxy(frontend);
-    count(&worker, proxy, listener);
+    let proxy = program.configured(frontend);
+    program.world.process.counters.of(worker.index).connections.inc();
+    proxy.state.front.counters.of(worker.index).connections.inc();
     let conn = Conn::new(worker.next_serial(), frontend, listener, rt::now(), rt::wall());
+    if let Some(bind) = proxy.binds.get(listener as usize) {
+        bind.state.counters.of(worker.index).connections.inc();
+        conn.tls.set(bind.tls.is_some());
+    }
     conn.set_addresses(src, local(proxy, listener, &socket));
     let session = Session {
         conn,
@@ -191,14 +276,17 @@ pub fn start(worker: Rc<Worker>, frontend: u32, listener: u32, socket: Socket, s
         server: Cell::new(None),
         line: RefCell::default(),
         idle: Cell::new(false),
+        pending: Cell::new(pending),
         vanished: Cell::default(),
+        left: Cell::default(),
+        h1: Cell::default(),
+        own: Default::default(),
         kill: Cell::new(None),
     };
     let session = Rc::new(session);
     let key = worker.sessions.enter(session.clone());
     let socket = Transport::from(socket);
-    let client =
-        Client { worker, session, socket, buf: None, timer: Timer::new(), own: None, part: None, key };
+    let client = Client { worker, session, socket, buf: None, timer: Timer::new(), part: None, key };
     prepare(proxy, client.socket.raw());
     let inner = client.session.clone();
     let task = spawn(proxy, listener, run(client));
@@ -213,20 +301,6 @@ pub fn spawn(proxy: &Proxy, listener: u32, serving: impl Future<Output = ()> + '
         rt::set_nice(task, nice);
     }
     task
-}
-
-fn count(worker: &Worker, proxy: &Proxy, listener: u32) {
-    let process = &worker.shared.program.world.process;
-    let now = rt::now().as_millis();
-    process.connections.fetch_add(1, Relaxed);
-    process.counters.of(worker.index).connections.inc();
-    process.conn_rate.add(now);
-    let front = &proxy.state.front;
-    enter(&front.current, &front.current_max);
-    front.conn_rate.add(now);
-    front.counters.of(worker.index).connections.inc();
-    let bind = &proxy.binds[listener as usize].state;
-    enter(&bind.current, &bind.current_max);
 }
 
 /// The address the client connected to: known from the `bind` line unless that is a wildcard.
@@ -279,23 +353,32 @@ fn speaks_h2(client: &Client) -> bool {
 async fn open(client: &mut Client) -> bool {
     let worker = client.worker.clone();
     let program = worker.shared.program.clone();
-    let proxy = program.proxy(client.conn().frontend);
+    let proxy = program.configured(client.conn().frontend);
     let bind = &proxy.binds[client.conn().listener as usize];
     let counters = proxy.state.front.counters.of(worker.index);
     let listener = bind.state.counters.of(worker.index);
     let mut wants = Wants { proxy: bind.accept_proxy, cip: bind.accept_cip };
     if !run_rules(client, &proxy.rules.tcp_connection, &mut wants).await {
-        counters.denied_conn.inc();
-        listener.denied_conn.inc();
+        match client.session.vanished.get() {
+            true => (counters.denied_req.inc(), listener.denied_req.inc()),
+            false => (counters.denied_conn.inc(), listener.denied_conn.inc()),
+        };
         // Refused as if nobody listened: the close is a reset.
         let _ = client.socket.raw().set_linger0();
         return false;
+    }
+    if wants.proxy || wants.cip.is_some() {
+        client.settle();
     }
     if wants.proxy && !proxy_header(client, proxy, None).await {
         return false;
     }
     if wants.cip.is_some() && !proxy_header(client, proxy, wants.cip).await {
         return false;
+    }
+    if bind.tls.is_some() {
+        // A handshake takes as long as the client likes.
+        client.settle();
     }
     if let Some(acceptor) = &bind.tls
         && !crate::secure::client(client, proxy, acceptor.clone()).await
@@ -304,8 +387,15 @@ async fn open(client: &mut Client) -> bool {
     }
     client.conn().handshake_done.set(rt::now());
     if !run_rules(client, &proxy.rules.tcp_session, &mut wants).await {
-        counters.denied_sess.inc();
-        listener.denied_sess.inc();
+        // `silent-drop` counts among the requests.
+        match client.session.vanished.get() {
+            true => (counters.denied_req.inc(), listener.denied_req.inc()),
+            false => (counters.denied_sess.inc(), listener.denied_sess.inc()),
+        };
+        // Where the session had to wait for its connection it is an error of that one: none.
+        if bind.accept_proxy || bind.accept_cip.is_some() || bind.tls.is_some() {
+            crate::log::connection_error(client, "Success");
+        }
         return false;
     }
     crate::stick::session(client.conn());
@@ -314,6 +404,7 @@ async fn open(client: &mut Client) -> bool {
     listener.sessions.inc();
     proxy.state.front.session_rate.add(now);
     program.world.process.sess_rate.add(now);
+    client.settle();
     true
 }
 
@@ -359,6 +450,8 @@ async fn run_rules(client: &mut Client, rules: &RuleSet, wants: &mut Wants) -> b
 fn step(client: &mut Client, rules: &RuleSet, from: Position, resumed: Option<Fulfilled>) -> Run {
     let worker = client.worker.clone();
     let mut txn = worker.take_txn();
+    // What these rules log (`do-log`) is a session without a stream, which would end here.
+    crate::log::sessions_own(&mut txn);
     let outcome = worker.with_arena(|arena| {
         let conn = &client.session.conn;
         let view = View { client: Some(client.socket.raw()), ..View::of(&worker, conn) };
@@ -386,26 +479,27 @@ fn keep_decisions(conn: &Conn, txn: &Txn) {
 async fn proxy_header(client: &mut Client, proxy: &Proxy, cip: Option<u32>) -> bool {
     let limit = proxy.timeouts.client_hs.or(proxy.timeouts.client).unwrap_or(Duration::from_secs(10));
     client.timer.set_after(Some(limit));
-    loop {
-        if let Some(buf) = client.buf.as_mut().filter(|b| !b.is_empty()) {
-            match crate::proxy_header::take(buf, &client.session.conn, cip) {
-                Ok(true) => return true,
-                Ok(false) => {}
-                Err(_) => return bad_header(client),
-            }
-        }
-        match client.receive().await {
-            Ok(n) if n > 0 => {}
-            _ => return bad_header(client),
-        }
+    let received = match client.buf.as_ref().is_some_and(|buf| !buf.is_empty()) {
+        true => Ok(1),
+        false => client.receive().await,
+    };
+    let taken = match (received, client.buf.as_mut()) {
+        (Ok(1..), Some(buf)) => crate::proxy_header::take(buf, &client.session.conn, cip),
+        (Err(e), _) if e.kind() == io::ErrorKind::TimedOut => Err(HeaderFault::Timeout),
+        (Err(_), _) => Err(HeaderFault::Broken),
+        (Ok(_), _) => Err(HeaderFault::Closed),
+    };
+    let Err(fault) = taken else { return true };
+    let (number, text) = match cip {
+        None => fault.of_proxy(),
+        Some(_) => fault.of_cip(),
+    };
+    client.session.conn.error.set(ConnError(number));
+    crate::log::connection_error(client, text);
+    // What was to be a header is left where it is, and with it the client learns that nobody read it.
+    if client.has_input() {
+        let _ = client.socket.raw().set_linger0();
     }
-}
-
-fn bad_header(client: &Client) -> bool {
-    crate::log::connection_error(
-        client,
-        "Received something which does not look like a PROXY protocol header",
-    );
     false
 }
 

@@ -30,8 +30,16 @@ pub struct Session {
     pub line: RefCell<SharedLine>,
     /// Between requests: may be closed at once on a soft stop.
     pub idle: Cell<bool>,
+    /// It still has to be counted in the rates of sessions, see [`crate::admission`].
+    pub pending: Cell<bool>,
     /// `silent-drop`: the close must tell the peer nothing.
     pub vanished: Cell<bool>,
+    /// It is not counted any more: what is left of it only reads on, so that its client can.
+    pub left: Cell<bool>,
+    /// It is counted among the open connections of HTTP/1.
+    pub h1: Cell<bool>,
+    /// Server connections that only this client may use; the streams of one of HTTP/2 share them.
+    pub own: RefCell<Option<Box<crate::connect::Own>>>,
     /// Set to end it: why.
     pub kill: Cell<Option<Cause>>,
 }

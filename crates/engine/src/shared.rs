@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use balance::queue::{Gate, Queue};
 use balance::{Algorithm, Balancer, ServerView, Settings};
+use base::fleet::{Fleet, Held, Pin};
 use base::grow::Grow;
 use model::server::{Op, Target, admin};
 use program::proxy::{Balance, Proxy};
@@ -18,7 +19,7 @@ pub struct Shared {
     /// Log lines tell the local address of server connections.
     pub logs_source: bool,
     /// For each proxy of the program, how its servers are chosen.
-    pub backends: Grow<Backend>,
+    pub backends: Fleet<Backend>,
     /// Held by whoever changes the state of a server, see [`crate::state`].
     pub changes: std::sync::Mutex<()>,
     /// Services that `use-service` and the statistics reach, by name.
@@ -35,11 +36,19 @@ pub struct Shared {
     pub started_at: rt::Wall,
 }
 
+/// See [`Shared::stay`]. Holds nothing where all that is remembered stands in the configuration.
+#[derive(Default)]
+pub struct Stay {
+    _backend: Pin<Backend>,
+    _server: Pin<Server>,
+    _proxy: Pin<Proxy>,
+}
+
 /// How the servers of one backend are chosen and waited for.
 pub struct Backend {
     /// The algorithm and its schedule.
     pub balancer: Balancer,
-    /// For each server, its places and its queue.
+    /// For each server, its places and its queue. A slot outlives its server: the next one of its index takes it over, empty.
     pub slots: Grow<Slot>,
     /// Requests that any server may take.
     pub queue: Queue<Ticket>,
@@ -73,9 +82,10 @@ pub struct Waiting {
 impl Shared {
     /// Prepares a program to run.
     pub fn new(program: Arc<Program>, started: Mono, started_at: rt::Wall) -> Shared {
+        begin(&program, started);
         inherit(&program, started);
         crate::process_vars::set(&program);
-        let backends = program.proxies.iter().map(|p| Backend::new(p, started)).collect();
+        let backends = program.proxies.iter().map(|p| Backend::new(&p, started)).collect();
         let logs_source = crate::log::mentions(&program, &["bc_src", "bi", "bp"]);
         Shared {
             rings: crate::log::rings(&program),
@@ -96,23 +106,52 @@ impl Shared {
         self.services.iter().find(|(n, _)| &**n == name).map(|(_, s)| s)
     }
 
+    /// How the servers of a proxy are chosen, by its index.
+    #[inline]
+    pub fn backend(&self, proxy: u32) -> Held<'_, Backend> {
+        self.backends.get(proxy as usize).expect("an index of this program")
+    }
+
+    /// Keeps a backend, and a server of it, for somebody who remembers their indices.
+    pub fn stay(&self, proxy: u32, server: Option<u32>) -> Stay {
+        let held = self.program.proxy(proxy);
+        Stay {
+            _backend: self.backends.get(proxy as usize).and_then(|b| b.pin()),
+            _server: server.and_then(|s| held.servers.get(s as usize)?.pin()),
+            _proxy: held.pin(),
+        }
+    }
+
+    /// Keeps a backend that was only just found by its name; `None` if it is being deleted.
+    pub fn try_stay(&self, proxy: u32) -> Option<Stay> {
+        let held = self.program.proxies.get(proxy as usize)?;
+        let backend = self.backends.get(proxy as usize)?;
+        Some(Stay { _backend: backend.pin(), _server: None, _proxy: held.pin() })
+    }
+
     /// Follows a change of a server's state, weight or address in its backend.
     pub fn refresh(&self, proxy: u32, now: Mono) {
-        let backend = &self.backends[proxy as usize];
-        let proxy = self.program.proxy(proxy);
-        backend.refresh(proxy, now);
+        let proxy = (&*self.program.proxy(proxy), &*self.backend(proxy));
+        proxy.1.refresh(proxy.0, now);
+    }
+}
+
+/// The states that servers are read with begin now: nobody knew them before.
+fn begin(program: &Program, now: Mono) {
+    for server in program.proxies.beginning().iter().flat_map(|p| p.servers.beginning()) {
+        let _ = server.state.last_change.compare_exchange(0, now.as_millis(), Relaxed, Relaxed);
     }
 }
 
 /// Servers that track others begin in their state.
 fn inherit(program: &Program, now: Mono) {
-    let servers = || program.proxies.iter().flat_map(|p| &p.servers);
+    let servers = || program.proxies.beginning().iter().flat_map(|p| p.servers.beginning());
     // A chain is done after as many rounds as it has links.
     for _ in 0..servers().filter(|s| s.track.is_some()).count() {
         let mut changed = false;
         for server in servers() {
             let Some((proxy, tracked)) = server.track else { continue };
-            let tracked = &program.proxy(proxy).servers[tracked as usize].state;
+            let tracked = &program.server(proxy, tracked).state;
             let bit = |any: u32, bit: u32| if tracked.admin() & any != 0 { bit } else { 0 };
             let bits = bit(admin::MAINT, admin::IMAINT) | bit(admin::DRAIN, admin::IDRAIN);
             changed |= server.state.change_admin(bits, 0, now) & bits != bits;
@@ -139,7 +178,7 @@ fn settings(proxy: &Proxy) -> Settings {
         Balance::Sticky => Algorithm::Sticky,
         Balance::Source
         | Balance::Uri(_)
-        | Balance::UrlParam { .. }
+        | Balance::UrlParam(_)
         | Balance::Header { .. }
         | Balance::RdpCookie(_)
         | Balance::Hash(_) => Algorithm::Hash(proxy.hash),
@@ -151,17 +190,27 @@ impl Backend {
     pub(crate) fn new(proxy: &Proxy, now: Mono) -> Backend {
         let backend = Backend {
             balancer: Balancer::new(settings(proxy)),
-            slots: proxy.servers.iter().map(|_| Slot::default()).collect(),
+            slots: (0..proxy.servers.bound()).map(|_| Slot::default()).collect(),
             queue: Queue::new(),
         };
+        let downs = proxy.state.back.went_down.load(Relaxed);
         backend.refresh(proxy, now);
+        // A backend that begins without a server did not lose it.
+        proxy.state.back.went_down.store(downs, Relaxed);
         backend
     }
 
     /// Publishes a schedule that fits the servers' state.
     pub fn refresh(&self, proxy: &Proxy, now: Mono) {
         crate::persist::renew(proxy);
-        let views: Vec<ServerView> = proxy.servers.iter().map(|s| view(s, now)).collect();
+        // Nobody is where a server was deleted.
+        let mut views =
+            vec![ServerView { usable: false, weight: 0, ..ServerView::new(0) }; proxy.servers.bound()];
+        for (at, server) in proxy.servers.numbered() {
+            if let Some(place) = views.get_mut(at as usize) {
+                *place = view(&server, now);
+            }
+        }
         self.balancer.rebuild(&views);
         let up = self.balancer.usable() > 0;
         let back = &proxy.state.back;

@@ -7,9 +7,10 @@
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use base::fleet::Held;
 use model::server::{Op, Target, admin};
 use model::term::Cause;
 use program::Server;
@@ -66,7 +67,8 @@ pub fn change_admin(worker: &Rc<Worker>, at: At, set: u32, clear: u32) {
 pub fn force_health(worker: &Rc<Worker>, at: At, forced: Forced) {
     let changes = Changes::begin(worker);
     let server = changes.server(at);
-    let limits = limits(server);
+    // A server without checks has the health that checks would begin with.
+    let limits = server.check.as_ref().map_or(Limits::new(2, 3), |c| Limits::new(c.rise, c.fall));
     let (value, verdict) = match forced {
         Forced::Up => (limits.top(), Verdict::Up),
         Forced::Stopping => (limits.top(), Verdict::Stopping),
@@ -81,7 +83,7 @@ pub fn force_agent(worker: &Rc<Worker>, at: At, up: bool) {
     let changes = Changes::begin(worker);
     let server = changes.server(at);
     server.state.agent_health.store(i64::from(up), Relaxed);
-    let other = server.check.is_none() || limits(server).is_up(server.state.health.load(Relaxed));
+    let other = server.check.is_none() || limits(&server).is_up(server.state.health.load(Relaxed));
     changes.settle(at, if up { Verdict::Up } else { Verdict::Down }, other, BY_COMMAND);
 }
 
@@ -92,7 +94,7 @@ pub fn set_weight(worker: &Rc<Worker>, at: At, weight: u32) {
 
 /// Sets how many requests a server serves at once; 0: no limit.
 pub fn set_maxconn(worker: &Rc<Worker>, at: At, maxconn: u32) {
-    worker.shared.program.proxy(at.proxy).servers[at.server as usize].state.maxconn.store(maxconn, Relaxed);
+    worker.shared.program.server(at.proxy, at.server).state.maxconn.store(maxconn, Relaxed);
     queue::admit_next(worker, at.proxy, at.server);
 }
 
@@ -143,8 +145,8 @@ impl<'w> Changes<'w> {
     }
 
     /// A server's configuration.
-    pub fn server(&self, at: At) -> &'w Server {
-        &self.worker.shared.program.proxy(at.proxy).servers[at.server as usize]
+    pub fn server(&self, at: At) -> Held<'w, Server> {
+        self.worker.shared.program.server(at.proxy, at.server)
     }
 
     /// Follows a verdict of a check. `other` is what the other check of the server says, `why` what a log line adds.
@@ -161,7 +163,7 @@ impl<'w> Changes<'w> {
         let server = self.server(at);
         let state = &server.state;
         let was = state.op();
-        let usable = state.is_usable();
+        let usable = state.takes_new();
         let op = match op {
             Op::Running if was == Op::Stopped && server.slowstart.is_some() => Op::Starting,
             op => op,
@@ -204,23 +206,30 @@ impl<'w> Changes<'w> {
         if server.state.op() == Op::Starting {
             rt::spawn(warm_up(self.worker.clone(), at));
         }
+        self.end_backups(at);
+        self.refresh_and_tell(at, |c| c.line_there(at, log::NOTICE, &format!("is UP{why}")));
+    }
+
+    /// `on-marked-up shutdown-backup-sessions`.
+    fn end_backups(&self, at: At) {
+        let server = self.server(at);
         if server.up_kills_backups && !server.backup && server.state.weight.load(Relaxed) > 0 {
             on_all(self.worker, move |w| {
-                let servers = &w.shared.program.proxy(at.proxy).servers;
+                let Some(backend) = w.shared.program.proxies.get(at.proxy as usize) else { return };
+                let servers = &backend.servers;
                 w.sessions.kill(Cause::Up, |s| {
                     let on_backup = |i: u32| servers.get(i as usize).is_some_and(|s| s.backup);
                     s.backend.get() == Some(at.proxy) && s.server.get().is_some_and(on_backup)
                 });
             });
         }
-        self.refresh_and_tell(at, |c| c.line_there(at, log::NOTICE, &format!("is UP{why}")));
     }
 
     /// Sets an administrative state.
     pub fn set_admin(&self, at: At, wanted: Wanted) {
         match wanted {
-            Wanted::Ready => self.admin(at, 0, admin::FMAINT | admin::CMAINT | admin::FDRAIN, None),
-            Wanted::Drain => self.admin(at, admin::FDRAIN, admin::FMAINT | admin::CMAINT, None),
+            Wanted::Ready => self.admin(at, 0, admin::FMAINT | admin::FDRAIN, None),
+            Wanted::Drain => self.admin(at, admin::FDRAIN, admin::FMAINT, None),
             Wanted::Maint => self.admin(at, admin::FMAINT, 0, None),
         }
     }
@@ -228,7 +237,7 @@ impl<'w> Changes<'w> {
     /// Changes administrative bits; `via` is the tracked server that they come from.
     fn admin(&self, at: At, set: u32, clear: u32, via: Option<At>) {
         let state = &self.server(at).state;
-        let (was_up, usable) = (state.op() != Op::Stopped, state.is_usable());
+        let (was_up, usable) = (state.op() != Op::Stopped, state.takes_new());
         let old = state.change_admin(set, clear, self.now);
         let new = state.admin();
         if old == new {
@@ -266,7 +275,7 @@ impl<'w> Changes<'w> {
         let server = self.server(at);
         let state = &server.state;
         // Nothing is known of it now: `init-state` counts again, until checks decide.
-        let limits = limits(server);
+        let limits = limits(&server);
         let health = server.check.as_ref().map_or(limits.rise, |_| state.initial_health.load(Relaxed));
         state.health.store(health, Relaxed);
         let agent_says_down = server.agent.is_some() && state.agent_health.load(Relaxed) == 0;
@@ -289,6 +298,9 @@ impl<'w> Changes<'w> {
             self.line(at, log::NOTICE, &format!("remains in {forced}drain mode{via_text}."));
         }
         self.refresh(at);
+        if op != Op::Stopped {
+            self.end_backups(at);
+        }
         queue::admit_next(self.worker, at.proxy, at.server);
     }
 
@@ -330,13 +342,15 @@ impl<'w> Changes<'w> {
 
     fn refresh_and_tell(&self, at: At, tell: impl FnOnce(&Self)) {
         let shared = &self.worker.shared;
-        let proxy = shared.program.proxy(at.proxy);
+        let proxy = &*shared.program.proxy(at.proxy);
         let was = proxy.state.back.up.load(Relaxed);
         shared.refresh(at.proxy, self.now);
         tell(self);
         if was && !proxy.state.back.up.load(Relaxed) {
-            let text = format!("backend {} has no server available!", proxy.name);
-            log::console(self.worker, "ALERT", &format!("backend '{}' has no server available!", proxy.name));
+            // A "listen" section is both, and called a proxy.
+            let kind = if proxy.is_frontend { "proxy" } else { "backend" };
+            let text = format!("{kind} {} has no server available!", proxy.name);
+            log::console(self.worker, "ALERT", &format!("{kind} '{}' has no server available!", proxy.name));
             log::proxy_line(self.worker, at.proxy, log::EMERGENCY, &text);
         }
     }
@@ -354,8 +368,9 @@ impl<'w> Changes<'w> {
         self.flush(at);
         let kills = self.server(at).down_kills;
         let options = &self.worker.shared.program.proxy(at.proxy).options;
-        // Without these, a request that waits for this server waits on (manual, `option redispatch`).
-        let leave = options.redispatch != 0 && !options.persist;
+        // Without these, a request waits on for a server that failed (manual, `option redispatch`): for one in maintenance none does.
+        let maintained = self.server(at).state.admin() & admin::MAINT != 0;
+        let leave = maintained || (options.redispatch != 0 && !options.persist);
         let requeued = if leave { queue::redistribute(self.worker, at.proxy, at.server) } else { 0 };
         if kills {
             on_all(self.worker, move |w| {
@@ -369,7 +384,7 @@ impl<'w> Changes<'w> {
     }
 
     fn line_there(&self, at: At, level: u8, what: &str) {
-        let waiting = || self.worker.shared.backends[at.proxy as usize].queue.len();
+        let waiting = || self.worker.shared.backend(at.proxy).queue.len();
         let before = waiting();
         queue::admit_next(self.worker, at.proxy, at.server);
         let rest = Rest { requeued: before.saturating_sub(waiting()), ..self.rest(at) };
@@ -378,18 +393,19 @@ impl<'w> Changes<'w> {
 
     fn rest(&self, at: At) -> Rest {
         let shared = &self.worker.shared;
-        let servers = &shared.program.proxy(at.proxy).servers;
+        let proxy = shared.program.proxy(at.proxy);
+        let servers = &proxy.servers;
         let count = |backup| servers.iter().filter(|s| s.backup == backup && s.state.is_usable()).count();
         Rest {
             left: Left { active: count(false), backup: count(true) },
             sessions: self.server(at).state.served.load(Relaxed),
             requeued: 0,
-            queued: shared.backends[at.proxy as usize].slots[at.server as usize].queue.len(),
+            queued: shared.backend(at.proxy).slots[at.server as usize].queue.len(),
         }
     }
 
     fn line(&self, at: At, level: u8, what: &str) {
-        let proxy = self.worker.shared.program.proxy(at.proxy);
+        let proxy = &*self.worker.shared.program.proxy(at.proxy);
         let server = self.server(at);
         let backup = if server.backup { "Backup " } else { "" };
         let line = format!("{backup}Server {}/{} {what}", proxy.name, server.name);
@@ -403,20 +419,21 @@ impl<'w> Changes<'w> {
 
     fn flush(&self, at: At) {
         on_all(self.worker, move |w| {
-            let state = &w.shared.program.proxy(at.proxy).servers[at.server as usize].state;
-            w.pools.flush(at.proxy, at.server, state);
+            if let Some(server) = w.shared.program.find_server(at.proxy, at.server) {
+                w.pools.flush(at.proxy, at.server, &server.state);
+            }
         });
     }
 
     /// The servers that track one, the last of the configuration first, as HAProxy goes through them.
     fn followers(&self, at: At) -> Vec<At> {
         let tracked = Some((at.proxy, at.server));
-        let proxies = (0u32..).zip(&self.worker.shared.program.proxies);
-        let of_proxy = |(proxy, p): (u32, &'w program::Proxy)| {
-            let servers = (0u32..).zip(&p.servers).filter(move |(_, s)| s.track == tracked);
-            servers.map(move |(server, _)| At { proxy, server })
-        };
-        let mut all: Vec<At> = proxies.flat_map(of_proxy).collect();
+        let follows = |s: &Server| s.track == tracked && !s.state.is_removed();
+        let mut all = Vec::new();
+        for (proxy, p) in self.worker.shared.program.proxies.numbered() {
+            let servers = p.servers.numbered().filter(|(_, s)| follows(s));
+            all.extend(servers.map(|(server, _)| At { proxy, server }));
+        }
         all.reverse();
         all
     }
@@ -430,24 +447,30 @@ fn loss(usable: bool) -> u8 {
 /// Steps of a slow start.
 const WARM_UP_STEPS: u32 = 20;
 
-/// Raises a server's weight and places little by little until its slow start is over.
+/// Raises a server's weight and places little by little until its slow start is over. It does not keep a server that is
+/// deleted meanwhile.
 async fn warm_up(worker: Rc<Worker>, at: At) {
-    let server = &worker.shared.program.clone();
-    let server = &server.proxy(at.proxy).servers[at.server as usize];
-    let whole = server.slowstart.unwrap_or_default();
+    let program = worker.shared.program.clone();
+    let Some((state, whole)) = program
+        .find_server(at.proxy, at.server)
+        .map(|s| (Arc::downgrade(&s.state), s.slowstart.unwrap_or_default()))
+    else {
+        return;
+    };
     let pause = (whole / WARM_UP_STEPS).max(Duration::from_millis(1));
-    let since = server.state.last_change.load(Relaxed);
-    let mine = || server.state.op() == Op::Starting && server.state.last_change.load(Relaxed) == since;
+    let since = state.upgrade().map_or(0, |s| s.last_change.load(Relaxed));
     loop {
         rt::sleep(pause).await;
+        let Some(state) = state.upgrade() else { return };
         let changes = Changes::begin(&worker);
-        if !mine() {
+        let mine = state.op() == Op::Starting && state.last_change.load(Relaxed) == since;
+        if !mine || state.is_removed() {
             return;
         }
         let over =
             rt::now().as_millis().saturating_sub(since) >= u64::try_from(whole.as_millis()).unwrap_or(0);
         if over {
-            server.state.set_op(Op::Running, rt::now());
+            state.set_op(Op::Running, rt::now());
         }
         changes.refresh(at);
         queue::admit_next(&worker, at.proxy, at.server);

@@ -14,6 +14,7 @@ use program::Proxy;
 use program::stick_rules::StickRule;
 use stick::{Data, Row, SrvKey, Table, Tracked};
 
+use crate::Worker;
 use crate::stream::Stream;
 
 /// Most keys that one request, and one response, may store.
@@ -69,6 +70,14 @@ pub fn request(stream: &Stream<'_>) {
     on_all(conn, &stream.txn, |row, _| add(row, Data::HttpReqCnt, Data::HttpReqRate, 1));
 }
 
+/// A stream of HTTP/2 began with what is no request: nothing was made of it that could track something itself.
+pub fn malformed(conn: &Conn) {
+    on_connection(conn, |row, _| {
+        add(row, Data::HttpReqCnt, Data::HttpReqRate, 1);
+        add(row, Data::HttpErrCnt, Data::HttpErrRate, 1);
+    });
+}
+
 /// Something came that was no request.
 pub fn bad_request(stream: &Stream<'_>) {
     request(stream);
@@ -93,20 +102,20 @@ pub fn response_failure(stream: &Stream<'_>) {
 }
 
 /// The server answered: its status may count as the client's error, or as a failure.
-pub fn response(stream: &mut Stream<'_>) {
-    let global = &stream.worker.shared.program.global;
-    let status = stream.txn.res.status();
-    let counts = model::txn::ResponseCounts {
-        error: global.err_codes.has(status),
-        failure: global.fail_codes.has(status),
-    };
+pub fn response(stream: &Stream<'_>) {
+    let counts = counts_as(&stream.worker, stream.txn.res.status());
     if counts.error {
         request_error(stream);
     }
     if counts.failure {
         response_failure(stream);
     }
-    stream.txn.response_counts = counts;
+}
+
+/// What a response of this status counts as (`http-err-codes`, `http-fail-codes`).
+pub fn counts_as(worker: &Worker, status: u16) -> model::txn::ResponseCounts {
+    let global = &worker.shared.program.global;
+    model::txn::ResponseCounts { error: global.err_codes.has(status), failure: global.fail_codes.has(status) }
 }
 
 /// The stream is over: its bytes are counted.
@@ -153,7 +162,10 @@ pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy, bound: Option<u32>) -> Opt
     let mut found = bound;
     stream.pending.clear();
     for rule in &proxy.stick.request {
-        let stores = rule.stores && may_store(stream, rule);
+        if noted(stream, rule) {
+            continue;
+        }
+        let stores = rule.stores && stream.pending.len() < MOST_STORES;
         let matches = rule.matches && found.is_none();
         if !(stores || matches) || !stream.holds(rule.condition.as_ref()) {
             continue;
@@ -170,9 +182,9 @@ pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy, bound: Option<u32>) -> Opt
     found
 }
 
-/// Only the first key of a table is stored, and not too many in all.
-fn may_store(stream: &Stream<'_>, rule: &StickRule) -> bool {
-    stream.pending.len() < MOST_STORES && !stream.pending.iter().any(|p| Arc::ptr_eq(p.table(), &rule.table))
+/// Whether a key for the rule's table is noted already: such a table is asked no more, nor is another key stored there.
+fn noted(stream: &Stream<'_>, rule: &StickRule) -> bool {
+    stream.pending.iter().any(|p| Arc::ptr_eq(p.table(), &rule.table))
 }
 
 fn key(stream: &Stream<'_>, rule: &StickRule, side: Side) -> Option<Pending> {
@@ -195,15 +207,14 @@ fn server_of(stream: &Stream<'_>, proxy: &Proxy, held: &Tracked) -> Option<u32> 
             true => address(s).is_some_and(|a| *a == **name),
             false => *s.name == **name,
         };
-        proxy.servers.iter().position(|s| is_it(s) && !s.state.is_removed())
+        proxy.position(|s| is_it(s) && !s.state.is_removed())
     });
     let id = row.get(Data::ServerId, 0).unwrap_or(0);
-    let by_id =
-        || proxy.servers.iter().position(|s| id != 0 && u64::from(s.state.id) == id && !s.state.is_removed());
+    let by_id = || proxy.position(|s| id != 0 && u64::from(s.state.id) == id && !s.state.is_removed());
     let at = named.or_else(by_id)?;
     let insists = stream.txn.decisions.force_persist || proxy.options.persist;
-    let usable = proxy.servers.get(at)?.state.is_up() || insists;
-    u32::try_from(at).ok().filter(|_| usable && !stream.txn.decisions.ignore_persist)
+    let usable = proxy.servers.get(at as usize)?.state.is_up() || insists;
+    Some(at).filter(|_| usable && !stream.txn.decisions.ignore_persist)
 }
 
 /// A server as its address names it (`srvkey addr`).
@@ -235,7 +246,8 @@ pub fn store_response(stream: &mut Stream<'_>, proxy: &Proxy) {
                 .as_ref()
                 .is_none_or(|c| s.evaluate(Side::Response, |env| c.holds(env)) == lang::cond::Outcome::Yes)
         };
-        if may_store(stream, rule)
+        if stream.pending.len() < MOST_STORES
+            && !noted(stream, rule)
             && holds(stream)
             && let Some(pending) = key(stream, rule, Side::Response)
         {
@@ -261,7 +273,7 @@ fn note(stream: &Stream<'_>, pending: Pending) {
     let mut row = held.touched_row(now());
     row.set(Data::ServerId, 0, server.state.id.into());
     let by_addr = held.table().settings().srvkey == SrvKey::Addr;
-    let name = if by_addr { address(server) } else { None };
+    let name = if by_addr { address(&server) } else { None };
     let name = name.as_deref().unwrap_or(&server.name);
     if row.server().is_none_or(|known| **known != *name) {
         row.set_server(&name.into());

@@ -4,6 +4,7 @@
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use base::fleet::Held;
 use lang::action::Exec;
 use lang::env::Side;
 use lang::rules::{Position, Run};
@@ -19,6 +20,7 @@ use crate::live::{View, Waiting};
 use crate::pump::{Framing, Half};
 use crate::queue::Place;
 use crate::session::Client;
+use crate::shared::Stay;
 use crate::transport::{Early, Transport};
 use wire::http1::Body;
 
@@ -34,8 +36,6 @@ pub struct Upstream {
     pub requests: u32,
     /// What other connections it may stand in for.
     pub identity: crate::pool::Identity,
-    /// See [`crate::pool::Idle::safe`].
-    pub safe: bool,
     /// Other clients may use it after this request.
     pub shareable: bool,
     /// It is a stream of a multiplexed connection.
@@ -56,6 +56,11 @@ impl Upstream {
     /// What the TLS handshake found, if there was one and it is over.
     pub fn secured(&self) -> Option<&std::sync::Arc<model::secured::Secured>> {
         self.connection().facts()
+    }
+
+    /// Whether the server has said all that it will say here, and some of that is at hand.
+    pub fn is_through(&self) -> bool {
+        self.socket.is_hung_up() || self.call.as_ref().is_some_and(crate::h2::Call::was_bare)
     }
 
     /// The socket of the connection itself.
@@ -91,6 +96,8 @@ pub struct Stream<'c> {
     /// Keys that will be stuck to the server.
     pub pending: Vec<crate::stick::Pending>,
     entered: Option<u32>,
+    /// Keeps the backend and the server that it was sent to.
+    stay: Stay,
 }
 
 /// What an HTTP stream knows of its two connections.
@@ -112,6 +119,8 @@ pub struct Http {
     pub response_body: Body,
     /// The whole request has been received.
     pub body_received: bool,
+    /// A rule of `http-after-response` failed: what is answered instead is not spoiled once more.
+    pub after_failed: bool,
     /// The client went away before its request was whole.
     pub client_left: bool,
     /// The response is through; what remains is the rest of the request.
@@ -126,6 +135,23 @@ pub struct Http {
     pub told_early: bool,
     /// A server did not take early data: the next attempt sends none.
     pub refused_early: bool,
+    /// A name made at run time led to a backend of TCP.
+    pub misled: bool,
+    /// The request was there with its body before rules saw it (`option http-buffer-request`).
+    pub buffered: bool,
+    /// The request was given up (tarpit) or had gone to its server before its answer is made.
+    pub dismissed: bool,
+    /// The whole of an answer was given, if not taken by the client yet.
+    pub answered: bool,
+    /// The client can tell the end of an answer of ours from its head.
+    pub whole: bool,
+    /// Bytes by which the request grew beyond what statistics count: fields for one connection, the framing that a stream of
+    /// HTTP/2 gave it. Negative when such fields were taken out.
+    pub request_added: i64,
+    /// The same of the response.
+    pub response_added: i64,
+    /// It is counted among the open streams of HTTP/1.
+    pub counted: bool,
 }
 
 impl<'c> Stream<'c> {
@@ -155,35 +181,57 @@ impl<'c> Stream<'c> {
                 request_body: Body::None,
                 response_body: Body::None,
                 body_received: true,
+                after_failed: false,
                 client_left: false,
+                misled: false,
+                buffered: false,
+                dismissed: false,
+                whole: false,
                 last: false,
                 response_ended: false,
                 as_tcp: false,
                 only_h1: false,
                 told_early: false,
                 refused_early: false,
+                answered: false,
+                request_added: 0,
+                response_added: 0,
+                counted: false,
             },
             upload: Half::new(Framing::Length(0)),
             server_timer: Timer::new(),
             pending: Vec::new(),
             entered: None,
+            stay: Stay::default(),
         }
+    }
+
+    /// Whether it is the first request of its connection. With HTTP/2 none is: they have a connection that works.
+    pub fn is_first(&self) -> bool {
+        self.txn.first_request && self.client.part.is_none()
+    }
+
+    /// Whether it came as a POST, whatever rules made of it.
+    pub fn is_posted(&self) -> bool {
+        self.txn.line.method() == b"POST"
     }
 
     /// Counts it among the streams of the process: a request when it is there, one that failed when it is logged.
     pub fn number(&mut self) {
         if self.txn.serial == Txn::UNNUMBERED {
-            self.txn.serial = self.worker.shared.program.world.process.streams.fetch_add(1, Relaxed);
+            let process = &self.worker.shared.program.world.process;
+            self.txn.serial = process.streams.fetch_add(1, Relaxed);
+            process.counters.of(self.worker.index).open_streams.inc();
         }
     }
 
     /// The frontend.
     pub fn frontend(&self) -> &Proxy {
-        self.worker.shared.program.proxy(self.client.session.conn.frontend)
+        self.worker.shared.program.configured(self.client.session.conn.frontend)
     }
 
     /// The backend, or the frontend while none is chosen.
-    pub fn backend(&self) -> &Proxy {
+    pub fn backend(&self) -> Held<'_, Proxy> {
         let program = &self.worker.shared.program;
         program.proxy(self.txn.backend.unwrap_or(self.client.session.conn.frontend))
     }
@@ -206,18 +254,69 @@ impl<'c> Stream<'c> {
     /// Sends the stream to a backend.
     pub fn set_backend(&mut self, backend: u32) {
         if backend != self.client.session.conn.frontend {
-            // What the frontend's rules said of the server's side was said of its own servers (`set-timeout`).
+            // What the frontend's rules said of the server's side was said of its own servers (`set-timeout`, `set-retries`).
             let all = &mut self.txn.overrides;
             (all.connect, all.queue, all.server, all.tunnel) = (None, None, None, None);
+            all.retries = None;
         }
         self.txn.backend = Some(backend);
+        let proxy = self.worker.shared.program.proxy(backend);
+        if self.txn.has_req && proxy.cookie.as_ref().is_some_and(crate::persist::is_told) {
+            // No cookie came and none was set, as far as anybody looked.
+            let term = &mut self.txn.term;
+            (term.cookie, term.set_cookie) = (b'N', b'N');
+        }
         self.client.session.backend.set(Some(backend));
-        let state = &self.worker.shared.program.proxy(backend).state;
+        let shared = self.worker.shared.clone();
+        self.stay = shared.stay(backend, None);
+        let state = &shared.program.proxy(backend).state;
         enter(&state.back.current, &state.back.current_max);
         state.back.session_rate.add(rt::now().as_millis());
         state.back.counters.of(self.worker.index).sessions.inc();
         state.back.last_session.store(rt::wall().as_secs(), Relaxed);
         self.entered = Some(backend);
+    }
+
+    /// Keeps the backend that it will be sent to.
+    pub fn keep(&mut self, stay: Stay) {
+        self.stay = stay;
+    }
+
+    /// Notes the server that it was sent to, or that it waits for.
+    pub fn set_server(&mut self, server: Option<u32>) {
+        self.txn.server = server;
+        if let Some(backend) = self.txn.backend {
+            self.stay = self.worker.shared.stay(backend, server);
+        }
+    }
+
+    /// Counts an attempt at the server of its place.
+    pub fn count_attempt(&mut self) {
+        if let Some(place) = &mut self.place {
+            place.serve();
+        }
+    }
+
+    /// The server's side of it is over: who logs or counts from here on finds the server without it.
+    pub fn server_is_done(&mut self) {
+        if let Some(place) = &mut self.place {
+            place.finish();
+        }
+    }
+
+    /// Counts the connection that it goes on with as used.
+    pub fn use_connection(&mut self) {
+        if let Some(place) = &mut self.place {
+            place.connect();
+        }
+    }
+
+    /// Does without a connection to the server from here on.
+    pub fn leave_connection(&mut self) {
+        self.upstream = None;
+        if let Some(place) = &mut self.place {
+            place.disconnect();
+        }
     }
 
     /// Gives back the place at the server and leaves the backend: what follows (the log line) sees them without us.
@@ -233,6 +332,11 @@ impl<'c> Stream<'c> {
 
     /// Notes how the stream ends, unless that stands already.
     pub fn end(&mut self, cause: Cause, phase: Phase) {
+        if cause == Cause::ServerAbort
+            && self.upstream.as_ref().is_some_and(|u| u.call.is_none() && u.socket.raw().is_reset())
+        {
+            self.txn.server_conn.error = model::conn::ConnError::RESET;
+        }
         self.txn.term.end(cause, phase);
     }
 
@@ -258,6 +362,11 @@ impl<'c> Stream<'c> {
         let local = self.local_body.as_deref();
         let txn = &mut self.txn;
         let lead = client.lead();
+        // The rules of a request are part of it: the time that it took is known behind them, and behind those of their answer.
+        let refused = matches!(txn.term.cause, Cause::ServerAbort | Cause::Proxy);
+        let answered = local.is_some() && txn.times.queued.is_none() && !refused;
+        let part = (side == Side::Request || answered) && !txn.times.waited;
+        let read = if part { txn.times.request.take() } else { None };
         let outcome = worker.with_arena(|arena| {
             let view = View {
                 // Without HTTP nobody knows the end of the data but the one who waits for it.
@@ -284,6 +393,9 @@ impl<'c> Stream<'c> {
             let mut exec = Exec { conn, txn, live: &view, arena, side, last, resumed };
             rules.run(&mut exec, from)
         });
+        if txn.times.request.is_none() {
+            txn.times.request = read;
+        }
         client.mark(&mut txn.decisions);
         outcome
     }
@@ -330,6 +442,13 @@ impl Drop for Stream<'_> {
             self.client.session.line.take();
         }
         crate::stick::release(&mut self.txn);
+        if self.http.counted {
+            self.frontend().state.front.counters.of(self.worker.index).h1.open_streams.dec();
+        }
+        if self.txn.serial != Txn::UNNUMBERED {
+            let process = &self.worker.shared.program.world.process;
+            process.counters.of(self.worker.index).open_streams.dec();
+        }
         if self.txn.decisions.nice.is_some() {
             let bind = &self.client.frontend().binds[self.client.conn().listener as usize];
             rt::renice(bind.nice);

@@ -71,20 +71,25 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
 /// Ends the stream towards the client and takes what it sent and nobody read: left where it is, it would turn the close
 /// into a reset before the end was seen.
 fn swallow(client: &Client) {
-    if !client.session.vanished.get() {
+    if client.session.vanished.get() {
+        return;
+    }
+    let left = matches!(client.socket.try_recv(&mut [0; 4096]), Some(Ok(0)));
+    // With `option nolinger` a client that has closed its side is reset.
+    if !(left && client.frontend().options.nolinger) {
         let _ = client.socket.shutdown_write();
-        let _ = client.socket.try_recv(&mut [0; 4096]);
     }
 }
 
 async fn steps(stream: &mut Stream<'_>) -> Outcome {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
-    let front = program.proxy(stream.client.conn().frontend);
+    let front = program.configured(stream.client.conn().frontend);
+    crate::h1::captures::declared(stream);
     crate::log::accepted(stream);
-    if !front.rules.tcp_content.is_empty() || !front.switching.is_empty() {
-        look(stream);
-    }
+    // What came along with the connection is there at once, and so is a reset.
+    stream.client.socket.raw().assume_readable();
+    let broken = look(stream).is_err();
     match rules(stream, &front.rules.tcp_content, Side::Request, front.timeouts.inspect_request).await {
         Verdict::Go => {}
         Verdict::Stop => return Outcome::Cut,
@@ -94,11 +99,12 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
         crate::h1::peek(stream);
     }
     let Some(backend) = choose::backend(stream) else {
+        stream.txn.null = !stream.client.has_input();
         stream.end(Cause::ServerAbort, Phase::Connect);
         return Outcome::Cut;
     };
     stream.set_backend(backend);
-    let back = program.proxy(backend);
+    let back = &*program.proxy(backend);
     if back.mode == Mode::Http {
         return may_upgrade(stream, None);
     }
@@ -107,11 +113,20 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     {
         return Outcome::Cut;
     }
-    let mut wish = Wish { fixed: choose::bound(stream), tried: Vec::new() };
+    if broken {
+        broke(stream);
+        return Outcome::Cut;
+    }
+    let mut wish = Wish { fixed: choose::bound(stream), ..Wish::default() };
     if let Err(failed) = connect::reach(stream, &mut wish).await {
         let (cause, phase, _) = failed.explain();
-        if matches!((cause, phase), (Cause::ClientAbort, Phase::Queue)) {
-            // Only a connection that broke ends the wait, and that ends the stream wherever it is.
+        // What the client said counts though nobody took it.
+        let _ = look(stream);
+        // `option dontlognull` is silent about a client that said nothing, whatever kept it from a server.
+        stream.txn.null = !stream.client.has_input();
+        let broken = phase == Phase::Queue || stream.client.socket.raw().is_reset();
+        if cause == Cause::ClientAbort && broken {
+            // A connection that broke ends the stream wherever it is; so does the wait in a queue only that way.
             count_abort(stream, back, cause);
             stream.end(cause, Phase::Data);
         }
@@ -119,15 +134,33 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
         return Outcome::Cut;
     }
     crate::h1::forget(stream);
-    crate::log::write_early(stream);
+    crate::log::response_known(stream);
     crate::log::step(stream, model::Origin::Connect);
+    if !back.rules.tcp_response.is_empty() {
+        pass_first(stream).await;
+    }
     if !goes(stream, &back.rules.tcp_response, Side::Response, back.timeouts.inspect_response).await {
         return Outcome::Cut;
     }
     crate::stick::store_response(stream, back);
     pump(stream, front, back).await;
+    stream.txn.null = stream.txn.up.received + stream.upload.received == 0;
     crate::h1::early::note_server(stream);
     Outcome::Over
+}
+
+/// What the client has said by now is with the server before rules on the server's answers decide anything.
+async fn pass_first(stream: &mut Stream<'_>) {
+    poll_fn(|cx| {
+        if let Some(up) = stream.upstream.as_mut() {
+            let client = &mut *stream.client;
+            // How this direction ends is for the pump to find again.
+            let _ =
+                stream.upload.poll(cx, &client.socket, &mut client.buf, &mut stream.to_server, &up.socket);
+        }
+        Poll::Ready(())
+    })
+    .await;
 }
 
 /// A listener that was told `proto none` stays with TCP.
@@ -214,16 +247,39 @@ fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Verdict {
 }
 
 /// Takes what has come already, if anything: rules that look at content without an `inspect-delay` find that much.
-fn look(stream: &mut Stream<'_>) {
+///
+/// # Errors
+/// The connection is broken.
+fn look(stream: &mut Stream<'_>) -> Result<(), Broken> {
     let client = &mut *stream.client;
     let buf = client.buf.get_or_insert_default();
-    if let Some(Ok(n)) = client.socket.try_recv(buf.spare_mut()) {
+    if buf.is_full() {
+        return Ok(());
+    }
+    let read = client.socket.try_recv(buf.spare_mut());
+    if let Some(Ok(n)) = read {
         buf.advance(n);
         stream.txn.up.received += n as u64;
     }
     if buf.is_empty() {
         client.buf = None;
     }
+    if matches!(read, Some(Err(_))) { Err(Broken) } else { Ok(()) }
+}
+
+/// The client's connection is broken.
+struct Broken;
+
+/// The client reset its connection before anything was done for it.
+fn broke(stream: &mut Stream<'_>) {
+    let worker = stream.worker.index;
+    let front = stream.frontend();
+    front.state.front.counters.of(worker).req_errors.inc();
+    let listener = stream.client.conn().listener as usize;
+    front.binds[listener].state.counters.of(worker).req_errors.inc();
+    stream.backend().state.back.counters.of(worker).client_aborts.inc();
+    stream.txn.null = !stream.client.has_input();
+    stream.end(Cause::ClientAbort, Phase::Request);
 }
 
 async fn more_data(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool {
@@ -290,13 +346,15 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     let (mut up_done, mut down_done) = (false, false);
     let outcome = poll_fn(|cx| {
         if let Some(cause) = stream.client.session.kill.get() {
-            return Poll::Ready(Some((cause, Phase::Data)));
+            return Poll::Ready(Some((cause, Phase::Connect)));
         }
         let Some(up) = stream.upstream.as_mut() else { return Poll::Ready(None) };
         let client = &mut *stream.client;
         if !up_done {
             let half = &mut stream.upload;
             match half.poll(cx, &client.socket, &mut client.buf, &mut stream.to_server, &up.socket) {
+                // Not even its answer is waited for: the connection to the server is reset as the stream ends.
+                Poll::Ready(Ok(_)) if back.options.nolinger => return Poll::Ready(None),
                 Poll::Ready(Ok(_)) => {
                     up_done = true;
                     let _ = up.socket.shutdown_write();
@@ -314,7 +372,10 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
             match down.poll(cx, &up.socket, &mut up.buf, &mut stream.to_client, &client.socket) {
                 Poll::Ready(Ok(_)) => {
                     down_done = true;
-                    let _ = client.socket.shutdown_write();
+                    // With `option nolinger` a client that has closed its side is reset.
+                    if !(front.options.nolinger && stream.upload.eof) {
+                        let _ = client.socket.shutdown_write();
+                    }
                     limits.0 = front.timeouts.client_fin.or(limits.0);
                     client.timer.set_after(limits.0);
                 }
@@ -328,8 +389,9 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
         if up_done && down_done {
             return Poll::Ready(None);
         }
-        // The server closed first, and then refused what the client still sent.
-        if down_done && !up_done && late.is_none() && up.socket.poll_broken(cx).is_ready() {
+        // The server closed first, and then refused what the client still sent. One behind a Unix socket that closes is gone
+        // in both directions at once; that refuses nothing yet.
+        if down_done && !up_done && late.is_none() && up.socket.poll_reset(cx).is_ready() {
             return Poll::Ready(Some((Cause::ServerAbort, Phase::Data)));
         }
         let moved_up = std::mem::take(&mut stream.upload.moved);
@@ -363,6 +425,7 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     let outcome = late.or(outcome);
     stream.txn.down.received += down.received;
     stream.txn.down.sent += down.sent;
+    stream.txn.down.wire_out += down.sent;
     crate::finish::count_spliced(stream, &down);
     if let Some((cause, phase)) = outcome {
         // Neither side shall take what it got for the whole.
@@ -378,7 +441,8 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
 fn count_abort(stream: &Stream<'_>, back: &Proxy, cause: Cause) {
     let worker = stream.worker.index;
     let b = back.state.back.counters.of(worker);
-    let s = stream.place.as_ref().map(|p| p.config().state.counters.of(worker));
+    let config = stream.place.as_ref().map(|p| p.config());
+    let s = config.as_ref().map(|c| c.state.counters.of(worker));
     match cause {
         Cause::ClientAbort | Cause::ClientTimeout => {
             b.client_aborts.inc();

@@ -371,6 +371,11 @@ impl Transport {
         self.socket.poll_broken(cx)
     }
 
+    /// Ready when the connection broke by an error.
+    pub fn poll_reset(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.socket.poll_reset(cx)
+    }
+
     /// Closes the sending direction; the peer reads the end of the stream after what was sent.
     ///
     /// # Errors

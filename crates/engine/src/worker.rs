@@ -37,6 +37,8 @@ pub struct Worker {
     serial: Cell<u64>,
     /// Since when the call at hand runs, where calls are measured.
     pub call_began: Cell<Option<std::time::Instant>>,
+    /// Checks that run on this worker.
+    pub checks: crate::check::Running,
     /// Client connections of this worker, so that they can be listed and ended.
     pub sessions: crate::sessions::Sessions,
     /// Raised when the process stops.
@@ -44,7 +46,9 @@ pub struct Worker {
     /// What calls took since they are measured.
     pub profiled: Cell<Profile>,
     /// A connection ended: a listener that rests may go on.
-    pub freed: rt::Notify,
+    pub freed: crate::listener::Change,
+    /// Connections that are over for everyone but their clients.
+    pub lingering: Cell<u32>,
     /// The last message of each side that could not be parsed (`show errors`).
     pub errors: RefCell<std::collections::VecDeque<crate::captured::Captured>>,
 }
@@ -52,6 +56,7 @@ pub struct Worker {
 impl Worker {
     /// The worker of this thread.
     pub fn new(index: usize, shared: Arc<Shared>) -> Rc<Worker> {
+        base::fleet::remember();
         let sinks = Sinks::new(&shared);
         let pools = Pools::new(&shared.program);
         let measured = shared.program.world.process.profiling.load(Relaxed) == profiling::ON;
@@ -70,9 +75,11 @@ impl Worker {
             serial: Cell::new(0),
             call_began: Cell::new(None),
             profiled: Cell::new(Profile::begun(measured)),
+            checks: Default::default(),
             sessions: Default::default(),
             stop: Default::default(),
-            freed: rt::Notify::new(),
+            freed: Default::default(),
+            lingering: Cell::new(0),
             errors: RefCell::default(),
         })
     }

@@ -7,7 +7,7 @@ use crate::ask::Ask;
 
 /// The frontend and the listener that get the request.
 pub fn door(program: &Program, ask: &Ask) -> Result<(u32, u32), String> {
-    let fronts = || (0u32..).zip(&program.proxies).filter(|(_, p)| p.is_frontend && !p.disabled);
+    let fronts = || (0u32..).zip(program.proxies.beginning()).filter(|(_, p)| p.is_frontend && !p.disabled);
     if let Some(name) = &ask.frontend {
         let found = fronts().find(|(_, p)| *p.name == **name);
         return found.map(|(i, _)| (i, 0)).ok_or_else(|| format!("no frontend is called '{name}'"));
@@ -35,14 +35,14 @@ pub fn door(program: &Program, ask: &Ask) -> Result<(u32, u32), String> {
         return Ok((*only, 0));
     }
     let names = if doors.is_empty() { all.iter().map(|(i, _)| *i).collect() } else { owners };
-    let names: Vec<_> = names.iter().map(|i| program.proxy(*i).name.to_string()).collect();
+    let names: Vec<_> = names.iter().map(|i| program.configured(*i).name.to_string()).collect();
     let what = if doors.is_empty() { "no frontend listens there" } else { "several frontends listen there" };
     Err(format!("{what}: choose one with --frontend ({})", names.join(", ")))
 }
 
 /// The address connected to.
 pub fn destination(program: &Program, ask: &Ask, frontend: u32, listener: u32) -> std::net::SocketAddr {
-    let bind = program.proxy(frontend).binds.get(listener as usize).map(|b| &b.address);
+    let bind = program.configured(frontend).binds.get(listener as usize).map(|b| &b.address);
     let mut dst = match (ask.dst, bind) {
         (Some(dst), _) => dst,
         (None, Some(Listen::Tcp(a))) if !a.ip().is_unspecified() => *a,

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use base::time::{Mono, Wall};
 use lang::Live;
 use lang::env::{Payload, Side, TcpInfo};
+use lang::logfmt::LogFormat;
 use model::proxy::{Listener, Proxy};
 use model::{Server, World};
 use program::Program;
@@ -21,8 +22,6 @@ pub struct Outside<'p> {
     pub backend: Option<u32>,
     /// The body.
     pub body: &'p [u8],
-    /// `unique-id-format`, made before the rules.
-    pub unique_id: Option<Vec<u8>>,
 }
 
 /// When all of it happens.
@@ -61,11 +60,11 @@ impl Live for Outside<'_> {
     }
 
     fn frontend(&self) -> &Proxy {
-        &self.program.proxy(self.frontend).state
+        &self.program.configured(self.frontend).state
     }
 
     fn backend(&self) -> Option<&Proxy> {
-        Some(&self.program.proxy(self.backend?).state)
+        Some(&self.program.configured(self.backend?).state)
     }
 
     fn server(&self) -> Option<&Server> {
@@ -73,11 +72,11 @@ impl Live for Outside<'_> {
     }
 
     fn listener(&self) -> Option<&Listener> {
-        Some(&self.program.proxy(self.frontend).binds.get(self.listener as usize)?.state)
+        Some(&self.program.configured(self.frontend).binds.get(self.listener as usize)?.state)
     }
 
     fn default_backend(&self) -> Option<&str> {
-        Some(&self.program.proxy(self.program.proxy(self.frontend).default_backend?).name)
+        Some(&self.program.configured(self.program.configured(self.frontend).default_backend?).name)
     }
 
     fn payload(&self, side: Side) -> Payload<'_> {
@@ -91,8 +90,8 @@ impl Live for Outside<'_> {
         None
     }
 
-    fn unique_id(&self) -> Option<&[u8]> {
-        self.unique_id.as_deref()
+    fn unique_id_format(&self) -> Option<&LogFormat> {
+        self.program.configured(self.frontend).unique_id_format.as_deref()
     }
 
     fn rule_place(&self, rule: u32) -> Option<(&str, u32)> {

@@ -64,7 +64,7 @@ fn balance(balance: &Balance) -> String {
         Balance::Random(n) => format!("random({n})"),
         Balance::Source => "a hash of the source address".into(),
         Balance::Uri(_) => "a hash of the URI".into(),
-        Balance::UrlParam { name, .. } => {
+        Balance::UrlParam(name) => {
             format!("a hash of URL parameter {}", String::from_utf8_lossy(name))
         }
         Balance::Header { name, .. } => format!("a hash of header {}", String::from_utf8_lossy(name)),

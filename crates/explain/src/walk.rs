@@ -36,12 +36,12 @@ pub(crate) struct Walk<'p> {
 
 pub fn walk(program: &Program, ask: &Ask) -> Result<Report, String> {
     let (frontend, listener) = door(program, ask)?;
-    let proxy = program.proxy(frontend);
+    let proxy = program.configured(frontend);
     let conn = Conn::new(1, frontend, listener, NOW, date());
     let dst = destination(program, ask, frontend, listener);
     conn.set_addresses(Peer::Inet(ask.src), Peer::Inet(dst));
     conn.http_major.set(u8::from(proxy.mode == Mode::Http));
-    let outside = Outside { program, frontend, listener, backend: None, body: &ask.body, unique_id: None };
+    let outside = Outside { program, frontend, listener, backend: None, body: &ask.body };
     let mut walk = Walk { program, conn, txn: Txn::default(), outside, rows: Vec::new() };
     let mut report = Report {
         request: format!("{} {} HTTP/1.1", ask.method, ask.target),
@@ -100,12 +100,6 @@ impl<'p> Walk<'p> {
             req.version().as_str().as_bytes(),
             tune.logurilen,
         );
-        if let Some(format) = &proxy.unique_id_format {
-            let mut id = Vec::new();
-            self.look(|env| format.append(env, Use::Value, &mut id));
-            *self.txn.unique_id.borrow_mut() = Some(id.as_slice().into());
-            self.outside.unique_id = Some(id);
-        }
         Ok(())
     }
 
@@ -137,7 +131,7 @@ impl<'p> Walk<'p> {
     }
 
     fn frontend(&mut self, proxy: &Proxy) -> End {
-        if let Some(uri) = proxy.monitor_uri.as_ref().filter(|u| ***u == *self.txn.req.target()) {
+        if let Some(uri) = proxy.monitor_uri.as_ref().filter(|_| proxy.is_monitored(self.txn.req.target())) {
             return Some(self.monitor(proxy, &String::from_utf8_lossy(uri)));
         }
         self.requests(proxy)
@@ -163,6 +157,9 @@ impl<'p> Walk<'p> {
         if proxy.mode != Mode::Http {
             return None;
         }
+        if let Some(end) = self.set("http-request", &proxy.rules.http_request) {
+            return Some(end);
+        }
         if let Some(page) = &proxy.stats
             && self.txn.req.target().starts_with(page.uri.as_bytes())
         {
@@ -171,7 +168,7 @@ impl<'p> Walk<'p> {
                 end.unwrap_or_else(|| format!("stats uri {}: answers the statistics page", page.uri)),
             );
         }
-        self.set("http-request", &proxy.rules.http_request)
+        self.set("redirect", &proxy.rules.redirect)
     }
 
     fn set(&mut self, keyword: &str, rules: &RuleSet) -> End {
@@ -278,7 +275,7 @@ impl<'p> Walk<'p> {
         for switch in proxy.switching.iter() {
             let (applies, seen) = self.condition(switch.condition.as_ref());
             let (name, found) = match &switch.to {
-                SwitchTo::Backend(b) => (self.program.proxy(*b).name.to_string(), Some(*b)),
+                SwitchTo::Backend(b) => (self.program.configured(*b).name.to_string(), Some(*b)),
                 SwitchTo::Format(format) if applies => {
                     let mut name = Vec::new();
                     self.look(|env| format.append(env, Use::Value, &mut name));
@@ -306,7 +303,7 @@ impl<'p> Walk<'p> {
             }
         }
         if let Some(to) = proxy.default_backend.filter(|b| self.open(proxy, *b)) {
-            let text = format!("default_backend {}", self.program.proxy(to).name);
+            let text = format!("default_backend {}", self.program.configured(to).name);
             self.rows.push(row(None, text, None, true, Vec::new()));
             return Some(to);
         }
@@ -315,7 +312,7 @@ impl<'p> Walk<'p> {
 
     /// Whether rules of this frontend may choose the backend.
     fn open(&mut self, frontend: &'p Proxy, backend: u32) -> bool {
-        let proxy = self.program.proxy(backend);
+        let proxy = self.program.configured(backend);
         let hidden =
             proxy.disabled || proxy.state.back.unpublished.load(std::sync::atomic::Ordering::Relaxed);
         !hidden || frontend.force_switch.iter().any(|c| self.condition(Some(c)).0)
@@ -323,14 +320,14 @@ impl<'p> Walk<'p> {
 
     /// The backend's rules and its choice of a server.
     fn backend(&mut self, frontend: u32, index: u32, report: &mut Report) -> String {
-        let proxy = self.program.proxy(index);
+        let proxy = self.program.configured(index);
         self.txn.backend = Some(index);
         self.outside.backend = Some(index);
         let end = if index == frontend { None } else { self.requests(proxy) };
         report.forwarded = end.is_none() && (!proxy.servers.is_empty() || proxy.dispatch.is_some());
         let outcome = end.unwrap_or_else(|| {
             let outcome = self.server(proxy);
-            self.added(self.program.proxy(frontend), proxy);
+            self.added(self.program.configured(frontend), proxy);
             outcome
         });
         if !self.rows.is_empty() {
@@ -362,7 +359,8 @@ impl<'p> Walk<'p> {
                 self.rows.push(row);
             }
         }
-        let id = self.outside.unique_id.clone();
+        let id =
+            front.unique_id_header.as_ref().and_then(|_| self.look(|env| env.with_unique_id(<[u8]>::to_vec)));
         if let (Some(name), Some(id)) = (&front.unique_id_header, id)
             && self.txn.req.set(name, &id).is_ok()
         {

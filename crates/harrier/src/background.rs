@@ -41,6 +41,9 @@ impl Background {
 
     /// The child can't start and says why: the parent ends with an error.
     pub fn failed(mut self, text: &str) {
+        if say::hushed() {
+            return;
+        }
         let _ = self.terminal.write_all(say::plain("[ALERT]", text).as_bytes());
     }
 }

@@ -1,6 +1,5 @@
 //! Reading, checking and explaining configurations.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -21,6 +20,8 @@ pub struct Loaded {
     pub program: Arc<Program>,
     /// Services it may use.
     pub services: Services,
+    /// `-q` or `quiet`: the start says nothing.
+    pub quiet: bool,
 }
 
 /// Why nothing runs; all messages are printed.
@@ -50,7 +51,7 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
         Err(diagnostic) => {
             let mut all = syntax::Diagnostics::new();
             all.push(diagnostic);
-            eprint!("{}", render(args, pid).text(&all, &syntax::Sources::default()));
+            say::error(&render(args, pid).text(&all, &syntax::Sources::default()));
             return Err(Unusable::Exit(1));
         }
     };
@@ -59,7 +60,7 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     }
     if let Some(key) = args.dump {
         let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &Answers };
-        print!("{}", syntax::dump(files.clone(), environment(args), grammar, key));
+        say::output(&syntax::dump(files.clone(), environment(args), grammar, key));
     }
     let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &Answers };
     let reading = syntax::read(files, environment(args), grammar);
@@ -75,9 +76,13 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     let sources = reading.sources.clone();
     let world = Arc::new(World::new(compile::workers(&reading, &options)));
     let outcome = compile::compile(reading, &registry, world, &options);
-    let render = Render { zero_warning: args.zero_warning || outcome.zero_warning, ..render(args, pid) };
+    // `quiet` is for processes that nobody watches.
+    let quiet = args.quiet || outcome.quiet && !args.verbose && !args.foreground;
+    say::hush(quiet);
+    let zero_warning = args.zero_warning || outcome.zero_warning;
+    let render = Render { zero_warning, quiet, ..render(args, pid) };
     let verdict = render.verdict(&outcome.diagnostics, &sources);
-    eprint!("{}", verdict.errors);
+    say::error(&verdict.errors);
     // `show startup-logs` is read by programs as well.
     let plain = Render { colours: false, ..render }.verdict(&outcome.diagnostics, &sources);
     product::set_startup_logs(plain.errors);
@@ -86,12 +91,12 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
         return Err(Unusable::Exit(u8::try_from(verdict.status).unwrap_or(1)));
     }
     let Some(mut program) = outcome.program else { return Err(Unusable::Exit(1)) };
-    if args.master_socket.is_some() && !args.master_worker && !outcome.master_worker {
+    if args.master_socket.is_some() && !args.master_worker {
         say::alert("a master CLI socket was defined, but master-worker mode (-W) is not enabled.");
         return Err(Unusable::Exit(1));
     }
     if args.check {
-        print!("{}", verdict.output);
+        say::output(&verdict.output);
         return Err(Unusable::Exit(0));
     }
     if !outcome.has_listener && program.global.cli.is_empty() {
@@ -101,19 +106,19 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     program.global.disabled.splice |= args.no_splice;
     program.global.disabled.ktls |= args.no_ktls;
     program.global.disabled.reuseport |= args.no_reuseport;
-    Ok(Loaded { program: Arc::new(program), services: services() })
+    Ok(Loaded { program: Arc::new(program), services: services(), quiet })
 }
 
 /// What `-dK`, `-dL` and `-dM` ask for.
 fn show_lists(args: &Args, registry: &Registry) {
     if let Some(classes) = &args.keywords {
-        print!("{}", crate::keywords::dump(classes, registry));
+        say::output(&crate::keywords::dump(classes, registry));
     }
     if args.memory_debugging.as_deref().is_some_and(|o| o.split(',').any(|o| o == "help")) {
-        println!("-dM has no effect in Harrier: memory is never read before it is written.");
+        say::output("-dM has no effect in Harrier: memory is never read before it is written.\n");
     }
     if args.libraries {
-        print!("{}", libraries());
+        say::output(&libraries());
     }
 }
 
@@ -164,14 +169,23 @@ fn render(args: &Args, pid: u32) -> Render<'static> {
 
 /// `-cc`: exit code 0 if the condition holds, 1 if not, 2 if it can't be evaluated.
 pub fn evaluate(condition: &str) -> ExitCode {
-    match syntax::evaluate(condition, &Environment::of_process(), &Answers) {
+    let environment = Environment::of_process();
+    let condition = match syntax::unquote(condition, &environment) {
+        Ok(words) => words,
+        Err(syntax::FaultKind::Quote) => return wrong("Syntax Error in condition: Unmatched quote."),
+        Err(_) => return wrong("Syntax Error in condition: wrong escape sequence or variable."),
+    };
+    match syntax::evaluate(&condition, &environment, &Answers) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
-        Err(e) => {
-            say::alert(&format!("Failed to evaluate condition: {}", e.text));
-            ExitCode::from(2)
-        }
+        Err(e) => wrong(&format!("Failed to evaluate condition: {}", e.text)),
     }
+}
+
+/// A condition that can't be evaluated.
+fn wrong(text: &str) -> ExitCode {
+    say::alert(text);
+    ExitCode::from(2)
 }
 
 /// `harrier help KEYWORD`.
@@ -182,10 +196,10 @@ pub fn explain_keyword(word: &str) -> ExitCode {
         word => crate::reference::about(word, &registry),
     };
     let found = !text.is_empty();
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    say::output(&text);
     if found {
         return ExitCode::SUCCESS;
     }
-    eprintln!("Nothing is called '{word}'.");
+    say::error(&format!("Nothing is called '{word}'.\n"));
     ExitCode::from(1)
 }

@@ -1,23 +1,23 @@
 //! `harrier explain`: the words, the configuration, the report.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use explain::{Ask, Style, USAGE};
 
 use crate::args::Args;
-use crate::config;
+use crate::{config, say};
 
 /// Explains what the words behind `explain` describe. Exit code 1: the configuration or the request is wrong.
 pub fn run(words: impl Iterator<Item = String>) -> ExitCode {
     let ask = match Ask::parse(words) {
         Ok(ask) => ask,
         Err(wrong) if wrong.0.is_empty() => {
-            print!("{USAGE}");
+            say::output(USAGE);
             return ExitCode::SUCCESS;
         }
         Err(wrong) => {
-            eprintln!("harrier explain: {}\n\n{USAGE}", wrong.0);
+            say::error(&format!("harrier explain: {}\n\n{USAGE}\n", wrong.0));
             return ExitCode::from(1);
         }
     };
@@ -28,15 +28,12 @@ pub fn run(words: impl Iterator<Item = String>) -> ExitCode {
     };
     match explain::explain(&loaded.program, &ask) {
         Ok(report) => {
-            let stdout = std::io::stdout();
-            let style = Style { colours: stdout.is_terminal(), all: ask.all };
-            let text = if ask.json { report.json() } else { report.text(style) };
-            // A reader that left early (`| head`) is no fault.
-            let _ = stdout.lock().write_all(text.as_bytes());
+            let style = Style { colours: std::io::stdout().is_terminal(), all: ask.all };
+            say::output(&if ask.json { report.json() } else { report.text(style) });
             ExitCode::SUCCESS
         }
         Err(why) => {
-            eprintln!("harrier explain: {why}");
+            say::error(&format!("harrier explain: {why}\n"));
             ExitCode::from(1)
         }
     }

@@ -3,6 +3,8 @@
 //! `main` reads the command line and the configuration, `start` turns a program into a running process,
 //! `stop` ends it. Everything that matters for traffic is in the crates below.
 #![forbid(unsafe_code)]
+// They panic when nobody reads any more; `say` does not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
 mod background;
@@ -19,7 +21,6 @@ mod stop;
 mod version;
 mod watchdog;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use admin::product;
@@ -53,19 +54,19 @@ fn main() -> ExitCode {
 
 /// The version on standard output, the usage on standard error, as scripts expect them.
 fn show_usage() -> ExitCode {
-    print!("{}", version::short());
-    eprint!("{}", version::usage());
+    say::output(&version::short());
+    say::error(&version::usage());
     ExitCode::from(1)
 }
 
 fn show_version(v: Version) -> ExitCode {
-    match v {
-        Version::Plain => print!("{}", version::short()),
-        Version::Full => print!("{}", version::full()),
-        Version::Quiet => println!("{}", product::VERSION),
-        Version::Short => println!("{}", product::COMPATIBLE),
-        Version::Branch => println!("{}", product::BRANCH),
-    }
+    say::output(&match v {
+        Version::Plain => version::short(),
+        Version::Full => version::full(),
+        Version::Quiet => format!("{}\n", product::VERSION),
+        Version::Short => format!("{}\n", product::COMPATIBLE),
+        Version::Branch => format!("{}\n", product::BRANCH),
+    });
     ExitCode::SUCCESS
 }
 
@@ -82,9 +83,6 @@ fn run(args: Args) -> ExitCode {
     match config::load(&args) {
         Ok(loaded) => start::run(loaded, &args),
         Err(config::Unusable::NoFile) => show_usage(),
-        Err(unusable) => {
-            let _ = std::io::stdout().flush();
-            unusable.code()
-        }
+        Err(unusable) => unusable.code(),
     }
 }

@@ -1,7 +1,22 @@
 //! Lines on standard error, in the shape that tools match: `[LEVEL] (pid) : text`. Where a terminal listens, the level
-//! has a colour.
+//! has a colour. All that the program prints goes through here.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Set while nothing shall be said: `-q`, or `quiet` in the configuration.
+static HUSHED: AtomicBool = AtomicBool::new(false);
+
+/// Whether alerts, warnings and notices are kept to ourselves from now on.
+pub fn hush(on: bool) {
+    HUSHED.store(on, Relaxed);
+}
+
+/// Whether [`hush`] was asked for.
+pub fn hushed() -> bool {
+    HUSHED.load(Relaxed)
+}
 
 /// Something that keeps the process from starting.
 pub fn alert(text: &str) {
@@ -19,9 +34,24 @@ pub fn notice(text: &str) {
 }
 
 fn line(level: &str, colour: &str, text: &str) {
+    if hushed() {
+        return;
+    }
     let padding = " ".repeat(11 - level.len());
     let level = if colours() { format!("\x1b[1;{colour}m{level}\x1b[0m") } else { level.to_owned() };
-    eprintln!("{level}{padding}({}) : {text}", std::process::id());
+    error(&format!("{level}{padding}({}) : {text}\n", std::process::id()));
+}
+
+/// Writes an answer to standard output. A reader that left early (`| head`) or a full disk changes neither what the process does
+/// nor its exit code; `print!` would abort.
+pub fn output(text: &str) {
+    let mut stdout = io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+/// Writes to standard error as it is, under the same rule as [`output`].
+pub fn error(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// A whole line without colours.

@@ -4,7 +4,7 @@
 //! chapter 4; if it can't be had all the same, SIGTTIN lets the old process go on as if nothing had happened.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::run::{self, Opened};
 use engine::{Shared, listener, net};
@@ -33,13 +33,19 @@ pub struct Sockets {
 pub fn open(shared: &Shared, args: &Args) -> Option<Sockets> {
     let program = &shared.program;
     let global = &program.global;
-    let (mut opened, failed) = run::open_all(shared, |bind, backlog| listen(global, bind, backlog));
     let old: Vec<i32> = args.finish.iter().chain(&args.terminate).copied().collect();
+    let until = Instant::now() + PAUSE * TRIES;
+    let (mut opened, failed) = run::open_all(shared, |bind, backlog| {
+        if !old.is_empty() {
+            await_turn(bind, until);
+        }
+        listen(global, bind, backlog)
+    });
     let failed = if old.is_empty() { failed } else { insist(program, failed, &mut opened, &old) };
     for (proxy, bind, e) in &failed {
-        let proxy = program.proxy(*proxy);
+        let proxy = program.configured(*proxy);
         let noun = if proxy.is_backend { "proxy" } else { "frontend" };
-        complain(&proxy.binds[*bind as usize], &format!("{noun} {}", proxy.name), e, args);
+        complain(&proxy.binds[*bind as usize], &format!("{noun} {}", proxy.name), e);
     }
     let mut cli = Vec::new();
     let mut complete = failed.is_empty();
@@ -48,7 +54,7 @@ pub fn open(shared: &Shared, args: &Args) -> Option<Sockets> {
             Ok(l) => cli.push((bind.clone(), l)),
             Err(e) => {
                 complete = false;
-                complain(bind, "frontend GLOBAL", &e, args);
+                complain(bind, "frontend GLOBAL", &e);
             }
         }
     }
@@ -58,6 +64,16 @@ pub fn open(shared: &Shared, args: &Args) -> Option<Sockets> {
         return None;
     }
     Some(Sockets { opened, cli })
+}
+
+/// Waits until at most one process listens on the port of a `bind` line. One that stops has the kernel hand new connections to
+/// the socket that began to listen last, which works with one old socket and one new one: with a third the kernel puts them in
+/// another order when the first is closed.
+fn await_turn(bind: &Bind, until: Instant) {
+    let Listen::Tcp(address) = &bind.address else { return };
+    while rt::listening(*address).is_some_and(|sockets| sockets > 1) && Instant::now() < until {
+        std::thread::sleep(PAUSE);
+    }
 }
 
 /// Opens one listening socket, inherited ones included.
@@ -92,7 +108,7 @@ fn insist(
     }
     signal(old, Signal::Ttou);
     for (proxy, index, first) in busy {
-        let proxy_ref = program.proxy(proxy);
+        let proxy_ref = program.configured(proxy);
         let bind = &proxy_ref.binds[index as usize];
         let mut last = Err(first);
         for _ in 0..TRIES {
@@ -120,7 +136,7 @@ pub fn signal(processes: &[i32], signal: Signal) {
     }
 }
 
-fn complain(bind: &Bind, whose: &str, e: &io::Error, args: &Args) {
+fn complain(bind: &Bind, whose: &str, e: &io::Error) {
     let (file, line) = &bind.place;
     let reason = say::reason(e);
     let what = match &bind.address {
@@ -138,8 +154,8 @@ fn complain(bind: &Bind, whose: &str, e: &io::Error, args: &Args) {
         Listen::SockPair(n) => format!("sockpair: cannot receive on socket ({reason}) for [sockpair@{n}]."),
     };
     say::alert(&format!("Binding [{file}:{line}] for {whose}: protocol {what}"));
-    if let Some(text) = hint(bind, e).filter(|_| !args.quiet) {
-        eprintln!("  {text}");
+    if let Some(text) = hint(bind, e).filter(|_| !say::hushed()) {
+        say::error(&format!("  {text}\n"));
     }
 }
 

@@ -4,8 +4,8 @@
 use std::fs::File;
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::Shared;
 use engine::log::Outlets;
@@ -24,22 +24,25 @@ use crate::{say, stop, watchdog};
 /// Runs a program until it is stopped.
 pub fn run(loaded: Loaded, args: &Args) -> ExitCode {
     let program = loaded.program;
-    if !args.quiet {
-        remark(&program.global, args);
-    }
+    remark(args);
     set_limits(&program, args);
     rt::set_bufsize(program.global.tune.bufsize);
+    rt::set_pipe_size(program.global.tune.pipesize.unwrap_or(0));
+    rt::set_pipe_limit(program.global.maxpipes as usize);
     rt::allow_kernel_tls(!program.global.disabled.ktls);
     if program.tls.wants_kernel() {
         // To load its module the kernel wants privileges that are given up soon.
         rt::kernel_tls();
+    }
+    if !goes_back(&program.global, args) {
+        program.tls.gather_entropy();
     }
     let process = &program.world.process;
     process.maxconn.store(program.global.maxconn, Relaxed);
     process.conn_rate_limit.store(program.global.maxconnrate, Relaxed);
     process.sess_rate_limit.store(program.global.maxsessrate, Relaxed);
     let mut shared = Shared::new(program.clone(), rt::precise(), rt::wall());
-    shared.console = !args.quiet && !goes_back(&program.global, args);
+    shared.console = !loaded.quiet && !goes_back(&program.global, args);
     shared.services = loaded.services;
     let Some(sockets) = sockets::open(&shared, args) else { return ExitCode::from(1) };
     sockets::signal(&args.finish, Signal::Usr1);
@@ -59,11 +62,11 @@ fn goes_back(global: &Global, args: &Args) -> bool {
 }
 
 /// What was asked for and is not there yet is said once.
-fn remark(global: &Global, args: &Args) {
+fn remark(args: &Args) {
     for text in &args.remarks {
         say::warning(text);
     }
-    if args.master_worker || global.master_worker {
+    if args.master_worker {
         say::notice(
             "There is no master process in Harrier yet: this process serves by itself. To reload, start a new one with '-sf'.",
         );
@@ -103,8 +106,12 @@ struct Settled {
 /// Pid file, background, log sinks, chroot, rights. `None` when something failed, which has been said.
 fn settle(program: &Program, args: &Args) -> Option<Settled> {
     let global = &program.global;
-    // With -db nobody looks for the process in a file.
-    let pidfile = args.pidfile.as_ref().or(global.pidfile.as_ref()).filter(|_| !args.foreground);
+    // Whoever started a process in the foreground knows it without a file; a supervisor that asked for a master reads it there.
+    let pidfile = args
+        .pidfile
+        .as_ref()
+        .or(global.pidfile.as_ref())
+        .filter(|_| goes_back(global, args) || args.master_worker);
     // The file is opened where the parent may still write.
     let file = pidfile.map(|path| {
         let cannot = |e| format!("Cannot create pidfile {}: {}", path.display(), say::reason(&e));
@@ -113,6 +120,10 @@ fn settle(program: &Program, args: &Args) -> Option<Settled> {
     let file = say_failure(file.transpose())?;
     let background = goes_back(global, args).then(Background::enter).transpose();
     let background = say_failure(background.map_err(|e| format!("Cannot fork: {}", say::reason(&e))))?;
+    if background.is_some() {
+        // What the parent gathered is not the child's.
+        program.tls.gather_entropy();
+    }
     if let Some(mut f) = file {
         let _ = writeln!(f, "{}", std::process::id());
     }
@@ -142,7 +153,9 @@ fn say_failure<T>(result: Result<T, String>) -> Option<T> {
 /// Chroot, group, user.
 fn confine(global: &Global) -> Result<(), String> {
     let fail = |what: String| move |e: std::io::Error| format!("{what}: {}.", say::reason(&e));
-    if let Some(folder) = &global.chroot {
+    if let Some(folder) = global.chroot.as_deref().filter(|f| f.as_os_str() == "auto") {
+        sys::chroot_nowhere().map_err(fail(format!("Cannot chroot({})", folder.display())))?;
+    } else if let Some(folder) = &global.chroot {
         sys::chroot(folder).map_err(fail(format!("Cannot chroot({})", folder.display())))?;
     }
     if let Some(gid) = global.gid {
@@ -161,7 +174,7 @@ fn confine(global: &Global) -> Result<(), String> {
 /// Starts the workers and waits for their end.
 fn serve(shared: Arc<Shared>, sockets: Sockets, ready: Option<Ready>) -> ExitCode {
     let global = &shared.program.global;
-    let workers = (0..global.threads.max(1) as usize)
+    let workers: Vec<_> = (0..global.threads.max(1) as usize)
         .map(|i| WorkerSpec {
             name: format!("worker/{}", i + 1),
             affinity: global.affinity.get(i).filter(|a| !a.is_empty()).cloned(),
@@ -169,13 +182,19 @@ fn serve(shared: Arc<Shared>, sockets: Sockets, ready: Option<Ready>) -> ExitCod
         .collect();
     let _ = sys::block_signals();
     pattern::merge_in_background();
+    // Nobody but those who accept from a socket may hold it: it is closed with the last of them.
+    let Sockets { opened, cli } = sockets;
+    let shares: Vec<_> = (0..workers.len()).map(|_| Mutex::new(opened.clone())).collect();
+    drop(opened);
     let ended = rt::run(workers, move |index| {
-        let worker = run::start_worker(index, shared.clone(), &sockets.opened);
+        let share =
+            shares.get(index).map(|s| std::mem::take(&mut *s.lock().unwrap_or_else(PoisonError::into_inner)));
+        let worker = run::start_worker(index, shared.clone(), share.unwrap_or_default());
         if index == 0 {
             let peers = rt::peers();
             watchdog::start(peers.clone());
             rt::spawn(stop::obey(shared.clone(), peers));
-            for (bind, listener) in &sockets.cli {
+            for (bind, listener) in &cli {
                 rt::spawn(admin::cli::serve(worker.clone(), listener.clone(), bind.clone()));
             }
             if let Some(ready) = &ready {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use engine::log::{self, NOTICE, WARNING};
 use engine::{Shared, Worker, run};
 use model::proxy::FrontState;
-use program::{Proxy, Server};
+use program::{Held, Proxy, Server};
 
 /// A line about a proxy.
 fn tell(worker: &Worker, proxy: u32, level: u8, text: &str) {
@@ -23,16 +23,16 @@ pub fn report(shared: &Shared) {
             let first = format!("SIGHUP received, dumping servers states for proxy {}.", proxy.name);
             log::proxy_line(worker, index, NOTICE, &first);
             for server in proxy.present() {
-                tell(worker, index, NOTICE, &server_line(proxy, server));
+                tell(worker, index, NOTICE, &server_line(&proxy, &server));
             }
-            tell(worker, index, NOTICE, &proxy_line(proxy));
+            tell(worker, index, NOTICE, &proxy_line(&proxy));
         }
     });
 }
 
 /// Proxies that were not disabled, with their index.
-fn living(shared: &Shared) -> impl Iterator<Item = (u32, &Proxy)> {
-    (0u32..).zip(&shared.program.proxies).filter(|(_, p)| !p.disabled && !p.is_removed())
+fn living(shared: &Shared) -> impl Iterator<Item = (u32, Held<'_, Proxy>)> {
+    shared.program.proxies.numbered().filter(|(_, p)| !p.disabled && !p.is_removed())
 }
 
 fn server_line(proxy: &Proxy, server: &Server) -> String {
@@ -87,6 +87,13 @@ pub fn pause(shared: &Shared, pause: bool) {
         let noun = if proxy.is_backend { "proxy" } else { "frontend" };
         run::with_worker(|w| tell(w, index, WARNING, &format!("{word} {noun} {}.", proxy.name)));
     }
+    if !shared.program.global.cli.is_empty() {
+        let paused = &shared.program.world.process.cli_paused;
+        if paused.swap(pause, Relaxed) != pause {
+            run::with_worker(|w| log::console(w, "WARNING", &format!("{word} frontend GLOBAL.")));
+        }
+    }
+    run::with_worker(|w| engine::state::on_all(w, |w| w.stop.raise()));
 }
 
 /// A soft stop: frontends end, and all proxies are said to.

@@ -70,7 +70,8 @@ async fn softly(shared: Arc<Shared>, peers: Peers) {
         peers.send_to(worker, Box::new(run::soft_stop));
     }
     let deadline = global.hard_stop_after.map(|d| rt::now() + d);
-    while process.connections.load(Relaxed) > 0 && deadline.is_none_or(|d| rt::now() < d) {
+    let busy = || process.connections.load(Relaxed) > 0 || process.accepting.load(Relaxed) > 0;
+    while busy() && deadline.is_none_or(|d| rt::now() < d) {
         rt::sleep(LOOK).await;
     }
     now(&peers);

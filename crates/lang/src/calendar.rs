@@ -11,7 +11,7 @@ use crate::words::Fault;
 /// How many of a unit of time (`s`, `ms`, `us`; seconds if none is given) make a second.
 pub(crate) fn per_second(unit: &Arg) -> Result<i64, Fault> {
     match unit.bytes() {
-        None | Some(b"" | b"s") => Ok(1),
+        None | Some(b"s") => Ok(1),
         Some(b"ms") => Ok(1000),
         Some(b"us") => Ok(1_000_000),
         Some(other) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pattern::{Kind, View};
 
-use crate::env::Env;
+use crate::env::{Env, Side};
 use crate::expr::Expr;
 use crate::sample::{Miss, Value};
 
@@ -93,6 +93,10 @@ impl Watch for () {}
 impl Test {
     /// Compares.
     pub fn holds(&self, env: &Env<'_>, watch: &mut impl Watch) -> Outcome {
+        if self.is_out_of_reach(env) {
+            watch.test(self, Outcome::No);
+            return Outcome::No;
+        }
         let hit = self.expr.any(env, |value| {
             watch.value(self, value);
             match self.kind {
@@ -112,6 +116,14 @@ impl Test {
         };
         watch.test(self, outcome);
         outcome
+    }
+}
+
+impl Test {
+    /// Whether rules of the response ask for the request's head or bytes, which are gone by then. That we may still have
+    /// them must not make a difference.
+    fn is_out_of_reach(&self, env: &Env<'_>) -> bool {
+        env.side == Side::Response && self.expr.fetch.def.places.is_of_request()
     }
 }
 

@@ -9,6 +9,8 @@ use model::proxy::{Listener, Proxy};
 use model::vars::Scope;
 use model::{Conn, Server, Txn, World};
 
+use crate::logfmt::{LogFormat, Use};
+
 /// A direction of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -102,8 +104,18 @@ pub trait Live {
     fn server_source(&self) -> Option<model::Peer> {
         None
     }
-    /// The unique id of the transaction, made on first use.
-    fn unique_id(&self) -> Option<&[u8]>;
+    /// What a response of this status counts as in stick tables (`http-err-codes`, `http-fail-codes`).
+    fn counts_as(&self, _status: u16) -> model::txn::ResponseCounts {
+        model::txn::ResponseCounts::default()
+    }
+    /// Whether the frontend logs before the end (`option logasap`).
+    fn logs_early(&self) -> bool {
+        false
+    }
+    /// `unique-id-format` of the frontend.
+    fn unique_id_format(&self) -> Option<&LogFormat> {
+        None
+    }
     /// Where the rule with this number stands: file and line.
     fn rule_place(&self, rule: u32) -> Option<(&str, u32)>;
     /// Limits of the frontend ([`Side::Request`]) or of the backend, once chosen.
@@ -199,6 +211,18 @@ impl<'a> Env<'a> {
     /// The local address of the server connection: as it is, or as it was.
     pub fn server_source(&self) -> model::Peer {
         self.live.server_source().unwrap_or(self.txn.server_conn.src)
+    }
+
+    /// Hands the unique id of the transaction to `work`. It is made when somebody asks first, so rules that ran
+    /// before may have set what its format tells. `None` where there is no format, or nothing came of it.
+    pub fn with_unique_id<R>(&self, work: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        if self.txn.unique_id.borrow().is_none() {
+            let mut id = Vec::new();
+            self.live.unique_id_format()?.append(self, Use::Header, &mut id);
+            *self.txn.unique_id.borrow_mut() = Some(id.into());
+        }
+        let id = self.txn.unique_id.borrow();
+        id.as_deref().filter(|id| !id.is_empty()).map(work)
     }
 
     /// The client's address as rules see it.

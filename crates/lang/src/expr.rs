@@ -44,10 +44,20 @@ pub struct Expr {
     pub text: Box<str>,
 }
 
+/// The type after some converters; those from any to any keep it, what others make of `any` is known when they run.
+pub(crate) fn type_after(fetch: Type, convs: &[Conv]) -> Type {
+    convs.iter().rev().find(|c| c.def.changes_type()).map_or(fetch, |c| c.def.out)
+}
+
 impl Expr {
     /// From its parts.
     pub fn new(fetch: Fetch, convs: Vec<Conv>, text: &str) -> Expr {
         Expr { fetch, steps: steps(&convs), convs: convs.into(), text: text.into() }
+    }
+
+    /// The keyword of the fetch as written.
+    pub fn word(&self) -> &str {
+        self.text.split(['(', ',', ' ']).next().unwrap_or_default()
     }
 
     /// What is done to the sample, in order.
@@ -57,9 +67,7 @@ impl Expr {
 
     /// Type of the result.
     pub fn out(&self) -> Type {
-        // A converter from any to any keeps the type of its input.
-        let last = self.convs.iter().rev().map(|c| c.def.out).find(|t| !matches!(t, Type::Any | Type::Same));
-        last.unwrap_or(self.fetch.def.out)
+        crate::expr::type_after(self.fetch.def.out, &self.convs)
     }
 
     /// Whether two evaluations may differ though nothing changed in between.

@@ -34,6 +34,8 @@ pub mod dump;
 pub mod env;
 pub mod expr;
 pub mod fetch;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod logfmt;
 pub mod names;
 pub mod parse;
@@ -44,7 +46,7 @@ pub mod rules;
 pub mod sample;
 pub mod stick;
 pub mod tag;
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 mod testing;
 #[cfg(test)]
 mod tests;
@@ -59,7 +61,7 @@ pub use conv::certificate_error;
 pub use env::{Env, Live};
 pub use expr::Expr;
 pub use logfmt::LogFormat;
-pub use names::Names;
+pub use names::{Missing, Names};
 pub use registry::Registry;
 pub use rules::{Rule, RuleSet};
 pub use sample::{Found, Miss, Type, Value};

@@ -7,7 +7,7 @@ use crate::expr::Expr;
 use crate::names::Names;
 use crate::parse::Merge;
 use crate::places::Place;
-use crate::registry::{Registry, TagDef};
+use crate::registry::{Known, Registry, TagDef};
 use crate::words::Fault;
 
 /// How one item is written (`%{+Q}x`).
@@ -76,6 +76,49 @@ impl LogFormat {
     }
 }
 
+/// What formats wait for until all that they say is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// The head of the request.
+    pub request: bool,
+    /// The head of the response.
+    pub response: bool,
+    /// The end of the stream.
+    pub end: bool,
+    /// The request line as it was received is kept: for an expression, whatever it tells, or for the line itself.
+    pub line: bool,
+    /// There is a format at all, be it of a header, or a capture of something that is named.
+    pub some: bool,
+}
+
+impl Waits {
+    /// Keeps the request line if an item has it kept.
+    pub fn keep(&mut self, item: &Item) {
+        self.line |= match item {
+            Item::Text(_) => false,
+            Item::Tag(tag, _) => matches!(tag.known, Known::Request),
+            Item::Expr(..) => true,
+        };
+    }
+
+    /// Waits for what an item needs as well.
+    pub fn add(&mut self, item: &Item) {
+        self.some = true;
+        let known = match item {
+            Item::Text(_) => Known::Early,
+            Item::Tag(tag, _) => tag.known,
+            Item::Expr(expr, _) if expr.fetch.def.is_of_the_end() => Known::End,
+            Item::Expr(..) => Known::Response,
+        };
+        match known {
+            Known::Early => {}
+            Known::Request => self.request = true,
+            Known::Response => self.response = true,
+            Known::End => self.end = true,
+        }
+    }
+}
+
 /// How the result is used, which decides how odd bytes are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
@@ -115,6 +158,11 @@ impl LogFormat {
         names: &mut dyn Names,
     ) -> Result<LogFormat, Fault> {
         crate::parse::format(text, Merge::Blanks, place, reg, names)
+    }
+
+    /// Appends the line as it can be made when the messages are gone: what needs them is left out.
+    pub fn append_late(&self, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
+        crate::tag::write_late(self, env, how, out);
     }
 
     /// Appends the line to `out`.

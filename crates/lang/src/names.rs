@@ -9,11 +9,49 @@ use pattern::LiveSet;
 use crate::cond::Acl;
 use crate::words::Fault;
 
+/// What a rule names and the whole configuration does not have.
+///
+/// Names are looked up when all lines are read: what is wrong with the words of any line comes before what is missed. A
+/// parser that finds a name missing therefore notes it ([`Names::miss`]) and reads on, and makes something that does
+/// nothing of it, for the configuration is refused at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Of an argument in parentheses.
+    Argument {
+        /// What is said of it, up to the end of its place: `unable to find table 'a' referenced in arg 1 of ...`.
+        text: String,
+        /// What is said behind the place and the proxy.
+        behind: String,
+        /// The argument stands in an ACL, which is said instead of the kind of line.
+        acl: bool,
+    },
+    /// Of words of an action, a filter or a `stick` rule.
+    Rule(String),
+    /// Nothing that keeps the configuration from being used, but worth a warning.
+    Remark(String),
+    /// The same, of which the proxy is a part.
+    Whole(String),
+}
+
+/// Stands in the text of a fault about an argument for the place of the argument, where that is not at the end.
+pub const PLACE: &str = "\u{2026}";
+
 /// The resolver of names: `compile` implements it with the configuration at hand.
 ///
 /// Proxies, servers and tables may be declared after the rule that names them, so `compile` declares
 /// all sections before it parses any rule.
+///
+/// A fault about a name that an argument holds ends where the place of the argument follows (`... referenced`), or has
+/// [`PLACE`] there.
 pub trait Names {
+    /// Notes that something is nowhere to be found. The line at hand is read on.
+    fn miss(&mut self, missing: Missing);
+
+    /// Notes an item of a format: when log lines are written follows from all formats of a proxy.
+    fn format_has(&mut self, item: &crate::logfmt::Item) {
+        let _ = item;
+    }
+
     /// A proxy with the role of a frontend; `None`: the current one.
     ///
     /// # Errors
@@ -86,11 +124,11 @@ pub trait Names {
     /// No such backend.
     fn backend_index(&self, name: &str) -> Result<u32, Fault>;
 
-    /// The complete answer of an `http-errors` section or an `errorfile`, by status.
+    /// The complete answer of an `http-errors` section for a status, if it has one.
     ///
     /// # Errors
-    /// No such section, or none for that status.
-    fn error_file(&mut self, section: Option<&str>, status: u16) -> Result<Arc<[u8]>, Fault>;
+    /// No such section.
+    fn error_file(&mut self, section: &str, status: u16) -> Result<Option<Arc<[u8]>>, Fault>;
 
     /// Contents of a file named in a rule (`file`, `lf-file`).
     ///
@@ -114,11 +152,6 @@ pub trait Names {
         3
     }
 
-    /// Whether there is a ring of this name.
-    fn ring(&self, _name: &str) -> bool {
-        false
-    }
-
     /// Whether there is a service of this name (`use-service`).
     fn service(&self, _name: &str) -> bool {
         false
@@ -139,7 +172,7 @@ pub trait Names {
     /// # Errors
     /// No such profile.
     fn log_profile(&self, name: &str) -> Result<u32, Fault> {
-        Err(Fault::new(format!("profile '{name}' is invalid")))
+        Err(Fault::new(format!("do-log action: profile '{name}' is invalid")))
     }
 
     /// The log-format text of an `environment`-like alias (`HAPROXY_HTTP_LOG_FMT` and its kin).

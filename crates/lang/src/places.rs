@@ -56,6 +56,8 @@ pub enum Place {
     Config,
     /// Runtime API.
     Cli,
+    /// `http-error`: an answer to a request or instead of a response. No column of the dump.
+    ErrorPage,
 }
 
 /// The places in the words of the dump's legend.
@@ -134,14 +136,26 @@ impl Places {
         Places(self.0 | source << COUNT)
     }
 
+    /// Whether the data is the request's head or its bytes, which are there until it is forwarded.
+    pub fn is_of_request(self) -> bool {
+        self == REQUEST || self == REQUEST_BUFFER
+    }
+
     /// Where the data comes from, in the words of messages.
     pub fn source(self) -> &'static str {
         SOURCES.get((self.0 >> COUNT) as usize).copied().unwrap_or_default()
     }
 
     /// Whether a place is in the set.
-    pub const fn has(self, place: Place) -> bool {
-        self.0 & (1 << place as u32) != 0
+    pub fn has(self, place: Place) -> bool {
+        match place {
+            Place::ErrorPage => {
+                let either =
+                    [Place::FrontHttpReq, Place::BackHttpReq, Place::FrontHttpRes, Place::BackHttpRes];
+                either.into_iter().any(|place| self.has(place))
+            }
+            place => self.0 & (1 << place as u32) != 0,
+        }
     }
 
     /// As in the dump: `[ Y . Y ... ]`.

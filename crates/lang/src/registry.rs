@@ -11,7 +11,7 @@ use crate::arg::{Arg, Signature};
 use crate::arith::Arith;
 use crate::env::Env;
 use crate::names::Names;
-use crate::places::Places;
+use crate::places::{BACKEND, Places, REQUEST_FIGURES, RESPONSE_FIGURES, RESPONSE_KEPT, SERVER};
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::{Fault, Words};
 
@@ -79,6 +79,18 @@ pub struct ConvDef {
 }
 
 impl FetchDef {
+    /// Whether it looks at what only streams have: it finds nothing for the line of an error that came before there was one.
+    pub fn is_of_stream(&self) -> bool {
+        let sources = [REQUEST_FIGURES, RESPONSE_FIGURES, RESPONSE_KEPT, BACKEND, SERVER];
+        let named = ["txn.", "bc.", "bc_"].iter().any(|prefix| self.name.starts_with(prefix));
+        named || sources.contains(&self.places) || matches!(self.name, "fc.timer.total" | "http_first_req")
+    }
+
+    /// Whether its figures are complete only when the stream is over.
+    pub fn is_of_the_end(&self) -> bool {
+        self.places == REQUEST_FIGURES || self.places == RESPONSE_FIGURES || self.name == "fc.timer.total"
+    }
+
     /// An entry without arguments, variants or side effects; the methods below add to it.
     pub const fn new(
         name: &'static str,
@@ -146,6 +158,11 @@ impl FetchDef {
 }
 
 impl ConvDef {
+    /// Whether what comes out may be of another type than what went in.
+    pub fn changes_type(&self) -> bool {
+        !matches!((self.from, self.out), (_, Type::Same) | (Type::Any, Type::Any))
+    }
+
     /// An entry without arguments or side effects; the methods below add to it.
     pub const fn new(
         name: &'static str,
@@ -248,6 +265,17 @@ pub struct ActionPlace {
     pub set: Sets,
     /// Where its expressions stand.
     pub place: crate::places::Place,
+    /// How it is written.
+    pub form: Form,
+}
+
+/// How an action is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Behind the name of its rule set: `http-request redirect`.
+    Rule,
+    /// As a keyword of its own: `redirect`.
+    Line,
 }
 
 /// Parses the words after the action's name, up to `if`/`unless` or the end.
@@ -278,10 +306,25 @@ pub struct TagDef {
     pub write: for<'a> fn(&Env<'a>, &crate::logfmt::Options, &mut Vec<u8>) -> Option<()>,
     /// Only in HTTP mode.
     pub http_only: bool,
+    /// When it is known.
+    pub known: Known,
     /// What it writes.
     pub kind: TagKind,
     /// One line of documentation.
     pub doc: &'static str,
+}
+
+/// When what a log tag says is known: a line that nobody names a moment for is written as soon as all of it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// From the start, or whenever the line happens to be made.
+    Early,
+    /// With the head of the request.
+    Request,
+    /// With the head of the response; in TCP mode with the connection to the server.
+    Response,
+    /// At the end of the stream.
+    End,
 }
 
 /// What a log tag writes, which decides how it is quoted and encoded.
@@ -289,12 +332,18 @@ pub struct TagDef {
 pub enum TagKind {
     /// Text: quoted with `+Q`.
     Text,
+    /// An address: quoted with `+Q`, unless `+X` writes it in hexadecimal digits.
+    Address,
+    /// Text of a peer with odd bytes as `#XX`: quoted with `+Q`, in CBOR a text of several chunks.
+    Encoded,
+    /// Captured headers in braces, the same.
+    Captures,
     /// Text that is never quoted (dates, termination states).
     Plain,
     /// A number.
     Number,
-    /// A number that still grows while the transaction lasts: `+` stands before it in lines that are logged
-    /// early (`option logasap`).
+    /// A number that still grows while the transaction lasts: `+` stands before it in all lines of a frontend that
+    /// logs early (`option logasap`), and in no others.
     Running,
     /// Texts separated by blanks, each quoted alone; `\0` separates them as they are written.
     List,

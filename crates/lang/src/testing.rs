@@ -1,6 +1,9 @@
 //! A stage for tests: a request, a response, a connection and proxies that rules can be tried on, without
 //! a configuration and without a network.
 
+#[cfg(test)]
+mod ask;
+
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,13 +18,11 @@ use crate::action::{Exec, Flow};
 use crate::cond::Acl;
 use crate::env::{Env, Live, Payload, Side, TcpInfo};
 use crate::fetch::{Password, User, Userlist};
-use crate::logfmt::{LogFormat, Use};
 use crate::names::{CaptureSlot, Names};
 use crate::places::Place;
 use crate::registry::{ActionPlace, Registry, Sets};
 use crate::rules::{Position, Rule, RuleSet, Run};
 use crate::words::{Fault, Words};
-use crate::{Condition, Expr};
 
 /// Everything that rules look at, filled with plausible facts.
 pub(crate) struct Stage {
@@ -46,6 +47,7 @@ pub(crate) struct Outside {
     pub(crate) random: Cell<u64>,
     pub(crate) variables: Vec<Box<str>>,
     pub(crate) traced: std::cell::RefCell<Vec<u8>>,
+    pub(crate) logs_early: bool,
 }
 
 /// The resolver of names.
@@ -58,6 +60,7 @@ pub(crate) struct Book {
     pub(crate) acls: HashMap<String, Arc<Acl>>,
     pub(crate) files: HashMap<String, String>,
     pub(crate) warnings: Vec<String>,
+    pub(crate) missing: Vec<crate::names::Missing>,
     sets: HashMap<String, Arc<pattern::LiveSet>>,
     pub(crate) tables: Vec<Arc<stick::Table>>,
 }
@@ -89,6 +92,9 @@ fn table(name: &str, single: bool) -> Arc<stick::Table> {
 }
 
 impl Live for Outside {
+    fn logs_early(&self) -> bool {
+        self.logs_early
+    }
     fn now(&self) -> Mono {
         Mono::from_nanos(5_000_000_000)
     }
@@ -124,9 +130,6 @@ impl Live for Outside {
     }
     fn tcp_info(&self, _: Side) -> Option<TcpInfo> {
         Some(TcpInfo { rtt_us: 1500, rttvar_us: 750, retrans: 2, ..TcpInfo::default() })
-    }
-    fn unique_id(&self) -> Option<&[u8]> {
-        Some(b"id-1")
     }
     fn rule_place(&self, rule: u32) -> Option<(&str, u32)> {
         Some(("a.cfg", rule))
@@ -180,22 +183,25 @@ impl Live for Outside {
 }
 
 impl Names for Book {
+    fn miss(&mut self, missing: crate::names::Missing) {
+        self.missing.push(missing);
+    }
     fn frontend(&self, name: Option<&str>) -> Result<Arc<Proxy>, Fault> {
         match name.unwrap_or("fe") {
             "fe" => Ok(self.front.clone()),
-            other => Err(Fault::new(format!("unable to find frontend '{other}'"))),
+            other => Err(Fault::new(format!("unable to find frontend '{other}' referenced"))),
         }
     }
     fn backend(&self, name: Option<&str>) -> Result<Arc<Proxy>, Fault> {
         match name.unwrap_or("be") {
             "be" => Ok(self.back.clone()),
-            other => Err(Fault::new(format!("unable to find backend '{other}'"))),
+            other => Err(Fault::new(format!("unable to find backend '{other}' referenced"))),
         }
     }
     fn server(&self, name: &str) -> Result<(Arc<Proxy>, Arc<Server>), Fault> {
         match name {
             "be/s1" | "s1" => Ok((self.back.clone(), self.server.clone())),
-            other => Err(Fault::new(format!("unable to find server '{other}'"))),
+            other => Err(Fault::new(format!("unable to find server '{other}' referenced"))),
         }
     }
     fn variable(&mut self, name: &str) -> Result<VarRef, Fault> {
@@ -248,7 +254,8 @@ impl Names for Book {
     ) -> Result<Arc<dyn std::any::Any + Send + Sync>, Fault> {
         if kind == crate::arg::Kind::Table {
             let found = self.tables.iter().find(|t| *t.settings().name == *name.unwrap_or("be"));
-            let missing = || Fault::new(format!("unable to find table '{}'", name.unwrap_or("be")));
+            let missing =
+                || Fault::new(format!("unable to find table '{}' referenced", name.unwrap_or("be")));
             return found.cloned().map(|t| t as Arc<_>).ok_or_else(missing);
         }
         let user = |name: &str, password, group: &str| User {
@@ -269,8 +276,8 @@ impl Names for Book {
     fn backend_index(&self, _: &str) -> Result<u32, Fault> {
         Ok(0)
     }
-    fn error_file(&mut self, section: Option<&str>, status: u16) -> Result<Arc<[u8]>, Fault> {
-        Ok(format!("{} {status}", section.unwrap_or("default")).into_bytes().into())
+    fn error_file(&mut self, section: &str, status: u16) -> Result<Option<Arc<[u8]>>, Fault> {
+        Ok(Some(format!("{section} {status}").into_bytes().into()))
     }
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, Fault> {
         match self.files.get(path) {
@@ -330,6 +337,7 @@ impl Stage {
         }
         txn.res.append(b"set-cookie", b"sid=9; path=/").unwrap();
         txn.line.edit().set(b"GET", b"/a/b?c=d&e=f", b"HTTP/1.1", 1024);
+        txn.line_kept = true;
         let conn =
             Conn::new(7, 0, 0, Mono::from_nanos(1_000_000_000), Wall::from_micros(1_795_237_056_000_000));
         conn.set_addresses(
@@ -350,6 +358,7 @@ impl Stage {
                 ("acl.txt".to_owned(), String::new()),
             ]),
             warnings: Vec::new(),
+            missing: Vec::new(),
             sets: HashMap::new(),
             tables: vec![table("be", true), table("arrays", false)],
         };
@@ -364,6 +373,7 @@ impl Stage {
             random: Cell::new(0x0123_4567_89ab_cdef),
             variables: Vec::new(),
             traced: Default::default(),
+            logs_early: false,
         };
         Stage { reg: Registry::standard(), outside, conn, txn, side: Side::Request, last: true, names }
     }
@@ -381,68 +391,6 @@ impl Stage {
         })
     }
 
-    /// Where everything may be used.
-    fn place(&self) -> Place {
-        match self.side {
-            Side::Request => Place::BackHttpReq,
-            Side::Response => Place::BackHttpRes,
-        }
-    }
-
-    pub(crate) fn compile(&mut self, text: &str) -> Result<Expr, Fault> {
-        let list = [text.as_bytes()];
-        let place = self.place();
-        Expr::parse(&mut Words::new(&list), place, &self.reg, &mut self.names)
-    }
-
-    /// The value of an expression as text; `none`, `later`, or the fault.
-    pub(crate) fn value(&mut self, text: &str) -> String {
-        let expr = match self.compile(text) {
-            Ok(expr) => expr,
-            Err(fault) => return format!("fault: {fault}"),
-        };
-        self.with_env(|env| match expr.eval(env) {
-            Ok(value) => {
-                let mut out = Vec::new();
-                value.append_text(&mut out);
-                out.iter().flat_map(|c| std::ascii::escape_default(*c)).map(char::from).collect()
-            }
-            Err(crate::Miss::None) => "none".into(),
-            Err(crate::Miss::Later) => "later".into(),
-        })
-    }
-
-    /// A condition, parsed.
-    pub(crate) fn condition(&mut self, text: &str) -> Condition {
-        let list: Vec<&[u8]> = text.split_whitespace().map(str::as_bytes).collect();
-        let place = self.place();
-        let parsed = Condition::parse(&mut Words::new(&list), place, &self.reg, &mut self.names);
-        parsed.unwrap_or_else(|f| panic!("{text}: {f}")).unwrap_or_else(|| panic!("{text}: no condition"))
-    }
-
-    /// Whether a condition holds.
-    pub(crate) fn holds(&mut self, text: &str) -> Result<crate::cond::Outcome, Fault> {
-        let list: Vec<&[u8]> = text.split_whitespace().map(str::as_bytes).collect();
-        let place = self.place();
-        let condition = Condition::parse(&mut Words::new(&list), place, &self.reg, &mut self.names)?;
-        Ok(self.with_env(|env| condition.unwrap().holds(env)))
-    }
-
-    /// A format, written.
-    pub(crate) fn format(&mut self, text: &str, how: Use) -> String {
-        let parsed = match how {
-            Use::Log => LogFormat::parse_log(text.as_bytes(), Place::Log, &self.reg, &mut self.names),
-            _ => LogFormat::parse(text.as_bytes(), self.place(), &self.reg, &mut self.names),
-        };
-        let format = match parsed {
-            Ok(format) => format,
-            Err(fault) => return format!("fault: {fault}"),
-        };
-        let mut out = Vec::new();
-        self.with_env(|env| format.append(env, how, &mut out));
-        String::from_utf8_lossy(&out).into_owned()
-    }
-
     /// A rule, parsed.
     pub(crate) fn rule(&mut self, set: Sets, text: &[&str]) -> Result<Rule, Fault> {
         let list: Vec<&[u8]> = text.iter().map(|w| w.as_bytes()).collect();
@@ -454,7 +402,13 @@ impl Stage {
             Sets::HTTP_REQ => Place::BackHttpReq,
             _ => Place::BackHttpRes,
         };
-        Rule::parse(&mut Words::new(&list), &ActionPlace { set, place }, 1, &self.reg, &mut self.names)
+        Rule::parse(
+            &mut Words::new(&list),
+            &ActionPlace { set, place, form: crate::registry::Form::Rule },
+            1,
+            &self.reg,
+            &mut self.names,
+        )
     }
 
     /// A rule of one set, run; how it ended.

@@ -26,6 +26,37 @@ pub struct ProxyHeader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ConnError(pub u8);
 
+impl ConnError {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// One that has no number of its own.
+    pub const SOCKET: Self = Self(6);
+    /// A source address that cannot be bound.
+    pub const SOURCE: Self = Self(8);
+    /// A SOCKS4 proxy that did not answer.
+    pub const SOCKS_SILENT: Self = Self(40);
+    /// A SOCKS4 proxy that said no.
+    pub const SOCKS_DENIED: Self = Self(41);
+    /// A peer that reset the connection.
+    pub const RESET: Self = Self(48);
+
+    /// The number of a system's error. HAProxy counts one more from 45 on than its manual's table does.
+    pub fn of_system(error: &std::io::Error) -> Self {
+        use std::io::ErrorKind as Kind;
+        match error.kind() {
+            Kind::ConnectionRefused => Self(47),
+            Kind::ConnectionReset => Self::RESET,
+            Kind::NetworkUnreachable => Self(49),
+            _ => Self::SOCKET,
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+}
+
 /// What a multiplexed connection says of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Multiplex {
@@ -44,6 +75,8 @@ pub struct Conn {
     pub frontend: u32,
     /// Listener, as an index in the frontend.
     pub listener: u32,
+    /// The listener speaks TLS, whether the handshake is over or not.
+    pub tls: Cell<bool>,
     /// Client address: as accepted, or from the PROXY header, or from `set-src`.
     pub src: Cell<Peer>,
     /// Destination address: as accepted, or from the PROXY header, or from `set-dst`.
@@ -95,6 +128,7 @@ impl Conn {
             serial,
             frontend,
             listener,
+            tls: Cell::new(false),
             src: Cell::default(),
             dst: Cell::default(),
             fc_src: Cell::default(),
@@ -134,7 +168,7 @@ impl Conn {
         let _ = self.secured.set(Box::new(facts));
     }
 
-    /// Sets source and destination as the network or a PROXY header gave them.
+    /// Sets source and destination as the network gave them.
     pub fn set_addresses(&self, src: Peer, dst: Peer) {
         self.src.set(src);
         self.fc_src.set(src);

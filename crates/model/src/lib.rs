@@ -21,6 +21,7 @@ pub mod peer;
 pub mod proxy;
 pub mod secured;
 pub mod server;
+pub mod server_conns;
 pub mod term;
 pub mod txn;
 pub mod vars;

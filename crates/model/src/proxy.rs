@@ -8,6 +8,8 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::counter::{Counter, Sharded};
 use crate::server::{Averages, Server};
+use crate::term::Cause;
+use crate::txn::Traffic;
 
 /// Figures of HTTP/2 (`h2_*`).
 #[derive(Debug, Default)]
@@ -43,6 +45,26 @@ impl H2Counters {
     }
 }
 
+/// Figures of HTTP/1 (`h1_*`).
+#[derive(Debug, Default)]
+pub struct H1Counters {
+    /// Connections of clients that are open, and their requests from the first byte on.
+    pub open_connections: Counter,
+    pub open_streams: Counter,
+    /// Connections so far, of servers each attempt.
+    pub connections: Counter,
+    /// Requests that began, of servers each attempt.
+    pub streams: Counter,
+}
+
+impl H1Counters {
+    /// Back to zero, but for what is open.
+    pub fn clear(&self) {
+        self.connections.set(0);
+        self.streams.set(0);
+    }
+}
+
 /// Figures of TLS (`ssl_*`).
 #[derive(Debug, Default)]
 pub struct TlsCounters {
@@ -72,6 +94,36 @@ impl TlsCounters {
     }
 }
 
+/// Bytes of requests and responses, heads counted as HAProxy counts them.
+#[derive(Debug, Default)]
+pub struct ByteCounters {
+    /// Of requests, received (`bin`, `reqbin`).
+    pub request_in: Counter,
+    /// Of requests, passed on (`reqbout`).
+    pub request_out: Counter,
+    /// Of responses, received (`bout`, `resbin`).
+    pub response_in: Counter,
+    /// Of responses, passed on (`resbout`).
+    pub response_out: Counter,
+}
+
+impl ByteCounters {
+    /// Adds what a transaction moved.
+    pub fn add(&self, up: &Traffic, down: &Traffic) {
+        self.request_in.add(up.received);
+        self.request_out.add(up.sent);
+        self.response_in.add(down.received);
+        self.response_out.add(down.sent);
+    }
+
+    /// Back to zero.
+    pub fn clear(&self) {
+        for counter in [&self.request_in, &self.request_out, &self.response_in, &self.response_out] {
+            counter.set(0);
+        }
+    }
+}
+
 /// Figures of a frontend, one copy a worker.
 #[derive(Debug, Default)]
 pub struct FrontCounters {
@@ -79,10 +131,16 @@ pub struct FrontCounters {
     pub connections: Counter,
     /// Sessions (`stot`).
     pub sessions: Counter,
-    /// Bytes received from clients (`bin`).
-    pub bytes_in: Counter,
-    /// Bytes sent to clients (`bout`).
-    pub bytes_out: Counter,
+    /// Those of TCP that turned to HTTP/1.
+    pub upgraded: Counter,
+    /// Bytes of requests and responses.
+    pub bytes: ByteCounters,
+    /// Bytes received from clients and sent to them on the wire (`h1_bytes_in`, `h1_bytes_out`).
+    pub wire_in: Counter,
+    pub wire_out: Counter,
+    /// Bytes received from clients, and sent to them, through pipes (`h1_spliced_bytes_in`, `h1_spliced_bytes_out`).
+    pub spliced_in: Counter,
+    pub spliced_out: Counter,
     /// Requests denied (`dreq`).
     pub denied_req: Counter,
     /// Responses denied (`dresp`).
@@ -103,10 +161,56 @@ pub struct FrontCounters {
     pub internal_errors: Counter,
     /// Responses by class: 1xx to 5xx, then others.
     pub responses: [Counter; 6],
+    /// How its streams ended.
+    pub ends: Ends,
+    /// Of the requests those of HTTP/2 (`h2req`).
+    pub h2_requests: Counter,
+    /// Figures of HTTP/1.
+    pub h1: H1Counters,
     /// Figures of HTTP/2.
     pub h2: H2Counters,
     /// Figures of TLS.
     pub tls: TlsCounters,
+}
+
+/// How streams ended. Each that was counted as a request (`req_tot`) is in exactly one of the first four, so that at rest they add up
+/// to it.
+#[derive(Debug, Default)]
+pub struct Ends {
+    /// By a server's answer, or by one that the configuration gave.
+    pub answered: Counter,
+    /// The client broke off, or was too slow.
+    pub by_client: Counter,
+    /// The server did.
+    pub by_server: Counter,
+    /// The proxy refused or gave up.
+    pub refused: Counter,
+    /// Those of the four that left no log line.
+    pub unlogged: Counter,
+    /// Log lines of streams that were no request.
+    pub strangers: Counter,
+}
+
+impl Ends {
+    /// Back to zero.
+    pub fn clear(&self) {
+        let Ends { answered, by_client, by_server, refused, unlogged, strangers } = self;
+        [answered, by_client, by_server, refused, unlogged, strangers].iter().for_each(|c| c.set(0));
+    }
+
+    /// A request has ended.
+    pub fn count(&self, cause: Cause, logged: bool) {
+        let end = match cause {
+            Cause::Normal | Cause::Local => &self.answered,
+            Cause::ClientAbort | Cause::ClientTimeout => &self.by_client,
+            Cause::ServerAbort | Cause::ServerTimeout => &self.by_server,
+            _ => &self.refused,
+        };
+        end.inc();
+        if !logged {
+            self.unlogged.inc();
+        }
+    }
 }
 
 /// Figures of a backend, one copy a worker.
@@ -116,10 +220,14 @@ pub struct BackCounters {
     pub sessions: Counter,
     /// Times a server was chosen (`lbtot`).
     pub chosen: Counter,
-    /// Bytes from clients (`bin`).
-    pub bytes_in: Counter,
-    /// Bytes to clients (`bout`).
-    pub bytes_out: Counter,
+    /// Bytes of requests and responses.
+    pub bytes: ByteCounters,
+    /// Bytes received from servers and sent to them on the wire (`h1_bytes_in`, `h1_bytes_out`).
+    pub wire_in: Counter,
+    pub wire_out: Counter,
+    /// Bytes received from servers, and sent to them, through pipes (`h1_spliced_bytes_in`, `h1_spliced_bytes_out`).
+    pub spliced_in: Counter,
+    pub spliced_out: Counter,
     /// Requests denied (`dreq`).
     pub denied_req: Counter,
     /// Responses denied (`dresp`).
@@ -150,6 +258,8 @@ pub struct BackCounters {
     pub responses: [Counter; 6],
     /// Greatest times seen, ms: queue, connect, response, total.
     pub max_times: [Counter; 4],
+    /// Figures of HTTP/1.
+    pub h1: H1Counters,
     /// Figures of HTTP/2.
     pub h2: H2Counters,
     /// Figures of TLS.
@@ -159,12 +269,12 @@ pub struct BackCounters {
 /// Figures of one listener, one copy a worker (shown with `option socket-stats`).
 #[derive(Debug, Default)]
 pub struct ListenerCounters {
+    /// Connections accepted (`conn_tot`).
+    pub connections: Counter,
     /// Sessions.
     pub sessions: Counter,
-    /// Bytes from clients.
-    pub bytes_in: Counter,
-    /// Bytes to clients.
-    pub bytes_out: Counter,
+    /// Bytes of requests and responses.
+    pub bytes: ByteCounters,
     /// Request errors.
     pub req_errors: Counter,
     /// Requests denied.
@@ -175,6 +285,10 @@ pub struct ListenerCounters {
     pub denied_conn: Counter,
     /// Sessions denied.
     pub denied_sess: Counter,
+    /// Failed header rewrites (`wrew`).
+    pub failed_rewrites: Counter,
+    /// Internal errors (`eint`).
+    pub internal_errors: Counter,
     /// Figures of TLS.
     pub tls: TlsCounters,
 }
@@ -212,12 +326,18 @@ pub enum FrontState {
 #[derive(Debug)]
 pub struct Front {
     state: AtomicU32,
+    /// Shares of workers in its listeners that have given up their port for now.
+    pub away: AtomicU32,
+    /// Shares of workers in its listeners that hold their port, or did a moment ago.
+    pub holding: AtomicU32,
     /// Connections now (`scur`).
     pub current: AtomicU32,
     /// Greatest number so far (`smax`).
     pub current_max: AtomicU32,
     /// Limit (`slim`).
     pub maxconn: AtomicU32,
+    /// Sessions that were admitted and are not counted in `session_rate` yet.
+    pub pending: AtomicU32,
     /// Sessions in the last second, and the most there ever were.
     pub session_rate: PeakRate,
     /// Connections in the last second, and the most there ever were.
@@ -294,9 +414,12 @@ impl Front {
     fn new(workers: usize) -> Front {
         Front {
             state: AtomicU32::new(0),
+            away: AtomicU32::new(0),
+            holding: AtomicU32::new(0),
             current: AtomicU32::new(0),
             current_max: AtomicU32::new(0),
             maxconn: AtomicU32::new(0),
+            pending: AtomicU32::new(0),
             session_rate: PeakRate::new(),
             conn_rate: PeakRate::new(),
             request_rate: PeakRate::new(),
@@ -313,6 +436,12 @@ impl Front {
             1 => FrontState::Paused,
             _ => FrontState::Stopped,
         }
+    }
+
+    /// Its port could not be had again: pauses it, if it is open still; whether it was.
+    pub fn pause_again(&self) -> bool {
+        let (open, paused) = (FrontState::Open as u32, FrontState::Paused as u32);
+        self.state.compare_exchange(open, paused, Relaxed, Relaxed).is_ok()
     }
 
     /// Changes the state.

@@ -25,8 +25,12 @@ pub struct Secured {
     pub authority_error: u8,
     /// How far above.
     pub authority_depth: u8,
+    /// The last of such errors that verification found.
+    pub verdict: u8,
     /// The peer's certificates, its own first, as DER.
     pub peer: Vec<Box<[u8]>>,
+    /// Name of the last certificate of the chain that was put together from them and the trusted ones, as DER.
+    pub root: Option<Box<[u8]>>,
     /// The certificate that we showed, as DER.
     pub own: Option<Arc<[u8]>>,
     /// The name that it was loaded by.

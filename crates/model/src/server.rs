@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use crate::check::CheckResult;
 use crate::counter::{Counter, Sharded};
 use crate::peer::Peer;
+use crate::server_conns::ServerConns;
 
 /// Settings of checks that the runtime API changed (`set server ... check-addr` and its kin); what is not set here is as
 /// the configuration says.
@@ -61,8 +62,10 @@ pub mod admin {
     pub const RMAINT: u32 = 0x20;
     /// Maintenance because the host name was changed at run time.
     pub const HMAINT: u32 = 0x40;
+    /// Deleted at run time: maintenance that nothing ends.
+    pub const GONE: u32 = 0x80;
     /// Any reason for maintenance.
-    pub const MAINT: u32 = FMAINT | IMAINT | CMAINT | RMAINT | HMAINT;
+    pub const MAINT: u32 = FMAINT | IMAINT | RMAINT | HMAINT | GONE;
     /// Any reason for drain.
     pub const DRAIN: u32 = FDRAIN | IDRAIN;
 }
@@ -74,10 +77,8 @@ pub struct ServerCounters {
     pub sessions: Counter,
     /// Times the balancing chose it (`lbtot`).
     pub chosen: Counter,
-    /// Bytes from client to server (`bin`).
-    pub bytes_in: Counter,
-    /// Bytes from server to client (`bout`).
-    pub bytes_out: Counter,
+    /// Bytes of requests and responses.
+    pub bytes: crate::proxy::ByteCounters,
     /// Responses denied by rules (`dresp`).
     pub denied_resp: Counter,
     /// Failed connects (`econ`).
@@ -199,16 +200,12 @@ pub struct Server {
     pub served: AtomicU32,
     /// Greatest `served` so far (`smax`).
     pub served_max: AtomicU32,
-    /// Greatest `served` of late: how many connections are worth keeping (`need_conn_est`).
-    pub need: AtomicU32,
     /// Requests waiting for this server (`qcur`).
     pub queued: AtomicU32,
     /// Greatest `queued` so far (`qmax`).
     pub queued_max: AtomicU32,
-    /// Idle connections in pools.
-    pub idle: AtomicU32,
-    /// Connections in use by requests.
-    pub used_conns: AtomicU32,
+    /// Its connections.
+    pub conns: ServerConns,
     /// Consecutive health: 0..rise-1 is down, rise..rise+fall-1 is up.
     pub health: AtomicI64,
     /// Health at the start and after maintenance (`init-state`).
@@ -243,6 +240,8 @@ pub struct Server {
     pub counters: Sharded<ServerCounters>,
     /// Raised at each change that the balancing must see.
     pub generation: AtomicU64,
+    /// Tells it from those that had its id before (`srid`), see [`crate::world::Process::revision`].
+    pub revision: AtomicU32,
 }
 
 /// Averages over about the last 1024 requests (`qtime`, `ctime`, `rtime`, `ttime`).
@@ -294,11 +293,9 @@ impl Server {
             maxconn: AtomicU32::new(0),
             served: AtomicU32::new(0),
             served_max: AtomicU32::new(0),
-            need: AtomicU32::new(0),
             queued: AtomicU32::new(0),
             queued_max: AtomicU32::new(0),
-            idle: AtomicU32::new(0),
-            used_conns: AtomicU32::new(0),
+            conns: ServerConns::default(),
             health: AtomicI64::new(0),
             initial_health: AtomicI64::new(0),
             agent_health: AtomicI64::new(1),
@@ -316,6 +313,7 @@ impl Server {
             times: Averages::default(),
             counters: Sharded::new(workers),
             generation: AtomicU64::new(0),
+            revision: AtomicU32::new(0),
         }
     }
 
@@ -384,10 +382,12 @@ impl Server {
 
     /// New requests without persistence may be sent here.
     pub fn is_usable(&self) -> bool {
-        self.is_up()
-            && self.admin() & admin::DRAIN == 0
-            && self.op() != Op::Stopping
-            && self.weight.load(Relaxed) > 0
+        self.takes_new() && self.weight.load(Relaxed) > 0
+    }
+
+    /// Neither down nor on its way out, whatever its weight: losing it is an alert.
+    pub fn takes_new(&self) -> bool {
+        self.is_up() && self.admin() & admin::DRAIN == 0 && self.op() != Op::Stopping
     }
 
     /// In drain: forced, inherited or by a weight of zero.
@@ -402,17 +402,10 @@ impl Server {
     #[inline]
     pub fn enter(&self) -> u32 {
         let n = self.served.fetch_add(1, Relaxed) + 1;
-        if n > self.need.load(Relaxed) {
-            self.need.fetch_max(n, Relaxed);
+        if n > self.served_max.load(Relaxed) {
             self.served_max.fetch_max(n, Relaxed);
         }
         n
-    }
-
-    /// Lets the estimate of needed connections fade; called once a second.
-    pub fn fade_need(&self) {
-        let need = self.need.load(Relaxed);
-        self.need.store(self.served.load(Relaxed).max(need - need / 4), Relaxed);
     }
 
     /// Counts one request less.

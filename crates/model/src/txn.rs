@@ -27,6 +27,8 @@ pub struct Times {
     pub request_date: Option<Wall>,
     /// The whole request head was there.
     pub request: Option<Mono>,
+    /// Its body was waited for as well, so that `request` holds though rules are still to come.
+    pub waited: bool,
     /// A server (or a slot in it) was assigned: the queue was left.
     pub queued: Option<Mono>,
     /// The connection to the server stood.
@@ -59,6 +61,8 @@ pub struct Overrides {
 /// Facts of the connection to the server (fetches `bc_*`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ServerConn {
+    /// A connection was begun, whether or not it was ever there.
+    pub begun: bool,
     /// Local address.
     pub src: Peer,
     /// Address connected to.
@@ -126,10 +130,15 @@ pub struct Decisions {
 /// Bytes of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traffic {
-    /// Received from the sender, heads included.
+    /// Received from the sender, as `%B`, `%U` and the statistics count: heads by [`Head::counted_len`], bodies without
+    /// their framing, TCP as it is.
     pub received: u64,
-    /// Passed on to the other side, heads included.
+    /// Passed on to the other side, counted likewise.
     pub sent: u64,
+    /// Received on the wire.
+    pub wire_in: u64,
+    /// Sent on the wire.
+    pub wire_out: u64,
 }
 
 /// What the status of a server's response counts as in stick tables.
@@ -162,13 +171,15 @@ pub struct Txn {
     pub may_be_http: bool,
     /// Method, target and version as received, before rules: `%r`, `capture.req.*`.
     pub line: SharedLine,
+    /// `capture.req.method` and `capture.req.uri` find it.
+    pub line_kept: bool,
     /// Backend, as an index of the program.
     pub backend: Option<u32>,
     /// Server, as an index in the backend.
     pub server: Option<u32>,
     /// Not worth a log line: a connection that ended between requests.
     pub silent: bool,
-    /// Its line has been written (`option logasap`).
+    /// Its line has been written before the end.
     pub logged: bool,
     /// Which moment the line at hand is made at (`%OG`).
     pub origin: Cell<Origin>,
@@ -176,8 +187,12 @@ pub struct Txn {
     pub by_service: bool,
     /// No data was ever received (`option dontlognull`).
     pub null: bool,
+    /// It counts as a request (`req_tot`), so often.
+    pub counted: Cell<u32>,
     /// Something came on a multiplexed connection that could not be read as a request.
     pub unread: bool,
+    /// An interim response of our own was made for it: that there is no status yet is known.
+    pub hinted: bool,
     /// The first request of its connection.
     pub first_request: bool,
     /// When things happened.
@@ -192,6 +207,8 @@ pub struct Txn {
     pub up: Traffic,
     /// Bytes from the server.
     pub down: Traffic,
+    /// Bytes from the server that `option logasap` shows before the end.
+    pub asap: u64,
     /// Status sent to the client, 0 if none.
     pub status: u16,
     /// The stream on the client's connection.
@@ -224,8 +241,6 @@ pub struct Txn {
     pub check_vars: RefCell<Vars>,
     /// Name and line of the last rule with a final verdict (`last_rule_file`, `last_rule_line`).
     pub last_rule: Cell<Option<u32>>,
-    /// What its response counted as in stick tables.
-    pub response_counts: ResponseCounts,
     /// Entries of stick tables that it tracks.
     pub stick: RefCell<stick::Trackers>,
     /// Limits that rules turned on and that do not apply yet.
@@ -322,6 +337,7 @@ impl Default for Txn {
             peeked: false,
             may_be_http: false,
             line: Default::default(),
+            line_kept: false,
             backend: None,
             server: None,
             silent: false,
@@ -329,7 +345,9 @@ impl Default for Txn {
             logged: false,
             by_service: false,
             null: false,
+            counted: Cell::new(0),
             unread: false,
+            hinted: false,
             first_request: false,
             times: Times::default(),
             term: Term::default(),
@@ -337,6 +355,7 @@ impl Default for Txn {
             redispatched: false,
             up: Traffic::default(),
             down: Traffic::default(),
+            asap: 0,
             status: 0,
             client_stream: StreamOf::default(),
             server_conn: ServerConn::default(),
@@ -353,7 +372,6 @@ impl Default for Txn {
             res_vars: RefCell::default(),
             check_vars: RefCell::default(),
             last_rule: Cell::new(None),
-            response_counts: ResponseCounts::default(),
             stick: RefCell::default(),
             bandwidth: Vec::new(),
             queue_positions: (0, 0),
@@ -369,6 +387,15 @@ impl Txn {
     pub fn is_error(&self) -> bool {
         let ended = !matches!(self.term.cause, crate::term::Cause::Normal | crate::term::Cause::Local);
         ended || self.retries > 0 || self.redispatched || self.status >= 500
+    }
+
+    /// Bytes of both directions, up and down, as rules and logs see them: HAProxy adds them up at the end, before that it knows
+    /// what `option logasap` shows.
+    pub fn shown(&self) -> (Traffic, Traffic) {
+        match self.times.ended {
+            Some(_) => (self.up, self.down),
+            None => (Traffic::default(), Traffic { received: self.asap, ..Traffic::default() }),
+        }
     }
 
     /// Forgets everything, keeps the memory of heads, captures and variables.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::RwLock;
 use stick::Table;
@@ -24,6 +24,8 @@ pub struct ProcessCounters {
     pub connections: Counter,
     /// Requests (`CumReq`).
     pub requests: Counter,
+    /// Streams that exist now (`CurrStreams`).
+    pub open_streams: Counter,
     /// Bytes sent to clients (`TotalBytesOut`).
     pub bytes_out: Counter,
     /// Of these, by splicing (`TotalSplicedBytesOut`).
@@ -39,12 +41,22 @@ pub struct ProcessCounters {
 pub struct Process {
     /// Connections now (`CurrConns`).
     pub connections: AtomicU32,
+    /// The sockets of the runtime API accept nobody (SIGTTOU).
+    pub cli_paused: std::sync::atomic::AtomicBool,
+    /// Counts how often servers were added after others had been deleted, twice: it is odd between the two.
+    pub revisions: AtomicU32,
     /// Streams so far: requests and TCP sessions (`%rt`).
     pub streams: AtomicU64,
     /// Limit (`Maxconn`).
     pub maxconn: AtomicU32,
     /// Connections in the last second.
     pub conn_rate: base::rate::PeakRate,
+    /// Tasks of workers that accept connections.
+    pub accepting: AtomicU32,
+    /// Sessions that were admitted and are not counted in `sess_rate` yet.
+    pub pending: AtomicU32,
+    /// Held by whoever compares a rate with its limit and then counts.
+    pub admission: std::sync::Mutex<()>,
     /// Sessions in the last second.
     pub sess_rate: base::rate::PeakRate,
     /// Global `maxconnrate`, 0: none.
@@ -83,6 +95,23 @@ pub mod profiling {
     pub const ON: u8 = 2;
 }
 
+impl Process {
+    /// A server was deleted: those that come after it are of the next revision.
+    pub fn note_deletion(&self) {
+        // Changes of servers are made one at a time.
+        let count = self.revisions.load(Relaxed);
+        self.revisions.store(count | 1, Relaxed);
+    }
+
+    /// The revision of a server that is added now (`srid`).
+    pub fn next_revision(&self) -> u32 {
+        let count = self.revisions.load(Relaxed);
+        let even = count.wrapping_add(count & 1);
+        self.revisions.store(even, Relaxed);
+        even / 2
+    }
+}
+
 /// All live state of the process.
 #[derive(Debug)]
 pub struct World {
@@ -103,9 +132,14 @@ impl World {
             workers,
             process: Process {
                 connections: AtomicU32::new(0),
+                cli_paused: Default::default(),
+                revisions: AtomicU32::new(0),
                 streams: AtomicU64::new(0),
                 maxconn: AtomicU32::new(0),
                 conn_rate: Default::default(),
+                accepting: AtomicU32::new(0),
+                pending: AtomicU32::new(0),
+                admission: Default::default(),
                 sess_rate: Default::default(),
                 conn_rate_limit: AtomicU32::new(0),
                 sess_rate_limit: AtomicU32::new(0),

@@ -68,7 +68,7 @@ pub(crate) fn mapped(a: u32) -> u128 {
 }
 
 /// The IPv4 address inside `2002:IPV4::`, `::IPV4` or `::ffff:IPV4`.
-pub(crate) fn embedded_v4(a: Ipv6Addr) -> Option<u32> {
+pub fn embedded_v4(a: Ipv6Addr) -> Option<u32> {
     let bits = u128::from(a);
     let low = (bits & 0xffff_ffff) as u32;
     match bits >> 32 {

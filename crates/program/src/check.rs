@@ -65,6 +65,8 @@ pub struct Agent {
 pub struct Ruleset {
     /// In order.
     pub steps: Vec<Step>,
+    /// The number that messages give the first of them is one less: what was added unasked is not counted.
+    pub uncounted: bool,
     /// `http-check disable-on-404`.
     pub disable_on_404: bool,
     /// `http-check send-state`.

@@ -34,8 +34,6 @@ pub struct Global {
     pub maxpipes: u32,
     /// `daemon`.
     pub daemon: bool,
-    /// `master-worker`.
-    pub master_worker: bool,
     /// `pidfile`.
     pub pidfile: Option<PathBuf>,
     /// `chroot`.
@@ -82,10 +80,6 @@ pub struct Global {
     pub busy_polling: bool,
     /// `set-dumpable`.
     pub set_dumpable: bool,
-    /// `server-state-base`, `server-state-file`.
-    pub server_state_base: Option<PathBuf>,
-    /// `server-state-file`.
-    pub server_state_file: Option<PathBuf>,
     /// `external-check`.
     pub external_check: bool,
     /// `insecure-fork-wanted`.

@@ -25,7 +25,8 @@ pub mod vars;
 
 use std::sync::Arc;
 
-use base::grow::Grow;
+use base::fleet::Fleet;
+pub use base::fleet::Held;
 use model::World;
 
 pub use global::Global;
@@ -33,13 +34,18 @@ pub use listener::Bind;
 pub use proxy::{Mode, Proxy};
 pub use server::Server;
 
+/// The name and the value of a variable of the environment.
+pub type EnvironmentVariable = (Box<[u8]>, Box<[u8]>);
+
 /// A whole configuration.
 pub struct Program {
     /// The `global` section.
     pub global: Global,
     /// All proxies in the order of the configuration, and behind them backends that were added while it runs (`add
-    /// backend`). One that was deleted keeps its place (see [`Program::present`]).
-    pub proxies: Grow<Proxy>,
+    /// backend`).
+    pub proxies: Fleet<Proxy>,
+    /// The environment that it was read with, as `setenv` and the like left it.
+    pub environment: Vec<EnvironmentVariable>,
     /// Live state it works on.
     pub world: Arc<World>,
     /// TLS files, and who uses them.
@@ -82,19 +88,37 @@ pub struct Defaults {
 
 impl Program {
     /// All proxies but those that were deleted.
-    pub fn present(&self) -> impl Iterator<Item = &Proxy> + Clone {
+    pub fn present(&self) -> impl Iterator<Item = Held<'_, Proxy>> + Clone {
         self.proxies.iter().filter(|p| !p.is_removed())
     }
 
     /// The proxy of this name that can be a backend.
     pub fn backend(&self, name: &str) -> Option<u32> {
-        let at = self.proxies.iter().position(|p| p.is_backend && &*p.name == name && !p.is_removed())?;
-        u32::try_from(at).ok()
+        let is_it = |p: &Proxy| p.is_backend && &*p.name == name && !p.is_removed();
+        self.proxies.numbered().find(|(_, p)| is_it(p)).map(|(at, _)| at)
     }
 
-    /// A proxy by index. Indices come from this very program.
+    /// A proxy by index. Indices come from this very program, and whoever remembers one of a backend holds that, too.
     #[inline]
-    pub fn proxy(&self, index: u32) -> &Proxy {
+    pub fn proxy(&self, index: u32) -> Held<'_, Proxy> {
+        self.proxies.get(index as usize).expect("an index of this program")
+    }
+
+    /// A proxy of the configuration by index, such as a frontend: nobody has to hold it.
+    #[inline]
+    pub fn configured(&self, index: u32) -> &Proxy {
         &self.proxies[index as usize]
+    }
+
+    /// A server by the index of its backend and its own; `None` if it was deleted and nobody holds it any more.
+    #[inline]
+    pub fn find_server(&self, proxy: u32, server: u32) -> Option<Held<'_, Server>> {
+        self.proxies.get(proxy as usize)?.then(|p| &p.servers, server as usize)
+    }
+
+    /// A server by the index of its backend and its own, which somebody holds.
+    #[inline]
+    pub fn server(&self, proxy: u32, server: u32) -> Held<'_, Server> {
+        self.find_server(proxy, server).expect("an index of this backend")
     }
 }

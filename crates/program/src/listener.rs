@@ -72,8 +72,6 @@ pub struct Bind {
     pub shards: u32,
     /// `nice`.
     pub nice: i16,
-    /// `namespace`.
-    pub namespace: Option<Box<str>>,
     /// `nbconn` (reverse connections are not supported; kept for the count).
     pub nbconn: u32,
     /// `idle-ping`.
@@ -137,7 +135,6 @@ impl Bind {
             threads: 0,
             shards: 1,
             nice: 0,
-            namespace: None,
             nbconn: 0,
             idle_ping: None,
             label: None,

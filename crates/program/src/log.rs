@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lang::LogFormat;
+use lang::logfmt::Waits;
 use model::Origin;
 use model::origin::COUNT;
 
@@ -172,6 +173,18 @@ pub struct Logging {
     pub style: Style,
     /// `log-steps`: moments at which lines are made, as [`Origin::bit`]s; `None`: once, when all is known.
     pub steps: Option<u16>,
+    /// The frontend said so itself, no section that it inherits from.
+    pub own_steps: bool,
+    /// What lines wait for where no step is named. The formats of headers and all others of the proxy count like those of lines.
+    pub waits: Waits,
     /// `log-tag`, if not the global one.
     pub tag: Option<Box<str>>,
+}
+
+impl Logging {
+    /// Whether request lines are kept for `capture.req.method` and `capture.req.uri`: where a format might show them, and
+    /// lines are made when they come.
+    pub fn keeps_request_line(&self) -> bool {
+        self.waits.line && self.steps.is_none_or(|steps| steps & Origin::Request.bit() != 0)
+    }
 }

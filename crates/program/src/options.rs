@@ -9,6 +9,8 @@ pub struct Options {
     pub abortonclose: bool,
     /// `option allbackups`.
     pub allbackups: bool,
+    /// `option disable-h2-upgrade`.
+    pub disable_h2_upgrade: bool,
     /// `option checkcache`.
     pub checkcache: bool,
     /// `option contstats`.
@@ -92,15 +94,15 @@ pub struct KeepAlive {
     pub interval: u32,
 }
 
-/// `option http-keep-alive`, `http-server-close`, `httpclose`: the strictest of frontend and backend rules.
+/// `option http-keep-alive`, `http-server-close`, `httpclose`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Connection {
     /// Both sides are kept.
     #[default]
     KeepAlive,
-    /// The server side is closed.
+    /// The server side is closed, whether the frontend says so or the backend.
     ServerClose,
-    /// Both are closed.
+    /// Of a frontend, the client side is closed; of a backend, the server side.
     Close,
 }
 

@@ -45,3 +45,24 @@ pub struct Cookie {
     /// `attr`, in order.
     pub attrs: Vec<Box<str>>,
 }
+
+impl Cookie {
+    /// A cookie of this name without any option.
+    pub fn named(name: &[u8], mode: CookieMode) -> Cookie {
+        Cookie {
+            name: name.into(),
+            mode,
+            indirect: false,
+            nocache: false,
+            postonly: false,
+            preserve: false,
+            httponly: false,
+            secure: false,
+            domains: Vec::new(),
+            maxidle: None,
+            maxlife: None,
+            dynamic_key: None,
+            attrs: Vec::new(),
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! `frontend`, `backend`, `listen`.
 
-use base::grow::Grow;
+use base::fleet::{Fleet, Held};
 use std::sync::Arc;
 
 use balance::HashType;
@@ -91,9 +91,8 @@ pub struct Proxy {
     /// `stats ...`.
     pub stats: Option<Arc<Page>>,
 
-    /// `server`, in order, and behind them those that were added while it runs (`add server`). One that was deleted
-    /// keeps its place (see [`Proxy::present`]).
-    pub servers: Grow<Server>,
+    /// `server`, in order, and behind them those that were added while it runs (`add server`).
+    pub servers: Fleet<Server>,
     /// `default-server` lines for servers to come, by name; the one without comes first.
     pub default_servers: Vec<(Option<Box<str>>, Settings)>,
     /// `balance`.
@@ -140,15 +139,20 @@ pub struct Proxy {
     pub session_conns: u32,
     /// The check that servers without one of their own run.
     pub check: Arc<Ruleset>,
-    /// `load-server-state-from-file`.
-    pub load_state: LoadState,
-    /// `server-state-file-name`.
-    pub state_file: Option<Box<str>>,
     /// `id` was given.
     pub forced_id: bool,
 }
 
 impl Proxy {
+    /// Whether a request asks for the `monitor-uri`. One that begins with a slash is compared with path and query of the
+    /// request, another with its target as a whole.
+    pub fn is_monitored(&self, target: &[u8]) -> bool {
+        self.monitor_uri.as_deref().is_some_and(|uri| match uri.first() {
+            Some(b'/') => uri == wire::uri::path_and_query(target),
+            _ => uri == target,
+        })
+    }
+
     /// It was deleted while it runs (`del backend`).
     pub fn is_removed(&self) -> bool {
         self.state.back.removed.load(std::sync::atomic::Ordering::Relaxed)
@@ -187,7 +191,7 @@ impl Proxy {
             forwarded: self.forwarded.clone(),
             errors: self.errors.clone(),
             stats: self.stats.clone(),
-            servers: Grow::default(),
+            servers: Fleet::default(),
             default_servers: self.default_servers.clone(),
             balance: self.balance.clone(),
             hash: self.hash,
@@ -211,8 +215,6 @@ impl Proxy {
             max_keep_alive_queue: self.max_keep_alive_queue,
             session_conns: self.session_conns,
             check: self.check.clone(),
-            load_state: LoadState::None,
-            state_file: None,
             forced_id: false,
         }
     }
@@ -229,8 +231,10 @@ pub struct Rules {
     pub tcp_content: RuleSet,
     /// `tcp-response content`.
     pub tcp_response: RuleSet,
-    /// `http-request` (with `redirect` lines).
+    /// `http-request`.
     pub http_request: RuleSet,
+    /// `redirect`: for what those let pass.
+    pub redirect: RuleSet,
     /// `http-response`.
     pub http_response: RuleSet,
     /// `http-after-response`.
@@ -368,13 +372,8 @@ pub enum Balance {
     Source,
     /// `uri`.
     Uri(UriParams),
-    /// `url_param`.
-    UrlParam {
-        /// Name.
-        name: Box<[u8]>,
-        /// `check_post`: look into a POST body.
-        check_post: bool,
-    },
+    /// `url_param`: of the query, else of the body of a POST.
+    UrlParam(Box<[u8]>),
     /// `hdr(name)`.
     Header {
         /// Name.
@@ -388,6 +387,14 @@ pub enum Balance {
     Hash(Arc<Expr>),
     /// `sticky`.
     Sticky,
+}
+
+impl Balance {
+    /// Whether something of the request leads to its server, not the load or the turn of the servers.
+    pub fn is_hash(&self) -> bool {
+        use Balance::{First, LeastConn, Random, RoundRobin, StaticRr};
+        !matches!(self, RoundRobin | StaticRr | LeastConn | First | Random(_))
+    }
 }
 
 /// `hash-preserve-affinity`.
@@ -453,21 +460,20 @@ impl RetryOn {
     }
 }
 
-/// `load-server-state-from-file`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LoadState {
-    /// `none`.
-    #[default]
-    None,
-    /// `global`.
-    Global,
-    /// `local`.
-    Local,
-}
-
 impl Proxy {
     /// Its servers but those that were deleted while it runs.
-    pub fn present(&self) -> impl Iterator<Item = &Server> {
+    pub fn present(&self) -> impl Iterator<Item = Held<'_, Server>> {
         self.servers.iter().filter(|s| !s.state.is_removed())
+    }
+
+    /// A server by index. Indices come from this very backend, and whoever remembers one holds the server, too.
+    #[inline]
+    pub fn server(&self, index: u32) -> Held<'_, Server> {
+        self.servers.get(index as usize).expect("an index of this backend")
+    }
+
+    /// The index of the server that is meant.
+    pub fn position(&self, is_it: impl Fn(&Server) -> bool) -> Option<u32> {
+        self.servers.numbered().find(|(_, s)| is_it(s)).map(|(at, _)| at)
     }
 }

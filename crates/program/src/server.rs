@@ -28,8 +28,16 @@ pub struct ProxyV2Options {
     pub unique_id: bool,
     /// `authority`.
     pub authority: bool,
-    /// `ssl`, `cert-*`: parts of the TLS TLV.
+    /// `ssl`: facts of the client's TLS.
     pub ssl: bool,
+    /// `cert-cn`: among them the common name of its certificate.
+    pub cert_cn: bool,
+    /// `cert-key`: and kind and size of the key of our certificate.
+    pub cert_key: bool,
+    /// `cert-sig`: and how that is signed.
+    pub cert_sig: bool,
+    /// `ssl-cipher`: and the cipher suite.
+    pub cipher: bool,
 }
 
 /// `on-error`: what `observe` does when the error limit is reached.
@@ -44,6 +52,19 @@ pub enum OnError {
     SuddenDeath,
     /// `mark-down`.
     MarkDown,
+}
+
+/// Addresses and ports of checks as a server line gives them, for `show servers state`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Probed {
+    /// `addr`.
+    pub check_addr: Option<std::net::IpAddr>,
+    /// `port`.
+    pub check_port: Option<u16>,
+    /// `agent-addr`, or `addr`.
+    pub agent_addr: Option<std::net::IpAddr>,
+    /// `agent-port`, or `port`.
+    pub agent_port: Option<u16>,
 }
 
 /// `observe`.
@@ -107,6 +128,8 @@ pub struct Server {
     pub check: Option<Check>,
     /// `agent-check`.
     pub agent: Option<Agent>,
+    /// Where checks would go, with or without any.
+    pub probed: Probed,
     /// `track`: proxy and server, as indices of the program.
     pub track: Option<(u32, u32)>,
     /// `observe`.
@@ -137,8 +160,6 @@ pub struct Server {
     pub tfo: bool,
     /// `cc`.
     pub congestion: Option<Box<str>>,
-    /// `namespace`.
-    pub namespace: Option<Box<str>>,
     /// `pool-max-conn`: -1 no limit.
     pub pool_max_conn: i32,
     /// `pool-low-conn`.

@@ -23,7 +23,7 @@ pub struct Timeouts {
     pub http_request: Option<Duration>,
     /// `timeout http-keep-alive`; falls back to `http-request`, then `client`.
     pub http_keep_alive: Option<Duration>,
-    /// `timeout tarpit`; falls back to `connect`.
+    /// `timeout tarpit`; falls back to `connect` where there is a backend, to no time at all elsewhere.
     pub tarpit: Option<Duration>,
     /// `timeout tunnel`.
     pub tunnel: Option<Duration>,

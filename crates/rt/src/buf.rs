@@ -9,6 +9,8 @@
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::recycle;
+
 /// The size until [`set_bufsize`] says otherwise, as HAProxy's `tune.bufsize`.
 pub const DEFAULT_BUFSIZE: usize = 16384;
 
@@ -17,6 +19,9 @@ static SIZE: AtomicUsize = AtomicUsize::new(DEFAULT_BUFSIZE);
 static KEEP: AtomicUsize = AtomicUsize::new(1024);
 /// So many idle buffers are not worth a wake-up to free them.
 const SETTLED: usize = 16;
+/// So many freed bytes are worth the search for whole pages that they leave: where more will follow, and where nothing will.
+#[cfg(target_env = "gnu")]
+const WORTH_A_SEARCH: [usize; 2] = [1 << 20, 256 << 10];
 /// Takings between two looks at the idle part of the pool.
 const TRIM_EVERY: u32 = 4096;
 
@@ -27,16 +32,18 @@ struct Pool {
     takings: Cell<u32>,
     used: Cell<usize>,
     allocated: Cell<u64>,
+    /// Bytes freed since the allocator was last told to give pages back.
+    freed: Cell<usize>,
 }
 
 impl Pool {
-    /// Frees half of the buffers that lay idle since the last time; returns how many.
-    fn trim(&self, idle: &mut Vec<Box<[u8]>>) -> usize {
+    /// Frees half of the buffers that lay idle since the last time.
+    fn trim(&self, idle: &mut Vec<Box<[u8]>>) {
         let freed = self.lowest.get().min(idle.len()) / 2;
         idle.truncate(idle.len() - freed);
         self.takings.set(0);
         self.lowest.set(idle.len());
-        freed
+        self.freed.set(self.freed.get() + freed * bufsize());
     }
 }
 
@@ -47,6 +54,7 @@ thread_local! {
         takings: Cell::new(0),
         used: Cell::new(0),
         allocated: Cell::new(0),
+        freed: Cell::new(0),
     } };
 }
 
@@ -118,16 +126,17 @@ fn give(memory: Box<[u8]>) {
 pub(crate) fn settle() -> bool {
     POOL.with(|p| {
         let mut idle = p.idle.borrow_mut();
-        let freed = p.trim(&mut idle);
-        #[cfg(not(target_env = "gnu"))]
-        let _ = freed;
+        p.trim(&mut idle);
+        p.freed.set(p.freed.get() + recycle::trim());
+        let settled = idle.len() <= SETTLED;
         #[cfg(target_env = "gnu")]
-        if freed >= 64 {
+        if p.freed.get() >= WORTH_A_SEARCH[usize::from(settled)] {
+            p.freed.set(0);
             // SAFETY: no memory of ours is involved. The allocator keeps freed blocks of this size to itself, and
             // gives whole pages back to the system only when told to.
             unsafe { libc::malloc_trim(0) };
         }
-        idle.len() > SETTLED
+        !settled
     })
 }
 

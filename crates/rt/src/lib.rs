@@ -45,11 +45,11 @@ pub use clock::{now, precise, random, wall};
 pub use datagram::{Datagram, FdWriter};
 pub use inbox::Job;
 pub use ktls::{Cipher, Direction, RecordKey, Support, allow_kernel_tls, support as kernel_tls};
-pub use listen::ListenOptions;
+pub use listen::{ListenOptions, listening};
 pub use listener::{Acceptor, Listener};
 pub use notify::{Notify, Receiver, RemoteNotify, Sender, oneshot};
-pub use pipe::{Pipe, set_pipe_size};
-pub use quay::{Claim, Label, Moored, Quay};
+pub use pipe::{Pipe, PipeStats, pipe_stats, pipes_held, set_pipe_limit, set_pipe_size};
+pub use quay::{Claimed, Label, Moored, Quay};
 pub use recycle::{RecycledBox, RecycledFuture, boxed};
 pub use runtime::{
     Heartbeat, Peers, Runtime, WorkerSpec, WorkerStats, cancel, current_task, give_way, is_alive,

@@ -1,8 +1,11 @@
 //! Making sockets of the kernel listen: options, binding, and Unix paths that appear whole.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::net::{SocketFlags, SocketType};
@@ -93,7 +96,70 @@ pub(crate) fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<OwnedFd
     }
     rustix::net::bind(&fd, &addr.to_os()?)?;
     rustix::net::listen(&fd, backlog)?;
+    if options.reuseport && matches!(addr, Addr::Inet(_)) {
+        // What a process left behind that has ended (`yield_to_newest`) would send all connections to this socket.
+        let _ = crate::sockopt::share_evenly(fd.as_fd());
+        lists();
+    }
     Ok(fd)
+}
+
+/// A TCP socket listens no more and keeps its address, until `listen` is called again.
+pub(crate) fn give_up(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // Unlike `shutdown`, this does the same however often it is done, and leaves no mark on later connections.
+    Ok(rustix::net::connect_unspec(fd)?)
+}
+
+/// Has the kernel hand the connections of a port to the socket that began to listen on it last, if that isn't this one.
+///
+/// The sockets of a port that share it (SO_REUSEPORT) stand in an array in the order in which they began to listen,
+/// and a filter that any of them attaches says the number of the one to be chosen. When this socket closes, that number is one
+/// too high and the kernel chooses by itself.
+pub(crate) fn yield_to_newest(fd: BorrowedFd<'_>, addr: SocketAddr) -> bool {
+    match listening(addr) {
+        Some(sockets @ 2..) => crate::sockopt::prefer_listener(fd, sockets - 1).is_ok(),
+        _ => false,
+    }
+}
+
+/// How many sockets listen on exactly this address; `None` if the kernel does not tell. Its list begins with those that listen.
+pub fn listening(addr: SocketAddr) -> Option<u32> {
+    let lists = lists().lock().unwrap_or_else(PoisonError::into_inner);
+    let mut list = lists[usize::from(addr.is_ipv6())].as_ref()?;
+    list.seek(SeekFrom::Start(0)).ok()?;
+    let wanted = kernel_name(addr);
+    let mut count = 0;
+    for line in BufReader::new(list).lines().skip(1) {
+        let line = line.ok()?;
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let (local, state) = (words.next()?, words.nth(1)?);
+        if state != "0A" {
+            break;
+        }
+        count += u32::from(local == wanted);
+    }
+    Some(count)
+}
+
+/// The kernel's lists of TCP sockets. They are opened with the first socket that listens, since they are asked for again when the
+/// process stops, which may be in a chroot.
+fn lists() -> &'static Mutex<[Option<File>; 2]> {
+    static LISTS: OnceLock<Mutex<[Option<File>; 2]>> = OnceLock::new();
+    let open = || ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map(|path| File::open(path).ok());
+    LISTS.get_or_init(|| Mutex::new(open()))
+}
+
+/// An address as the kernel's lists show it: words in the order of the machine, in hexadecimal digits.
+fn kernel_name(addr: SocketAddr) -> String {
+    let word = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
+    let ip = match addr.ip() {
+        IpAddr::V4(ip) => word(ip.octets()),
+        IpAddr::V6(ip) => {
+            let o = ip.octets();
+            (0..4).map(|i| word([o[4 * i], o[4 * i + 1], o[4 * i + 2], o[4 * i + 3]])).collect()
+        }
+    };
+    format!("{ip}:{:04X}", addr.port())
 }
 
 fn prepare(fd: BorrowedFd<'_>, v6: bool, options: &ListenOptions) -> io::Result<()> {

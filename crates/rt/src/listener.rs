@@ -4,6 +4,10 @@
 //! registration of it. Several acceptors of one listener share its queue: the kernel wakes one of them for each
 //! connection, and the level-triggered registration brings a connection up again that this one did not take.
 //!
+//! A TCP socket can give up its port for a while ([`Acceptor::suspend`]). The kernel does that to the socket, so it
+//! happens to all workers at once: the last acceptor that lets go gives the port up, and the first one that comes back
+//! listens again.
+//!
 //! An acceptor asks for a second connection only if lately there was one: under a trickle each connection costs one
 //! `accept`, not two; in a burst one report brings many.
 
@@ -12,8 +16,8 @@ use std::future::poll_fn;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 
 use crate::addr::Addr;
 use crate::driver::{self, Handle, Interest};
@@ -27,6 +31,38 @@ use crate::worker;
 pub struct Listener {
     handle: Arc<Handle>,
     accept: Accept,
+    /// It was opened by another process, which may go on using it.
+    inherited: bool,
+    share: Arc<Mutex<Share>>,
+}
+
+/// What the acceptors of a listener have agreed on.
+#[derive(Debug, Default)]
+struct Share {
+    /// Acceptors there are.
+    attached: usize,
+    /// Those of them that are suspended.
+    away: usize,
+    /// The port is given up.
+    given_up: bool,
+    /// The port was given up once: other sockets may have begun to listen before this one did again.
+    returned: bool,
+    /// New connections were sent to the other sockets of the port, see [`Listener::yield_to_others`].
+    yielded: Option<bool>,
+}
+
+impl Share {
+    /// Gives the port up if nobody accepts from it any more.
+    fn settle(&mut self, listener: &Listener) -> io::Result<()> {
+        if self.given_up || self.attached == 0 || self.away < self.attached {
+            return Ok(());
+        }
+        if let Some(fd) = listener.internet() {
+            listen::give_up(fd)?;
+            self.given_up = true;
+        }
+        Ok(())
+    }
 }
 
 /// How a connection is taken: from the kernel's queue, or as a descriptor in a message.
@@ -49,7 +85,7 @@ impl Listener {
         rustix::io::ioctl_fionbio(&fd, true)?;
         rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
         rustix::net::listen(&fd, backlog.min(i32::MAX as u32) as i32)?;
-        Ok(Listener::on(fd.into()))
+        Ok(Listener { inherited: true, ..Listener::on(fd.into()) })
     }
 
     /// As [`Listener::from_fd`], and sets what `options` say, but for what only a socket to be bound can take.
@@ -71,14 +107,18 @@ impl Listener {
     /// If the descriptor can't be made non-blocking.
     pub fn from_sockpair(fd: OwnedFd) -> io::Result<Listener> {
         rustix::io::ioctl_fionbio(&fd, true)?;
-        Ok(Listener { handle: Arc::new(fd.into()), accept: driver::accept_passed })
+        Ok(Listener { accept: driver::accept_passed, inherited: true, ..Listener::on(fd.into()) })
     }
 
     fn on(handle: Handle) -> Listener {
-        Listener { handle: Arc::new(handle), accept: driver::accept }
+        Listener { handle: Arc::new(handle), accept: driver::accept, inherited: false, share: Arc::default() }
     }
 
-    /// Registers the listener with this worker.
+    fn share(&self) -> MutexGuard<'_, Share> {
+        self.share.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers the listener with this worker. If all its acceptors are suspended the new one is, too.
     ///
     /// # Errors
     /// If the kernel refuses to register it.
@@ -88,11 +128,22 @@ impl Listener {
             listener: self.clone(),
             source,
             paused: Cell::new(true),
+            suspended: Cell::new(false),
             eager: Cell::new(false),
             last_turn: Cell::new(0),
             here: PhantomData,
         };
-        acceptor.resume()?;
+        let mut share = self.share();
+        share.attached += 1;
+        if share.given_up {
+            // It comes late: the others suspended the listener already.
+            share.away += 1;
+            acceptor.suspended.set(true);
+            drop(share);
+        } else {
+            drop(share);
+            acceptor.resume()?;
+        }
         Ok(acceptor)
     }
 
@@ -112,41 +163,30 @@ impl Listener {
         self.handle.os()
     }
 
-    /// Gives up the port for a while: who connects to it is refused, or reaches another process that listens there.
-    /// Connections that wait to be accepted are reset. Does nothing where only a TCP socket can: on a Unix socket, and
-    /// in a simulated world.
-    ///
-    /// # Errors
-    /// If it does not listen.
-    pub fn suspend(&self) -> io::Result<()> {
-        match self.internet() {
-            Some(fd) => Ok(rustix::net::shutdown(fd, rustix::net::Shutdown::Read)?),
-            None => Ok(()),
+    /// Has the kernel hand new connections of this port to other sockets that listen on it (SO_REUSEPORT), in other
+    /// processes: to the one that began to listen last. What waits here already still has to be accepted. Closing the
+    /// socket without that loses connections between the look into its queue and the close. Whether there is such
+    /// a socket; if not, nothing has changed. All workers get the same answer, and the kernel is asked once.
+    pub fn yield_to_others(&self) -> bool {
+        let mut share = self.share();
+        if let Some(known) = share.yielded {
+            return known;
         }
+        let possible = !share.given_up && !share.returned;
+        let yielded = match self.local_addr() {
+            Ok(Addr::Inet(addr)) if possible => {
+                self.internet().is_some_and(|fd| listen::yield_to_newest(fd, addr))
+            }
+            _ => false,
+        };
+        share.yielded = Some(yielded);
+        yielded
     }
 
-    /// Listens again after [`Listener::suspend`].
-    ///
-    /// # Errors
-    /// EADDRINUSE if somebody else has the port now.
-    pub fn restore(&self, backlog: u32) -> io::Result<()> {
-        match self.internet() {
-            Some(fd) => Ok(rustix::net::listen(fd, backlog.min(i32::MAX as u32) as i32)?),
-            None => Ok(()),
-        }
-    }
-
+    /// The descriptor of a TCP socket that this process may do with as it likes.
     fn internet(&self) -> Option<BorrowedFd<'_>> {
-        let inet = matches!(self.local_addr(), Ok(Addr::Inet(_)));
-        self.handle.kernel().filter(|_| inet)
-    }
-
-    /// Stops listening for every holder of this socket, in this process and others.
-    ///
-    /// # Errors
-    /// If it listens no more.
-    pub fn shutdown(&self) -> io::Result<()> {
-        driver::shutdown_listener(&self.handle)
+        let mine = !self.inherited && matches!(self.local_addr(), Ok(Addr::Inet(_)));
+        self.handle.kernel().filter(|_| mine)
     }
 }
 
@@ -156,6 +196,7 @@ pub struct Acceptor {
     listener: Listener,
     source: u32,
     paused: Cell<bool>,
+    suspended: Cell<bool>,
     /// Whether one report lately stood for several connections.
     eager: Cell<bool>,
     last_turn: Cell<u64>,
@@ -163,28 +204,46 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Takes a connection; the peer's address is `None` where it has none. A report brings this task back here until
-    /// it is pending, so keep polling, or pause.
-    ///
-    /// # Errors
-    /// EMFILE, ENFILE, ENOBUFS, ENOMEM: [`pause`](Acceptor::pause) and try again later.
-    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Socket, Option<Addr>)>> {
+    /// Ready when there may be a connection. A report brings this task back here until [`Acceptor::try_accept`] found
+    /// none, so keep polling, or pause.
+    pub fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<()> {
         if worker::with(|w| w.sources.borrow().ready(self.source)) & bit::READ == 0 {
             return self.wait(cx);
         }
+        Poll::Ready(())
+    }
+
+    /// Takes a connection, if there is one; the peer's address is `None` where it has none.
+    ///
+    /// # Errors
+    /// EMFILE, ENFILE, ENOBUFS, ENOMEM: [`pause`](Acceptor::pause) and try again later.
+    pub fn try_accept(&self) -> io::Result<Option<(Socket, Option<Addr>)>> {
         match (self.listener.accept)(&self.listener.handle) {
             Ok((handle, peer)) => {
                 self.accepted();
-                Poll::Ready(Socket::established(handle).map(|s| (s, peer)))
+                Socket::established(handle).map(|s| Some((s, peer)))
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.eager.set(false);
                 self.not_ready();
-                self.wait(cx)
+                Ok(None)
             }
             Err(e) => {
                 self.not_ready();
-                Poll::Ready(Err(e))
+                Err(e)
+            }
+        }
+    }
+
+    /// Takes a connection, see [`Acceptor::poll_ready`] and [`Acceptor::try_accept`].
+    ///
+    /// # Errors
+    /// As [`Acceptor::try_accept`].
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Socket, Option<Addr>)>> {
+        loop {
+            ready!(self.poll_ready(cx));
+            if let Some(taken) = self.try_accept().transpose() {
+                return Poll::Ready(taken);
             }
         }
     }
@@ -249,6 +308,46 @@ impl Acceptor {
         Ok(())
     }
 
+    /// Gives up the port for a while, once all acceptors have done so: who connects to it is refused, or reaches another
+    /// process that listens there. Connections that wait to be accepted then are reset. Where only the acceptor can rest,
+    /// on a Unix socket, an inherited one and in a simulated world, connections wait.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn suspend(&self) -> io::Result<()> {
+        self.pause()?;
+        if self.suspended.replace(true) {
+            return Ok(());
+        }
+        let mut share = self.listener.share();
+        share.away += 1;
+        share.settle(&self.listener)
+    }
+
+    /// Accepts again after [`Acceptor::suspend`]: the first acceptor that comes back listens.
+    ///
+    /// # Errors
+    /// EADDRINUSE if somebody else has the port now; the acceptor stays suspended.
+    pub fn restore(&self, backlog: u32) -> io::Result<()> {
+        if self.suspended.get() {
+            let mut share = self.listener.share();
+            if share.given_up
+                && let Some(fd) = self.listener.internet()
+            {
+                rustix::net::listen(fd, backlog.min(i32::MAX as u32) as i32)?;
+                (share.given_up, share.returned) = (false, true);
+            }
+            share.away -= 1;
+            self.suspended.set(false);
+        }
+        self.resume()
+    }
+
+    /// Whether it is suspended.
+    pub fn is_suspended(&self) -> bool {
+        self.suspended.get()
+    }
+
     /// Whether it is paused.
     pub fn is_paused(&self) -> bool {
         self.paused.get()
@@ -273,5 +372,10 @@ impl Drop for Acceptor {
             w.sources.borrow_mut().remove(self.source);
             (!self.paused.get()).then(|| w.driver.deregister(&self.listener.handle, token))
         });
+        let mut share = self.listener.share();
+        share.attached -= 1;
+        share.away -= usize::from(self.suspended.get());
+        // Perhaps it was the one that the others waited for. The kernel's no can't be told to anybody here.
+        let _ = share.settle(&self.listener);
     }
 }

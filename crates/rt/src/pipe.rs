@@ -3,7 +3,7 @@
 //! Making a pipe takes two descriptors and a system call, so empty ones are kept for the next transfer. In a simulated
 //! world a pipe is a queue of bytes.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -24,14 +24,43 @@ const KEEP: usize = 64;
 const SIM_SIZE: usize = 65536;
 
 static SIZE: AtomicUsize = AtomicUsize::new(0);
+static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// Pipes of all threads that hold or await bytes, and empty ones that are kept.
+static USED: AtomicUsize = AtomicUsize::new(0);
+static FREE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
+    static HELD: Cell<usize> = const { Cell::new(0) };
     static IDLE: RefCell<Vec<Ends>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Sets the size of pipes made from now on, in bytes; 0 is the system's default (64 KiB).
 pub fn set_pipe_size(bytes: usize) {
     SIZE.store(bytes, Ordering::Relaxed);
+}
+
+/// Limits how many pipes the process has open; what goes beyond is told as `EMFILE`.
+pub fn set_pipe_limit(pipes: usize) {
+    LIMIT.store(pipes, Ordering::Relaxed);
+}
+
+/// The pipes of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PipeStats {
+    /// In use.
+    pub used: usize,
+    /// Kept for the next transfer.
+    pub free: usize,
+}
+
+/// How many pipes the process has.
+pub fn pipe_stats() -> PipeStats {
+    PipeStats { used: USED.load(Ordering::Relaxed), free: FREE.load(Ordering::Relaxed) }
+}
+
+/// Pipes in use that this thread made, simulated ones included. (A pipe stays on its thread.)
+pub fn pipes_held() -> usize {
+    HELD.get()
 }
 
 #[derive(Debug)]
@@ -58,15 +87,21 @@ impl Pipe {
     /// An empty pipe.
     ///
     /// # Errors
-    /// EMFILE, ENFILE: copy through buffers instead.
+    /// EMFILE, also beyond the limit of [`set_pipe_limit`], ENFILE: copy through buffers instead.
     pub fn new() -> io::Result<Pipe> {
         if sim::is_active() {
+            HELD.set(HELD.get() + 1);
             return Ok(Pipe { kind: Some(Kind::Simulated(VecDeque::new())), len: 0 });
         }
         let ends = match IDLE.with_borrow_mut(Vec::pop) {
-            Some(ends) => ends,
+            Some(ends) => {
+                FREE.fetch_sub(1, Ordering::Relaxed);
+                ends
+            }
             None => Ends::new()?,
         };
+        USED.fetch_add(1, Ordering::Relaxed);
+        HELD.set(HELD.get() + 1);
         Ok(Pipe { kind: Some(Kind::Kernel(ends)), len: 0 })
     }
 
@@ -154,6 +189,10 @@ impl Pipe {
 
 impl Ends {
     fn new() -> io::Result<Ends> {
+        let PipeStats { used, free } = pipe_stats();
+        if used + free >= LIMIT.load(Ordering::Relaxed) {
+            return Err(rustix::io::Errno::MFILE.into());
+        }
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let size = SIZE.load(Ordering::Relaxed);
         if size > 0 {
@@ -171,13 +210,19 @@ fn flags(more: bool) -> SpliceFlags {
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        if let (Some(Kind::Kernel(ends)), 0) = (self.kind.take(), self.len) {
-            let _ = IDLE.try_with(|idle| {
-                let mut idle = idle.borrow_mut();
-                if idle.len() < KEEP {
-                    idle.push(ends);
-                }
-            });
+        let _ = HELD.try_with(|held| held.set(held.get().wrapping_sub(1)));
+        let Some(Kind::Kernel(ends)) = self.kind.take() else { return };
+        USED.fetch_sub(1, Ordering::Relaxed);
+        // What still holds bytes of one connection must not serve another.
+        if self.len > 0 {
+            return;
         }
+        let _ = IDLE.try_with(|idle| {
+            let mut idle = idle.borrow_mut();
+            if idle.len() < KEEP {
+                idle.push(ends);
+                FREE.fetch_add(1, Ordering::Relaxed);
+            }
+        });
     }
 }

@@ -63,11 +63,11 @@ pub struct Quay {
 }
 
 /// What came of looking for a socket to claim.
-pub enum Claim {
-    /// This one, and its note.
-    Got(Socket, u64),
+pub enum Claimed {
+    /// This socket, and its note.
+    Socket(Socket, u64),
     /// There is none.
-    None,
+    Nothing,
     /// None that fits, but no berth was free either: the owner may have more that it could not show.
     Full,
 }
@@ -105,8 +105,9 @@ impl Quay {
     }
 
     /// Takes a socket with this identity whose note is accepted, and makes it one of the calling worker's. Sockets
-    /// whose peer has closed or said something are closed on the way.
-    pub fn claim(&self, identity: u64, accept: impl Fn(u64) -> bool) -> Claim {
+    /// whose peer has closed or said something are closed on the way, and their notes told to `closed`: their owner finds
+    /// them gone like the one that was found.
+    pub fn claim(&self, identity: u64, accept: impl Fn(u64) -> bool, mut closed: impl FnMut(u64)) -> Claimed {
         let mut full = true;
         for berth in &self.berths {
             let state = berth.state.load(Acquire);
@@ -119,11 +120,12 @@ impl Quay {
             if !accept(note) || berth.state.compare_exchange(state, taken, AcqRel, Relaxed).is_err() {
                 continue;
             }
-            if let Some(socket) = self.bring_in(number) {
-                return Claim::Got(socket, note);
+            match self.bring_in(number) {
+                Some(socket) => return Claimed::Socket(socket, note),
+                None => closed(note),
             }
         }
-        if full { Claim::Full } else { Claim::None }
+        if full { Claimed::Full } else { Claimed::Nothing }
     }
 
     /// The descriptor of a berth that this thread has just turned to TAKEN becomes a socket of this worker; `None` if

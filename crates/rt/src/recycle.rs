@@ -3,7 +3,7 @@
 //! The future of a request is several kilobytes, made and dropped at every request. The general allocator would do,
 //! but it takes and gives back pages under load and its cost shows in profiles; here a freed block goes on a list of
 //! its size class in the thread that frees it, and the next box of that class takes it from there: a pop and a push.
-//! Each list is bounded in bytes.
+//! Each list is bounded in bytes, and what nobody took from it for a while goes back, half of it at a time.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::RefCell;
@@ -20,21 +20,58 @@ const ALIGN: usize = 16;
 const LIST_BYTES: usize = 256 << 10;
 
 thread_local! {
-    static LISTS: RefCell<Lists> = const { RefCell::new(Lists([const { Vec::new() }; CLASSES])) };
+    static LISTS: RefCell<Lists> = const { RefCell::new(Lists([const { List::EMPTY }; CLASSES])) };
 }
 
-/// The free lists of a thread: blocks of each class, uninitialised.
-struct Lists([Vec<NonNull<u8>>; CLASSES]);
+/// Blocks of a class, uninitialised.
+struct List {
+    blocks: Vec<NonNull<u8>>,
+    /// The fewest there were since the last trim.
+    lowest: usize,
+}
+
+impl List {
+    const EMPTY: List = List { blocks: Vec::new(), lowest: 0 };
+
+    fn pop(&mut self) -> Option<NonNull<u8>> {
+        let block = self.blocks.pop();
+        self.lowest = self.lowest.min(self.blocks.len());
+        block
+    }
+
+    /// Frees all but the first `keep`; returns how many bytes that gave.
+    fn shorten(&mut self, class: usize, keep: usize) -> usize {
+        let drained = self.blocks.drain(keep.min(self.blocks.len())..);
+        let freed = drained.len() * class_size(class);
+        for block in drained {
+            // SAFETY: blocks on the list of `class` were allocated by `take` with this very layout.
+            unsafe { dealloc(block.as_ptr(), class_layout(class)) };
+        }
+        freed
+    }
+}
+
+/// The free lists of a thread.
+struct Lists([List; CLASSES]);
 
 impl Drop for Lists {
     fn drop(&mut self) {
         for (class, list) in self.0.iter_mut().enumerate() {
-            for block in list.drain(..) {
-                // SAFETY: blocks on list `class` were allocated by `take` with this very layout.
-                unsafe { dealloc(block.as_ptr(), class_layout(class)) };
-            }
+            list.shorten(class, 0);
         }
     }
+}
+
+/// Frees half of what lay on this thread's lists since the last time; returns how many bytes that were.
+pub(crate) fn trim() -> usize {
+    LISTS.with(|lists| {
+        let mut freed = 0;
+        for (class, list) in lists.borrow_mut().0.iter_mut().enumerate() {
+            freed += list.shorten(class, list.blocks.len() - list.lowest / 2);
+            list.lowest = list.blocks.len();
+        }
+        freed
+    })
 }
 
 /// The class of a layout; `None` for what is too large or too aligned to be recycled, or has no size.
@@ -83,9 +120,9 @@ unsafe fn give(block: NonNull<u8>, layout: Layout) {
     let kept = class.is_some_and(|c| {
         let keep = |l: &RefCell<Lists>| {
             let list = &mut l.borrow_mut().0[c];
-            let room = list.len() < (LIST_BYTES / class_size(c)).max(4);
+            let room = list.blocks.len() < (LIST_BYTES / class_size(c)).max(4);
             if room {
-                list.push(block);
+                list.blocks.push(block);
             }
             room
         };
@@ -187,9 +224,25 @@ mod tests {
     fn lists_are_bounded() {
         let many: Vec<_> = (0..1000).map(|_| RecycledBox::new([0u8; 4096])).collect();
         drop(many);
-        let kept =
-            LISTS.with(|l| l.borrow().0.iter().enumerate().map(|(c, v)| v.len() * class_size(c)).max());
+        let kept = LISTS
+            .with(|l| l.borrow().0.iter().enumerate().map(|(c, v)| v.blocks.len() * class_size(c)).max());
         assert_eq!(kept, Some(LIST_BYTES));
+    }
+
+    #[test]
+    fn what_nobody_takes_goes_back() {
+        let held: Vec<_> = (0..40).map(|_| RecycledBox::new([0u8; 4096])).collect();
+        drop(held);
+        // The first look only learns how many there are.
+        assert_eq!(trim(), 0);
+        assert_eq!(trim(), 20 * 4096);
+        let used: Vec<_> = (0..15).map(|_| RecycledBox::new([0u8; 4096])).collect();
+        drop(used);
+        assert_eq!(trim(), 2 * 4096, "five were not needed");
+        for _ in 0..10 {
+            trim();
+        }
+        assert_eq!(trim(), 0, "one stays");
     }
 
     #[test]

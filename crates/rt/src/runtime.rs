@@ -36,8 +36,10 @@ pub struct Peers(Arc<Shared>);
 pub struct Heartbeat {
     /// Turns of the worker's loop so far.
     pub turns: u64,
-    /// Whether it waits for events. If not, and `turns` stands still for long, it hangs in a task.
+    /// Whether it waits for events. If not, and `turns` stands still while it runs, it hangs in a task.
     pub polling: bool,
+    /// The time that its thread has had a processor so far; zero where the kernel does not say.
+    pub busy: std::time::Duration,
 }
 
 /// Starts a thread for each worker; each calls `init` with its index (which spawns the first tasks) and runs until
@@ -161,8 +163,10 @@ impl Peers {
 
     /// A worker's sign of life, for a watchdog.
     pub fn heartbeat(&self, worker: usize) -> Option<Heartbeat> {
-        let pulse = self.0.pulses.get(worker)?.read();
-        Some(Heartbeat { turns: pulse / 2, polling: pulse % 2 == 1 })
+        let pulse = self.0.pulses.get(worker)?;
+        let busy = crate::sys::thread_time(pulse.thread()).unwrap_or_default();
+        let pulse = pulse.read();
+        Some(Heartbeat { turns: pulse / 2, polling: pulse % 2 == 1, busy })
     }
 }
 

@@ -340,6 +340,11 @@ impl Socket {
         self.ready() & (bit::ERROR | bit::HANGUP) != 0
     }
 
+    /// Whether the connection broke by an error, as of the last report: a peer of a Unix socket that closes makes none.
+    pub fn is_reset(&self) -> bool {
+        self.ready() & bit::ERROR != 0
+    }
+
     /// Ready when the connection is gone in both directions: reset, or closed by the peer and here. It takes the
     /// reader's waiting place, as [`Socket::poll_hangup`] does.
     pub fn poll_broken(&self, cx: &mut Context<'_>) -> Poll<()> {
@@ -348,6 +353,11 @@ impl Socket {
         } else {
             self.wait(cx, Side::Reader)
         }
+    }
+
+    /// Ready when the connection broke by an error, see [`Socket::is_reset`]. It takes the reader's waiting place.
+    pub fn poll_reset(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_reset() { Poll::Ready(()) } else { self.wait(cx, Side::Reader) }
     }
 
     /// Says that a read should be tried without waiting for a report: after an accept that waited for data.
@@ -366,8 +376,8 @@ impl Socket {
 
     /// From now on, dropping the socket resets the connection, unless its peer has closed or broken it by then, or
     /// [`Socket::shutdown_write`] was called. For outgoing connections that this side is the first to close: their port
-    /// does not wait for minutes (TIME_WAIT) and the peer has nothing left to answer. What was sent and not yet
-    /// acknowledged may be lost. Detaching forgets it.
+    /// does not wait for minutes (TIME_WAIT) and the peer has nothing left to answer. While the peer has not acknowledged
+    /// all that was sent, the close is an orderly one, so that nothing is lost. Detaching forgets it.
     pub fn reset_on_close(&self) {
         worker::with(|w| w.sources.borrow_mut().add(self.source, bit::RESET_ON_CLOSE));
     }
@@ -478,7 +488,10 @@ impl Drop for Socket {
     fn drop(&mut self) {
         worker::try_with(|w| {
             let mut sources = w.sources.borrow_mut();
-            if sources.ready(self.source) & (bit::RESET_ON_CLOSE | bit::CLOSED) == bit::RESET_ON_CLOSE {
+            let resets =
+                sources.ready(self.source) & (bit::RESET_ON_CLOSE | bit::CLOSED) == bit::RESET_ON_CLOSE;
+            // A server that answers early may have yet to take the request's last bytes: a reset would destroy them.
+            if resets && driver::unacknowledged(&self.handle).unwrap_or(0) == 0 {
                 // Without it the close is an orderly one, which is as good.
                 let _ = driver::set_linger0(&self.handle);
             }

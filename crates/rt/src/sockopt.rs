@@ -3,7 +3,7 @@
 //! Options are no-ops in a simulated world where they only tune the kernel; facts (addresses) exist there too.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::net::{SocketFlags, SocketType};
@@ -173,7 +173,9 @@ fn bind_source(fd: BorrowedFd<'_>, source: &Addr, transparent: bool) -> io::Resu
     } else {
         SockRef::from(&fd).set_reuse_address(true)?;
     }
-    Ok(rustix::net::bind(fd, &source.to_os()?)?)
+    // By its number this would look as if the kernel had run out of ports.
+    rustix::net::bind(fd, &source.to_os()?)
+        .map_err(|e| io::Error::new(e.kind(), "cannot bind to the source address"))
 }
 
 pub(crate) fn set_transparent(fd: BorrowedFd<'_>, v6: bool) -> io::Result<()> {
@@ -210,6 +212,29 @@ pub(crate) fn get_raw(fd: BorrowedFd<'_>, level: i32, name: i32, value: &mut [u8
     let result =
         unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &mut length) };
     if result == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has the kernel hand all new connections of a port that several sockets share to the one with this number, for as
+/// long as there is one (SO_ATTACH_REUSEPORT_CBPF): the filter's only instruction returns the number.
+pub(crate) fn prefer_listener(fd: BorrowedFd<'_>, number: u32) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let code = (libc::BPF_RET | libc::BPF_K) as u16;
+    let mut answer = libc::sock_filter { code, jt: 0, jf: 0, k: number };
+    let program = libc::sock_fprog { len: 1, filter: &mut answer };
+    let length = size_of_val(&program) as libc::socklen_t;
+    // SAFETY: the kernel reads `length` bytes of `program`, which are its own, and the one instruction that it points
+    // to; both live until the call is over, and the kernel keeps a copy.
+    let result = unsafe {
+        let data = (&raw const program).cast();
+        libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, data, length)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has the kernel share the connections of a port evenly again (SO_DETACH_REUSEPORT_BPF).
+pub(crate) fn share_evenly(fd: BorrowedFd<'_>) -> io::Result<()> {
+    const SO_DETACH_REUSEPORT_BPF: i32 = 68;
+    set_int(fd, libc::SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, 0)
 }
 
 /// Sets the key of MD5 signatures (RFC 2385) exchanged with `peer`, or with all peers of its family.
@@ -338,4 +363,13 @@ pub(crate) fn vanish(fd: BorrowedFd<'_>, hops: Option<u8>) -> io::Result<()> {
 
 pub(crate) fn set_linger0(fd: BorrowedFd<'_>) -> io::Result<()> {
     SockRef::from(&fd).set_linger(Some(Duration::ZERO))
+}
+
+pub(crate) fn unacknowledged(fd: BorrowedFd<'_>) -> io::Result<usize> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the descriptor is open while it is borrowed, and TIOCOUTQ (SIOCOUTQ for sockets) writes one int.
+    match unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) } {
+        0 => Ok(usize::try_from(bytes).unwrap_or(0)),
+        _ => Err(io::Error::last_os_error()),
+    }
 }

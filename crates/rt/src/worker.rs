@@ -10,7 +10,7 @@ use std::io;
 use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::task::Context;
 use std::time::Duration;
 
@@ -39,14 +39,19 @@ pub(crate) struct Shared {
     pub(crate) pulses: Vec<Pulse>,
 }
 
-/// The heartbeat of a worker: turns of its loop times two, odd while it waits in the driver. On its own cache line.
+/// The heartbeat of a worker: turns of its loop times two, odd while it waits in the driver; and its thread. On its own cache line.
 #[derive(Default)]
 #[repr(align(64))]
-pub(crate) struct Pulse(AtomicU64);
+pub(crate) struct Pulse(AtomicU64, AtomicI32);
 
 impl Pulse {
     pub(crate) fn read(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// The worker's thread, as the kernel numbers it; 0 before it runs.
+    pub(crate) fn thread(&self) -> i32 {
+        self.1.load(Ordering::Relaxed)
     }
 }
 
@@ -138,6 +143,7 @@ impl Worker {
             driver.register(bell, BELL, Interest::Read)?;
         }
         clock::refresh();
+        shared.pulses[index].1.store(crate::sys::thread_number(), Ordering::Relaxed);
         Ok(Worker::new(index, shared, Driver::Epoll(driver), clock::now()))
     }
 

@@ -1,10 +1,12 @@
 //! The runtime on the kernel: real sockets on loopback, real threads.
 
 use std::cell::RefCell;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use rt::{Addr, ConnectOptions, ListenOptions, Listener, Socket, WorkerSpec};
@@ -369,6 +371,28 @@ fn a_connection_that_is_to_reset_does_so_only_while_nobody_has_closed() {
         drop(ours);
         assert_eq!(theirs.recv(&mut [0; 8]).await.unwrap(), 0);
         theirs.send_all(b"late").await.unwrap_or_default();
+
+        // More than the peer's kernel takes: the rest is not destroyed by the close.
+        let (ours, theirs) = pair().await;
+        let (mut sent, block) = (0, vec![7; 64 << 10]);
+        ours.connected().await.unwrap();
+        let mut full = std::pin::pin!(rt::sleep(Duration::from_millis(50)));
+        poll_fn(|cx| {
+            while let Poll::Ready(n) = ours.poll_send(cx, &block, false) {
+                sent += n.unwrap();
+            }
+            full.as_mut().poll(cx)
+        })
+        .await;
+        drop(ours);
+        let (mut came, mut buf) = (0, vec![0; 64 << 10]);
+        loop {
+            match theirs.recv(&mut buf).await.unwrap() {
+                0 => break,
+                n => came += n,
+            }
+        }
+        assert_eq!(came, sent);
 
         let (ours, theirs) = pair().await;
         theirs.shutdown_write().unwrap();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Duration;
 
-use rt::{Claim, Label, Moored, Quay, Socket, WorkerSpec};
+use rt::{Claimed, Label, Moored, Quay, Socket, WorkerSpec};
 
 /// Runs `init` on two workers, and fails if they don't end in 20 seconds.
 fn on_two(init: impl Fn(usize) + Send + Sync + 'static) {
@@ -54,11 +54,16 @@ fn a_moored_socket_is_claimed_once_and_works() {
         } else {
             ready.wait();
             let quay = AT.get().unwrap();
-            assert!(matches!(quay.claim(8, |_| true), Claim::None), "another identity");
-            assert!(matches!(quay.claim(7, |note| note != 3), Claim::None), "a note that does not please");
-            let Claim::Got(socket, note) = quay.claim(7, |_| true) else { panic!("nothing to claim") };
+            assert!(matches!(quay.claim(8, |_| true, drop), Claimed::Nothing), "another identity");
+            assert!(
+                matches!(quay.claim(7, |note| note != 3, drop), Claimed::Nothing),
+                "a note that does not please"
+            );
+            let Claimed::Socket(socket, note) = quay.claim(7, |_| true, drop) else {
+                panic!("nothing to claim")
+            };
             assert_eq!(note, 3);
-            assert!(matches!(quay.claim(7, |_| true), Claim::None), "claimed twice");
+            assert!(matches!(quay.claim(7, |_| true, drop), Claimed::Nothing), "claimed twice");
             taken.wait();
             rt::spawn(async move {
                 let mut buf = [0; 8];
@@ -85,7 +90,11 @@ fn a_socket_whose_peer_left_is_not_handed_on() {
             drop(moored);
         } else {
             ready.wait();
-            assert!(matches!(AT.get().unwrap().claim(7, |_| true), Claim::None));
+            let mut closed = 0;
+            let mut claim =
+                || matches!(AT.get().unwrap().claim(7, |_| true, |_| closed += 1), Claimed::Nothing);
+            assert!(claim() && claim());
+            assert_eq!(closed, 1, "whoever counts what rests has to learn of it, once");
             taken.wait();
         }
         rt::stop_worker();
@@ -110,8 +119,9 @@ fn in_a_race_each_socket_has_one_holder() {
             ready.wait();
             let (mut moored, mut far_ends) = (Vec::new(), Vec::new());
             let mut rounds = 0..ROUNDS;
-            // On a busy machine the other worker may come late.
-            while let Some(round) = rounds.next().or((CLAIMED.load(Ordering::Relaxed) == 0).then_some(0)) {
+            // On a busy machine the other worker may come late, and take all when it has come.
+            let none = || [&CLAIMED, &KEPT].iter().any(|count| count.load(Ordering::Relaxed) == 0);
+            while let Some(round) = rounds.next().or_else(|| none().then_some(0)) {
                 let (near, far) = Socket::pair().unwrap();
                 let at = quay.moor(near, LABEL).ok().unwrap();
                 MOORED.fetch_add(1, Ordering::Relaxed);
@@ -143,7 +153,7 @@ fn in_a_race_each_socket_has_one_holder() {
             ready.wait();
             let quay = AT.get().unwrap();
             while OVER.load(Ordering::Acquire) == 0 {
-                if let Claim::Got(socket, note) = quay.claim(7, |_| true) {
+                if let Claimed::Socket(socket, note) = quay.claim(7, |_| true, drop) {
                     assert_eq!(note, 3);
                     assert!(socket.number() > 2);
                     CLAIMED.fetch_add(1, Ordering::Relaxed);

@@ -3,8 +3,7 @@
 //! Two periods are remembered, the running one and the one before. The first event opens the first period; later
 //! ones follow at multiples of the period, and a silence of two periods starts anew. What is read is the running
 //! count plus that part of the previous one which the period, looking back from now, still covers. (`base::rate` does
-//! the same on the clock's own multiples; here a limit such as "three a minute" must not depend on where the clock
-//! stands when somebody comes for the first time.)
+//! the same for many threads at once.)
 
 /// Words that a rate takes.
 pub const WORDS: usize = 3;

@@ -21,6 +21,21 @@ pub enum Level {
     Alert,
 }
 
+/// When it came up: lines are read first, and only when nothing was wrong with any of them is looked at how they fit
+/// together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// While lines were taken apart into words; HAProxy does that with all of them before it reads any.
+    Words,
+    /// While lines were read; told in the order of the lines.
+    Reading,
+    /// When all lines had been read; told in the order in which it came up, unless a line was wrong.
+    Fitting,
+    /// When the parts were known to fit together, and what they name was looked up and opened; told unless anything was
+    /// wrong before.
+    Settling,
+}
+
 /// How a message names its place; HAProxy has several ways and tools know them all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Style {
@@ -43,6 +58,8 @@ pub enum Style {
 pub struct Diagnostic {
     /// How bad it is.
     pub level: Level,
+    /// When it came up.
+    pub phase: Phase,
     /// How the place is named.
     pub style: Style,
     /// The place, if it has one.
@@ -60,6 +77,7 @@ impl Diagnostic {
     pub fn new(level: Level, span: Span, text: impl Into<String>) -> Self {
         Diagnostic {
             level,
+            phase: Phase::Reading,
             style: Style::Parsing,
             span: Some(span),
             text: text.into(),
@@ -82,6 +100,7 @@ impl Diagnostic {
     pub fn plain(level: Level, text: impl Into<String>) -> Self {
         Diagnostic {
             level,
+            phase: Phase::Fitting,
             style: Style::Plain,
             span: None,
             text: text.into(),
@@ -90,16 +109,41 @@ impl Diagnostic {
         }
     }
 
-    /// The same in another style; a place given before is still shown with the source line.
+    /// The same in another style; a place given before is still shown with the source line. What is not said of the
+    /// configuration's lines is said when all of them have been read.
     #[must_use]
     pub fn styled(self, style: Style) -> Self {
-        Diagnostic { style, ..self }
+        let phase = if style == Style::Bare { Phase::Fitting } else { self.phase };
+        Diagnostic { style, phase, ..self }
+    }
+
+    /// The same, found while lines were taken apart.
+    #[must_use]
+    pub fn of_words(self) -> Self {
+        Diagnostic { phase: Phase::Words, ..self }
+    }
+
+    /// The same, found when all lines had been read.
+    #[must_use]
+    pub fn fitting(self) -> Self {
+        Diagnostic { phase: Phase::Fitting, ..self }
+    }
+
+    /// The same, found when everything was known to fit together.
+    #[must_use]
+    pub fn settling(self) -> Self {
+        Diagnostic { phase: Phase::Settling, ..self }
     }
 
     /// The same, but the configuration is used nevertheless.
     #[must_use]
     pub fn tolerated(self) -> Self {
         Diagnostic { fatal: false, ..self }
+    }
+
+    /// Whether it is an error of a line, and not of how lines fit together.
+    pub fn is_of_reading(&self) -> bool {
+        self.fatal && self.phase < Phase::Fitting
     }
 
     /// The same with a line of help.
@@ -151,20 +195,45 @@ impl Diagnostics {
         self.push(Diagnostic::warning(span, text));
     }
 
+    /// The same, what is not of single lines found when everything was known to fit together.
+    #[must_use]
+    pub fn settling(mut self) -> Diagnostics {
+        for item in self.items.iter_mut().filter(|item| item.phase == Phase::Fitting) {
+            item.phase = Phase::Settling;
+        }
+        self
+    }
+
     /// Adds all of another collection.
     pub fn extend(&mut self, other: Diagnostics) {
         self.items.extend(other.items);
     }
 
-    /// Puts what has a place into the order of the files, as if reading and compiling had been one pass; what has
-    /// none, or is said of the whole, comes after it.
+    /// Puts what came up while lines were read into the order of the files, as if reading and compiling had been one
+    /// pass; what came up afterwards follows as it is.
     pub fn sort(&mut self) {
-        let late =
-            |item: &Diagnostic| matches!(item.style, Style::Bracket | Style::Bare) || item.span.is_none();
         self.items.sort_by_key(|item| match item.span {
-            Some(span) if !late(item) => (false, span.file, span.line),
-            _ => (true, Default::default(), 0),
+            Some(span) if item.phase < Phase::Fitting => (item.phase, span.file, span.line),
+            _ => (item.phase, Default::default(), 0),
         });
+    }
+
+    /// Exchanges neighbours about the same line whose order `wrong` finds fault with.
+    pub fn reorder(&mut self, wrong: impl Fn(&Diagnostic, &Diagnostic) -> bool) {
+        let line = |item: &Diagnostic| item.span.map(|span| (span.file, span.line));
+        for at in 1..self.items.len() {
+            if let [.., first, second] = &self.items[..=at]
+                && line(first) == line(second)
+                && wrong(first, second)
+            {
+                self.items.swap(at - 1, at);
+            }
+        }
+    }
+
+    /// Keeps those that `wanted` is true of.
+    pub fn retain(&mut self, wanted: impl FnMut(&Diagnostic) -> bool) {
+        self.items.retain(wanted);
     }
 
     /// The complaints in order.
@@ -177,6 +246,20 @@ impl Diagnostics {
         self.items.iter().filter(|item| item.level == level).count()
     }
 
+    /// Leaves out what would not have been looked for: the phases behind one that found an error.
+    pub fn stop_at_errors(&mut self) {
+        let first =
+            self.items.iter().filter(|item| item.fatal).map(|item| item.phase.max(Phase::Reading)).min();
+        if let Some(last) = first {
+            self.items.retain(|item| item.phase <= last);
+        }
+    }
+
+    /// Whether an error was found so far that keeps the parts from being looked at together.
+    pub fn stops_settling(&self) -> bool {
+        self.items.iter().any(|item| item.fatal && item.phase < Phase::Settling)
+    }
+
     /// Whether the configuration can't be used.
     pub fn has_errors(&self) -> bool {
         self.items.iter().any(|item| item.fatal)
@@ -185,6 +268,11 @@ impl Diagnostics {
     /// Whether one is a warning.
     pub fn has_warnings(&self) -> bool {
         self.items.iter().any(|item| item.level == Level::Warning)
+    }
+
+    /// Whether one is a warning that HAProxy gives as well. What Harrier alone has to say names it.
+    pub fn has_common_warnings(&self) -> bool {
+        self.items.iter().any(|item| item.level == Level::Warning && !item.text.contains("Harrier"))
     }
 
     /// Whether nobody complained.

@@ -60,8 +60,9 @@ struct Opening<'o> {
 impl Opening<'_> {
     fn global(&mut self) -> Option<Word> {
         if let Some(extra) = self.header.args().first() {
-            self.diagnostics
-                .alert(extra.span(), format!("'global' cannot handle unexpected argument '{extra}'."));
+            // HAProxy looks at these before it reads the lines of any section.
+            let text = format!("'global' cannot handle unexpected argument '{extra}'.");
+            self.diagnostics.push(Diagnostic::alert(extra.span(), text).of_words());
         }
         None
     }
@@ -96,7 +97,10 @@ impl Opening<'_> {
         };
         let kind = if word == "listen" { "proxy" } else { word.text() };
         self.check_characters(name);
-        self.check_proxy_name(name, kind);
+        // HAProxy gives a backend with other words behind its name up without a word, before it looks for anybody else of that name.
+        if word != "backend" || rest.first().is_none_or(|next| next == "from") {
+            self.check_proxy_name(name, kind);
+        }
         let inherits = match rest {
             [from, defaults, extra @ ..] if from == "from" => {
                 if let Some(extra) = extra.first() {
@@ -110,7 +114,8 @@ impl Opening<'_> {
                 self.diagnostics.alert(extra.span(), text);
                 self.unnamed()
             }
-            _ => self.unnamed(),
+            [_, ..] => Inherited::Nothing,
+            [] => self.unnamed(),
         };
         let index = self.tree.sections.len();
         self.headers.proxies.entry(name.text().into()).or_insert(index);

@@ -27,7 +27,7 @@ mod version;
 mod word;
 
 pub use condition::{ConditionError, evaluate};
-pub use diagnostics::{Diagnostic, Diagnostics, Level, Style};
+pub use diagnostics::{Diagnostic, Diagnostics, Level, Phase, Style};
 pub use environment::Environment;
 pub use facts::{Facts, PlainBuild};
 pub use inherit::invalid_character;
@@ -37,6 +37,6 @@ pub use render::{Render, Verdict};
 pub use settings::ENVIRONMENT_KEYWORDS;
 pub use source::{FileId, Source, Sources, Span};
 pub use suggest::nearest;
-pub use tokenize::{Cut, Fault, FaultKind, MAX_WORDS, cut};
+pub use tokenize::{Cut, Fault, FaultKind, MAX_WORDS, cut, unquote};
 pub use tree::{Inherited, Role, SECTION_WORDS, Section, SectionWord, Tree};
 pub use word::{Args, Line, Modifier, Word};

@@ -162,7 +162,7 @@ impl<'r> Reader<'r> {
     fn complain(&mut self, place: Span, at: usize, text: String) {
         let start = u32::try_from(at).unwrap_or(u32::MAX);
         let span = Span { start, end: start.saturating_add(1), ..place };
-        self.diagnostics.push(Diagnostic::alert(span, text).styled(Style::Reading));
+        self.diagnostics.push(Diagnostic::alert(span, text).styled(Style::Reading).of_words());
     }
 
     fn read_line(&mut self, line: &[u8], place: Span) {
@@ -211,12 +211,14 @@ impl<'r> Reader<'r> {
                 "argument number {number} at position {at} is empty and marks the end of the argument list:"
             );
             let help = "an unset variable within quotes is an empty word; \"${NAME[*]}\" vanishes instead";
-            return self.diagnostics.push(Diagnostic::alert(span, text).styled(Style::Reading).help(help));
+            return self
+                .diagnostics
+                .push(Diagnostic::alert(span, text).styled(Style::Reading).of_words().help(help));
         }
         let Some(line) = Line::new(words) else { return };
         if !settings::may_be_modified(&line) {
             let complaint = Diagnostic::alert(line.keyword().span(), settings::NOT_MODIFIABLE);
-            return self.diagnostics.push(complaint.styled(Style::Reading));
+            return self.diagnostics.push(complaint.styled(Style::Reading).of_words());
         }
         self.statement(line);
     }

@@ -83,9 +83,9 @@ impl Render<'_> {
     /// each file with an error.
     pub fn verdict(&self, diagnostics: &Diagnostics, sources: &Sources) -> Verdict {
         let mut all = with_summaries(diagnostics, sources);
-        if diagnostics.iter().any(is_of_reading) {
+        if diagnostics.iter().any(Diagnostic::is_of_reading) {
             all.push(Diagnostic::plain(Level::Alert, "Fatal errors found in configuration."));
-        } else if !diagnostics.has_errors() && diagnostics.has_warnings() && self.zero_warning {
+        } else if !diagnostics.has_errors() && diagnostics.has_common_warnings() && self.zero_warning {
             let text = "Some warnings were found and 'zero-warning' is set. Aborting.";
             all.push(Diagnostic::plain(Level::Alert, text).styled(Style::Bare));
         }
@@ -166,15 +166,10 @@ impl Render<'_> {
     }
 }
 
-/// Whether it is an error of a line, and not of how lines fit together: only those are summed up.
-fn is_of_reading(item: &Diagnostic) -> bool {
-    item.fatal && item.span.is_some() && item.style != Style::Bare
-}
-
 /// The complaints, with `Error(s) found` behind the last error of each file.
 fn with_summaries(diagnostics: &Diagnostics, sources: &Sources) -> Diagnostics {
     let mut last = BTreeMap::new();
-    for (at, item) in diagnostics.iter().enumerate().filter(|(_, item)| is_of_reading(item)) {
+    for (at, item) in diagnostics.iter().enumerate().filter(|(_, item)| item.is_of_reading()) {
         if let Some(span) = item.span {
             last.insert(span.file, at);
         }

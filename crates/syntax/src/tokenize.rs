@@ -59,10 +59,34 @@ pub fn cut<'v>(
     budget: usize,
     lookup: impl Fn(&[u8]) -> Option<Cow<'v, [u8]>>,
 ) -> Cut {
+    cut_until(line, place, budget, b"#\r", lookup)
+}
+
+/// The words of a condition on the command line, joined by one blank: what `#` begins is no comment there.
+///
+/// # Errors
+/// What is wrong with the quotes, escapes and variables.
+pub fn unquote(text: &str, environment: &crate::Environment) -> Result<String, FaultKind> {
+    let lookup = |name: &[u8]| environment.get(name).map(Cow::Borrowed);
+    let cut = cut_until(text.as_bytes(), Span::default(), usize::MAX, b"", lookup);
+    match cut.fault {
+        Some(fault) => Err(fault.kind),
+        None => Ok(cut.words.iter().map(Word::text).collect::<Vec<_>>().join(" ")),
+    }
+}
+
+fn cut_until<'v>(
+    line: &[u8],
+    place: Span,
+    budget: usize,
+    ends: &'static [u8],
+    lookup: impl Fn(&[u8]) -> Option<Cow<'v, [u8]>>,
+) -> Cut {
     let mut cutter = Cutter {
         line,
         at: 0,
         place,
+        ends,
         words: Vec::with_capacity(16),
         word: Vec::with_capacity(64),
         start: None,
@@ -78,6 +102,8 @@ struct Cutter<'l> {
     line: &'l [u8],
     at: usize,
     place: Span,
+    /// The bytes that end the line outside quotes.
+    ends: &'static [u8],
     words: Vec<Word>,
     word: Vec<u8>,
     start: Option<usize>,
@@ -97,7 +123,7 @@ impl Cutter<'_> {
                     self.end_word(self.at)?;
                     self.at += 1;
                 }
-                b'#' | b'\r' => break,
+                byte if self.ends.contains(&byte) => break,
                 b'"' => self.weak(lookup)?,
                 b'\'' => self.strong()?,
                 b'\\' => self.escape(false)?,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use rustls::ClientConfig;
 use rustls::client::{ClientSessionMemoryCache, Resumption};
-use rustls_pki_types::ServerName;
+use rustls_pki_types::{DnsName, ServerName};
 
 use crate::files::Identity;
 use crate::schemes;
@@ -52,6 +52,8 @@ struct Pair {
     nameless: Arc<ClientConfig>,
     /// The same with early data, where it is allowed. They share sessions.
     early: Option<(Arc<ClientConfig>, Arc<ClientConfig>)>,
+    /// Who judges certificates of the server.
+    verifier: Arc<OfServers>,
     /// `ktls`.
     ktls: bool,
 }
@@ -84,21 +86,20 @@ impl Connector {
         self.0.load().ktls
     }
 
-    /// The configuration for a name; without one nothing is sent.
-    pub(crate) fn pick(
-        &self,
-        name: Option<ServerName<'static>>,
-        early: bool,
-    ) -> (Arc<ClientConfig>, ServerName<'static>) {
+    /// The configuration for a connection's name. Without one, or where TLS has no way to say it, nothing is sent; whoever
+    /// verifies servers does so all the same.
+    pub(crate) fn pick(&self, name: Option<&[u8]>, early: bool) -> (Arc<ClientConfig>, ServerName<'static>) {
         let pair = self.0.load();
-        let (named, nameless_config) = match &pair.early {
+        let (named, unnamed) = match &pair.early {
             Some((named, nameless)) if early => (named, nameless),
             _ => (&pair.named, &pair.nameless),
         };
-        match name {
-            Some(name @ ServerName::DnsName(_)) => (named.clone(), name),
-            Some(name) => (nameless_config.clone(), name),
-            None => (nameless_config.clone(), nameless()),
+        let Some(name) = name.filter(|n| !n.is_empty()) else { return (unnamed.clone(), nameless()) };
+        let text = std::str::from_utf8(name).ok();
+        match text.and_then(|t| DnsName::try_from(t.to_owned()).ok()) {
+            Some(name) => (named.clone(), ServerName::DnsName(name)),
+            None if pair.verifier.verifies() => (pair.for_unsent(name), nameless()),
+            None => (unnamed.clone(), nameless()),
         }
     }
 }
@@ -108,14 +109,15 @@ pub(crate) struct Prepared(Arc<Pair>);
 
 impl Pair {
     fn new(rules: &Rules) -> Result<(Pair, Vec<String>), String> {
-        let agreed = rules.policy.resolve()?;
+        let agreed = rules.policy.resolve_for_server()?;
         let verifier =
             OfServers::new(rules.servers.clone(), rules.host.clone(), agreed.server_schemes.clone());
+        let verifier = Arc::new(verifier);
         let builder = ClientConfig::builder_with_provider(agreed.provider)
             .with_protocol_versions(&agreed.versions)
             .map_err(|e| e.to_string())?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier));
+            .with_custom_certificate_verifier(verifier.clone());
         let mut config = match &rules.identity {
             Some(identity) => {
                 builder.with_client_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(
@@ -144,6 +146,15 @@ impl Pair {
         };
         let early = rules.early_data.then(|| (early(&config), early(&without)));
         let (named, nameless) = (Arc::new(config), Arc::new(without));
-        Ok((Pair { named, nameless, early, ktls: rules.ktls }, agreed.ignored))
+        Ok((Pair { named, nameless, early, verifier, ktls: rules.ktls }, agreed.ignored))
+    }
+
+    /// For one connection whose name can't be sent. Sessions are kept by the name that was sent, so one that began under
+    /// another name, or none, must not spare this one its verification: it resumes none.
+    fn for_unsent(&self, name: &[u8]) -> Arc<ClientConfig> {
+        let mut config = (*self.nameless).clone();
+        config.dangerous().set_certificate_verifier(Arc::new(self.verifier.of(name)));
+        config.resumption = Resumption::disabled();
+        Arc::new(config)
     }
 }

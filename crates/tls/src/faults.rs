@@ -37,6 +37,16 @@ pub fn openssl(e: &Error) -> (u32, &'static str) {
     (0x0A00_0000 | reason, text(0x0A00_0000 | reason))
 }
 
+/// What OpenSSL calls an error of a handshake of TLS 1.2, if that is another one than with TLS 1.3.
+pub fn of_version(code: u32, version: &str) -> Option<(u32, &'static str)> {
+    let reason = match (code & 0x007F_FFFF, version) {
+        (0xBA, "TLSv1.2") => 0xC1,
+        (0x76, "TLSv1.2") => 0x178,
+        _ => return None,
+    };
+    Some((0x0A00_0000 | reason, text(0x0A00_0000 | reason)))
+}
+
 /// The text of an error by its number; empty for those that are not told here.
 pub fn text(code: u32) -> &'static str {
     if code & 0xFF80_0000 != 0x0A00_0000 {
@@ -63,6 +73,7 @@ pub fn text(code: u32) -> &'static str {
         0xEB => "no application protocol",
         0xF4 => "unexpected message",
         0x102 => "unsupported protocol",
+        0x178 => "no shared signature algorithms",
         0x175 => "inappropriate fallback",
         0x10B => "wrong version number",
         0x119 => "decryption failed or bad record mac",

@@ -32,9 +32,9 @@ fn own() -> &'static Slot {
 /// Figures of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Connections on either side, from the begin of their handshake.
+    /// Connections on either side, from the beginning of their handshake.
     pub open: u32,
-    /// The same so far.
+    /// The same so far, and those to servers that could not be reached.
     pub total: u64,
     /// Sessions that clients asked to resume out of the cache.
     pub lookups: u64,
@@ -71,6 +71,11 @@ impl Drop for Open {
     fn drop(&mut self) {
         own().open.fetch_sub(1, Relaxed);
     }
+}
+
+/// Counts a connection to a server with TLS that came to no handshake, for the server could not be reached.
+pub fn unreached() {
+    own().total.fetch_add(1, Relaxed);
 }
 
 /// Counts a look-up in a cache of sessions.

@@ -146,6 +146,11 @@ impl Authority {
             return Err("Chain loading failed: its certificate can't be read.".into());
         }
         let signer = Signer::new(&key).ok_or("Chain loading failed: its key can't be used.")?;
+        if !files::belongs(&certificate, &key) {
+            return Err(format!(
+                "Chain loading failed: inconsistencies between private key and certificate loaded '{path}'."
+            ));
+        }
         Ok(Authority { certificate, signer })
     }
 
@@ -292,12 +297,12 @@ impl Forge {
         let spki = Certificate::parse(&base.identity.leaf)?.spki;
         let leaf = self.authority.certify(name, spki, now)?;
         let chain = vec![leaf.clone().into(), self.authority.certificate.clone()];
-        let key = Arc::new(CertifiedKey::new(chain, base.identity.key.key.clone()));
+        let key = Arc::new(CertifiedKey::new(chain, base.key.key.clone()));
         let mut config = (*base.config).clone();
         let staple = Arc::new(Staple::default());
         config.cert_resolver = Arc::new(Always::new(key.clone(), staple.clone()));
-        let identity = Identity { leaf: leaf.into(), key, staple, ..(*base.identity).clone() };
-        Some(Entry::new(Arc::new(identity), config, base.clients.clone(), base.ktls))
+        let identity = Identity { leaf: leaf.into(), key: key.clone(), staple, ..(*base.identity).clone() };
+        Some(Entry::new(Arc::new(identity), (config, key), base.clients.clone(), base.ktls))
     }
 }
 

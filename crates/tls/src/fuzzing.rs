@@ -33,7 +33,7 @@ fn greet(message: &[u8]) {
     let inside = |part: &[u8]| part.is_empty() || message.as_ptr_range().contains(&part.as_ptr());
     assert!(inside(hello.random) && inside(hello.session_id) && inside(hello.ciphers));
     assert!(hello.server_name().is_none_or(inside));
-    let _ = (hello.offers_tls13(), hello.takes_ecdsa(), hello.takes_rsa());
+    let _ = (hello.offers_tls13(), hello.verifies_ecdsa(), hello.verifies_rsa());
     let _ = hello.offers_any(&[b"h2".to_vec()]);
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustls::client::UnbufferedClientConnection;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
-use rustls::{CommonState, Error, HandshakeKind, ProtocolVersion};
+use rustls::{CommonState, Error, HandshakeKind, PeerIncompatible, ProtocolVersion};
 use rustls_pki_types::ServerName;
 
 use crate::ahead::{Ahead, Transmit};
@@ -42,6 +42,8 @@ pub struct Facts {
     pub findings: Findings,
     /// The peer's certificates, its own first, as DER.
     pub peer: Vec<Box<[u8]>>,
+    /// Name of the last certificate of the chain that was put together from them, as DER.
+    pub root: Option<Box<[u8]>>,
     /// The bind line's certificate, as server.
     pub own: Option<Arc<Entry>>,
     /// The ClientHello behind its type and length, if captures are wanted.
@@ -125,6 +127,8 @@ pub struct Handshake {
     hello: Option<Box<[u8]>>,
     sni: Option<Box<str>>,
     findings: Findings,
+    /// Name of the root that verification came to.
+    root: Option<Box<[u8]>>,
     /// The certificates that verification refused.
     refused: Vec<Box<[u8]>>,
     /// What is in `output` has to go out now.
@@ -163,6 +167,7 @@ impl Handshake {
             hello: None,
             sni: None,
             findings: Findings::default(),
+            root: None,
             refused: Vec::new(),
             due: false,
             heard: false,
@@ -188,13 +193,13 @@ impl Handshake {
         this
     }
 
-    /// As client, of a server of this name (`None`: none is sent nor checked). `alpn` takes the place of the connector's.
+    /// As client, of a server of this name (without one `verifyhost` is checked). `alpn` takes the place of the connector's.
     ///
     /// # Errors
     /// When rustls refuses the combination.
     pub fn connect(
         connector: &Connector,
-        name: Option<ServerName<'static>>,
+        name: Option<&[u8]>,
         alpn: Option<Vec<Vec<u8>>>,
     ) -> Result<Handshake, Error> {
         Handshake::connect_with(connector, name, alpn, false)
@@ -207,7 +212,7 @@ impl Handshake {
     /// As [`Handshake::connect`].
     pub fn connect_early(
         connector: &Connector,
-        name: Option<ServerName<'static>>,
+        name: Option<&[u8]>,
         alpn: Option<Vec<Vec<u8>>>,
         again: bool,
     ) -> Result<Handshake, Error> {
@@ -220,7 +225,7 @@ impl Handshake {
 
     fn connect_with(
         connector: &Connector,
-        name: Option<ServerName<'static>>,
+        name: Option<&[u8]>,
         alpn: Option<Vec<Vec<u8>>>,
         early: bool,
     ) -> Result<Handshake, Error> {
@@ -244,6 +249,7 @@ impl Handshake {
     pub fn so_far(&mut self) -> Facts {
         let mut facts = Facts {
             findings: self.findings,
+            root: self.root.take(),
             hello: self.hello.take(),
             sni: self.sni.take(),
             material: self.gatherer.finish(),
@@ -320,6 +326,9 @@ impl Handshake {
                     let _ = self.flush(wire);
                     return Stop::Failed(match alert {
                         INAPPROPRIATE_FALLBACK => Failure::Fallback,
+                        HANDSHAKE_FAILURE => {
+                            Failure::Protocol(PeerIncompatible::NoSignatureSchemesInCommon.into())
+                        }
                         _ => Failure::NoCertificate,
                     });
                 }
@@ -471,6 +480,7 @@ impl Handshake {
         if found != Findings::default() {
             self.findings = found;
         }
+        self.root = verify::take_root().or(self.root.take());
         match turn {
             Ok(turn) => turn,
             Err(e) => {
@@ -489,6 +499,18 @@ impl Handshake {
                     if said.is_err() {
                         break;
                     }
+                }
+                // OpenSSL's alert of TLS 1.2, which has no "certificate required", is "handshake failure".
+                // A version that is not spoken is "protocol version".
+                let instead = match &e {
+                    Error::NoCertificatesPresented => Some(HANDSHAKE_FAILURE),
+                    e if crate::faults::openssl(e).0 == UNSUPPORTED_PROTOCOL => Some(PROTOCOL_VERSION),
+                    _ => None,
+                };
+                if let (Some(instead), Some(output)) = (instead, &mut self.output)
+                    && let [.., 21, 3, _, 0, 2, 2, alert] = output.filled_mut()
+                {
+                    *alert = instead;
                 }
                 self.failed = Some(e);
                 Turn::Again
@@ -517,8 +539,12 @@ impl Handshake {
             self.version = "TLSv1.2";
             return Turn::Refused(INAPPROPRIATE_FALLBACK);
         }
-        self.sni =
-            parsed.server_name().and_then(|n| Some(std::str::from_utf8(n).ok()?.to_ascii_lowercase().into()));
+        // rustls says nothing to such a client of TLS 1.2.
+        let of_tls13 = parsed.offers_tls13() && entry.speaks_tls13();
+        if parsed.offers_tls12() && !of_tls13 && !entry.signs_for(&parsed) {
+            return Turn::Refused(HANDSHAKE_FAILURE);
+        }
+        self.sni = parsed.server_name().and_then(|n| Some(std::str::from_utf8(n).ok()?.into()));
         self.skips = parsed.extension(EARLY_DATA).is_some();
         self.staple = parsed.extension(STATUS_REQUEST).and_then(|_| entry.identity.staple.holds());
         self.ktls = entry.ktls;
@@ -563,6 +589,7 @@ impl Handshake {
             describe(&mut facts, conn);
             if let Some(trust) = entry.clients.as_ref() {
                 facts.findings = trust.of_client(conn.peer_certificates().unwrap_or_default());
+                facts.root = verify::take_root();
             }
             facts.own = Some(entry.clone());
             facts.early = true;
@@ -582,6 +609,7 @@ impl Handshake {
         let Some(side) = self.side.take() else { return Step::Failed(Failure::Aborted(None)) };
         let mut facts = Facts {
             findings: self.findings,
+            root: self.root.take(),
             hello: self.hello.take(),
             sni: self.sni.take(),
             staple: self.staple,
@@ -595,6 +623,7 @@ impl Handshake {
                 // With the session the client's certificate came, without what was found of it.
                 if let Some(trust) = entry.clients.as_ref().filter(|_| facts.resumed) {
                     facts.findings = trust.of_client(conn.peer_certificates().unwrap_or_default());
+                    facts.root = verify::take_root();
                 }
                 facts.own = Some(entry);
                 conn.dangerous_into_kernel_connection().map(|(s, k)| (s, Kept::Server(k)))
@@ -641,6 +670,11 @@ const STATUS_REQUEST: u16 = 5;
 const EARLY_DATA: u16 = 42;
 /// Bytes of a record that says nothing any more (RFC 8446 section 5).
 const CHANGE_CIPHER_SPEC: usize = 6;
+const HANDSHAKE_FAILURE: u8 = 40;
+/// The alert about a version that is not spoken.
+const PROTOCOL_VERSION: u8 = 70;
+/// OpenSSL's number of that error.
+const UNSUPPORTED_PROTOCOL: u32 = 0x0A00_0102;
 const UNRECOGNIZED_NAME: u8 = 112;
 const INAPPROPRIATE_FALLBACK: u8 = 86;
 

@@ -108,23 +108,38 @@ impl<'a> Hello<'a> {
         list.unwrap_or_default().chunks_exact(2).any(|p| p == [3, 4])
     }
 
+    /// Whether the client offers TLS 1.2.
+    pub fn offers_tls12(&self) -> bool {
+        match self.extension(43).and_then(|e| Cursor(e).vector(1)) {
+            Some(list) => list.chunks_exact(2).any(|p| p == [3, 3]),
+            None => self.version >= 0x0303,
+        }
+    }
+
     /// Whether the client says that it tried a higher version before (RFC 7507), without offering TLS 1.3.
     pub fn is_fallback(&self) -> bool {
         self.offers(|c| c == 0x5600) && !self.offers_tls13()
     }
 
-    /// Whether the client can do with an ECDSA certificate: its signature algorithms and, before TLS 1.3, its suites
-    /// say so.
-    pub fn takes_ecdsa(&self) -> bool {
-        let signs = self.lists(13, |s| matches!(s, 0x0403 | 0x0503 | 0x0603 | 0x0203)).unwrap_or(false);
-        signs && (self.offers_tls13() || self.offers(|c| matches!(c, 0xc02b | 0xc02c | 0xcca9)))
+    /// Whether the client verifies signatures of ECDSA keys.
+    pub fn verifies_ecdsa(&self) -> bool {
+        self.lists(13, |s| matches!(s, 0x0403 | 0x0503 | 0x0603 | 0x0203)).unwrap_or(false)
     }
 
-    /// Whether the client can do with an RSA certificate.
-    pub fn takes_rsa(&self) -> bool {
-        let signs = self.lists(13, |s| matches!(s, 0x0804..=0x0806 | 0x0401 | 0x0501 | 0x0601));
-        signs.unwrap_or(true)
-            && (self.offers_tls13() || self.offers(|c| matches!(c, 0xc02f | 0xc030 | 0xcca8)))
+    /// Whether the client verifies signatures of RSA keys.
+    pub fn verifies_rsa(&self) -> bool {
+        self.lists(13, |s| matches!(s, 0x0804..=0x0806 | 0x0401 | 0x0501 | 0x0601)).unwrap_or(true)
+    }
+
+    /// The schemes of the signatures that the client verifies, if it says so.
+    pub fn schemes(&self) -> Option<impl Iterator<Item = u16> + use<'a>> {
+        let list = Cursor(self.extension(13)?).vector(2)?;
+        Some(list.chunks_exact(2).map(|p| u16::from(p[0]) << 8 | u16::from(p[1])))
+    }
+
+    /// Whether the client offers a cipher suite.
+    pub fn offers_suite(&self, number: u16) -> bool {
+        self.offers(|c| c == number)
     }
 
     fn offers(&self, f: impl Fn(u16) -> bool) -> bool {

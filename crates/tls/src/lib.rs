@@ -17,6 +17,8 @@ pub const OPENSSL: &str = "1.1.1";
 pub const AWSLC_API: u64 = 37;
 
 mod ahead;
+mod chain;
+mod ciphers;
 pub mod client;
 pub mod dummy;
 mod early;
@@ -27,6 +29,7 @@ pub mod forge;
 pub mod fuzzing;
 pub mod handshake;
 pub mod hello;
+mod host;
 pub mod locked;
 pub mod names;
 pub mod ocsp;
@@ -52,7 +55,6 @@ pub mod x509;
 
 pub use client::Connector;
 pub use handshake::{Facts, Failure, Handshake, Step};
-pub use rustls_pki_types::ServerName;
 pub use server::Acceptor;
 pub use store::Store;
 pub use stream::{Stream, Wire};

@@ -1,7 +1,7 @@
 //! Which certificate a server name gets (manual, section 5.1, `crt-list`).
 //!
-//! Whole names come first, then wildcards, whose line may exclude names, then the defaults. Among certificates of one
-//! name the client's algorithms decide: ECDSA where it takes that.
+//! Among certificates of one name the client's algorithms decide: ECDSA where it takes that, be its certificate's name a
+//! wildcard; else whole names come before wildcards, whose line may exclude names. The defaults are for other names only.
 
 use std::collections::HashMap;
 
@@ -52,17 +52,22 @@ impl Names {
 
     /// The entry for a client; `strict`: only one that its name matches.
     ///
-    /// A certificate that the client can't verify is passed by as if its name had not matched, as long as another one
-    /// does better; when none does, the handshake fails with the best of those that are left.
-    pub fn choose(&self, hello: &Hello<'_>, kind: impl Fn(u32) -> Kind, strict: bool) -> Option<u32> {
+    /// Whatever the client's name matches, whole or by a wildcard, is at choice, and nothing else: if none of it suits the
+    /// client the handshake fails, rather than showing a certificate of another name.
+    pub fn choose(
+        &self,
+        hello: &Hello<'_>,
+        suits: impl Fn(u32) -> Option<Kind>,
+        strict: bool,
+    ) -> Option<u32> {
         let name = asked(hello);
-        let named = name.as_ref().and_then(|name| self.whole.get(&**name));
+        let whole = name.as_ref().and_then(|name| self.whole.get(&**name)).map(Vec::as_slice);
         let wild = name.as_ref().map(|name| self.wild_for(name)).unwrap_or_default();
-        let lists =
-            [named.map(Vec::as_slice).unwrap_or_default(), &wild, if strict { &[] } else { &self.defaults }];
-        let wants = Wants { ecdsa: hello.takes_ecdsa(), rsa: hello.takes_rsa() };
-        let best = lists.iter().find_map(|list| wants.pick(list, &kind));
-        best.or_else(|| lists.iter().find_map(|list| list.first().copied()))
+        let whole = whole.unwrap_or_default();
+        if whole.is_empty() && wild.is_empty() {
+            return if strict { None } else { best(self.defaults.iter().copied(), suits) };
+        }
+        best(whole.iter().chain(&wild).copied(), suits)
     }
 
     /// Whether an entry is for the name that a client asks for.
@@ -84,17 +89,8 @@ fn asked(hello: &Hello<'_>) -> Option<String> {
     Some(name.trim_end_matches('.').to_ascii_lowercase())
 }
 
-/// The kinds of certificates that a client takes.
-struct Wants {
-    ecdsa: bool,
-    rsa: bool,
-}
-
-impl Wants {
-    /// The entry of a list that suits the client best, if one does.
-    fn pick(&self, list: &[u32], kind: impl Fn(u32) -> Kind) -> Option<u32> {
-        let of = |wanted| list.iter().copied().find(|e| kind(*e) == wanted);
-        let ecdsa = of(Kind::Ecdsa).filter(|_| self.ecdsa);
-        ecdsa.or_else(|| of(Kind::Rsa).filter(|_| self.rsa)).or_else(|| of(Kind::Other))
-    }
+/// Of entries that suit a client the first with the best kind of key; the first of all if none does.
+fn best(list: impl Iterator<Item = u32> + Clone, suits: impl Fn(u32) -> Option<Kind>) -> Option<u32> {
+    let of = |kind| list.clone().find(|e| suits(*e) == Some(kind));
+    of(Kind::Ecdsa).or_else(|| of(Kind::Rsa)).or_else(|| of(Kind::Other)).or_else(|| list.clone().next())
 }

@@ -1,15 +1,13 @@
 //! Revocation lists (RFC 5280, section 5; manual, `crl-file`).
 //!
 //! webpki reads lists of version 2 only, and OpenSSL's users have others. As OpenSSL does when a `crl-file` is given, every
-//! certificate below the root needs a list of its issuer that is signed by it and in force.
+//! certificate of the [chain](crate::chain) below the root needs a list of its issuer that is signed by it and in force.
 
 use std::collections::HashSet;
 
+use crate::chain::{Chain, Fault};
 use crate::verify::code;
 use crate::x509::{Certificate, Der, seconds};
-
-/// Longest chain that is followed.
-const DEEPEST: usize = 16;
 
 /// One list.
 #[derive(Debug)]
@@ -41,34 +39,16 @@ impl Revocations {
         Ok(Revocations(lists.iter().map(read).collect::<Result<_, _>>()?))
     }
 
-    /// OpenSSL's number of what is wrong with a chain, and how far above the leaf; `known` are all certificates that may be
-    /// issuers.
-    pub fn check<'c>(
-        &self,
-        leaf: Certificate<'c>,
-        known: &[Certificate<'c>],
-        now: i64,
-        signed: Signed<'_>,
-    ) -> Option<(u8, u8)> {
+    /// The first certificate of a chain, from the leaf up, of which no list in force says that it is good: OpenSSL's
+    /// number of the reason, and the certificate's place above the leaf.
+    pub fn check(&self, chain: &Chain<'_>, now: i64, signed: Signed<'_>) -> Option<Fault> {
         if self.0.is_empty() {
             return None;
         }
-        let mut cert = leaf;
-        for depth in 0..DEEPEST {
-            if depth > 0 && cert.is_self_issued() {
-                return None;
-            }
-            let issuer = known.iter().find(|c| c.subject == cert.issuer);
-            let found = self.one(&cert, issuer, now, signed);
-            if found != code::OK {
-                return Some((found, u8::try_from(depth).unwrap_or(u8::MAX)));
-            }
-            match issuer {
-                Some(next) if !cert.is_self_issued() => cert = *next,
-                _ => return None,
-            }
-        }
-        None
+        chain.with_issuers().find_map(|(depth, cert, issuer)| match self.one(cert, issuer, now, signed) {
+            code::OK => None,
+            number => Some((number, depth)),
+        })
     }
 
     fn one(

@@ -3,9 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use rustls::ServerConfig;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
+use rustls::sign::CertifiedKey;
+use rustls::{ServerConfig, SignatureAlgorithm, SignatureScheme, SupportedCipherSuite};
 
 use crate::files::{Identity, Kind};
 use crate::forge::Forge;
@@ -28,6 +29,8 @@ pub struct Entry {
     /// Who judges certificates of clients.
     pub(crate) clients: Option<Arc<Trust>>,
     silent: OnceLock<Arc<ServerConfig>>,
+    /// Signs, with what the rules allow.
+    pub(crate) key: Arc<CertifiedKey>,
     /// `ktls`.
     pub(crate) ktls: bool,
 }
@@ -35,11 +38,34 @@ pub struct Entry {
 impl Entry {
     pub(crate) fn new(
         identity: Arc<Identity>,
-        config: ServerConfig,
+        (config, key): (ServerConfig, Arc<CertifiedKey>),
         clients: Option<Arc<Trust>>,
         ktls: bool,
     ) -> Entry {
-        Entry { identity, config: Arc::new(config), clients, silent: OnceLock::new(), ktls }
+        Entry { identity, config: Arc::new(config), clients, silent: OnceLock::new(), key, ktls }
+    }
+
+    /// The kind of its key, if the client verifies signatures of such keys and there is a suite of both for it.
+    pub(crate) fn suits(&self, hello: &Hello<'_>) -> Option<Kind> {
+        let (algorithm, verifies) = match self.identity.kind {
+            Kind::Ecdsa => (SignatureAlgorithm::ECDSA, hello.verifies_ecdsa()),
+            Kind::Rsa => (SignatureAlgorithm::RSA, hello.verifies_rsa()),
+            Kind::Other => return Some(Kind::Other),
+        };
+        let common = |suite: &SupportedCipherSuite| {
+            suite.usable_for_signature_algorithm(algorithm)
+                && (suite.tls13().is_none() || hello.offers_tls13())
+                && hello.offers_suite(u16::from(suite.suite()))
+        };
+        let suites = &self.config.crypto_provider().cipher_suites;
+        (verifies && suites.iter().any(common)).then_some(self.identity.kind)
+    }
+
+    /// Whether its key makes a signature that the client verifies.
+    pub(crate) fn signs_for(&self, hello: &Hello<'_>) -> bool {
+        let Some(schemes) = hello.schemes() else { return true };
+        let schemes: Vec<SignatureScheme> = schemes.map(SignatureScheme::from).collect();
+        self.key.key.choose_scheme(&schemes).is_some()
     }
 
     /// The same without ALPN, for clients that offer nothing known here: rustls refuses them, HAProxy goes on as if they
@@ -108,10 +134,9 @@ pub fn entry(
     let builder = ServerConfig::builder_with_provider(agreed.provider)
         .with_protocol_versions(&agreed.versions)
         .map_err(|e| e.to_string())?;
-    let mut config = builder.with_client_cert_verifier(verifier).with_cert_resolver(Arc::new(Always::new(
-        schemes::limited(&identity.key, agreed.server_schemes.as_ref()),
-        identity.staple.clone(),
-    )));
+    let key = schemes::limited(&identity.key, agreed.server_schemes.as_ref());
+    let shown = Always::new(key.clone(), identity.staple.clone());
+    let mut config = builder.with_client_cert_verifier(verifier).with_cert_resolver(Arc::new(shown));
     config.alpn_protocols.clone_from(&rules.alpn);
     config.ignore_client_order = !rules.client_order;
     config.session_storage = sessions.cache.clone();
@@ -132,7 +157,7 @@ pub fn entry(
     }
     config.key_log = Arc::new(secrets::Log { all: rules.keylog });
     config.enable_secret_extraction = true;
-    Ok((Entry::new(identity, config, rules.clients.clone(), rules.ktls), agreed.ignored))
+    Ok((Entry::new(identity, (config, key), rules.clients.clone(), rules.ktls), agreed.ignored))
 }
 
 /// All of a bind line. What it shows may change while it is used: a handshake takes the table at hand, without a lock, and
@@ -201,7 +226,6 @@ impl Acceptor {
     /// The entry for a client.
     pub fn choose(&self, hello: &Hello<'_>) -> Option<Arc<Entry>> {
         let table = self.table.load();
-        let kind = |i: u32| table.entries.get(i as usize).map_or(Kind::Other, |e| e.identity.kind);
         if let Some(forge) = &self.forge
             && let Some(name) = hello.server_name().filter(|_| !table.names.knows(hello))
             && let Some(base) = table.entries.first()
@@ -209,7 +233,8 @@ impl Acceptor {
         {
             return Some(made);
         }
-        let index = table.names.choose(hello, kind, self.strict)?;
+        let index =
+            table.names.choose(hello, |i| table.entries.get(i as usize)?.suits(hello), self.strict)?;
         table.entries.get(index as usize).cloned()
     }
 }

@@ -14,7 +14,7 @@ use crate::server::{self, Acceptor};
 use crate::sessions::{Limits, Sessions};
 use crate::suites::{Policy, Version};
 use crate::verify::{Trust, code};
-use crate::{Facts, Failure, Handshake, ServerName, Step, Stream, Wire};
+use crate::{Facts, Failure, Handshake, Step, Stream, Wire};
 
 mod early;
 
@@ -118,8 +118,8 @@ pub(crate) fn acceptor(identities: &[Arc<Identity>], rules: &server::Rules, stri
     Arc::new(acceptor)
 }
 
-fn name(text: &str) -> Option<ServerName<'static>> {
-    ServerName::try_from(text.to_owned()).ok()
+fn name(text: &str) -> Option<&[u8]> {
+    Some(text.as_bytes())
 }
 
 pub(crate) type Finished = Result<(Box<Stream>, Box<Facts>), Failure>;
@@ -368,6 +368,8 @@ fn client_certificates_are_believed_as_the_ca_file_says() {
     let ca_key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    // A leaf of the same name would be its own issuer to OpenSSL.
+    params.distinguished_name.push(rcgen::DnType::CommonName, "authority");
     let ca = params.self_signed(&ca_key).unwrap();
     let issuer = Issuer::from_params(&params, &ca_key);
     let leaf_key = KeyPair::generate().unwrap();
@@ -426,17 +428,29 @@ fn servers_are_believed_by_authority_and_name() {
     assert_eq!(ask(Some(&cert), None, None), Ok(()), "no name is asked for");
     assert_eq!(ask(Some(&cert), None, Some("right.example")), Ok(()));
     assert_eq!(ask(Some(&cert), None, Some("wrong.example")), Err(code::HOSTNAME));
-    assert_eq!(ask(Some(&cert), Some("right.example"), Some("wrong.example")), Ok(()));
+    assert_eq!(ask(Some(&cert), Some("right.example"), Some("wrong.example")), Err(code::HOSTNAME));
+    assert_eq!(ask(Some(&cert), Some("wrong.example"), Some("right.example")), Ok(()));
+    assert_eq!(ask(Some(&cert), Some("right.example"), Some("")), Ok(()), "no name");
+    assert_eq!(ask(Some(&cert), Some("wrong.example"), None), Err(code::HOSTNAME));
+    for unsent in ["192.0.2.1", "2001:db8::1", "[", "right..example", "right.example:443", "right.example\0"]
+    {
+        assert_eq!(ask(Some(&cert), None, Some(unsent)), Err(code::HOSTNAME), "{unsent}");
+    }
     assert!(ask(Some(&other), None, None).is_err());
 }
 
 #[test]
-fn files_may_be_in_any_order_and_apart() {
+fn files_are_shown_in_their_order_and_may_be_apart() {
     let folder = Folder::new("files");
     let (cert, key) = own(&["a.example"]);
     let (other, wrong) = own(&["b.example"]);
-    let mixed = load(&folder, "mixed.pem", &format!("{other}{key}{cert}"));
+    // Whatever stands behind the first certificate goes out with it, in this order.
+    let (third, _) = own(&["c.example"]);
+    let mixed = load(&folder, "mixed.pem", &format!("{cert}{other}{key}{third}"));
     assert_eq!(mixed.names()[0], "a.example");
+    let sent: Vec<_> = mixed.key.cert.iter().map(|c| c.to_vec()).collect();
+    let pem = files::pem(format!("{cert}{other}{third}").as_bytes()).unwrap();
+    assert_eq!(sent, pem.certificates.iter().map(|c| c.to_vec()).collect::<Vec<_>>());
     folder.write("apart.pem.key", &key);
     assert_eq!(load(&folder, "apart.pem", &cert).names()[0], "a.example");
     let of = |name: &str, text: String| {
@@ -445,6 +459,7 @@ fn files_may_be_in_any_order_and_apart() {
         loaded.and_then(|(parts, _)| Identity::new(&path, &parts)).unwrap_err()
     };
     assert!(of("alone.pem", cert.clone()).starts_with("No Private Key found in "));
+    assert!(of("behind.pem", format!("{other}{key}{cert}")).starts_with("inconsistencies between private"));
     assert!(of("wrong.pem", format!("{cert}{wrong}")).starts_with("inconsistencies between private key"));
     assert!(of("none.pem", String::new()).starts_with("unable to load certificate from file "));
 }
@@ -465,6 +480,7 @@ fn cipher_strings_mean_what_they_mean_to_openssl() {
     assert_eq!(ignored, ["AES128-SHA"]);
     assert_eq!(suites("ECDHE+AESGCM:!aECDSA").unwrap().0.len(), 2);
     assert_eq!(suites("HIGH:!aNULL:!MD5").unwrap().0.len(), 6);
+    assert_eq!(suites("HIGH:!kRSA:!RSA").unwrap().0.len(), 6, "that is no word for certificates");
     assert!(suites("AES128-SHA").is_err());
 }
 
@@ -477,8 +493,9 @@ fn hellos_that_are_none_do_no_harm() {
     for n in 0..200 {
         let junk: Vec<u8> = (0..n).map(|i| (i * 37) as u8).collect();
         let hello = Hello::parse(&junk);
-        let _ = hello
-            .map(|h| (h.server_name().map(<[u8]>::len), h.takes_ecdsa(), h.takes_rsa(), h.offers_tls13()));
+        let _ = hello.map(|h| {
+            (h.server_name().map(<[u8]>::len), h.verifies_ecdsa(), h.verifies_rsa(), h.offers_tls13())
+        });
     }
 }
 

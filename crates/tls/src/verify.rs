@@ -6,17 +6,21 @@
 //! handshake at hand takes it ([`take_findings`]).
 
 use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName, Error, PeerMisbehaved, SignatureScheme,
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, OtherError, PeerMisbehaved,
+    SignatureScheme,
 };
 use rustls_pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
 use webpki::{EndEntityCert, KeyUsage};
 
+use crate::chain::{Chain, Fault, Purpose, Signed};
+use crate::host;
 use crate::revoked::Revocations;
 use crate::schemes;
 use crate::x509::Certificate;
@@ -26,6 +30,7 @@ pub mod code {
     #![allow(missing_docs)]
     pub const OK: u8 = 0;
     pub const UNSPECIFIED: u8 = 1;
+    pub const NO_ISSUER_ABOVE: u8 = 2;
     pub const NO_CRL: u8 = 3;
     pub const BAD_SIGNATURE: u8 = 7;
     pub const NOT_YET_VALID: u8 = 9;
@@ -43,6 +48,7 @@ pub mod code {
     pub const PATH_LENGTH: u8 = 25;
     pub const INVALID_PURPOSE: u8 = 26;
     pub const REJECTED: u8 = 28;
+    pub const NO_CERT_SIGN: u8 = 32;
     pub const CRITICAL: u8 = 34;
     pub const NAME_CONSTRAINT: u8 = 47;
     pub const HOSTNAME: u8 = 62;
@@ -57,18 +63,37 @@ pub struct Findings {
     pub authority: u8,
     /// Depth of the latter.
     pub depth: u8,
+    /// The last error, which is the result of all, or ended the handshake; 0 if none.
+    pub verdict: u8,
+    /// Depth of the latter.
+    pub verdict_depth: u8,
     /// The certificate names another host.
-    pub wrong_host: bool,
+    pub wrong_host: Option<Expected>,
+}
+
+/// Where the name comes from that a server's certificate has to be for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// It is the connection's: `sni`, or the host of the request.
+    Asked,
+    /// `verifyhost`.
+    Configured,
 }
 
 thread_local! {
+    static ROOT: Cell<Option<Box<[u8]>>> = const { Cell::new(None) };
     static REFUSED: Cell<Vec<Box<[u8]>>> = const { Cell::new(Vec::new()) };
-    static FOUND: Cell<Findings> = const { Cell::new(Findings { leaf: 0, authority: 0, depth: 0, wrong_host: false }) };
+    static FOUND: Cell<Findings> = const { Cell::new(Findings { leaf: 0, authority: 0, depth: 0, verdict: 0, verdict_depth: 0, wrong_host: None }) };
 }
 
 /// The certificates that the last verification on this thread refused.
 pub fn take_refused() -> Vec<Box<[u8]>> {
     REFUSED.take()
+}
+
+/// The name, as DER, of the last certificate of the chain that the last verification on this thread put together.
+pub fn take_root() -> Option<Box<[u8]>> {
+    ROOT.take()
 }
 
 /// Keeps what is refused, for the log line that tells of it.
@@ -87,11 +112,14 @@ pub struct Ignored(u128);
 
 impl Ignored {
     /// All of them.
-    pub const ALL: Ignored = Ignored(u128::MAX);
+    pub const ALL: Ignored = Ignored(!Ignored::NEVER);
+    /// HAProxy refuses for these numbers (32 to 63) whatever it is told to ignore: unknown critical extensions, names
+    /// that an authority may not give, hosts.
+    const NEVER: u128 = 0xffff_ffff << 32;
 
     /// One more.
     pub fn add(&mut self, number: u8) {
-        self.0 |= 1u128.checked_shl(u32::from(number)).unwrap_or(0);
+        self.0 |= 1u128.checked_shl(u32::from(number)).unwrap_or(0) & !Self::NEVER;
     }
 
     fn has(self, number: u8) -> bool {
@@ -147,66 +175,98 @@ impl Trust {
     /// What is to be found of a client's chain now.
     pub(crate) fn of_client(&self, chain: &[CertificateDer<'_>]) -> Findings {
         let Some((leaf, above)) = chain.split_first() else { return Findings::default() };
-        self.verify(leaf, above, KeyUsage::client_auth(), UnixTime::now())
+        self.verify(leaf, above, Purpose::Client, UnixTime::now(), [Ignored(u128::MAX); 2]).0
     }
 
-    /// Verifies a chain.
+    /// Verifies a chain up to the first error that is not ignored; what was found, and that error.
     fn verify(
         &self,
         leaf: &CertificateDer<'_>,
         above: &[CertificateDer<'_>],
-        usage: KeyUsage,
+        purpose: Purpose,
         now: UnixTime,
-    ) -> Findings {
-        let own = self.certificates.iter().any(|c| c == leaf);
-        let Some(parsed) = Certificate::parse(leaf) else {
-            return Findings { leaf: code::UNSPECIFIED, ..Findings::default() };
+        ignored: [Ignored; 2],
+    ) -> (Findings, Option<u8>) {
+        let mut report = Report { findings: Findings::default(), ignored };
+        let stopped = match Certificate::parse(leaf) {
+            Some(parsed) => self.examine((leaf, parsed), above, purpose, now, &mut report),
+            None => report.all([(code::UNSPECIFIED, 0)]),
         };
-        if own {
-            return Findings { leaf: dates(&parsed, now), ..Findings::default() };
-        }
-        let cert = match EndEntityCert::try_from(leaf) {
-            Ok(cert) => cert,
-            Err(webpki::Error::UnsupportedCertVersion) => return self.verify_old(&parsed, now),
-            Err(_) => return Findings { leaf: code::UNSPECIFIED, ..Findings::default() },
-        };
-        let all = self.algorithms.all;
-        let checked = cert.verify_for_usage(all, &self.anchors, above, now, usage, None, None);
-        match checked {
-            Ok(_) => self.revoked(parsed, above, now),
-            Err(webpki::Error::CaUsedAsEndEntity) => self.verify_old(&parsed, now),
-            Err(e) => self.blame(&parsed, above, &e, now),
-        }
+        (report.findings, stopped.break_value())
     }
 
-    /// Whether a chain that holds otherwise was revoked.
-    fn revoked(&self, leaf: Certificate<'_>, above: &[CertificateDer<'_>], now: UnixTime) -> Findings {
-        let known: Vec<Certificate<'_>> =
-            self.certificates.iter().chain(above).filter_map(|c| Certificate::parse(c)).collect();
-        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+    /// Reports errors in OpenSSL's order. What webpki refuses and this does not find is reported last.
+    fn examine(
+        &self,
+        (leaf, parsed): (&CertificateDer<'_>, Certificate<'_>),
+        above: &[CertificateDer<'_>],
+        purpose: Purpose,
+        now: UnixTime,
+        report: &mut Report,
+    ) -> ControlFlow<u8> {
+        let usage = match purpose {
+            Purpose::Client => KeyUsage::client_auth(),
+            Purpose::Server => KeyUsage::server_auth(),
+        };
+        let own = self.certificates.iter().any(|c| c == leaf);
+        let checked = match EndEntityCert::try_from(leaf) {
+            // It is believed as it is, if it is its own issuer.
+            _ if own => Ok(()),
+            Ok(cert) => cert
+                .verify_for_usage(self.algorithms.all, &self.anchors, above, now, usage, None, None)
+                .map(|_| ()),
+            Err(e) => Err(e),
+        };
+        let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        let chain = Chain::new(parsed, above, &self.certificates, seconds);
+        ROOT.set(chain.root().map(|name| name.into()));
+        if let Err(webpki::Error::UnsupportedCriticalExtension) = checked {
+            report.all([(code::CRITICAL, 0)])?;
+        }
+        report.all(chain.missing())?;
+        report.all(chain.extensions(purpose))?;
+        report.all(self.revoked(&chain, seconds))?;
+        let signed = |cert: &Certificate<'_>, issuer: &Certificate<'_>| self.signed_by(cert, issuer);
+        report.all(chain.inside(seconds, checked.is_err().then_some(&signed as Signed<'_>)))?;
+        // A date that is ignored must not hide what webpki would have looked at after it.
+        let checked = match (checked, EndEntityCert::try_from(leaf), chain.begins()) {
+            (
+                Err(webpki::Error::CertExpired { .. } | webpki::Error::CertNotValidYet { .. }),
+                Ok(cert),
+                Some(then),
+            ) => cert
+                .verify_for_usage(self.algorithms.all, &self.anchors, above, then, usage, None, None)
+                .map(|_| ()),
+            (checked, ..) => checked,
+        };
+        let last = match checked {
+            Ok(()) => return ControlFlow::Continue(()),
+            Err(webpki::Error::UnsupportedCertVersion | webpki::Error::CaUsedAsEndEntity) => {
+                self.verify_old(&parsed)
+            }
+            Err(e) => Self::blame(&e),
+        };
+        // Dates and missing issuers are above, whoever found them first.
+        let known =
+            matches!(last, code::NO_ISSUER | code::EXPIRED | code::NOT_YET_VALID | code::BAD_SIGNATURE)
+                && report.findings.verdict != 0;
+        report.all((last != code::OK && !known && !report.has(last)).then_some((last, 0)))
+    }
+
+    /// The first certificate of a chain that was revoked, or of which the lists don't tell.
+    fn revoked(&self, chain: &Chain<'_>, now: i64) -> Option<Fault> {
         let signed = |issuer: &Certificate<'_>, what: &[u8], algorithm: &[u8], signature: &[u8]| {
             self.signed_with(issuer, what, algorithm, signature)
                 || signed_with_sha1(issuer, what, algorithm, signature)
         };
-        match self.crls.check(leaf, &known, now, &signed) {
-            None => Findings::default(),
-            Some((number, 0)) => Findings { leaf: number, ..Findings::default() },
-            Some((number, depth)) => Findings { authority: number, depth, ..Findings::default() },
-        }
+        self.crls.check(chain, now, &signed)
     }
 
     /// A leaf that webpki refuses for its form: its issuer has to be an anchor.
-    fn verify_old(&self, leaf: &Certificate<'_>, now: UnixTime) -> Findings {
+    fn verify_old(&self, leaf: &Certificate<'_>) -> u8 {
         let issuers = self.certificates.iter().filter_map(|c| Certificate::parse(c));
         let signed = issuers.filter(|i| i.subject == leaf.issuer).any(|issuer| self.signed_by(leaf, &issuer));
-        match signed {
-            true => match dates(leaf, now) {
-                code::OK => self.revoked(*leaf, &[], now),
-                number => Findings { leaf: number, ..Findings::default() },
-            },
-            false if leaf.is_self_issued() => Findings { leaf: code::SELF_SIGNED, ..Findings::default() },
-            false => Findings { leaf: code::NO_ISSUER, ..Findings::default() },
-        }
+        if signed { code::OK } else { code::NO_ISSUER }
     }
 
     fn signed_by(&self, leaf: &Certificate<'_>, issuer: &Certificate<'_>) -> bool {
@@ -223,65 +283,56 @@ impl Trust {
         })
     }
 
-    /// Which certificate an error is about, and OpenSSL's number for it.
-    fn blame(
-        &self,
-        leaf: &Certificate<'_>,
-        above: &[CertificateDer<'_>],
-        e: &webpki::Error,
-        now: UnixTime,
-    ) -> Findings {
+    /// OpenSSL's number for an error of webpki.
+    fn blame(e: &webpki::Error) -> u8 {
         use webpki::Error as E;
-        let of_leaf = |number| Findings { leaf: number, ..Findings::default() };
         match e {
-            E::UnknownIssuer => {
-                if leaf.is_self_issued() {
-                    return of_leaf(code::SELF_SIGNED);
-                }
-                // The chain as far as it was shown; what is missing is missing at its end.
-                let mut last = *leaf;
-                let mut depth = 0;
-                while let Some(next) = above
-                    .iter()
-                    .filter_map(|c| Certificate::parse(c))
-                    .find(|c| c.subject == last.issuer && !last.is_self_issued())
-                {
-                    last = next;
-                    depth += 1;
-                    if depth > above.len() {
-                        break;
-                    }
-                }
-                let depth = u8::try_from(depth).unwrap_or(u8::MAX);
-                match depth {
-                    0 => of_leaf(code::NO_ISSUER),
-                    _ if last.is_self_issued() => {
-                        Findings { authority: code::SELF_SIGNED_IN_CHAIN, depth, ..Findings::default() }
-                    }
-                    _ => Findings { authority: code::NO_ISSUER, depth, ..Findings::default() },
-                }
-            }
-            E::CertExpired { .. } | E::CertNotValidYet { .. } => match dates(leaf, now) {
-                code::OK => {
-                    let number =
-                        if matches!(e, E::CertExpired { .. }) { code::EXPIRED } else { code::NOT_YET_VALID };
-                    Findings { authority: number, depth: 1, ..Findings::default() }
-                }
-                number => of_leaf(number),
-            },
-            E::EndEntityUsedAsCa => Findings { authority: code::INVALID_CA, depth: 1, ..Findings::default() },
-            E::PathLenConstraintViolated => {
-                Findings { authority: code::PATH_LENGTH, depth: 1, ..Findings::default() }
-            }
-            E::MaximumPathDepthExceeded => of_leaf(code::TOO_LONG),
-            E::NameConstraintViolation => of_leaf(code::NAME_CONSTRAINT),
-            E::UnsupportedCriticalExtension => of_leaf(code::CRITICAL),
-            E::RequiredEkuNotFoundContext(_) => of_leaf(code::INVALID_PURPOSE),
-            // Another one's name, perhaps an authority's, does not make it that one's.
-            E::InvalidSignatureForPublicKey if leaf.is_self_issued() => of_leaf(code::SELF_SIGNED),
-            E::InvalidSignatureForPublicKey => of_leaf(code::BAD_SIGNATURE),
-            _ => of_leaf(code::UNSPECIFIED),
+            E::UnknownIssuer => code::NO_ISSUER,
+            E::CertExpired { .. } => code::EXPIRED,
+            E::CertNotValidYet { .. } => code::NOT_YET_VALID,
+            E::EndEntityUsedAsCa => code::INVALID_CA,
+            E::PathLenConstraintViolated => code::PATH_LENGTH,
+            E::MaximumPathDepthExceeded => code::TOO_LONG,
+            E::NameConstraintViolation => code::NAME_CONSTRAINT,
+            E::UnsupportedCriticalExtension => code::CRITICAL,
+            E::RequiredEkuNotFoundContext(_) => code::INVALID_PURPOSE,
+            E::InvalidSignatureForPublicKey => code::BAD_SIGNATURE,
+            _ => code::UNSPECIFIED,
         }
+    }
+}
+
+/// What was found so far, and what of it is no reason to stop.
+struct Report {
+    findings: Findings,
+    /// Of the leaf, and above it.
+    ignored: [Ignored; 2],
+}
+
+impl Report {
+    /// Notes errors up to the first that is not ignored.
+    fn all(&mut self, faults: impl IntoIterator<Item = Fault>) -> ControlFlow<u8> {
+        for (number, depth) in faults {
+            let found = &mut self.findings;
+            (found.verdict, found.verdict_depth) = (number, depth);
+            match depth {
+                0 if found.leaf == 0 => found.leaf = number,
+                0 => {}
+                _ if found.authority == 0 => (found.authority, found.depth) = (number, depth),
+                _ => {}
+            }
+            let [leaf, above] = self.ignored;
+            if !(if depth == 0 { leaf } else { above }).has(number) {
+                return ControlFlow::Break(number);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Whether an error was noted.
+    fn has(&self, number: u8) -> bool {
+        let Findings { leaf, authority, verdict, .. } = self.findings;
+        [leaf, authority, verdict].contains(&number)
     }
 }
 
@@ -294,25 +345,20 @@ fn signed_with_sha1(issuer: &Certificate<'_>, what: &[u8], id: &[u8], signature:
     key.verify(what, signature).is_ok()
 }
 
-fn dates(cert: &Certificate<'_>, now: UnixTime) -> u8 {
-    let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-    match cert.times() {
-        Some((from, _)) if now < from => code::NOT_YET_VALID,
-        Some((_, to)) if now > to => code::EXPIRED,
-        Some(_) => code::OK,
-        None => code::UNSPECIFIED,
-    }
-}
-
 /// The error that rustls tells the peer with its alert.
 fn refusal(number: u8) -> Error {
     Error::InvalidCertificate(match number {
-        code::EXPIRED => CertificateError::Expired,
-        code::NOT_YET_VALID => CertificateError::NotValidYet,
+        code::EXPIRED | code::CRL_EXPIRED => CertificateError::Expired,
+        // "bad certificate"
+        code::NOT_YET_VALID | code::CRL_EARLY | code::REJECTED => CertificateError::BadEncoding,
         code::REVOKED => CertificateError::Revoked,
-        code::BAD_SIGNATURE => CertificateError::BadSignature,
+        code::BAD_SIGNATURE | code::CRL_SIGNATURE => CertificateError::BadSignature,
         code::INVALID_PURPOSE => CertificateError::InvalidPurpose,
         code::HOSTNAME => CertificateError::NotValidForName,
+        // "certificate unknown"
+        code::CRITICAL | code::NAME_CONSTRAINT | code::NO_CERT_SIGN => {
+            CertificateError::Other(OtherError(Arc::new(std::fmt::Error)))
+        }
         _ => CertificateError::UnknownIssuer,
     })
 }
@@ -394,15 +440,12 @@ impl ClientCertVerifier for OfClients {
         above: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        let found = self.trust.verify(leaf, above, KeyUsage::client_auth(), now);
+        let ignored = [self.ignored_leaf, self.ignored_authority];
+        let (found, stopped) = self.trust.verify(leaf, above, Purpose::Client, now, ignored);
         FOUND.set(found);
-        if found.authority != 0 && !self.ignored_authority.has(found.authority) {
+        if let Some(number) = stopped {
             keep(leaf, above);
-            return Err(refusal(found.authority));
-        }
-        if found.leaf != 0 && !self.ignored_leaf.has(found.leaf) {
-            keep(leaf, above);
-            return Err(refusal(found.leaf));
+            return Err(refusal(number));
         }
         Ok(ClientCertVerified::assertion())
     }
@@ -433,12 +476,14 @@ impl ClientCertVerifier for OfClients {
 }
 
 /// Verifies servers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct OfServers {
     /// `None`: `verify none`.
     trust: Option<Arc<Trust>>,
     /// `verifyhost`.
     host: Option<Box<str>>,
+    /// The connection's name, where it is one that can't be sent.
+    unsent: Option<Box<[u8]>>,
     algorithms: WebPkiSupportedAlgorithms,
     schemes: Option<Arc<[SignatureScheme]>>,
 }
@@ -453,7 +498,27 @@ impl OfServers {
         schemes: Option<Arc<[SignatureScheme]>>,
     ) -> OfServers {
         let algorithms = rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms;
-        OfServers { trust, host, algorithms, schemes }
+        OfServers { trust, host, unsent: None, algorithms, schemes }
+    }
+
+    /// Whether certificates are looked at.
+    pub(crate) fn verifies(&self) -> bool {
+        self.trust.is_some()
+    }
+
+    /// The same for one connection, whose name can't be sent and has to be the certificate's all the same.
+    pub(crate) fn of(&self, name: &[u8]) -> OfServers {
+        OfServers { unsent: Some(name.into()), ..self.clone() }
+    }
+
+    /// The name that a certificate has to be for: that of the connection, or else that of the configuration.
+    fn expected<'a>(&'a self, sent: &'a ServerName<'_>) -> Option<(&'a [u8], Expected)> {
+        let asked = match sent {
+            ServerName::DnsName(name) => Some(name.as_ref().as_bytes()),
+            _ => self.unsent.as_deref(),
+        };
+        let configured = || self.host.as_deref().map(|host| (host.as_bytes(), Expected::Configured));
+        asked.map(|name| (name, Expected::Asked)).or_else(configured)
     }
 }
 
@@ -472,22 +537,19 @@ impl ServerCertVerifier for OfServers {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let Some(trust) = &self.trust else { return Ok(ServerCertVerified::assertion()) };
-        let mut found = trust.verify(leaf, above, KeyUsage::server_auth(), now);
-        let sent = match name {
-            ServerName::DnsName(name) => Some(name.as_ref()),
-            _ => None,
-        };
-        if let Some(host) = self.host.as_deref().or(sent)
-            && found.leaf == 0
-            && found.authority == 0
-            && !Certificate::parse(leaf).is_some_and(|c| is_for(&c, host))
+        let ignored = [Ignored::default(); 2];
+        let (mut found, mut stopped) = trust.verify(leaf, above, Purpose::Server, now, ignored);
+        if let Some((name, whose)) = self.expected(name)
+            && stopped.is_none()
+            && !Certificate::parse(leaf).is_some_and(|c| host::is_named(&c, name))
         {
-            (found.leaf, found.wrong_host) = (code::HOSTNAME, true);
+            (found.leaf, found.verdict, found.wrong_host) = (code::HOSTNAME, code::HOSTNAME, Some(whose));
+            stopped = Some(code::HOSTNAME);
         }
         FOUND.set(found);
-        match (found.authority, found.leaf) {
-            (0, 0) => Ok(ServerCertVerified::assertion()),
-            (0, number) | (number, _) => Err(refusal(number)),
+        match stopped {
+            None => Ok(ServerCertVerified::assertion()),
+            Some(number) => Err(refusal(number)),
         }
     }
 
@@ -514,18 +576,4 @@ impl ServerCertVerifier for OfServers {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         schemes::common(self.algorithms.supported_schemes(), self.schemes.as_deref())
     }
-}
-
-/// Whether a certificate is for a host: one of its DNS names is, or one of its common names.
-fn is_for(cert: &Certificate<'_>, host: &str) -> bool {
-    cert.dns_names().chain(cert.common_names()).any(|name| is_name_for(name, host.as_bytes()))
-}
-
-/// Whether a name, perhaps with `*` as its first label, is the host's.
-fn is_name_for(name: &[u8], host: &[u8]) -> bool {
-    if let Some(rest) = name.strip_prefix(b"*.") {
-        let label = host.iter().position(|c| *c == b'.');
-        return label.is_some_and(|at| at > 0 && host[at + 1..].eq_ignore_ascii_case(rest));
-    }
-    name.eq_ignore_ascii_case(host)
 }

@@ -57,13 +57,13 @@ impl Words {
     /// These settings where they were made, those of `other` elsewhere.
     pub fn or(&self, other: &Words) -> Words {
         let (a, b) = (&self.policy, &other.policy);
-        let whole = a.min.is_some() || a.max.is_some() || !a.without.is_empty();
-        let versions = if whole { a } else { b };
+        // What is excluded anywhere stays excluded.
+        let without = [&*a.without, &*b.without].concat();
         Words {
             policy: Policy {
-                min: if whole { a.min } else { b.min },
-                max: if whole { a.max } else { b.max },
-                without: versions.without.clone(),
+                min: a.min.or(b.min),
+                max: a.max.or(b.max),
+                without,
                 ciphers: a.ciphers.clone().or_else(|| b.ciphers.clone()),
                 ciphersuites: a.ciphersuites.clone().or_else(|| b.ciphersuites.clone()),
                 curves: a.curves.clone().or_else(|| b.curves.clone()),

@@ -25,7 +25,7 @@ mod task;
 
 pub use explore::{ALL, CALM, Climate, QUIET, explore, play, seeds};
 pub use log::{Line, TCP_FORMAT};
-pub use message::{End, Message, chunked, content, get, post, response};
+pub use message::{End, Message, chunked, content, get, label, post, post_chunked, response};
 pub use origin::Answer;
 pub use peer::Peer;
 pub use setup::{Setup, addr};

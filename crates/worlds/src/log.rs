@@ -51,6 +51,27 @@ impl Line {
         }
     }
 
+    /// Whether it is one of this frontend (which has `~` behind its name where there was TLS).
+    pub(crate) fn is_of(&self, frontend: &str) -> bool {
+        self.frontend.trim_end_matches('~') == frontend
+    }
+
+    /// How the request ended: answered, broken off by the client, by the server, refused.
+    ///
+    /// # Panics
+    /// If the line contradicts itself: nobody broke off, and there was no answer.
+    pub(crate) fn end(&self) -> usize {
+        match self.term.as_bytes().first() {
+            Some(b'-' | b'L') => {
+                assert_ne!(self.status, "-1", "an answer without a status: {}", self.text);
+                0
+            }
+            Some(b'C' | b'c') => 1,
+            Some(b'S' | b's') => 2,
+            _ => 3,
+        }
+    }
+
     /// The first two letters of the termination state.
     pub fn state(&self) -> &str {
         self.term.get(..2).unwrap_or_default()

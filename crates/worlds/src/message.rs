@@ -22,6 +22,8 @@ pub struct Message {
     pub fields: Vec<(String, String)>,
     /// The body, without its chunks.
     pub body: Vec<u8>,
+    /// The fields behind the last chunk.
+    pub trailers: Vec<(String, String)>,
     /// How it ended, if it did.
     pub end: Option<End>,
 }
@@ -61,6 +63,25 @@ impl Message {
         self.field("connection").is_some_and(|v| v.eq_ignore_ascii_case("close"))
     }
 
+    /// Checks the body against what [`label`] said of it where it was made. What came whole is exactly that body, and what broke
+    /// off is no longer.
+    ///
+    /// # Panics
+    /// If it is another one.
+    pub(crate) fn check_label(&self) {
+        let Some(label) = self.field("x-body") else { return };
+        let length = label.split(':').next().and_then(|n| n.parse::<usize>().ok()).expect("a length");
+        if self.is_whole() {
+            assert_eq!(label_of(&self.body), label, "another body came as whole behind: {}", self.line);
+            if let Some(name) = self.field("trailer") {
+                let found = self.trailers.iter().find(|(n, _)| n == name).map(|(_, v)| &**v);
+                assert_eq!(found, Some(label), "the trailers behind: {}", self.line);
+            }
+        } else {
+            assert!(self.body.len() <= length, "more body than there is behind: {}", self.line);
+        }
+    }
+
     fn is(&self, name: &str, value: &str) -> bool {
         self.field(name).is_some_and(|v| v.eq_ignore_ascii_case(value))
     }
@@ -82,10 +103,11 @@ pub(crate) fn scan(bytes: &[u8], bodiless: impl Fn(&Message) -> bool) -> io::Res
     let mut message = head(&bytes[..length])?;
     let rest = &bytes[length..];
     if bodiless(&message) {
+        message.fields.retain(|(n, _)| n != "x-body");
         return Ok(whole(message, length));
     }
     if message.is("transfer-encoding", "chunked") {
-        return Ok(match dechunk(rest, &mut message.body)? {
+        return Ok(match dechunk(rest, &mut message)? {
             Some(n) => whole(message, length + n),
             None => Scan::Partial(Some(message)),
         });
@@ -123,16 +145,19 @@ fn head(bytes: &[u8]) -> io::Result<Message> {
     let text = std::str::from_utf8(bytes).map_err(|_| bad("head is no text"))?;
     let mut lines = text.split("\r\n");
     let line = lines.next().unwrap_or_default().to_owned();
-    let mut fields = Vec::new();
-    for field in lines.filter(|l| !l.is_empty()) {
-        let (name, value) = field.split_once(':').ok_or_else(|| bad("a field without colon"))?;
-        fields.push((name.to_ascii_lowercase(), value.trim().to_owned()));
-    }
-    Ok(Message { line, fields, body: Vec::new(), end: None })
+    Ok(Message { line, fields: fields(lines)?, ..Message::default() })
 }
 
-/// Takes chunks apart; how many bytes they take, once they are whole.
-fn dechunk(bytes: &[u8], body: &mut Vec<u8>) -> io::Result<Option<usize>> {
+fn fields<'l>(lines: impl Iterator<Item = &'l str>) -> io::Result<Vec<(String, String)>> {
+    let field = |line: &str| {
+        let (name, value) = line.split_once(':').ok_or_else(|| bad("a field without colon"))?;
+        Ok((name.to_ascii_lowercase(), value.trim().to_owned()))
+    };
+    lines.filter(|l| !l.is_empty()).map(field).collect()
+}
+
+/// Takes chunks apart, and the trailers behind them; how many bytes they take, once they are whole.
+fn dechunk(bytes: &[u8], message: &mut Message) -> io::Result<Option<usize>> {
     let mut at = 0;
     loop {
         let rest = &bytes[at..];
@@ -142,10 +167,13 @@ fn dechunk(bytes: &[u8], body: &mut Vec<u8>) -> io::Result<Option<usize>> {
         let size = usize::from_str_radix(size, 16).map_err(|_| bad("chunk size"))?;
         let data = &rest[eol + 2..];
         if size == 0 {
-            // No trailers are sent here but an empty line.
-            return Ok((data.len() >= 2).then_some(at + eol + 4));
+            // The line of the last chunk ends where the empty one may begin.
+            let Some(end) = rest[eol..].windows(4).position(|w| w == b"\r\n\r\n") else { return Ok(None) };
+            let trailers = std::str::from_utf8(&rest[eol..eol + end]).map_err(|_| bad("trailers"))?;
+            message.trailers = fields(trailers.split("\r\n"))?;
+            return Ok(Some(at + eol + end + 4));
         }
-        body.extend_from_slice(&data[..size.min(data.len())]);
+        message.body.extend_from_slice(&data[..size.min(data.len())]);
         if data.len() < size + 2 {
             return Ok(None);
         }
@@ -165,6 +193,17 @@ pub fn content(id: u64, n: usize) -> Vec<u8> {
     (0..n as u64).map(|i| b'a' + ((id.wrapping_mul(31) ^ i ^ (i / 26)) % 26) as u8).collect()
 }
 
+/// The field that tells the length and the hash of a body, so that whoever reads the message to its end finds any wrong,
+/// missing or additional byte.
+pub fn label(body: &[u8]) -> String {
+    format!("x-body: {}\r\n", label_of(body))
+}
+
+fn label_of(body: &[u8]) -> String {
+    let fnv = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
+    format!("{}:{:016x}", body.len(), body.iter().fold(0xcbf2_9ce4_8422_2325, fnv))
+}
+
 /// A GET request.
 pub fn get(target: &str) -> Vec<u8> {
     format!("GET {target} HTTP/1.1\r\nhost: w\r\n\r\n").into_bytes()
@@ -172,13 +211,31 @@ pub fn get(target: &str) -> Vec<u8> {
 
 /// A POST request with a length.
 pub fn post(target: &str, body: &[u8]) -> Vec<u8> {
-    let head = format!("POST {target} HTTP/1.1\r\nhost: w\r\ncontent-length: {}\r\n\r\n", body.len());
+    let (length, label) = (body.len(), label(body));
+    let head = format!("POST {target} HTTP/1.1\r\nhost: w\r\n{label}content-length: {length}\r\n\r\n");
     [head.as_bytes(), body].concat()
+}
+
+/// A POST request in chunks with extensions, whose trailers tell its body once more.
+pub fn post_chunked(target: &str, body: &[u8], size: usize) -> Vec<u8> {
+    let label = label(body);
+    let head = format!(
+        "POST {target} HTTP/1.1\r\nhost: w\r\n{label}trailer: x-body\r\ntransfer-encoding: chunked\r\n\r\n"
+    );
+    let mut out = head.into_bytes();
+    for piece in body.chunks(size) {
+        out.extend_from_slice(format!("{:x};an=extension\r\n", piece.len()).as_bytes());
+        out.extend_from_slice(piece);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(format!("0\r\n{label}\r\n").as_bytes());
+    out
 }
 
 /// A response with a length.
 pub fn response(status: u16, body: &[u8]) -> Vec<u8> {
-    let head = format!("HTTP/1.1 {status} Whatever\r\ncontent-length: {}\r\n\r\n", body.len());
+    let (length, label) = (body.len(), label(body));
+    let head = format!("HTTP/1.1 {status} Whatever\r\n{label}content-length: {length}\r\n\r\n");
     [head.as_bytes(), body].concat()
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rt::{Addr, ListenOptions, Listener};
 
-use crate::message::{Message, chunked, content};
+use crate::message::{Message, chunked, content, label};
 use crate::peer::Peer;
 use crate::task::spawn;
 
@@ -97,10 +97,12 @@ pub(crate) fn usual(request: &Message) -> Answer {
     let body = content(id, length as usize);
     match query {
         "chunked" => {
-            let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
-            Answer::Bytes([&head[..], &chunked(&body, 7)].concat())
+            let head = format!("HTTP/1.1 200 OK\r\n{}transfer-encoding: chunked\r\n\r\n", label(&body));
+            Answer::Bytes([head.as_bytes(), &chunked(&body, 7)].concat())
         }
-        "close" => Answer::Close([&b"HTTP/1.1 200 OK\r\n\r\n"[..], &body].concat()),
+        "close" => {
+            Answer::Close([format!("HTTP/1.1 200 OK\r\n{}\r\n", label(&body)).as_bytes(), &body].concat())
+        }
         _ => Answer::Bytes(crate::response(200, &body)),
     }
 }

@@ -4,6 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use rt::{Addr, ConnectOptions, Socket};
+use wire::h2::{Connection, Event, Received};
+use wire::head::Head;
 
 use crate::message::{End, Message, Scan, ends_with_connection, scan};
 
@@ -66,6 +68,28 @@ impl Peer {
         }
     }
 
+    /// Takes what came for events of HTTP/2, one after the other; what is not whole yet stays.
+    ///
+    /// # Panics
+    /// On bytes that are no HTTP/2.
+    pub fn events(
+        &mut self,
+        connection: &mut Connection,
+        head: &mut Head,
+        out: &mut Vec<u8>,
+        mut take: impl FnMut(&mut Connection, &mut Head, &mut Vec<u8>, Event<'_>),
+    ) {
+        let mut at = 0;
+        loop {
+            let received = connection.receive(&self.buf[at..], head, out);
+            let Received { consumed, event } = received.expect("the engine speaks HTTP/2");
+            at += consumed;
+            let Some(event) = event else { break };
+            take(connection, head, out, event);
+        }
+        self.buf.drain(..at);
+    }
+
     /// The next message; one that is not whole says why. What comes after stays for the next call.
     ///
     /// # Panics
@@ -75,12 +99,15 @@ impl Peer {
             match scan(&self.buf, &bodiless) {
                 Err(e) => panic!("not HTTP ({e}): {}", self.buf.escape_ascii()),
                 Ok(Scan::Whole(message, n)) => {
+                    message.check_label();
                     self.buf.drain(..n);
                     return message;
                 }
                 Ok(Scan::Partial(part)) => {
                     if let Err(end) = self.more().await {
-                        return broken_off(part.unwrap_or_default(), end);
+                        let message = broken_off(part.unwrap_or_default(), end);
+                        message.check_label();
+                        return message;
                     }
                 }
             }

@@ -38,9 +38,18 @@ impl Setup {
     /// # Panics
     /// If it has errors.
     pub fn new(config: &str) -> Setup {
+        Setup::read(config)
+            .unwrap_or_else(|complaints| panic!("the configuration is wrong: {complaints}\n{config}"))
+    }
+
+    /// Compiles `config`, as [`Setup::new`].
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(config: &str) -> Result<Setup, String> {
         static REGISTRY: OnceLock<Registry> = OnceLock::new();
         let text = preamble() + config + "\n";
-        let source = Source::new("world.cfg", text.clone().into_bytes());
+        let source = Source::new("world.cfg", text.into_bytes());
         let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &PlainBuild };
         let reading = syntax::read(vec![source], Environment::new(), grammar);
         let options = compile::Options { fd_limit: 1 << 20, ..Default::default() };
@@ -49,9 +58,9 @@ impl Setup {
         let outcome = compile::compile(reading, registry, world, &options);
         let Some(program) = outcome.program else {
             let complaints: Vec<_> = outcome.diagnostics.iter().map(|d| format!("{d:?}")).collect();
-            panic!("the configuration is wrong: {}\n{text}", complaints.join("\n"));
+            return Err(complaints.join("\n"));
         };
-        Setup { program: Arc::new(program) }
+        Ok(Setup { program: Arc::new(program) })
     }
 
     /// Makes it ready to run, as of now.

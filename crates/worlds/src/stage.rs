@@ -34,6 +34,7 @@ pub struct Stage {
     lines: Rc<RefCell<Vec<Line>>>,
     servers: RefCell<Vec<TaskId>>,
     buffers: usize,
+    pipes: usize,
 }
 
 impl Stage {
@@ -46,9 +47,10 @@ impl Stage {
         let shared = setup.share();
         let (opened, failed) = engine::run::open_all(&shared, engine::listener::open);
         assert!(failed.is_empty(), "can't listen: {:?}", failed[0].2);
-        let worker = engine::run::start_worker(0, shared.clone(), &opened);
+        let worker = engine::run::start_worker(0, shared.clone(), opened);
         let servers = RefCell::new(vec![log]);
-        Rc::new(Stage { climate, shared, worker, start, lines, servers, buffers })
+        let pipes = rt::pipes_held();
+        Rc::new(Stage { climate, shared, worker, start, lines, servers, buffers, pipes })
     }
 
     /// Virtual time since the world began.
@@ -173,6 +175,7 @@ impl Stage {
         self.quiet().await;
         self.flushed().await;
         self.check_gauges();
+        self.check_ledger();
         self.stop();
         for task in self.servers.take() {
             rt::cancel(task);
@@ -180,11 +183,13 @@ impl Stage {
         engine::run::hard_stop();
     }
 
-    /// Waits for frames of streams that are over to go out from the buffers they stand in, no longer than a timeout lets a peer
-    /// that takes nothing keep them.
+    /// Waits for frames of streams that are over, and for what is left of requests that were answered early, to go out from the
+    /// memory they stand in, no longer than a timeout lets a peer that takes nothing keep them.
     async fn flushed(&self) {
-        for _ in 0..600 {
-            if rt::buf_stats().used == self.buffers {
+        let proxies = &self.shared.program.proxies;
+        let streams = |p: &program::Proxy| p.state.back.counters.sum(|c| &c.h2.open_streams);
+        for _ in 0..6000 {
+            if rt::buf_stats().used == self.buffers && proxies.iter().all(|p| streams(&p) == 0) {
                 return;
             }
             rt::sleep(Duration::from_millis(10)).await;
@@ -195,6 +200,8 @@ impl Stage {
     fn check_gauges(&self) {
         assert!(self.worker.sessions.is_empty(), "sessions are left");
         assert_eq!(rt::buf_stats().used, self.buffers, "buffers are held for nothing");
+        let process = &self.shared.program.world.process;
+        assert_eq!(process.counters.sum(|c| &c.open_streams), 0, "streams of the process");
         let mut idle = 0;
         for proxy in &self.shared.program.proxies {
             let name = &proxy.name;
@@ -202,6 +209,10 @@ impl Stage {
             assert_eq!(front.current.load(Relaxed), 0, "scur of frontend {name}");
             assert_eq!(back.current.load(Relaxed), 0, "scur of backend {name}");
             assert_eq!(back.queued.load(Relaxed), 0, "qcur of backend {name}");
+            let h2 = [front.counters.sum(|c| &c.h2.open_streams), back.counters.sum(|c| &c.h2.open_streams)];
+            assert_eq!(h2, [0, 0], "open streams of HTTP/2 of {name}, towards clients and servers");
+            let h2 = front.counters.sum(|c| &c.h2.open_connections);
+            assert_eq!(h2, 0, "open connections of HTTP/2 of frontend {name}");
             for bind in &proxy.binds {
                 assert_eq!(bind.state.current.load(Relaxed), 0, "connections of a listener of {name}");
             }
@@ -209,7 +220,8 @@ impl Stage {
                 let (server, name) = (&server.state, &server.name);
                 assert_eq!(server.served.load(Relaxed), 0, "scur of server {name}");
                 assert_eq!(server.queued.load(Relaxed), 0, "qcur of server {name}");
-                idle += server.idle.load(Relaxed) as usize;
+                assert_eq!(server.conns.used(), 0, "used connections of server {name}");
+                idle += server.conns.idle() as usize;
             }
         }
         for (p, backend) in self.shared.backends.iter().enumerate() {
@@ -220,6 +232,40 @@ impl Stage {
             }
         }
         assert_eq!(idle, self.worker.pools.len(), "idle connections are counted wrong");
+        assert_eq!(rt::pipes_held(), self.pipes, "pipes are held for nothing");
+    }
+}
+
+impl Stage {
+    /// Every request has ended in exactly one way, and its line says the same.
+    fn check_ledger(&self) {
+        let lines = self.lines.borrow();
+        for proxy in self.shared.program.proxies.iter().filter(|p| p.is_frontend) {
+            let (name, counters) = (&proxy.name, &proxy.state.front.counters);
+            let sum = |of: fn(&model::proxy::Ends) -> &model::Counter| counters.sum(|c| of(&c.ends));
+            let ends =
+                [sum(|e| &e.answered), sum(|e| &e.by_client), sum(|e| &e.by_server), sum(|e| &e.refused)];
+            let requests = counters.sum(|c| &c.requests);
+            assert_eq!(
+                ends.iter().sum::<u64>(),
+                requests,
+                "req_tot of frontend {name} beside its ends {ends:?}"
+            );
+            // Other formats than the harness's don't tell the end.
+            let told = |line: &&Line| line.is_of(name) && line.term.len() == 4;
+            if proxy.mode != program::proxy::Mode::Http || !lines.iter().any(|line| told(&line)) {
+                continue;
+            }
+            let (unlogged, strangers) = (sum(|e| &e.unlogged), sum(|e| &e.strangers));
+            let mut logged = [0; 4];
+            lines.iter().filter(told).for_each(|line| logged[line.end()] += 1);
+            let (all, due): (u64, u64) = (logged.iter().sum(), requests - unlogged + strangers);
+            // The log server has room for so many at once; of a flood of lines some are lost as with UDP everywhere.
+            assert!(all == due || (all < due && due > 256), "{all} log lines of frontend {name}, not {due}");
+            if unlogged + strangers == 0 && all == due {
+                assert_eq!(logged, ends, "ends of frontend {name} in the log and as counted");
+            }
+        }
     }
 }
 

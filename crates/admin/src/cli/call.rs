@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::Duration;
 
+use base::fleet::Held;
 use engine::state::At;
 use engine::{Shared, Worker};
 use program::listener::{Level, Severity};
@@ -135,7 +136,7 @@ impl Call<'_> {
     }
 
     /// The backend called `name`, or numbered `#id`.
-    pub fn find_backend(&self, name: &str) -> Option<(u32, &Proxy)> {
+    pub fn find_backend(&self, name: &str) -> Option<(u32, Held<'_, Proxy>)> {
         find_proxy(self.shared(), name, |p| p.is_backend)
     }
 
@@ -143,7 +144,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// What the runtime API says of a name that is missing or not known.
-    pub fn frontend(&self) -> Result<(u32, &Proxy), Refusal> {
+    pub fn frontend(&self) -> Result<(u32, Held<'_, Proxy>), Refusal> {
         if self.arg(0).is_empty() {
             return Err("A frontend name is expected.".into());
         }
@@ -158,6 +159,18 @@ impl Call<'_> {
         self.server_called(self.arg(0))
     }
 
+    /// As [`Call::server`], for commands that change something: nothing of a proxy that was never started can be.
+    ///
+    /// # Errors
+    /// As [`Call::server`].
+    pub fn server_to_change(&self) -> Result<At, Refusal> {
+        let at = self.server()?;
+        match self.shared().program.proxy(at.proxy).disabled {
+            true => Err("Proxy is disabled.".into()),
+            false => Ok(at),
+        }
+    }
+
     /// As [`Call::server`], for any text.
     ///
     /// # Errors
@@ -166,19 +179,19 @@ impl Call<'_> {
         let pair = name.split_once('/').filter(|(_, server)| !server.is_empty());
         let (backend, server) = pair.ok_or("Require 'backend/server'.")?;
         let (index, proxy) = self.find_backend(backend).ok_or("No such backend.")?;
-        let at = find_server(proxy, server).ok_or("No such server.")?;
+        let at = find_server(&proxy, server).ok_or("No such server.")?;
         Ok(At { proxy: index, server: at })
     }
 
     /// The configuration of a server.
-    pub fn config(&self, at: At) -> &Server {
+    pub fn config(&self, at: At) -> Held<'_, Server> {
         config(self.shared(), at)
     }
 }
 
 /// The configuration of the server at a place. The place comes from a look-up in the same program.
-pub fn config(shared: &Shared, at: At) -> &Server {
-    &shared.program.proxy(at.proxy).servers[at.server as usize]
+pub fn config(shared: &Shared, at: At) -> Held<'_, Server> {
+    shared.program.server(at.proxy, at.server)
 }
 
 /// The proxy called `name` or numbered `#id` among those that `which` admits.
@@ -186,16 +199,15 @@ pub fn find_proxy<'s>(
     shared: &'s Shared,
     name: &str,
     which: impl Fn(&Proxy) -> bool,
-) -> Option<(u32, &'s Proxy)> {
+) -> Option<(u32, Held<'s, Proxy>)> {
     let id = name.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
     let is_it = |p: &Proxy| which(p) && !p.is_removed() && id.map_or(&*p.name == name, |id| p.state.id == id);
-    (0u32..).zip(&shared.program.proxies).find(|(_, p)| is_it(p))
+    shared.program.proxies.numbered().find(|(_, p)| is_it(p))
 }
 
 /// The index of the server called `name` or numbered `#id`.
 pub fn find_server(proxy: &Proxy, name: &str) -> Option<u32> {
     let id = name.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
     let is_it = |s: &Server| !s.state.is_removed() && id.map_or(&*s.name == name, |id| s.state.id == id);
-    let at = proxy.servers.iter().position(is_it)?;
-    u32::try_from(at).ok()
+    proxy.position(is_it)
 }

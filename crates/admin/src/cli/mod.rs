@@ -61,10 +61,25 @@ pub async fn serve(worker: Rc<Worker>, listener: Listener, bind: Bind) {
         while door.clients.get() >= limit {
             door.freed.notified().await;
         }
-        let stopping = || program.world.process.stopping.load(Relaxed);
+        let process = &program.world.process;
+        let stopping = || process.stopping.load(Relaxed);
+        let paused = || process.cli_paused.load(Relaxed) && !stopping();
+        if paused() {
+            let _ = acceptor.pause();
+            poll_fn(|cx| {
+                let _ = worker.stop.poll_changed(cx);
+                if paused() { Poll::Pending } else { Poll::Ready(()) }
+            })
+            .await;
+            let _ = acceptor.resume();
+        }
         let next = poll_fn(|cx| {
-            if worker.stop.poll_changed(cx) && stopping() {
+            let changed = worker.stop.poll_changed(cx);
+            if changed && stopping() {
                 return Poll::Ready(None);
+            }
+            if changed && paused() {
+                return Poll::Ready(Some(Err(io::ErrorKind::Interrupted.into())));
             }
             acceptor.poll_accept(cx).map(Some)
         });

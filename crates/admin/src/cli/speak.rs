@@ -13,8 +13,11 @@ use super::follow;
 use super::line::{self, Line, MAX_WORDS};
 use super::table::{self, Run};
 
-/// The longest line, and the longest payload (`tune.cli.max-payload-size`).
+/// The longest payload (`tune.cli.max-payload-size`).
 const MAX_PAYLOAD: usize = 128 * 1024;
+
+/// The answer to a line that does not fit.
+const TOO_LONG: &str = "The command line is too big for the buffer size. Please change 'tune.bufsize' in the configuration to use a bigger command.\n";
 
 /// Bytes read and not yet looked at.
 struct Input {
@@ -26,7 +29,19 @@ struct Input {
 pub async fn converse(worker: Rc<Worker>, socket: Socket, mut client: Client) {
     let mut input = Input { bytes: Vec::new(), at: 0 };
     let mut out = String::new();
-    while let Some(bytes) = next_line(&socket, &mut input, &client).await {
+    let most = rt::bufsize().saturating_sub(2);
+    while let Some(bytes) = next_line(&socket, &mut input, &client, most).await {
+        if bytes.len() > most {
+            let _ = socket.send_all(TOO_LONG.as_bytes()).await;
+            let _ = socket.shutdown_write();
+            // Closing in front of what is not read yet would reset the connection, and the answer with it.
+            let mut left = MAX_PAYLOAD;
+            while left > 0 && receive(&socket, &mut input, &client).await {
+                left = left.saturating_sub(input.bytes.len());
+                input.bytes.clear();
+            }
+            return;
+        }
         let line = line::parse(&bytes);
         let payload = match &line.payload_end {
             Some(end) => match payload(&socket, &mut input, &mut client, end).await {
@@ -47,7 +62,8 @@ pub async fn converse(worker: Rc<Worker>, socket: Socket, mut client: Client) {
     let _ = socket.shutdown_write();
 }
 
-async fn next_line(socket: &Socket, input: &mut Input, client: &Client) -> Option<Vec<u8>> {
+/// The next line; of one that is longer than `most`, so much that this can be seen.
+async fn next_line(socket: &Socket, input: &mut Input, client: &Client, most: usize) -> Option<Vec<u8>> {
     loop {
         let rest = input.bytes.get(input.at..).unwrap_or_default();
         if let Some(end) = rest.iter().position(|b| *b == b'\n') {
@@ -58,7 +74,10 @@ async fn next_line(socket: &Socket, input: &mut Input, client: &Client) -> Optio
             }
             return Some(line);
         }
-        if rest.len() > MAX_PAYLOAD || !receive(socket, input, client).await {
+        if rest.len() > most {
+            return Some(rest.to_vec());
+        }
+        if !receive(socket, input, client).await {
             return None;
         }
     }
@@ -86,7 +105,7 @@ async fn payload(socket: &Socket, input: &mut Input, client: &mut Client, end: &
         if client.prompt {
             socket.send_all(b"+ ").await.ok()?;
         }
-        let line = next_line(socket, input, client).await?;
+        let line = next_line(socket, input, client, MAX_PAYLOAD).await?;
         if line == end.as_bytes() {
             return Some(String::from_utf8_lossy(&text).into_owned());
         }
@@ -147,12 +166,14 @@ async fn command(
         let text = format!("Too many arguments. Commands must have at most {MAX_WORDS} arguments.");
         return Err(text.into());
     }
-    let Some(command) = table::find(words) else { return Err(table::unknown(words).into()) };
-    if client.level < command.level {
-        return Err("Permission denied".into());
-    }
+    let Some(command) = table::find(words) else {
+        return Ok(Reply::Message(severity::INFO, table::unknown(words).into()));
+    };
     if command.experimental && !client.experimental {
         return Err("This command is restricted to experimental mode only.".into());
+    }
+    if client.level < command.level {
+        return Err("Permission denied".into());
     }
     let mut call = Call { worker: worker.clone(), client, words, named: command.words.len(), payload };
     match command.run {

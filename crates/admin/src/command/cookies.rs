@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use base::fleet::Held;
 use program::Proxy;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
@@ -15,26 +16,26 @@ pub const COMMANDS: &[Command] = &[
         &["disable", "dynamic-cookie", "backend"],
         "<bk>",
         "compute no cookies for the servers of a backend",
-        Level::Operator,
+        Level::Admin,
         disable,
     ),
     Command::now(
         &["enable", "dynamic-cookie", "backend"],
         "<bk>",
         "compute cookies for the servers of a backend",
-        Level::Operator,
+        Level::Admin,
         enable,
     ),
     Command::now(
         &["set", "dynamic-cookie-key", "backend"],
         "<bk> <key>",
         "change the secret that cookies are computed with",
-        Level::Operator,
+        Level::Admin,
         set_key,
     ),
 ];
 
-fn backend<'c>(call: &'c Call<'_>) -> Result<&'c Proxy, Refusal> {
+fn backend<'c>(call: &'c Call<'_>) -> Result<Held<'c, Proxy>, Refusal> {
     if call.arg(0).is_empty() {
         return Err("A backend name is expected.".into());
     }
@@ -54,7 +55,7 @@ pub fn disable(call: &mut Call<'_>) -> Outcome {
 fn switch(call: &Call<'_>, on: bool) -> Outcome {
     let proxy = backend(call)?;
     proxy.state.back.dynamic_cookies.store(on, Relaxed);
-    engine::persist::renew(proxy);
+    engine::persist::renew(&proxy);
     Ok(Reply::Done)
 }
 
@@ -65,6 +66,6 @@ pub fn set_key(call: &mut Call<'_>) -> Outcome {
         return Err("String value expected.".into());
     }
     *proxy.state.back.cookie_key.lock() = call.arg(1).as_bytes().into();
-    engine::persist::renew(proxy);
+    engine::persist::renew(&proxy);
     Ok(Reply::Done)
 }

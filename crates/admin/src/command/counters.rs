@@ -1,4 +1,4 @@
-//! `clear counters`.
+//! `clear counters`. Figures of protocols (TLS, HTTP/2) go with the maxima, as HAProxy's modules do.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -74,6 +74,7 @@ fn clear_proxy(proxy: &Proxy, all: bool) {
 fn clear_front(front: &Front, all: bool) {
     front.current_max.store(front.current.load(Relaxed), Relaxed);
     reset(&[&front.session_rate, &front.conn_rate, &front.request_rate], all);
+    front.counters.iter().for_each(|copy| copy.tls.clear());
     if !all {
         return;
     }
@@ -82,8 +83,11 @@ fn clear_front(front: &Front, all: bool) {
         &[
             |c| &c.connections,
             |c| &c.sessions,
-            |c| &c.bytes_in,
-            |c| &c.bytes_out,
+            |c| &c.upgraded,
+            |c| &c.wire_in,
+            |c| &c.wire_out,
+            |c| &c.spliced_in,
+            |c| &c.spliced_out,
             |c| &c.denied_req,
             |c| &c.denied_resp,
             |c| &c.req_errors,
@@ -96,8 +100,11 @@ fn clear_front(front: &Front, all: bool) {
         ],
     );
     for copy in front.counters.iter() {
-        copy.tls.clear();
+        copy.bytes.clear();
         copy.h2.clear();
+        copy.ends.clear();
+        copy.h1.clear();
+        copy.h2_requests.set(0);
         copy.responses.iter().for_each(|c| c.set(0));
     }
 }
@@ -108,6 +115,7 @@ fn clear_back(back: &Back, all: bool) {
     reset(&[&back.session_rate], all);
     for copy in back.counters.iter() {
         copy.max_times.iter().for_each(|c| c.set(0));
+        copy.tls.clear();
     }
     if !all {
         return;
@@ -117,8 +125,10 @@ fn clear_back(back: &Back, all: bool) {
         &[
             |c| &c.sessions,
             |c| &c.chosen,
-            |c| &c.bytes_in,
-            |c| &c.bytes_out,
+            |c| &c.wire_in,
+            |c| &c.wire_out,
+            |c| &c.spliced_in,
+            |c| &c.spliced_out,
             |c| &c.denied_req,
             |c| &c.denied_resp,
             |c| &c.conn_errors,
@@ -135,7 +145,8 @@ fn clear_back(back: &Back, all: bool) {
         ],
     );
     for copy in back.counters.iter() {
-        copy.tls.clear();
+        copy.bytes.clear();
+        copy.h1.clear();
         copy.h2.clear();
         copy.responses.iter().for_each(|c| c.set(0));
     }
@@ -144,18 +155,21 @@ fn clear_back(back: &Back, all: bool) {
 
 fn clear_listener(listener: &Listener, all: bool) {
     listener.current_max.store(listener.current.load(Relaxed), Relaxed);
+    listener.counters.iter().for_each(|copy| copy.tls.clear());
     if all {
+        listener.counters.iter().for_each(|copy| copy.bytes.clear());
         zero(
             &listener.counters,
             &[
+                |c| &c.connections,
                 |c| &c.sessions,
-                |c| &c.bytes_in,
-                |c| &c.bytes_out,
                 |c| &c.req_errors,
                 |c| &c.denied_req,
                 |c| &c.denied_resp,
                 |c| &c.denied_conn,
                 |c| &c.denied_sess,
+                |c| &c.failed_rewrites,
+                |c| &c.internal_errors,
             ],
         );
     }
@@ -167,6 +181,7 @@ fn clear_server(server: &Server, all: bool) {
     reset(&[&server.rate], all);
     for copy in server.counters.iter() {
         copy.max_times.iter().for_each(|c| c.set(0));
+        copy.tls.clear();
     }
     if !all {
         return;
@@ -176,8 +191,6 @@ fn clear_server(server: &Server, all: bool) {
         &[
             |c| &c.sessions,
             |c| &c.chosen,
-            |c| &c.bytes_in,
-            |c| &c.bytes_out,
             |c| &c.denied_resp,
             |c| &c.conn_errors,
             |c| &c.resp_errors,
@@ -194,6 +207,7 @@ fn clear_server(server: &Server, all: bool) {
         ],
     );
     for copy in server.counters.iter() {
+        copy.bytes.clear();
         copy.responses.iter().for_each(|c| c.set(0));
     }
     server.failed_checks.store(0, Relaxed);

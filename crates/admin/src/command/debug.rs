@@ -16,7 +16,13 @@ use program::listener::Level;
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[
     Command::later(&["show", "activity"], "[<thread>]", "what the workers did", Level::Operator, activity),
-    Command::later(&["show", "pools"], "", "memory of buffers", Level::User, pools),
+    Command::later(
+        &["show", "pools"],
+        "[by*] [match <pfx>] [detailed] [<n>]",
+        "memory of buffers",
+        Level::User,
+        pools,
+    ),
     Command::now(
         &["show", "startup-logs"],
         "",
@@ -114,8 +120,19 @@ pub fn threads<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcom
 }
 
 /// `show pools`: buffers are the one pool there is.
-pub fn pools<'a>(_: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+pub fn pools<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
     Box::pin(async move {
+        let mut words = call.args().iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            match word {
+                "byname" | "bysize" | "byusage" | "detailed" => {}
+                "match" if words.next().is_some() => {}
+                number if number.parse::<u32>().is_ok() => {}
+                _ => {
+                    return Err("Expects either 'byname', 'bysize', 'byusage', 'match <pfx>', 'detailed', or a max number of output lines.".into());
+                }
+            }
+        }
         let all = gather(|_| rt::buf_stats()).await;
         let sum = all.iter().fold(BufStats::default(), |sum, (_, b)| BufStats {
             used: sum.used + b.used,

@@ -3,9 +3,8 @@
 use std::fmt::Write;
 use std::pin::Pin;
 
-use engine::captured::Captured;
+use engine::captured::{Captured, Named};
 use model::Peer;
-use program::Program;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply, find_proxy};
 use crate::cli::date;
@@ -38,24 +37,24 @@ pub fn show<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> 
         let mut all: Vec<Captured> = answers.into_iter().flat_map(|(_, kept)| kept).collect();
         all.sort_by_key(|c| c.date);
         let mut out = format!("Total events captured on [{}] : {}\n", date::millis(rt::wall()), all.len());
-        let program = &call.shared().program;
         for (number, c) in all.iter().enumerate() {
             let replaced = all
                 .iter()
                 .skip(number + 1)
                 .any(|later| owner(later) == owner(c) && later.response == c.response);
-            let concerned = only.is_none_or(|p| p == c.frontend || Some(p) == c.backend);
+            let concerned =
+                only.is_none_or(|p| p == c.frontend.id || c.backend.as_ref().is_some_and(|b| b.id == p));
             if !replaced && concerned && side.is_none_or(|s| s == c.response) {
-                dump(program, number, c, &mut out);
+                dump(number, c, &mut out);
             }
         }
         Ok(Reply::Dump(out))
     })
 }
 
-/// The proxy that keeps the message: the frontend a request, the backend a response.
+/// The id of the proxy that keeps the message: the frontend a request, the backend a response.
 fn owner(c: &Captured) -> u32 {
-    if c.response { c.backend.unwrap_or(c.frontend) } else { c.frontend }
+    c.backend.as_ref().filter(|_| c.response).unwrap_or(&c.frontend).id
 }
 
 fn proxy(call: &Call<'_>) -> Result<Option<u32>, Refusal> {
@@ -67,38 +66,34 @@ fn proxy(call: &Call<'_>) -> Result<Option<u32>, Refusal> {
                 // A number that no proxy has is no error: nothing was captured there.
                 Some(n) => {
                     let found = find_proxy(call.shared(), &format!("#{n}"), |_| true);
-                    return Ok(Some(found.map_or(u32::MAX, |(index, _)| index)));
+                    return Ok(Some(found.map_or(u32::MAX, |(_, p)| p.state.id)));
                 }
                 None => find_proxy(call.shared(), word, |_| true),
             };
-            named.map(|(index, _)| Some(index)).ok_or("No such proxy.".into())
+            named.map(|(_, p)| Some(p.state.id)).ok_or("No such proxy.".into())
         }
     }
 }
 
-fn dump(program: &Program, number: usize, c: &Captured, out: &mut String) {
-    let at = |index: u32| {
-        let p = program.proxy(index);
-        format!("{} (#{})", p.name, p.state.id)
-    };
+fn dump(number: usize, c: &Captured, out: &mut String) {
+    let at = |n: &Named| format!("{} (#{})", n.name, n.id);
     let none = || "<NONE> (#-1)".to_owned();
-    let server = c.backend.zip(c.server).and_then(|(b, s)| program.proxy(b).servers.get(s as usize));
-    let server = server.map_or_else(none, |s| format!("{} (#{})", s.name, s.state.id));
+    let server = c.server.as_ref().map_or_else(none, at);
     let _ = writeln!(out, " ");
     let when = date::millis(c.date);
     let _ = match c.response {
         false => writeln!(
             out,
             "[{when}] frontend {}: invalid request\n  backend {}, server {server}, event #{number}, {}",
-            at(c.frontend),
-            c.backend.map_or_else(none, at),
+            at(&c.frontend),
+            c.backend.as_ref().map_or_else(none, at),
             source(c),
         ),
         true => writeln!(
             out,
             "[{when}] backend {}: invalid response\n  frontend {}, server {server}, event #{number}, {}",
-            c.backend.map_or_else(none, at),
-            at(c.frontend),
+            c.backend.as_ref().map_or_else(none, at),
+            at(&c.frontend),
             source(c),
         ),
     };

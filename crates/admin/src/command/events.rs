@@ -11,7 +11,7 @@ pub const COMMANDS: &[Command] = &[Command::now(
     &["show", "events"],
     "[<sink>] [-w] [-n] [-0]",
     "lines kept in a ring",
-    Level::Operator,
+    Level::User,
     show,
 )];
 
@@ -24,6 +24,9 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
     let name = call.arg(0);
     if name.is_empty() {
         return Ok(Reply::info(list(call)));
+    }
+    if call.client.level < Level::Operator {
+        return Err("Permission denied".into());
     }
     if STREAMS.iter().any(|(stream, _)| *stream == name) {
         return Err("Nothing to report for this sink".into());

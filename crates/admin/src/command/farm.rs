@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use engine::farm::{self, Kept, Stays};
 use program::{Mode, Proxy};
 
-use crate::cli::call::{Call, Outcome, Refusal, Reply, find_server, severity};
+use crate::cli::call::{Call, Outcome, Reply, find_server, severity};
 use crate::cli::table::Command;
 use program::listener::Level;
 
@@ -37,14 +37,14 @@ pub const COMMANDS: &[Command] = &[
         &["publish", "backend"],
         "<backend>",
         "let content switching choose a backend again",
-        Level::Operator,
+        Level::Admin,
         publish,
     ),
     Command::now(
         &["unpublish", "backend"],
         "<backend>",
         "let content switching pass a backend by",
-        Level::Operator,
+        Level::Admin,
         unpublish,
     ),
 ];
@@ -72,16 +72,21 @@ pub fn add(call: &mut Call<'_>) -> Outcome {
         return Err(format!("character '{odd}' is not permitted in server name '{name}'.").into());
     }
     let (index, proxy) = call.find_backend(backend).ok_or("No such backend.")?;
-    if let Some(why) = fixed(proxy) {
+    if let Some(why) = fixed(&proxy) {
         return Err(format!("Backend does not support dynamic servers : {why}.").into());
     }
     let defaults = proxy.default_servers.iter().any(|(known, _)| known.as_deref() == Some(name));
-    if defaults || find_server(proxy, name).is_some() {
+    if defaults || find_server(&proxy, name).is_some() {
         return Err("Already exists a server with the same name in backend.".into());
     }
     let words = call.args().get(1..).unwrap_or(&[]);
-    let (server, notes) = compile::dynamic::server(&call.shared().program, index, name, words)?;
+    let said = |word, text: &str| {
+        engine::log::console(&call.worker, word, &format!("CLI : 'server {backend}/{name}' : {text}"));
+    };
+    let made = compile::dynamic::server(&call.shared().program, index, name, words);
+    let (server, notes) = made.inspect_err(|why| said("ALERT", why))?;
     farm::add(&call.worker, index, server).ok_or("Too many servers were added to this backend.")?;
+    said("NOTICE", "New server registered.");
     let notes: String = notes.iter().map(|n| format!("{n}\n")).collect();
     Ok(Reply::Message(severity::INFO, format!("{notes}New server registered.").into()))
 }
@@ -89,8 +94,8 @@ pub fn add(call: &mut Call<'_>) -> Outcome {
 /// `del server <backend>/<server>`.
 pub fn delete(call: &mut Call<'_>) -> Outcome {
     let at = call.server()?;
-    farm::remove(&call.worker, at).map_err(why)?;
     let server = call.config(at);
+    farm::remove(&call.worker, at).map_err(why)?;
     let checks = server.check.as_ref().and_then(|c| c.connector.as_ref());
     for connector in server.tls.as_ref().map(|t| &t.connector).into_iter().chain(checks) {
         call.shared().program.tls.forget_server(connector);
@@ -164,18 +169,20 @@ pub fn delete_backend(call: &mut Call<'_>) -> Outcome {
 
 /// `publish backend`.
 pub fn publish(call: &mut Call<'_>) -> Outcome {
-    set_unpublished(call, false)?;
-    Ok(Reply::info("Backend published."))
+    set_unpublished(call, false, "Backend published.")
 }
 
 /// `unpublish backend`: content switching passes it by, checks go on.
 pub fn unpublish(call: &mut Call<'_>) -> Outcome {
-    set_unpublished(call, true)?;
-    Ok(Reply::info("Backend unpublished."))
+    set_unpublished(call, true, "Backend unpublished.")
 }
 
-fn set_unpublished(call: &Call<'_>, value: bool) -> Result<(), Refusal> {
+fn set_unpublished(call: &Call<'_>, value: bool, done: &'static str) -> Outcome {
     let (_, proxy) = call.find_backend(call.arg(0)).ok_or("No such backend.")?;
+    if proxy.disabled {
+        return Ok(Reply::info("No effect on a disabled backend."));
+    }
     proxy.state.back.unpublished.store(value, Relaxed);
-    Ok(())
+    engine::log::console(&call.worker, "NOTICE", &format!("CLI : {done}"));
+    Ok(Reply::info(done))
 }

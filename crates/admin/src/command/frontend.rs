@@ -1,5 +1,9 @@
 //! `enable`, `disable` and `shutdown frontend`.
 
+use std::pin::Pin;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
 use model::proxy::FrontState;
 
 use crate::cli::call::{Call, Outcome, Reply};
@@ -9,69 +13,105 @@ use program::listener::Level;
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[
-    Command::now(
+    Command::later(
         &["disable", "frontend"],
         "<frontend>",
         "let a frontend accept no connections",
         Level::Admin,
         disable,
     ),
-    Command::now(
+    Command::later(
         &["enable", "frontend"],
         "<frontend>",
         "let a frontend accept connections again",
         Level::Admin,
         enable,
     ),
-    Command::now(&["shutdown", "frontend"], "<frontend>", "stop a frontend for good", Level::Admin, shutdown),
+    Command::later(
+        &["shutdown", "frontend"],
+        "<frontend>",
+        "stop a frontend for good",
+        Level::Admin,
+        shutdown,
+    ),
 ];
 
 fn note(call: &Call<'_>, proxy: u32, text: &str) {
+    engine::log::console(&call.worker, "WARNING", text);
     engine::log::proxy_line(&call.worker, proxy, engine::log::WARNING, text);
+    wake();
+}
+
+/// Those who accept look at the state again.
+fn wake() {
     tell_all(|w| {
-        w.freed.notify();
+        w.freed.raise();
         w.stop.raise();
     });
 }
 
-/// `disable frontend`: it stops accepting, its sockets stay.
-pub fn disable(call: &mut Call<'_>) -> Outcome {
-    let (index, proxy) = call.frontend()?;
-    match proxy.state.front.state() {
-        FrontState::Stopped => Err("Frontend was previously shut down, cannot disable.".into()),
-        FrontState::Paused => Err("All sockets are already disabled.".into()),
-        FrontState::Open => {
-            proxy.state.front.set_state(FrontState::Paused);
-            note(call, index, &format!("Paused frontend {}.", proxy.name));
-            Ok(Reply::Done)
+/// `disable frontend`: it gives up its ports. The answer comes when it has, so that another program may bind them at once.
+pub fn disable<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let (index, proxy) = call.frontend()?;
+        let front = &proxy.state.front;
+        match front.state() {
+            FrontState::Stopped => return Err("Frontend was previously shut down, cannot disable.".into()),
+            FrontState::Paused => return Err("All sockets are already disabled.".into()),
+            FrontState::Open => front.set_state(FrontState::Paused),
         }
+        note(call, index, &format!("Paused frontend {}.", proxy.name));
+        until_all(|| front.holding.load(Relaxed) == 0 || front.state() != FrontState::Paused).await;
+        Ok(Reply::Done)
+    })
+}
+
+/// How long it takes at most until all workers have seen what became of a frontend.
+const SEEN: Duration = Duration::from_secs(5);
+
+/// Waits for what the workers do, each when its turn comes.
+async fn until_all(done: impl Fn() -> bool) {
+    let deadline = rt::now() + SEEN;
+    while !done() && rt::now() < deadline {
+        rt::sleep(Duration::from_millis(1)).await;
     }
 }
 
-/// `enable frontend`.
-pub fn enable(call: &mut Call<'_>) -> Outcome {
-    let (index, proxy) = call.frontend()?;
-    match proxy.state.front.state() {
-        FrontState::Stopped => Err("Frontend was previously shut down, cannot enable.".into()),
-        FrontState::Open => Err("All sockets are already enabled.".into()),
-        FrontState::Paused => {
-            proxy.state.front.set_state(FrontState::Open);
-            note(call, index, &format!("Resumed frontend {}.", proxy.name));
-            Ok(Reply::Done)
+/// `enable frontend`: the answer comes when its ports are had again, or not.
+pub fn enable<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let (index, proxy) = call.frontend()?;
+        let front = &proxy.state.front;
+        match front.state() {
+            FrontState::Stopped => return Err("Frontend was previously shut down, cannot enable.".into()),
+            FrontState::Open => return Err("All sockets are already enabled.".into()),
+            FrontState::Paused => front.set_state(FrontState::Open),
         }
-    }
+        wake();
+        until_all(|| front.away.load(Relaxed) == 0 || front.state() != FrontState::Open).await;
+        if front.state() == FrontState::Paused {
+            let text = "Failed to resume frontend, check logs for precise cause (port conflict?).";
+            return Err(text.into());
+        }
+        note(call, index, &format!("Resumed frontend {}.", proxy.name));
+        Ok(Reply::Done)
+    })
 }
 
-/// `shutdown frontend`: for good.
-pub fn shutdown(call: &mut Call<'_>) -> Outcome {
-    let (index, proxy) = call.frontend()?;
-    if proxy.state.front.state() == FrontState::Stopped {
-        return Err("Frontend was already shut down.".into());
-    }
-    proxy.state.front.set_state(FrontState::Stopped);
-    let front = proxy.state.front.counters.sum(|c| &c.sessions);
-    let back = proxy.state.back.counters.sum(|c| &c.sessions);
-    let text = format!("Proxy {} stopped (cumulated conns: FE: {front}, BE: {back}).", proxy.name);
-    note(call, index, &text);
-    Ok(Reply::Done)
+/// `shutdown frontend`: for good. The answer comes when its sockets are closed.
+pub fn shutdown<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
+    Box::pin(async move {
+        let (index, proxy) = call.frontend()?;
+        let front = &proxy.state.front;
+        if front.state() == FrontState::Stopped {
+            return Err("Frontend was already shut down.".into());
+        }
+        front.set_state(FrontState::Stopped);
+        let (ours, theirs) = (&front.counters, &proxy.state.back.counters);
+        let (ours, theirs) = (ours.sum(|c| &c.sessions), theirs.sum(|c| &c.sessions));
+        let text = format!("Proxy {} stopped (cumulated conns: FE: {ours}, BE: {theirs}).", proxy.name);
+        note(call, index, &text);
+        until_all(|| front.holding.load(Relaxed) == 0).await;
+        Ok(Reply::Done)
+    })
 }

@@ -12,13 +12,7 @@ use program::listener::Level;
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[
-    Command::now(
-        &["dump", "stats-file"],
-        "",
-        "counters of all objects with a guid",
-        Level::Admin,
-        stats_file,
-    ),
+    Command::now(&["dump", "stats-file"], "", "counters of all objects with a guid", Level::User, stats_file),
     Command::now(
         &["show", "default-server"],
         "[<backend>]",
@@ -45,8 +39,8 @@ pub fn default_servers(call: &mut Call<'_>) -> Outcome {
         name => Some(call.find_backend(name).ok_or("Can't find backend.")?.0),
     };
     let mut out = String::new();
-    for (index, proxy) in program.proxies.iter().enumerate() {
-        if proxy.is_removed() || only.is_some_and(|o| o as usize != index) {
+    for (index, proxy) in program.proxies.numbered() {
+        if proxy.is_removed() || only.is_some_and(|o| o != index) {
             continue;
         }
         for (at, (name, _)) in proxy.default_servers.iter().enumerate() {

@@ -38,7 +38,7 @@ fn lenient(text: &str) -> i64 {
 
 /// Listeners that rest look again at their limits.
 fn wake_listeners() {
-    tell_all(|w| w.freed.notify());
+    tell_all(|w| w.freed.raise());
 }
 
 /// `set maxconn frontend <frontend> <limit>`.
@@ -63,7 +63,7 @@ pub fn global(call: &mut Call<'_>) -> Outcome {
     let program = &call.shared().program;
     let most = program.global.maxconn;
     let limit = match lenient(call.arg(0)) {
-        0 => most,
+        ..=0 => most,
         n => u32::try_from(n).ok().filter(|n| *n <= most).ok_or("Value out of range.")?,
     };
     program.world.process.maxconn.store(limit, Relaxed);

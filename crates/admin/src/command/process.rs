@@ -50,7 +50,11 @@ fn listen_name(address: &Listen) -> String {
         Listen::Unix(path) => format!("unix@{}", name(path)),
         Listen::Abns(n) => format!("abns@{}", name(n)),
         Listen::Abnsz(n) => format!("abnsz@{}", name(n)),
-        Listen::Fd(n) => format!("fd@{n}"),
+        Listen::Fd(n) => match rt::sys::inherited_addr(*n) {
+            Some(rt::Addr::Inet(a)) => listen_name(&Listen::Tcp(a)),
+            Some(rt::Addr::Unix(path)) => format!("unix@{}", String::from_utf8_lossy(&path)),
+            _ => format!("fd@{n}"),
+        },
         Listen::SockPair(n) => format!("sockpair@{n}"),
     }
 }
@@ -65,16 +69,15 @@ pub fn resolvers(call: &mut Call<'_>) -> Outcome {
 
 /// `show env`.
 pub fn env(call: &mut Call<'_>) -> Outcome {
-    let line = |k: &std::ffi::OsStr, v: &std::ffi::OsStr| {
-        format!("{}={}\n", k.to_string_lossy(), v.to_string_lossy())
+    let line = |(name, value): &program::EnvironmentVariable| {
+        format!("{}={}\n", String::from_utf8_lossy(name), String::from_utf8_lossy(value))
     };
+    let mut all = call.shared().program.environment.iter();
     match call.arg(0) {
-        "" => Ok(Reply::Dump(std::env::vars_os().map(|(k, v)| line(&k, &v)).collect())),
+        "" => Ok(Reply::Dump(all.map(line).collect())),
         name => {
-            // A name with `=` or NUL would make the system's look-up panic.
-            let sane = !name.contains(['=', '\0']);
-            let value = sane.then(|| std::env::var_os(name)).flatten().ok_or("Variable not found")?;
-            Ok(Reply::Dump(line(name.as_ref(), &value)))
+            let found = all.find(|(known, _)| **known == *name.as_bytes()).ok_or("Variable not found")?;
+            Ok(Reply::Dump(line(found)))
         }
     }
 }

@@ -21,7 +21,7 @@ pub const COMMANDS: &[Command] = &[
         &["debug", "counters"],
         "[?|all|bug|cnt|chk|glt]*",
         "list or reset counters of rare events",
-        Level::Admin,
+        Level::Operator,
         counters,
     ),
     Command::now(
@@ -35,7 +35,7 @@ pub const COMMANDS: &[Command] = &[
         &["show", "profiling"],
         "[<what>|<#lines>|<opts>]*",
         "what is measured, and the figures",
-        Level::User,
+        Level::Admin,
         show,
     ),
 ];

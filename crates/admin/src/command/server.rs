@@ -57,25 +57,25 @@ pub const COMMANDS: &[Command] = &[
 
 /// `disable server`.
 pub fn disable(call: &mut Call<'_>) -> Outcome {
-    change::set_admin(&call.worker, call.server()?, Wanted::Maint);
+    change::set_admin(&call.worker, call.server_to_change()?, Wanted::Maint);
     Ok(Reply::Done)
 }
 
 /// `enable server`.
 pub fn enable(call: &mut Call<'_>) -> Outcome {
-    change::change_admin(&call.worker, call.server()?, 0, admin::FMAINT | admin::CMAINT);
+    change::change_admin(&call.worker, call.server_to_change()?, 0, admin::FMAINT);
     Ok(Reply::Done)
 }
 
 /// `disable health`.
 pub fn disable_health(call: &mut Call<'_>) -> Outcome {
-    call.config(call.server()?).state.check_enabled.store(false, Relaxed);
+    call.config(call.server_to_change()?).state.check_enabled.store(false, Relaxed);
     Ok(Reply::Done)
 }
 
 /// `enable health`.
 pub fn enable_health(call: &mut Call<'_>) -> Outcome {
-    let server = call.config(call.server()?);
+    let server = call.config(call.server_to_change()?);
     if server.check.is_none() {
         return Err("Health check was not configured on this server, cannot enable.".into());
     }
@@ -85,13 +85,13 @@ pub fn enable_health(call: &mut Call<'_>) -> Outcome {
 
 /// `disable agent`.
 pub fn disable_agent(call: &mut Call<'_>) -> Outcome {
-    call.config(call.server()?).state.agent_enabled.store(false, Relaxed);
+    call.config(call.server_to_change()?).state.agent_enabled.store(false, Relaxed);
     Ok(Reply::Done)
 }
 
 /// `enable agent`.
 pub fn enable_agent(call: &mut Call<'_>) -> Outcome {
-    let server = call.config(call.server()?);
+    let server = call.config(call.server_to_change()?);
     if server.agent.is_none() {
         return Err("Agent was not configured on this server, cannot enable.".into());
     }

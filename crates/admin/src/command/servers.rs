@@ -1,8 +1,10 @@
 //! `show servers state`, `show servers conn`.
 
 use std::fmt::Write;
+use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
+use base::fleet::Held;
 use model::check::CheckStatus;
 use model::server::admin;
 use program::{Proxy, Server};
@@ -26,7 +28,7 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 /// The proxies that the command concerns: the backend that was named, or all that have servers.
-fn backends<'c>(call: &'c Call<'_>) -> Result<Vec<&'c Proxy>, Refusal> {
+fn backends<'c>(call: &'c Call<'_>) -> Result<Vec<Held<'c, Proxy>>, Refusal> {
     if call.arg(0).is_empty() {
         return Ok(call.shared().program.present().filter(|p| p.is_backend).collect());
     }
@@ -44,7 +46,7 @@ pub fn state(call: &mut Call<'_>) -> Outcome {
     let mut out = format!("1\n{STATE_COLUMNS}");
     for proxy in backends(call)? {
         for server in proxy.present() {
-            state_line(&mut out, call.client.anon, call.shared().started, proxy, server);
+            state_line(&mut out, call.client.anon, call.shared().started, &proxy, &server);
         }
     }
     Ok(Reply::Dump(out))
@@ -56,28 +58,23 @@ fn state_line(out: &mut String, anon: Anon, started: rt::Mono, proxy: &Proxy, se
     let since = s.last_change.load(Relaxed).max(started.as_millis());
     let changed = rt::now().as_millis().saturating_sub(since) / 1000;
     let maint = s.admin() & admin::MAINT != 0;
-    // Maintenance by configuration counts as forced at the start: that is how a later process must read it.
-    let forced = if s.admin() & admin::CMAINT != 0 { admin::FMAINT } else { 0 };
     let (status, result) = {
         let health = s.status.lock();
         (check_number(health.last.status), check_result(server, health.last.status))
     };
     let probe = s.probe.lock().clone();
-    let (agent_addr, agent_port) = server.agent.as_ref().map_or((None, 0), |a| {
-        let addr = probe.agent_addr.or(a.addr.map(|a| a.ip()));
-        (addr.map(|ip| ip.to_string()), probe.agent_port.unwrap_or(a.port))
-    });
-    let check = server.check.as_ref();
+    let said = server.probed;
+    let shown = |ip: Option<IpAddr>| ip.map_or("-".into(), |ip| ip.to_string());
     let _ = writeln!(
         out,
-        "{} {} {} {} {} {} {} {} {} {changed} {status} {result} {} {} {} {} {} {} {port} - {} {} {} {} {agent_port}",
+        "{} {} {} {} {} {} {} {} {} {changed} {status} {result} {} {} {} {} {} {} {port} - {} {} {} {} {}",
         proxy.state.id,
         anon.word(&proxy.name),
         s.id,
         anon.word(&server.name),
         anon.server(&addr),
         if maint { 0 } else { s.op() as u8 },
-        s.admin() | forced,
+        s.admin(),
         s.weight.load(Relaxed),
         s.initial_weight.load(Relaxed),
         s.health.load(Relaxed),
@@ -87,12 +84,10 @@ fn state_line(out: &mut String, anon: Anon, started: rt::Mono, proxy: &Proxy, se
         u8::from(server.forced_id),
         s.fqdn.lock().as_deref().map_or("-".into(), |name| anon.word(name)),
         tls_state(server),
-        probe.check_port.or(check.and_then(|c| c.port)).unwrap_or(0),
-        probe
-            .check_addr
-            .or(check.and_then(|c| c.addr).map(|a| a.ip()))
-            .map_or("-".into(), |ip| ip.to_string()),
-        agent_addr.as_deref().unwrap_or("-"),
+        probe.check_port.or(said.check_port).unwrap_or(0),
+        shown(probe.check_addr.or(said.check_addr)),
+        shown(probe.agent_addr.or(said.agent_addr)),
+        probe.agent_port.or(said.agent_port).unwrap_or(0),
     );
 }
 
@@ -109,8 +104,7 @@ fn tls_state(server: &Server) -> i8 {
 fn check_number(status: CheckStatus) -> u8 {
     use CheckStatus::*;
     match status {
-        Unknown => 1,
-        Init => 2,
+        Unknown | Init => 1,
         Analyzed => 4,
         Forced => 3,
         SockErr => 5,
@@ -172,7 +166,7 @@ unsafe_nb safe_nb idle_lim idle_cur idle_per_thr[{workers}]\n"
     );
     for proxy in backends(call)? {
         for server in proxy.present() {
-            conn_line(&mut out, call.client.anon, proxy, server, workers);
+            conn_line(&mut out, call.client.anon, &proxy, &server, workers);
         }
     }
     Ok(Reply::Dump(out))
@@ -182,10 +176,10 @@ unsafe_nb safe_nb idle_lim idle_cur idle_per_thr[{workers}]\n"
 fn conn_line(out: &mut String, anon: Anon, proxy: &Proxy, server: &Server, workers: usize) {
     let s = &server.state;
     let (addr, port) = address(server);
-    let (idle, used) = (s.idle.load(Relaxed), s.used_conns.load(Relaxed));
+    let (conns, idle, (unproven, safe)) = (&s.conns, s.conns.idle(), s.conns.idle_and_safe());
     let _ = write!(
         out,
-        "{}/{} {}/{} {} {port} - {} {} {used} {} {used} 0 {idle} 0 {} {idle} {idle}",
+        "{}/{} {}/{} {} {port} - {} {} {} {} {} 0 {} {safe} {} {idle}",
         anon.word(&proxy.name),
         anon.word(&server.name),
         proxy.state.id,
@@ -193,9 +187,16 @@ fn conn_line(out: &mut String, anon: Anon, proxy: &Proxy, server: &Server, worke
         anon.server(&addr),
         server.pool_purge_delay.as_millis(),
         s.served.load(Relaxed),
-        used.max(s.served_max.load(Relaxed)),
+        conns.used(),
+        conns.used_max(),
+        conns.need(),
+        unproven,
         server.pool_max_conn,
     );
-    out.push_str(&" 0".repeat(workers.saturating_sub(1)));
+    // A server that keeps no idle connections has none to tell of by worker.
+    if server.pool_max_conn != 0 {
+        let _ = write!(out, " {idle}");
+        out.push_str(&" 0".repeat(workers.saturating_sub(1)));
+    }
     out.push('\n');
 }

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use base::fleet::Held;
 use engine::Worker;
 use engine::sessions::Session;
 use model::Peer;
@@ -97,8 +98,11 @@ fn wanted(call: &Call<'_>) -> Result<Option<Wanted>, Refusal> {
             // What HAProxy calls suspicious are streams that nothing will ever wake: here each has a deadline.
             "susp" => wanted.none = true,
             "older" => {
-                let age = duration(value(), Duration::from_secs(1));
-                wanted.older = age.ok_or("Invalid age, expects an integer.")?.as_secs();
+                let age = match value() {
+                    "" => return Err("Expects a minimum age (in seconds by default).".into()),
+                    text => duration(text, Duration::from_secs(1)),
+                };
+                wanted.older = age.ok_or("Invalid age.")?.as_secs();
             }
             "frontend" => {
                 let found = find_proxy(call.shared(), value(), |p| p.is_frontend);
@@ -156,17 +160,17 @@ fn list(worker: &Rc<Worker>, wanted: &Wanted) -> String {
 
 struct Names<'w> {
     frontend: &'w Proxy,
-    backend: Option<&'w Proxy>,
-    server: Option<&'w str>,
+    backend: Option<Held<'w, Proxy>>,
+    server: Option<Held<'w, program::Server>>,
     protocol: &'static str,
     source: String,
 }
 
 fn names<'w>(worker: &'w Worker, s: &Session, anon: Anon) -> Names<'w> {
     let program = &worker.shared.program;
-    let frontend = program.proxy(s.conn.frontend);
-    let backend = s.backend.get().map(|b| program.proxy(b));
-    let server = || Some(&*backend?.servers.get(s.server.get()? as usize)?.name);
+    let frontend = program.configured(s.conn.frontend);
+    let backend = s.backend.get().and_then(|b| program.proxies.get(b as usize));
+    let server = || program.find_server(s.backend.get()?, s.server.get()?);
     let bind = frontend.binds.get(s.conn.listener as usize);
     let protocol = match (s.conn.src.get(), bind.map(|b| &b.address)) {
         (Peer::Inet(a), _) if a.is_ipv4() => "tcpv4",
@@ -193,8 +197,8 @@ scb=[{},0h,fd=-1,rex=,wex=] exp= rc=0 c_exp={}",
         n.protocol,
         n.source,
         anon.word(&n.frontend.name),
-        n.backend.map_or("<NONE>".into(), |b| anon.word(&b.name)),
-        n.server.map_or("<none>".into(), |name| anon.word(name)),
+        n.backend.as_ref().map_or("<NONE>".into(), |b| anon.word(&b.name)),
+        n.server.as_ref().map_or("<none>".into(), |s| anon.word(&s.name)),
         age(s),
         s.conn.requests.get(),
         if n.server.is_some() { 8 } else { 0 },
@@ -236,12 +240,11 @@ fn long(worker: &Worker, s: &Session, wanted: &Wanted, out: &mut String) {
         bind.map_or(0, |b| b.state.id),
         anon.peer(s.conn.dst.get()),
     );
-    let _ = match n.backend {
+    let _ = match &n.backend {
         Some(b) => writeln!(out, "  backend={} (id={} mode={})", anon.word(&b.name), b.state.id, mode(b)),
         None => writeln!(out, "  backend=<NONE> (id=-1 mode=-)"),
     };
-    let server = n.backend.zip(s.server.get()).and_then(|(b, i)| b.servers.get(i as usize));
-    let _ = match server {
+    let _ = match &n.server {
         Some(server) => writeln!(
             out,
             "  server={} (id={}) addr={}",
@@ -265,7 +268,9 @@ fn uri(s: &Session, wanted: &Wanted) -> String {
 /// `shutdown session <id>`.
 pub fn shutdown<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
     Box::pin(async move {
-        let wanted = parse_id(call.arg(0)).ok_or("Session pointer expected (use 'show sess').")?;
+        let wanted = parse_id(call.arg(0))
+            .filter(|id| *id != 0)
+            .ok_or("Session pointer expected (use 'show sess').")?;
         let killed = gather(move |w| w.sessions.kill(Cause::Killed, |s| id(s) == wanted)).await;
         if killed.iter().all(|(_, n)| *n == 0) {
             return Err("No such session (use 'show sess').".into());
@@ -277,7 +282,7 @@ pub fn shutdown<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outco
 /// `shutdown sessions server <backend>/<server>`.
 pub fn shutdown_server<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
     Box::pin(async move {
-        let at = call.server()?;
+        let at = call.server_to_change()?;
         let here = move |s: &Session| s.backend.get() == Some(at.proxy) && s.server.get() == Some(at.server);
         gather(move |w| w.sessions.kill(Cause::Killed, here)).await;
         Ok(Reply::Done)

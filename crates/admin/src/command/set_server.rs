@@ -26,7 +26,7 @@ agent-send | check-addr | check-port | fqdn | health | name | ssl | state | weig
 
 /// `set server <backend>/<server> <what> <value>...`.
 pub fn run(call: &mut Call<'_>) -> Outcome {
-    let at = call.server()?;
+    let at = call.server_to_change()?;
     match call.arg(1) {
         "weight" => weight::set_to(call, call.arg(2)),
         "state" => state(call, at),
@@ -61,7 +61,7 @@ fn name(call: &Call<'_>, at: At) -> Outcome {
     if *server.name == *new {
         return Ok(Reply::info("Server name updated."));
     }
-    let proxy = call.shared().program.proxy(at.proxy);
+    let proxy = &*call.shared().program.proxy(at.proxy);
     let default = proxy.default_servers.iter().any(|(known, _)| known.as_deref() == Some(new));
     if default || proxy.present().any(|s| *s.name == *new) {
         return Err("A server with the same name already exists in this backend.".into());
@@ -141,9 +141,6 @@ fn agent_setting(call: &Call<'_>, at: At) -> Outcome {
     let (addr, port) = match what {
         "agent-addr" => asked(call)?,
         "agent-port" => (None, Some(port(what, call.arg(2))?)),
-        _ if call.arg(2).is_empty() => {
-            return Err("set server <b>/<s> agent-send requires a string.".into());
-        }
         _ => (None, None),
     };
     let mut probe = server.state.probe.lock();
@@ -163,7 +160,8 @@ fn check_setting(call: &Call<'_>, at: At) -> Outcome {
         "check-addr" => asked(call)?,
         what => (None, Some(port(what, call.arg(2))?)),
     };
-    let mut probe = call.config(at).state.probe.lock();
+    let server = call.config(at);
+    let mut probe = server.state.probe.lock();
     probe.check_addr = addr.or(probe.check_addr);
     probe.check_port = port.or(probe.check_port);
     Ok(Reply::Done)
@@ -176,7 +174,11 @@ fn asked(call: &Call<'_>) -> Result<(Option<IpAddr>, Option<u16>), Refusal> {
         return Err(format!("set server <b>/<s> {what} requires an address and optionally a port.").into());
     }
     let ip = addr.parse().map_err(|_| Refusal::from(format!("invalid addr '{addr}'")))?;
-    let port = if call.arg(3) == "port" { Some(port(what, call.arg(4))?) } else { None };
+    let port = match (call.arg(3), call.arg(4)) {
+        ("port", "") => return Err("provided port is not an integer".into()),
+        ("port", text) => Some(port(what, text)?),
+        _ => None,
+    };
     Ok((Some(ip), port))
 }
 
@@ -203,7 +205,7 @@ fn addr(call: &Call<'_>, at: At) -> Outcome {
         return Err("set server <b>/<s> addr requires an address and optionally a port.".into());
     }
     let port = (call.arg(3) == "port").then(|| call.arg(4));
-    let (target, told) = moved(call.config(at), call.arg(2), port)?;
+    let (target, told) = moved(&call.config(at), call.arg(2), port)?;
     if let Some(target) = target {
         change::set_target(&call.worker, at, target);
     }
@@ -212,6 +214,11 @@ fn addr(call: &Call<'_>, at: At) -> Outcome {
 
 /// The new address of a server, if it is new, and what to say about it.
 fn moved(server: &Server, addr: &str, port: Option<&str>) -> Result<(Option<Target>, String), Refusal> {
+    if matches!(**server.state.target.load(), Target::Unix { .. }) {
+        let why =
+            "Update for the current server address family is only supported through configuration file.";
+        return Err(why.into());
+    }
     let ip: IpAddr = addr.parse().map_err(|_| Refusal::from(format!("Invalid addr '{addr}'")))?;
     let old = match &**server.state.target.load() {
         Target::Inet(a) => Some(*a),

@@ -22,6 +22,9 @@ pub const COMMANDS: &[Command] = &[
 /// `show stat [domain proxy] [{<iid>|<proxy>} <type> <sid>] [desc|json|no-maint|typed|up]*`.
 pub fn show(call: &mut Call<'_>) -> Outcome {
     let mut args = call.args();
+    if matches!(args, [word] if word == "domain") {
+        return Err("Invalid statistics domain.".into());
+    }
     if let [word, domain, rest @ ..] = args
         && word == "domain"
     {

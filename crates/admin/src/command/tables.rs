@@ -20,14 +20,14 @@ pub const COMMANDS: &[Command] = &[
         &["clear", "table"],
         "<table> [<filter>]*",
         "remove entries of a stick table",
-        Level::Operator,
+        Level::User,
         clear,
     ),
     Command::now(
         &["set", "table"],
         "<table> key <k> [data.* <v>]*",
         "enter or change an entry of a stick table",
-        Level::Operator,
+        Level::User,
         set,
     ),
     Command::now(
@@ -123,12 +123,21 @@ impl Lines for Shown {
     }
 }
 
+/// Whether the client may change entries: HAProxy tells anybody which tables there are not.
+fn permitted(call: &Call<'_>) -> Result<(), Refusal> {
+    match call.client.level < Level::Operator {
+        true => Err("Permission denied".into()),
+        false => Ok(()),
+    }
+}
+
 /// `clear table`.
 pub fn clear(call: &mut Call<'_>) -> Outcome {
     if call.arg(0).is_empty() {
         return Err(Verb::Clear.expects().into());
     }
     let table = find(call)?;
+    permitted(call)?;
     match choose(call, table, Verb::Clear)? {
         Chosen::One(None) => {}
         Chosen::One(Some(entry)) => {
@@ -154,6 +163,7 @@ pub fn set(call: &mut Call<'_>) -> Outcome {
         return Err(Verb::Set.expects().into());
     }
     let table = find(call)?;
+    permitted(call)?;
     let now = now();
     let held = match call.arg(1) {
         "" => return Ok(Reply::Done),

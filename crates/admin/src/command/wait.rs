@@ -43,7 +43,8 @@ pub fn wait<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> 
         if call.arg(0) == "-h" {
             return Ok(Reply::info(HELP));
         }
-        let time = duration(call.arg(0), Duration::from_millis(1)).ok_or("Invalid duration.")?;
+        let time = duration(call.arg(0), Duration::from_millis(1)).filter(|time| !time.is_zero());
+        let time = time.ok_or("Invalid duration.")?;
         let deadline = rt::now() + time;
         match call.arg(1) {
             "" => rt::sleep_until(deadline).await,
@@ -76,8 +77,12 @@ async fn removable(call: &Call<'_>, deadline: rt::Mono) -> Result<(), Refusal> {
     if call.arg(2).is_empty() {
         return Err("Missing server name (<backend>/<server>).".into());
     }
-    let at = call.server_called(call.arg(2)).map_err(failed)?;
+    if !call.arg(2).contains('/') {
+        return Err("Require 'backend/server'.".into());
+    }
     loop {
+        // It may be deleted meanwhile.
+        let at = call.server_called(call.arg(2)).map_err(failed)?;
         match farm::removable(&call.worker, at) {
             Ok(()) => return Ok(()),
             Err(Kept::Busy) if rt::now() < deadline => {}

@@ -43,9 +43,9 @@ pub fn set(call: &mut Call<'_>) -> Outcome {
 
 /// Gives the server of argument 0 a weight.
 pub fn set_to(call: &Call<'_>, text: &str) -> Outcome {
-    let at = call.server()?;
-    let weight = parse(text, call.config(at))?;
-    let proxy = call.shared().program.proxy(at.proxy);
+    let at = call.server_to_change()?;
+    let weight = parse(text, &call.config(at))?;
+    let proxy = &*call.shared().program.proxy(at.proxy);
     if is_static(proxy) && weight != 0 && weight != call.config(at).state.initial_weight.load(Relaxed) {
         let text = "Backend is using a static LB algorithm and only accepts weights '0%' and '100%'.";
         return Err(text.into());
@@ -99,7 +99,7 @@ pub fn get(call: &mut Call<'_>) -> Outcome {
 
 /// `set maxconn server <backend>/<server> <limit>`.
 pub fn set_maxconn(call: &mut Call<'_>) -> Outcome {
-    let at = call.server()?;
+    let at = call.server_to_change()?;
     let text = call.arg(1);
     if text.is_empty() {
         return Err("Require <maxconn>.".into());

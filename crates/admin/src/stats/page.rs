@@ -21,8 +21,12 @@ const REALM: &str = "HAProxy Statistics";
 pub struct Stats;
 
 impl Service for Stats {
-    fn wants_body(&self, txn: &Txn) -> bool {
-        txn.req.method() == b"POST"
+    fn wants_body(&self, request: &Request<'_>) -> bool {
+        let proxy = request.worker.shared.program.proxies.get(request.proxy as usize);
+        let page = proxy.and_then(|p| p.stats.clone());
+        // Who may not change anything is told so at once.
+        request.txn.req.method() == b"POST"
+            && page.is_some_and(|page| is_known(&page, request.txn) && may_change(&page, request))
     }
 
     fn answer(&self, request: &Request<'_>) -> Answer {

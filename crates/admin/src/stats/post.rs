@@ -10,7 +10,7 @@ use model::term::Cause;
 use program::Server;
 
 use super::options::{Result, decode};
-use crate::cli::call::{config, find_proxy, find_server};
+use crate::cli::call::{find_proxy, find_server};
 use crate::gather::tell_all;
 
 /// An action: changes a server, or says that there was nothing to do.
@@ -116,12 +116,15 @@ pub fn run(worker: &Rc<Worker>, body: &[u8]) -> Result {
     let (Some((proxy, config_of)), Some(action)) = (backend, action) else { return Result::None };
     let (mut done, mut unknown) = (0, 0);
     for name in &servers {
-        let Some(server) = find_server(config_of, name) else {
+        let Some(server) = find_server(&config_of, name) else {
             unknown += 1;
             continue;
         };
-        let at = At { proxy, server };
-        done += u32::from(action(worker, at, config(&worker.shared, at)));
+        let Some(held) = worker.shared.program.find_server(proxy, server) else {
+            unknown += 1;
+            continue;
+        };
+        done += u32::from(action(worker, At { proxy, server }, &held));
     }
     match (done, unknown) {
         (0, 0) => Result::None,

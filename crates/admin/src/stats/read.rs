@@ -6,7 +6,7 @@ use base::rate::PeakRate;
 use engine::shared::ramp;
 use model::check::{CheckResult, CheckStatus};
 use model::counter::Counter;
-use model::proxy::{Back, Front, FrontState, H2Counters, TlsCounters};
+use model::proxy::{Back, Front, FrontState, H1Counters, H2Counters, TlsCounters};
 use program::Server;
 use program::proxy::{Balance, Mode};
 
@@ -72,16 +72,9 @@ pub fn status(r: &Row<'_>) -> Value {
         (Kind::Backend, ..) => back_status(r),
         (_, Some(s), _) => server_state::status(&r.shared.program, s).into(),
         (_, _, Some((_, b))) => {
+            // A frontend that is disabled shows that itself, its listeners don't.
             let full = b.maxconn > 0 && b.state.current.load(Relaxed) >= b.maxconn;
-            let paused = r.proxy.state.front.state() == FrontState::Paused;
-            if paused {
-                "WAITING"
-            } else if full {
-                "FULL"
-            } else {
-                "OPEN"
-            }
-            .into()
+            if full { "FULL" } else { "OPEN" }.into()
         }
         _ => Value::None,
     }
@@ -102,10 +95,14 @@ fn back_status(r: &Row<'_>) -> Value {
     let (active, backup) = r.usable();
     let all = r.proxy.present().count();
     let word = if all == 0 || active + backup > 0 { "UP" } else { "DOWN" };
+    // Content switching passes it by (`unpublish backend`).
+    let hidden = if r.proxy.state.back.unpublished.load(Relaxed) { " (UNPUB)" } else { "" };
     if r.filter.no_maint || r.filter.up {
-        return format!("{word} ({}/{all})", active + backup).into();
+        // Those that are up, though they may have no weight or take nothing new.
+        let up = r.proxy.present().filter(|s| s.state.is_up()).count();
+        return format!("{word}{hidden} ({up}/{all})").into();
     }
-    word.into()
+    format!("{word}{hidden}").into()
 }
 
 /// `weight`: of a server while it starts slowly only a part, of a backend the sum.
@@ -324,6 +321,10 @@ pub fn address(r: &Row<'_>) -> Value {
         (Some(s), _) => server_state::full_address(s).into(),
         (_, Some((_, b))) => match &b.address {
             program::address::Listen::Tcp(a) => a.to_string().into(),
+            program::address::Listen::Fd(n) => match rt::sys::inherited_addr(*n) {
+                Some(rt::Addr::Inet(a)) => a.to_string().into(),
+                _ => "unix".into(),
+            },
             _ => "unix".into(),
         },
         _ => Value::None,
@@ -379,7 +380,7 @@ pub fn algorithm(r: &Row<'_>) -> Value {
 
 /// Idle connections of a server.
 pub fn idle(r: &Row<'_>) -> Value {
-    r.server.map(|s| s.state.idle.load(Relaxed)).into()
+    r.server.map(|s| s.state.conns.idle()).into()
 }
 
 /// `proto`.
@@ -387,7 +388,12 @@ pub fn protocol(r: &Row<'_>) -> Value {
     use program::address::Listen;
     let name = |b: &program::Bind| match &b.address {
         Listen::Tcp(a) if a.is_ipv4() => "tcpv4",
-        Listen::Tcp(_) | Listen::Fd(_) => "tcpv6",
+        Listen::Tcp(_) => "tcpv6",
+        Listen::Fd(n) => match rt::sys::inherited_addr(*n) {
+            Some(rt::Addr::Inet(a)) if a.is_ipv4() => "tcpv4",
+            Some(rt::Addr::Inet(_)) => "tcpv6",
+            _ => "unix_stream",
+        },
         Listen::SockPair(_) => "sockpair",
         Listen::Abns(_) => "abns_stream",
         Listen::Abnsz(_) => "abnsz_stream",
@@ -432,41 +438,68 @@ fn h1(r: &Row<'_>, front: Value, figure: Figure) -> Value {
     }
 }
 
-/// Connections with HTTP/1 now.
-pub fn h1_open(r: &Row<'_>) -> Value {
-    let n = u64::from(r.proxy.state.front.current.load(Relaxed));
-    let back: u64 = match r.is_back() {
-        true => r.proxy.present().map(|s| u64::from(s.state.used_conns.load(Relaxed))).sum(),
-        false => 0,
-    };
+/// A figure of HTTP/1, of frontends and backends. Rules may have the connections of a TCP frontend speak it (`switch-mode`).
+fn h1_figure(r: &Row<'_>, figure: fn(&H1Counters) -> &Counter) -> Value {
+    let state = &r.proxy.state;
     match r.kind {
-        _ if !r.http() => no_figure(r),
-        Kind::Frontend => n.into(),
-        Kind::Backend => back.into(),
+        _ if !r.http() && !r.is_front() => no_figure(r),
+        Kind::Frontend => Value::U64(state.front.counters.sum(|c| figure(&c.h1))),
+        Kind::Backend => Value::U64(state.back.counters.sum(|c| figure(&c.h1))),
         _ => Value::None,
     }
 }
 
+/// Connections with HTTP/1 now; of a backend those that are used and those that are idle.
+pub fn h1_open(r: &Row<'_>) -> Value {
+    if r.kind != Kind::Backend || !r.http() || !r.is_back() {
+        return h1_figure(r, |c| &c.open_connections);
+    }
+    let each = |s: &model::Server| u64::from(s.conns.used()) + u64::from(s.conns.idle());
+    let all: u64 = r.proxy.present().map(|s| each(&s.state)).sum();
+    let h2 = r.proxy.state.back.counters.sum(|c| &c.h2.open_connections);
+    Value::U64(all.saturating_sub(h2))
+}
+
+/// Requests with HTTP/1 that are being read or served; of a backend those on connections that are used.
+pub fn h1_open_streams(r: &Row<'_>) -> Value {
+    if r.kind != Kind::Backend || !r.http() || !r.is_back() {
+        return h1_figure(r, |c| &c.open_streams);
+    }
+    let served: u64 = r.proxy.present().map(|s| u64::from(s.state.served.load(Relaxed))).sum();
+    let h2 = r.proxy.state.back.counters.sum(|c| &c.h2.open_streams);
+    Value::U64(served.saturating_sub(h2))
+}
+
 /// Connections with HTTP/1 so far.
 pub fn h1_connections(r: &Row<'_>) -> Value {
-    let front = r.sum(Figure { front: Some(|c| &c.sessions), ..Figure::default() });
-    h1(r, front, Figure { back: Some(|c| &c.connects), ..Figure::default() })
+    h1_figure(r, |c| &c.connections)
 }
 
 /// Requests with HTTP/1 so far.
 pub fn h1_streams(r: &Row<'_>) -> Value {
-    let front = r.sum(Figure { front: Some(|c| &c.requests), ..Figure::default() });
-    h1(r, front, Figure { back: Some(|c| &c.requests), ..Figure::default() })
+    h1_figure(r, |c| &c.streams)
 }
 
 /// Bytes received with HTTP/1: by a frontend from clients, by a backend from servers.
 pub fn h1_in(r: &Row<'_>) -> Value {
-    let front = r.sum(Figure { front: Some(|c| &c.bytes_in), ..Figure::default() });
-    h1(r, front, Figure { back: Some(|c| &c.bytes_out), ..Figure::default() })
+    let front = r.sum(Figure { front: Some(|c| &c.wire_in), ..Figure::default() });
+    h1(r, front, Figure { back: Some(|c| &c.wire_in), ..Figure::default() })
 }
 
 /// Bytes sent with HTTP/1: by a frontend to clients, by a backend to servers.
 pub fn h1_out(r: &Row<'_>) -> Value {
-    let front = r.sum(Figure { front: Some(|c| &c.bytes_out), ..Figure::default() });
-    h1(r, front, Figure { back: Some(|c| &c.bytes_in), ..Figure::default() })
+    let front = r.sum(Figure { front: Some(|c| &c.wire_out), ..Figure::default() });
+    h1(r, front, Figure { back: Some(|c| &c.wire_out), ..Figure::default() })
+}
+
+/// Bytes that came with HTTP/1 and went through a pipe.
+pub fn h1_spliced_in(r: &Row<'_>) -> Value {
+    let front = r.sum(Figure { front: Some(|c| &c.spliced_in), ..Figure::default() });
+    h1(r, front, Figure { back: Some(|c| &c.spliced_in), ..Figure::default() })
+}
+
+/// Bytes that were sent with HTTP/1 from a pipe.
+pub fn h1_spliced_out(r: &Row<'_>) -> Value {
+    let front = r.sum(Figure { front: Some(|c| &c.spliced_out), ..Figure::default() });
+    h1(r, front, Figure { back: Some(|c| &c.spliced_out), ..Figure::default() })
 }

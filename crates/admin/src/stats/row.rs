@@ -239,12 +239,12 @@ impl<'r> Row<'r> {
             self.proxy.servers.iter().filter(move |s| s.backup == backup && s.state.is_usable())
         };
         if usable(false).next().is_some() {
-            return usable(false).map(weight).sum();
+            return usable(false).map(|s| weight(&s)).sum();
         }
         if self.proxy.options.allbackups {
-            return usable(true).map(weight).sum();
+            return usable(true).map(|s| weight(&s)).sum();
         }
-        usable(true).next().map_or(0, weight)
+        usable(true).next().map_or(0, |s| weight(&s))
     }
 }
 
@@ -253,16 +253,17 @@ fn total<T>(figure: Option<fn(&T) -> &Counter>, counters: &Sharded<T>) -> Value 
 }
 
 /// Calls `f` with each object that the filter lets through, in the order of the configuration.
-pub fn each<'r>(shared: &'r Shared, filter: &'r Filter, mut f: impl FnMut(Row<'r>)) {
+pub fn each(shared: &Shared, filter: &Filter, mut f: impl FnMut(Row<'_>)) {
     let (now, wall) = (rt::now(), rt::wall());
-    for (index, proxy) in (0u32..).zip(&shared.program.proxies) {
+    for (index, proxy) in shared.program.proxies.numbered() {
+        let proxy = &*proxy;
         if proxy.is_removed() || !wants_proxy(filter, proxy) {
             continue;
         }
         let row = |kind| Row { kind, proxy, index, server: None, bind: None, shared, filter, now, wall };
         let wants = |kind: Kind| filter.kinds & kind.bit() != 0;
         let this = |id: u32| filter.id.is_none_or(|wanted| wanted == id);
-        if proxy.is_frontend && wants(Kind::Frontend) && this(0) {
+        if proxy.is_frontend && wants(Kind::Frontend) {
             f(row(Kind::Frontend));
         }
         if proxy.is_frontend && wants(Kind::Listener) && proxy.options.socket_stats {
@@ -271,12 +272,12 @@ pub fn each<'r>(shared: &'r Shared, filter: &'r Filter, mut f: impl FnMut(Row<'r
             }
         }
         if proxy.is_backend && wants(Kind::Server) {
-            let shown = |s: &&Server| this(s.state.id) && wants_server(filter, s);
-            for server in proxy.present().filter(shown) {
-                f(Row { server: Some(server), ..row(Kind::Server) });
+            let shown = |s: &Server| this(s.state.id) && wants_server(filter, s);
+            for server in proxy.present().filter(|s| shown(s)) {
+                f(Row { server: Some(&server), ..row(Kind::Server) });
             }
         }
-        if proxy.is_backend && wants(Kind::Backend) && this(0) {
+        if proxy.is_backend && wants(Kind::Backend) {
             f(row(Kind::Backend));
         }
     }
@@ -297,6 +298,7 @@ fn wants_server(filter: &Filter, server: &Server) -> bool {
 /// The server that another one tracks.
 pub fn tracked<'p>(program: &'p Program, server: &Server) -> Option<(&'p Proxy, &'p Server)> {
     let (proxy, index) = server.track?;
-    let proxy = program.proxies.get(proxy as usize)?;
-    Some((proxy, proxy.servers.get(index as usize)?))
+    // Only servers of the configuration are tracked.
+    let proxy = program.proxies.configured(proxy as usize)?;
+    Some((proxy, proxy.servers.configured(index as usize)?))
 }

@@ -68,18 +68,18 @@ pub const COLUMNS: &[Column] = &[
     }),
     column("bin", "MCPP", "Bytes from clients", |r| {
         r.sum(Figure {
-            front: Some(|c| &c.bytes_in),
-            back: Some(|c| &c.bytes_in),
-            server: Some(|c| &c.bytes_in),
-            listener: Some(|c| &c.bytes_in),
+            front: Some(|c| &c.bytes.request_in),
+            back: Some(|c| &c.bytes.request_in),
+            server: Some(|c| &c.bytes.request_in),
+            listener: Some(|c| &c.bytes.request_in),
         })
     }),
     column("bout", "MCPP", "Bytes to clients", |r| {
         r.sum(Figure {
-            front: Some(|c| &c.bytes_out),
-            back: Some(|c| &c.bytes_out),
-            server: Some(|c| &c.bytes_out),
-            listener: Some(|c| &c.bytes_out),
+            front: Some(|c| &c.bytes.response_in),
+            back: Some(|c| &c.bytes.response_in),
+            server: Some(|c| &c.bytes.response_in),
+            listener: Some(|c| &c.bytes.response_in),
         })
     }),
     column("dreq", "MCPP", "Requests denied", |r| {
@@ -248,7 +248,7 @@ pub const COLUMNS: &[Column] = &[
     column("conn_tot", "MCPP", "Connections so far", |r| {
         r.sum(Figure {
             front: Some(|c| &c.connections),
-            listener: Some(|c| &c.sessions),
+            listener: Some(|c| &c.connections),
             ..Figure::default()
         })
     }),
@@ -276,7 +276,7 @@ pub const COLUMNS: &[Column] = &[
                 front: Some(|c| &c.failed_rewrites),
                 back: Some(|c| &c.failed_rewrites),
                 server: Some(|c| &c.failed_rewrites),
-                ..Figure::default()
+                listener: Some(|c| &c.failed_rewrites),
             }),
         )
     }),
@@ -303,17 +303,19 @@ pub const COLUMNS: &[Column] = &[
                 front: Some(|c| &c.internal_errors),
                 back: Some(|c| &c.internal_errors),
                 server: Some(|c| &c.internal_errors),
-                ..Figure::default()
+                listener: Some(|c| &c.internal_errors),
             }),
         )
     }),
-    column("idle_conn_cur", "MGPV", "Idle connections that may be shared with care", idle),
-    column("safe_conn_cur", "MGPV", "Idle connections that may be shared", |r| r.server.map(|_| 0u32).into()),
-    column("used_conn_cur", "MGPV", "Connections in use", |r| {
-        r.server.map(|s| s.state.used_conns.load(Relaxed)).into()
+    column("idle_conn_cur", "MGPV", "Idle connections that may be shared with care", |r| {
+        r.server.map(|s| s.state.conns.idle_and_safe().0).into()
     }),
+    column("safe_conn_cur", "MGPV", "Idle connections that may be shared", |r| {
+        r.server.map(|s| s.state.conns.idle_and_safe().1).into()
+    }),
+    column("used_conn_cur", "MGPV", "Connections in use", |r| r.server.map(|s| s.state.conns.used()).into()),
     column("need_conn_est", "MGPV", "Connections that will be needed", |r| {
-        r.server.map(|s| s.state.used_conns.load(Relaxed)).into()
+        r.server.map(|s| s.state.conns.need()).into()
     }),
     column("uweight", "MaPV", "Weight as set", user_weight),
     column("agg_server_status", "MGPV", "State of the servers taken together", |r| {
@@ -325,61 +327,73 @@ pub const COLUMNS: &[Column] = &[
     column("agg_check_status", "MGPV", "Results of checks taken together", |r| {
         r.is_back().then_some(0u32).into()
     }),
-    column("srid", "MCPV", "Revision of the server's settings", |r| r.server.map(|_| 0u32).into()),
+    column("srid", "MCPV", "Tells a server from those that had its id before", |r| {
+        r.server.map(|s| s.state.revision.load(Relaxed)).into()
+    }),
     column("sess_other", "MCPV", "Sessions without HTTP", |r| {
         if r.http() {
-            no_front_figure(r)
-        } else {
-            r.sum(Figure { front: Some(|c| &c.sessions), ..Figure::default() })
+            return no_front_figure(r);
+        }
+        let upgraded = r.sum(Figure { front: Some(|c| &c.upgraded), ..Figure::default() });
+        match (r.sum(Figure { front: Some(|c| &c.sessions), ..Figure::default() }), upgraded) {
+            (Value::U64(all), Value::U64(upgraded)) => Value::U64(all.saturating_sub(upgraded)),
+            (none, _) => none,
         }
     }),
     column("h1sess", "MCPP", "Sessions with HTTP/1", |r| {
         if r.http() {
-            r.sum(Figure { front: Some(|c| &c.sessions), ..Figure::default() })
-        } else {
-            no_front_figure(r)
+            return r.sum(Figure { front: Some(|c| &c.h1.connections), ..Figure::default() });
         }
+        r.sum(Figure { front: Some(|c| &c.upgraded), ..Figure::default() })
     }),
-    column("h2sess", "MCPP", "Sessions with HTTP/2", no_front_figure),
+    column("h2sess", "MCPP", "Sessions with HTTP/2", |r| {
+        r.sum(Figure { front: Some(|c| &c.h2.connections), ..Figure::default() })
+    }),
     column("h3sess", "MCPP", "Sessions with HTTP/3", no_front_figure),
     column("req_other", "MCPP", "Requests of no version of HTTP", no_front_figure),
     column("h1req", "MCPP", "Requests with HTTP/1", |r| {
-        r.sum(Figure { front: Some(|c| &c.requests), ..Figure::default() })
+        let h2 = r.sum(Figure { front: Some(|c| &c.h2_requests), ..Figure::default() });
+        match (r.sum(Figure { front: Some(|c| &c.requests), ..Figure::default() }), h2) {
+            (Value::U64(all), Value::U64(h2)) => Value::U64(all.saturating_sub(h2)),
+            (none, _) => none,
+        }
     }),
-    column("h2req", "MCPP", "Requests with HTTP/2", no_front_figure),
+    column("h2req", "MCPP", "Requests with HTTP/2", |r| {
+        r.sum(Figure { front: Some(|c| &c.h2_requests), ..Figure::default() })
+    }),
     column("h3req", "MCPP", "Requests with HTTP/3", no_front_figure),
     column("proto", "SGPV", "Protocol of a listener", protocol),
     column("priv_idle_cur", "MGPV", "Idle connections of one client each", |r| r.server.map(|_| 0u32).into()),
     column("reqbin", "MCPP", "Bytes of requests received", |r| {
         r.sum(Figure {
-            front: Some(|c| &c.bytes_in),
-            back: Some(|c| &c.bytes_in),
-            server: Some(|c| &c.bytes_in),
-            listener: Some(|c| &c.bytes_in),
+            front: Some(|c| &c.bytes.request_in),
+            back: Some(|c| &c.bytes.request_in),
+            server: Some(|c| &c.bytes.request_in),
+            listener: Some(|c| &c.bytes.request_in),
         })
     }),
     column("reqbout", "MCPP", "Bytes of requests passed on", |r| {
         r.sum(Figure {
-            front: Some(|c| &c.bytes_in),
-            back: Some(|c| &c.bytes_in),
-            server: Some(|c| &c.bytes_in),
-            listener: Some(|c| &c.bytes_in),
+            front: Some(|c| &c.bytes.request_out),
+            back: Some(|c| &c.bytes.request_out),
+            server: Some(|c| &c.bytes.request_out),
+            listener: Some(|c| &c.bytes.request_out),
         })
     }),
     column("resbin", "MCPP", "Bytes of responses received", |r| {
         r.sum(Figure {
-            front: Some(|c| &c.bytes_out),
-            back: Some(|c| &c.bytes_out),
-            server: Some(|c| &c.bytes_out),
-            listener: Some(|c| &c.bytes_out),
+            front: Some(|c| &c.bytes.response_in),
+            back: Some(|c| &c.bytes.response_in),
+            server: Some(|c| &c.bytes.response_in),
+            listener: Some(|c| &c.bytes.response_in),
         })
     }),
     column("resbout", "MCPP", "Bytes of responses passed on", |r| {
         r.sum(Figure {
-            front: Some(|c| &c.bytes_out),
-            back: Some(|c| &c.bytes_out),
-            server: Some(|c| &c.bytes_out),
-            listener: Some(|c| &c.bytes_out),
+            front: Some(|c| &c.bytes.response_out),
+            back: Some(|c| &c.bytes.response_out),
+            server: Some(|c| &c.bytes.response_out),
+            listener: Some(|c| &c.bytes.response_out),
         })
     }),
     column("cache_hint_hits", "MCPP", "Answers found in the cache by hints", |r| http_only(r, no_figure(r))),

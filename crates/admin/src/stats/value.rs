@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// One figure.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Not meaningful here: left out, or an empty column.
     None,
@@ -14,6 +14,8 @@ pub enum Value {
     U64(u64),
     /// Signed.
     S32(i32),
+    /// With a fraction.
+    Flt(f64),
     /// Text.
     Str(Cow<'static, str>),
 }
@@ -61,6 +63,7 @@ impl Value {
             Value::U32(_) => "u32",
             Value::U64(_) => "u64",
             Value::S32(_) => "s32",
+            Value::Flt(_) => "flt",
             Value::Str(_) => "str",
         }
     }
@@ -72,6 +75,10 @@ impl Value {
             Value::U32(n) => write!(out, "{n}"),
             Value::U64(n) => write!(out, "{n}"),
             Value::S32(n) => write!(out, "{n}"),
+            Value::Flt(n) => {
+                let text = format!("{n:.6}");
+                write!(out, "{}", text.trim_end_matches('0').trim_end_matches('.'))
+            }
             Value::Str(s) => write!(out, "{s}"),
         };
     }

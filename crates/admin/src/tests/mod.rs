@@ -73,7 +73,7 @@ pub(crate) fn on_worker<T: 'static, F: Future<Output = T> + 'static>(
     let world = rt::sim::World::new(1, rt::sim::Options::default());
     let report = world.run(async move {
         let shared = Arc::new(Shared::new(program, rt::now(), rt::wall()));
-        let worker = engine::run::start_worker(0, shared, &[]);
+        let worker = engine::run::start_worker(0, shared, Vec::new());
         f(worker).await
     });
     match report {
@@ -293,8 +293,9 @@ fn figures_follow_events_and_commands() {
         let fe = program.proxies[0].state.clone();
         let s1 = program.proxies[1].servers[0].state.clone();
         fe.front.counters.of(0).sessions.add(3);
+        fe.front.counters.of(0).h1.connections.add(3);
         fe.front.counters.of(0).responses[1].add(2);
-        s1.counters.of(0).bytes_out.add(77);
+        s1.counters.of(0).bytes.response_in.add(77);
         s1.served_max.store(4, Relaxed);
         let csv = ask(&worker, &mut client, "show stat").await;
         for (row, name, value) in [

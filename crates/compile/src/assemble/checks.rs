@@ -6,7 +6,9 @@ use program::proxy::Proxy;
 use syntax::Diagnostics;
 
 use super::remark;
-use crate::draft::{Draft, Kind};
+use crate::draft::{CheckKind, Draft, Kind};
+use crate::proxy::option::SWITCHES;
+use crate::server::ServerDraft;
 
 /// Looks at all proxies once everything is known, and fills in what follows from the whole. `maxconn` is that of proxies
 /// that have none.
@@ -52,25 +54,20 @@ fn fullconn(proxies: &mut [Proxy]) {
     }
 }
 
-/// What a proxy lacks.
-pub(super) fn lacking(p: &Draft, state_file_set: bool, notes: &mut Diagnostics) {
-    if p.disabled {
-        return;
-    }
-    if p.kind == Kind::Frontend && p.binds.is_empty() {
+/// A frontend that nobody can connect to.
+pub(super) fn unbound(p: &Draft, notes: &mut Diagnostics) {
+    if p.kind.is_front() && p.binds.is_empty() {
         let text = format!(
             "{} has no 'bind' directive. Please declare it as a backend if this was intended.",
             p.label()
         );
         notes.push(remark(p.span, text));
     }
-    timeouts(p, notes);
-    state_file(p, state_file_set, notes);
 }
 
 /// The state of servers is asked from a file that nobody named.
-fn state_file(p: &Draft, set: bool, notes: &mut Diagnostics) {
-    let wanted = p.load_state == Some(program::proxy::LoadState::Global);
+pub(super) fn state_file(p: &Draft, set: bool, notes: &mut Diagnostics) {
+    let wanted = p.load_state == Some(crate::draft::LoadState::Global);
     if wanted && !set {
         let text = format!(
             "backend '{}' configured to load server state file from global section 'server-state-file' directive. Unfortunately, 'server-state-file' is not set!",
@@ -80,7 +77,8 @@ fn state_file(p: &Draft, set: bool, notes: &mut Diagnostics) {
     }
 }
 
-fn timeouts(p: &Draft, notes: &mut Diagnostics) {
+/// Timeouts that every proxy should have.
+pub(super) fn timeouts(p: &Draft, notes: &mut Diagnostics) {
     let t = &p.timeouts;
     let front = p.kind.is_front() && t.client.is_none();
     let back = p.kind.is_back() && !p.servers.is_empty() && (t.connect.is_none() || t.server.is_none());
@@ -96,7 +94,7 @@ fn timeouts(p: &Draft, notes: &mut Diagnostics) {
 
 /// A cookie means nothing in TCP mode.
 pub(super) fn http_cookie(p: &Draft, notes: &mut Diagnostics) {
-    if p.mode != Mode::Http && !p.switches && !p.disabled && p.cookie.is_some() {
+    if p.mode != Mode::Http && !p.switches && p.cookie.is_some() {
         let text = format!("cookie will be ignored for {} (needs 'mode http').", p.label());
         notes.push(remark(p.span, text));
     }
@@ -104,7 +102,7 @@ pub(super) fn http_cookie(p: &Draft, notes: &mut Diagnostics) {
 
 /// Settings that mean nothing in TCP mode; `rules` are the sets of rules that don't.
 pub(super) fn http_only(p: &Draft, rules: &[&str], notes: &mut Diagnostics) {
-    if p.mode == Mode::Http || p.switches || p.disabled {
+    if p.mode == Mode::Http || p.switches {
         return;
     }
     let label = p.label();
@@ -114,6 +112,8 @@ pub(super) fn http_only(p: &Draft, rules: &[&str], notes: &mut Diagnostics) {
         }
     };
     say(p.stats.is_some(), format!("'stats' statement ignored for {label} as it requires HTTP mode."));
+    let captures = p.capture_cookie.is_some();
+    say(captures, format!("'capture' statement ignored for {label} as it requires HTTP mode."));
     say(
         p.monitor_uri.is_some(),
         format!("'monitor-uri' statement ignored for {label} as it requires HTTP mode."),
@@ -121,30 +121,138 @@ pub(super) fn http_only(p: &Draft, rules: &[&str], notes: &mut Diagnostics) {
     for set in rules {
         say(true, format!("'{set}' rules ignored for {label} as they require HTTP mode."));
     }
-    let declared = p.req_captures.iter().chain(&p.res_captures).any(|s| s.rule.is_none());
-    let captures = declared || p.capture_cookie.is_some();
-    say(captures, format!("'capture' statement ignored for {label} as it requires HTTP mode."));
 }
 
-/// Cookies of servers mean nothing in TCP mode.
-pub(super) fn server_cookies(p: &Draft, notes: &mut Diagnostics) {
-    for server in p.servers.iter().filter(|s| p.mode != Mode::Http && !p.switches && s.cookie.is_some()) {
-        let text =
-            format!("{} : ignoring cookie for server '{}' as HTTP mode is disabled.", p.label(), server.name);
-        notes.push(remark(server.span, text));
+/// Switches that mean nothing in TCP mode, in the order of their table from its end.
+pub(super) fn http_switches(p: &Draft, notes: &mut Diagnostics) {
+    if p.mode == Mode::Http || p.switches {
+        return;
+    }
+    // This one is told last.
+    let (last, first): (Vec<_>, Vec<_>) =
+        SWITCHES.iter().filter(|s| s.dump.ends_with("HTTP")).partition(|s| s.name == "disable-h2-upgrade");
+    for switch in first.into_iter().chain(last) {
+        let Some(flag) = switch.flag else { continue };
+        let here =
+            p.kind.is_front() && switch.dump.contains("FE") || p.kind.is_back() && switch.dump.contains("BE");
+        if here && *flag(&mut p.options.clone()) {
+            let text =
+                format!("'option {}' ignored for {} as it requires HTTP mode.", switch.name, p.label());
+            notes.push(remark(p.span, text));
+        }
     }
 }
 
-/// Options that mean nothing in TCP mode; HAProxy tells of them after all else.
-pub(super) fn http_options(drafts: &[Draft], notes: &mut Diagnostics) {
-    for p in drafts.iter().filter(|p| p.mode != Mode::Http && !p.switches && !p.disabled) {
-        for (present, option) in
-            [(p.forwardfor.is_some(), "forwardfor"), (p.originalto.is_some(), "originalto")]
-        {
-            if present {
-                let text = format!("'option {option}' ignored for {} as it requires HTTP mode.", p.label());
-                notes.push(remark(p.span, text));
-            }
+/// A server that sends data with its first packet can be tried again only where failures of these kinds are.
+pub(super) fn fast_open(
+    server: &ServerDraft,
+    p: &Draft,
+    ground: &super::Ground<'_>,
+    notes: &mut Diagnostics,
+) {
+    let retries = &p.retry_on;
+    let repeats = retries.conn_failure && retries.empty_response && retries.response_timeout;
+    if !server.tfo || repeats {
+        return;
+    }
+    let (at, label) = (ground.place(server.span), server.label(p));
+    let text = format!(
+        "[{at}] : {label} : server has tfo activated, the backend should be configured with at least 'conn-failure', 'empty-response' and 'response-timeout' or we wouldn't be able to retry the connection on failure."
+    );
+    notes.push(remark(server.span, text));
+}
+
+/// What is said of programs that check servers, and have no check to do it for.
+pub(super) fn external_idle(p: &Draft, notes: &mut Diagnostics) {
+    let chosen = matches!(p.check, CheckKind::External);
+    let words = [("command", &p.external_command), ("path", &p.external_path)];
+    for (word, _) in words.iter().filter(|(_, given)| !chosen && given.is_some()) {
+        let text = format!(
+            "'external-check {word}' will be ignored for {} (requires 'option external-check').",
+            p.label()
+        );
+        notes.push(remark(p.span, text));
+    }
+}
+
+/// What programs that shall check servers miss; `allowed` and `fork` are what `global` says of them.
+pub(super) fn external(p: &Draft, allowed: bool, fork: bool, notes: &mut Diagnostics) {
+    if !matches!(p.check, CheckKind::External) {
+        return;
+    }
+    let mut fail = |text: &str| {
+        notes.push(super::refusal(p.span, format!("Proxy '{}' : 'option external-check' {text}", p.name)));
+    };
+    if !allowed {
+        fail("unable to find required 'global.external-check'.");
+    }
+    if p.external_command.is_none() {
+        fail("unable to find required 'external-check command'.");
+    }
+    if !fork {
+        let text = format!(
+            "Proxy '{}' : 'insecure-fork-wanted' not enabled in the global section, 'option external-check' will likely fail.",
+            p.name
+        );
+        notes.push(remark(p.span, text));
+    }
+}
+
+/// Programs are searched for in the folders of `external-check path` only.
+pub(super) fn external_path(p: &Draft, notes: &mut Diagnostics) {
+    let relative = p.external_command.as_ref().is_some_and(|c| !c.starts_with('/'));
+    if relative && p.external_path.is_none() {
+        let text = format!(
+            "Proxy '{}': 'external-check command' does not have a leading '/' and 'external-check path' is not set.",
+            p.name
+        );
+        notes.push(super::refusal(p.span, text));
+    }
+}
+
+/// Cookies of servers mean nothing in TCP mode, and a cookie of RDP names a server by its address and port.
+pub(super) fn server_cookies(p: &Draft, notes: &mut Diagnostics) {
+    let label = p.label();
+    let tcp = p.mode != Mode::Http && !p.switches;
+    for server in &p.servers {
+        if tcp && server.redir.is_some() {
+            let text = format!("{label} : server cannot have cookie or redirect prefix in non-HTTP mode.");
+            notes.push(super::refusal(server.span, text));
+        }
+        let name = &server.name;
+        if tcp && server.cookie.is_some() {
+            let text = format!("{label} : ignoring cookie for server '{name}' as HTTP mode is disabled.");
+            notes.push(remark(server.span, text));
+        }
+        if p.rdp_cookie.is_some() && !server.place.has_port() {
+            let text = format!(
+                "{label} : RDP cookie persistence will not work for server '{name}' because it lacks an explicit port number."
+            );
+            notes.push(remark(server.span, text));
+        }
+    }
+}
+
+/// Options that mean nothing in TCP mode, and orders of filters that are not there; HAProxy tells of them after all else.
+pub(super) fn last(drafts: &[Draft], turning: &[usize], ground: &super::Ground<'_>, notes: &mut Diagnostics) {
+    for (index, p) in drafts.iter().enumerate().filter(|(_, p)| !p.disabled) {
+        if p.mode != Mode::Http && !p.switches && !turning.contains(&index) {
+            http_options(p, notes);
+        }
+        super::filters::check_sequences(p, ground, notes);
+    }
+}
+
+fn http_options(p: &Draft, notes: &mut Diagnostics) {
+    let options = [
+        (p.forwarded.is_some() && p.kind.is_back(), "forwarded"),
+        (p.forwardfor.is_some(), "forwardfor"),
+        (p.originalto.is_some(), "originalto"),
+    ];
+    for (present, option) in options {
+        if present {
+            let text = format!("'option {option}' ignored for {} as it requires HTTP mode.", p.label());
+            notes.push(remark(p.span, text).settling());
         }
     }
 }

@@ -6,6 +6,7 @@ use lang::act::bandwidth::{Bwlim, Scope};
 use lang::places::Place;
 use lang::{Expr, Fault, Names, Words};
 use program::filter::Trace;
+use syntax::Diagnostics;
 
 use super::rules::{Parse, Parsed};
 use crate::draft::Draft;
@@ -17,9 +18,6 @@ const BACKENDS: u32 = 1 << 16;
 impl Parse<'_, '_, '_> {
     /// All filters of a proxy, before any of its rules.
     pub(super) fn filters(&mut self, p: &Draft, out: &mut Parsed) {
-        let names: Vec<Box<str>> =
-            p.filters.iter().filter_map(|at| Some(self.line(*at)?.words().get(1)?.text().into())).collect();
-        self.check_sequences(p, &names);
         for (number, at) in p.filters.iter().enumerate() {
             let Some(line) = self.line(*at) else { continue };
             let kind = line.words().get(1).map_or("", |w| w.text()).to_owned();
@@ -30,30 +28,42 @@ impl Parse<'_, '_, '_> {
             }
             let upload = kind == "bwlim-in";
             let filter = self.run(line, 2, |words, registry, names| {
-                let parsed = limit(words, registry, names, p)
-                    .map_err(|f| Fault { text: format!("'filter' : '{kind}' : {}", f.text), ..f })?;
-                parsed.finish(names, p, upload, order[usize::from(!upload)])
+                let parsed = limit(words, registry, names, p).map_err(|fault| match fault {
+                    Wrong::Filter(f) => Fault { text: format!("'filter' : '{kind}' : {}", f.text), ..f },
+                    Wrong::Key(f) => Fault { text: format!("'filter' : {}", f.text), ..f },
+                })?;
+                if let Some(extra) = words.peek_str() {
+                    return Err(Fault::new(format!("'filter {kind}' : unknown keyword '{extra}'")));
+                }
+                Ok(parsed.finish(names, p, upload, order[usize::from(!upload)]))
             });
-            let Some(filter) = filter else { continue };
+            let Some((filter, late)) = filter else { continue };
+            out.late.extend(late);
             if self.known_filters().iter().any(|f| f.name == filter.name) {
-                let text =
-                    format!("'filter' : bwlim filter '{}' already declared for {}", filter.name, p.label());
+                let text = format!(
+                    "'filter' : bwlim filter '{}' already declared for proxy '{}'",
+                    filter.name, p.name
+                );
                 self.refuse(line, text);
                 continue;
             }
             self.add_filter(Arc::new(filter));
         }
     }
+}
 
-    fn check_sequences(&mut self, p: &Draft, names: &[Box<str>]) {
-        for (side, list) in ["request", "response"].into_iter().zip(&p.sequences) {
-            for name in list.iter().flatten().filter(|n| !names.contains(n)) {
-                let whole = list.iter().flatten().map(|n| &**n).collect::<Vec<_>>().join(",");
-                let text = format!(
-                    "error while postparsing {side} filter-sequence '{whole}' : invalid filter name: '{name}' is not defined on the proxy"
-                );
-                self.refuse_section(p, text);
-            }
+/// Orders of filters may only name those of the proxy.
+pub(super) fn check_sequences(p: &Draft, ground: &super::Ground<'_>, notes: &mut Diagnostics) {
+    let filters: Vec<&str> =
+        p.filters.iter().filter_map(|at| Some(ground.line(*at)?.words().get(1)?.text())).collect();
+    for (side, list) in ["request", "response"].into_iter().zip(&p.sequences) {
+        for name in list.iter().flatten().filter(|n| !filters.contains(&&***n)) {
+            let whole = list.iter().flatten().map(|n| &**n).collect::<Vec<_>>().join(",");
+            let text = format!(
+                "{}: error while postparsing {side} filter-sequence '{whole}' : invalid filter name: '{name}' is not defined on the proxy",
+                p.name
+            );
+            notes.push(super::refusal(p.span, text).settling());
         }
     }
 }
@@ -102,12 +112,24 @@ struct Limit {
     table: Option<String>,
 }
 
+/// What is wrong with a bandwidth limit: the filter, or the expression of its key, which HAProxy tells without its name.
+enum Wrong {
+    Filter(Fault),
+    Key(Fault),
+}
+
+impl From<Fault> for Wrong {
+    fn from(fault: Fault) -> Wrong {
+        Wrong::Filter(fault)
+    }
+}
+
 fn limit(
     words: &mut Words<'_>,
     registry: &lang::Registry,
     names: &mut dyn Names,
     p: &Draft,
-) -> Result<Limit, Fault> {
+) -> Result<Limit, Wrong> {
     let name = words.expect("a name is expected as first argument ")?.into();
     let mut made = Limit { name, min_size: 0, limit: 0, period: None, key: None, table: None };
     let (mut own, mut shared) = (false, false);
@@ -116,7 +138,7 @@ fn limit(
         own |= matches!(word.as_str(), "default-limit" | "default-period");
         shared |= matches!(word.as_str(), "limit" | "key" | "table");
         if own && shared {
-            return Err(Fault::new("cannot mix per-stream and shared parameter"));
+            return Err(Fault::new("cannot mix per-stream and shared parameter").into());
         }
         match word.as_str() {
             "default-limit" | "limit" | "min-size" => {
@@ -133,16 +155,17 @@ fn limit(
             "key" => {
                 words.take();
                 let place = if p.kind.is_front() { Place::FrontHttpReq } else { Place::BackHttpReq };
-                made.key = Some(Expr::parse(words, place, registry, names)?);
+                made.key = Some(Expr::parse(words, place, registry, names).map_err(Wrong::Key)?);
             }
             "table" => {
                 words.take();
-                made.table = Some(value(words, &word)?);
+                let missing = "the table name is missing for 'table' option";
+                made.table = Some(words.expect(missing)?.to_owned());
             }
             _ => break,
         }
     }
-    let missing = |what: &str| Err(Fault::new(format!("<{what}> option is missing")));
+    let missing = |what: &str| Err(Fault::new(format!("<{what}> option is missing")).into());
     match (shared, made.key.is_some()) {
         (true, false) => return missing("key"),
         (true, true) if made.limit == 0 => return missing("limit"),
@@ -154,41 +177,44 @@ fn limit(
 }
 
 impl Limit {
-    /// With its table, which must keep the rate that it needs.
+    /// With its table, which must keep the rate that it needs; if it doesn't, what is said of that when all lines are read.
     fn finish(
         self,
         names: &mut dyn Names,
         p: &Draft,
         upload: bool,
         order: Option<u32>,
-    ) -> Result<Bwlim, Fault> {
-        let scope = match (self.key, self.period) {
+    ) -> (Bwlim, Option<String>) {
+        let (name, min_size, limit) = (self.name, self.min_size, self.limit);
+        let (scope, late) = match (self.key, self.period) {
             (Some(key), _) => {
-                let called = self.table.as_deref().unwrap_or(&p.name).to_owned();
-                let table = lang::stick::table(names, Some(&called)).map_err(|_| {
-                    let name = &self.name;
-                    Fault::new(format!("unable to find table '{called}' referenced by bwlim filter '{name}'"))
-                })?;
-                let data = Bwlim::data(upload);
-                if !table.layout().has(data) {
-                    return Err(Fault::new(format!(
-                        "stick-table '{called}' uses a data type incompatible with bwlim filter '{}'. It must be '{}'",
-                        self.name,
-                        data.name()
-                    )));
+                let called = self.table.as_deref().unwrap_or(&p.name);
+                match lang::stick::table(names, Some(called)) {
+                    Err(fault) => {
+                        (Scope::Stream(1000), Some(format!("{} by bwlim filter '{name}'", fault.text)))
+                    }
+                    Ok(table) => {
+                        let late = unfit(&table, &key, upload).map(|(what, more)| {
+                            format!("stick-table '{called}' uses a {what} type incompatible with bwlim filter '{name}'{more}")
+                        });
+                        (Scope::Key(key, table), late)
+                    }
                 }
-                if !key.out().casts_to(lang::stick::key::wants(table.kind())) {
-                    return Err(Fault::new(format!(
-                        "stick-table '{called}' uses a type incompatible with the 'key' parameter of bwlim filter '{}'",
-                        self.name
-                    )));
-                }
-                Scope::Key(key, table)
             }
-            (None, period) => Scope::Stream(period.unwrap_or(1000)),
+            (None, period) => (Scope::Stream(period.unwrap_or(1000)), None),
         };
-        Ok(Bwlim { name: self.name, order, upload, min_size: self.min_size, limit: self.limit, scope })
+        (Bwlim { name, order, upload, min_size, limit, scope }, late)
     }
+}
+
+/// Which type of a table does not fit, and more about it.
+fn unfit(table: &stick::Table, key: &Expr, upload: bool) -> Option<(&'static str, String)> {
+    let data = Bwlim::data(upload);
+    if !table.layout().has(data) {
+        return Some(("data", format!(". It must be '{}'", data.name())));
+    }
+    let fits = key.out().casts_to(lang::stick::key::wants(table.kind()));
+    (!fits).then(|| ("key", String::new()))
 }
 
 fn value(words: &mut Words<'_>, option: &str) -> Result<String, Fault> {

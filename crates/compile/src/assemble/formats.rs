@@ -19,10 +19,11 @@ impl Assembly<'_> {
             memory: &mut self.memory,
             registry: self.ground.registry,
             declared: &self.declared,
-            here: Some(index),
+            here: Some(index).filter(|_| !p.kind.is_defaults()),
             owner: p.label(),
             http: p.mode == program::Mode::Http,
             section: p.section,
+            defaults: p.kind.is_defaults().then_some(p.heirs),
             line,
             acls: HashMap::new(),
             predefined: HashMap::new(),
@@ -88,8 +89,12 @@ impl Assembly<'_> {
     ) -> Option<Arc<LogFormat>> {
         let word = self.ground.deferred(deferred)?;
         let keyword = self.ground.line(deferred.at)?.keyword().text();
-        // A unique id is made while the request is there; lines are made at the end.
-        let place = if keyword == "unique-id-format" { Place::FrontHttpReq } else { Place::Log };
+        // A unique id is made while the request is there, in checks even without one; lines are made at the end.
+        let (place, keyword) = match keyword {
+            "unique-id-format" if p.kind.is_back() => (Place::BackHttpReq, "unique-id"),
+            "unique-id-format" => (Place::FrontHttpReq, "unique-id"),
+            _ => (Place::Log, keyword),
+        };
         match self.log_text(index, word.bytes(), p, deferred.at, place, notes) {
             Ok(format) => Some(format),
             Err(fault) => {

@@ -23,6 +23,7 @@ impl Assembly<'_> {
         set_vars: Vec<(VarRef, SetVar)>,
         proxies: &[Proxy],
         notes: &mut Diagnostics,
+        crowd: &mut Diagnostics,
     ) -> Global {
         let threads = self.ground.world.workers as u32;
         let cli = self.cli(&g);
@@ -50,13 +51,12 @@ impl Assembly<'_> {
             ulimit_n,
             fd_hard_limit: g.fd_hard_limit,
             threads,
-            affinity: affinity(&g.cpu_map, threads, self.ground.options.processors, notes),
+            affinity: affinity(&g.cpu_map, threads, self.ground.options.processors, crowd),
             ocsp: g.tls.ocsp,
             maxconnrate: g.maxconnrate,
             maxsessrate: g.maxsessrate,
             maxpipes: if g.maxpipes == 0 { maxconn / 4 } else { g.maxpipes },
             daemon: g.daemon,
-            master_worker: g.master_worker,
             pidfile: g.pidfile,
             chroot: g.chroot,
             uid: g.uid,
@@ -79,8 +79,6 @@ impl Assembly<'_> {
             disabled: g.disabled,
             busy_polling: g.busy_polling,
             set_dumpable: g.set_dumpable,
-            server_state_base: g.server_state_base,
-            server_state_file: g.server_state_file,
             external_check: g.external_check,
             insecure_fork_wanted: g.insecure_fork_wanted,
             strict_limits: g.strict_limits,
@@ -134,8 +132,9 @@ impl Assembly<'_> {
                 let id = u32::try_from(out.len() + 1).unwrap_or(u32::MAX);
                 let name = draft.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
                 let state = crate::bind::listener(&name, draft.id.unwrap_or(id), draft.guid(0), workers);
-                let bind = Bind { state: state.into(), ..draft.settings.clone() };
-                out.push(self.sockets.apply(draft, address, bind));
+                // `unix-bind` says nothing of these.
+                let (state, address) = (state.into(), address.clone());
+                out.push(Bind { state, address, ..draft.settings.clone() });
             }
         }
         out
@@ -177,7 +176,8 @@ fn affinity(
 fn crowded(bound: &[Vec<usize>], processors: usize, notes: &mut Diagnostics) {
     let (on, off) =
         (bound.iter().filter(|cpus| !cpus.is_empty()).count(), bound.iter().filter(|c| c.is_empty()).count());
-    let mut warn = |text: String| notes.push(Diagnostic::plain(Level::Warning, text).styled(Style::Bare));
+    let mut warn =
+        |text: String| notes.push(Diagnostic::plain(Level::Warning, text).styled(Style::Bare).settling());
     if let (Some(first), Some(free)) =
         (bound.iter().position(|c| !c.is_empty()), bound.iter().position(|c| c.is_empty()))
     {
@@ -208,6 +208,11 @@ fn crowded(bound: &[Vec<usize>], processors: usize, notes: &mut Diagnostics) {
     }
 }
 
+/// A path from the root.
+fn whole(path: &std::path::Path) -> std::path::PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.into())
+}
+
 /// The pairs of the configuration and of the file, one pair a line.
 fn case_adjust(
     mut pairs: Pairs,
@@ -216,7 +221,8 @@ fn case_adjust(
 ) -> Pairs {
     let Some((path, span)) = file else { return pairs };
     let Ok(text) = std::fs::read_to_string(&path) else {
-        notes.alert(span, format!("h1-case-adjust-file '{}' cannot be read.", path.display()));
+        let text = format!("h1-headers-case-adjust-file '{}': failed to open file.", whole(&path).display());
+        notes.push(super::refusal(span, text).settling());
         return pairs;
     };
     for (number, line) in (1..).zip(text.lines()) {

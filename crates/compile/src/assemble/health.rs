@@ -1,7 +1,8 @@
 //! Health checks: from `option httpchk`, `http-check` and `tcp-check` lines to the steps that are run.
 //!
 //! An HTTP check without `http-check send` sends what `option httpchk` says; one without `http-check expect` expects a
-//! status of 200 to 399. The first `send` completes itself from `option httpchk`.
+//! status of 200 to 399. The first `send` completes itself from `option httpchk`. Rules of a section that inherits its
+//! `option httpchk` stand alone: what they don't send is not sent.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use lang::logfmt::{Encoding, Item};
 use lang::places::Place;
 use lang::{Expr, LogFormat, Words};
 use program::check::{Expect, External, Pattern, Ruleset, Step};
-use syntax::Diagnostics;
+use syntax::{Diagnostics, Level};
 
 use super::{Assembly, remark};
 use crate::check::{Answer, Canned, Sought};
@@ -28,11 +29,12 @@ impl Assembly<'_> {
     /// The check that servers of a proxy run.
     pub(super) fn ruleset(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Arc<Ruleset> {
         // Rules of the other kind are ignored, but not their errors.
-        let http = self.steps(index, p, "http-check", notes);
-        let tcp = self.steps(index, p, "tcp-check", notes);
+        let http = self.steps(index, p, &p.http_checks, notes);
+        let tcp = self.steps(index, p, &p.tcp_checks, notes);
+        let section = p.http_checks.first().map_or(p.check_section, |at| at.section);
         let mut set = Ruleset {
-            disable_on_404: p.disable_on_404,
-            send_state: p.send_state,
+            disable_on_404: p.disable_on_404.contains(&section),
+            send_state: p.send_state.contains(&section),
             http: matches!(p.check, CheckKind::Http { .. }),
             ..Ruleset::default()
         };
@@ -42,7 +44,7 @@ impl Assembly<'_> {
                 set.canned = true;
                 set.steps = self.canned(index, p, steps);
             }
-            CheckKind::External => set.external = self.external(p, notes),
+            CheckKind::External => set.external = self.external(p),
             CheckKind::Tcp => {
                 set.tcp = true;
                 set.steps = tcp;
@@ -50,10 +52,13 @@ impl Assembly<'_> {
             CheckKind::Http { method, uri, version, host } => {
                 let host = host.as_deref().and_then(|h| self.check_format(index, p, h, notes));
                 let mut first = Request { method, uri: uri.as_deref(), version, host };
-                set.steps = complete(http, &mut first);
+                // As HAProxy counts: neither the first `connect` nor the request of `option httpchk` beside other rules.
+                let sends = http.iter().any(|s| matches!(s, Step::SendHttp { .. }));
+                set.uncounted = http.iter().find(talks).is_some_and(|s| matches!(s, Step::Connect { .. }))
+                    || !sends && !http.is_empty();
+                set.steps = complete(http, Some(&mut first).filter(|_| section == p.check_section));
             }
         }
-        self.unused_rules(p, notes);
         Arc::new(set)
     }
 
@@ -62,23 +67,23 @@ impl Assembly<'_> {
     pub(super) fn healthchecks(&mut self, drafts: &[HealthDraft], notes: &mut Diagnostics) {
         for health in drafts {
             let rules = self.ruleset(usize::MAX, &health.draft, notes);
+            self.missing_arguments(&health.draft.name, health.draft.span, notes);
             self.healthchecks.push((health.draft.name.clone(), rules));
         }
     }
 
     /// Rules of a kind of check that is not chosen do nothing.
-    fn unused_rules(&self, p: &Draft, notes: &mut Diagnostics) {
+    pub(super) fn unused_rules(&self, p: &Draft, family: &str, notes: &mut Diagnostics) {
         if p.kind.is_defaults() {
             return;
         }
-        let has = |word: &str| {
-            let lines = p.check_rules.iter().filter(|at| at.section == p.section);
-            lines.filter_map(|at| self.ground.line(*at)).any(|l| l.keyword() == word)
-        };
+        let own = |rules: &[LineRef]| rules.first().is_some_and(|at| at.section == p.section);
         let http = matches!(p.check, CheckKind::Http { .. });
         let tcp = matches!(p.check, CheckKind::Tcp);
-        for (word, option, chosen) in [("http-check", "httpchk", http), ("tcp-check", "tcp-check", tcp)] {
-            if !chosen && has(word) {
+        let families =
+            [("http-check", "httpchk", http, &p.http_checks), ("tcp-check", "tcp-check", tcp, &p.tcp_checks)];
+        for (word, option, chosen, rules) in families {
+            if word == family && !chosen && own(rules) {
                 let text = format!(
                     "{} uses {word} rules without 'option {option}', so the rules are ignored.",
                     p.label()
@@ -88,21 +93,57 @@ impl Assembly<'_> {
         }
     }
 
-    fn steps(&mut self, index: usize, p: &Draft, keyword: &str, notes: &mut Diagnostics) -> Vec<Step> {
+    /// The rules of checks of a `defaults` section, looked at where they stand.
+    pub(super) fn checks_of_defaults(&mut self, p: &Draft, notes: &mut Diagnostics) {
+        self.steps(usize::MAX, p, &p.http_checks, notes);
+        self.steps(usize::MAX, p, &p.tcp_checks, notes);
+    }
+
+    fn steps(&mut self, index: usize, p: &Draft, rules: &[LineRef], notes: &mut Diagnostics) -> Vec<Step> {
         let mut out = Vec::new();
-        for at in &p.check_rules {
-            let Some(line) = self.ground.line(*at).filter(|l| l.keyword() == keyword) else { continue };
+        let http = matches!(p.check, CheckKind::Http { .. });
+        for at in rules {
+            let Some(line) = self.ground.line(*at).filter(|_| !self.is_told(p, *at)) else { continue };
+            let before = notes.count(Level::Alert);
             let registry = self.ground.registry;
             let mut reader = Reader { line, at: 1, registry, names: self.resolver(index, p, *at) };
             match reader.step() {
                 Ok(Some(Step::Connect { .. })) if late(&out) => notes.push(reader.fail(FIRST)),
-                Ok(Some(step)) => out.push(step),
+                Ok(Some(step)) => match missing(&out, &step).filter(|_| http) {
+                    Some((kind, lacking)) => notes.push(reader.fail(format!(
+                        "unable to add http-check {kind} rule at step {} (missing {lacking} rule).",
+                        out.len() + 1
+                    ))),
+                    None => out.push(step),
+                },
                 Ok(None) => {}
                 Err(diagnostic) => notes.push(diagnostic),
+            }
+            if p.kind.is_defaults() && notes.count(Level::Alert) > before {
+                self.memory.told.insert(*at);
             }
         }
         out
     }
+}
+
+/// The steps of an HTTP check follow each other as `connect`, `send`, one or several `expect`: the kind of a step that
+/// is out of turn, and of the one that is missing in front of it.
+fn missing(steps: &[Step], next: &Step) -> Option<(&'static str, &'static str)> {
+    let last = steps.iter().rev().find(talks);
+    match (last, next) {
+        (Some(Step::Connect { .. } | Step::SendHttp { .. }), Step::Connect { .. }) => {
+            Some(("connect", "expect"))
+        }
+        (Some(Step::SendHttp { .. } | Step::Expect(_)), Step::SendHttp { .. }) => Some(("send", "connect")),
+        (Some(Step::Connect { .. }), Step::Expect(_)) => Some(("expect", "send")),
+        _ => None,
+    }
+}
+
+/// Whether a step has to do with the connection.
+fn talks(step: &&Step) -> bool {
+    matches!(step, Step::Connect { .. } | Step::SendHttp { .. } | Step::Send { .. } | Step::Expect(_))
 }
 
 /// What is said of a rule set that connects, but not first.
@@ -110,9 +151,6 @@ const FIRST: &str = "first step MUST also be a 'connect', optionally preceded by
 
 /// Whether there are steps that talk, and none of them is the first to connect.
 fn late(steps: &[Step]) -> bool {
-    let talks = |s: &&Step| {
-        matches!(s, Step::Connect { .. } | Step::SendHttp { .. } | Step::Send { .. } | Step::Expect(_))
-    };
     steps.iter().find(talks).is_some_and(|s| !matches!(s, Step::Connect { .. }))
 }
 
@@ -145,45 +183,44 @@ impl Request<'_> {
     }
 }
 
-/// Adds what `http-check` lines left out.
-fn complete(mut steps: Vec<Step>, first: &mut Request<'_>) -> Vec<Step> {
-    let has_connect = steps.iter().any(|s| matches!(s, Step::Connect { .. }));
-    match steps.iter_mut().find(|s| matches!(s, Step::SendHttp { .. })) {
-        None => {
-            let at = usize::from(matches!(steps.first(), Some(Step::Connect { .. })));
-            steps.insert(at, first.step());
-        }
-        Some(Step::SendHttp { method, uri, version, headers, .. }) => {
-            let own = !has_connect;
-            let named = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"host"));
-            if own
-                && !named
-                && let Some(host) = first.host()
-            {
-                headers.insert(0, host);
+/// Adds what `http-check` lines left out; `first` is the request of `option httpchk`, if it belongs to them.
+fn complete(mut steps: Vec<Step>, first: Option<&mut Request<'_>>) -> Vec<Step> {
+    if let Some(first) = first {
+        // Who says how to connect names the host, too.
+        let connects = steps.iter().any(|s| matches!(s, Step::Connect { .. }));
+        match steps.iter_mut().find(|s| matches!(s, Step::SendHttp { .. })) {
+            Some(Step::SendHttp { method, uri, version, headers, .. }) => {
+                let named = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"host"));
+                if !named
+                    && !connects
+                    && let Some(host) = first.host()
+                {
+                    headers.insert(0, host);
+                }
+                fill(method, first.method);
+                if uri.constant() == Some(b"") {
+                    *uri = Arc::new(text(first.uri.unwrap_or(b"/")));
+                }
+                fill(version, first.version_or_default());
             }
-            if method.is_empty() {
-                *method = if own { first.method.into() } else { (*b"GET").into() };
-            }
-            if uri.constant() == Some(b"") {
-                *uri = Arc::new(text(first.uri.filter(|_| own).unwrap_or(b"/")));
-            }
-            if version.is_empty() {
-                *version = first.version_or_default().into();
+            _ => {
+                let at = usize::from(matches!(steps.first(), Some(Step::Connect { .. })));
+                steps.insert(at, first.step());
             }
         }
-        Some(_) => {}
     }
+    let mut sends = false;
     for step in &mut steps {
         if let Step::SendHttp { method, uri, version, .. } = step {
-            fill(method, b"GET");
+            sends = true;
+            fill(method, b"OPTIONS");
             fill(version, b"HTTP/1.0");
             if uri.constant() == Some(b"") {
                 *uri = Arc::new(text(b"/"));
             }
         }
     }
-    if !steps.iter().any(|s| matches!(s, Step::Expect(_))) {
+    if sends && !steps.iter().any(|s| matches!(s, Step::Expect(_))) {
         steps.push(Step::Expect(expect(Pattern::Status(vec![HEALTHY]))));
     }
     steps
@@ -291,25 +328,9 @@ impl Assembly<'_> {
         parsed.map_err(|f| notes.alert(p.span, f.text)).ok()
     }
 
-    /// `external-check` with its companions.
-    fn external(&self, p: &Draft, notes: &mut Diagnostics) -> Option<External> {
-        let mut fail = |text: &str| {
-            notes.push(super::refusal(p.span, format!("Proxy '{}' : {text}", p.name)));
-        };
-        if self.external_check.is_none() {
-            fail("'option external-check' unable to find required 'global.external-check'.");
-        }
-        let Some(command) = p.external_command.clone() else {
-            fail("'option external-check' unable to find required 'external-check command'.");
-            return None;
-        };
-        if !command.starts_with('/') && p.external_path.is_none() {
-            let text = format!(
-                "Proxy '{}': 'external-check command' does not have a leading '/' and 'external-check path' is not set.",
-                p.name
-            );
-            notes.push(super::refusal(p.span, text));
-        }
+    /// `external-check` with its companions; what is missing was said.
+    fn external(&self, p: &Draft) -> Option<External> {
+        let command = p.external_command.clone()?;
         let preserve_env = self.external_check.is_some_and(|preserve| preserve);
         Some(External { command, path: p.external_path.clone(), preserve_env })
     }

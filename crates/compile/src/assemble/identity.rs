@@ -8,6 +8,7 @@ use syntax::{Diagnostic, Diagnostics, Level, Style};
 
 use super::Ground;
 use super::server as make;
+use super::state_file::{self, Known, StateFiles};
 use crate::draft::Draft;
 use crate::names::Declared;
 use crate::proxy::basic::unique_name;
@@ -94,9 +95,18 @@ fn servers(p: &Draft, notes: &mut Diagnostics) {
     }
 }
 
-/// Gives numbers to those that have none: the lowest free one from the position on. Proxies start at 2, as HAProxy's do.
+/// Gives numbers to those that have none: servers the lowest free one from the position on, proxies the next free one. Those
+/// start at 2, as HAProxy's do.
 pub(super) fn number(proxies: &mut [Draft]) {
-    fill(proxies.iter_mut().map(|p| &mut p.id), 2);
+    let given: HashSet<u32> = proxies.iter().filter_map(|p| p.id).collect();
+    let mut next = 2;
+    for id in proxies.iter_mut().map(|p| &mut p.id).filter(|id| id.is_none()) {
+        while given.contains(&next) {
+            next = next.saturating_add(1);
+        }
+        *id = Some(next);
+        next = next.saturating_add(1);
+    }
     for p in proxies {
         fill(p.servers.iter_mut().map(|s| &mut s.id), 1);
     }
@@ -119,7 +129,13 @@ pub(super) fn fill<'i>(ids: impl Iterator<Item = &'i mut Option<u32>>, first: u3
 }
 
 /// The live state of all proxies and servers: what the world already has, and what is new.
-pub(super) fn declare(proxies: &mut [Draft], ground: &Ground<'_>, notes: &mut Diagnostics) -> Vec<Declared> {
+pub(super) fn declare(
+    proxies: &mut [Draft],
+    ground: &Ground<'_>,
+    files: &StateFiles,
+    told: &mut Diagnostics,
+    notes: &mut Diagnostics,
+) -> Vec<Declared> {
     let workers = ground.world.workers;
     let mut out = Vec::new();
     let before = notes.count(Level::Alert);
@@ -131,14 +147,25 @@ pub(super) fn declare(proxies: &mut [Draft], ground: &Ground<'_>, notes: &mut Di
         let known: HashMap<Box<str>, Arc<Server>> =
             state.back.servers.read().iter().map(|s| ((*s.name).into(), s.clone())).collect();
         let mut servers: Vec<Arc<Server>> = Vec::with_capacity(p.servers.len());
+        // Nobody wants the addresses of a proxy that never serves.
+        let mut unsaid = Diagnostics::new();
+        let notes = if p.disabled { &mut unsaid } else { &mut *notes };
+        let states = files.of(p, told);
+        let mut fresh = Vec::new();
         for draft in &p.servers {
             let server = known.get(&draft.name).cloned().unwrap_or_else(|| {
-                let target = make::target(draft, p, ground, notes);
+                let last = states.get(&draft.name).and_then(Known::address);
+                let target = make::target(draft, last, p, ground, notes);
                 let server = Arc::new(make::state(draft, p, target, workers));
                 state.back.servers.write().push(server.clone());
+                fresh.extend(states.get(&draft.name).map(|known| (known, server.clone(), draft)));
                 server
             });
             servers.push(server);
+        }
+        let all: Vec<_> = servers.iter().cloned().zip(p.servers.iter().map(|draft| draft.backup)).collect();
+        for (known, server, draft) in fresh {
+            state_file::apply(known, &server, draft, p, &all, told);
         }
         out.push(Declared {
             name: p.name.clone(),

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lang::logfmt::Waits;
 use lang::places::Place;
 use program::log::{Logging, Style as LogStyle};
 use program::options::{Forwarded, ForwardedValue};
-use program::proxy::{Balance, ErrorAnswer, Errors, LoadState, Proxy};
+use program::proxy::{Balance, ErrorAnswer, Errors, Proxy};
 use program::server::Settings;
 use program::stats::Page;
 use program::{Bind, Mode};
@@ -14,6 +15,7 @@ use syntax::{Diagnostic, Diagnostics, Style};
 
 use super::{Assembly, refusal, remark};
 use crate::draft::{BalanceDraft, Draft, ErrorDraft, FormatDraft, Named};
+use crate::mux::Fit;
 use crate::{bind, logformats};
 
 impl Assembly<'_> {
@@ -26,8 +28,22 @@ impl Assembly<'_> {
         threads: u32,
         notes: &mut Diagnostics,
     ) -> Proxy {
+        self.memory.waits = Waits::default();
+        // What is said of a proxy comes in HAProxy's order.
         super::checks::http_cookie(p, notes);
-        let parsed = self.rules(index, p, notes);
+        let balance = self.balance(index, p, notes);
+        if let FormatDraft::Known(style, span) = &p.format {
+            fitting(*style, *span, p, self, notes);
+        }
+        super::checks::unbound(p, notes);
+        self.unused_rules(p, "http-check", notes);
+        super::checks::external(p, self.external_check.is_some(), self.fork_wanted, notes);
+        crate::mailers::check(&self.mailers, p, notes);
+        super::checks::external_idle(p, notes);
+        super::checks::external_path(p, notes);
+        let default_backend = self.default_backend(index, p, all, notes);
+        let mut of_rules = Diagnostics::new();
+        let parsed = self.rules(index, p, &mut of_rules);
         for switch in &parsed.switching {
             if let program::proxy::SwitchTo::Backend(to) = switch.to
                 && let Some(to) = all.get(to as usize)
@@ -35,15 +51,43 @@ impl Assembly<'_> {
                 self.compatible(p, to, "in a 'use_backend' rule", p.span, notes);
             }
         }
-        let check = self.ruleset(index, p, notes);
-        let servers = self.servers(index, p, all, &check, notes);
-        let balance = self.balance(index, p, notes);
-        super::checks::lacking(p, self.state_file_set, notes);
-        let log = self.logging(index, p, notes);
-        super::checks::http_only(p, &parsed.ignored, notes);
-        super::checks::server_cookies(p, notes);
+        notes.extend(of_rules);
+        self.missing_rules(p, notes);
+        for (_, lost) in self.lost_peers.iter().filter(|(table, _)| *table == p.name) {
+            notes.push(lost.clone());
+        }
+        // What is said of how it all fits together follows what its arguments miss.
+        let mut late = Diagnostics::new();
+        super::checks::timeouts(p, &mut late);
+        self.unused_rules(p, "tcp-check", &mut late);
+        super::checks::state_file(p, self.state_file_set, &mut late);
+        let mut log = self.logging(index, p, &mut late);
+        let check = self.ruleset(index, p, &mut late);
+        let servers = self.servers(index, p, all, &check, &mut late);
+        let errors = self.errors(index, p, &mut late);
+        // Connections of a TCP frontend turn to HTTP when they come to a backend of that mode.
+        let speaks_http =
+            |to: u32| all.get(to as usize).is_some_and(|to: &Draft| to.mode == program::Mode::Http);
+        let turns = default_backend.is_some_and(speaks_http)
+            || parsed.switching.iter().any(|switch| match switch.to {
+                program::proxy::SwitchTo::Backend(to) => speaks_http(to),
+                _ => true,
+            });
+        if turns {
+            self.turning.push(index);
+        } else {
+            super::checks::http_only(p, &parsed.ignored, &mut late);
+            super::checks::http_switches(p, &mut late);
+        }
+        super::checks::server_cookies(p, &mut late);
         let stats = self.page(p, &parsed);
-        let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
+        let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, &mut late));
+        log.waits = std::mem::take(&mut self.memory.waits);
+        log.waits.some |= p.captures();
+        for format in [&log.format, &log.structured, &log.error_format, &unique].into_iter().flatten() {
+            log.waits.some = true;
+            format.items.iter().for_each(|item| log.waits.keep(item));
+        }
         let mut options = p.options.clone();
         options.abortonclose = p.abortonclose.unwrap_or(p.mode == Mode::Http);
         options.connection = p.connection.unwrap_or_default();
@@ -63,7 +107,7 @@ impl Assembly<'_> {
             state.back.unpublished.store(true, std::sync::atomic::Ordering::Relaxed);
         }
         state.enabled.store(!p.disabled, std::sync::atomic::Ordering::Relaxed);
-        Proxy {
+        let proxy = Proxy {
             name: p.name.clone(),
             state,
             is_frontend: p.kind.is_front(),
@@ -74,13 +118,13 @@ impl Assembly<'_> {
             timeouts: p.timeouts,
             options,
             rules: parsed.rules,
-            binds: self.binds(index, p, threads, notes),
+            binds: self.binds(index, p, threads, &mut late),
             maxconn: p.maxconn.unwrap_or(0),
             backlog: p.backlog,
             rate_limit: p.rate_limit,
             switching: program::proxy::Switching::new(parsed.switching),
-            default_backend: self.default_backend(index, p, all, notes),
-            monitor_uri: p.monitor_uri.clone(),
+            default_backend,
+            monitor_uri: p.monitor_uri.clone().filter(|_| p.kind.is_front()),
             monitor_fail: parsed.monitor_fail,
             log,
             req_captures: p.req_captures.iter().map(|s| s.capture.clone()).collect(),
@@ -90,8 +134,8 @@ impl Assembly<'_> {
             unique_id_header: p.unique_id_header.clone(),
             forwardfor: p.forwardfor.clone(),
             originalto: p.originalto.clone(),
-            forwarded: self.forwarded(index, p, notes).map(Arc::new),
-            errors: self.errors(index, p, notes),
+            forwarded: self.forwarded(index, p, &mut late).map(Arc::new),
+            errors,
             stats,
             servers: servers.into(),
             balance,
@@ -116,11 +160,15 @@ impl Assembly<'_> {
             max_keep_alive_queue: p.max_keep_alive_queue,
             session_conns: p.session_conns,
             check,
-            load_state: p.load_state.unwrap_or(LoadState::None),
-            state_file: p.state_file.clone(),
             forced_id: p.forced_id,
             default_servers: self.default_servers(p),
+        };
+        for text in parsed.late {
+            late.push(refusal(p.span, format!("Proxy {} : {text}", p.name)));
         }
+        self.missing_arguments(&p.name, p.span, notes);
+        notes.extend(late);
+        proxy
     }
 
     /// What servers may be made from at run time.
@@ -148,7 +196,21 @@ impl Assembly<'_> {
         let mut list = Vec::new();
         let certificates = self.frontend_list(p, notes);
         for draft in &p.binds {
-            let tls = self.acceptor(draft, p, certificates.as_deref(), notes);
+            let mut found = Diagnostics::new();
+            let tls = self.acceptor(draft, p, certificates.as_deref(), &mut found);
+            notes.extend(found.settling());
+            self.bind_threads(draft, p, notes);
+            self.frames_fit(draft, p, notes);
+            if let Some(mux) = draft.proto.filter(|mux| mux.towards_clients(p.mode) != Fit::Spoken) {
+                let place = self.ground.place(draft.span);
+                let text = format!(
+                    "{} : MUX protocol '{}' is not usable for 'bind {}' at [{place}].",
+                    p.label(),
+                    mux.name(),
+                    draft.text
+                );
+                notes.push(refusal(draft.span, text));
+            }
             for (position, address) in draft.addresses.iter().enumerate() {
                 let id = ids.next().flatten().unwrap_or(0);
                 let name = draft.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
@@ -172,6 +234,40 @@ impl Assembly<'_> {
         out
     }
 
+    /// HTTP/2 needs buffers that its frames fit in.
+    fn frames_fit(&self, draft: &bind::BindDraft, p: &Draft, notes: &mut Diagnostics) {
+        let Some(size) = self.memory.small_buffers.filter(|_| p.mode == Mode::Http) else { return };
+        if draft.tls.words.alpn.iter().flatten().any(|name| name == b"h2") {
+            let (name, place) = (&p.name, self.ground.place(draft.span));
+            let text = format!(
+                "HTTP frontend '{name}' enables HTTP/2 via ALPN at [{place}], so global.tune.bufsize must be at least 16384 bytes ({size} now)."
+            );
+            notes.push(refusal(draft.span, text));
+        }
+    }
+
+    /// Threads and groups that a `thread` word names must be there.
+    fn bind_threads(&self, draft: &bind::BindDraft, p: &Draft, notes: &mut Diagnostics) {
+        let workers = self.ground.world.workers as u32;
+        let lost = draft.groups.iter().find(|group| **group > self.thread_groups);
+        let (verb, what) = match lost {
+            Some(group) => ("", format!("non-existing thread group {group}")),
+            None if draft.threads.is_empty() || draft.threads.iter().any(|(from, _)| *from <= workers) => {
+                return;
+            }
+            None => match draft.groups.first() {
+                Some(group) => ("only ", format!("threads not belonging to group {group}")),
+                None => ("only ", "non-existing threads".to_owned()),
+            },
+        };
+        let (label, place) = (p.label(), self.ground.place(draft.span));
+        let text = format!(
+            "{label}: 'thread' directive {verb}references {what} in 'bind {}' at [{place}].",
+            draft.text
+        );
+        notes.push(refusal(draft.span, text));
+    }
+
     /// A frontend that speaks HTTP can't send to a backend that doesn't.
     fn compatible(&self, p: &Draft, to: &Draft, how: &str, span: syntax::Span, notes: &mut Diagnostics) {
         if p.mode != Mode::Http || to.mode != Mode::Tcp {
@@ -193,11 +289,9 @@ impl Assembly<'_> {
         all: &[Draft],
         notes: &mut Diagnostics,
     ) -> Option<u32> {
-        if !p.kind.is_front() {
-            return None;
-        }
         let Some(Named { name, span }) = &p.default_backend else {
-            return p.kind.is_back().then(|| u32::try_from(index).ok())?;
+            let both = p.kind.is_front() && p.kind.is_back();
+            return both.then(|| u32::try_from(index).ok())?;
         };
         let found = self.declared.iter().position(|d| d.is_back && d.name == *name);
         if found.is_none() {
@@ -205,19 +299,26 @@ impl Assembly<'_> {
             let text = format!("Proxy '{}': unable to find required default_backend: '{name}'.", p.name);
             notes.push(refusal(*span, text).meant(near));
         }
+        if found == Some(index) {
+            let text = format!("Proxy '{}': loop detected for default_backend: '{name}'.", p.name);
+            notes.push(refusal(*span, text));
+        }
         if let Some(to) = found.and_then(|i| all.get(i)) {
             self.compatible(p, to, "as its default backend", *span, notes);
         }
-        found.and_then(|i| u32::try_from(i).ok())
+        found.filter(|_| p.kind.is_front()).and_then(|i| u32::try_from(i).ok())
     }
 
     fn logging(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Logging {
         let targets = self.log_targets(&p.log, &p.name, notes);
         let (style, mut format) = match &p.format {
             FormatDraft::None => (LogStyle::Default, None),
+            // Backends write no lines.
+            FormatDraft::Custom(_) if !p.kind.is_front() => (LogStyle::Custom, None),
             FormatDraft::Custom(deferred) => (LogStyle::Custom, self.log_format(index, deferred, p, notes)),
             FormatDraft::Known(style, span) => {
-                let style = fitting(*style, *span, p, self, notes);
+                // That it does not fit was said at the beginning.
+                let style = fitting(*style, *span, p, self, &mut Diagnostics::new());
                 let text = match style {
                     LogStyle::Tcp => logformats::TCP,
                     LogStyle::Clf if p.mode == Mode::Tcp => logformats::TCP_CLF,
@@ -243,7 +344,8 @@ impl Assembly<'_> {
         if !p.kind.is_front() {
             format = None;
         }
-        if p.kind.is_front() && targets.is_empty() && style != LogStyle::Default {
+        let formatted = style != LogStyle::Default || p.structured.is_some();
+        if p.kind.is_front() && targets.is_empty() && formatted {
             notes.push(remark(
                 p.span,
                 format!("log format ignored for {} since it has no log address.", p.label()),
@@ -252,10 +354,20 @@ impl Assembly<'_> {
         Logging {
             targets: targets.into(),
             format,
-            structured: p.structured.as_ref().and_then(|d| self.log_format(index, d, p, notes)),
-            error_format: p.error_format.as_ref().and_then(|d| self.log_format(index, d, p, notes)),
+            structured: p
+                .structured
+                .as_ref()
+                .filter(|_| p.kind.is_front())
+                .and_then(|d| self.log_format(index, d, p, notes)),
+            error_format: p
+                .error_format
+                .as_ref()
+                .filter(|_| p.kind.is_front())
+                .and_then(|d| self.log_format(index, d, p, notes)),
             style,
             steps: p.log_steps,
+            own_steps: p.own_log_steps,
+            waits: Waits::default(),
             tag: p.log_tag.clone(),
         }
     }
@@ -284,7 +396,7 @@ impl Assembly<'_> {
     }
 
     fn balance(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Balance {
-        if p.kind.is_back() && p.balance.needs_http() && p.mode != Mode::Http {
+        if p.balance.needs_http() && p.mode != Mode::Http {
             let text = format!(
                 "Layer 7 hash not possible for {} (needs 'mode http'). Falling back to round robin.",
                 p.label()
@@ -300,25 +412,21 @@ impl Assembly<'_> {
             BalanceDraft::Random(draws) => Balance::Random(*draws),
             BalanceDraft::Source => Balance::Source,
             BalanceDraft::Uri(params) => Balance::Uri(*params),
-            BalanceDraft::UrlParam { name, check_post } => {
-                Balance::UrlParam { name: name.clone(), check_post: *check_post }
-            }
+            BalanceDraft::UrlParam(name) => Balance::UrlParam(name.clone()),
             BalanceDraft::Header { name, domain_only } => {
                 Balance::Header { name: name.clone(), domain_only: *domain_only }
             }
             BalanceDraft::RdpCookie(name) => Balance::RdpCookie(name.clone()),
             BalanceDraft::Sticky => Balance::Sticky,
             BalanceDraft::LogHash => {
-                if p.kind.is_back() {
-                    let text = format!(
-                        "Unusable balance algorithm for {} (needs 'mode log'). Falling back to round robin.",
-                        p.label()
-                    );
-                    notes.push(remark(p.span, text));
-                }
+                let text = format!(
+                    "Unusable balance algorithm for {} (needs 'mode log'). Falling back to round robin.",
+                    p.label()
+                );
+                notes.push(remark(p.span, text));
                 Balance::RoundRobin
             }
-            BalanceDraft::Hash(deferred) if p.kind.is_back() => {
+            BalanceDraft::Hash(deferred) => {
                 let mut own = Diagnostics::new();
                 let expr = self.expression(index, deferred, p, Place::ChooseServer, &mut own);
                 for d in own {
@@ -333,7 +441,6 @@ impl Assembly<'_> {
                 }
                 expr.map_or(Balance::RoundRobin, Balance::Hash)
             }
-            BalanceDraft::Hash(_) => Balance::RoundRobin,
         }
     }
 
@@ -357,7 +464,7 @@ impl Assembly<'_> {
         Errors { by_status }
     }
 
-    fn error_section(
+    pub(super) fn error_section(
         &self,
         p: &Draft,
         name: &Named,
@@ -378,7 +485,7 @@ impl Assembly<'_> {
         for status in statuses.iter().filter(|s| !section.contains_key(s)) {
             let at = self.ground.place(name.span);
             let text = format!(
-                "proxy '{}' : status '{status}' not declared in http-errors section '{}' (at {at}).",
+                "config: proxy '{}' : status '{status}' not declared in http-errors section '{}' (at {at}).",
                 p.name, name.name
             );
             notes.push(remark(name.span, text));
@@ -387,14 +494,7 @@ impl Assembly<'_> {
 
     fn forwarded(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Option<Forwarded> {
         let at = p.forwarded.as_ref()?.at;
-        if p.mode != Mode::Http {
-            notes.push(remark(
-                p.span,
-                format!("'option forwarded' ignored for {} as it requires HTTP mode.", p.label()),
-            ));
-            return None;
-        }
-        let line = self.ground.line(at)?;
+        let line = self.ground.line(at).filter(|_| p.mode == Mode::Http)?;
         let words = line.args();
         let mut out = Forwarded {
             proto: words.len() == 1,

@@ -20,6 +20,8 @@ struct Reader<'g, 'r> {
     at: usize,
     registry: &'g lang::Registry,
     names: Resolver<'r>,
+    /// What is to be said when all lines are read.
+    late: Vec<Diagnostic>,
 }
 
 impl Assembly<'_> {
@@ -31,10 +33,24 @@ impl Assembly<'_> {
         at: LineRef,
         notes: &mut Diagnostics,
     ) -> Option<(u16, ErrorAnswer)> {
-        let line = self.ground.line(at)?;
+        let line = self.ground.line(at).filter(|_| !self.is_told(p, at))?;
         let registry = self.ground.registry;
-        let mut reader = Reader { line, at: 1, registry, names: self.resolver(index, p, at) };
-        reader.answer().map_err(|diagnostic| notes.push(diagnostic)).ok()
+        let place = self.ground.place(line.span());
+        let names = self.resolver(index, p, at);
+        let mut reader = Reader { line, at: 1, registry, names, late: Vec::new() };
+        let mut asides = Vec::new();
+        let answer = reader.answer(&mut asides, &p.name, &place);
+        if at.section == p.section {
+            reader.late.into_iter().for_each(|diagnostic| notes.push(diagnostic));
+        }
+        // What an inherited line deserves was said where it stands.
+        if at.section == p.section {
+            asides.into_iter().for_each(|text| notes.push(super::aside(text, line)));
+        }
+        if answer.is_err() && p.kind.is_defaults() {
+            self.memory.told.insert(at);
+        }
+        answer.map_err(|diagnostic| notes.push(diagnostic)).ok()
     }
 }
 
@@ -52,15 +68,15 @@ impl<'g> Reader<'g, '_> {
         Diagnostic::alert(word.span(), format!("http-error : {text}"))
     }
 
-    fn value(&mut self, name: &str) -> Read<&'g Word> {
+    fn value(&mut self, name: &str, what: &str) -> Read<&'g Word> {
         match self.next() {
             Some(word) => Ok(word),
-            None => Err(self.fail(format!("'{name}' expects an argument."))),
+            None => Err(self.fail(format!("'{name}' expects {what} as argument"))),
         }
     }
 
     fn format(&mut self, bytes: &[u8]) -> Read<LogFormat> {
-        let parsed = LogFormat::parse(bytes, Place::FrontHttpRes, self.registry, &mut self.names);
+        let parsed = LogFormat::parse(bytes, Place::ErrorPage, self.registry, &mut self.names);
         parsed.map_err(|f| self.fail(f.text))
     }
 
@@ -68,49 +84,87 @@ impl<'g> Reader<'g, '_> {
         self.names.read_file(path).map_err(|f| self.fail(f.text))
     }
 
-    fn answer(&mut self) -> Read<(u16, ErrorAnswer)> {
-        let mut reply = Reply::error(0);
+    /// The message that an `http-errors` section has for a status. That there is none is told when all lines are read.
+    fn section_message(&mut self, section: &str, status: u16, proxy: &str, place: &str) -> Option<Arc<[u8]>> {
+        let span = self.line.span();
+        self.late.push(match self.names.error_file(section, status) {
+            Ok(Some(message)) => return Some(message),
+            Ok(None) => super::remark(
+                span,
+                format!("config: proxy '{proxy}' : status '{status}' not declared in http-errors section '{section}' (at {place})."),
+            ),
+            Err(fault) => super::refusal(span, format!("proxy '{proxy}': {} (at {place}).", fault.text)),
+        });
+        None
+    }
+
+    fn answer(&mut self, asides: &mut Vec<String>, proxy: &str, place: &str) -> Read<(u16, ErrorAnswer)> {
+        // Without a payload the body is empty.
+        let mut reply = Reply { payload: Payload::Empty, ..Reply::error(0) };
         let mut headers = Vec::new();
         let mut typed = None;
         while let Some(word) = self.next() {
             match word.text() {
-                "status" => reply.status = self.value("status")?.text().parse().unwrap_or(0),
-                "content-type" => typed = Some(Arc::from(self.value("content-type")?.text())),
+                "status" => {
+                    let code = crate::units::lenient(self.value("status", "<status_code>")?.text());
+                    reply.status = u16::try_from(code).unwrap_or(0);
+                }
+                "content-type" => typed = Some(Arc::from(self.value("content-type", "<ctype>")?.text())),
                 "default-errorfiles" => reply.payload = Payload::ErrorFile,
                 "errorfile" => {
-                    let path = self.value("errorfile")?.text();
+                    let path = self.value("errorfile", "<fmt>")?.text();
                     let message = errors::read(path).map_err(|why| self.fail(why))?;
                     return Ok((reply.status, ErrorAnswer::Message(message)));
                 }
                 "errorfiles" => {
-                    let section = self.value("errorfiles")?.text();
-                    let message = self.names.error_file(Some(section), reply.status);
-                    let message = message.map_err(|f| self.fail(f.text))?;
-                    return Ok((reply.status, ErrorAnswer::Message(message)));
+                    let section = self.value("errorfiles", "<name>")?.text();
+                    if let Some(message) = self.section_message(section, reply.status, proxy, place) {
+                        return Ok((reply.status, ErrorAnswer::Message(message)));
+                    }
+                    reply.payload = Payload::ErrorFile;
                 }
                 "file" => {
-                    let path = self.value("file")?.text();
+                    let path = self.value("file", "<file>")?.text();
                     reply.payload = Payload::Bytes(self.file(path)?.into());
                 }
                 "lf-file" => {
-                    let path = self.value("lf-file")?.text();
+                    let path = self.value("lf-file", "<file>")?.text();
                     let text = self.file(path)?;
                     reply.payload = Payload::Format(Arc::new(self.format(&text)?));
                 }
-                "string" => reply.payload = Payload::Bytes(self.value("string")?.bytes().into()),
+                "string" => reply.payload = Payload::Bytes(self.value("string", "<str>")?.bytes().into()),
                 "lf-string" => {
-                    let text = self.value("lf-string")?.bytes();
+                    let text = self.value("lf-string", "<fmt>")?.bytes();
                     reply.payload = Payload::Format(Arc::new(self.format(text)?));
                 }
                 "hdr" => {
-                    let name = self.value("hdr")?.bytes();
-                    let value = self.value("hdr")?.bytes();
+                    let missing = |r: &Self| r.fail("'hdr' expects <name> and <value> as arguments");
+                    let name = self.next().ok_or_else(|| missing(self))?.bytes();
+                    let value = self.next().ok_or_else(|| missing(self))?.bytes();
                     headers.push((name.into(), self.format(value)?));
                 }
                 other => return Err(self.fail(format!("unknown keyword '{other}'."))),
             }
         }
-        reply.content_type = typed;
+        let own = match &reply.payload {
+            Payload::Bytes(bytes) => !bytes.is_empty(),
+            Payload::Format(format) => format.constant() != Some(b""),
+            _ => false,
+        };
+        match &typed {
+            None if own => {
+                return Err(self.fail("a content type must be defined when non-empty payload is configured"));
+            }
+            Some(ctype) if !own => asides.push(format!(
+                "content-type '{ctype}' ignored by the http reply because neither errorfile nor payload defined."
+            )),
+            _ => {}
+        }
+        if matches!(reply.payload, Payload::ErrorFile) && !headers.is_empty() {
+            headers.clear();
+            asides.push("hdr parameters ignored by the http reply when used with an errorfile.".into());
+        }
+        reply.content_type = typed.filter(|_| own);
         reply.headers = headers.into();
         Ok((reply.status, ErrorAnswer::Reply(Arc::new(reply))))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lang::act::bandwidth::Bwlim;
 use lang::places::Place;
-use lang::registry::{ActionPlace, Sets};
+use lang::registry::{ActionPlace, Form, Sets};
 use lang::{Acl, Condition, Fault, LogFormat, Rule, RuleSet, Words};
 use program::proxy::{Rules, Switch, SwitchTo, UseServer, UseServerTo};
 use syntax::{Diagnostics, Line};
@@ -29,6 +29,8 @@ pub(super) struct Parsed {
     pub stats_rules: RuleSet,
     pub stick: program::stick_rules::StickRules,
     pub stats_admin: Vec<Arc<Option<Condition>>>,
+    /// What is wrong with filters and is only said when all lines are read.
+    pub late: Vec<String>,
     /// Sets of rules that are left out in TCP mode.
     pub ignored: Vec<&'static str>,
 }
@@ -37,12 +39,19 @@ pub(super) struct Parsed {
 pub(super) struct Parse<'a, 'g, 'r> {
     names: Resolver<'r>,
     notes: &'a mut Diagnostics,
+    /// The section whose rules these are.
+    section: u32,
+    sources: &'g syntax::Sources,
     tree: &'g syntax::Tree,
     registry: &'g lang::Registry,
 }
 
 impl<'g> Parse<'_, 'g, '_> {
     pub(super) fn line(&mut self, at: LineRef) -> Option<&'g Line> {
+        // Of an inherited line whose faults are known no more is said, nor made.
+        if at.section != self.section && self.names.memory.told.contains(&at) {
+            return None;
+        }
         self.names.line = at;
         self.tree.sections.get(at.section as usize)?.lines.get(at.line as usize)
     }
@@ -56,13 +65,24 @@ impl<'g> Parse<'_, 'g, '_> {
     ) -> Option<T> {
         let list: Vec<&[u8]> = line.words().iter().skip(skip).map(|w| w.bytes()).collect();
         let result = parser(&mut Words::new(&list), self.registry, &mut self.names);
+        let inherited = self.names.line.section != self.section;
         for text in std::mem::take(&mut self.names.warnings) {
-            self.notes.push(super::aside(text, line));
+            // What an inherited line deserves was said where it stands. Of when an instance calls itself failed nothing is said.
+            if !inherited && line.keyword() != "monitor" {
+                self.notes.push(super::aside(text, line));
+            }
         }
         match result {
             Ok(value) => Some(value),
             Err(fault) => {
-                self.notes.push(complaint(fault, line, skip));
+                if self.names.defaults.is_some() {
+                    self.names.memory.told.insert(self.names.line);
+                }
+                // A rule that inherits along with a line of which was told may only miss what that would have brought.
+                let told = &self.names.memory.told;
+                if !inherited || !told.iter().any(|at| at.section == self.names.line.section) {
+                    self.notes.push(complaint(fault, line, skip));
+                }
                 None
             }
         }
@@ -83,34 +103,48 @@ impl<'g> Parse<'_, 'g, '_> {
         self.notes.alert(line.span(), text);
     }
 
-    /// Refuses something of the proxy as a whole.
-    pub(super) fn refuse_section(&mut self, p: &Draft, text: String) {
-        self.notes.push(refusal(p.span, text));
-    }
-
     /// The condition at the end of a line, its faults introduced by `what`.
     fn condition(&mut self, line: &Line, skip: usize, place: Place, what: &str) -> Option<Option<Condition>> {
         self.run(line, skip, |words, registry, names| {
-            Condition::parse(words, place, registry, names)
-                .map_err(|f| f.within(format_args!("error detected while parsing {what}")))
+            Condition::parse(words, place, registry, names).map_err(|f| match what {
+                "" => f.within("'force-be-switch'"),
+                _ => f.within(format_args!("error detected while parsing {what}")),
+            })
         })
+    }
+}
+
+impl Parse<'_, '_, '_> {
+    /// Says of a condition that it looks at the bytes of a connection whose messages are taken apart.
+    pub(super) fn bytes_of_http(&mut self, p: &Draft, line: &Line, condition: Option<&Condition>) {
+        use lang::places::{EITHER_BUFFER, REQUEST_BUFFER, RESPONSE_BUFFER};
+        let at = self.names.line;
+        let tests = condition.iter().flat_map(|c| &c.any).flatten().flat_map(|term| &term.acl.tests);
+        let bytes = |test: &lang::cond::Test| {
+            [REQUEST_BUFFER, EITHER_BUFFER, RESPONSE_BUFFER].contains(&test.expr.fetch.def.places)
+        };
+        if p.mode == program::Mode::Http && at.section == self.section && tests.into_iter().any(bytes) {
+            let place = format!("{}:{}", self.sources.name(line.span().file), line.span().line);
+            let text = format!("L6 sample fetches ignored on HTTP proxies (declared at {place})");
+            self.names.memory.missing.push((at, lang::Missing::Remark(text)));
+        }
     }
 }
 
 impl Assembly<'_> {
     /// Parses all rules of a proxy.
     pub(super) fn rules(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Parsed {
-        let (tree, registry) = (self.ground.tree, self.ground.registry);
+        let (tree, registry, sources) = (self.ground.tree, self.ground.registry, self.ground.sources);
         let mut places = std::mem::take(&mut self.rule_places);
         let names = self.resolver(index, p, LineRef { section: 0, line: 0 });
-        let mut parse = Parse { names, notes, tree, registry };
+        let mut parse = Parse { names, notes, section: p.section, sources, tree, registry };
         parse.acls(p);
         let mut out = Parsed::default();
         parse.filters(p, &mut out);
-        parse.sets(p, &mut places, &mut out);
         parse.choices(p, &mut places, &mut out);
         parse.stats(p, &mut places, &mut out);
         parse.stick(p, &mut out);
+        parse.sets(p, &mut places, &mut out);
         self.rule_places = places;
         out
     }
@@ -173,20 +207,26 @@ impl Parse<'_, '_, '_> {
     }
 
     fn sets(&mut self, p: &Draft, places: &mut Vec<(u16, u32)>, out: &mut Parsed) {
-        let mut lists: [Vec<Rule>; 7] = Default::default();
+        let mut lists: [Vec<Rule>; 8] = Default::default();
+        // Whether the section's last rule of a set was one that nothing follows.
+        let mut ended = [false; 8];
+        // What is missing is told set by set.
+        let mut missing: [Vec<(LineRef, lang::Missing)>; 8] = Default::default();
+        let before = std::mem::take(&mut self.names.memory.missing);
         for at in &p.rules {
             let Some(line) = self.line(*at) else { continue };
             let keyword = line.keyword().text();
             let tcp = p.mode == program::Mode::Tcp && !p.switches;
             let unused = HTTP_SETS.iter().find(|set| tcp && **set == keyword);
+            let unused = unused.filter(|_| at.section == self.section);
             out.ignored.extend(unused.filter(|set| !out.ignored.contains(*set)));
-            let Some((slot, skip, set, place)) = where_it_stands(line, p) else {
+            let own = at.section == self.section;
+            let Some((slot, skip, set, place)) = where_it_stands(line, p, own) else {
                 let word = line.words().get(1).map_or("", |w| w.text());
                 self.notes.alert(line.span(), format!("unknown rule set '{} {word}'", line.keyword()));
                 continue;
             };
-            let last = lists.get(slot).and_then(|l| l.last());
-            if slot >= 4 && last.is_some_and(|r| r.condition.is_none() && r.action.is_final()) {
+            if own && slot >= 4 && ended.get(slot).is_some_and(|ended| *ended) {
                 let set = set.words();
                 let text = format!(
                     "previous '{set}' action is final and has no condition attached, further entries are NOOP."
@@ -194,37 +234,57 @@ impl Parse<'_, '_, '_> {
                 self.notes.push(crate::statement::tight(syntax::Diagnostic::warning(line.span(), text)));
             }
             let number = place_of(line, places);
-            let action_place = ActionPlace { set, place };
             let short = line.keyword() == "redirect";
+            let form = if short { Form::Line } else { Form::Rule };
+            let action_place = ActionPlace { set, place, form };
+            let some = self.names.memory.waits.some;
             let rule = self.run(line, skip, |w, reg, names| {
                 let rule = Rule::parse(w, &action_place, number, reg, names);
-                rule.map_err(|f| if short { of_redirect(f, &names.owner) } else { f })
+                rule.map_err(|f| if short { of_redirect(f) } else { f })
             });
-            if let (2, Some(rule)) = (slot, &rule) {
-                self.tracking(p, line, rule);
+            // The formats of `redirect` alone are none of the proxy's to HAProxy.
+            self.names.memory.waits.some &= !short || some;
+            if slot != 7
+                && let Some(rule) = &rule
+            {
+                self.bytes_of_http(p, line, rule.condition.as_ref());
+            }
+            if let Some(list) = missing.get_mut(slot) {
+                list.append(&mut self.names.memory.missing);
+                if let (2, Some(rule)) = (slot, &rule) {
+                    let remark = self.tracking(p, line, rule);
+                    self.names.memory.missing.clear();
+                    list.extend(remark.map(|text| (*at, lang::Missing::Whole(text))));
+                }
             }
             if let (Some(rule), Some(list)) = (rule, lists.get_mut(slot)) {
+                // HAProxy does not count those that cut the connection off.
+                let cuts =
+                    matches!(line.words().get(skip).map_or("", |w| w.text()), "silent-drop" | "reject");
+                ended[slot] = own && !cuts && rule.condition.is_none() && rule.action.is_final();
                 list.push(rule);
             }
         }
+        self.names.memory.missing = before.into_iter().chain(missing.into_iter().flatten()).collect();
         out.ignored.sort_by_key(|set| HTTP_SETS.iter().position(|known| known == set));
-        let [connection, session, content, response, request, answer, after] = lists;
+        let [connection, session, content, response, request, answer, after, redirects] = lists;
         out.rules = Rules {
             tcp_connection: RuleSet::new(connection),
             tcp_session: RuleSet::new(session),
             tcp_content: RuleSet::new(content),
             tcp_response: RuleSet::new(response),
             http_request: RuleSet::new(request),
+            redirect: RuleSet::new(redirects),
             http_response: RuleSet::new(answer),
             http_after_response: RuleSet::new(after),
         };
     }
 
     /// Warns of a rule that tracks from contents when it need not, or before they can be there.
-    fn tracking(&mut self, p: &Draft, line: &Line, rule: &Rule) {
+    fn tracking(&mut self, p: &Draft, line: &Line, rule: &Rule) -> Option<String> {
         let tracks = line.words().get(2).is_some_and(|w| w.text().starts_with("track-sc"));
         if !tracks || !p.kind.is_front() {
-            return;
+            return None;
         }
         // It parsed a moment ago as part of the rule.
         let key = self.run(line, 3, |words, reg, names| {
@@ -232,12 +292,12 @@ impl Parse<'_, '_, '_> {
             names.warnings.clear();
             key
         });
-        let Some(key) = key else { return };
+        let key = key?;
         let tests = rule.condition.iter().flat_map(|c| &c.any).flatten().flat_map(|term| &term.acl.tests);
         // What the contents decide does not exist while a session begins.
         let reads = |expr: &lang::Expr| !expr.fetch.def.places.has(Place::FrontSess);
         let text = match reads(&key) {
-            false if tests.map(|test| &test.expr).any(reads) => return,
+            false if tests.map(|test| &test.expr).any(reads) => return None,
             true if p.timeouts.inspect_request.is_none() => {
                 "explicitly depending on request contents without any 'tcp-request inspect-delay' setting. This means \
                  that this rule will randomly find its contents. This can be fixed by setting the tcp-request \
@@ -247,10 +307,9 @@ impl Parse<'_, '_, '_> {
                 "not depending on request contents for an HTTP frontend should be executed at the session level, using \
                  a 'tcp-request session' rule (mandatory to track invalid HTTP requests)."
             }
-            _ => return,
+            _ => return None,
         };
-        let text = format!("{} : a 'tcp-request content track-sc*' rule {text}", p.label());
-        self.notes.push(super::remark(p.span, text));
+        Some(format!("{} : a 'tcp-request content track-sc*' rule {text}", p.label()))
     }
 
     /// Lines that choose: backends, servers, persistence, monitoring.
@@ -258,6 +317,7 @@ impl Parse<'_, '_, '_> {
         for at in &p.switching {
             let Some(line) = self.line(*at) else { continue };
             let condition = self.condition(line, 2, Place::SwitchBackend, "switching rule");
+            self.bytes_of_http(p, line, condition.as_ref().and_then(Option::as_ref));
             if let (Some(to), Some(condition)) = (self.switch_to(p, line), condition) {
                 out.switching.push(Switch { to, condition, number: place_of(line, places) });
             }
@@ -265,15 +325,16 @@ impl Parse<'_, '_, '_> {
         for at in &p.use_server {
             let Some(line) = self.line(*at) else { continue };
             let condition = self.condition(line, 2, Place::ChooseServer, "a 'use-server' rule");
+            self.bytes_of_http(p, line, condition.as_ref().and_then(Option::as_ref));
             if let (Some(to), Some(condition)) = (self.server_to(p, line), condition) {
                 out.use_server.push(UseServer { to, condition, number: place_of(line, places) });
             }
         }
         let lists = [
             (&p.monitor_fail, &mut out.monitor_fail, 2, Place::FrontHttpReq, "a 'monitor fail' condition"),
-            (&p.force_persist, &mut out.force_persist, 1, Place::ChooseServer, "a 'force-persist' rule"),
-            (&p.force_switch, &mut out.force_switch, 1, Place::SwitchBackend, "'force-be-switch'"),
-            (&p.ignore_persist, &mut out.ignore_persist, 1, Place::ChooseServer, "a 'ignore-persist' rule"),
+            (&p.force_persist, &mut out.force_persist, 1, Place::BackTcpContent, "a 'force-persist' rule"),
+            (&p.force_switch, &mut out.force_switch, 1, Place::FrontTcpContent, ""),
+            (&p.ignore_persist, &mut out.ignore_persist, 1, Place::BackTcpContent, "a 'ignore-persist' rule"),
         ];
         for (lines, list, skip, place, what) in lists {
             for at in lines {
@@ -285,7 +346,7 @@ impl Parse<'_, '_, '_> {
 
     fn switch_to(&mut self, p: &Draft, line: &Line) -> Option<SwitchTo> {
         let word = line.words().get(1)?;
-        let format = self.target(line, Place::SwitchBackend)?;
+        let format = self.target(line, Place::SwitchBackend, ": failed to parse use_backend rule")?;
         let Some(name) = constant(&format) else { return Some(SwitchTo::Format(Arc::new(format))) };
         match lang::Names::backend_index(&self.names, &name) {
             Ok(index) => Some(SwitchTo::Backend(index)),
@@ -301,7 +362,8 @@ impl Parse<'_, '_, '_> {
 
     fn server_to(&mut self, p: &Draft, line: &Line) -> Option<UseServerTo> {
         let word = line.words().get(1)?;
-        let format = self.target(line, Place::ChooseServer)?;
+        let format =
+            self.target(line, Place::ChooseServer, "; use-server rule failed to parse log-format")?;
         let Some(name) = constant(&format) else { return Some(UseServerTo::Format(Arc::new(format))) };
         match p.servers.iter().position(|s| *s.name == *name) {
             Some(at) => Some(UseServerTo::Server(u32::try_from(at).ok()?)),
@@ -317,10 +379,24 @@ impl Parse<'_, '_, '_> {
         }
     }
 
-    /// The second word as a format.
-    fn target(&mut self, line: &Line, place: Place) -> Option<LogFormat> {
-        let bytes = line.words().get(1)?.bytes();
-        self.run(line, 1, |_, reg, names| LogFormat::parse(bytes, place, reg, names).map_err(|f| f.at(0)))
+    /// The second word as a format; `failed` is what HAProxy says of the line, its place in front, when it is none.
+    fn target(&mut self, line: &Line, place: Place, failed: &str) -> Option<LogFormat> {
+        let word = line.words().get(1)?;
+        let some = self.names.memory.waits.some;
+        match LogFormat::parse(word.bytes(), place, self.registry, &mut self.names) {
+            Ok(format) => {
+                // A name that is written out is no format.
+                self.names.memory.waits.some &= some || format.constant().is_none();
+                Some(format)
+            }
+            Err(fault) => {
+                let span = line.span();
+                let at = format!("{}:{}", self.sources.name(span.file), span.line);
+                let text = format!("Parsing [{at}]{failed} '{word}' : {}.", fault.text);
+                self.notes.push(refusal(word.span(), text));
+                None
+            }
+        }
     }
 
     fn stats(&mut self, p: &Draft, places: &mut Vec<(u16, u32)>, out: &mut Parsed) {
@@ -330,7 +406,7 @@ impl Parse<'_, '_, '_> {
             let Some(line) = self.line(*at) else { continue };
             let number = place_of(line, places);
             let place = if p.kind.is_front() { Place::FrontHttpReq } else { Place::BackHttpReq };
-            let at = ActionPlace { set: Sets::HTTP_REQ, place };
+            let at = ActionPlace { set: Sets::HTTP_REQ, place, form: Form::Rule };
             rules.extend(self.run(line, 2, |w, reg, names| Rule::parse(w, &at, number, reg, names)));
         }
         out.stats_rules = RuleSet::new(rules);
@@ -343,14 +419,8 @@ impl Parse<'_, '_, '_> {
 }
 
 /// A `redirect` line is parsed as the action it stands for, but named as it was written.
-fn of_redirect(fault: Fault, owner: &str) -> Fault {
+fn of_redirect(fault: Fault) -> Fault {
     let text = fault.text.replace("'http-request redirect' rule", "redirect rule");
-    let text = match text.split_once("an 'http-request redirect' condition : ") {
-        Some((_, why)) => {
-            format!("error detected in {owner} while parsing redirect rule : error in condition: {why}")
-        }
-        None => text,
-    };
     Fault { text, ..fault }
 }
 
@@ -366,10 +436,11 @@ fn constant(format: &LogFormat) -> Option<String> {
     format.constant().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// Which list a rule line belongs to, how many words precede the action, and what may stand there.
-fn where_it_stands(line: &Line, p: &Draft) -> Option<(usize, usize, Sets, Place)> {
+/// Which list a rule line belongs to, how many words precede the action, and what may stand there. Inherited lines (not `own`)
+/// are for frontends and backends.
+fn where_it_stands(line: &Line, p: &Draft, own: bool) -> Option<(usize, usize, Sets, Place)> {
     // What a `listen` section knows as a frontend it knows as a backend, too.
-    let front = p.kind.is_front() && !p.kind.is_back();
+    let front = own && p.kind.is_front() && !p.kind.is_back();
     let second = line.words().get(1).map_or("", |w| w.text());
     Some(match (line.keyword().text(), second) {
         ("tcp-request", "connection") => (0, 2, Sets::TCP_CONN, Place::FrontConn),
@@ -378,8 +449,8 @@ fn where_it_stands(line: &Line, p: &Draft) -> Option<(usize, usize, Sets, Place)
         ("tcp-request", "content") => (2, 2, Sets::TCP_REQ, Place::BackTcpContent),
         ("tcp-response", "content") => (3, 2, Sets::TCP_RES, Place::BackTcpResponse),
         // A `redirect` line is `http-request redirect` in short.
-        ("redirect", _) if front => (4, 0, Sets::HTTP_REQ, Place::FrontHttpReq),
-        ("redirect", _) => (4, 0, Sets::HTTP_REQ, Place::BackHttpReq),
+        ("redirect", _) if front => (7, 0, Sets::HTTP_REQ, Place::FrontHttpReq),
+        ("redirect", _) => (7, 0, Sets::HTTP_REQ, Place::BackHttpReq),
         ("http-request", _) if front => (4, 1, Sets::HTTP_REQ, Place::FrontHttpReq),
         ("http-request", _) => (4, 1, Sets::HTTP_REQ, Place::BackHttpReq),
         ("http-response", _) if front => (5, 1, Sets::HTTP_RES, Place::FrontHttpRes),

@@ -7,12 +7,13 @@ use base::time::Mono;
 use model::server::{Op, Target, admin};
 use program::Mode;
 use program::check::{Agent, Check};
-use program::server::{PortMap, SendProxy};
+use program::server::{PortMap, Probed, SendProxy};
 use syntax::addr::{Host, Ports};
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 
 use super::{Assembly, Ground, refusal};
 use crate::draft::Draft;
+use crate::mux::{Fit, Mux};
 use crate::resolve;
 use crate::server::{InitAddr, InitState, ServerDraft, Where};
 
@@ -24,8 +25,14 @@ pub(super) struct Found {
     pub fqdn: Option<Box<str>>,
 }
 
-/// The address of a server.
-pub(super) fn target(server: &ServerDraft, p: &Draft, ground: &Ground<'_>, notes: &mut Diagnostics) -> Found {
+/// The address of a server; `last` is the one that it had in a process before.
+pub(super) fn target(
+    server: &ServerDraft,
+    last: Option<IpAddr>,
+    p: &Draft,
+    ground: &Ground<'_>,
+    notes: &mut Diagnostics,
+) -> Found {
     let (host, port) = match &server.place {
         Where::Nowhere => return Found { target: Target::None, unresolved: false, fqdn: None },
         Where::Unix(target) => return Found { target: target.clone(), unresolved: false, fqdn: None },
@@ -48,11 +55,15 @@ pub(super) fn target(server: &ServerDraft, p: &Draft, ground: &Ground<'_>, notes
         given => given,
     };
     let tolerated = [InitAddr::None];
-    let last = if ground.options.ignore_resolution { &tolerated[..] } else { &[] };
+    let rest = if ground.options.ignore_resolution { &tolerated[..] } else { &[] };
     let known_names = methods.contains(&InitAddr::Libc);
-    for method in methods.iter().chain(last) {
+    for method in methods.iter().chain(rest) {
         match method {
-            InitAddr::Last => {}
+            InitAddr::Last => {
+                if let Some(ip) = last {
+                    return Found { target: inet(ip), unresolved: false, fqdn };
+                }
+            }
             InitAddr::Libc => {
                 if let Some(ip) = resolve::ip(host) {
                     return Found { target: inet(ip), unresolved: false, fqdn };
@@ -72,16 +83,15 @@ pub(super) fn target(server: &ServerDraft, p: &Draft, ground: &Ground<'_>, notes
 }
 
 fn unresolved(server: &ServerDraft, p: &Draft, ground: &Ground<'_>, level: Level, tail: &str) -> Diagnostic {
-    let (word, label) = match &server.template {
-        Some(prefix) => ("server-template", prefix),
-        None => ("server", &server.name),
-    };
+    let label = server.label(p);
     let name = match &server.place {
         Where::Inet { host: Host::Name(name, _), .. } => name.as_str(),
         _ => "",
     };
     let at = ground.place(server.span);
-    let text = format!("[{at}] : '{word} {}/{label}' : could not resolve address '{name}'{tail}.", p.name);
+    // Names that begin like this are those of SRV records, which only resolvers look up.
+    let what = if name.starts_with('_') { "no method found to" } else { "could not" };
+    let text = format!("[{at}] : {label} : {what} resolve address '{name}'{tail}.");
     Diagnostic::new(level, server.span, text).styled(Style::Bare)
 }
 
@@ -97,13 +107,14 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
     let (rise, fall) = (i64::from(server.rise), i64::from(server.fall));
     let health = match server.init_state {
         InitState::FullyUp => rise + fall - 1,
-        InitState::Up => rise,
+        InitState::Unsaid | InitState::Up => rise,
         InitState::Down => rise - 1,
         InitState::FullyDown => 0,
     };
-    // Without checks the figure means nothing; `show servers state` shows it all the same, and so does HAProxy.
-    let idle = !server.check && !server.defaulted;
-    state.health.store(if idle { 0 } else { health }, Relaxed);
+    // A server that is up because nothing else was said has proved nothing: HAProxy counts it from 0, and so the first
+    // success reads "1/2 DOWN" in the log. A `default-server` line counts as something said.
+    let unproved = server.init_state == InitState::Unsaid && !server.defaulted;
+    state.health.store(if unproved { 0 } else { health }, Relaxed);
     state.initial_health.store(health, Relaxed);
     if health < rise && server.check {
         state.set_op(Op::Stopped, Mono::ZERO);
@@ -111,7 +122,7 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
     }
     let mut bits = 0;
     if server.disabled {
-        bits |= admin::CMAINT;
+        bits |= admin::FMAINT | admin::CMAINT;
     }
     if found.unresolved {
         bits |= admin::RMAINT;
@@ -147,19 +158,23 @@ impl Assembly<'_> {
             };
             let port = match place {
                 Some((_, Ports::Offset(offset))) => PortMap::Relative(offset),
-                Some((_, Ports::Missing)) => PortMap::Relative(0),
+                Some((_, Ports::Missing | Ports::One(0))) => PortMap::Relative(0),
                 _ => PortMap::Fixed,
             };
             let send_proxy = self.send_proxy(index, server, p, notes);
             let ruleset = &self.server_ruleset(server, p, ruleset, notes);
-            let pool_conn_name = server
-                .pool_conn_name
-                .as_ref()
-                .and_then(|d| self.expression(index, d, p, lang::places::Place::ServerConnect, notes));
+            protocols(server, p, ruleset, &self.ground, notes);
+            let pool_conn_name =
+                server.pool_conn_name.as_ref().and_then(|d| self.name_expression(index, d, server, p, notes));
+            if let Some(sni) = server.tls.sni.as_ref().filter(|_| !server.tls.able) {
+                // Nobody asks for the name, but it has to be one.
+                drop(self.name_expression(index, sni, server, p, notes));
+            }
             let in_checks =
                 ruleset.steps.iter().any(|s| matches!(s, program::check::Step::Connect { ssl: true, .. }));
             let connector = self.connector(server, p, in_checks, notes);
             let tls = self.server_tls(index, server, p, connector.as_ref(), notes);
+            super::checks::fast_open(server, p, &self.ground, notes);
             state.plain.store(!server.tls.on, Relaxed);
             state.refuses_tls.store(server.tls.refused, Relaxed);
             let settings = match out.last().map(|s: &program::Server| &s.settings) {
@@ -178,8 +193,14 @@ impl Assembly<'_> {
                 minconn: limits(server).0,
                 maxqueue: server.maxqueue,
                 slowstart: server.slowstart,
-                check: check(server, p, place.map(|(_, ports)| ports), ruleset, connector, notes),
-                agent: agent(server, p, notes),
+                check: check(server, place.map(|(_, ports)| ports), ruleset, connector),
+                agent: agent(server),
+                probed: Probed {
+                    check_addr: server.check_addr.map(|a| a.ip()),
+                    check_port: server.check_port,
+                    agent_addr: server.agent_addr.or(server.check_addr.map(|a| a.ip())),
+                    agent_port: server.agent_port.or(server.check_port),
+                },
                 track: track(server, p, all, &self.ground, notes),
                 observe: server
                     .observe
@@ -197,13 +218,12 @@ impl Assembly<'_> {
                 md5sig: server.md5sig.clone(),
                 tfo: server.tfo,
                 congestion: server.congestion.clone(),
-                namespace: server.namespace.clone(),
                 pool_max_conn: server.pool_max_conn,
                 pool_low_conn: server.pool_low_conn,
                 pool_purge_delay: server.pool_purge_delay,
                 pool_conn_name,
                 max_reuse: server.max_reuse,
-                h2: server.h2,
+                h2: server.proto == Some(Mux::H2),
                 ws: server.ws,
                 strict_maxconn: server.strict_maxconn,
                 hash_key: server.hash_key,
@@ -230,7 +250,7 @@ impl Assembly<'_> {
         let found = self.healthchecks.iter().find(|(known, _)| known == name);
         if found.is_none() {
             let at = self.ground.place(server.span);
-            let label = format!("'server {}/{}'", p.name, server.name);
+            let label = server.label(p);
             notes.push(crate::healthcheck::missing(name, &server.name, &at, &label, server.span));
         }
         found.map_or_else(|| own.clone(), |(_, rules)| rules.clone())
@@ -265,6 +285,47 @@ fn limits(server: &ServerDraft) -> (u32, u32) {
     (if server.minconn < most { server.minconn } else { 0 }, most)
 }
 
+/// `proto` has to fit the backend's mode, `check-proto` what the check speaks.
+fn protocols(
+    server: &ServerDraft,
+    p: &Draft,
+    ruleset: &program::check::Ruleset,
+    ground: &Ground<'_>,
+    notes: &mut Diagnostics,
+) {
+    let name = &server.name;
+    let mut planned = |mux: Mux| {
+        let text = format!(
+            "{} : MUX protocol '{}' of server '{name}' is not supported yet by Harrier (planned).",
+            p.label(),
+            mux.name()
+        );
+        notes.push(refusal(server.span, text));
+    };
+    let traffic = server.proto.map(|mux| (mux, mux.towards_servers(p.mode)));
+    let mode = if ruleset.http { Mode::Http } else { Mode::Tcp };
+    let checks = server.check_proto.filter(|_| server.check).map(|mux| (mux, mux.towards_servers(mode)));
+    for (mux, _) in [traffic, checks].into_iter().flatten().filter(|(_, fit)| *fit == Fit::Planned) {
+        planned(mux);
+    }
+    if let Some((mux, Fit::Unusable)) = traffic {
+        let text = format!(
+            "{} : MUX protocol '{}' is not usable for server '{name}' at [{}].",
+            p.label(),
+            mux.name(),
+            ground.place(server.span)
+        );
+        notes.push(refusal(server.span, text));
+    }
+    if let Some((_, Fit::Unusable)) = checks {
+        let text = format!(
+            "config: {}: server '{name}' uses an incompatible MUX protocol for the selected check type",
+            p.label()
+        );
+        notes.push(refusal(server.span, text));
+    }
+}
+
 fn cookie(server: &ServerDraft, p: &Draft) -> Option<Box<[u8]>> {
     let value = server.cookie.clone()?;
     (p.mode == Mode::Http).then_some(value)
@@ -272,31 +333,21 @@ fn cookie(server: &ServerDraft, p: &Draft) -> Option<Box<[u8]>> {
 
 fn check(
     server: &ServerDraft,
-    p: &Draft,
     ports: Option<Ports>,
     ruleset: &std::sync::Arc<program::check::Ruleset>,
     connector: Option<std::sync::Arc<tls::Connector>>,
-    notes: &mut Diagnostics,
 ) -> Option<Check> {
     if !server.check {
         return None;
-    }
-    let own = matches!(ports, None | Some(Ports::One(1..)));
-    let in_rules =
-        ruleset.steps.iter().any(|s| matches!(s, program::check::Step::Connect { port: Some(_), .. }));
-    if !own && server.check_port.is_none() && !in_rules {
-        let text = format!(
-            "config: {}: server '{}' has neither service port nor check port.",
-            p.label(),
-            server.name
-        );
-        notes.push(refusal(server.span, text));
     }
     let port = match ports {
         Some(Ports::One(port)) => port,
         _ => 0,
     };
-    let addr = server.check_addr.map(|ip| SocketAddr::new(ip, server.check_port.unwrap_or(port)));
+    let given = |a: &SocketAddr| (a.port() > 0).then_some(a.port());
+    let addr = server
+        .check_addr
+        .map(|a| SocketAddr::new(a.ip(), server.check_port.filter(|p| *p > 0).or(given(&a)).unwrap_or(port)));
     let plain = server.check_addr.is_none() && server.check_port.is_none();
     Some(Check {
         inter: server.inter,
@@ -310,7 +361,8 @@ fn check(
         sni: server.tls.check_sni.clone(),
         sni_auto: server.tls.check_auto && ruleset.http,
         alpn: server.tls.check_alpn.clone(),
-        h2: server.check_h2.unwrap_or(plain && server.h2),
+        // The protocol stays that of the service where the port is another one; only TLS and PROXY headers don't.
+        h2: server.check_proto.or(server.proto) == Some(Mux::H2),
         connector,
         // Checks of the service itself speak as traffic does.
         send_proxy: server.check_send_proxy || plain && server.send_proxy.version > 0,
@@ -331,21 +383,8 @@ fn as_traffic(server: &ServerDraft, rules: &program::check::Ruleset) -> bool {
     rules.http && !special && !connects
 }
 
-fn agent(server: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Option<Agent> {
-    if !server.agent {
-        return None;
-    }
-    let Some(port) = server.agent_port.filter(|port| *port > 0) else {
-        let text = format!(
-            "'server {}/{}' : server {} does not have agent port. Agent check has been disabled.",
-            p.name, server.name, server.name
-        );
-        notes.push(
-            Diagnostic { span: Some(server.span), ..Diagnostic::plain(Level::Alert, text) }
-                .styled(Style::Bracket),
-        );
-        return None;
-    };
+fn agent(server: &ServerDraft) -> Option<Agent> {
+    let port = server.agent_port.filter(|port| server.agent && *port > 0)?;
     Some(Agent {
         inter: server.agent_inter.unwrap_or(server.inter),
         addr: server.agent_addr.map(|ip| SocketAddr::new(ip, port)),
@@ -362,7 +401,7 @@ fn track(
     notes: &mut Diagnostics,
 ) -> Option<(u32, u32)> {
     let named = server.track.as_ref()?;
-    let label = format!("[{}] : 'server {}/{}'", ground.place(server.span), p.name, server.name);
+    let label = format!("[{}] : {}", ground.place(server.span), server.label(p));
     let mut fail = |text: String| {
         notes.push(Diagnostic::alert(named.span, format!("{label} : {text}")).styled(Style::Bare));
         None

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use lang::places::Place;
-use lang::{Condition, Expr, Fault, Names, Registry, Words};
+use lang::{Condition, Expr, Fault, Missing, Names, Registry, Words};
 use program::stick_rules::StickRule;
 use syntax::{Line, Word};
 
@@ -39,7 +39,8 @@ impl Parse<'_, '_, '_> {
             let kind = line.words().get(1).map_or("", Word::text).to_owned();
             let response = kind == "store-response";
             let rule = self.run(line, 2, |words, registry, names| one(words, registry, names, &kind));
-            let Some(rule) = rule else { continue };
+            let Some(rule) = rule.flatten() else { continue };
+            self.bytes_of_http(p, line, rule.condition.as_ref());
             if response {
                 out.stick.response.push(rule);
             } else {
@@ -54,7 +55,7 @@ fn one(
     registry: &Registry,
     names: &mut dyn Names,
     kind: &str,
-) -> Result<StickRule, Fault> {
+) -> Result<Option<StickRule>, Fault> {
     let place = if kind == "store-response" { Place::StickStore } else { Place::ChooseServer };
     if words.is_empty() {
         return Err(Fault::new("'stick' expects a fetch method"));
@@ -76,21 +77,33 @@ fn one(
         return Err(Fault::new(text).at(words.position()));
     }
     let table = match &name {
-        Some(name) if name.is_empty() => return Err(Fault::new("unable to find stick-table ''")),
-        name => lang::stick::table(names, name.as_deref())
-            .map_err(|f| Fault { text: f.text.replace("find table", "find stick-table"), ..f })?,
+        Some(name) if name.is_empty() => Err(Fault::new("unable to find table ''")),
+        name => lang::stick::table(names, name.as_deref()),
     };
-    if !expr.out().casts_to(lang::stick::key::wants(table.kind())) {
-        let text = format!("type of fetch not usable with type of stick-table '{}'", table.settings().name);
-        return Err(Fault::new(text));
-    }
+    let table = match table {
+        Ok(table) => {
+            if !expr.out().casts_to(lang::stick::key::wants(table.kind())) {
+                let name = &table.settings().name;
+                names.miss(Missing::Rule(format!(
+                    "type of fetch not usable with type of stick-table '{name}'"
+                )));
+            }
+            Some(table)
+        }
+        Err(fault) => {
+            let text = fault.text.trim_end_matches(" referenced").replace("find table", "find stick-table");
+            names.miss(Missing::Rule(text));
+            None
+        }
+    };
     let condition = Condition::parse(words, place, registry, names)
         .map_err(|f| f.within("'stick': error detected while parsing sticking condition"))?;
-    Ok(StickRule {
+    let Some(table) = table else { return Ok(None) };
+    Ok(Some(StickRule {
         expr,
         table,
         condition,
         matches: matches!(kind, "on" | "match"),
         stores: matches!(kind, "on" | "store-request" | "store-response"),
-    })
+    }))
 }

@@ -24,7 +24,8 @@ impl Assembly<'_> {
 
     fn template(&mut self, defaults: &Draft, mode: Mode, threads: u32) -> Option<Proxy> {
         let mut draft = defaults.inherit(Kind::Backend);
-        (draft.name, draft.mode, draft.section) = (defaults.name.clone(), mode, defaults.section);
+        // All its lines are inherited.
+        (draft.name, draft.mode, draft.section) = (defaults.name.clone(), mode, u32::MAX);
         let workers = self.ground.world.workers;
         let index = self.declared.len();
         self.declared.push(Declared {

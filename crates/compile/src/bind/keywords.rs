@@ -6,6 +6,7 @@ use program::listener::{Level, Severity};
 use syntax::Word;
 
 use super::{BindDraft, tls};
+use crate::mux::Mux;
 use crate::statement::{Statement, clamp};
 use crate::{resolve, units};
 
@@ -26,6 +27,49 @@ pub(crate) struct BindKeyword {
     pub doc: &'static str,
 }
 
+impl BindKeyword {
+    /// What is wrong with the word when its value is missing.
+    pub(super) fn missing(&self) -> String {
+        let name = self.name;
+        let what = match name {
+            "alpn" => "missing the comma-delimited ALPN protocol suite",
+            "ca-file" | "ca-sign-file" | "ca-verify-file" => "missing CAfile path",
+            "ca-ignore-err" | "crt-ignore-err" => "missing error IDs list",
+            "ca-sign-pass" => "missing CAkey password",
+            "cc" => "missing TCP congestion control algorithm",
+            "ciphers" | "ciphersuites" => "missing cipher suite",
+            "client-sigalgs" | "sigalgs" => "missing signature algorithm list",
+            "crl-file" => "missing CRLfile path",
+            "crt" | "crt-list" | "default-crt" => "missing certificate location",
+            "curves" => "missing curve suite",
+            "ecdhe" => "missing named curve",
+            "group" => "missing group name",
+            "guid-prefix" => "expects an argument",
+            "id" => "expects an integer argument",
+            "idle-ping" => return format!("'{name}' expects an argument."),
+            "interface" => "missing interface name",
+            "label" => "missing label",
+            "level" => "missing level",
+            "mode" => "missing or invalid mode '' (octal integer expected)",
+            "mss" => "missing MSS value",
+            "name" => "missing name",
+            "namespace" => "missing namespace id",
+            "npn" => "missing the comma-delimited NPN protocol suite",
+            "quic-cc-algo" => "missing control congestion algorithm",
+            "severity-output" => "missing severity format",
+            "ssl-min-ver" | "ssl-max-ver" => "missing the ssl/tls version",
+            "tcp-ut" => "missing TCP User Timeout value",
+            "tls-ticket-keys" => "missing TLS ticket keys file path",
+            "tcp-md5sig" => "missing TCP MD5 signature password",
+            "tcp-ss" => SAVE_SYN,
+            "user" => "missing user name",
+            "verify" => "missing verify method",
+            _ => "missing value",
+        };
+        format!("'{name}' : {what}")
+    }
+}
+
 const fn word(name: &'static str, args: u8, set: Set, doc: &'static str) -> BindKeyword {
     BindKeyword { name, args, set: Some(set), tls: false, doc }
 }
@@ -39,8 +83,12 @@ const TABLE: &[BindKeyword] = &[
         "accept-netscaler-cip",
         1,
         |b, w, _| {
-            b.settings.accept_cip =
-                Some(u32::try_from(number(w)?).map_err(|_| "magic number out of range".to_owned())?);
+            // The number is one of 32 bits, whatever it looks like.
+            let n = units::lenient(w.text()) as u32;
+            if n == 0 {
+                return Err("invalid value 0, must be >= 0".into());
+            }
+            b.settings.accept_cip = Some(n);
             Ok(())
         },
         "Connections begin with a NetScaler Client IP header with this magic number.",
@@ -55,7 +103,7 @@ const TABLE: &[BindKeyword] = &[
         "backlog",
         1,
         |b, w, _| {
-            b.settings.backlog = Some(clamp(positive(w)?));
+            b.settings.backlog = Some(counted(w, "> 0")?).filter(|n| *n > 0);
             Ok(())
         },
         "Length of the queue of connections that the system has accepted.",
@@ -72,7 +120,7 @@ const TABLE: &[BindKeyword] = &[
         1,
         |b, w, _| match w.text() {
             "listeners" => flag(&mut b.settings.expose_fd),
-            other => Err(format!("unknown value '{other}', only 'listeners' is supported")),
+            other => Err(format!("'expose-fd' only supports 'listeners' (got '{other}')")),
         },
         "Listening sockets may be asked for on this runtime socket.",
     ),
@@ -100,8 +148,15 @@ const TABLE: &[BindKeyword] = &[
     word(
         "idle-ping",
         1,
-        |b, w, _| {
-            b.settings.idle_ping = Some(delay(w, "idle-ping")?);
+        |b, w, s| {
+            b.settings.idle_ping = Some(delay(s, w, |fault| match fault {
+                units::TimeFault::Unexpected(c) => {
+                    format!("unexpected character '{c}' in 'idle-ping' argument on bind line.")
+                }
+                units::TimeFault::Overflow => format!(
+                    "timer overflow in argument <{w}> to <idle-ping> on bind line, maximum value is 2147483647 ms (~24.8 days)."
+                ),
+            })?);
             Ok(())
         },
         "Probe idle HTTP/2 connections after this time.",
@@ -128,7 +183,7 @@ const TABLE: &[BindKeyword] = &[
         "maxconn",
         1,
         |b, w, _| {
-            b.settings.maxconn = clamp(positive(w)?);
+            b.settings.maxconn = counted(w, ">= 0")?;
             Ok(())
         },
         "Most connections at a time.",
@@ -139,7 +194,7 @@ const TABLE: &[BindKeyword] = &[
         |b, w, _| {
             b.settings.unix.mode = Some(
                 u32::from_str_radix(w.text(), 8)
-                    .map_err(|_| format!("'mode' expects an octal number, found '{w}'"))?,
+                    .map_err(|_| format!("missing or invalid mode '{w}' (octal integer expected)"))?,
             );
             Ok(())
         },
@@ -148,8 +203,8 @@ const TABLE: &[BindKeyword] = &[
     word(
         "mss",
         1,
-        |b, w, _| match units::strict(w.text()) {
-            Some(n) if n != 0 && n.abs() <= 65535 => {
+        |b, w, _| match units::lenient(w.text()) {
+            n if n != 0 && n.abs() <= 65535 => {
                 b.settings.mss = i32::try_from(n).ok();
                 Ok(())
             }
@@ -158,18 +213,16 @@ const TABLE: &[BindKeyword] = &[
         "Greatest TCP segment to advertise.",
     ),
     word("name", 1, |b, w, _| text(&mut b.name, w), "Name of the listener."),
-    word(
-        "namespace",
-        1,
-        |b, w, _| namespace(w).and_then(|()| text(&mut b.settings.namespace, w)),
-        "Network namespace.",
-    ),
+    word("namespace", 1, |_, w, _| namespace(w), "Network namespace."),
     later("nbconn", 1, "Number of reverse HTTP connections."),
     word(
         "nice",
         1,
         |b, w, _| {
-            b.settings.nice = i16::try_from(units::lenient(w.text()).clamp(-1024, 1024)).unwrap_or(0);
+            let n = units::lenient(w.text());
+            let fit = i16::try_from(n).ok().filter(|n| (-1024..=1024).contains(n));
+            b.settings.nice =
+                fit.ok_or_else(|| format!("invalid value {n}, allowed range is -1024..1024"))?;
             Ok(())
         },
         "Priority of the connections, -1024 to 1024.",
@@ -178,18 +231,16 @@ const TABLE: &[BindKeyword] = &[
     word(
         "proto",
         1,
-        |b, w, _| match w.text() {
-            "h1" | "h2" | "none" => {
-                b.settings.raw = w.text() == "none";
-                b.settings.h2 = w.text() == "h2";
-                b.settings.h1 = w.text() == "h1";
-                if w.text() == "h1" {
-                    b.tls.words.alpn.get_or_insert_with(|| vec![b"http/1.1".to_vec()]);
-                }
-                text(&mut b.proto, w)
+        |b, w, _| {
+            let mux = Mux::of(w.text()).ok_or_else(|| format!(" unknown MUX protocol '{w}'"))?;
+            b.settings.raw = mux == Mux::None;
+            b.settings.h2 = mux == Mux::H2;
+            b.settings.h1 = mux == Mux::H1;
+            if mux == Mux::H1 {
+                b.tls.words.alpn.get_or_insert_with(|| vec![b"http/1.1".to_vec()]);
             }
-            "quic" | "spop" | "fcgi" => Err(format!("'{w}' is not supported yet by Harrier (planned)")),
-            _ => Err(format!(" unknown MUX protocol '{w}'")),
+            b.proto = Some(mux);
+            Ok(())
         },
         "Protocol spoken without negotiation.",
     ),
@@ -204,7 +255,11 @@ const TABLE: &[BindKeyword] = &[
                 "none" => Severity::None,
                 "number" => Severity::Number,
                 "string" => Severity::String,
-                _ => return Err("'severity-output' only supports 'none', 'number', and 'string'".into()),
+                _ => {
+                    return Err(format!(
+                        "'severity-output' only supports 'none', 'number', and 'string' (got '{w}')"
+                    ));
+                }
             };
             Ok(())
         },
@@ -218,10 +273,12 @@ const TABLE: &[BindKeyword] = &[
             b.settings.shards = match w.text() {
                 "by-thread" => 0,
                 "by-group" => 1,
-                _ => u32::try_from(number(w)?)
-                    .ok()
-                    .filter(|n| *n > 0)
-                    .ok_or("'shards' expects a strictly positive value or 'by-thread' or 'by-group'")?,
+                text => match units::lenient(text) {
+                    n @ 1..=1024 => clamp(n),
+                    n => {
+                        return Err(format!("invalid value {n}, allowed range is 1..1024 or 'by-thread'"));
+                    }
+                },
             };
             Ok(())
         },
@@ -237,12 +294,28 @@ const TABLE: &[BindKeyword] = &[
         "Speak TLS.",
     ),
     word("tcp-md5sig", 1, |b, w, _| text(&mut b.settings.md5sig, w), "TCP MD5 signature (RFC 2385)."),
-    word("tcp-ss", 1, |_, w, _| number(w).map(drop), "Keep SYNs of this size (no effect)."),
+    word(
+        "tcp-ss",
+        1,
+        |_, w, _| match units::lenient(w.text()) {
+            _ if !w.text().starts_with(|c: char| c.is_ascii_digit()) => Err(SAVE_SYN.into()),
+            0..=2 => Ok(()),
+            _ => Err(SAVE_SYN.into()),
+        },
+        "Keep SYNs of this size (no effect).",
+    ),
     word(
         "tcp-ut",
         1,
-        |b, w, _| {
-            b.settings.tcp_ut = Some(delay(w, "tcp-ut")?);
+        |b, w, s| {
+            b.settings.tcp_ut = Some(delay(s, w, |fault| match fault {
+                units::TimeFault::Unexpected(_) => {
+                    "'tcp-ut' : expects a positive delay in milliseconds".into()
+                }
+                units::TimeFault::Overflow => format!(
+                    "timer overflow in argument '{w}' to 'tcp-ut' (maximum value is 2147483647 ms or ~24.8 days)"
+                ),
+            })?);
             Ok(())
         },
         "TCP user timeout.",
@@ -311,53 +384,84 @@ fn number(word: &Word) -> Result<i64, String> {
         .ok_or_else(|| format!("expects an integer argument, found '{word}'"))
 }
 
-fn positive(word: &Word) -> Result<i64, String> {
+/// A number that is not negative; 0, which HAProxy takes whatever its message says, and what is no number set no limit.
+fn counted(word: &Word, must: &str) -> Result<u32, String> {
     match units::lenient(word.text()) {
-        n if n > 0 => Ok(n),
-        _ => Err(format!("invalid value '{}', must be > 0", units::lenient(word.text()))),
+        n if n >= 0 => Ok(clamp(n)),
+        n => Err(format!("invalid value {n}, must be {must}")),
     }
 }
 
-fn delay(word: &Word, name: &str) -> Result<Duration, String> {
-    match units::millis(word.text()) {
-        Ok(ms) => Ok(Duration::from_millis(ms)),
-        Err(_) => Err(format!("'{name}' : expects a positive delay in milliseconds")),
+fn delay(
+    s: &mut Statement<'_>,
+    word: &Word,
+    wrong: impl Fn(units::TimeFault) -> String,
+) -> Result<Duration, String> {
+    let (ms, trailing) = units::tolerant(word.text()).map_err(wrong)?;
+    if let Some(found) = trailing {
+        s.trailing(word, found);
     }
+    Ok(Duration::from_millis(ms))
 }
 
 fn id(bind: &mut BindDraft, word: &Word, _: &mut Statement<'_>) -> Result<(), String> {
-    match number(word)? {
-        n if n > 0 => bind.id = Some(clamp(n)),
+    // Numbers of more than 32 bits wrap around, as in HAProxy.
+    match number(word)? as i32 {
+        n if n > 0 => bind.id = Some(n.unsigned_abs()),
         _ => return Err("custom id has to be > 0".into()),
     }
     Ok(())
 }
 
-/// A namespace exists as a file that `ip netns` made.
+/// Sockets would be opened in the namespace of the process, so the word is refused, also where `ip netns` made one.
 fn namespace(word: &Word) -> Result<(), String> {
     match std::path::Path::new("/var/run/netns").join(word.text()).exists() {
-        true => Ok(()),
+        true => Err("network namespaces are not supported yet by Harrier (planned)".into()),
         false => Err(format!("Cannot open namespace '{word}'")),
     }
 }
 
 /// `thread [group/]set[,set]`: `all`, `odd`, `even`, a number or a range.
 fn thread(bind: &mut BindDraft, word: &Word, _: &mut Statement<'_>) -> Result<(), String> {
-    for set in word.text().split(',') {
-        let set = set.split_once('/').map_or(set, |(_, threads)| threads);
+    for part in word.text().split(',') {
+        let (group, set, most) = group_of(part)?;
+        bind.groups.extend(group);
+        let odd = |which: &str, text: &str, more: &str| {
+            format!("invalid {which} thread number '{text}', permitted range is 1..{most}{more}")
+        };
         match set {
-            "all" | "odd" | "even" => {
-                let (first, step) = (u32::from(set == "even") + 1, if set == "all" { 1 } else { 2 });
+            "" | "all" | "odd" | "even" => {
+                let (first, step) =
+                    (u32::from(set == "even") + 1, if matches!(set, "odd" | "even") { 2 } else { 1 });
                 bind.threads.extend((first..=64).step_by(step).map(|n| (n, n)));
             }
             _ => {
-                let (from, to) = set.split_once('-').unwrap_or((set, set));
-                match (from.parse::<u32>(), to.parse::<u32>()) {
-                    (Ok(from), Ok(to)) if from > 0 && from <= to => bind.threads.push((from, to)),
-                    _ => return Err(format!("invalid thread set '{word}'")),
-                }
+                let bound = |text: &str| text.parse::<u32>().ok().filter(|n| (1..=most).contains(n));
+                let (first, last) = set.split_once('-').unwrap_or((set, set));
+                let from = if first.is_empty() { Some(1) } else { bound(first) };
+                let from = from.ok_or_else(|| odd("first", set, ", or 'all', 'odd', 'even'"))?;
+                let to = if last.is_empty() { Some(most) } else { bound(last) };
+                let to = to.ok_or_else(|| odd("last", last, ""))?;
+                bind.threads.push((from.min(to), from.max(to)));
             }
         }
     }
     Ok(())
 }
+
+/// The group in front of a set of threads, the set, and the most that may stand in it.
+fn group_of(part: &str) -> Result<(Option<u32>, &str, u32), String> {
+    let Some((group, set)) = part.split_once('/').filter(|(g, _)| g.bytes().all(|b| b.is_ascii_digit()))
+    else {
+        return Ok((None, part, 1024));
+    };
+    if group.is_empty() {
+        return Err(format!("thread group number expected before '{part}'"));
+    }
+    match group.parse::<u32>() {
+        Ok(n @ 1..=32) => Ok((Some(n), set, 64)),
+        _ => Err(format!("invalid thread group number '{group}', permitted range is 1..32 in '{part}'")),
+    }
+}
+
+const SAVE_SYN: &str = "TCP Save SYN option expects an integer argument from 0 to 2";

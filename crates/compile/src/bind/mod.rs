@@ -10,6 +10,7 @@ use program::listener::Bind;
 use syntax::addr::{self, Accept, Host, Ports, Transport};
 use syntax::{Diagnostic, Environment, Span, Word};
 
+use crate::mux::Mux;
 use crate::resolve;
 use crate::statement::{Statement, Step};
 use crate::tls::TlsDraft;
@@ -34,10 +35,12 @@ pub(crate) struct BindDraft {
     pub span: Span,
     /// `thread` as written is checked once the number of threads is known.
     pub threads: Vec<(u32, u32)>,
+    /// The groups of threads that `thread` names.
+    pub groups: Vec<u32>,
     /// `shards` was given.
     pub shards: bool,
     /// `proto`, checked against the proxy's mode later.
-    pub proto: Option<Box<str>>,
+    pub proto: Option<Mux>,
 }
 
 impl BindDraft {
@@ -59,7 +62,10 @@ pub(crate) fn addresses(text: &str, environment: &Environment) -> Result<Vec<Lis
         }
         match address.host {
             Host::Ip(_) | Host::Name(..) => {
-                let ip = resolve::ip(&address.host).ok_or_else(|| format!("invalid address in '{text}'"))?;
+                let ip = resolve::ip(&address.host).ok_or_else(|| match &address.host {
+                    Host::Name(name, _) => addr::unresolved(name, text),
+                    _ => format!("invalid address in '{text}'"),
+                })?;
                 let (from, to) = match address.ports {
                     Ports::One(port) => (port, port),
                     Ports::Range(from, to) => (from, to),
@@ -112,6 +118,7 @@ pub(crate) fn line(s: &mut Statement<'_>, missing: &str) -> Step<BindDraft> {
         guid_prefix: None,
         span: word.span(),
         threads: Vec::new(),
+        groups: Vec::new(),
         shards: false,
         proto: None,
     };
@@ -128,9 +135,15 @@ pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
             "global" => "'stats socket'".to_owned(),
             section => format!("'{} {}' in section '{section}'", s.keyword(), bind.text),
         };
-        let Some(entry) = keywords::all().find(|k| word == k.name) else {
+        // What begins with a parenthesis is no part of the name, and nobody looks at it.
+        let (name, _) = word.text().split_once('(').unwrap_or((word.text(), ""));
+        let Some(entry) = keywords::all().find(|k| name == k.name) else {
             return Err(unknown(s, word, &label));
         };
+        let version = |start: &&str| name.starts_with(*start);
+        if word.text() != name && ["no-sslv3", "no-tlsv", "force-", "ssl-m"].iter().any(version) {
+            return Err(s.fail_at(word.span(), format!("{label} : '{word}' : option not implemented")));
+        }
         let value = match entry.args {
             0 => word,
             _ => match s.next() {
@@ -138,11 +151,13 @@ pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
                 None if entry.name == "ktls" => {
                     return Err(s.fail(format!("{label} : {}.", crate::tls::words::KTLS_VALUE)));
                 }
-                None => return Err(s.fail(format!("{label} : '{}' : missing value", entry.name))),
+                // A place for the threads that is not named means all of them, as in HAProxy.
+                None if entry.name == "thread" => continue,
+                None => return Err(s.fail(format!("{label} : {}", entry.missing()))),
             },
         };
         match entry.set {
-            Some(set) => set(bind, value, s).map_err(|why| wrong(&label, entry, value, &why))?,
+            Some(set) => set(bind, value, s).map_err(|why| wrong(&label, entry, word, value, &why))?,
             None if entry.tls => {
                 let text = format!("{label} : '{}' has no effect in Harrier.", entry.name);
                 s.notes.warning(word.span(), text);
@@ -157,10 +172,15 @@ pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
 }
 
 /// What is wrong with a word's value; runtime sockets quote it.
-fn wrong(label: &str, entry: &BindKeyword, value: &Word, why: &str) -> Diagnostic {
-    let name = format!("'{}'", entry.name);
+fn wrong(label: &str, entry: &BindKeyword, word: &Word, value: &Word, why: &str) -> Diagnostic {
+    if why.starts_with("Cannot open namespace") {
+        return Diagnostic::alert(value.span(), format!("{why}.")).styled(syntax::Style::Plain);
+    }
+    let name = format!("'{word}'");
     // Versions quote the value instead of the word.
-    let whole = matches!(entry.name, "ssl-min-ver" | "ssl-max-ver") || why.starts_with(&name);
+    let whole = matches!(entry.name, "ssl-min-ver" | "ssl-max-ver" | "idle-ping" | "thread")
+        || why.starts_with(&name)
+        || why.starts_with("timer overflow");
     let why = if whole { why.to_owned() } else { format!("{name} : {why}") };
     let text = match label {
         "'stats socket'" => format!("{label} : '{why}'"),

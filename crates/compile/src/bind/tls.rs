@@ -11,10 +11,6 @@ const fn secure(name: &'static str, args: u8, set: Set, doc: &'static str) -> Bi
     BindKeyword { name, args, set: Some(set), tls: true, doc }
 }
 
-const fn tls(name: &'static str, args: u8) -> BindKeyword {
-    BindKeyword { name, args, set: None, tls: true, doc: "Part of TLS." }
-}
-
 /// The words of this family.
 pub(super) const KEYWORDS: &[BindKeyword] = &[
     secure(
@@ -157,7 +153,18 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
     secure("no-tlsv11", 0, |b, _, _| without(b, Version::Tls11), "Without this version."),
     secure("no-tlsv12", 0, |b, _, _| without(b, Version::Tls12), "Without this version."),
     secure("no-tlsv13", 0, |b, _, _| without(b, Version::Tls13), "Without this version."),
-    tls("npn", 1),
+    secure(
+        "npn",
+        1,
+        |b, w, s| {
+            let line = format!("'{} {}' in section '{}'", s.keyword(), b.text, s.section);
+            s.notes.warning(w.span(), format!("{line} : 'npn' has no effect in Harrier."));
+            // It is nothing that clients speak any more, but it keeps ALPN from offering HTTP unasked.
+            b.tls.words.alpn.get_or_insert_default();
+            Ok(())
+        },
+        "No effect but that ALPN offers nothing unasked.",
+    ),
     secure(
         "prefer-client-ciphers",
         0,

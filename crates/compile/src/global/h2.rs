@@ -107,7 +107,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "tune.h2.log-errors",
         |s, g| {
-            g.tune.h2.log_errors = match s.next().map_or("", |w| w.text()) {
+            g.tune.h2.log_errors = match s.only()? {
                 "none" => H2Log::None,
                 "connection" => H2Log::Connection,
                 "stream" => H2Log::Stream,
@@ -134,9 +134,9 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ),
     entry(
         "tune.h2.zero-copy-fwd-send",
-        |s, _| match s.next().map_or("", |w| w.text()) {
+        |s, _| match s.only()? {
             // Data goes from buffer to frame in one copy either way.
-            "on" | "off" => s.end(),
+            "on" | "off" => Ok(()),
             _ => Err(s.fail("'tune.h2.zero-copy-fwd-send' expects 'on' or 'off'.")),
         },
         "Forward data without a copy where possible (no effect).",
@@ -169,6 +169,7 @@ fn first(s: &mut Statement<'_>) -> Step<u32> {
 }
 
 fn within(s: &mut Statement<'_>, low: u32, high: u32) -> Step<u32> {
+    s.at_most_one()?;
     let n = clamp(number(s));
     if !(low..=high).contains(&n) {
         return Err(s.fail(format!("'{}' expects a numeric value between {low} and {high}.", s.keyword())));
@@ -179,16 +180,18 @@ fn within(s: &mut Statement<'_>, low: u32, high: u32) -> Step<u32> {
 
 fn rxbuf(s: &mut Statement<'_>, side: fn(&mut GlobalDraft) -> &mut H2Side, g: &mut GlobalDraft) -> Step {
     let name = s.keyword();
-    let text = s.next().map_or("", Word::text);
+    let text = s.only()?;
     match units::size(text) {
         Ok(size) if !text.is_empty() => {
             side(g).rxbuf = Some(u32::try_from(size).unwrap_or(u32::MAX));
             s.end()
         }
         _ => {
-            let at = text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(0);
-            let found =
-                text.get(at..).and_then(|rest| rest.chars().next()).map_or(String::new(), String::from);
+            let found = units::size(text).err().and_then(|rest| rest.chars().next());
+            // Where nothing stands HAProxy's message ends with the character that is not there.
+            let Some(found) = found else {
+                return Err(s.fail(format!("'{name}': unexpected character '")));
+            };
             Err(s.fail(format!("'{name}': unexpected character '{found}' in size argument '{text}'.")))
         }
     }

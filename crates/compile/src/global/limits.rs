@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::process::flag;
-use super::{GlobalDraft, entry};
+use super::{GlobalDraft, entry, once};
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step, clamp, tight};
 use crate::units;
@@ -22,16 +22,27 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Most file descriptors, whatever the system allows.",
         "fd-hard-limit 50000",
-    ),
+    )
+    .once(once::NUMBER),
     entry(
         "max-spread-checks",
         |s, g| {
-            let word = s.word("'max-spread-checks' expects an integer argument (0..50).")?;
-            let ms = s.millis(word, "max-spread-checks", |c| {
-                format!("unexpected character '{c}' in 'max-spread-checks'")
-            })?;
+            let word = s
+                .word("'max-spread-checks' expects an integer argument (0..50).")
+                .map_err(crate::statement::tight)?;
+            s.end()?;
+            if units::tolerant(word.text()) == Err(units::TimeFault::Overflow) {
+                return Err(tight(s.fail(format!(
+                    "timer overflow in argument <{word}> to <max-spread-checks>, maximum value is 2147483647 ms (~24.8 days)."
+                ))));
+            }
+            let ms = s
+                .millis(word, "max-spread-checks", |c| {
+                    format!("unsupported character '{c}' in 'max-spread-checks' (wants an integer delay).")
+                })
+                .map_err(crate::statement::tight)?;
             g.max_spread_checks = units::limit(ms);
-            s.end()
+            Ok(())
         },
         "Longest time between health checks of one round.",
         "max-spread-checks 5s",
@@ -40,32 +51,38 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "maxconn",
         |s, g| {
             let word = s.word("'maxconn' expects an integer argument.")?;
+            s.end()?;
             let n = units::strict(word.text());
             let n = n.ok_or_else(|| {
                 s.fail(format!("cannot parse 'maxconn' value '{word}', an integer is expected."))
             })?;
-            s.end()?;
             g.maxconn = Some(clamp(n)).filter(|n| *n > 0);
             Ok(())
         },
         "Most connections of the process.",
         "maxconn 2000",
-    ),
+    )
+    .once(once::NUMBER),
     entry(
         "maxconnrate",
         |s, g| s.count("'maxconnrate' expects an integer argument.").map(|n| g.maxconnrate = n),
         "Most connections a second.",
         "maxconnrate 100",
-    ),
+    )
+    .once(once::NUMBER),
     entry(
         "maxpipes",
         |s, g| s.count("'maxpipes' expects an integer argument.").map(|n| g.maxpipes = n),
         "Most pipes for splicing.",
         "maxpipes 100",
-    ),
+    )
+    .once(once::NUMBER),
     entry(
         "maxsslconn",
-        |s, g| s.count("'maxsslconn' expects an integer argument.").map(|n| g.tls.most = n),
+        |s, g| {
+            const EXPECTS: &str = "'maxsslconn' expects a positive numeric value";
+            s.positive("'maxsslconn' expects an integer argument.", EXPECTS).map(|n| g.tls.most = n)
+        },
         "Most TLS connections at once, on both sides.",
         "maxsslconn 10000",
     ),
@@ -74,17 +91,20 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         |s, g| s.count("'maxsslrate' expects an integer argument.").map(|n| g.tls.most_rate = n),
         "Most TLS connections of clients a second.",
         "maxsslrate 100",
-    ),
+    )
+    .once(once::NUMBER),
     entry(
         "maxsessrate",
         |s, g| s.count("'maxsessrate' expects an integer argument.").map(|n| g.maxsessrate = n),
         "Most sessions a second.",
         "maxsessrate 100",
-    ),
+    )
+    .once(once::NUMBER),
     entry(
         "nbthread",
         |s, g| {
-            let word = s.word("'nbthread' expects an integer argument.")?;
+            let word = s.word("'nbthread' passed a missing or unparsable integer value in ''")?;
+            s.end()?;
             let n = units::strict(word.text());
             let n = n.ok_or_else(|| {
                 s.fail(format!("'nbthread' passed a missing or unparsable integer value in '{word}'"))
@@ -93,7 +113,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
                 return Err(s.fail(format!("'nbthread' value must be between 1 and 1024 (was {n})")));
             }
             g.threads = Some(clamp(n));
-            s.end()
+            Ok(())
         },
         "Number of threads.",
         "nbthread 2",
@@ -122,7 +142,9 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "spread-checks",
         |s, g| {
             const RANGE: &str = "'spread-checks' needs a positive value in range 0..50.";
-            g.spread_checks = match s.integer("'spread-checks' expects an integer argument (0..50).")? {
+            let word = s.word("'spread-checks' expects an integer argument (0..50).").map_err(tight)?;
+            s.end()?;
+            g.spread_checks = match s.lenient(word) {
                 n @ 0..=50 => clamp(n),
                 _ => return Err(tight(s.fail(RANGE))),
             };
@@ -130,7 +152,8 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Randomness of health checks, percent.",
         "spread-checks 5",
-    ),
+    )
+    .once(once::SPREAD),
     entry(
         "ulimit-n",
         |s, g| {
@@ -139,11 +162,16 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Most file descriptors.",
         "",
-    ),
+    )
+    .once(once::NUMBER),
     entry(
         "warn-blocked-traffic-after",
         |s, g| {
-            let word = s.word("'warn-blocked-traffic-after' expects <time> as argument.")?;
+            let word =
+                s.word("'warn-blocked-traffic-after' expects <time> as argument between 1 and 1000 ms.")?;
+            if units::tolerant(word.text()) == Err(units::TimeFault::Overflow) {
+                return Err(s.fail(format!("timer overflow in argument '{word}' to 'warn-blocked-traffic-after' (maximum value is 1000 ms)")));
+            }
             let ms = s.millis(word, "warn-blocked-traffic-after", |c| {
                 format!("unexpected character '{c}' in argument to <warn-blocked-traffic-after>.")
             })?;
@@ -151,7 +179,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
                 return Err(s.fail(format!("timer out of range in argument '{word}' to 'warn-blocked-traffic-after' (value must be between 1 and 1000 ms)")));
             }
             g.warn_blocked_after = Duration::from_millis(ms);
-            s.end()
+            Ok(())
         },
         "Longest turn of the loop without a warning.",
         "warn-blocked-traffic-after 50ms",
@@ -167,29 +195,46 @@ fn cpu_map(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
         None => (false, word.text()),
     };
     // Without a slash the word names a thread group; there is one group here, so a bare number means all of it.
-    let threads = match spec.split_once('/') {
-        Some((_, threads)) => numbers(threads, 1, MAX_THREADS),
-        None => numbers(spec, 1, MAX_THREADS).map(|_| (1..=MAX_THREADS).collect()),
+    let (group, threads) =
+        spec.split_once('/').map_or((spec, None), |(group, threads)| (group, Some(threads)));
+    let set = |text: &str| {
+        numbers(text, 1, MAX_THREADS).ok_or_else(|| {
+            let number = text.bytes().all(|b| b.is_ascii_digit()) && !text.is_empty();
+            let range = if number { " It supports numbers from 1 to 64." } else { "" };
+            s.fail(format!("cpu-map : '{text}' is not a valid number/range.{range}"))
+        })
     };
-    let invalid = |word: &str| format!("cpu-map : '{word}' is not a valid number/range.");
-    let threads = threads
-        .ok_or_else(|| s.fail(if s.args.peek().is_none() { EXPECTS.into() } else { invalid(spec) }))?;
+    if s.args.peek().is_none() {
+        return Err(s.fail(EXPECTS));
+    }
+    let group = set(group)?;
+    let threads = threads.map_or(Ok((1..=MAX_THREADS).collect()), set)?;
+    drop(group);
     let mut cpus = Vec::new();
     while let Some(word) = s.next() {
         for part in word.text().split(',') {
-            let part = numbers(part, 0, 4095).ok_or_else(|| s.fail(invalid(part)))?;
-            cpus.extend(part.into_iter().map(|n| n as usize));
+            let part =
+                cpu_range(part).ok_or_else(|| s.fail(format!("cpu-map : '{part}' is not a CPU range.")))?;
+            cpus.extend(part.map(|n| n as usize));
         }
     }
     if cpus.is_empty() {
         return Err(s.fail(EXPECTS));
     }
     if auto {
-        g.cpu_map.extend(threads.iter().zip(cpus.iter().cycle()).map(|(t, c)| (vec![*t], vec![*c])));
+        g.cpu_map.extend(threads.iter().zip(cpus.iter()).map(|(t, c)| (vec![*t], vec![*c])));
     } else {
         g.cpu_map.push((threads, cpus));
     }
     Ok(())
+}
+
+/// A processor or a range of them; what is no number behind the dash counts as nothing, as in HAProxy.
+fn cpu_range(text: &str) -> Option<std::ops::RangeInclusive<u32>> {
+    let (from, to) = text.split_once('-').map_or((text, None), |(from, to)| (from, Some(to)));
+    let from: u32 = from.parse().ok()?;
+    let to = to.map_or(from, |to| clamp(units::lenient(to)).min(4095));
+    Some(from.min(to)..=from.max(to))
 }
 
 fn numbers(text: &str, least: u32, most: u32) -> Option<Vec<u32>> {

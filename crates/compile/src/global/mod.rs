@@ -1,9 +1,12 @@
 //! The `global` section (manual, chapter 3).
 
+pub(crate) mod groups;
 pub(crate) mod h2;
+mod idle;
 pub(crate) mod limits;
+mod once;
 pub(crate) mod process;
-pub(crate) mod removed;
+mod removed;
 pub(crate) mod tune;
 
 use std::path::PathBuf;
@@ -21,6 +24,9 @@ use crate::statement::{LineRef, Statement, Step, tight};
 /// Names in lower case, and how they are sent.
 pub(crate) type CasePairs = Vec<(Box<[u8]>, Box<[u8]>)>;
 
+/// Threads, and the processors that they run on.
+pub(crate) type CpuMap = Vec<(Vec<u32>, Vec<usize>)>;
+
 /// What is forgotten that servers and backends might be made from at run time.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Purge {
@@ -37,15 +43,20 @@ pub(crate) struct GlobalDraft {
     /// `tune.defaults.purge`.
     pub purge: Purge,
     pub threads: Option<u32>,
+    /// The settings that count once and have their value.
+    pub once: Vec<&'static str>,
+    /// `thread-groups` and its kin.
+    pub groups: groups::Groups,
+    /// `tune.bufsize` and its kin.
+    pub buffers: tune::Buffers,
     pub maxconn: Option<u32>,
     pub ulimit_n: Option<u64>,
     pub fd_hard_limit: Option<u64>,
     pub maxconnrate: u32,
     pub maxsessrate: u32,
     pub maxpipes: u32,
-    pub cpu_map: Vec<(Vec<u32>, Vec<usize>)>,
+    pub cpu_map: CpuMap,
     pub daemon: bool,
-    pub master_worker: bool,
     pub pidfile: Option<PathBuf>,
     pub chroot: Option<PathBuf>,
     pub uid: Option<u32>,
@@ -82,6 +93,8 @@ pub(crate) struct GlobalDraft {
     pub err_codes: StatusSet,
     pub fail_codes: StatusSet,
     pub zero_warning: bool,
+    /// `quiet`.
+    pub quiet: bool,
     /// `expose-experimental-directives`.
     pub experimental: bool,
     pub unix_bind: UnixRights,
@@ -105,6 +118,9 @@ impl Default for GlobalDraft {
             anon_key: 0,
             purge: Purge::default(),
             threads: None,
+            once: Vec::new(),
+            groups: groups::Groups::default(),
+            buffers: tune::Buffers::default(),
             maxconn: None,
             ulimit_n: None,
             fd_hard_limit: None,
@@ -113,7 +129,6 @@ impl Default for GlobalDraft {
             maxpipes: 0,
             cpu_map: Vec::new(),
             daemon: false,
-            master_worker: false,
             pidfile: None,
             chroot: None,
             uid: None,
@@ -149,6 +164,7 @@ impl Default for GlobalDraft {
             err_codes,
             fail_codes,
             zero_warning: false,
+            quiet: false,
             experimental: false,
             unix_bind: UnixRights::default(),
             unix_prefix: Box::default(),
@@ -164,6 +180,7 @@ impl Default for GlobalDraft {
 pub(crate) const TABLES: &[&[Keyword<GlobalDraft>]] = &[
     process::KEYWORDS,
     limits::KEYWORDS,
+    groups::KEYWORDS,
     tune::KEYWORDS,
     h2::KEYWORDS,
     crate::tls::global::KEYWORDS,
@@ -183,7 +200,7 @@ pub(crate) fn line(s: &mut Statement<'_>, global: &mut GlobalDraft) -> Step {
     let word = s.line.keyword();
     refuse_modifier(s.line)?;
     if let Some(entry) = find(TABLES, word.text()) {
-        (entry.set)(s, global)?;
+        once::line(s, global, entry)?;
         if word.text().starts_with("ssl-default-") {
             global.tls.note(word.span());
         }
@@ -212,5 +229,5 @@ pub(crate) const fn entry(
     doc: &'static str,
     example: &'static str,
 ) -> Keyword<GlobalDraft> {
-    Keyword { name, places: crate::keyword::Places(0), set, doc, example }
+    Keyword { name, places: crate::keyword::Places(0), set, doc, example, once: None }
 }

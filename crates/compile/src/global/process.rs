@@ -7,7 +7,7 @@ use model::world::profiling;
 use program::global::StatusSet;
 use syntax::Word;
 
-use super::{GlobalDraft, entry};
+use super::{GlobalDraft, entry, once};
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step, clamp, tight};
 use crate::{bind, log, resolve, units};
@@ -24,14 +24,14 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Root directory after start.",
         "chroot /var/empty",
-    ),
+    )
+    .once(once::CHROOT),
     entry(
         "close-spread-time",
         |s, g| {
             if s.peek() == "infinite" {
-                s.next();
                 g.close_spread_time = Some(Duration::MAX);
-                return s.end();
+                return Ok(());
             }
             s.plain_time().map(|d| g.close_spread_time = Some(d))
         },
@@ -55,14 +55,15 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "external-check",
         |s, g| {
-            match s.peek() {
+            let word = s.next().map_or("", Word::text);
+            s.end()?;
+            match word {
                 "" => {}
                 "preserve-env" => g.external_check_env = true,
                 other => {
-                    let text = format!(
+                    return Err(s.fail(format!(
                         "'external-check' only supports 'preserve-env' as an argument, found '{other}'."
-                    );
-                    return Err(s.fail_at(s.args.here(), text));
+                    )));
                 }
             }
             g.external_check = true;
@@ -71,7 +72,8 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "Allow health checks that run programs.",
         "external-check",
     ),
-    entry("gid", |s, g| number_of(s, "group").map(|n| g.gid = n), "Group number to run as.", "gid 65534"),
+    entry("gid", |s, g| number_of(s, "group").map(|n| g.gid = n), "Group number to run as.", "gid 65534")
+        .once(once::GID),
     entry(
         "grace",
         |s, g| s.plain_time().map(|d| g.grace = Some(d)),
@@ -81,16 +83,17 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "group",
         |s, g| {
-            let word = s.word("'group' expects a group name as argument")?;
+            let word = s.next().map_or("", Word::text);
             g.gid = Some(
-                resolve::group(word.text())
+                resolve::group(word)
                     .ok_or_else(|| s.fail(format!("cannot find group id for '{word}' (0:Success)")))?,
             );
             s.end()
         },
         "Group name to run as.",
         "group root",
-    ),
+    )
+    .once(once::GROUP),
     entry(
         "h1-accept-payload-with-any-method",
         |s, g| flag(s, |on| g.h1_any_payload = on),
@@ -106,7 +109,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "h1-case-adjust-file",
         |s, g| {
-            let word = s.word("'h1-case-adjust-file' expects a file path as argument.")?;
+            let word = s.word("'h1-case-adjust-file' expects <file> as argument.")?;
             g.case_adjust_file = Some((PathBuf::from(word.text()), word.span()));
             s.end()
         },
@@ -156,11 +159,16 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "log-send-hostname",
         |s, g| {
+            if g.log_hostname.is_some() {
+                // An error by its name only.
+                s.notes.push(s.fail("'log-send-hostname' already specified. Continuing.").tolerated());
+                return Ok(());
+            }
             g.log_hostname = Some(match s.next() {
                 Some(word) => word.text().into(),
                 None => hostname(),
             });
-            s.end()
+            Ok(())
         },
         "Host name in log lines.",
         "log-send-hostname one",
@@ -176,24 +184,29 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ),
     entry(
         "master-worker",
-        |s, g| {
+        |s, _| {
             match s.peek() {
-                "" => {}
+                "" => {
+                    let text = "support for 'master-worker' was removed in version 3.5. Use -W or -Ws in the startup script instead.\n";
+                    return Err(s.fail(text));
+                }
                 "no-exit-on-failure" => drop(s.next()),
                 _ => {
                     s.next();
                     return Err(s.fail("'master-worker' only supports 'no-exit-on-failure' option"));
                 }
             }
-            g.master_worker = true;
             s.end()
         },
-        "A master process watches over the workers.",
-        "master-worker",
+        "What becomes of a master process when a worker fails.",
+        "master-worker no-exit-on-failure",
     ),
     entry(
         "mworker-max-reloads",
-        |s, _| s.integer("'mworker-max-reloads' expects an integer argument.").map(drop),
+        |s, _| {
+            let wrong = "'mworker-max-reloads' expects a positive value or zero.";
+            s.positive("'mworker-max-reloads' expects an integer argument.", wrong).map(drop)
+        },
         "Reloads an old worker survives.",
         "mworker-max-reloads 5",
     ),
@@ -201,6 +214,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "node",
         |s, g| {
             const TEXT: &str = "'node' requires valid node name - non-empty string with digits(0-9), letters(A-Z, a-z), dot(.), hyphen(-) or underscode(_).";
+            s.at_most_one()?;
             let valid = |w: &&Word| {
                 w.bytes().iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
             };
@@ -219,7 +233,8 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "File for the process number.",
         "pidfile /run/one.pid",
-    ),
+    )
+    .once(once::PIDFILE),
     entry(
         "presetenv",
         |_, _| Ok(()),
@@ -233,23 +248,25 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "server-state-base",
         |s, g| {
             g.server_state_base =
-                Some(s.word("'server-state-base' expect one argument: a directory path.")?.text().into());
-            s.end()
+                Some(s.word("'server-state-base' expects one argument: a directory path.")?.text().into());
+            Ok(())
         },
         "Folder of server state files.",
         "server-state-base /var/lib",
-    ),
+    )
+    .once(once::PATH),
     entry(
         "server-state-file",
         |s, g| {
             g.server_state_file =
                 Some(s.word("'server-state-file' expect one argument: a file path.")?.text().into());
-            s.end()
+            Ok(())
         },
         "File of the states of all servers.",
         "server-state-file one",
-    ),
-    entry("set-dumpable", |s, g| flag(s, |on| g.set_dumpable = on), "Allow core files.", "set-dumpable"),
+    )
+    .once(once::PATH),
+    entry("set-dumpable", set_dumpable, "Allow core files.", "set-dumpable"),
     entry("set-var", variable, "A variable of the process from an expression.", "set-var proc.a str(x)"),
     entry("set-var-fmt", variable, "A variable of the process from a format.", "set-var-fmt proc.a x"),
     entry("stats", stats, "The runtime API's sockets and limits.", "stats timeout 30s"),
@@ -259,21 +276,23 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "Fail when limits can't be set.",
         "strict-limits",
     ),
-    entry("uid", |s, g| number_of(s, "user").map(|n| g.uid = n), "User number to run as.", "uid 65534"),
+    entry("uid", |s, g| number_of(s, "user").map(|n| g.uid = n), "User number to run as.", "uid 65534")
+        .once(once::UID),
     entry("unix-bind", unix_bind, "Rights of Unix sockets.", "unix-bind mode 600"),
     entry(
         "user",
         |s, g| {
-            let word = s.word("'user' expects a user name as argument")?;
+            let word = s.next().map_or("", Word::text);
             g.uid = Some(
-                resolve::user(word.text())
+                resolve::user(word)
                     .ok_or_else(|| s.fail(format!("cannot find user id for '{word}' (0:Success)")))?,
             );
             s.end()
         },
         "User name to run as.",
         "user root",
-    ),
+    )
+    .once(once::USER),
     entry(
         "expose-experimental-directives",
         |s, g| flag(s, |on| g.experimental = on),
@@ -283,13 +302,21 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "profiling.tasks",
         |s, g| {
-            g.tune.profiling = match s.next().map_or("", Word::text) {
-                "on" => profiling::ON,
-                "off" => profiling::OFF,
-                "auto" => profiling::AUTO,
-                _ => return Err(s.fail("'profiling.tasks' expects either 'on', 'auto', or 'off'.")),
-            };
-            s.end()
+            // Locks and memory are not measured.
+            let mut word = s.next().map_or("", Word::text);
+            loop {
+                match word {
+                    "on" => g.tune.profiling = profiling::ON,
+                    "off" => g.tune.profiling = profiling::OFF,
+                    "auto" => g.tune.profiling = profiling::AUTO,
+                    "lock" | "no-lock" | "memory" | "no-memory" => {}
+                    _ => return Err(s.fail(format!("'profiling.tasks' expects a combination of either 'on', 'auto', 'off', 'lock', 'no-lock', 'memory', or 'no-memory', but got '{word}'."))),
+                }
+                match s.next() {
+                    Some(next) => word = next.text(),
+                    None => return Ok(()),
+                }
+            }
         },
         "Whether the time that tasks take is measured (fetches 'cpu_ns_*').",
         "profiling.tasks on",
@@ -343,6 +370,21 @@ pub(super) fn flag(s: &mut Statement<'_>, set: impl FnOnce(bool)) -> Step {
     Ok(())
 }
 
+/// `set-dumpable [on|off|libs]`. No library is kept out of core files here, so `libs` is `on`.
+fn set_dumpable(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
+    let on = match s.only()? {
+        "" | "on" | "libs" => true,
+        "off" => false,
+        other => {
+            let text =
+                format!("'set-dumpable' only supports 'on' and 'off' as an argument, found '{other}'.");
+            return Err(s.fail(text));
+        }
+    };
+    g.set_dumpable = on && !s.negated();
+    Ok(())
+}
+
 fn join(words: &[Word]) -> String {
     words.iter().map(Word::text).collect::<Vec<_>>().join(" ")
 }
@@ -357,13 +399,13 @@ pub(crate) fn hostname() -> Box<str> {
 fn number_of(s: &mut Statement<'_>, what: &str) -> Step<Option<u32>> {
     let keyword = s.keyword();
     let word = s.word(format!("'{keyword}' expects an integer argument."))?;
+    s.end()?;
     let number = units::strict(word.text());
     if number.is_none() {
         s.warn(format!(
             " {keyword}: string '{word}' is not a number.\n   | You might want to use the '{what}' parameter to use a system {what} name.\n"
         ));
     }
-    s.end()?;
     Ok(number.map(clamp))
 }
 
@@ -378,28 +420,38 @@ fn case_adjust(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
     s.end()
 }
 
-/// `[+-]low[-high][,...]` in one or several words. A first range without sign replaces what was there.
+/// `[+-]low[-high][,...]` in one or several words: each sets what it says, or adds or removes all of it.
 fn codes(s: &mut Statement<'_>, field: fn(&mut GlobalDraft) -> &mut StatusSet, g: &mut GlobalDraft) -> Step {
     let keyword = s.keyword();
-    let mut fresh = true;
+    if s.peek().is_empty() {
+        return Err(s.fail(format!("Missing status codes range for '{keyword}'.")));
+    }
     while let Some(word) = s.next() {
-        for (at, range) in word.text().split(',').enumerate() {
-            let (sign, digits) = match range.as_bytes().first() {
-                Some(b'+') => (Some(true), &range[1..]),
-                Some(b'-') => (Some(false), &range[1..]),
-                _ => (None, range),
+        let text = word.text();
+        let (sign, mut at) = match text.as_bytes().first() {
+            Some(b'+') => (Some(true), 1),
+            Some(b'-') => (Some(false), 1),
+            _ => (None, 0),
+        };
+        if sign.is_none() {
+            *field(g) = StatusSet::empty();
+        }
+        for range in text[at..].split(',') {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (Ok(low), Ok(high)) = (first.parse::<u32>(), last.parse::<u32>()) else {
+                // The place of the first character that does not fit.
+                let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+                let fits = first.parse::<u32>().is_ok();
+                let at = at + if fits { first.len() + 1 + digits(last) } else { digits(first) };
+                return Err(s.fail(format!("Invalid status codes range '{text}' in '{keyword}' at position {at}. Ranges must be in the form [+-]{{low[-{{high}}]}}[,...].")));
             };
-            let (low, high) = digits.split_once('-').unwrap_or((digits, digits));
-            let parsed = low.parse::<u16>().ok().zip(high.parse::<u16>().ok());
-            let Some((low, high)) = parsed.filter(|(l, h)| (100..=599).contains(l) && l <= h && *h <= 599)
+            let statuses = |code: u32| u16::try_from(code).ok().filter(|code| (100..600).contains(code));
+            let Some((low, high)) = statuses(low).zip(statuses(high)).filter(|(low, high)| low <= high)
             else {
-                return Err(s.fail(format!("Invalid status codes range '{range}' in '{keyword}' at position {at}. Ranges must be in the form [+-]{{low[-{{high}}]}}[,...].")));
+                return Err(s.fail(format!("Invalid status codes range '{text}' in '{keyword}'.")));
             };
-            if sign.is_none() && fresh {
-                *field(g) = StatusSet::empty();
-            }
-            fresh = false;
             field(g).change(low, high, sign.unwrap_or(true));
+            at += range.len() + 1;
         }
     }
     Ok(())
@@ -407,10 +459,19 @@ fn codes(s: &mut Statement<'_>, field: fn(&mut GlobalDraft) -> &mut StatusSet, g
 
 fn variable(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
     let keyword = s.keyword();
-    let expects =
-        format!("'{keyword}' requires a process-wide variable name ('proc.<name>') and a sample expression.");
+    let value = if keyword == "set-var" { "sample expression" } else { "format string" };
+    let expects = format!("'{keyword}' requires a process-wide variable name ('proc.<name>') and a {value}.");
     let name = s.word(&*expects)?;
     s.word(&*expects)?;
+    let scope =
+        name.text().split_once('.').filter(|(_, rest)| !rest.is_empty()).map_or("", |(scope, _)| scope);
+    let scope = scope.strip_prefix('p').filter(|s| *s != "roc").unwrap_or(scope);
+    if model::vars::Scope::from_prefix(scope).is_none() {
+        return Err(s.fail(format!(
+            "invalid variable name '{name}'. A variable name must start with its scope. The scope can be 'proc', \
+             '(p)sess', '(p)txn', '(p)req', '(p)res' or 'check'"
+        )));
+    }
     if !name.text().starts_with("proc.") {
         let text = format!(
             "'{keyword}': cannot set variable '{name}', only scope 'proc' is permitted in the global section."
@@ -444,11 +505,12 @@ fn stats(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
                 return Err(s.fail("'stats timeout' expects a positive value"));
             }
             g.cli_timeout = units::limit(ms);
-            s.end()
+            Ok(())
         }
         "maxconn" => {
             s.next();
-            match clamp(s.integer("'stats maxconn' expects a positive value")?) {
+            let word = s.word("'stats maxconn' expects a positive value")?;
+            match clamp(s.lenient(word)) {
                 0 => Err(s.fail("'stats maxconn' expects a positive value")),
                 n => {
                     g.cli_maxconn = n;
@@ -483,20 +545,24 @@ fn unix_bind(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
         if !["prefix", "mode", "uid", "gid", "user", "group"].contains(&name) {
             return Err(s.fail(ONLY));
         }
-        let value = s.word(format!("'unix-bind {name}' expects an argument"))?;
-        let unknown = |kind: &str| s.fail(format!("'unix-bind' : '{value}' unknown {kind}."));
+        let value = s.next();
+        if value.is_none() && name == "prefix" {
+            return Err(s.fail("unix_bind 'prefix' expects a path as an argument."));
+        }
+        let text = value.map_or("", Word::text);
+        let unknown = |kind: &str| s.fail(format!("'unix-bind' : '{text}' unknown {kind}."));
         match name {
-            "prefix" => g.unix_prefix = value.bytes().into(),
+            "prefix" => g.unix_prefix = value.map_or(&b""[..], Word::bytes).into(),
             "mode" => {
-                let mode = u32::from_str_radix(value.text(), 8);
-                g.unix_bind.mode = Some(mode.map_err(|_| {
-                    s.fail(format!("'unix-bind mode' expects an octal number, found '{value}'"))
-                })?);
+                // Leading digits count.
+                let digits = text.bytes().take_while(|b| (b'0'..=b'7').contains(b)).count();
+                g.unix_bind.mode =
+                    Some(u32::from_str_radix(text.get(..digits).unwrap_or_default(), 8).unwrap_or(0));
             }
-            "uid" => g.unix_bind.uid = Some(clamp(units::lenient(value.text()))),
-            "gid" => g.unix_bind.gid = Some(clamp(units::lenient(value.text()))),
-            "user" => g.unix_bind.uid = Some(resolve::user(value.text()).ok_or_else(|| unknown("user"))?),
-            "group" => g.unix_bind.gid = Some(resolve::group(value.text()).ok_or_else(|| unknown("group"))?),
+            "uid" => g.unix_bind.uid = Some(clamp(units::lenient(text))),
+            "gid" => g.unix_bind.gid = Some(clamp(units::lenient(text))),
+            "user" => g.unix_bind.uid = Some(resolve::user(text).ok_or_else(|| unknown("user"))?),
+            "group" => g.unix_bind.gid = Some(resolve::group(text).ok_or_else(|| unknown("group"))?),
             _ => {}
         }
     }

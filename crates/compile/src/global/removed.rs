@@ -3,7 +3,7 @@
 //! What only tunes TLS, HTTP/2, QUIC, Lua, compression or the inner workings of HAProxy is accepted with a warning, so
 //! that a configuration runs unchanged; what would change traffic or promises a function is an error.
 
-use super::{GlobalDraft, entry};
+use super::{GlobalDraft, entry, idle, once};
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step};
 
@@ -21,7 +21,16 @@ const fn later(name: &'static str) -> Keyword<GlobalDraft> {
 
 /// Accepted without a word: nothing is lost by ignoring it.
 const fn quiet(name: &'static str) -> Keyword<GlobalDraft> {
-    entry(name, |_, _| Ok(()), "Accepted; nothing changes.", "")
+    entry(name, idle::arguments, "Accepted; nothing changes.", "")
+}
+
+/// A keyword that the usual builds of HAProxy do not know either.
+const fn unbuilt(name: &'static str) -> Keyword<GlobalDraft> {
+    fn unknown(s: &mut Statement<'_>, _: &mut GlobalDraft) -> Step {
+        let keyword = s.line.keyword();
+        Err(s.fail_at(keyword.span(), format!("unknown keyword '{keyword}' in 'global' section")))
+    }
+    entry(name, unknown, "Only in special builds of HAProxy.", "")
 }
 
 /// The keywords of this family.
@@ -47,7 +56,24 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     tls("ssl-dh-param-file"),
     tls("ssl-engine"),
     tls("ssl-mode-async"),
-    tls("ssl-propquery"),
+    entry(
+        "ssl-propquery",
+        |s, g| {
+            if s.peek().is_empty() {
+                return Err(
+                    s.fail("global statement 'ssl-propquery' expects a property string as an argument.")
+                );
+            }
+            // Names of properties begin with a letter.
+            if !s.peek().starts_with(|c: char| c.is_ascii_alphabetic() || "?-".contains(c)) {
+                return Err(s.fail("global statement 'ssl-propquery': this is no property query."));
+            }
+            g.tls.property_query = Some(s.peek().into());
+            no_effect(s, g)
+        },
+        "Tunes a part of TLS that Harrier does not have: no effect.",
+        "",
+    ),
     tls("ssl-provider"),
     tls("ssl-provider-path"),
     tls("ssl-security-level"),
@@ -109,39 +135,78 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     other("tune.zlib.memlevel"),
     other("tune.zlib.windowsize"),
     other("httpclient.resolvers.disabled"),
-    other("httpclient.resolvers.id"),
+    entry(
+        "httpclient.resolvers.id",
+        |s, g| {
+            let name = s.next().map_or("", syntax::Word::text);
+            s.end()?;
+            g.tls.client_resolvers = Some(name.into());
+            no_effect(s, g)
+        },
+        "Tunes a part that Harrier does not have: no effect.",
+        "",
+    ),
     other("tune.peers.max-updates-at-once"),
-    other("tune.takeover-other-tg-connections"),
-    other("cluster-secret"),
+    entry(
+        "tune.takeover-other-tg-connections",
+        |s, g| {
+            let text = "'tune.takeover-other-tg-connections' is deprecated and will be removed in version 3.7. Please use 'tune.idle-pool.shared";
+            s.notes.push(crate::statement::tight(syntax::Diagnostic::warning(s.line.span(), text)));
+            idle::arguments(s, g)
+        },
+        "The former name of 'tune.idle-pool.shared', of groups of threads.",
+        "",
+    ),
+    other("cluster-secret").once(once::WORD),
     other("dns-accept-family"),
     other("pp2-never-send-local"),
     // Inner workings of HAProxy
+    unbuilt("debug.counters"),
+    unbuilt("profiling.memory"),
     quiet("cpu-affinity"),
-    quiet("cpu-policy"),
+    entry(
+        "cpu-policy",
+        |s, g| {
+            g.groups.policy = Some(s.peek().into());
+            idle::arguments(s, g)
+        },
+        "How HAProxy places its threads: no effect.",
+        "cpu-policy none",
+    ),
     quiet("cpu-set"),
-    quiet("debug.counters"),
     quiet("expose-deprecated-directives"),
     quiet("force-cfg-parser-pause"),
     quiet("insecure-setuid-wanted"),
-    quiet("max-threads-per-group"),
+    entry(
+        "max-threads-per-group",
+        |s, g| {
+            g.groups.largest = true;
+            idle::arguments(s, g)
+        },
+        "Threads of a group that HAProxy makes: no effect.",
+        "max-threads-per-group 4",
+    ),
     quiet("no-memory-trimming"),
     quiet("noevports"),
     quiet("nokqueue"),
     quiet("nopoll"),
     quiet("numa-cpu-mapping"),
     quiet("prealloc-fd"),
-    quiet("profiling.memory"),
     quiet("quick-exit"),
-    quiet("quiet"),
+    entry(
+        "quiet",
+        |s, g| {
+            g.quiet = true;
+            idle::arguments(s, g)
+        },
+        "Nothing is said while the process starts.",
+        "quiet",
+    ),
     quiet("setcap"),
     quiet("stress-level"),
-    quiet("thread-group"),
-    quiet("thread-groups"),
-    quiet("thread-hard-limit"),
     quiet("tune.applet.zero-copy-forwarding"),
     quiet("tune.buffers.limit"),
     quiet("tune.buffers.reserve"),
-    quiet("tune.bufsize.small"),
     quiet("tune.cli.max-payload-size"),
     quiet("tune.disable-fast-forward"),
     quiet("tune.disable-zero-copy-forwarding"),
@@ -168,8 +233,14 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "default-path",
         |s, _| match s.next().map_or("", |w| w.text()) {
-            "current" => s.end(),
-            _ => Err(s.fail("'default-path' other than 'current' is not supported yet by Harrier (planned)")),
+            "current" => Ok(()),
+            "config" | "parent" | "origin" => {
+                Err(s.fail("'default-path' other than 'current' is not supported yet by Harrier (planned)"))
+            }
+            other => {
+                let what = if other.is_empty() { "missing" } else { "unsupported" };
+                Err(s.fail(format!("{what} default-path mode '{other}' for 'default-path', supported modes include 'current', 'config', 'parent', and 'origin'.")))
+            }
         },
         "Where relative paths start: only the current directory is built.",
         "default-path current",
@@ -198,11 +269,11 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     other("wurfl-patch-file"),
 ];
 
-fn no_effect(s: &mut Statement<'_>, _: &mut GlobalDraft) -> Step {
+fn no_effect(s: &mut Statement<'_>, global: &mut GlobalDraft) -> Step {
     let keyword = s.line.keyword();
     let text = format!("'{keyword}' has no effect: what it tunes is not built into Harrier yet.");
     s.notes.warning(keyword.span(), text);
-    Ok(())
+    idle::arguments(s, global)
 }
 
 fn not_yet(s: &mut Statement<'_>, _: &mut GlobalDraft) -> Step {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{GlobalDraft, entry};
+use syntax::{Diagnostic, Diagnostics, Level, Style};
+
+use super::{GlobalDraft, entry, once};
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step, clamp, tight};
 use crate::units;
@@ -14,10 +16,20 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "tune.bufsize",
         |s, g| {
             let size = whole(s, "tune.bufsize")?;
-            if !(1024..=64 << 20).contains(&size) {
-                return Err(s.fail(format!("'tune.bufsize' must be between 1024 and 64m, not {size}.")));
+            match size {
+                0 => return Err(s.fail("'tune.bufsize' expects a positive integer argument.")),
+                2_147_483_632.. => {
+                    return Err(s.fail("'tune.bufsize' expects a size in bytes from 0 to 2147483631."));
+                }
+                // What HAProxy says of buffers that its own messages don't fit in is said when all lines are read.
+                _ => g.buffers.usual = size.next_multiple_of(16),
             }
-            g.tune.bufsize = to_usize(size);
+            let limits = 1000..=64 << 20;
+            if !limits.contains(&size) {
+                let text = format!("'tune.bufsize' must be between 1000 and 64m in Harrier, not {size}.");
+                s.notes.push(Diagnostic::alert(s.line.span(), text).styled(Style::Bare).settling());
+            }
+            g.tune.bufsize = to_usize(size.clamp(1024, 64 << 20));
             Ok(())
         },
         "Size of a buffer.",
@@ -27,14 +39,27 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "tune.bufsize.large",
         |s, g| {
             let size = whole(s, "tune.bufsize.large")?;
-            if !(1..=64 << 20).contains(&size) {
+            if size == 0 {
                 return Err(s.fail("'tune.bufsize.large' expects a positive integer argument."));
             }
-            g.tune.large_bufsize = to_usize(size).next_multiple_of(16);
+            g.buffers.large = Some(size);
+            g.tune.large_bufsize = to_usize(size.min(64 << 20)).next_multiple_of(16);
             Ok(())
         },
         "Size of a large buffer, for bodies that are waited for; none if it is not said.",
         "tune.bufsize.large 128k",
+    ),
+    entry(
+        "tune.bufsize.small",
+        |s, g| match whole(s, "tune.bufsize.small")? {
+            0 => Err(s.fail("'tune.bufsize.small' expects a positive integer argument.")),
+            size => {
+                g.buffers.small = size;
+                Ok(())
+            }
+        },
+        "Size of a small buffer; there are none.",
+        "tune.bufsize.small 2k",
     ),
     entry(
         "tune.defaults.purge",
@@ -64,8 +89,23 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "tune.http.maxhdr",
         |s, g| {
             const RANGE: &str = "'tune.http.maxhdr' expects a numeric value between 1 and 32767";
-            g.tune.maxhdr = match s.integer(RANGE)? {
-                n @ 1..=32767 => clamp(n) as usize,
+            g.tune.maxhdr = match s.integer("'tune.http.maxhdr' expects an integer argument.")? {
+                // HAProxy's own error messages have up to five fields, and it does not start when they don't fit.
+                n @ 1..=4 => {
+                    // Where its built-in messages end for it: the status, and the place.
+                    let (status, at) = match n {
+                        1 => (200, 62),
+                        2 => (200, 87),
+                        3 => (200, 89),
+                        _ => (400, 117),
+                    };
+                    let text = format!(
+                        "Internal error: invalid default message for HTTP return code {status}: unable to parse headers (error offset: {at})."
+                    );
+                    s.notes.push(Diagnostic::alert(s.line.span(), text).styled(Style::Bare).settling());
+                    clamp(n) as usize
+                }
+                n @ 5..=32767 => clamp(n) as usize,
                 _ => return Err(s.fail(RANGE)),
             };
             Ok(())
@@ -76,8 +116,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "tune.idle-pool.shared",
         |s, g| {
-            let word = s.next().map_or("", |w| w.text());
-            g.tune.shared_pool = match word {
+            g.tune.shared_pool = match s.only()? {
                 "on" | "full" => true,
                 "off" => false,
                 other => {
@@ -86,7 +125,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
                     )));
                 }
             };
-            s.end()
+            Ok(())
         },
         "Threads may take idle server connections from each other.",
         "tune.idle-pool.shared off",
@@ -94,9 +133,15 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "tune.idletimer",
         |s, g| {
+            s.at_most_one()?;
             let word = s.word("'tune.idletimer' expects a timer value between 0 and 65535 ms.")?;
+            if units::tolerant(word.text()) == Err(units::TimeFault::Overflow) {
+                return Err(s.fail(format!(
+                    "timer overflow in argument <{word}> to <tune.idletimer>, maximum value is 65535 ms."
+                )));
+            }
             let ms = s.millis(word, "tune.idletimer", |c| {
-                format!("unexpected character '{c}' in 'tune.idletimer'")
+                format!("unexpected character '{c}' in argument to <tune.idletimer>.")
             })?;
             if ms > 65535 {
                 return Err(s.fail("'tune.idletimer' expects a timer value between 0 and 65535 ms."));
@@ -110,7 +155,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "tune.listener.default-shards",
         |s, g| {
-            g.default_shards = Some(match s.next().map_or("", |w| w.text()) {
+            g.default_shards = Some(match s.only()? {
             "by-process" | "by-group" => 1,
             "by-thread" => 0,
             other => return Err(s.fail(format!("'tune.listener.default-shards' expects either 'by-process', 'by-group', or 'by-thread' but got '{other}'."))),
@@ -123,28 +168,39 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "tune.listener.multi-queue",
         |s, g| {
-            g.tune.multi_queue =
-                match s.next().map_or("", |w| w.text()) {
-                    "on" | "fair" => true,
-                    "off" => false,
-                    other => return Err(s.fail(format!(
-                        "'tune.listener.multi-queue' expects either 'on', 'off' or 'fair' but got '{other}'."
-                    ))),
-                };
-            s.end()
+            let word = s.next().map_or("", |w| w.text());
+            s.end()?;
+            g.tune.multi_queue = match word {
+                "on" | "fair" => true,
+                "off" => false,
+                other => {
+                    return Err(s.fail(format!(
+                        "'tune.listener.multi-queue' expects either 'on', 'fair', or 'off' but got '{other}'."
+                    )));
+                }
+            };
+            Ok(())
         },
         "Hand accepted connections to the least loaded thread.",
         "tune.listener.multi-queue on",
     ),
     entry(
         "tune.max-checks-per-thread",
-        |s, g| positive(s).map(|n| g.tune.max_checks = n),
+        |s, g| {
+            // Without a number there is no limit.
+            let word = s.next();
+            g.tune.max_checks = word.map_or(0, |word| clamp(s.lenient(word)));
+            s.end()
+        },
         "Most health checks of a thread at a time.",
         "tune.max-checks-per-thread 10",
     ),
     entry(
         "tune.max-rules-at-once",
-        |s, g| positive(s).map(|n| g.tune.max_rules = n),
+        |s, g| {
+            const EXPECTS: &str = "'tune.max-rules-at-once' expects a positive numeric value";
+            s.positive(EXPECTS, EXPECTS).map(|n| g.tune.max_rules = n)
+        },
         "Rules before others get their turn.",
         "tune.max-rules-at-once 100",
     ),
@@ -153,17 +209,24 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         |s, g| positive(s).map(|n| g.tune.maxaccept = n),
         "Connections accepted in a row.",
         "tune.maxaccept 10",
-    ),
+    )
+    .once(once::TUNING),
     entry(
         "tune.maxpollevents",
         |s, g| positive(s).map(|n| g.tune.maxpollevents = n),
         "Events taken in a turn.",
         "tune.maxpollevents 100",
-    ),
+    )
+    .once(once::TUNING),
     entry(
         "tune.maxrewrite",
         |s, g| {
-            g.tune.maxrewrite = to_usize(whole(s, "tune.maxrewrite")?);
+            // HAProxy counts leading digits.
+            let word = s.word("'tune.maxrewrite' expects an integer argument.")?;
+            let n = crate::units::lenient(word.text());
+            s.end()?;
+            g.tune.maxrewrite = usize::try_from(n)
+                .map_err(|_| s.fail("'tune.maxrewrite' expects a positive integer argument."))?;
             Ok(())
         },
         "Room that rewriting may use.",
@@ -172,8 +235,8 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "tune.pattern.cache-size",
         |s, g| {
-            s.count("'tune.pattern.cache-size' expects a positive numeric value")
-                .map(|n| g.tune.pattern_cache = n)
+            const EXPECTS: &str = "'tune.pattern.cache-size' expects a positive numeric value";
+            s.positive(EXPECTS, EXPECTS).map(|n| g.tune.pattern_cache = n)
         },
         "Size of the cache of look-ups (no effect).",
         "tune.pattern.cache-size 1000",
@@ -204,60 +267,76 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         |s, g| kernel(s).map(|n| g.tune.rcvbuf_client = n),
         "Receive buffer of clients.",
         "tune.rcvbuf.client 64k",
-    ),
+    )
+    .once(once::TUNING),
     entry(
         "tune.rcvbuf.server",
         |s, g| kernel(s).map(|n| g.tune.rcvbuf_server = n),
         "Receive buffer of servers.",
         "tune.rcvbuf.server 64k",
-    ),
+    )
+    .once(once::TUNING),
     entry(
         "tune.rcvbuf.frontend",
-        |s, _| kernel(s).map(|_| ()),
+        |s, _| unsaid(s),
         "Receive buffer of sockets that many peers share; there are none yet.",
         "tune.rcvbuf.frontend 64k",
-    ),
+    )
+    .once(once::DATAGRAMS),
     entry(
         "tune.rcvbuf.backend",
-        |s, _| kernel(s).map(|_| ()),
+        |s, _| unsaid(s),
         "Receive buffer of sockets to many peers; there are none yet.",
         "tune.rcvbuf.backend 64k",
-    ),
+    )
+    .once(once::DATAGRAMS),
     entry(
         "tune.sndbuf.client",
         |s, g| kernel(s).map(|n| g.tune.sndbuf_client = n),
         "Send buffer of clients.",
         "tune.sndbuf.client 64k",
-    ),
+    )
+    .once(once::TUNING),
     entry(
         "tune.sndbuf.server",
         |s, g| kernel(s).map(|n| g.tune.sndbuf_server = n),
         "Send buffer of servers.",
         "tune.sndbuf.server 64k",
-    ),
+    )
+    .once(once::TUNING),
     entry(
         "tune.sndbuf.frontend",
-        |s, _| kernel(s).map(|_| ()),
+        |s, _| unsaid(s),
         "Send buffer of sockets that many peers share; there are none yet.",
         "tune.sndbuf.frontend 64k",
-    ),
+    )
+    .once(once::DATAGRAMS),
     entry(
         "tune.sndbuf.backend",
-        |s, _| kernel(s).map(|_| ()),
+        |s, _| unsaid(s),
         "Send buffer of sockets to many peers; there are none yet.",
         "tune.sndbuf.backend 64k",
-    ),
+    )
+    .once(once::DATAGRAMS),
     entry(
         "tune.runqueue-depth",
         |s, g| positive(s).map(|n| g.tune.runqueue_depth = n),
         "Tasks run in a turn.",
         "tune.runqueue-depth 100",
-    ),
+    )
+    .once(once::TUNING),
     entry(
         "tune.stick-counters",
         |s, g| {
-            let n = s.count("'tune.stick-counters' expects a positive value")?;
-            g.tune.stick_counters = n.min(u32::from(u16::MAX));
+            let text = s.next().map_or("0", |word| word.text());
+            let n = units::strict(text)
+                .ok_or_else(|| s.fail(format!("tune.stick-counters: '{text}' is an invalid number")))?
+                as i32;
+            g.tune.stick_counters = u32::try_from(n).ok().filter(|n| *n <= 100).ok_or_else(|| {
+                s.fail(format!(
+                    "tune.stick-counters: the number of stick-counters must be between 1 and 100 (was {n})"
+                ))
+            })?;
             Ok(())
         },
         "Counters that a session may track.",
@@ -267,39 +346,71 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "tune.vars.global-max-size",
         |s, g| vars(s, g, 0),
         "Most memory of all variables.",
-        "tune.vars.global-max-size 1m",
+        "tune.vars.global-max-size 1048576",
     ),
     entry(
         "tune.vars.proc-max-size",
         |s, g| vars(s, g, 1),
         "Most memory of variables of the process.",
-        "tune.vars.proc-max-size 1m",
+        "tune.vars.proc-max-size 1048576",
     ),
     entry(
         "tune.vars.sess-max-size",
         |s, g| vars(s, g, 2),
         "Most memory of variables of a session.",
-        "tune.vars.sess-max-size 1m",
+        "tune.vars.sess-max-size 1048576",
     ),
     entry(
         "tune.vars.txn-max-size",
         |s, g| vars(s, g, 3),
         "Most memory of variables of a transaction.",
-        "tune.vars.txn-max-size 1m",
+        "tune.vars.txn-max-size 1048576",
     ),
     entry(
         "tune.vars.reqres-max-size",
         |s, g| vars(s, g, 4),
         "Most memory of variables of one direction.",
-        "tune.vars.reqres-max-size 1m",
+        "tune.vars.reqres-max-size 1048576",
     ),
     entry(
         "tune.vars.check-max-size",
         |s, g| vars(s, g, 5),
         "Most memory of variables of a check.",
-        "tune.vars.check-max-size 1m",
+        "tune.vars.check-max-size 1048576",
     ),
 ];
+
+/// The sizes of buffers as they were said.
+pub(crate) struct Buffers {
+    usual: u64,
+    small: u64,
+    large: Option<u64>,
+}
+
+impl Default for Buffers {
+    fn default() -> Buffers {
+        Buffers { usual: 16384, small: 1024, large: None }
+    }
+}
+
+impl Buffers {
+    /// Says which are not in order.
+    pub(crate) fn check(&self, notes: &mut Diagnostics) {
+        let usual = self.usual;
+        let mut say = |text| notes.push(Diagnostic::plain(Level::Warning, text).styled(Style::Bare));
+        if let Some(large) = self.large.filter(|large| *large < usual) {
+            say(format!(
+                "tune.bufsize.large ({large}) is lower than tune.bufsize ({usual}). large buffers support is disabled. Please fix either value to remove this warning."
+            ));
+        }
+        if self.small > usual {
+            let small = self.small;
+            say(format!(
+                "invalid small buffer size {small} bytes which is greater than default bufsize {usual} bytes."
+            ));
+        }
+    }
+}
 
 fn to_usize(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
@@ -307,9 +418,8 @@ fn to_usize(size: u64) -> usize {
 
 /// A size and nothing behind it.
 fn whole(s: &mut Statement<'_>, name: &str) -> Step<u64> {
-    let size = s.size(name)?;
-    s.end()?;
-    Ok(size)
+    s.at_most_one()?;
+    s.size(name)
 }
 
 fn positive(s: &mut Statement<'_>) -> Step<u32> {
@@ -318,10 +428,10 @@ fn positive(s: &mut Statement<'_>) -> Step<u32> {
 }
 
 fn percent(s: &mut Statement<'_>) -> Step<u32> {
-    let name = s.keyword();
-    match positive(s)? {
-        n @ 0..=100 => Ok(n),
-        _ => Err(s.fail(format!("'{name}' expects an integer argument between 0 and 100."))),
+    let text = format!("'{}' expects an integer argument between 0 and 100.", s.keyword());
+    match s.integer(&*text)? {
+        n @ 0..=100 => Ok(clamp(n)),
+        _ => Err(s.fail(text)),
     }
 }
 
@@ -332,21 +442,34 @@ fn kernel(s: &mut Statement<'_>) -> Step<Option<u32>> {
     Ok(u32::try_from(size).ok().filter(|n| *n > 0))
 }
 
+/// The same of a kind of socket that there is not; HAProxy takes a missing one for an empty one.
+fn unsaid(s: &mut Statement<'_>) -> Step {
+    if s.args.peek().is_none() {
+        return Err(s.fail(format!("unexpected '' after size passed to '{}'", s.keyword())));
+    }
+    match kernel(s)? {
+        None => Err(s.fail(format!("'{}' expects a strictly positive integer argument.", s.keyword()))),
+        Some(_) => Ok(()),
+    }
+}
+
 fn vars(s: &mut Statement<'_>, g: &mut GlobalDraft, which: usize) -> Step {
     let name = s.keyword();
-    let word = s.word(format!("{name}: expects a size"))?;
-    let size =
-        units::size(word.text()).map_err(|rest| s.fail(format!("{name}: '{rest}' is an invalid size")))?;
+    // No size at all is no limit, and nothing behind it is looked at, as in HAProxy.
+    let text = s.next().map_or("0", |word| word.text());
+    // A plain number of bytes, unlike other sizes; below zero is no limit, too.
+    let size = units::strict(text).ok_or_else(|| s.fail(format!("{name}: '{text}' is an invalid size")))?;
+    let size = u64::try_from(size).unwrap_or(0);
     if let Some(limit) = g.tune.vars_max.get_mut(which) {
         *limit = to_usize(size);
     }
-    s.end()
+    Ok(())
 }
 
 /// `anonkey <key>`: what is no number counts as 0.
 fn anon_key(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
     let word = s.word("a key is expected after 'anonkey'.").map_err(tight)?;
-    let key = units::lenient(word.text());
+    let key = units::whole(word.text());
     let text = || format!("'anonkey' value must be within range 0-4294967295 (was '{word}').");
     g.anon_key = u32::try_from(key).map_err(|_| tight(s.fail(text())))?;
     Ok(())
@@ -354,7 +477,7 @@ fn anon_key(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
 
 /// `tune.defaults.purge [all|none|<element>,...]`.
 fn purge(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
-    let list = s.next().map_or("proxies", syntax::Word::text);
+    let list = s.only()?;
     g.purge = Default::default();
     for element in list.split(',') {
         match element {
@@ -365,7 +488,6 @@ fn purge(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
             "all" | "none" => {
                 return Err(s.fail(format!("'tune.defaults.purge' value '{element}' is exclusive.")));
             }
-            "" => {}
             _ => return Err(s.fail(format!("'tune.defaults.purge' unknown directive '{element}'."))),
         }
     }

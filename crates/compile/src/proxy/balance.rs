@@ -26,7 +26,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "hash-balance-factor",
         Places::ALL,
         |s, p| {
-            let n = s.integer("'hash-balance-factor' expects an integer argument.")?;
+            let word = s.word("'hash-balance-factor' expects an integer argument.")?;
+            let n = s.lenient(word);
             if n != 0 && n <= 100 {
                 return Err(s.fail("'hash-balance-factor' must be 0 or greater than 100."));
             }
@@ -44,6 +45,11 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
                 "always" => Affinity::Always,
                 "maxconn" => Affinity::MaxConn,
                 "maxqueue" => Affinity::MaxQueue,
+                "" => {
+                    return Err(s.fail(
+                        "'hash-preserve-affinity' needs a keyword to specify when to preserve hash affinity",
+                    ));
+                }
                 other => return Err(s.fail(format!("'hash-preserve-affinity': unknown keyword '{other}'"))),
             };
             Ok(())
@@ -65,24 +71,29 @@ fn algorithm(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         None => (word.text(), None),
     };
     p.balance = match (name, args) {
+        _ if name.starts_with("random") => BalanceDraft::Random(draws(s, word.text())?),
+        _ if name.starts_with("rdp-cookie") => rdp_cookie(s, word.text())?,
         ("roundrobin", None) => BalanceDraft::RoundRobin,
         ("static-rr", None) => BalanceDraft::StaticRr,
         ("first", None) => BalanceDraft::First,
         ("leastconn", None) => BalanceDraft::LeastConn,
         ("sticky", None) => BalanceDraft::Sticky,
         ("source", None) => BalanceDraft::Source,
-        ("random", args) => BalanceDraft::Random(draws(s, args)?),
         ("uri", None) => BalanceDraft::Uri(uri(s)?),
         ("url_param", None) => url_param(s)?,
         ("hash", None) => {
             let word = s.args.position();
             s.word("balance hash requires a sample expression.")?;
-            s.args.eat_rest();
+            if let Some(extra) = s.next() {
+                return Err(s.fail(format!("balance hash takes no other argument (got '{extra}').")));
+            }
             BalanceDraft::Hash(Deferred { at: s.at, word })
         }
-        ("hdr", Some(name)) => header(s, name)?,
-        ("rdp-cookie", args) => rdp_cookie(s, args)?,
-        ("log-hash", _) => BalanceDraft::LogHash,
+        ("hdr", Some(name)) => header(s, word.text().contains(')').then_some(name))?,
+        ("log-hash", _) => {
+            s.word("balance log-hash requires a converter list.")?;
+            BalanceDraft::LogHash
+        }
         _ => {
             let near = syntax::nearest(
                 name,
@@ -105,14 +116,25 @@ fn algorithm(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     Ok(())
 }
 
-fn draws(s: &Statement<'_>, args: Option<&str>) -> Step<u32> {
-    let Some(args) = args.filter(|a| !a.is_empty()) else { return Ok(2) };
-    if let Some(odd) = args.chars().find(|c| !c.is_ascii_digit()) {
+/// What stands between parentheses, whatever stands around them; `None` without any. A pair that is left open is an error.
+fn between<'w>(s: &Statement<'_>, word: &'w str, open: &str) -> Step<Option<&'w str>> {
+    let Some((_, rest)) = word.split_once('(') else { return Ok(None) };
+    rest.split_once(')').map(|(inner, _)| Some(inner)).ok_or_else(|| s.fail(open))
+}
+
+/// `random`, perhaps with the number of draws.
+fn draws(s: &Statement<'_>, word: &str) -> Step<u32> {
+    let args = between(s, word, "balance random : missing closing parenthesis.");
+    // The number is looked at before the end.
+    let inner = word.split_once('(').map_or("", |(_, rest)| rest);
+    let number = inner.split(')').next().unwrap_or_default();
+    let digits = number.strip_prefix('-').unwrap_or(number);
+    if let Some(odd) = digits.chars().find(|c| !c.is_ascii_digit()) {
         return Err(s.fail(format!("balance random : unexpected character '{odd}' after argument.")));
     }
-    match clamp(units::lenient(args)) {
-        0 => Err(s.fail("balance random : number of draws must be at least 1.")),
-        n => Ok(n),
+    match args?.filter(|a| !a.is_empty()).map_or(2, units::lenient) {
+        n if n < 1 => Err(s.fail("balance random : number of draws must be at least 1.")),
+        n => Ok(clamp(n)),
     }
 }
 
@@ -123,7 +145,7 @@ fn uri(s: &mut Statement<'_>) -> Step<UriParams> {
         match name {
             "len" | "depth" => {
                 let value = s.peek();
-                let n = units::strict(value).filter(|n| *n > 0).ok_or_else(|| {
+                let n = Some(units::lenient(value)).filter(|n| *n > 0).ok_or_else(|| {
                     s.fail_at(
                         s.args.here(),
                         format!("balance uri : '{name}' expects a positive integer (got '{value}')."),
@@ -149,26 +171,26 @@ fn uri(s: &mut Statement<'_>) -> Step<UriParams> {
 fn url_param(s: &mut Statement<'_>) -> Step<BalanceDraft> {
     let word = s.word("balance url_param requires an URL parameter name.")?;
     let name = word.bytes().into();
-    let check_post = match s.next().map(Word::text) {
-        None => false,
+    match s.next().map(Word::text) {
+        // Bodies are looked into with it and without.
+        None => {}
         Some("check_post") => {
             if let Some(wait) = s.next() {
                 s.warn(format!("balance url_param check_post : '{wait}' has no effect any more."));
             }
-            true
         }
         Some(other) => {
-            let text = format!("balance url_param only accepts check_post modifier (got '{other}').");
+            let text = format!("balance url_param only accepts 'check_post' modifier (got '{other}').");
             return Err(s.fail(text));
         }
-    };
-    Ok(BalanceDraft::UrlParam { name, check_post })
+    }
+    Ok(BalanceDraft::UrlParam(name))
 }
 
-fn header(s: &mut Statement<'_>, name: &str) -> Step<BalanceDraft> {
-    if name.is_empty() {
-        return Err(s.fail("balance hdr(name) requires an http header field name."));
-    }
+fn header(s: &mut Statement<'_>, name: Option<&str>) -> Step<BalanceDraft> {
+    let Some(name) = name.filter(|name| !name.is_empty()) else {
+        return Err(s.fail("balance hdr requires an http header field name."));
+    };
     let domain_only = match s.next().map(Word::text) {
         None => false,
         Some("use_domain_only") => true,
@@ -181,12 +203,15 @@ fn header(s: &mut Statement<'_>, name: &str) -> Step<BalanceDraft> {
     Ok(BalanceDraft::Header { name: name.as_bytes().into(), domain_only })
 }
 
-fn rdp_cookie(s: &Statement<'_>, args: Option<&str>) -> Step<BalanceDraft> {
-    match args {
-        None => Ok(BalanceDraft::RdpCookie((*b"mstshash").into())),
-        Some("") => Err(s.fail("balance rdp-cookie(name) requires an rdp cookie name.")),
-        Some(name) => Ok(BalanceDraft::RdpCookie(name.as_bytes().into())),
-    }
+/// `rdp-cookie`, perhaps with the name of another cookie than mstshash.
+fn rdp_cookie(s: &Statement<'_>, word: &str) -> Step<BalanceDraft> {
+    const MISSING: &str = "balance rdp-cookie : missing cookie name.";
+    let name = match between(s, word, MISSING)? {
+        None if word == "rdp-cookie" => "mstshash",
+        None | Some("") => return Err(s.fail(MISSING)),
+        Some(name) => name,
+    };
+    Ok(BalanceDraft::RdpCookie(name.as_bytes().into()))
 }
 
 fn hash_type(s: &mut Statement<'_>, p: &mut Draft) -> Step {

@@ -1,11 +1,12 @@
 //! Keywords that say what a proxy is: mode, addresses, servers, limits, where requests go by default.
 
+use crate::draft::LoadState;
 use program::Mode;
-use program::proxy::{LoadState, Reuse};
+use program::proxy::Reuse;
 use syntax::Word;
 
 use super::entry;
-use crate::draft::{Draft, Named};
+use crate::draft::{Draft, Kind, Named};
 use crate::keyword::{Keyword, Places};
 use crate::statement::{Statement, Step, clamp, tight};
 use crate::{bind, server, units};
@@ -24,9 +25,9 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     entry(
         "be-unpublished",
         Places::BACK_ONLY,
-        |s, p| {
+        |_, p| {
             p.unpublished = true;
-            s.end()
+            Ok(())
         },
         "No rule of another proxy chooses it until it is published.",
         "be-unpublished",
@@ -56,43 +57,43 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     ),
     entry(
         "clitcpka-cnt",
-        Places::FRONT,
-        |s, p| keepalive(s).map(|n| p.figures.0.count = n),
+        Places::ALL,
+        |s, p| keepalive(s, p).map(|n| p.figures.0.count = n),
         "TCP keep-alive probes to clients.",
         "clitcpka-cnt 3",
     ),
     entry(
         "clitcpka-idle",
-        Places::FRONT,
-        |s, p| keepalive_time(s).map(|n| p.figures.0.idle = n),
+        Places::ALL,
+        |s, p| keepalive_time(s, p).map(|n| p.figures.0.idle = n),
         "Idle time before the first probe.",
         "clitcpka-idle 10s",
     ),
     entry(
         "clitcpka-intvl",
-        Places::FRONT,
-        |s, p| keepalive_time(s).map(|n| p.figures.0.interval = n),
+        Places::ALL,
+        |s, p| keepalive_time(s, p).map(|n| p.figures.0.interval = n),
         "Time between probes.",
         "clitcpka-intvl 10s",
     ),
     entry(
         "srvtcpka-cnt",
-        Places::BACK,
-        |s, p| keepalive(s).map(|n| p.figures.1.count = n),
+        Places::ALL,
+        |s, p| keepalive(s, p).map(|n| p.figures.1.count = n),
         "TCP keep-alive probes to servers.",
         "srvtcpka-cnt 3",
     ),
     entry(
         "srvtcpka-idle",
-        Places::BACK,
-        |s, p| keepalive_time(s).map(|n| p.figures.1.idle = n),
+        Places::ALL,
+        |s, p| keepalive_time(s, p).map(|n| p.figures.1.idle = n),
         "Idle time before the first probe.",
         "srvtcpka-idle 10s",
     ),
     entry(
         "srvtcpka-intvl",
-        Places::BACK,
-        |s, p| keepalive_time(s).map(|n| p.figures.1.interval = n),
+        Places::ALL,
+        |s, p| keepalive_time(s, p).map(|n| p.figures.1.interval = n),
         "Time between probes.",
         "srvtcpka-intvl 10s",
     ),
@@ -148,7 +149,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
             let guid = unique_name(word.text()).map_err(|why| s.fail(format!("'guid': {why}")))?;
             p.guid = Some(guid);
             p.guid_span = word.span();
-            s.end()
+            Ok(())
         },
         "Unique name.",
         "guid front:one",
@@ -166,7 +167,13 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
                     return Err(s.fail("'http-reuse' only supports 'never', 'safe', 'aggressive', 'always'."));
                 }
             });
-            s.end()
+            let mode = s.eaten().text();
+            match s.next() {
+                None => Ok(()),
+                Some(extra) => {
+                    Err(s.fail(format!("'http-reuse {mode}' cannot handle unexpected argument '{extra}'.")))
+                }
+            }
         },
         "When idle server connections are reused.",
         "http-reuse always",
@@ -192,15 +199,12 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "id",
         Places::PROXIES,
         |s, p| {
-            let n = s.next().map_or(0, |w| units::lenient(w.text()));
+            let word = s.word("'id' expects an integer argument.").map_err(tight)?;
+            s.end()?;
+            let n = u32::try_from(units::lenient(word.text())).ok().filter(|n| *n > 0);
             p.forced_id = true;
-            p.id = Some(
-                u32::try_from(n)
-                    .ok()
-                    .filter(|n| *n > 0)
-                    .ok_or_else(|| tight(s.fail("custom id has to be > 0.")))?,
-            );
-            s.end()
+            p.id = Some(n.ok_or_else(|| tight(s.fail("custom id has to be > 0.")))?);
+            Ok(())
         },
         "Number of the proxy.",
         "id 20",
@@ -236,6 +240,12 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
                     "'max-keep-alive-queue' : unexpected character '{odd}' in integer value '{word}'"
                 ))
             })?;
+            if p.kind == Kind::Frontend {
+                s.warn(format!(
+                    "max-keep-alive-queue will be ignored because {} has no backend capability",
+                    p.label()
+                ));
+            }
             p.max_keep_alive_queue = i32::try_from(n).unwrap_or(i32::MAX);
             Ok(())
         },
@@ -246,8 +256,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "max-session-srv-conns",
         Places::FRONT,
         |s, p| {
-            let n = s.integer("'max-session-srv-conns' expects an integer")?;
-            p.session_conns = u32::try_from(n).unwrap_or(0);
+            let word = s.word("'max-session-srv-conns' expects a number. Got no argument")?;
+            p.session_conns = u32::try_from(s.lenient(word)).unwrap_or(0);
             Ok(())
         },
         "Idle server connections of one client.",
@@ -318,6 +328,7 @@ pub(crate) fn unique_name(text: &str) -> Result<Box<str>, String> {
 
 fn mode(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let name = s.next().map_or("", Word::text);
+    s.end()?;
     p.mode =
         match name {
             "http" => Mode::Http,
@@ -331,7 +342,7 @@ fn mode(s: &mut Statement<'_>, p: &mut Draft) -> Step {
             _ => return Err(s.fail(format!("unknown proxy mode '{name}'."))),
         };
     p.mode_said = true;
-    s.end()
+    Ok(())
 }
 
 fn rate_limit(s: &mut Statement<'_>, p: &mut Draft) -> Step {
@@ -357,17 +368,44 @@ fn rate_limit(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     Ok(())
 }
 
-fn keepalive(s: &mut Statement<'_>) -> Step<u32> {
+/// `clitcpka-cnt`, `srvtcpka-cnt`; what stands behind the number is not looked at.
+fn keepalive(s: &mut Statement<'_>, p: &Draft) -> Step<u32> {
     let name = s.keyword();
-    s.count(format!("'{name}' expects an integer value"))
+    let word = s.word(format!("'{name}' expects an integer value"))?;
+    let digits = word.text().strip_prefix(['+', '-']).unwrap_or(word.text());
+    if let Some(odd) = digits.chars().find(|c| !c.is_ascii_digit()) {
+        // HAProxy shows the first character, where that is none of a number.
+        let odd = word.text().chars().next().filter(|c| !c.is_ascii_digit()).unwrap_or(odd);
+        return Err(s.fail(format!("'{name}' : unexpected character '{odd}' in integer value '{word}'")));
+    }
+    idle_keepalive(s, p);
+    Ok(clamp(units::lenient(word.text())))
 }
 
-fn keepalive_time(s: &mut Statement<'_>) -> Step<u32> {
+/// Says that a proxy has no connections of the kind that the keyword is about.
+fn idle_keepalive(s: &mut Statement<'_>, p: &Draft) {
     let name = s.keyword();
-    let word = s.word(format!("'{name}' expects an integer value (in seconds)"))?;
-    let n = units::seconds(word.text()).map_err(|fault| {
-        s.time_fault(fault, word, name, |c| format!("unexpected character '{c}' in '{name}'"))
-    })?;
-    s.end()?;
+    let (side, has) = match name.starts_with("cli") {
+        true => ("frontend", p.kind.is_front()),
+        false => ("backend", p.kind.is_back()),
+    };
+    if !has && !p.kind.is_defaults() {
+        s.warn(format!("{name} will be ignored because {} has no {side} capability", p.label()));
+    }
+}
+
+fn keepalive_time(s: &mut Statement<'_>, p: &Draft) -> Step<u32> {
+    let name = s.keyword();
+    let word = s.word(format!("'{name}' expects an integer value"))?;
+    let n = match base::units::time(word.text(), base::units::Unit::Second) {
+        Err(base::units::TimeError::Trailing { value, found }) => {
+            s.trailing(word, found);
+            value.into()
+        }
+        _ => units::seconds(word.text()).map_err(|fault| {
+            s.time_fault(fault, word, name, |c| format!("unexpected character '{c}' in argument to <{name}>"))
+        })?,
+    };
+    idle_keepalive(s, p);
     Ok(u32::try_from(n).unwrap_or(u32::MAX))
 }

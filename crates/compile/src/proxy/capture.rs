@@ -30,9 +30,11 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
 fn capture(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     match s.next().map_or("", Word::text) {
         "cookie" => {
-            const EXPECTS: &str = "'capture cookie' expects <cookie_name> 'len' <len>.";
+            const EXPECTS: &str = "'capture' expects 'cookie' <cookie_name> 'len' <len>.";
             let name = s.word(EXPECTS)?;
-            let len = length(s, EXPECTS)?;
+            // HAProxy takes any word where 'len' should stand.
+            s.word(EXPECTS)?;
+            let len = clamp(units::lenient(s.word(EXPECTS)?.text())) as usize;
             let exact = name.bytes().strip_suffix(b"=");
             p.capture_cookie = Some(CaptureCookie {
                 name: exact.unwrap_or(name.bytes()).into(),
@@ -45,6 +47,10 @@ fn capture(s: &mut Statement<'_>, p: &mut Draft) -> Step {
             s.next();
             let expects = format!("'capture {side}' expects 'header' <header_name> 'len' <len>.");
             let name = s.word(&*expects)?;
+            if let Some(extra) = s.line.args().get(5) {
+                let text = format!("'capture {side}' cannot handle unexpected argument '{extra}'.");
+                return Err(s.fail_at(extra.span(), text));
+            }
             let len = length(s, &expects)?;
             let capture = Capture { header: Some(name.bytes().into()), len };
             let list = if side == "request" { &mut p.req_captures } else { &mut p.res_captures };
@@ -59,7 +65,11 @@ fn capture(s: &mut Statement<'_>, p: &mut Draft) -> Step {
 pub(super) fn of_rule(s: &Statement<'_>, p: &mut Draft) {
     let words: Vec<&str> = s.line.words().iter().map(Word::text).collect();
     let action = words.iter().skip(1).find(|w| **w != "content");
-    let len = words.iter().position(|w| *w == "len").and_then(|i| words.get(i + 1)?.parse().ok());
+    let len = words
+        .iter()
+        .position(|w| *w == "len")
+        .and_then(|i| words.get(i + 1))
+        .map(|w| clamp(units::lenient(w)) as usize);
     if let (Some(&"capture"), Some(len)) = (action, len) {
         p.req_captures.push(Slot { capture: Capture { header: None, len }, rule: Some(s.at) });
     }
@@ -71,7 +81,16 @@ fn length(s: &mut Statement<'_>, expects: &str) -> Step<usize> {
     }
     s.next();
     let word = s.word(expects)?;
-    Ok(clamp(units::lenient(word.text())) as usize)
+    let length = units::lenient(word.text());
+    if length < 0 && units::whole(word.text()) > 0 {
+        // HAProxy tries to reserve what the number looks like.
+        let text = format!(
+            "Failed to create pool 'caphdr' of size '{}': overflow detected due to too large a configured size and/or configured pool options. Aborting.",
+            (length + 1) as u64
+        );
+        return Err(s.fail(text).styled(syntax::Style::Plain));
+    }
+    Ok(clamp(length) as usize)
 }
 
 fn declare(s: &mut Statement<'_>, p: &mut Draft) -> Step {
@@ -82,21 +101,31 @@ fn declare(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         return Err(s.fail("'declare' only available in frontend or listen section"));
     }
     if s.next().map_or("", Word::text) != "capture" {
-        return Err(s.fail("'declare' supports only 'capture'"));
+        return Err(match s.line.args().first().map_or("", Word::text) {
+            "" => s.fail("'declare' needs a second keyword that specify the type of declaration ('capture')"),
+            other => s.fail(format!("unknown declaration type '{other}' (supports 'capture')")),
+        });
     }
     let side = s.next().map_or("", Word::text);
     if !matches!(side, "request" | "response") {
-        return Err(s.fail("'declare capture' requires 'request' or 'response'"));
+        return Err(s.fail("'declare capture' requires a direction ('request' or 'response')"));
     }
     if s.next().map_or("", Word::text) != "len" {
         return Err(s.fail("'declare capture' requires a capture length ('len')"));
     }
+    if s.peek().is_empty() {
+        return Err(
+            s.fail("'declare capture': 'len' requires a numeric value that represents the capture length")
+        );
+    }
     let word = s.next();
-    let len = word.and_then(|w| units::strict(w.text())).filter(|n| *n >= 0);
-    let Some(len) = len else {
+    let Some(len) = word.and_then(|w| units::strict(w.text())) else {
         let text = word.map_or("", Word::text);
         return Err(s.fail(format!("'declare capture': cannot parse the length '{text}'.")));
     };
+    if len <= 0 {
+        return Err(s.fail("length must be > 0"));
+    }
     let list = if side == "request" { &mut p.req_captures } else { &mut p.res_captures };
     list.push(Slot { capture: Capture { header: None, len: clamp(len) as usize }, rule: None });
     Ok(())

@@ -8,7 +8,7 @@ use super::{entry, placed};
 use crate::check::Canned;
 use crate::draft::{CheckKind, Draft};
 use crate::keyword::{Keyword, Places};
-use crate::statement::{Statement, Step};
+use crate::statement::{LineRef, Statement, Step};
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
@@ -16,7 +16,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     entry("tcp-check", Places::ALL, tcp_check, "A step of a TCP check.", "tcp-check connect"),
     entry(
         "external-check",
-        Places::BACK,
+        Places::ALL,
         external_check,
         "A program that checks servers.",
         "external-check path /usr/bin:/bin",
@@ -39,9 +39,12 @@ pub(crate) const OPTIONS: &[&str] = &[
 
 /// `option <check>`, the name already eaten.
 pub(crate) fn option(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
-    p.check = match name {
+    let kind = match name {
         "httpchk" => httpchk(s)?,
-        "tcp-check" => CheckKind::Tcp,
+        "tcp-check" => {
+            nothing(s, name)?;
+            CheckKind::Tcp
+        }
         "redis-check" => {
             nothing(s, name)?;
             canned(crate::check::redis())
@@ -57,6 +60,7 @@ pub(crate) fn option(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
         "smtpchk" => {
             let hello = s.next().map_or("HELO", Word::text);
             let domain = s.next().map_or("localhost", Word::text);
+            nothing(s, name)?;
             let known = matches!(hello, "HELO" | "EHLO");
             let (hello, domain) = if known { (hello, domain) } else { ("HELO", "localhost") };
             canned(crate::check::smtp(hello, domain))
@@ -64,9 +68,13 @@ pub(crate) fn option(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
         "pgsql-check" => {
             const EXPECTS: &str = "'option pgsql-check' expects 'user <username>' as argument.";
             if s.next().map_or("", Word::text) != "user" {
-                return Err(s.fail(EXPECTS));
+                let given = s.line.args().len() > 2;
+                let only = "'option pgsql-check' only supports optional values: 'user'.";
+                return Err(s.fail(if given { only } else { EXPECTS }));
             }
-            canned(crate::check::pgsql(s.word(EXPECTS)?.bytes()))
+            let user = s.word(EXPECTS)?;
+            nothing(s, name)?;
+            canned(crate::check::pgsql(user.bytes()))
         }
         "mysql-check" => mysql(s)?,
         "spop-check" => {
@@ -79,7 +87,14 @@ pub(crate) fn option(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
         }
         _ => return Err(s.fail(format!("'option {name}' is not supported yet by Harrier (planned)"))),
     };
+    p.choose_check(kind);
     Ok(())
+}
+
+/// Adds a rule. The first one of a section takes the place of all that were inherited.
+fn add(rules: &mut Vec<LineRef>, at: LineRef) {
+    rules.retain(|known| known.section == at.section);
+    rules.push(at);
 }
 
 fn canned(steps: Vec<Canned>) -> CheckKind {
@@ -109,7 +124,7 @@ fn external_check(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     };
     let word = s.word(format!("missing argument after '{what}'."))?;
     *field = Some(word.text().into());
-    Ok(())
+    s.end()
 }
 
 /// `option httpchk [[method] uri [version [host]]]`; the host is a format. Header fields used to be smuggled in behind the version.
@@ -141,15 +156,16 @@ fn mysql(s: &mut Statement<'_>) -> Step<CheckKind> {
         "user" => {
             let user = s.word("'option mysql-check user' expects <username> as argument.")?;
             let modern = match s.next().map_or("", Word::text) {
-                "" | "post-41" => true,
+                "" | "post-41" | "post-80" => true,
                 "pre-41" => false,
                 other => {
                     let text = format!(
-                        "keyword 'post-41' and 'pre-41' only supported after 'user <username>' (got '{other}')."
+                        "keyword 'user' only supports 'post-41', 'pre-41' and 'post-80' (got '{other}')."
                     );
                     return Err(s.fail(text));
                 }
             };
+            nothing(s, "mysql-check")?;
             Ok(canned(crate::check::mysql(Some(user.bytes()), modern)))
         }
         other => {
@@ -160,6 +176,7 @@ fn mysql(s: &mut Statement<'_>) -> Step<CheckKind> {
 }
 
 fn http_check(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    placed(s, p, "http-check", Places::BACK)?;
     let what = s.peek();
     let name = what.split('(').next().unwrap_or_default();
     const KNOWN: &[&str] = &[
@@ -179,18 +196,20 @@ fn http_check(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         );
         return Err(s.fail_at(s.args.here(), text).meant(syntax::nearest(what, KNOWN.iter().copied())));
     }
-    if !placed(s, p, "http-check", Places::BACK)? {
-        return Ok(());
+    if matches!(name, "disable-on-404" | "send-state") {
+        s.next();
+        s.end()?;
     }
     match name {
-        "disable-on-404" => p.disable_on_404 = true,
-        "send-state" => p.send_state = true,
-        _ => p.check_rules.push(s.at),
+        "disable-on-404" => p.disable_on_404.push(s.at.section),
+        "send-state" => p.send_state.push(s.at.section),
+        _ => add(&mut p.http_checks, s.at),
     }
     Ok(())
 }
 
 fn tcp_check(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    placed(s, p, "tcp-check", Places::BACK)?;
     let what = s.peek();
     let name = what.split('(').next().unwrap_or_default();
     const KNOWN: &[&str] = &[
@@ -211,8 +230,6 @@ fn tcp_check(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         );
         return Err(s.fail_at(s.args.here(), text).meant(syntax::nearest(what, KNOWN.iter().copied())));
     }
-    if placed(s, p, "tcp-check", Places::BACK)? {
-        p.check_rules.push(s.at);
-    }
+    add(&mut p.tcp_checks, s.at);
     Ok(())
 }

@@ -8,6 +8,7 @@ use super::entry;
 use crate::draft::{Draft, ErrorDraft, Named};
 use crate::keyword::{Keyword, Places};
 use crate::statement::{Statement, Step};
+use crate::units;
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
@@ -67,9 +68,10 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
                 return Err(s.fail("http-error : expects at least a <status> as arguments.\n"));
             }
             s.next();
-            let text = s.peek();
-            if text.parse().ok().filter(|n| (200..600).contains(n) && HANDLED.contains(n)).is_none() {
-                return Err(s.fail_at(s.args.here(), format!("http-error : Unexpected status code '{text}'")));
+            let word = s.word("http-error : 'status' expects <status_code> as argument")?;
+            let code = units::lenient(word.text());
+            if !HANDLED.iter().any(|n| i64::from(*n) == code) {
+                return Err(s.fail(format!("http-error : Unexpected status code '{code}'")));
             }
             s.args.eat_rest();
             p.errors.push(ErrorDraft::Reply(s.at));
@@ -87,8 +89,9 @@ pub(crate) const HANDLED: &[u16] = &[
 
 fn status(s: &Statement<'_>, word: &Word) -> Step<u16> {
     let keyword = s.keyword();
-    let code = word.text().parse().ok().filter(|n| HANDLED.contains(n));
-    code.ok_or_else(|| s.fail(format!("{keyword} : status code '{word}' not handled.")))
+    let number = units::lenient(word.text());
+    let code = HANDLED.iter().copied().find(|n| i64::from(*n) == number);
+    code.ok_or_else(|| s.fail(format!("{keyword} : status code '{number}' not handled.")))
 }
 
 /// `errorfile <status> <path>`, also in `http-errors` sections.
@@ -124,6 +127,9 @@ fn location(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let url = url.ok_or_else(|| s.fail(expects))?;
     let status = status(s, word)?;
     s.next();
+    if s.args.peek().is_some() {
+        return Err(s.fail(format!("{keyword} : expects exactly two arguments.\n")));
+    }
     let line = if keyword == "errorloc303" { "303 See Other" } else { "302 Found" };
     let mut message =
         format!("HTTP/1.1 {line}\r\nCache-Control: no-cache\r\nContent-length: 0\r\nLocation: ").into_bytes();

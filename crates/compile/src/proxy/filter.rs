@@ -52,8 +52,9 @@ fn filter(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     not_in_defaults(s, p)?;
     let name = s.word(format!("missing argument for 'filter' in {}.", p.label()))?.text().to_owned();
     if !FILTERS.iter().any(|(known, _)| *known == name) {
-        let list: Vec<&str> = BUILT.to_vec();
-        let text = format!("'filter' : unknown keyword '{name}'. Registered keywords : {}", list.join(", "));
+        let built = FILTERS.iter().filter(|(known, _)| BUILT.contains(known));
+        let list: Vec<String> = built.map(|(known, tag)| format!("    [{tag}] {known}")).collect();
+        let text = format!("'filter' : unknown keyword '{name}'. Registered keywords :\n{}", list.join("\n"));
         return Err(s.fail(text));
     }
     if !BUILT.contains(&&*name) {
@@ -77,5 +78,5 @@ fn sequence(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     };
     let list = s.word(format!("missing filter list for 'filter-sequence' in {}.", p.label()))?;
     p.sequences[at] = Some(list.text().split(',').map(Into::into).collect());
-    s.end()
+    Ok(())
 }

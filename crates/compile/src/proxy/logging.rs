@@ -6,7 +6,7 @@ use super::entry;
 use crate::draft::{Deferred, Draft, FormatDraft};
 use crate::keyword::{Keyword, Places};
 use crate::log;
-use crate::statement::{Statement, Step};
+use crate::statement::{Statement, Step, tight};
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
@@ -15,10 +15,9 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "log-format",
         Places::ALL,
         |s, p| {
-            if p.kind == crate::draft::Kind::Backend {
-                s.warn(format!("{} : 'log-format' directive is ignored in backends.", p.label()));
-            }
-            p.format = FormatDraft::Custom(format(s)?);
+            let custom = FormatDraft::Custom(format(s)?);
+            choose(s, p, custom);
+            idle_in_backends(s, p);
             Ok(())
         },
         "The line of a normal end.",
@@ -26,15 +25,26 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     ),
     entry(
         "log-format-sd",
-        Places::FRONT,
-        |s, p| format(s).map(|f| p.structured = Some(f)),
+        Places::ALL,
+        |s, p| {
+            p.structured = Some(format(s)?);
+            idle_in_backends(s, p);
+            Ok(())
+        },
         "Structured data of RFC 5424 lines.",
         "log-format-sd \"%{+Q,+E}o\"",
     ),
     entry(
         "error-log-format",
-        Places::FRONT,
-        |s, p| format(s).map(|f| p.error_format = Some(f)),
+        Places::ALL,
+        |s, p| {
+            if p.error_format.is_some() && p.kind.is_defaults() {
+                overrides(s, "error-log-format", "error-log-format");
+            }
+            p.error_format = Some(format(s)?);
+            idle_in_backends(s, p);
+            Ok(())
+        },
         "The line of a connection that failed early.",
         "error-log-format \"%ci\"",
     ),
@@ -74,6 +84,28 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     ),
 ];
 
+/// Sets the line that a proxy logs with; in `defaults` a second one is worth a warning.
+pub(super) fn choose(s: &mut Statement<'_>, p: &mut Draft, format: FormatDraft) {
+    if p.kind.is_defaults()
+        && let (Some(new), Some(old)) = (format.name(), p.format.name())
+    {
+        overrides(s, new, old);
+    }
+    p.format = format;
+}
+
+fn overrides(s: &mut Statement<'_>, new: &str, old: &str) {
+    let text = format!("'{new}' overrides previous '{old}' in 'defaults' section.");
+    s.notes.push(tight(syntax::Diagnostic::warning(s.line.span(), text)));
+}
+
+/// Backends write no logs.
+fn idle_in_backends(s: &mut Statement<'_>, p: &Draft) {
+    if p.kind == crate::draft::Kind::Backend {
+        s.warn(format!("{} : '{}' directive is ignored in backends.", p.label(), s.keyword()));
+    }
+}
+
 /// One word of log-format.
 fn format(s: &mut Statement<'_>) -> Step<Deferred> {
     let name = s.keyword();
@@ -108,5 +140,6 @@ fn steps(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         }
     }
     p.log_steps = Some(if text == "all" { u16::MAX } else { set });
+    p.own_log_steps = true;
     Ok(())
 }

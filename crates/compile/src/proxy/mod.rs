@@ -50,7 +50,7 @@ pub(crate) const fn entry(
     doc: &'static str,
     example: &'static str,
 ) -> Keyword<Draft> {
-    Keyword { name, places, set, doc, example }
+    Keyword { name, places, set, doc, example, once: None }
 }
 
 /// One line of a section.
@@ -63,7 +63,45 @@ pub(crate) fn line(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         let text = format!("unknown keyword '{word}' in '{}' section{hint}", p.kind.word());
         return Err(s.fail_at(word.span(), text));
     };
-    if placed(s, p, entry.name, entry.places)? { (entry.set)(s, p) } else { Ok(()) }
+    if let Some(refusal) = only_there(s, p, entry) {
+        return Err(refusal);
+    }
+    match placed(s, p, entry.name, entry.places)? {
+        true => (entry.set)(s, p),
+        // The words of this one are left unread there.
+        false if entry.name == "stick" => Ok(()),
+        // What a frontend says as a backend nobody looks at, but it is understood, and looked up, like elsewhere.
+        false
+            if p.kind == Kind::Frontend
+                && (!entry.name.contains("server") || entry.name == "load-server-state-from-file") =>
+        {
+            (entry.set)(s, p)
+        }
+        // The line has no effect, but what is wrong in it is an error all the same, as is a name in it that nobody has.
+        false => {
+            let mut idle = p.clone();
+            let step = (entry.set)(s, &mut idle);
+            p.default_backend = idle.default_backend;
+            p.switching = idle.switching;
+            p.monitor_fail = idle.monitor_fail;
+            p.monitor_uri = idle.monitor_uri;
+            p.capture_cookie = idle.capture_cookie;
+            step
+        }
+    }
+}
+
+/// Keywords that are refused on the wrong side instead of being ignored there.
+fn only_there(s: &Statement<'_>, p: &Draft, entry: &Keyword<Draft>) -> Option<syntax::Diagnostic> {
+    let (wrong, right) = match entry.name {
+        "force-be-switch" => (Kind::Backend, "frontend"),
+        "be-unpublished" | "hash-preserve-affinity" => (Kind::Frontend, "backend"),
+        _ => return None,
+    };
+    // One that lacks its word says so first.
+    let lacking = entry.name == "hash-preserve-affinity" && s.peek().is_empty();
+    let text = format!("'{}' only available in {right} or listen section", entry.name);
+    (p.kind == wrong && !lacking).then(|| s.fail(text))
 }
 
 /// Whether a keyword may act here. `Ok(false)`: it was ignored with a warning.

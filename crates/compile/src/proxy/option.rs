@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use program::log::Style;
 use program::options::{AddressHeader, Connection, Options, RestrictNames};
-use syntax::{Modifier, Word};
+use syntax::{Diagnostic, Modifier, Word};
 
 use super::{check, entry, placed};
 use crate::draft::{Draft, FormatDraft, ForwardedDraft, Kind};
@@ -85,13 +85,13 @@ pub(crate) const SWITCHES: &[Switch] = &[
         doc: "TCP keep-alive towards clients.",
     },
     switch("contstats", Places::FRONT, "FE", |o| &mut o.contstats, "Count bytes as they come."),
-    Switch {
-        name: "disable-h2-upgrade",
-        places: Places::FRONT,
-        dump: "FE HTTP",
-        flag: None,
-        doc: "No upgrade to HTTP/2 (there is none).",
-    },
+    switch(
+        "disable-h2-upgrade",
+        Places::FRONT,
+        "FE HTTP",
+        |o| &mut o.disable_h2_upgrade,
+        "HTTP/2 only where the bind line or ALPN says so, not by its preface.",
+    ),
     switch("dontlog-normal", Places::FRONT, "FE", |o| &mut o.dontlog_normal, "Log errors only."),
     switch("dontlognull", Places::FRONT, "FE", |o| &mut o.dontlognull, "Don't log connections without data."),
     switch(
@@ -220,13 +220,6 @@ pub(crate) const SWITCHES: &[Switch] = &[
         |o| &mut o.tcp_smart_connect,
         "Save a packet when connecting.",
     ),
-    Switch {
-        name: "use-small-buffers",
-        places: Places::BACK,
-        dump: "",
-        flag: None,
-        doc: "Smaller buffers while queued: nothing to gain here.",
-    },
 ];
 
 /// Options with arguments or with a meaning of their own.
@@ -242,6 +235,7 @@ pub(crate) const OTHERS: &[&str] = &[
     "httpclose",
     "http-restrict-req-hdr-names",
     "redispatch",
+    "use-small-buffers",
     "tcpka",
     "httpchk",
     "tcp-check",
@@ -259,7 +253,9 @@ fn option(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let Some(word) = s.next() else { return Err(tight(s.fail("'option' expects an option name."))) };
     let name = word.text();
     if let Some(found) = SWITCHES.iter().find(|o| o.name == name) {
-        return if placed(s, p, name, found.places)? { plain(s, p, found) } else { Ok(()) };
+        s.end_of_option()?;
+        // HAProxy looks for it among the options of other places, and ends with an error.
+        return if placed(s, p, name, found.places)? { plain(s, p, found) } else { Err(unknown(s, name)) };
     }
     if let Some(mode) = connection(name) {
         s.end_of_option()?;
@@ -273,10 +269,13 @@ fn option(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     if name == "redispatch" {
         return if placed(s, p, name, Places::BACK)? { redispatch(s, p) } else { Ok(()) };
     }
+    if name == "use-small-buffers" {
+        return small_buffers(s, p);
+    }
     if let Some(result) = removed(s, p, name) {
         return result;
     }
-    if s.line.modifier() != Modifier::Set && OTHERS.contains(&name) && name != "forwarded" {
+    if s.line.modifier() != Modifier::Set && name != "forwarded" {
         return Err(tight(s.fail(format!("negation/default is not supported for option '{name}'."))));
     }
     with_arguments(s, p, name)
@@ -286,6 +285,10 @@ fn with_arguments(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
     match name {
         "forwardfor" => address_header(s, "forwardfor", b"X-Forwarded-For").map(|h| p.forwardfor = Some(h)),
         "originalto" => address_header(s, "originalto", b"X-Original-To").map(|h| p.originalto = Some(h)),
+        "forwarded" if p.kind == Kind::Frontend => {
+            s.warn(format!("'option forwarded' ignored because {} has no backend capability.", p.label()));
+            Ok(())
+        }
         "forwarded" => {
             forwarded_words(s)?;
             p.forwarded = (!s.off()).then_some(ForwardedDraft { at: s.at });
@@ -295,12 +298,11 @@ fn with_arguments(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
         "tcplog" => log_format(s, p, name, Style::Tcp, Style::Tcp),
         "httpslog" => {
             let span = s.eaten().span();
-            s.end_of_option()?;
             if p.kind == Kind::Backend {
                 let text = format!("{} : 'option httpslog' directive is ignored in backends.", p.label());
                 s.notes.warning(span, text);
             }
-            p.format = FormatDraft::Known(Style::Https, span);
+            super::logging::choose(s, p, FormatDraft::Known(Style::Https, span));
             Ok(())
         }
         "http-restrict-req-hdr-names" => restrict(s, p),
@@ -315,23 +317,24 @@ fn with_arguments(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
             Ok(())
         }
         _ if check::OPTIONS.contains(&name) => {
-            if placed(s, p, name, Places::BACK)? {
-                check::option(s, p, name)
-            } else {
-                Ok(())
+            // A frontend checks nothing, but what is wrong with its checks is told.
+            if name != "external-check" {
+                placed(s, p, name, Places::BACK)?;
             }
+            check::option(s, p, name)
         }
-        _ => {
-            let names = SWITCHES.iter().map(|o| o.name).chain(OTHERS.iter().copied());
-            let near = syntax::nearest(name, names);
-            let hint = near.map(|n| format!("; did you mean '{n}' maybe ?")).unwrap_or_default();
-            Err(s.fail(format!("unknown option '{name}'{}.", hint.trim_end())).map_hint(near.is_some()))
-        }
+        _ => Err(unknown(s, name)),
     }
 }
 
+fn unknown(s: &Statement<'_>, name: &str) -> Diagnostic {
+    let names = SWITCHES.iter().map(|o| o.name).chain(OTHERS.iter().copied());
+    let near = syntax::nearest(name, names);
+    let hint = near.map(|n| format!("; did you mean '{n}' maybe ?")).unwrap_or_default();
+    s.fail(format!("unknown option '{name}'{}.", hint.trim_end())).map_hint(near.is_some())
+}
+
 fn plain(s: &mut Statement<'_>, p: &mut Draft, switch: &Switch) -> Step {
-    s.end_of_option()?;
     let on = !s.off();
     match switch.name {
         "abortonclose" => p.abortonclose = (s.line.modifier() != Modifier::Default).then_some(on),
@@ -367,6 +370,21 @@ fn redispatch(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     Ok(())
 }
 
+/// Smaller buffers in these situations: there is nothing to gain here.
+fn small_buffers(s: &mut Statement<'_>, p: &Draft) -> Step {
+    if !placed(s, p, "use-small-buffers", Places::BACK)? {
+        return Ok(());
+    }
+    while let Some(word) = s.next() {
+        if !matches!(word.text(), "queue" | "l7-retries" | "check") {
+            return Err(s.fail(format!(
+                "invalid parameter '{word}'. option 'use-small-buffers' expects 'queue', 'l7-retries' or 'check' value."
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn log_format(s: &mut Statement<'_>, p: &mut Draft, name: &str, style: Style, clf: Style) -> Step {
     let span = s.eaten().span();
     let style = match s.next().map_or("", Word::text) {
@@ -377,7 +395,7 @@ fn log_format(s: &mut Statement<'_>, p: &mut Draft, name: &str, style: Style, cl
     if p.kind == Kind::Backend {
         s.notes.warning(span, format!("{} : 'option {name}' directive is ignored in backends.", p.label()));
     }
-    p.format = FormatDraft::Known(style, span);
+    super::logging::choose(s, p, FormatDraft::Known(style, span));
     Ok(())
 }
 
@@ -386,6 +404,9 @@ fn restrict(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         "preserve" => RestrictNames::Preserve,
         "delete" => RestrictNames::Delete,
         "reject" => RestrictNames::Reject,
+        "" => {
+            return Err(s.fail("missing parameter. option 'http-restrict-req-hdr-names' expects 'preserve', 'reject' or 'delete' option."));
+        }
         other => {
             let text = format!(
                 "invalid parameter '{other}'. option 'http-restrict-req-hdr-names' expects 'preserve', 'reject' or 'delete' option."
@@ -468,6 +489,15 @@ fn removed(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Option<Step> {
         "http_proxy" => "option 'http_proxy' is not supported any more since HAProxy 2.5. This option stopped working in HAProxy 1.9 and usually had nasty side effects. It can be more reliably implemented with combinations of 'http-request set-dst' and 'http-request set-uri', and even 'http-request do-resolve' if DNS resolution is desired.".to_owned(),
         "http-use-htx" | "start-on-reload" => format!("option '{name}' is not supported any more, please just remove it."),
         "accept-invalid-http-request" | "accept-invalid-http-response" => {
+            if let Err(extra) = s.end_of_option() {
+                return Some(Err(extra));
+            }
+            let places = if name.ends_with("request") { Places::FRONT } else { Places::BACK };
+            match placed(s, p, name, places) {
+                Ok(true) => {}
+                Ok(false) => return Some(Ok(())),
+                Err(refusal) => return Some(Err(refusal)),
+            }
             let new = name.replace("invalid-http", "unsafe-violations-in-http");
             let text = format!("option '{name}' is deprecated. please use 'option {new}' if absolutely needed.");
             s.notes.push(tight(syntax::Diagnostic::warning(s.line.span(), text)));

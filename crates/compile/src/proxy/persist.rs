@@ -9,7 +9,7 @@ use syntax::Word;
 use super::entry;
 use crate::draft::Draft;
 use crate::keyword::{Keyword, Places};
-use crate::statement::{LineRef, Statement, Step};
+use crate::statement::{LineRef, Statement, Step, tight};
 use crate::units::{self, TimeFault};
 
 /// The keywords of this family.
@@ -19,7 +19,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "dynamic-cookie-key",
         Places::BACK,
         |s, p| {
-            p.dynamic_key = Some(s.word("'dynamic-cookie-key' expects a value.")?.bytes().into());
+            p.dynamic_key =
+                Some(s.word("'dynamic-cookie-key' expects <secret_key> as argument.")?.bytes().into());
             Ok(())
         },
         "Key of computed cookie values.",
@@ -52,7 +53,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         |s, p| {
             let word = s.word("missing persist method.")?;
             let name = match word.text().strip_prefix("rdp-cookie") {
-                None => return Err(s.fail(format!("unknown persist method '{word}'."))),
+                None => return Err(s.fail("unknown persist method.")),
                 Some("") => "msts",
                 Some(rest) => match rest.strip_prefix('(').map(|r| r.trim_end_matches(')')) {
                     None | Some("") => {
@@ -112,21 +113,9 @@ fn conditional(s: &mut Statement<'_>, list: &mut Vec<LineRef>) -> Step {
 
 fn cookie(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let name = s.word("'cookie' expects <cookie_name> as argument.")?;
-    let mut c = Cookie {
-        name: name.bytes().into(),
-        mode: CookieMode::Insert,
-        indirect: false,
-        nocache: false,
-        postonly: false,
-        preserve: false,
-        httponly: false,
-        secure: false,
-        domains: Vec::new(),
-        maxidle: None,
-        maxlife: None,
-        dynamic_key: None,
-        attrs: Vec::new(),
-    };
+    let mut c = Cookie::named(name.bytes(), CookieMode::Insert);
+    // Attributes are the one part of a `defaults` section's cookie that another `cookie` line keeps.
+    c.attrs = p.cookie.take().map(|inherited| inherited.attrs).unwrap_or_default();
     let mut modes = Vec::new();
     let mut dynamic = false;
     while let Some(word) = s.next() {
@@ -152,10 +141,12 @@ fn cookie(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     if modes.len() > 1 {
         return Err(s.fail("cookie 'rewrite', 'insert' and 'prefix' modes are incompatible."));
     }
-    let plain = modes.is_empty();
     c.mode = modes.first().copied().unwrap_or(CookieMode::Passive);
-    if c.mode != CookieMode::Insert && (c.maxidle.is_some() || c.maxlife.is_some()) && !plain {
-        return Err(s.fail("cookie 'maxidle' and 'maxlife' need 'insert' mode."));
+    if c.mode == CookieMode::Rewrite && c.indirect {
+        return Err(s.fail("cookie 'rewrite' and 'indirect' modes are incompatible."));
+    }
+    if c.preserve && !(c.indirect || c.mode == CookieMode::Insert) {
+        return Err(s.fail("cookie 'preserve' requires at least 'insert' or 'indirect'."));
     }
     // The key comes from `dynamic-cookie-key`, which may follow.
     c.dynamic_key = dynamic.then(Box::default);
@@ -184,16 +175,19 @@ fn attribute(s: &mut Statement<'_>) -> Step<Box<str>> {
     }
 }
 
-/// A time in seconds.
+/// A time in seconds; what stands behind its unit is passed over.
 fn age(s: &mut Statement<'_>, name: &str) -> Step<Duration> {
-    let word = s.word(format!("'{name}' expects <idletime> in seconds as argument."))?;
-    match units::seconds(word.text()) {
-        Ok(n) => Ok(Duration::from_secs(n)),
-        Err(TimeFault::Unexpected(c)) => {
-            Err(s.fail(format!("unexpected character '{c}' in '{name}' argument.")))
-        }
-        Err(_) => Err(s.fail(format!("timer overflow in argument '{word}' to '{name}'."))),
-    }
+    let text = match s.word(format!("'{name}' expects <idletime> in seconds as argument.")) {
+        Ok(word) => match units::tolerant_seconds(word.text()) {
+            Ok((seconds, _)) => return Ok(Duration::from_secs(seconds)),
+            Err(TimeFault::Unexpected(c)) => format!("unexpected character '{c}' in argument to <{name}>."),
+            Err(TimeFault::Overflow) => format!(
+                "timer overflow in argument <{word}> to <{name}>, maximum value is 2147483647 s (~68 years)."
+            ),
+        },
+        Err(missing) => return Err(tight(missing)),
+    };
+    Err(tight(s.fail(text)))
 }
 
 fn retry_on(s: &mut Statement<'_>, p: &mut Draft) -> Step {

@@ -19,7 +19,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     later("crt"),
     entry(
         "ssl-f-use",
-        Places::FRONT_ONLY,
+        Places::ALL,
         crate::tls::stores::frontend_uses,
         "A certificate for all TLS listeners of the frontend.",
         "",
@@ -106,7 +106,10 @@ fn removed(s: &mut Statement<'_>, _: &mut Draft) -> Step {
         "appsession" => fail("'appsession' is not supported anymore since HAProxy 1.6.".into()),
         "monitor-net" => fail("'monitor-net' is not supported anymore. Use 'http-request return status 200 if { src <network> }' instead.".into()),
         "redisp" | "redispatch" => fail(format!("keyword '{name}' is not supported anymore. Use 'option redispatch' instead.")),
-        "grace" => fail("The 'grace' keyword is not supported any more since HAProxy version 2.5.".into()),
+        "grace" => {
+            let text = "the 'grace' keyword is not supported any more since HAProxy version 2.5.";
+            Err(tight(s.fail_at(s.line.keyword().span(), text)))
+        }
         "dispatch" => {
             let target = s.args.rest().first().map_or("", |w| w.text());
             let text = format!("support for 'dispatch' was removed in version 3.5. The modern way to do the same is to create a server with the same address, and possibly to assign any extra server a weight of zero if any:\n    server dispatch {target}");

@@ -130,12 +130,18 @@ const STAGES: &[(&str, &str)] = &[
     ("redirect", "a"),
     ("use_backend", "a"),
     ("use-server", "a"),
+    ("tcp-response content", "a"),
+    ("http-response", "an"),
 ];
 
-/// Notes a rule of a kind, and warns if one that is processed later stands above it.
+/// How many of them are about requests.
+const REQUESTS: usize = 8;
+
+/// Notes a rule of a kind, and warns if one of the same side that is processed later stands above it.
 pub(crate) fn stage(s: &mut Statement<'_>, p: &mut Draft, name: &str) {
     let Some(at) = STAGES.iter().position(|(n, _)| *n == name) else { return };
-    let later = STAGES.iter().enumerate().skip(at + 1).find(|(i, _)| p.stages & (1 << i) != 0);
+    let end = if at < REQUESTS { REQUESTS } else { STAGES.len() };
+    let later = STAGES.iter().enumerate().take(end).skip(at + 1).find(|(i, _)| p.stages & (1 << i) != 0);
     if let Some((_, (other, article))) = later {
         let text =
             format!("a '{name}' rule placed after {article} '{other}' rule will still be processed before.");
@@ -155,14 +161,15 @@ fn tcp(s: &mut Statement<'_>, p: &mut Draft, request: bool) -> Step {
     let keyword = s.keyword();
     let what = s.peek();
     if what.is_empty() {
-        return Err(s.fail(format!("missing argument for '{keyword}' in {}", p.label())));
+        let label = if request { section_label(p) } else { p.label() };
+        return Err(s.fail(format!("missing argument for '{keyword}' in {label}")));
     }
     match (what, request) {
         ("inspect-delay", _) => delay(s, p, request),
         ("connection" | "session", true) => {
             if !p.kind.is_front() && p.kind != (Kind::Defaults { named: true }) {
                 return Err(match p.kind {
-                    Kind::Defaults { .. } => not_in_anonymous(s),
+                    Kind::Defaults { .. } => not_in_anonymous(s, what),
                     _ => s.fail(format!(
                         "{keyword} {what} is not allowed because backend {} is not a frontend",
                         p.name
@@ -173,6 +180,7 @@ fn tcp(s: &mut Statement<'_>, p: &mut Draft, request: bool) -> Step {
             p.rules.push(s.at);
             Ok(())
         }
+        ("content", true) if p.kind == (Kind::Defaults { named: false }) => Err(not_in_anonymous(s, what)),
         ("content", true) => {
             if placed(s, p, keyword, Places::RULES)? {
                 stage(s, p, "tcp-request content");
@@ -186,6 +194,7 @@ fn tcp(s: &mut Statement<'_>, p: &mut Draft, request: bool) -> Step {
             if !p.kind.is_back() && p.kind != (Kind::Defaults { named: true }) {
                 return Err(s.fail("tcp-response content is only allowed in 'backend' sections or 'defaults' section with a name"));
             }
+            stage(s, p, "tcp-response content");
             p.rules.push(s.at);
             Ok(())
         }
@@ -195,15 +204,22 @@ fn tcp(s: &mut Statement<'_>, p: &mut Draft, request: bool) -> Step {
             } else {
                 "'inspect-delay' or 'content'"
             };
-            let text = format!("'{keyword}' expects {choices} in {} (got '{what}')", p.label());
+            let label = if request { section_label(p) } else { p.label() };
+            let text = format!("'{keyword}' expects {choices} in {label} (got '{what}')");
             Err(s.fail_at(s.args.here(), text))
         }
     }
 }
 
-fn not_in_anonymous(s: &Statement<'_>) -> syntax::Diagnostic {
+/// How messages about the first words of these rules name their section.
+fn section_label(p: &Draft) -> String {
+    if p.kind.is_defaults() { "defaults section".into() } else { p.label() }
+}
+
+fn not_in_anonymous(s: &Statement<'_>, what: &str) -> syntax::Diagnostic {
     let keyword = s.keyword();
-    s.fail_at(s.line.keyword().span(), format!("'{keyword}' not allowed in anonymous 'defaults' section."))
+    let text = format!("{keyword} {what} is not allowed in anonymous 'defaults' sections");
+    s.fail_at(s.line.keyword().span(), text)
 }
 
 fn delay(s: &mut Statement<'_>, p: &mut Draft, request: bool) -> Step {
@@ -211,12 +227,34 @@ fn delay(s: &mut Statement<'_>, p: &mut Draft, request: bool) -> Step {
     let keyword = s.keyword();
     let expects =
         format!("'{keyword} inspect-delay' expects a positive delay in milliseconds, in {}", p.label());
+    let anonymous = p.kind == (Kind::Defaults { named: false });
+    if request && anonymous {
+        return Err(s.fail("tcp-request inspect-delay is not allowed in anonymous 'defaults' sections"));
+    }
+    if !request && (anonymous || p.kind == Kind::Frontend) {
+        return Err(s.fail("tcp-response inspect-delay is only allowed in 'backend' sections or 'defaults' section with a name"));
+    }
     let word = s.word(&*expects)?;
-    let ms = units::millis(word.text()).map_err(|fault| match fault {
+    let (ms, trailing) = units::tolerant(word.text()).map_err(|fault| match fault {
         units::TimeFault::Unexpected(c) => s.fail(format!("{expects} (unexpected character '{c}')")),
-        _ => s.fail(expects.clone()),
+        units::TimeFault::Overflow => s.fail(format!(
+            "{expects} (timer overflow in '{word}', maximum value is 2147483647 ms or ~24.8 days)"
+        )),
     })?;
-    let field = if request { &mut p.timeouts.inspect_request } else { &mut p.timeouts.inspect_response };
+    if let Some(found) = trailing {
+        s.trailing(word, found);
+    }
+    let label = p.label();
+    let field = match request {
+        true => &mut p.timeouts.inspect_request,
+        false => &mut p.timeouts.inspect_response,
+    };
+    // One that was inherited stays, too.
+    if field.is_some() {
+        let text = format!("ignoring {keyword} inspect-delay (was already defined) in {label}");
+        s.notes.warning(s.line.span(), text);
+        return Ok(());
+    }
     *field = units::limit(ms);
     Ok(())
 }

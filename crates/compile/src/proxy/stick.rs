@@ -11,7 +11,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     entry("stick", Places::BACK_ONLY, rule, "Clients are sent where they were before.", ""),
     entry(
         "stick-table",
-        Places::PROXIES,
+        Places::ALL,
         declare,
         "A table of counters by key.",
         "stick-table type ip size 1m expire 10m store gpc0,conn_rate(10s)",
@@ -19,6 +19,9 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
 ];
 
 fn declare(s: &mut Statement<'_>, p: &mut Draft) -> Step {
+    if p.kind.is_defaults() {
+        return Err(s.fail("'stick-table' is not supported in 'defaults' section."));
+    }
     if let Some(first) = &p.table {
         let at = format!("{}:{}", s.around.sources.name(first.span.file), first.span.line);
         let name = &p.name;

@@ -7,7 +7,7 @@ use program::timeouts::Timeouts;
 use super::entry;
 use crate::draft::Draft;
 use crate::keyword::{Keyword, Places};
-use crate::statement::{Statement, Step};
+use crate::statement::{Statement, Step, suspicious};
 use crate::units;
 
 /// The keyword of this family.
@@ -70,18 +70,22 @@ fn timeout(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let name = format!("timeout {}", entry.name);
     let word = s.word(format!("'{name}' expects an integer value (in milliseconds)"))?;
     let ms = s.millis(word, &name, |c| format!("unexpected character '{c}' in '{name}'"))?;
+    if let Some(extra) = s.next() {
+        return Err(s.fail(format!("'{name}' : unexpected extra argument '{extra}' after value '{word}'.")));
+    }
     let side = match entry.front {
         Some(true) if !p.kind.is_front() => Some("frontend"),
         Some(false) if !p.kind.is_back() => Some("backend"),
         _ => None,
     };
+    let idle = side.is_some() && !p.kind.is_defaults();
+    if let Some(text) = suspicious(&name, word, &p.label()).filter(|_| !idle) {
+        s.warn(text);
+    }
     if let Some(side) = side.filter(|_| !p.kind.is_defaults()) {
         s.warn(format!("'{name}' will be ignored because {} has no {side} capability", p.label()));
     } else if !p.kind.is_defaults() && changed(p, entry) {
         s.warn(format!("overwriting '{name}' which was already specified"));
-    }
-    if let Some(extra) = s.next() {
-        return Err(s.fail(format!("'{name}' : unexpected extra argument '{extra}' after value '{word}'.")));
     }
     *(entry.field)(&mut p.timeouts) = units::limit(ms);
     Ok(())

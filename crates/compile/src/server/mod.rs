@@ -16,6 +16,7 @@ use syntax::addr::{self, Accept, Host, Ports, Transport};
 use syntax::{Diagnostic, Span};
 
 use crate::draft::{Deferred, Draft, Named};
+use crate::mux::Mux;
 use crate::statement::{Statement, Step, bracket};
 pub(crate) use source::SourceDraft;
 
@@ -38,6 +39,13 @@ pub(crate) enum Where {
         ports: Ports,
     },
     Unix(model::server::Target),
+}
+
+impl Where {
+    /// Whether a port stands there.
+    pub(crate) fn has_port(&self) -> bool {
+        matches!(self, Where::Inet { ports, .. } if !matches!(ports, Ports::Missing | Ports::Offset(_)))
+    }
 }
 
 /// `send-proxy` and its variants.
@@ -77,7 +85,7 @@ pub(crate) struct ServerDraft {
     pub downinter: Option<Duration>,
     pub rise: u32,
     pub fall: u32,
-    pub check_addr: Option<std::net::IpAddr>,
+    pub check_addr: Option<std::net::SocketAddr>,
     pub check_port: Option<u16>,
     pub check_send_proxy: bool,
     pub check_via_socks4: bool,
@@ -103,18 +111,15 @@ pub(crate) struct ServerDraft {
     pub md5sig: Option<Box<str>>,
     pub tfo: bool,
     pub congestion: Option<Box<str>>,
-    pub namespace: Option<Box<str>>,
     pub pool_max_conn: i32,
     pub pool_low_conn: u32,
     pub pool_purge_delay: Duration,
     pub pool_conn_name: Option<Deferred>,
     pub max_reuse: i32,
-    /// `proto h2`.
-    pub h2: bool,
     /// `proto`, checked against the proxy's mode later.
-    pub proto: Option<Box<str>>,
-    /// `check-proto`: whether it is HTTP/2.
-    pub check_h2: Option<bool>,
+    pub proto: Option<Mux>,
+    /// `check-proto`, checked against the kind of check later.
+    pub check_proto: Option<Mux>,
     pub ws: program::server::Ws,
     pub strict_maxconn: bool,
     pub hash_key: HashKey,
@@ -123,6 +128,8 @@ pub(crate) struct ServerDraft {
     pub tls: crate::tls::ServerTlsDraft,
     /// The first of a template, whose prefix names it in messages.
     pub template: Option<Box<str>>,
+    /// One of a template, but not the first: what is wrong with its words was said.
+    pub is_copy: bool,
     /// The words that made it what it is, but for its very own.
     pub words: Vec<Box<str>>,
 }
@@ -132,6 +139,7 @@ pub(crate) struct ServerDraft {
 pub(crate) enum InitState {
     FullyUp,
     #[default]
+    Unsaid,
     Up,
     Down,
     FullyDown,
@@ -188,22 +196,21 @@ impl Default for ServerDraft {
             md5sig: None,
             tfo: false,
             congestion: None,
-            namespace: None,
             pool_max_conn: -1,
             pool_low_conn: 0,
             pool_purge_delay: Duration::from_secs(5),
             pool_conn_name: None,
             max_reuse: -1,
-            h2: false,
             proto: None,
-            check_h2: None,
+            check_proto: None,
             ws: program::server::Ws::Auto,
             strict_maxconn: false,
             hash_key: HashKey::Id,
             init_addr: Vec::new(),
-            init_state: InitState::Up,
+            init_state: InitState::Unsaid,
             tls: crate::tls::ServerTlsDraft::default(),
             template: None,
+            is_copy: false,
             words: Vec::new(),
         }
     }
@@ -214,6 +221,9 @@ pub(crate) fn server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     allowed(s, p)?;
     let expects = format!("'{}' expects <name> and <addr>[:<port>] as arguments.", s.keyword());
     let name = s.word(&*expects).map_err(bracket)?;
+    if s.args.peek().is_none() {
+        return Err(bracket(s.fail(expects)));
+    }
     if let Some(odd) = name.text().chars().find(|c| !valid(*c)) {
         let text = format!("character '{odd}' is not permitted in server name '{name}'.");
         return Err(bracket(s.fail(text)));
@@ -223,6 +233,7 @@ pub(crate) fn server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let mut server = origin::of(s, p, &label)?.unwrap_or_else(|| p.default_server.clone());
     (server.name, server.span, server.place) = (name.text().into(), name.span(), place);
     words(s, &mut server, p, &label, false)?;
+    whole(s, &server, &label, name.text())?;
     server.forced_id = server.id.is_some();
     let taken = if server.forced_id { p.servers.iter().find(|o| o.id == server.id) } else { None };
     if let Some(other) = taken {
@@ -287,6 +298,7 @@ pub(crate) fn template(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let mut first = origin::of(s, p, &label)?.unwrap_or_else(|| p.default_server.clone());
     (first.place, first.span) = (place, prefix.span());
     words(s, &mut first, p, &label, false)?;
+    whole(s, &first, &label, prefix.text())?;
     for number in from..=to {
         first.forced_id = first.id.is_some();
         let id = first.id.map(|id| id.saturating_add(number - from));
@@ -294,7 +306,34 @@ pub(crate) fn template(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         let name = format!("{prefix}{number}").into();
         // A unique name is the first one's alone.
         let guid = first.guid.clone().filter(|_| number == from);
-        p.servers.push(ServerDraft { name, id, template, guid, ..first.clone() });
+        // The others are copies, which counts as something said about their state.
+        let defaulted = first.defaulted || number != from;
+        let is_copy = number != from;
+        p.servers.push(ServerDraft { name, id, template, is_copy, guid, defaulted, ..first.clone() });
+    }
+    Ok(())
+}
+
+impl ServerDraft {
+    /// How messages name a server of a backend: the first of a template stands for its line.
+    pub(crate) fn label(&self, p: &Draft) -> String {
+        match &self.template {
+            Some(prefix) => format!("'server-template {}/{prefix}'", p.name),
+            None => format!("'server {}/{}'", p.name, self.name),
+        }
+    }
+}
+
+/// What only all words of a server together show.
+fn whole(s: &mut Statement<'_>, server: &ServerDraft, label: &str, name: &str) -> Step {
+    if server.check && server.track.is_some() {
+        let text = format!("{label} : unable to enable checks and tracking at the same time!");
+        return Err(bracket(Diagnostic::alert(server.span, text)));
+    }
+    if server.agent && server.agent_port.is_none_or(|port| port == 0) {
+        let text =
+            format!("{label} : server {name} does not have agent port. Agent check has been disabled.");
+        s.notes.push(bracket(Diagnostic::alert(server.span, text)));
     }
     Ok(())
 }
@@ -339,6 +378,12 @@ fn place(s: &mut Statement<'_>, expects: &str, label: &str) -> Step<Where> {
         return Err(refuse("QUIC and MPTCP are not supported yet by Harrier (planned)".into()));
     }
     let unix = |path: String, kind| Ok(Where::Unix(Target::Unix { path: path.into_bytes().into(), kind }));
+    if let Host::Name(name, _) = &address.host
+        && name.strip_suffix('.').unwrap_or(name).split('.').any(|label| label.is_empty() || label.len() > 63)
+    {
+        let server = label.trim_end_matches('\'').rsplit('/').next().unwrap_or_default();
+        return Err(refuse(format!("Can't create DNS resolution for server '{server}'")));
+    }
     match address.host {
         Host::Ip(_) | Host::Name(..) => Ok(Where::Inet { host: address.host, ports: address.ports }),
         Host::Unix(path) => unix(path, UnixKind::Path),
@@ -357,8 +402,7 @@ fn words(s: &mut Statement<'_>, server: &mut ServerDraft, p: &mut Draft, label: 
         let line = s.args.rest();
         let Some(word) = s.args.next() else { break };
         let (name, _) = word.text().split_once('(').unwrap_or((word.text(), ""));
-        let entry =
-            keywords::all().find(|k| word == k.name || (k.name == name && name.starts_with("set-proxy")));
+        let entry = keywords::all().find(|k| k.name == name);
         let Some(entry) = entry else {
             let near = syntax::nearest(word.text(), keywords::all().map(|k| k.name));
             let hint = near.map_or_else(|| ".".to_owned(), |n| format!("; did you mean '{n}' maybe ?"));
@@ -375,8 +419,9 @@ fn words(s: &mut Statement<'_>, server: &mut ServerDraft, p: &mut Draft, label: 
         }
         let Some(set) = entry.set else {
             if entry.tls {
-                if entry.args > 0 {
-                    s.next();
+                if entry.args > 0 && s.next().is_none() && entry.name == "npn" {
+                    let text = format!("{before}'npn' : missing the comma-delimited NPN protocol suite");
+                    return Err(bracket(s.fail(text)));
                 }
                 let text = format!("{before}'{}' has no effect in Harrier.", entry.name);
                 s.notes.push(bracket(Diagnostic::warning(word.span(), text)));

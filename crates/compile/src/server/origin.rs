@@ -67,5 +67,12 @@ fn find(earlier: &[Draft], p: &Draft, origin: &str) -> Result<ServerDraft, Strin
         return Err(format!("from: unknown server '{server}' in backend '{}'.", found.name));
     };
     // What makes it this one and no other is not copied.
-    Ok(ServerDraft { id: None, forced_id: false, guid: None, template: None, ..model.clone() })
+    Ok(ServerDraft {
+        id: None,
+        forced_id: false,
+        guid: None,
+        template: None,
+        is_copy: false,
+        ..model.clone()
+    })
 }

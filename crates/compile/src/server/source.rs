@@ -33,12 +33,9 @@ pub(crate) fn parse(s: &mut Statement<'_>, expects: &str, stop_at_unknown: bool)
             }
             "" => return Ok(source),
             _ if stop_at_unknown => return Ok(source),
-            other => {
-                let text = format!(
-                    "'source' only supports optional keywords 'interface' and 'usesrc' (got '{other}')."
-                );
+            _ => {
                 s.next();
-                return Err(s.fail(text));
+                return Err(s.fail("'source' only supports optional keywords 'interface' and 'usesrc'."));
             }
         }
     }

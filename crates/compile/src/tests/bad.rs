@@ -79,8 +79,12 @@ fn complaints_have_the_words_of_the_oracle_and_point_at_the_word() {
         ),
         ("stick", "'stick' expects 'on', 'match', or 'store'.", "stick"),
         ("stick on foo", "'stick': unknown fetch method 'foo'.", "foo"),
-        ("stick on src table nope", "unable to find stick-table 'nope'.", "stick on src table nope"),
-        ("stick on src", "unable to find stick-table 'b'.", "stick on src"),
+        (
+            "stick on src table nope",
+            "Proxy 'b': unable to find stick-table 'nope'.",
+            "stick on src table nope",
+        ),
+        ("stick on src", "Proxy 'b': unable to find stick-table 'b'.", "stick on src"),
         ("stick-table type foo", "stick-table: unknown type 'foo'.", "foo"),
         ("stick-table type ip", "stick-table: missing size.", "ip"),
         (

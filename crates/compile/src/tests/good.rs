@@ -105,7 +105,7 @@ fn a_server_has_what_its_line_says() {
     assert_eq!(a.source.as_ref().and_then(|s| s.ports), Some((1000, 1010)));
     assert_eq!((a.error_limit, a.on_error, a.pool_max_conn), (7, program::server::OnError::MarkDown, 4));
     assert_eq!((s[1].track, s[1].state.id, s[1].forced_id), (Some((0, 0)), 50, true));
-    assert_eq!(s[1].state.admin(), model::server::admin::CMAINT);
+    assert_eq!(s[1].state.admin(), model::server::admin::CMAINT | model::server::admin::FMAINT);
     assert!(s[2].transparent);
     assert_eq!(s[3].port, program::server::PortMap::Relative(10));
     assert_eq!(s[4].port, program::server::PortMap::Relative(0));
@@ -114,7 +114,7 @@ fn a_server_has_what_its_line_says() {
 #[test]
 fn a_template_makes_servers_that_differ_in_their_number() {
     let p = program(&format!("backend b\n{BACK} server-template web 2-4 127.0.0.1:80 weight 3\n"));
-    let names: Vec<_> = p.proxies[0].servers.iter().map(|s| &*s.name).collect();
+    let names: Vec<_> = p.proxies[0].servers.beginning().iter().map(|s| &*s.name).collect();
     assert_eq!(names, ["web2", "web3", "web4"]);
 }
 

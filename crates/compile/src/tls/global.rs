@@ -6,7 +6,7 @@ use tls::store::Issuers;
 use super::words::{self, Verify, Words};
 use std::time::Duration;
 
-use syntax::Span;
+use syntax::{Diagnostic, Span, Style};
 use tls::sessions::Limits;
 
 use crate::global::{GlobalDraft, entry};
@@ -35,6 +35,10 @@ pub(crate) struct TlsGlobal {
     pub forged: usize,
     /// `httpclient.ssl.ca-file`.
     pub client_authorities: Option<Box<str>>,
+    /// `httpclient.resolvers.id`.
+    pub client_resolvers: Option<Box<str>>,
+    /// `ssl-propquery`.
+    pub property_query: Option<Box<str>>,
     /// `httpclient.ssl.verify`.
     pub client_verify: Verify,
     /// `ssl-passphrase-cmd`.
@@ -44,7 +48,7 @@ pub(crate) struct TlsGlobal {
     /// `tune.ssl.lifetime`.
     pub lifetime: Duration,
     /// `tune.ssl.capture-buffer-size`.
-    pub captures: usize,
+    pub captures: Option<usize>,
     /// `tune.ssl.keylog`.
     pub keylog: bool,
     /// `ssl-skip-self-issued-ca`.
@@ -72,11 +76,13 @@ impl Default for TlsGlobal {
             cache: 20_000,
             forged: 1000,
             client_authorities: None,
+            client_resolvers: None,
+            property_query: None,
             client_verify: Verify::Required,
             phrase_command: Vec::new(),
             ocsp: Default::default(),
             lifetime: Duration::from_secs(300),
-            captures: 0,
+            captures: None,
             keylog: false,
             skip_root: false,
             history: Vec::new(),
@@ -112,15 +118,37 @@ impl TlsGlobal {
     }
 }
 
+/// What a keyword expects, in HAProxy's words.
+fn missing_of(keyword: &str) -> Option<&'static str> {
+    Some(match keyword {
+        "ca-base" | "crt-base" | "key-base" => "a directory path as an argument",
+        _ if keyword.ends_with("-ciphers") || keyword.ends_with("-ciphersuites") => {
+            "a cipher suite as an argument"
+        }
+        _ if keyword.ends_with("-client-sigalgs") => "signature algorithms as an arguments",
+        _ if keyword.ends_with("-curves") || keyword.ends_with("-sigalgs") => {
+            "a curves suite as an arguments"
+        }
+        _ => return None,
+    })
+}
+
 /// Sets one text.
 pub(super) fn text(s: &mut Statement<'_>) -> Step<Box<str>> {
-    let missing = format!("'{}' expects an argument.", s.keyword());
+    let missing = match missing_of(s.keyword()) {
+        Some(what) => format!("global statement '{}' expects {what}.", s.keyword()),
+        None => format!("'{}' expects an argument.", s.keyword()),
+    };
     let word = s.word(missing)?.text().into();
     s.end()?;
     Ok(word)
 }
 
 fn folder(s: &mut Statement<'_>, place: &mut Option<Box<str>>) -> Step {
+    if let Some(extra) = s.line.args().get(1) {
+        let text = format!("'{}' cannot handle unexpected argument '{extra}'.", s.keyword());
+        return Err(s.fail_at(extra.span(), text));
+    }
     if place.is_some() {
         let keyword = s.keyword();
         return Err(s.fail(format!("'{keyword}' already specified.")));
@@ -134,13 +162,45 @@ fn issuers(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
     let expects = format!("global statement '{}' expects a directory path as an argument.\n", s.keyword());
     let path = s.word(expects.clone())?.text();
     s.end()?;
-    let found = files::folder(path, |_| true).map_err(|_| s.fail(expects))?;
-    for file in found {
-        let Some(pem) = std::fs::read(&file).ok().and_then(|text| files::pem(&text).ok()) else { continue };
-        if !pem.certificates.is_empty() {
-            g.tls.issuers.push((file.into(), pem.certificates));
+    if std::path::Path::new(path).is_file() {
+        return Err(s.fail(format!("global statement '{}': {path} is not a directory.\n", s.keyword())));
+    }
+    let mut names = std::fs::read_dir(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|_| s.fail(expects))?
+        .into_iter()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect::<Vec<_>>();
+    names.sort();
+    for name in names {
+        let file = format!("{path}/{name}");
+        match std::fs::metadata(&file) {
+            Ok(what) if !what.is_file() => {}
+            Ok(_) => {
+                if let Err(text) = issuer(&file, g) {
+                    s.notes.push(Diagnostic::warning(s.line.span(), text).styled(Style::Plain));
+                }
+            }
+            Err(e) => {
+                let text = format!("unable to stat certificate from file '{file}' : {}.", files::told(&e));
+                s.notes.push(Diagnostic::warning(s.line.span(), text).styled(Style::Plain));
+            }
         }
     }
+    Ok(())
+}
+
+/// Adds the chain of a file of `issuers-chain-path`. The first file with the certificate of an issuer counts.
+fn issuer(file: &str, g: &mut GlobalDraft) -> Result<(), String> {
+    let pem = std::fs::read(file).ok().and_then(|text| files::pem(&text).ok());
+    let chain = pem.map(|pem| pem.certificates).unwrap_or_default();
+    let Some(first) = chain.first() else {
+        return Err(format!("unable to load issuers-chain {file} : pem certificate not found."));
+    };
+    if let Some((other, _)) = g.tls.issuers.iter().find(|(_, known)| known.first() == Some(first)) {
+        return Err(format!("duplicate issuers-chain {file}: {other} already in store"));
+    }
+    g.tls.issuers.push((file.into(), chain));
     Ok(())
 }
 
@@ -152,7 +212,14 @@ fn extra(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
     let none = Extra { bundle: false, sctl: false, ocsp: false, issuer: false, key: false, replaces };
     let mut chosen = none;
     let mut word = s.word(EXPECTS)?;
+    let mut alone = false;
+    let mut count = 0;
     loop {
+        alone |= matches!(word.text(), "none" | "all");
+        count += 1;
+        if alone && count > 1 {
+            return Err(s.fail("'ssl-load-extra-files' 'none' and 'all' can be only used alone"));
+        }
         match word.text() {
             "none" => chosen = none,
             "all" => chosen = Extra { replaces, ..Extra::default() },
@@ -174,8 +241,12 @@ fn extra(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
 
 /// `none` or `required`.
 pub(super) fn verify(s: &mut Statement<'_>, place: &mut Verify) -> Step {
+    s.at_most_one()?;
     let expects = format!("'{}' expects 'none' or 'required' as argument.", s.keyword());
-    *place = match s.word(expects.clone())?.text() {
+    // HAProxy has other words for a missing one.
+    let missing = format!("'{}' expects an integer argument.", s.keyword());
+    let missing = if s.keyword() == "ssl-server-verify" { missing } else { expects.clone() };
+    *place = match s.word(missing)?.text() {
         "none" => Verify::None,
         "required" => Verify::Required,
         _ => return Err(s.fail(expects)),
@@ -183,18 +254,27 @@ pub(super) fn verify(s: &mut Statement<'_>, place: &mut Verify) -> Step {
     s.end()
 }
 
+/// Options that say how clients are served.
+const CLIENTS_ONLY: [&str; 3] = ["prefer-client-ciphers", "strict-sni", "no-strict-sni"];
+
 fn options(s: &mut Statement<'_>, words: &mut Words) -> Step {
     if s.args.peek().is_none() {
         return Err(s.fail(format!("global statement '{}' expects an option as an argument.", s.keyword())));
     }
+    let of_servers = s.keyword() == "ssl-default-server-options";
     while let Some(word) = s.next() {
+        if of_servers && CLIENTS_ONLY.contains(&word.text()) {
+            return Err(s.fail(format!("unknown option '{word}' on global statement '{}'.", s.keyword())));
+        }
         match words::option(words, word.text(), s.args.peek().map(|w| w.text())) {
             Some(Ok(took)) => {
                 if took {
                     s.next();
                 }
             }
-            Some(Err(why)) => return Err(s.fail(why)),
+            Some(Err(why)) => {
+                return Err(s.fail(format!("{why} on global statement '{}'.", s.keyword())));
+            }
             None => {
                 return Err(s.fail(format!("unknown option '{word}' on global statement '{}'.", s.keyword())));
             }
@@ -353,9 +433,9 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ),
     entry(
         "ssl-skip-self-issued-ca",
-        |s, g| {
+        |_, g| {
             g.tls.skip_root = true;
-            s.end()
+            Ok(())
         },
         "Roots at the end of a chain are not sent.",
         "ssl-skip-self-issued-ca",
@@ -375,7 +455,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "tune.ssl.maxrecord",
         |s, g| {
-            g.tune.ssl_maxrecord = s.count("'tune.ssl.maxrecord' expects an integer argument.")? as usize;
+            g.tune.ssl_maxrecord = records(s)?;
             Ok(())
         },
         "Most bytes in the first records after a pause.",
@@ -384,8 +464,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "tune.ssl.hard-maxrecord",
         |s, g| {
-            g.tune.ssl_hard_maxrecord =
-                s.count("'tune.ssl.hard-maxrecord' expects an integer argument.")? as usize;
+            g.tune.ssl_hard_maxrecord = records(s)?;
             Ok(())
         },
         "Most bytes in any record.",
@@ -394,9 +473,9 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "tune.ssl.keyupdate-rate-limit",
         |s, g| {
-            g.tune.ssl_key_updates =
-                s.count("'tune.ssl.keyupdate-rate-limit' expects an integer argument.")?;
-            Ok(())
+            let missing = "'tune.ssl.keyupdate-rate-limit' expects a number (KeyUpdates/s, 0 to disable).";
+            let wrong = "'tune.ssl.keyupdate-rate-limit' expects a positive number.";
+            s.positive(missing, wrong).map(|n| g.tune.ssl_key_updates = n)
         },
         "New keys that a peer may have in a second.",
         "tune.ssl.keyupdate-rate-limit 100",
@@ -404,6 +483,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "tune.ssl.lifetime",
         |s, g| {
+            s.at_most_one()?;
             g.tls.lifetime = s.seconds("expects ssl sessions <lifetime> in seconds as argument.")?;
             Ok(())
         },
@@ -416,16 +496,21 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "Bytes of each ClientHello kept.",
         "tune.ssl.capture-buffer-size 96",
     ),
-    entry("tune.ssl.capture-cipherlist-size", captures, "The former name of the same.", ""),
+    entry("tune.ssl.capture-cipherlist-size", old_captures, "The former name of the same.", ""),
     entry(
         "tune.ssl.keylog",
         |s, g| {
-            g.tls.keylog = match &*text(s)? {
+            let word = s.only()?;
+            g.tls.keylog = match word {
                 "on" => true,
                 "off" => false,
-                _ => return Err(s.fail("'tune.ssl.keylog' expects 'on' or 'off'.")),
+                _ => {
+                    return Err(
+                        s.fail(format!("'tune.ssl.keylog' expects either 'on' or 'off' but got '{word}'."))
+                    );
+                }
             };
-            Ok(())
+            s.end()
         },
         "Keys of sessions are kept for fetches.",
         "tune.ssl.keylog on",
@@ -436,10 +521,32 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
 fn amount(s: &mut Statement<'_>, place: &mut usize) -> Step {
     let keyword = s.keyword();
     let n = s.integer(format!("'{keyword}' expects an integer argument."))?;
+    if n < 0 {
+        return Err(s.fail(format!("'{keyword}' expects a positive numeric value.")));
+    }
     *place = usize::try_from(n).unwrap_or(0);
     Ok(())
 }
 
+fn old_captures(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
+    let text = "'tune.ssl.capture-cipherlist-size' is deprecated and will be removed in version 2.7. Please use \
+                'tune.ssl.capture-buffer-size' instead.";
+    s.notes.push(crate::statement::tight(syntax::Diagnostic::warning(s.line.span(), text)));
+    captures(s, g)
+}
+
+/// A number of bytes.
+fn records(s: &mut Statement<'_>) -> Step<usize> {
+    let name = s.keyword();
+    let missing = format!("'{name}' expects an integer argument.");
+    s.positive(&missing, &format!("'{name}' expects a positive numeric value.")).map(|n| n as usize)
+}
+
 fn captures(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
-    amount(s, &mut g.tls.captures)
+    let mut bytes = 0;
+    amount(s, &mut bytes)?;
+    if g.tls.captures.replace(bytes).is_some() {
+        return Err(s.fail(format!("'{}' is already configured.", s.keyword())));
+    }
+    Ok(())
 }

@@ -25,6 +25,12 @@ pub(crate) fn read(store: &Store, name: &str, text: &str) -> Result<(Vec<ListLin
 /// One line of a list.
 pub(crate) fn one(store: &Store, list: &str, number: u32, line: &str) -> Result<ListLine, String> {
     let bad = |why: &str| format!("parsing [{list}:{number}]: {why}");
+    if line.matches('[').count() > 1 {
+        return Err(bad("too many '['"));
+    }
+    if line.matches(']').count() > 1 {
+        return Err(bad("too many ']'"));
+    }
     let (head, settings, tail) = match (line.find('['), line.find(']')) {
         (None, Some(_)) => return Err(bad("missing '['")),
         (Some(open), Some(close)) if open < close => {
@@ -112,7 +118,10 @@ impl Settings {
                 w.alpn = Some(Vec::new());
                 None
             }
-            "npn" => Some(value()?),
+            "npn" => {
+                w.alpn.get_or_insert_default();
+                Some(value()?)
+            }
             "allow-0rtt" => {
                 w.early_data = true;
                 None
@@ -166,7 +175,7 @@ impl Settings {
     ) -> Result<(), Fault> {
         let s = &mut self.sources;
         let mut flag = || {
-            let text = value()?;
+            let text = value().unwrap_or_default();
             on_off(name, text).map_err(Fault::Parsed)
         };
         match name {
@@ -207,11 +216,14 @@ impl Settings {
         };
         out.sources = Sources { certificate, ..self.sources };
         self.shown.sort();
-        let shown: Vec<String> = self.shown.into_iter().map(|(_, text)| text).collect();
-        if self.any {
+        let mut shown: Vec<String> = self.shown.into_iter().map(|(_, text)| text).collect();
+        shown.extend(
+            out.sources.ocsp_update.map(|on| format!("ocsp-update {}", if on { "on" } else { "off" })),
+        );
+        if self.any || out.sources.has_words() {
             out.shown = format!("[{}]", shown.join(" ")).into();
-            out.words = Some(self.words);
         }
+        out.words = self.any.then_some(self.words);
     }
 }
 

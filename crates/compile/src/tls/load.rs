@@ -18,6 +18,11 @@ use crate::bind::BindDraft;
 use crate::draft::Draft;
 use crate::global::GlobalDraft;
 
+/// Whether the frames that a peer of HTTP/2 may send unasked don't fit a buffer (RFC 9113 section 6.5.2).
+pub(crate) fn is_small(tune: &program::global::Tune) -> bool {
+    tune.bufsize.next_multiple_of(16) < 16384
+}
+
 /// An empty store under the settings of `global`. Early data may fill a buffer, as HAProxy has it.
 pub(crate) fn store(global: &TlsGlobal, tune: &program::global::Tune, experimental: bool) -> Store {
     let buffer = tune.bufsize - tune.maxrewrite.min(tune.bufsize / 2);
@@ -30,6 +35,7 @@ pub(crate) fn store(global: &TlsGlobal, tune: &program::global::Tune, experiment
         ocsp_update: global.ocsp_update,
         phrases: Arc::new(Phrases::new(&global.phrase_command)),
         early_data: u32::try_from(buffer).unwrap_or(u32::MAX),
+        small_buffers: is_small(tune),
         keylog: global.keylog,
         experimental,
         server_words: global.server.clone(),
@@ -38,14 +44,63 @@ pub(crate) fn store(global: &TlsGlobal, tune: &program::global::Tune, experiment
 }
 
 impl Assembly<'_> {
+    /// The files of a line without `ssl`: nobody uses them, but they have to be there, as for HAProxy.
+    fn unused_files(&mut self, draft: &BindDraft, p: &Draft, notes: &mut Diagnostics) {
+        let (tls, span) = (&draft.tls, draft.span);
+        let line = format!("'bind {}' in section '{}'", draft.text, p.kind.word());
+        for cert in &tls.certs {
+            let found = match cert.source {
+                Source::List => self.read_list(&cert.path, cert.span, notes),
+                _ => match std::fs::metadata(&*cert.path) {
+                    Ok(_) => Ok(()),
+                    Err(e) => Err(format!(
+                        "unable to stat SSL certificate from file '{}' : {}.",
+                        cert.path,
+                        crate::names::os_text(&e)
+                    )),
+                },
+            };
+            if let Err(text) = found {
+                return tell(notes, cert.span, &line, &text);
+            }
+        }
+        let words = &tls.words;
+        let files = [
+            ("ca-file", &words.ca_file),
+            ("ca-verify-file", &words.ca_verify_file),
+            ("crl-file", &words.crl_file),
+        ];
+        for (word, file) in files.into_iter().filter_map(|(word, file)| Some((word, file.as_deref()?))) {
+            let lost = !file.starts_with('@') && std::fs::File::open(file).is_err();
+            if lost {
+                let text = format!("Couldn't open the ca-file '{file}' (No such file or directory).");
+                notes.push(Diagnostic::alert(span, text).styled(Style::Plain));
+                return notes.alert(span, format!("{line} : '{word}' : unable to load {file}"));
+            }
+        }
+        drop(self.ticket_keys(draft, notes));
+    }
+
     /// The list of a frontend's `ssl-f-use` lines, if it has any.
     pub(crate) fn frontend_list(&mut self, p: &Draft, notes: &mut Diagnostics) -> Option<Box<str>> {
         let (_, span) = p.certificates.first()?;
-        let lines = stores::list_of(&self.store, &p.certificates, notes)?;
+        let front = p.kind.is_front();
+        let mut found = Diagnostics::new();
+        let lines = stores::list_of(&self.store, &p.certificates, front, &mut found);
+        // Whoever inherits a line says nothing of it that was said before.
+        for note in found {
+            if self.said.insert(format!("{:?} {}", note.span, note.text)) {
+                notes.push(note);
+            }
+        }
+        let lines = lines.filter(|_| front)?;
         let name = format!("@{}", p.name);
         if let Err(why) = self.store.list(&name, lines, 0) {
             let why = why.trim_start_matches("'crt-list' : ");
-            notes.alert(*span, format!("'ssl-f-use' : {why}."));
+            let prefix = if why.starts_with("unable to stat") { "" } else { "'ssl-f-use' : " };
+            if self.said.insert(format!("{span:?} {why}")) {
+                notes.alert(*span, format!("{prefix}{why}."));
+            }
             return None;
         }
         Some(name.into())
@@ -60,6 +115,7 @@ impl Assembly<'_> {
         notes: &mut Diagnostics,
     ) -> Option<Arc<Acceptor>> {
         if !draft.tls.on {
+            self.unused_files(draft, p, notes);
             return None;
         }
         let line = format!("'bind {}' in section '{}'", draft.text, p.kind.word());
@@ -80,13 +136,15 @@ impl Assembly<'_> {
             true => Some(self.forge(draft, p, notes)?),
             false => None,
         };
+        let forge_is_missing = forge.is_none();
+        in_vain(draft, &words, p, &label.bind, notes);
         let mut shows = Vec::new();
         let mut spans = Vec::new();
         for cert in &draft.tls.certs {
             spans.push(cert.span);
             shows.push(match cert.source {
                 Source::List => {
-                    if let Err(text) = self.read_list(&cert.path) {
+                    if let Err(text) = self.read_list(&cert.path, cert.span, notes) {
                         tell(notes, cert.span, &line, &text);
                         return None;
                     }
@@ -106,7 +164,7 @@ impl Assembly<'_> {
             shows,
             http: p.mode == Mode::Http,
             sessions,
-            captures: self.tls.captures,
+            captures: self.tls.captures.unwrap_or(0),
         };
         let built = self.store.bind(spec, forge);
         say_closed(&self.store, draft.span, notes);
@@ -125,6 +183,13 @@ impl Assembly<'_> {
                 None
             }
             Ok((acceptor, ignored)) => {
+                if acceptor.is_empty() && forge_is_missing {
+                    let text = format!(
+                        "Proxy '{}': no SSL certificate specified for {}, ssl connections will fail (use 'crt').",
+                        p.name, label.bind
+                    );
+                    notes.push(remark(draft.span, text));
+                }
                 self.say_ignored(&ignored, &label.bind, draft.span, notes);
                 Some(acceptor)
             }
@@ -132,7 +197,7 @@ impl Assembly<'_> {
     }
 
     /// Reads a certificate list, unless that was done before.
-    fn read_list(&mut self, path: &str) -> Result<(), String> {
+    fn read_list(&mut self, path: &str, span: Span, notes: &mut Diagnostics) -> Result<(), String> {
         if self.store.has_list(path) {
             return Ok(());
         }
@@ -140,6 +205,13 @@ impl Assembly<'_> {
             .map_err(|e| format!("'crt-list' : cannot open file '{path}' : {}", told(&e)))?;
         let (lines, last) =
             list::read(&self.store, path, &text).map_err(|why| format!("'crt-list' : {why}"))?;
+        for line in lines.iter().filter(|line| excludes_from_nothing(&line.filters)) {
+            let text = format!(
+                "crt-list: negative filters on crt-list line \"{}\" without a positive wildcard filter won't do anything!",
+                line.sources.certificate
+            );
+            notes.push(Diagnostic::warning(span, text).styled(Style::Reading));
+        }
         self.store.list(path, lines, last).map_err(|e| if e.starts_with('\n') { e } else { format!("{e}.") })
     }
 
@@ -192,7 +264,7 @@ impl Assembly<'_> {
         }
         let text = format!("{whose} : not available in Harrier's TLS and left out: {}.", words.join(" "));
         if self.said.insert(text.clone()) {
-            notes.push(remark(span, text));
+            notes.push(Diagnostic { level: Level::Notice, ..remark(span, text) });
         }
     }
 }
@@ -200,10 +272,11 @@ impl Assembly<'_> {
 /// Reads whom the HTTP client believes, for the runtime API to show and change (`httpclient.ssl.ca-file`). Nothing else needs
 /// it as long as nobody is asked over TLS.
 pub(crate) fn client_authorities(global: &GlobalDraft, store: &Store, notes: &mut Diagnostics) {
-    if global.cli.is_empty() || store.is_sealed() || global.tls.client_verify == Verify::None {
+    let named = global.tls.client_authorities.as_deref();
+    let wanted = named.is_some() || !global.cli.is_empty();
+    if !wanted || store.is_sealed() || global.tls.client_verify == Verify::None {
         return;
     }
-    let named = global.tls.client_authorities.as_deref();
     let read = store.read_authorities(named.unwrap_or("@system-ca"));
     if let (Err(Trouble::Authority(_, file, why)), Some(_)) = (read, named) {
         let text = format!("Couldn't open the ca-file '{file}' ({why}).");
@@ -211,11 +284,35 @@ pub(crate) fn client_authorities(global: &GlobalDraft, store: &Store, notes: &mu
     }
 }
 
-/// Tells why keys stayed closed; what that leads to is told by who needs them.
+/// Tells why keys stayed closed, and what of the files can't be used; what that leads to is told by who needs them.
 pub(crate) fn say_closed(store: &Store, span: Span, notes: &mut Diagnostics) {
     for text in store.phrases().complaints() {
         notes.push(Diagnostic::alert(span, text).styled(Style::Plain).tolerated());
     }
+    for text in store.warnings() {
+        notes.push(Diagnostic::warning(span, text).styled(Style::Plain));
+    }
+}
+
+/// Warns of words of a `bind` line that others leave without effect.
+fn in_vain(draft: &BindDraft, words: &tls::words::Words, p: &Draft, line: &str, notes: &mut Diagnostics) {
+    let fallback = draft.tls.certs.iter().any(|cert| cert.source == Source::Default);
+    let mut warn = |text| notes.push(remark(draft.span, format!("Proxy '{}': {text}", p.name)));
+    if fallback && words.strict_sni == Some(true) {
+        warn(format!(
+            "both 'default-crt' and 'strict-sni' keywords are used in {line}, certificates won't be used as fallback (use 'crt' instead)."
+        ));
+    }
+    if words.policy.excludes_in_vain() {
+        warn(format!(
+            "no-sslv3/no-tlsv1x are ignored for {line}. Use only 'ssl-min-ver' and 'ssl-max-ver' to fix."
+        ));
+    }
+}
+
+/// Whether names are excluded and no wildcard is there that would have meant them.
+fn excludes_from_nothing(filters: &[Box<str>]) -> bool {
+    filters.iter().any(|f| f.starts_with('!')) && !filters.iter().any(|f| f.starts_with('*'))
 }
 
 /// Tells what is wrong with a file; further lines stand below, indented.
@@ -234,8 +331,8 @@ fn refuse(notes: &mut Diagnostics, span: Span, line: &str, label: &Label, troubl
         Trouble::File(text) if text.starts_with('\n') => tell(notes, span, line, &text),
         Trouble::File(text) => tell(notes, span, line, &format!("{text}.")),
         Trouble::Authority(word, file, why) => {
-            let text = format!("config : Couldn't open the ca-file '{file}' ({why}).");
-            notes.push(Diagnostic::plain(Level::Alert, text).styled(Style::Bare));
+            let text = format!("Couldn't open the ca-file '{file}' ({why}).");
+            notes.push(Diagnostic::alert(span, text).styled(Style::Plain));
             notes.push(Diagnostic::alert(span, format!("{line} : '{word}' : unable to load {file}")));
         }
         Trouble::Nobody => {
@@ -244,7 +341,11 @@ fn refuse(notes: &mut Diagnostics, span: Span, line: &str, label: &Label, troubl
             notes.push(refusal(span, text));
         }
         Trouble::Unusable(why) => {
-            let text = format!("Proxy '{}': unable to use TLS for {}: {why}.", label.frontend, label.bind);
+            let (proxy, bind) = (&label.frontend, &label.bind);
+            let text = match tls::suites::is_whole(&why) {
+                true => format!("Proxy '{proxy}': {why} for {bind}."),
+                false => format!("Proxy '{proxy}': unable to use TLS for {bind}: {why}."),
+            };
             notes.push(refusal(span, text));
         }
     }

@@ -4,6 +4,7 @@
 //! [`load`] and [`server`] have it build what handshakes run. Messages are HAProxy's.
 
 pub(crate) mod global;
+pub(crate) mod http_client;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod ocsp;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::global::{text, verify};
+use super::global::verify;
 use super::list::on_off;
 use crate::global::{GlobalDraft, entry};
 use crate::keyword::Keyword;
@@ -58,6 +58,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "httpclient.timeout.connect",
         |s, g| {
+            s.at_most_one()?;
             let name = s.keyword();
             let word = s.word(format!("'{name}' expects an integer argument."))?;
             let ms = s.millis(word, name, |c| format!("unexpected character '{c}' in '{name}'"))?;
@@ -70,8 +71,9 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "httpclient.ssl.ca-file",
         |s, g| {
-            g.tls.client_authorities = Some(text(s)?);
-            Ok(())
+            let path = s.next().map_or("", |w| w.text());
+            g.tls.client_authorities = Some(path.into());
+            s.end()
         },
         "Authorities of responders that are asked over TLS, which none is yet.",
         "",
@@ -85,6 +87,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "httpclient.resolvers.prefer",
         |s, g| {
+            s.at_most_one()?;
             let expects = format!("'{}' expects 'ipv4' or 'ipv6' as argument.", s.keyword());
             g.tls.ocsp.prefer_v4 = Some(match s.word(expects.clone())?.text() {
                 "ipv4" => true,

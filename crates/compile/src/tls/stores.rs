@@ -138,25 +138,41 @@ pub(crate) fn frontend_uses(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     Ok(())
 }
 
-/// The list that the `ssl-f-use` lines of a frontend make. The last one comes first, as in HAProxy.
+/// The list that the `ssl-f-use` lines of a frontend make. The last one comes first, as in HAProxy. Of others (not `front`) only the words
+/// are read.
 pub(crate) fn list_of(
     store: &Store,
     lines: &[(Vec<Box<str>>, Span)],
+    front: bool,
     notes: &mut Diagnostics,
 ) -> Option<Vec<ListLine>> {
     let mut out = Vec::new();
     for (line, span) in lines.iter().rev() {
         let mut settings = Settings::default();
         let mut rest = line.iter().map(|w| &**w);
+        let mut empty = false;
         while let Some(name) = rest.next() {
-            if let Err(fault) = settings.set(store, name, || rest.next()) {
+            let mut missing = false;
+            let next = || {
+                let value = rest.next();
+                missing = value.is_none();
+                value.or((name == "crt").then_some(""))
+            };
+            let set = settings.set(store, name, next);
+            empty |= missing && name == "crt";
+            if let Err(fault) = set {
                 let text = match fault {
+                    _ if missing && matches!(name, "ssl-min-ver" | "ssl-max-ver") => {
+                        notes.alert(*span, format!("'{name}' : missing the ssl/tls version"));
+                        return None;
+                    }
                     Fault::Line(_) if name == "ktls" => format!("{}.", words::KTLS_VALUE),
-                    Fault::Line(t) if t.starts_with("unknown") => format!("unknown ssl keyword '{name}'."),
+                    Fault::Line(t) if t.starts_with("unknown") => format!("unknown crt keyword '{name}'"),
                     Fault::Line(t) | Fault::Value(t) | Fault::Parsed(t) => t,
                 };
                 // Of this word HAProxy speaks as on other lines.
                 notes.push(match name {
+                    _ if text.starts_with("unknown crt") => Diagnostic::alert(*span, text),
                     "ktls" => Diagnostic::alert(*span, text),
                     _ => Diagnostic::alert(*span, format!("'ssl-f-use' : {text}")).styled(Style::Reading),
                 });
@@ -165,8 +181,15 @@ pub(crate) fn list_of(
         }
         let mut line = ListLine::default();
         settings.finish(&mut line);
+        if !front {
+            continue;
+        }
+        if empty {
+            notes.alert(*span, "unable to stat SSL certificate from file '' : No such file or directory.");
+            return None;
+        }
         if line.sources.certificate.is_empty() {
-            notes.alert(*span, "'ssl-f-use' : mandatory 'crt' parameter not found.");
+            notes.alert(*span, "Trying to load a certificate but no 'crt' keyword specified.");
             return None;
         }
         out.push(line);

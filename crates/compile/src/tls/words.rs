@@ -78,7 +78,7 @@ pub(crate) fn ignored(text: &str) -> Result<Ignored, String> {
         match number {
             Some(number) if number < 127 => out.add(number),
             _ if one.starts_with(|c: char| c.is_ascii_digit()) => {
-                return Err(format!("error ID '{one}' out of range in error IDs list '{text}'"));
+                return Err(format!("ID '{one}' out of range (1..94) in error IDs list '{text}'"));
             }
             _ => return Err(format!("error constant '{one}' unknown in error IDs list '{text}'")),
         }
@@ -99,7 +99,9 @@ pub(crate) fn option(words: &mut Words, name: &str, value: Option<&str>) -> Opti
     let of = |rest: &str| versions.iter().find(|(n, _)| *n == rest).map(|(_, v)| *v);
     match name {
         "ssl-min-ver" | "ssl-max-ver" => {
-            let Some(value) = value else { return Some(Err(format!("'{name}' expects a version"))) };
+            let Some(value) = value else {
+                return Some(Err(format!("'{name}' : missing the ssl/tls version")));
+            };
             let place = if name == "ssl-min-ver" { &mut words.policy.min } else { &mut words.policy.max };
             return Some(version(place, value).map(|()| true));
         }

@@ -33,7 +33,7 @@ pub async fn run(worker: &Rc<Worker>, at: At, agent: &Agent) {
     match answer {
         Answer::Line(line) => return verdict::agent(worker, at, result, Some(&words::parse(&line))),
         Answer::Incomplete => {
-            let server = &worker.shared.program.proxy(at.proxy).servers[at.server as usize];
+            let server = &*worker.shared.program.server(at.proxy, at.server);
             result.status = server.state.status.lock().agent.status;
             result.detail = "Ignoring incomplete line from agent".to_owned();
         }
@@ -43,7 +43,7 @@ pub async fn run(worker: &Rc<Worker>, at: At, agent: &Agent) {
 }
 
 fn address(worker: &Worker, at: At, agent: &Agent) -> Option<Addr> {
-    let server = &worker.shared.program.proxy(at.proxy).servers[at.server as usize];
+    let server = &*worker.shared.program.server(at.proxy, at.server);
     let (set_addr, set_port) = {
         let probe = server.state.probe.lock();
         (probe.agent_addr, probe.agent_port.filter(|p| *p > 0))
@@ -56,13 +56,13 @@ fn address(worker: &Worker, at: At, agent: &Agent) -> Option<Addr> {
 }
 
 async fn ask(worker: &Rc<Worker>, at: At, agent: &Agent) -> Answer {
-    let proxy = worker.shared.program.proxy(at.proxy);
+    let proxy = &*worker.shared.program.proxy(at.proxy);
     let Some(addr) = address(worker, at, agent) else {
         return Answer::Failed(CheckStatus::SockErr, String::new());
     };
     let timing = Timing::of(rt::now(), agent.inter, proxy.timeouts.connect, proxy.timeouts.check);
     let mut timer = Timer::at(timing.for_connect());
-    let server = &proxy.servers[at.server as usize];
+    let server = &*proxy.server(at.server);
     let mut link = match Link::open(&addr, &options(worker, at, server), false, &mut timer).await {
         Ok(link) => link,
         Err(Trouble::TimedOut) => return Answer::Failed(CheckStatus::L4Timeout, String::new()),
@@ -105,6 +105,6 @@ fn ended(link: &Link, agent: &Agent) -> Answer {
 
 /// Whether a server's agent is to be asked now.
 pub fn is_due(worker: &Worker, at: At) -> bool {
-    let server = &worker.shared.program.proxy(at.proxy).servers[at.server as usize];
+    let server = &*worker.shared.program.server(at.proxy, at.server);
     server.state.agent_enabled.load(Relaxed)
 }

@@ -44,8 +44,8 @@ fn parts(addr: Option<(String, Option<u16>)>) -> (String, String) {
 }
 
 fn spec(worker: &Worker, at: At, check: &Check, external: &External) -> ProgramSpec {
-    let proxy = worker.shared.program.proxy(at.proxy);
-    let server = &proxy.servers[at.server as usize];
+    let proxy = &*worker.shared.program.proxy(at.proxy);
+    let server = &*proxy.server(at.server);
     let bound = proxy.binds.iter().find_map(|b| match &b.address {
         Listen::Tcp(a) => Some((a.ip().to_string(), Some(a.port()))),
         Listen::Unix(path) => Some((String::from_utf8_lossy(path).into_owned(), None)),

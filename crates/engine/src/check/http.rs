@@ -27,6 +27,10 @@ pub struct Request<'r> {
     pub body: Option<Vec<u8>>,
     /// `http-check send-state`.
     pub state: Option<String>,
+    /// `http-send-name-header`: the field and the server's name.
+    pub server: Option<(&'r [u8], &'r [u8])>,
+    /// `option http-pretend-keepalive`.
+    pub pretends: bool,
 }
 
 impl Request<'_> {
@@ -40,12 +44,17 @@ impl Request<'_> {
         let old = self.version.eq_ignore_ascii_case(b"HTTP/1.0");
         line(&[self.method, b" ", uri, b" ", if old { b"HTTP/1.0" } else { b"HTTP/1.1" }]);
         let close: &[u8] = b"close";
-        let mut connection = (!old).then_some(close);
+        let kept: &[u8] = b"keep-alive";
+        let mut connection = match self.pretends {
+            true => old.then_some(kept),
+            false => (!old).then_some(close),
+        };
         // What the version means anyway goes without saying.
-        let usual: &[u8] = if old { close } else { b"keep-alive" };
+        let usual: &[u8] = if old { close } else { kept };
         for (name, value) in &self.headers {
             let is = |n: &str| name.eq_ignore_ascii_case(n.as_bytes());
-            if is("content-length") || is("transfer-encoding") {
+            let replaced = self.server.is_some_and(|(own, _)| own.eq_ignore_ascii_case(name));
+            if is("content-length") || is("transfer-encoding") || replaced {
                 continue;
             }
             if is("connection") {
@@ -66,6 +75,9 @@ impl Request<'_> {
         if let Some(how) = connection {
             line(&[b"connection: ", how]);
         }
+        if let Some((name, value)) = self.server {
+            line(&[&name.to_ascii_lowercase(), b": ", value]);
+        }
         line(&[]);
         out.extend_from_slice(self.body.as_deref().unwrap_or_default());
     }
@@ -73,8 +85,8 @@ impl Request<'_> {
 
 /// How the proxy sees a server: the value of `X-Haproxy-Server-State`.
 pub fn state(worker: &Worker, at: At) -> String {
-    let proxy = worker.shared.program.proxy(at.proxy);
-    let server = &proxy.servers[at.server as usize];
+    let proxy = &*worker.shared.program.proxy(at.proxy);
+    let server = &*proxy.server(at.server);
     let state = &server.state;
     let word = match state.op() {
         Op::Stopped => "DOWN",
@@ -82,14 +94,17 @@ pub fn state(worker: &Worker, at: At) -> String {
         Op::Starting | Op::Running => "UP",
     };
     let mut out = String::from(word);
+    // A server that counts as up without having earned it is below zero.
     let (limits, value) = (limits(server), state.health.load(Relaxed));
-    if value > 0 && value < limits.top() {
-        let (at, of) = limits.progress(value);
-        let _ = write!(out, " {at}/{of}");
+    let (up, down) = (state.op() != Op::Stopped, value > 0 && value < limits.rise);
+    if up && value < limits.top() {
+        let _ = write!(out, " {}/{}", value - limits.rise + 1, limits.fall);
+    } else if !up && down {
+        let _ = write!(out, " {value}/{}", limits.rise);
     }
     let (address, port) = match &**state.target.load() {
         Target::Inet(a) => (a.ip().to_string(), a.port().to_string()),
-        Target::Unix { .. } => ("unix".to_owned(), "unix".to_owned()),
+        Target::Unix { .. } => ("unix".to_owned(), String::new()),
         Target::None => Default::default(),
     };
     let usable = proxy.servers.iter().filter(|s| s.state.is_usable());
@@ -154,12 +169,23 @@ mod tests {
             headers: vec![(b"Host", b"foo".to_vec()), (b"Content-Length", b"5".to_vec())],
             body: Some(b"hello body".to_vec()),
             state: Some("UP".into()),
+            ..Request::default()
         };
         assert_eq!(
             written(&full),
             "POST /a?b=c HTTP/1.1\r\nhost: foo\r\nx-haproxy-server-state: UP\r\ncontent-length: 10\r\n\
              connection: close\r\n\r\nhello body"
         );
+        let named = Request {
+            method: b"GET",
+            version: b"HTTP/1.1",
+            headers: vec![(b"X-Srv", b"mine".to_vec())],
+            server: Some((b"X-Srv", b"s1")),
+            ..Request::default()
+        };
+        assert_eq!(written(&named), "GET / HTTP/1.1\r\nconnection: close\r\nx-srv: s1\r\n\r\n");
+        let pretending = Request { version: b"HTTP/1.0", pretends: true, ..named };
+        assert_eq!(written(&pretending), "GET / HTTP/1.0\r\nconnection: keep-alive\r\nx-srv: s1\r\n\r\n");
         let kept = Request {
             method: b"GET",
             version: b"HTTP/1.1",

@@ -14,6 +14,7 @@ use tls::Handshake;
 use crate::Worker;
 use crate::h2::{self, Call};
 use crate::secure::{self, Refused, Shaken};
+use crate::state::At;
 use crate::transport::Transport;
 
 /// Why nothing more comes of a connection.
@@ -93,26 +94,34 @@ impl Link {
         Ok(())
     }
 
+    /// Whether HTTP/2 is spoken.
+    pub fn speaks_h2(&self) -> bool {
+        self.call.is_some()
+    }
+
     /// Whether HTTP/2 was agreed on.
     pub fn agreed_h2(&self) -> bool {
         self.socket.facts().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"))
     }
 
     /// Speaks HTTP/2 from here on; what is sent and received stays in the form of HTTP/1.
-    pub fn multiplex(&mut self, worker: &Rc<Worker>, backend: u32) {
+    pub fn multiplex(&mut self, worker: &Rc<Worker>, At { proxy: backend, server }: At) {
         let Ok((near, far)) = Socket::local() else { return };
         let socket = std::mem::replace(&mut self.socket, near.into());
         let owner = h2::Owner {
             shared: worker.shared.clone(),
             worker: worker.index,
             backend,
+            stay: worker.shared.stay(backend, Some(server)),
             server: None,
+            index: server,
             identity: 0,
             most: 1,
         };
         let limits = h2::server_limits(&worker.shared.program, true);
         let call = Call::with(h2::start(socket, limits, owner, 0), far);
-        call.submit(None, b"http");
+        // HAProxy's checks say so in the clear, too.
+        call.submit(None, b"https");
         self.call = Some(call);
     }
 

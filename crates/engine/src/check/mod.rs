@@ -24,6 +24,7 @@ mod turns;
 mod verdict;
 pub mod words;
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,7 +32,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use model::check::CheckStatus;
-use model::server::admin;
+use model::server::{Op, admin};
 use program::check::Check;
 use program::{Program, Server};
 use rt::Timer;
@@ -54,12 +55,29 @@ struct Planned {
     worker: usize,
 }
 
+/// The tasks of checks of servers that were added, on a worker.
+#[derive(Default)]
+pub struct Running(RefCell<Vec<(At, rt::TaskId)>>);
+
+impl Running {
+    fn begin(&self, at: At, task: rt::TaskId) {
+        self.0.borrow_mut().push((at, task));
+    }
+
+    /// Ends those of a server that was deleted, also one that is under way.
+    pub fn end(&self, at: At) {
+        for (_, task) in self.0.borrow_mut().extract_if(.., |(of, _)| *of == at) {
+            rt::cancel(task);
+        }
+    }
+}
+
 /// Starts the checks that are this worker's.
 pub fn start(worker: &Rc<Worker>) {
     let program = &worker.shared.program;
     let turns = Rc::new(Turns::new(program.global.tune.max_checks));
     for planned in plan(program).into_iter().filter(|p| p.worker == worker.index) {
-        let state = &program.proxy(planned.at.proxy).servers[planned.at.server as usize].state;
+        let state = &program.server(planned.at.proxy, planned.at.server).state;
         let mut known = state.status.lock();
         let last = match planned.kind {
             Kind::Health => &mut known.last,
@@ -75,11 +93,12 @@ pub fn start(worker: &Rc<Worker>) {
 
 /// Starts the checks of a server that was added while the worker runs, on this worker. They take turns with no other.
 pub fn start_one(worker: &Rc<Worker>, at: At) {
-    let server = &worker.shared.program.proxy(at.proxy).servers[at.server as usize];
+    let Some(server) = worker.shared.program.find_server(at.proxy, at.server) else { return };
     for (kind, wanted) in [(Kind::Health, server.check.is_some()), (Kind::Agent, server.agent.is_some())] {
         if wanted {
             let planned = Planned { at, kind, phase: Duration::ZERO, worker: worker.index };
-            rt::spawn(run(worker.clone(), planned, Rc::new(Turns::new(0))));
+            let task = rt::spawn(run(worker.clone(), planned, Rc::new(Turns::new(0))));
+            worker.checks.begin(at, task);
         }
     }
 }
@@ -88,8 +107,8 @@ pub fn start_one(worker: &Rc<Worker>, at: At) {
 fn plan(program: &Program) -> Vec<Planned> {
     let mut all = Vec::new();
     let mut ordinal = 0;
-    for (proxy, p) in (0u32..).zip(&program.proxies).filter(|(_, p)| !p.disabled) {
-        for (server, s) in (0u32..).zip(&p.servers) {
+    for (proxy, p) in program.proxies.numbered().filter(|(_, p)| !p.disabled) {
+        for (server, s) in p.servers.numbered() {
             let at = At { proxy, server };
             let kinds = [(Kind::Health, s.check.is_some()), (Kind::Agent, s.agent.is_some())];
             let worker = ordinal % program.world.workers.max(1);
@@ -101,7 +120,7 @@ fn plan(program: &Program) -> Vec<Planned> {
     }
     let count = u32::try_from(all.len()).unwrap_or(u32::MAX);
     for (position, planned) in (0u32..).zip(&mut all) {
-        let server = &program.proxy(planned.at.proxy).servers[planned.at.server as usize];
+        let server = &*program.server(planned.at.proxy, planned.at.server);
         let whole = interval(server, planned.kind);
         let whole = program.global.max_spread_checks.map_or(whole, |most| whole.min(most));
         planned.phase = whole * position / count;
@@ -122,7 +141,7 @@ fn interval_of(check: &Check, server: &Server) -> Duration {
     let health = server.state.health.load(Relaxed);
     let up = health == limits(server).top();
     let stable = match health {
-        0 => check.downinter,
+        0 if server.state.op() == Op::Stopped => check.downinter,
         _ if up => Some(check.inter),
         _ => check.fastinter,
     };
@@ -145,7 +164,8 @@ fn spread(interval: Duration, percent: u32) -> Duration {
 async fn run(worker: Rc<Worker>, planned: Planned, turns: Rc<Turns>) {
     let program = worker.shared.program.clone();
     let Planned { at, kind, phase, .. } = planned;
-    let server = &program.proxy(at.proxy).servers[at.server as usize];
+    let (server, _stay) =
+        (&*program.server(at.proxy, at.server), worker.shared.stay(at.proxy, Some(at.server)));
     rt::sleep(phase).await;
     while !server.state.is_removed() {
         let begun = rt::now();
@@ -182,7 +202,8 @@ async fn wait(worker: &Worker, at: At, kind: Kind, server: &Server, next: rt::Mo
     // Never at once, however long the last run took: a server that hangs is not to be hammered.
     let least = rt::now() + Duration::from_millis(1);
     let mut timer = Timer::at(next.max(least));
-    let hurry = &worker.shared.backends[at.proxy as usize].slots[at.server as usize].hurry;
+    let backend = worker.shared.backend(at.proxy);
+    let hurry = &backend.slots[at.server as usize].hurry;
     let fast = server.check.as_ref().map(|c| c.fastinter.unwrap_or(c.inter));
     poll_fn(|cx| {
         while kind == Kind::Health && hurry.poll_notified(cx).is_ready() {

@@ -56,7 +56,7 @@ impl Seen {
 /// Tells what a stream saw of its server. Costs a look at the configuration where `observe` is not set.
 #[inline]
 pub fn observe(worker: &Rc<Worker>, proxy: u32, server: u32, seen: Seen) {
-    let config = &worker.shared.program.proxy(proxy).servers[server as usize];
+    let config = &*worker.shared.program.server(proxy, server);
     if let Some(mode) = config.observe {
         note(worker, At { proxy, server }, config, mode, seen);
     }
@@ -91,7 +91,7 @@ fn note(worker: &Rc<Worker>, at: At, server: &Server, mode: Observe, seen: Seen)
         // Marked down: the rhythm is that of a server that is down, as HAProxy keeps it.
         return;
     }
-    worker.shared.backends[at.proxy as usize].slots[at.server as usize].hurry.notify();
+    worker.shared.backend(at.proxy).slots[at.server as usize].hurry.notify();
 }
 
 #[cfg(test)]

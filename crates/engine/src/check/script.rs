@@ -46,11 +46,11 @@ static GOOD_STATUS: LazyLock<Expect> = LazyLock::new(|| Expect {
 pub async fn run(worker: &Rc<Worker>, at: At, check: &Check) -> CheckResult {
     let begun = rt::now();
     let program = worker.shared.program.clone();
-    let proxy = program.proxy(at.proxy);
+    let proxy = &*program.proxy(at.proxy);
     let mut script = Script {
         worker,
         at,
-        server: &proxy.servers[at.server as usize],
+        server: &program.server(at.proxy, at.server),
         check,
         conn: Conn::new(worker.next_serial(), at.proxy, 0, begun, rt::wall()),
         txn: worker.take_txn(),
@@ -63,6 +63,10 @@ pub async fn run(worker: &Rc<Worker>, at: At, check: &Check) -> CheckResult {
     };
     script.txn.backend = Some(at.proxy);
     script.txn.server = Some(at.server);
+    if let Some(format) = &proxy.unique_id_format {
+        let id = script.text(format);
+        *script.txn.unique_id.borrow_mut() = Some(id.into());
+    }
     let mut result = match script.steps(&check.ruleset).await {
         Ok(result) | Err(result) => result,
     };
@@ -145,12 +149,12 @@ impl Script<'_> {
             };
             self.connect(to).await?;
         }
-        let mut asks = rules.http && !rules.steps.iter().any(|s| matches!(s, Step::SendHttp { .. }));
         let mut passed = failure(self.connected(), String::new());
-        let mut unanswered = rules.http;
+        let mut unanswered = false;
         // That of the `comment` rule right before a step.
         let mut before = None;
-        for (number, step) in (1..).zip(&rules.steps) {
+        let first = usize::from(!rules.uncounted);
+        for (number, step) in (first..).zip(&rules.steps) {
             let spare: Option<&str> = before.take();
             match step {
                 Step::Connect { comment, .. } => {
@@ -158,7 +162,7 @@ impl Script<'_> {
                     self.flush(number, "send", None).await?;
                     let target = self.target(step, place);
                     self.connect(target).await?;
-                    if rules.tcp {
+                    if rules.tcp || rules.http {
                         passed = failure(self.connected(), "(tcp-check)".to_owned());
                     }
                 }
@@ -173,9 +177,6 @@ impl Script<'_> {
                     }
                 }
                 Step::Expect(rule) => {
-                    if std::mem::take(&mut asks) {
-                        self.send_default();
-                    }
                     passed = self.expect(rule, number, spare).await?;
                     unanswered = false;
                 }
@@ -191,11 +192,8 @@ impl Script<'_> {
                 Step::Comment(text) => before = Some(&**text),
             }
         }
-        if asks {
-            self.send_default();
-        }
         if unanswered {
-            passed = self.expect(&GOOD_STATUS, rules.steps.len() + 1, None).await?;
+            passed = self.expect(&GOOD_STATUS, rules.steps.len() + first, None).await?;
         }
         self.flush(rules.steps.len(), "send", None).await?;
         Ok(passed)
@@ -237,20 +235,19 @@ impl Script<'_> {
         Ok(())
     }
 
-    fn send_default(&mut self) {
-        let state = self.state();
-        let request = http::Request { method: b"OPTIONS", version: b"HTTP/1.0", state, ..Default::default() };
-        self.method = Method::Options;
-        request.write(self.out());
-    }
-
     fn send_http(&mut self, step: &Step) {
         let Step::SendHttp { method, uri, version, headers, body, .. } = step else { return };
+        let worker = self.worker;
+        let proxy = &*worker.shared.program.proxy(self.at.proxy);
+        let server = &*proxy.server(self.at.server);
+        let name = proxy.send_name_header.as_deref();
         let request = http::Request {
+            server: name.map(|name| (name, server.name.as_bytes())),
+            pretends: proxy.options.http_pretend_keepalive,
             method,
-            uri: self.text(uri),
+            uri: self.line(uri),
             version,
-            headers: headers.iter().map(|(name, value)| (&**name, self.text(value))).collect(),
+            headers: headers.iter().map(|(name, value)| (&**name, self.line(value))).collect(),
             body: body.as_ref().map(|b| self.text(b)),
             state: self.state(),
         };
@@ -277,7 +274,7 @@ impl Script<'_> {
 
 /// How a connection of a check is made.
 pub fn options(worker: &Worker, at: At, server: &Server) -> ConnectOptions {
-    let proxy = worker.shared.program.proxy(at.proxy);
+    let proxy = &*worker.shared.program.proxy(at.proxy);
     let source = server.source.as_ref().or(proxy.source.as_ref());
     ConnectOptions {
         source: source.and_then(|s| s.addr).map(Addr::Inet),

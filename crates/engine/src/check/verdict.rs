@@ -49,7 +49,7 @@ pub fn agent(worker: &Rc<Worker>, at: At, mut result: CheckResult, report: Optio
             changes.set_admin(at, wanted);
         }
         if let Some(weight) = report.weight {
-            changes.set_weight(at, weight_of(server, weight));
+            changes.set_weight(at, weight_of(&server, weight));
         }
         if let Some(maxconn) = report.maxconn {
             server.state.maxconn.store(maxconn, Relaxed);
@@ -99,7 +99,7 @@ fn count(
     let server = changes.server(at);
     let state = &server.state;
     let (limits, health) = match kind {
-        Kind::Health => (limits(server), &state.health),
+        Kind::Health => (limits(&server), &state.health),
         Kind::Agent => (Limits::AGENT, &state.agent_health),
     };
     let before = health.load(Relaxed);
@@ -109,8 +109,8 @@ fn count(
         state.failed_checks.fetch_add(1, Relaxed);
     }
     let mut why = text::reason(&result);
-    let fresh = keep(server, kind, &result);
-    let proxy = worker.shared.program.proxy(at.proxy);
+    let fresh = keep(&server, kind, &result);
+    let proxy = &*worker.shared.program.proxy(at.proxy);
     if proxy.options.log_health_checks {
         why.clear();
         // Said once: at the first result of its kind, and at each step of the counter.
@@ -122,7 +122,7 @@ fn count(
         }
     }
     if let Some(verdict) = verdict {
-        changes.settle(at, verdict, other(server, kind), &why);
+        changes.settle(at, verdict, other(&server, kind), &why);
     }
 }
 

@@ -5,7 +5,7 @@ use program::server::{Server, ServerTls, Ws};
 use rt::{Addr, Socket};
 
 use super::own::own_mux;
-use super::{Attempt, classify, install, may_be_early, note_source};
+use super::{Aim, Attempt, classify, install, may_be_early, note_source};
 use crate::h2::{Call, Mux};
 use crate::pool::Identity;
 use crate::stream::Stream;
@@ -74,13 +74,12 @@ pub(super) fn multiplexed(
     addr: &Addr,
 ) -> bool {
     let worker = stream.worker.clone();
-    let (backend, session, first) =
-        (stream.backend_index(), stream.client.conn().serial, stream.txn.first_request);
+    let (backend, session, first) = (stream.backend_index(), stream.client.conn().serial, stream.is_first());
     let fits = |mux: &Mux| match proxy.reuse {
         Reuse::Never => false,
         Reuse::Safe => !first && mux.fits(session),
-        Reuse::Aggressive => !first || mux.safe.get(),
-        Reuse::Always => true,
+        // A connection that takes many streams is expected to take another one.
+        Reuse::Aggressive | Reuse::Always => true,
     };
     // While the handshake is not over all that is sent goes as early data.
     let early = may_be_early(stream, proxy);
@@ -90,39 +89,46 @@ pub(super) fn multiplexed(
         false => own_mux(stream, server, identity).filter(|mux| joins(mux)),
     };
     let Some((call, socket)) = mux.and_then(|mux| mux.reserve(session)) else { return false };
-    let state = &proxy.servers[server as usize].state;
+    let state = &proxy.server(server).state;
     state.counters.of(worker.index).reuses.inc();
     proxy.state.back.counters.of(worker.index).reuses.inc();
     use_call(stream, call, socket, (identity, shareable), addr);
-    stream.txn.server_conn.reused = true;
+    let facts = &mut stream.txn.server_conn;
+    (facts.begun, facts.reused, facts.error) = (true, true, model::conn::ConnError::NONE);
     if let Some(up) = &mut stream.upstream {
         up.reused = true;
     }
+    stream.count_attempt();
     true
 }
 
 /// Speaks HTTP/2 on a new connection, and takes its first stream.
 pub(super) async fn begin_h2(
     stream: &mut Stream<'_>,
-    server: u32,
+    aim: &Aim<'_>,
     socket: Transport,
-    (identity, shareable): (Identity, bool),
-    addr: &Addr,
 ) -> Result<(), Attempt> {
+    let &Aim { server, identity: (identity, shareable), addr, .. } = aim;
     let worker = stream.worker.clone();
     let (backend, session) = (stream.backend_index(), stream.client.conn().serial);
-    let proxy = worker.shared.program.proxy(backend);
-    let config = &proxy.servers[server as usize];
-    if let Some(send) = config.send_proxy.as_ref().filter(|_| config.tls().is_none()) {
-        let header = crate::proxy_header::bytes(stream, send);
-        socket.send_all(&header).await.map_err(|e| classify(&e))?;
+    let proxy = &*worker.shared.program.proxy(backend);
+    let config = &*proxy.server(server);
+    if let Some(header) = aim.header.filter(|_| config.tls().is_none()) {
+        socket.send_all(header).await.map_err(|e| classify(&e))?;
     }
-    let most = u32::try_from(config.max_reuse).map_or(u32::MAX, |most| most.saturating_add(1));
+    let most = match u32::try_from(config.max_reuse) {
+        // One that nobody else finds serves one request.
+        _ if shareable && config.pool_max_conn == 0 => 1,
+        Ok(most) => most.saturating_add(1),
+        Err(_) => u32::MAX,
+    };
     let owner = crate::h2::Owner {
         shared: worker.shared.clone(),
         worker: worker.index,
         backend,
+        stay: worker.shared.stay(backend, Some(server)),
         server: Some(config.state.clone()),
+        index: server,
         identity,
         most,
     };
@@ -130,7 +136,9 @@ pub(super) async fn begin_h2(
     let mux = crate::h2::start(socket, limits, owner, session);
     worker.pools.note_h2(backend, server, true);
     if !shareable {
-        stream.client.own.get_or_insert_default().keep_mux(backend, server, mux.clone());
+        let mut own = stream.client.session.own.borrow_mut();
+        own.get_or_insert_default().keep_mux(backend, server, mux.clone());
+        worker.pools.note_private(backend, server, &mux);
     } else if config.pool_max_conn != 0 {
         worker.pools.share(backend, server, mux.clone());
     }

@@ -4,32 +4,37 @@ use std::rc::Rc;
 
 use crate::h2::Mux;
 use crate::pool::{Identity, Idle};
+use crate::shared::Stay;
 use crate::stream::Stream;
 
 /// Puts a connection to rest after its response, if it may serve others.
 pub fn park(stream: &mut Stream<'_>) {
     let Some(up) = stream.upstream.take_if(|up| up.call.is_none()) else { return };
+    stream.leave_connection();
     let worker = stream.worker.clone();
     let requests = up.requests + 1;
-    let idle = Idle::new(up.socket, up.identity, requests, up.safe || up.reused);
+    let idle = Idle::new(up.socket, up.identity, requests);
     let server = stream.place.as_ref().map(|p| p.server);
     if !up.shareable || authenticates_connection(stream) {
-        return keep_own(stream, Kept { backend: stream.backend_index(), server, idle });
+        let backend = stream.backend_index();
+        let _stay = worker.shared.stay(backend, server);
+        return keep_own(stream, Kept { backend, server, idle, _stay });
     }
     let Some(server) = server else { return };
     let backend = stream.backend_index();
-    let config = &worker.shared.program.proxy(backend).servers[server as usize];
-    let worn = u32::try_from(config.max_reuse).is_ok_and(|m| requests > m);
-    if !worn && config.pool_max_conn != 0 && config.state.is_up() {
+    let config = &*worker.shared.program.server(backend, server);
+    // `max-reuse` counts streams of HTTP/2; a connection of HTTP/1 serves as long as it is kept, as HAProxy's do.
+    if config.pool_max_conn != 0 && config.state.is_up() {
         let shared = worker.shared.program.global.tune.shared_pool;
-        let slot = worker.shared.backends[backend as usize].slots.get(server as usize);
+        let ways = worker.shared.backend(backend);
+        let slot = ways.slots.get(server as usize);
         let quay = slot.filter(|_| shared).and_then(|s| s.quays.own());
         worker.pools.give(backend, server, idle, config, quay);
     }
 }
 
 /// NTLM and Negotiate authenticate the connection, not the request: it then belongs to one client.
-fn authenticates_connection(stream: &Stream<'_>) -> bool {
+pub fn authenticates_connection(stream: &Stream<'_>) -> bool {
     if !matches!(stream.txn.res.status(), 401 | 407) {
         return false;
     }
@@ -69,8 +74,9 @@ impl Drop for Own {
 pub(super) fn own_mux(stream: &Stream<'_>, server: u32, identity: Identity) -> Option<Rc<Mux>> {
     let backend = stream.backend_index();
     let fits = |mux: &Rc<Mux>| mux.identity() == identity && mux.has_room();
-    let own = stream.client.own.as_ref()?.muxes.iter();
-    let mut fitting = own.filter(|(b, s, mux)| *b == backend && *s == server && fits(mux));
+    let own = stream.client.session.own.borrow();
+    let mut fitting =
+        own.as_ref()?.muxes.iter().filter(|(b, s, mux)| *b == backend && *s == server && fits(mux));
     fitting.next().map(|(.., mux)| mux.clone())
 }
 
@@ -78,11 +84,13 @@ struct Kept {
     backend: u32,
     server: Option<u32>,
     idle: Idle,
+    _stay: Stay,
 }
 
-fn keep_own(stream: &mut Stream<'_>, kept: Kept) {
+fn keep_own(stream: &Stream<'_>, kept: Kept) {
     let most = stream.frontend().session_conns as usize;
-    let own = &mut stream.client.own.get_or_insert_default().kept;
+    let mut own = stream.client.session.own.borrow_mut();
+    let own = &mut own.get_or_insert_default().kept;
     own.retain(|k| k.idle.is_quiet());
     if own.len() < most {
         own.push(kept);
@@ -90,9 +98,10 @@ fn keep_own(stream: &mut Stream<'_>, kept: Kept) {
 }
 
 /// One of the client's own connections, if it leads where this request goes.
-pub(super) fn take_own(stream: &mut Stream<'_>, server: Option<u32>, identity: Identity) -> Option<Idle> {
+pub(super) fn take_own(stream: &Stream<'_>, server: Option<u32>, identity: Identity) -> Option<Idle> {
     let backend = stream.backend_index();
-    let own = &mut stream.client.own.as_mut()?.kept;
+    let mut own = stream.client.session.own.borrow_mut();
+    let own = &mut own.as_mut()?.kept;
     own.retain(|k| k.idle.is_quiet());
     let fits = |k: &Kept| k.backend == backend && k.server == server && k.idle.identity == identity;
     let at = own.iter().position(fits)?;

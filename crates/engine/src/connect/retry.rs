@@ -14,77 +14,113 @@ use crate::stream::Stream;
 /// Time before the same server is tried again.
 const TURN_AROUND: Duration = Duration::from_secs(1);
 
-/// Counts a retry and decides where it goes.
+/// Decides where the next attempt goes: elsewhere, where [`count_choice`] counts it, or to the same server after a rest.
 pub(super) async fn retry(
     stream: &mut Stream<'_>,
     proxy: &Proxy,
-    server: u32,
+    (server, failure): (u32, Attempt),
     retries: u32,
     wish: &mut Wish,
 ) -> Result<(), Attempt> {
-    let worker = stream.worker.index;
     stream.txn.retries += 1;
-    let (back, state) = (proxy.state.back.counters.of(worker), &proxy.servers[server as usize].state);
-    let left = retries - stream.txn.retries;
-    if redispatches(proxy.options.redispatch, stream.txn.retries, left) && others_exist(stream, server) {
-        leave(stream, proxy, server, wish);
+    if leaves(stream, proxy, retries, wish) {
+        leave(stream, server, wish);
         return Ok(());
     }
-    back.retries.inc();
-    state.counters.of(worker).retries.inc();
-    pause(stream, proxy).await?;
-    // Each attempt is a session at its server.
-    state.counters.of(worker).sessions.inc();
-    Ok(())
+    count_again(stream, proxy, server);
+    // A server that let the time pass has had its rest. One that the system does not let us reach needs none.
+    match failure {
+        Attempt::TimedOut | Attempt::Unreachable => Ok(()),
+        _ => pause(stream, proxy).await,
+    }
 }
 
 /// Rests before the same server is tried again, unless the client leaves meanwhile.
 pub(super) async fn pause(stream: &Stream<'_>, proxy: &Proxy) -> Result<(), Attempt> {
     let mut timer = Timer::new();
     timer.set_after(Some(proxy.timeouts.connect.map_or(TURN_AROUND, |t| t.min(TURN_AROUND))));
-    poll_fn(|cx| match has_left(stream, proxy, cx) {
+    let rested = poll_fn(|cx| match has_left(stream, proxy, cx) {
         true => Poll::Ready(Err(Attempt::Aborted)),
         false => timer.poll_expired(cx).map(Ok),
     })
-    .await
+    .await;
+    // Who only closes behind a whole request has broken nothing off, nor has a client of TCP; the end of a Unix socket is no reset.
+    let socket = &stream.client.socket;
+    let broken = socket.is_broken() && (socket.raw().is_local() || socket.raw().is_reset());
+    if rested.is_err() && stream.txn.has_req && (broken || !stream.http.body_received) {
+        count_broken_off(stream, proxy);
+    }
+    rested
 }
 
-/// Counts a retry for `retry-on` and lets the next attempt choose again.
-pub fn count_l7_retry(stream: &mut Stream<'_>, server: Option<u32>, wish: &mut Wish) {
-    let worker = stream.worker.clone();
-    let proxy = worker.shared.program.proxy(stream.backend_index());
-    let Some(server) = server else { return };
-    let retries = stream.txn.overrides.retries.unwrap_or(proxy.retries);
-    stream.txn.retries += 1;
-    proxy.state.back.counters.of(worker.index).retries.inc();
-    proxy.servers[server as usize].state.counters.of(worker.index).retries.inc();
-    let left = retries.saturating_sub(stream.txn.retries);
-    if redispatches(proxy.options.redispatch, stream.txn.retries, left) && others_exist(stream, server) {
-        leave(stream, proxy, server, wish);
-    } else {
-        // The same server again: that is a retry of the connection, too, and a session.
-        let state = &proxy.servers[server as usize].state;
-        proxy.state.back.counters.of(worker.index).retries.inc();
-        state.counters.of(worker.index).retries.inc();
-        state.counters.of(worker.index).sessions.inc();
+/// Counts a client that broke its connection while its request waited for another attempt.
+fn count_broken_off(stream: &Stream<'_>, proxy: &Proxy) {
+    let worker = stream.worker.index;
+    proxy.state.back.counters.of(worker).client_aborts.inc();
+    if let Some(place) = &stream.place {
+        place.config().state.counters.of(worker).client_aborts.inc();
     }
 }
 
-/// The next attempt chooses among the other servers.
-fn leave(stream: &mut Stream<'_>, proxy: &Proxy, server: u32, wish: &mut Wish) {
+/// Counts a retry for `retry-on` and decides where the next attempt goes.
+pub fn count_l7_retry(stream: &mut Stream<'_>, server: Option<u32>, wish: &mut Wish) {
+    let worker = stream.worker.clone();
+    let proxy = &*worker.shared.program.proxy(stream.backend_index());
+    let Some(server) = server else { return };
+    let retries = stream.txn.overrides.retries.unwrap_or(proxy.retries);
+    stream.txn.retries += 1;
+    count_again(stream, proxy, server);
+    if leaves(stream, proxy, retries, wish) {
+        leave(stream, server, wish);
+    } else {
+        // The same server again: that is a retry of the connection, too.
+        count_again(stream, proxy, server);
+    }
+}
+
+/// Counts a retry at the same server.
+fn count_again(stream: &Stream<'_>, proxy: &Proxy, server: u32) {
+    let worker = stream.worker.index;
+    proxy.state.back.counters.of(worker).retries.inc();
+    proxy.server(server).state.counters.of(worker).retries.inc();
+}
+
+/// Whether the retry that begins chooses a server anew. A request that nothing binds to its server and that is balanced by load
+/// does so at each retry, any other when the interval of `option redispatch` says so.
+fn leaves(stream: &Stream<'_>, proxy: &Proxy, retries: u32, wish: &Wish) -> bool {
+    let interval = proxy.options.redispatch;
+    let left = retries.saturating_sub(stream.txn.retries);
+    let free = interval != 0 && wish.fixed.is_none() && !proxy.balance.is_hash();
+    let backend = &*stream.worker.shared.backend(stream.backend_index());
+    (free || redispatches(interval, stream.txn.retries, left)) && backend.balancer.usable() > 1
+}
+
+/// The next attempt chooses a server, another one if the algorithm allows.
+fn leave(stream: &mut Stream<'_>, server: u32, wish: &mut Wish) {
+    wish.fixed = None;
+    wish.avoid = Some(server);
+    stream.place = None;
+}
+
+/// Counts what came of a choice after [`leave`]: a redispatch, or a retry where the hash leads to the same server again.
+pub(super) fn count_choice(stream: &mut Stream<'_>, proxy: &Proxy, wish: &mut Wish) {
+    let Some(left) = wish.avoid.take() else { return };
+    if stream.place.as_ref().is_some_and(|place| place.server == left) {
+        return count_again(stream, proxy, left);
+    }
+    count_redispatch(stream, proxy, left);
+}
+
+/// Counts a request that goes to another server than the one it was bound to or chosen for.
+pub fn count_redispatch(stream: &mut Stream<'_>, proxy: &Proxy, left: u32) {
     let worker = stream.worker.index;
     stream.txn.redispatched = true;
     crate::persist::lost(stream);
     proxy.state.back.counters.of(worker).redispatches.inc();
-    proxy.servers[server as usize].state.counters.of(worker).redispatches.inc();
-    wish.fixed = None;
-    wish.tried.push(server);
-    stream.place = None;
-}
-
-fn others_exist(stream: &Stream<'_>, server: u32) -> bool {
-    let backend = &stream.worker.shared.backends[stream.backend_index() as usize];
-    backend.balancer.pick(None, |s| s == server as usize).is_some()
+    // It may have been deleted while the request waited for another one.
+    if let Some(left) = proxy.servers.get(left as usize) {
+        left.state.counters.of(worker).redispatches.inc();
+    }
 }
 
 /// Whether the n-th retry, after which `left` remain, leaves its server (`option redispatch <interval>`).
@@ -104,6 +140,10 @@ pub(super) fn count_unassigned(stream: &Stream<'_>, proxy: &Proxy, assigned: &Re
         && *why != NoServer::Refused(Refused::Aborted)
     {
         proxy.state.back.counters.of(stream.worker.index).conn_errors.inc();
+        // It was a failure of the server whose queue it was in.
+        if let Some(server) = stream.txn.server.and_then(|s| proxy.servers.get(s as usize)) {
+            server.state.counters.of(stream.worker.index).conn_errors.inc();
+        }
     }
 }
 
@@ -118,7 +158,7 @@ pub fn count_lost(stream: &Stream<'_>, proxy: &Proxy) {
 pub(super) fn count_failure(stream: &Stream<'_>, proxy: &Proxy, server: u32) {
     let worker = stream.worker.index;
     proxy.state.back.counters.of(worker).conn_errors.inc();
-    proxy.servers[server as usize].state.counters.of(worker).conn_errors.inc();
+    proxy.server(server).state.counters.of(worker).conn_errors.inc();
 }
 
 #[cfg(test)]

@@ -96,15 +96,17 @@ pub(super) fn identity(
     proxy: &Proxy,
     server: &Server,
     addr: &Addr,
-    name: Option<&str>,
+    name: Option<&[u8]>,
+    header: Option<&[u8]>,
 ) -> (Identity, bool) {
-    let shareable = stream.txn.has_req && server.send_proxy.is_none() && proxy.reuse != Reuse::Never;
+    let shareable = stream.txn.has_req && proxy.reuse != Reuse::Never;
     let plain = !server.transparent
         && server.port == PortMap::Fixed
         && server.source.is_none()
         && proxy.source.is_none()
         && server.pool_conn_name.is_none()
         && name.is_none()
+        && header.is_none()
         && stream.txn.decisions.bc_mark.is_none()
         && stream.txn.decisions.bc_tos.is_none();
     if plain {
@@ -112,12 +114,12 @@ pub(super) fn identity(
     }
     let source = server.source.as_ref().or(proxy.source.as_ref()).map(|s| source_address(stream, s));
     let (mark, tos) = (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos);
-    let with = |name: Option<&[u8]>| Traits { addr, source, mark, tos, name }.identity();
+    let with = |name: Option<&[u8]>| Traits { addr, source, mark, tos, name, header }.identity();
     let identity = match &server.pool_conn_name {
         Some(expr) => stream.evaluate(lang::env::Side::Request, |env| {
             with(expr.eval(env).ok().map(|value| value.binary(env.arena)))
         }),
-        None => with(name.map(str::as_bytes)),
+        None => with(name),
     };
     (identity, shareable)
 }
@@ -125,7 +127,7 @@ pub(super) fn identity(
 pub(super) fn address_identity(stream: &Stream<'_>, proxy: &Proxy, addr: &Addr) -> Identity {
     let source = proxy.source.as_ref().map(|s| source_address(stream, s));
     let (mark, tos) = (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos);
-    Traits { addr, source, mark, tos, name: None }.identity()
+    Traits { addr, source, mark, tos, name: None, header: None }.identity()
 }
 
 /// What tells connections to one server apart.
@@ -138,6 +140,8 @@ pub(super) struct Traits<'a> {
     pub(super) tos: Option<u8>,
     /// What `pool-conn-name` says, else the name that was sent to the server.
     pub(super) name: Option<&'a [u8]>,
+    /// The PROXY header that it began with.
+    pub(super) header: Option<&'a [u8]>,
 }
 
 impl Traits<'_> {

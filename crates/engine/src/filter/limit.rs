@@ -13,12 +13,14 @@ pub struct Limit {
     own: Rate,
     /// When it was first asked, ms: its periods begin there.
     start: Option<u64>,
+    /// Until when nothing goes, ms: what went has its share of the period, so that no period begins with all of it.
+    next: u64,
 }
 
 impl Limit {
     /// A limit of a stream that passed nothing yet.
     pub fn new(settings: Bandwidth) -> Limit {
-        Limit { settings, own: Rate::new(), start: None }
+        Limit { settings, own: Rate::new(), start: None, next: 0 }
     }
 
     /// The time of its own clock, ms.
@@ -45,6 +47,9 @@ impl Limit {
 impl Filter for Limit {
     fn admit(&mut self, now: u64, ready: usize) -> Result<usize, u64> {
         self.start.get_or_insert(now);
+        if now < self.next {
+            return Err(self.next - now);
+        }
         let (used, period, users) = self.used(now);
         let limit = self.settings.limit.max(1);
         let share = (limit.saturating_sub(used) + users / 2) / users;
@@ -60,6 +65,9 @@ impl Filter for Limit {
 
     fn passed(&mut self, now: u64, bytes: &[u8]) {
         let n = bytes.len() as u64;
+        let (_, period, users) = self.used(now);
+        let pause = n.saturating_mul(period).saturating_mul(users) / self.settings.limit.max(1);
+        self.next = now.max(self.next).saturating_add(pause);
         match &self.settings.share {
             Share::Alone { period } => self.own.add(self.own_time(now, *period), *period, n),
             Share::Entry(held) => {
@@ -96,10 +104,20 @@ mod tests {
     #[test]
     fn a_stream_passes_its_limit_in_each_period() {
         let mut limit = alone(10_000, 1000, 0);
-        // The first period may be used up at once, the others pass evenly.
+        // What fits one piece passes at once and has its share of the period.
         assert_eq!(pass(&mut limit, 10_250, 11_200), 10_000);
         let more = pass(&mut limit, 11_200, 15_250);
         assert!((38_000..=41_000).contains(&more), "{more} in 4 s");
+    }
+
+    #[test]
+    fn a_long_period_does_not_pass_at_once() {
+        let mut limit = alone(100_000, 10_000, 0);
+        assert_eq!(limit.admit(5_000, 16_384), Ok(16_384));
+        limit.passed(5_000, &[0; 16_384]);
+        assert_eq!(limit.admit(5_000, 16_384), Err(1_638), "its share of the period");
+        let sum = 16_384 + pass(&mut limit, 6_638, 9_000);
+        assert!((30_000..=50_000).contains(&sum), "{sum} in 4 s");
     }
 
     #[test]
@@ -107,8 +125,9 @@ mod tests {
         let mut limit = alone(10_000, 1000, 3_000);
         assert!(limit.admit(10_000, 16384).is_ok());
         limit.passed(10_000, &[0; 9_000]);
-        assert!(limit.admit(10_001, 16384).is_err());
+        assert_eq!(limit.admit(10_001, 16384), Err(899));
+        assert!(limit.admit(10_900, 16384).is_err());
         // The last bytes of a message go even so.
-        assert_eq!(limit.admit(10_001, 500), Ok(500));
+        assert_eq!(limit.admit(10_900, 500), Ok(500));
     }
 }

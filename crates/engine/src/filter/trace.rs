@@ -9,24 +9,31 @@ use program::filter::Trace;
 use super::Filter;
 use crate::stream::Stream;
 
-/// The traces of a stream, frontend's first, each with the proxy that it belongs to.
-pub fn of<'s>(stream: &'s Stream<'_>) -> impl Iterator<Item = (&'s str, &'s Trace)> {
+/// Goes through the traces of a stream, frontend's first, each with the proxy that it belongs to.
+pub fn each(stream: &Stream<'_>, mut f: impl FnMut(&str, &Trace)) {
     let (front, back) = (stream.frontend(), stream.backend());
-    let other = (!std::ptr::eq(front, back)).then_some(back);
-    std::iter::once(front).chain(other).flat_map(|p| p.traces.iter().map(move |t| (&*p.name, t)))
+    let other = (!std::ptr::eq(front, &*back)).then_some(&*back);
+    for proxy in std::iter::once(front).chain(other) {
+        proxy.traces.iter().for_each(|t| f(&proxy.name, t));
+    }
+}
+
+/// Whether it has any.
+pub fn is_traced(stream: &Stream<'_>) -> bool {
+    !stream.frontend().traces.is_empty() || !stream.backend().traces.is_empty()
 }
 
 /// The traces of one direction, with their places among the filters.
 pub fn filters(stream: &Stream<'_>, side: Side) -> Vec<(u32, Box<dyn Filter>)> {
     let at = usize::from(side == Side::Response);
-    of(stream)
-        .filter_map(|(proxy, trace)| {
-            let order = trace.order[at]?;
-            let label = label(trace, proxy);
-            let filter = Traced { trace: trace.clone(), label, what: what(stream, side), offset: 0 };
-            Some((order, Box::new(filter) as Box<dyn Filter>))
-        })
-        .collect()
+    let mut all = Vec::new();
+    each(stream, |proxy, trace| {
+        let Some(order) = trace.order[at] else { return };
+        let label = label(trace, proxy);
+        let filter = Traced { trace: trace.clone(), label, what: what(stream, side), offset: 0 };
+        all.push((order, Box::new(filter) as Box<dyn Filter>));
+    });
+    all
 }
 
 fn label(trace: &Trace, proxy: &str) -> String {
@@ -85,10 +92,12 @@ fn dump(bytes: &[u8], out: &mut String) {
 }
 
 fn tell(stream: &Stream<'_>, call: &str, rest: &str) {
-    for (proxy, trace) in of(stream).filter(|(_, t)| !t.quiet) {
-        let serial = stream.txn.serial;
-        say(&format!("{}[strm {serial}] {call:<25}{rest}\n", label(trace, proxy)));
-    }
+    let serial = stream.txn.serial;
+    each(stream, |proxy, trace| {
+        if !trace.quiet {
+            say(&format!("{}[strm {serial}] {call:<25}{rest}\n", label(trace, proxy)));
+        }
+    });
 }
 
 /// A stream begins.
@@ -98,7 +107,7 @@ pub fn started(stream: &Stream<'_>) {
 
 /// A head is about to be sent.
 pub fn headers(stream: &Stream<'_>, side: Side) {
-    if of(stream).next().is_none() {
+    if !is_traced(stream) {
         return;
     }
     let (head, channel) = match side {

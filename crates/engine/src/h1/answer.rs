@@ -12,7 +12,7 @@ use wire::head::Known;
 use wire::http1::{Limits, Parsed, parse_response};
 use wire::method::{Method, Version};
 
-use super::{Next, headers};
+use super::{Next, captures, headers, response};
 use crate::errors;
 use crate::stream::Stream;
 
@@ -23,8 +23,7 @@ pub async fn refuse(stream: &mut Stream<'_>, status: u16) -> Next {
 
 /// `monitor-uri`: answers for the health of this very proxy, without a log line.
 pub async fn monitor(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<Next> {
-    let uri = proxy.monitor_uri.as_deref()?;
-    if stream.txn.req.target() != uri {
+    if !proxy.is_monitored(stream.txn.req.target()) {
         return None;
     }
     let fails =
@@ -35,14 +34,19 @@ pub async fn monitor(stream: &mut Stream<'_>, proxy: &Proxy) -> Option<Next> {
     Some(refuse(stream, if fails { 503 } else { 200 }).await)
 }
 
-/// Holds the client for `timeout tarpit`, then answers.
+/// Holds the client for `timeout tarpit`, then answers. `timeout connect` takes its place only in proxies that connect: a
+/// frontend without the one answers at once.
 pub async fn tarpit(stream: &mut Stream<'_>, reply: Reply) -> Next {
-    let t = &stream.backend().timeouts;
-    let limit = stream.txn.overrides.tarpit.or(t.tarpit).or(t.connect);
-    // The time in the pit is logged as one in a queue.
-    let held = stream.txn.times.request.take();
+    let proxy = stream.backend();
+    let t = &proxy.timeouts;
+    let limit = stream.txn.overrides.tarpit.or(t.tarpit).or(t.connect.filter(|_| proxy.is_backend));
+    // The time in the pit is logged as one in a queue. That of the request is known where its body was waited for before the rules.
+    let held = stream.txn.times.request;
+    if !stream.http.buffered {
+        stream.txn.times.request = None;
+    }
     let mut timer = rt::Timer::new();
-    timer.set_after(limit);
+    timer.set_after(Some(limit.unwrap_or_default()));
     let socket = &stream.client.socket;
     let session = &stream.client.session;
     std::future::poll_fn(|cx| {
@@ -53,18 +57,14 @@ pub async fn tarpit(stream: &mut Stream<'_>, reply: Reply) -> Next {
     })
     .await;
     stream.txn.times.queued = held.map(|_| rt::now());
+    stream.http.dismissed = true;
     send(stream, reply).await
 }
 
 /// `redir` of a server: the client is sent there.
 pub async fn server_redirect(stream: &mut Stream<'_>, server: u32) -> Next {
-    let mut location =
-        stream.backend().servers[server as usize].redir.as_deref().unwrap_or_default().to_vec();
+    let mut location = stream.backend().server(server).redir.as_deref().unwrap_or_default().to_vec();
     location.extend_from_slice(wire::uri::path_and_query(stream.txn.req.target()));
-    let get = matches!(stream.txn.req.method_id(), Method::Get | Method::Head);
-    if !get {
-        return refuse(stream, 503).await;
-    }
     let mut reply = Reply { keep_alive: true, ..Reply::error(302) };
     reply.payload = Payload::Empty;
     reply.computed = vec![
@@ -78,6 +78,7 @@ pub async fn server_redirect(stream: &mut Stream<'_>, server: u32) -> Next {
 
 /// Sends an interim response.
 pub async fn interim(stream: &mut Stream<'_>, bytes: &[u8]) {
+    stream.txn.hinted = true;
     if stream.txn.req.version() >= Version::HTTP_11 {
         let _ = stream.client.socket.send_all(bytes).await;
     }
@@ -91,27 +92,26 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
         return refuse(stream, 503).await;
     };
     stream.txn.by_service = true;
-    if service.wants_body(&stream.txn) {
-        let config = worker.shared.program.proxy(proxy);
+    if service.wants_body(&request_for(stream, &worker, proxy, &[])) {
+        let config = &*worker.shared.program.proxy(proxy);
         if let Err(status) = super::wait::buffer_request(stream, config).await {
             return refuse(stream, status).await;
         }
     }
     stream.end(Cause::Local, Phase::Request);
+    if stream.http.client_left {
+        service_refused(stream);
+        return Next::Close;
+    }
     // A service is reached at once, as a server would be.
     let (now, times) = (Some(rt::now()), &mut stream.txn.times);
     (times.queued, times.connected, times.response) = (now, now, now);
     super::rules::intercepted(stream);
+    // A service is sent the request as a server would be.
+    stream.txn.up.sent += headers::without(stream.txn.req.counted_len(), stream.http.request_added);
     let answer = {
         let body = stream.client.buf.as_ref().map(rt::Buf::filled).unwrap_or_default();
-        let request = crate::service::Request {
-            txn: &stream.txn,
-            conn: stream.client.conn(),
-            body,
-            proxy,
-            worker: &worker,
-        };
-        service.answer(&request)
+        service.answer(&request_for(stream, &worker, proxy, body))
     };
     if let Some(realm) = answer.challenge {
         return challenge(stream, realm).await;
@@ -122,7 +122,19 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     for (name, value) in &answer.headers {
         let _ = res.append(name.as_bytes(), value);
     }
+    stream.txn.status = answer.status;
+    captures::response(stream);
     finish(stream, answer.body, true, true).await
+}
+
+/// What a service is to answer.
+fn request_for<'r>(
+    stream: &'r Stream<'_>,
+    worker: &'r crate::Worker,
+    proxy: u32,
+    body: &'r [u8],
+) -> crate::service::Request<'r> {
+    crate::service::Request { txn: &stream.txn, conn: stream.client.conn(), body, proxy, worker }
 }
 
 /// A service wants a user name and a password.
@@ -168,7 +180,16 @@ pub async fn send(stream: &mut Stream<'_>, reply: Reply) -> Next {
         }
         Made::Parts => head_of(stream, &reply, &body),
     }
-    finish(stream, body, keep, false).await
+    let made = stream.txn.res.status();
+    // An error is logged and counted as that error, whatever status its file or its redirect has.
+    let is_error = matches!(reply.payload, Payload::ErrorFile | Payload::Message(_));
+    let logged = if is_error { reply.status } else { made };
+    stream.txn.status = logged;
+    let next = finish(stream, body, keep, false).await;
+    if stream.txn.status == made {
+        stream.txn.status = logged;
+    }
+    next
 }
 
 enum Made {
@@ -191,7 +212,7 @@ fn body_of(stream: &mut Stream<'_>, reply: &Reply, body: &mut Vec<u8>) -> Made {
             Made::Parts
         }
         Payload::Format(f) => {
-            stream.evaluate(side(stream), |env| f.append(env, Use::Value, body));
+            told(stream, |env| f.append(env, Use::Value, body));
             Made::Parts
         }
         Payload::Message(m) => message(stream, m, body),
@@ -225,7 +246,15 @@ fn body_of(stream: &mut Stream<'_>, reply: &Reply, body: &mut Vec<u8>) -> Made {
 /// The answer that the backend, else the frontend, has for a status.
 fn configured(stream: &Stream<'_>, status: u16) -> Option<ErrorAnswer> {
     let of = |p: &Proxy| p.errors.by_status.get(&status).cloned();
-    of(stream.backend()).or_else(|| of(stream.frontend()))
+    of(&stream.backend()).or_else(|| of(stream.frontend()))
+}
+
+/// Evaluates what an answer tells. Of a request that was held in the tarpit, or went to its server, nothing is left to be told.
+fn told(stream: &mut Stream<'_>, tell: impl FnOnce(&Env<'_>)) {
+    let has_req = stream.txn.has_req;
+    stream.txn.has_req &= !stream.http.dismissed;
+    stream.evaluate(side(stream), tell);
+    stream.txn.has_req = has_req;
 }
 
 fn side(stream: &Stream<'_>) -> Side {
@@ -263,10 +292,10 @@ fn append_length(res: &mut wire::head::Head, length: usize) {
 /// first.
 fn head_of(stream: &mut Stream<'_>, reply: &Reply, body: &[u8]) {
     let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-    stream.evaluate(side(stream), |env: &Env<'_>| {
+    told(stream, |env: &Env<'_>| {
         for (name, value) in reply.headers.iter() {
             let mut v = Vec::new();
-            value.append(env, Use::Value, &mut v);
+            value.append(env, Use::Header, &mut v);
             // A field whose format came to nothing is left out.
             if !v.is_empty() {
                 fields.push((name.to_vec(), v));
@@ -302,9 +331,10 @@ fn head_of(stream: &mut Stream<'_>, reply: &Reply, body: &[u8]) {
 async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, chunked: bool) -> Next {
     stream.txn.has_res = true;
     let status = stream.txn.res.status();
-    stream.txn.status = status;
-    let bodiless = (100..200).contains(&status) || status == 204 || status == 304;
-    let head_only = bodiless || (stream.txn.has_req && stream.txn.req.method_id() == Method::Head);
+    let bodiless = response::is_bodiless(status);
+    // A rule may have made something else of the method: the client that asked for a head alone gets no body.
+    let asked = stream.txn.req.method_id() == Method::Head || stream.txn.line.method() == b"HEAD";
+    let head_only = bodiless || (stream.txn.has_req && asked);
     let res = &mut stream.txn.res;
     res.remove_all("transfer-encoding");
     let framed = bodiless || res.first("content-length").is_some();
@@ -322,10 +352,14 @@ async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, chunked:
     // Rules exist for streams, and what was no request has none.
     if stream.txn.has_req {
         stream.local_body = Some(body);
-        after_response_rules(stream);
+        let fine = after_response_rules(stream);
         body = stream.local_body.take().unwrap_or_default();
+        if !fine {
+            return rt::boxed(super::rules::failed_after(stream)).await;
+        }
     }
     let switched = stream.txn.res.status() == 101;
+    let head_only = head_only || response::is_bodiless(stream.txn.res.status());
     if stream.txn.has_req && !switched {
         stream.txn.res.remove_all(Known::Connection);
     }
@@ -343,17 +377,34 @@ async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, chunked:
     } else if !head_only {
         out.extend_from_slice(&body);
     }
-    if stream.http.client_left {
+    if stream.http.client_left && stream.txn.term.cause == Cause::ClientAbort {
         return Next::Close;
     }
-    // What is said in place of a server counts as nothing.
-    if stream.txn.by_service {
-        stream.txn.down.sent += out.len() as u64;
-        stream.txn.down.received += out.len() as u64;
-    }
+    stream.txn.down.wire_out += out.len() as u64;
+    count(stream, if head_only { 0 } else { body.len() }, chunked);
     match deliver(stream, &out).await {
-        Ok(()) => next,
-        Err(()) => Next::Close,
+        Ok(()) => {
+            stream.http.answered = true;
+            stream.http.whole = stream.txn.has_req && !switched && (framed || chunked);
+            next
+        }
+        Err(()) => {
+            stream.client.give_up();
+            Next::Close
+        }
+    }
+}
+
+/// Counts the bytes of an answer: they are sent, and received when a service said them in place of a server. What was no
+/// request has no stream that they could count for.
+fn count(stream: &mut Stream<'_>, body: usize, chunked: bool) {
+    let size = (headers::counted(&stream.txn.res) + body + usize::from(chunked)) as u64;
+    let down = &mut stream.txn.down;
+    if stream.txn.has_req {
+        down.sent += size;
+    }
+    if stream.txn.by_service {
+        down.received += size;
     }
 }
 
@@ -375,10 +426,12 @@ async fn deliver(stream: &mut Stream<'_>, out: &[u8]) -> Result<(), ()> {
     client.timer.set_after(limit);
     let mut sent = 0;
     while sent < out.len() {
-        let (socket, timer) = (&client.socket, &mut client.timer);
-        let step = std::future::poll_fn(|cx| match socket.poll_send(cx, &out[sent..], false) {
+        let step = std::future::poll_fn(|cx| match client.socket.poll_send(cx, &out[sent..], false) {
             std::task::Poll::Ready(r) => std::task::Poll::Ready(r.map_err(|_| Cause::ClientAbort)),
-            std::task::Poll::Pending => timer.poll_expired(cx).map(|()| Err(Cause::ClientTimeout)),
+            std::task::Poll::Pending if client.is_overdue(cx, limit) => {
+                std::task::Poll::Ready(Err(Cause::ClientTimeout))
+            }
+            std::task::Poll::Pending => std::task::Poll::Pending,
         })
         .await;
         match step {
@@ -395,19 +448,26 @@ async fn deliver(stream: &mut Stream<'_>, out: &[u8]) -> Result<(), ()> {
     Ok(())
 }
 
-fn after_response(stream: &mut Stream<'_>, proxy: &Proxy) {
+/// Whether no rule failed.
+fn after_response(stream: &mut Stream<'_>, proxy: &Proxy) -> bool {
+    use lang::rules::{Position, Run};
     let set = &proxy.rules.http_after_response;
-    if !set.is_empty() {
-        let _ = stream.run_rules(set, Side::Response, lang::rules::Position(0), true);
-    }
+    set.is_empty()
+        || !matches!(
+            stream.run_rules(set, Side::Response, Position(0), true),
+            Run::Decided(lang::action::Flow::Error, _)
+        )
 }
 
-/// `http-after-response` of both proxies, for responses of servers.
-pub fn after_response_rules(stream: &mut Stream<'_>) {
+/// `http-after-response` of both proxies. When a rule fails, [`super::rules::failed_after`] is to answer; of that answer its
+/// failures are passed over.
+#[must_use]
+pub fn after_response_rules(stream: &mut Stream<'_>) -> bool {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
-    after_response(stream, program.proxy(stream.backend_index()));
-    if stream.txn.backend.is_some_and(|b| b != stream.client.conn().frontend) {
-        after_response(stream, program.proxy(stream.client.conn().frontend));
+    let mut fine = after_response(stream, &program.proxy(stream.backend_index()));
+    if fine && stream.txn.backend.is_some_and(|b| b != stream.client.conn().frontend) {
+        fine = after_response(stream, program.configured(stream.client.conn().frontend));
     }
+    fine || std::mem::replace(&mut stream.http.after_failed, true)
 }

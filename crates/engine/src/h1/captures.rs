@@ -5,13 +5,29 @@ use wire::head::Head;
 
 use crate::stream::Stream;
 
+/// What is declared has its place in the log of TCP, too, where only rules fill it.
+pub fn declared(stream: &mut Stream<'_>) {
+    let worker = stream.worker.clone();
+    let front = worker.shared.program.configured(stream.client.conn().frontend);
+    stream.txn.req_captures.get_mut().resize(front.req_captures.len(), None);
+    stream.txn.res_captures.get_mut().resize(front.res_captures.len(), None);
+}
+
 /// Takes what the frontend captures of a request.
 pub fn request(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
-    let front = worker.shared.program.proxy(stream.client.conn().frontend);
+    let front = worker.shared.program.configured(stream.client.conn().frontend);
     if !front.req_captures.is_empty() {
         headers(&front.req_captures, &stream.txn.req, stream.txn.req_captures.get_mut());
     }
+    // The log shows what is declared also where no response comes.
+    stream.txn.res_captures.get_mut().resize(front.res_captures.len(), None);
+}
+
+/// Takes the cookie of a request that the frontend captures: the one that all rules leave, or that a refused request has.
+pub fn request_cookie(stream: &mut Stream<'_>) {
+    let worker = stream.worker.clone();
+    let front = worker.shared.program.configured(stream.client.conn().frontend);
     if let Some(wanted) = &front.capture_cookie {
         let found = stream.txn.req.cookies().find(|c| matches(wanted, c.name));
         stream.txn.req_cookie = found.map(|c| pair(wanted, c.name, c.value));
@@ -21,7 +37,7 @@ pub fn request(stream: &mut Stream<'_>) {
 /// Takes what the frontend captures of a response.
 pub fn response(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
-    let front = worker.shared.program.proxy(stream.client.conn().frontend);
+    let front = worker.shared.program.configured(stream.client.conn().frontend);
     if !front.res_captures.is_empty() {
         headers(&front.res_captures, &stream.txn.res, stream.txn.res_captures.get_mut());
     }

@@ -99,11 +99,11 @@ pub fn note_server(stream: &mut Stream<'_>) {
     if end != Early::Open && stream.txn.server_secured.is_none() {
         stream.txn.server_secured = stream.upstream.as_ref().and_then(|up| up.secured().cloned());
         let resumed = stream.txn.server_secured.as_ref().map(|facts| facts.resumed);
-        let server = stream.place.as_ref().map(|place| &*place.config().state);
+        let server = stream.place.as_ref().map(|place| place.config());
         crate::secure::count_server(
             &stream.worker,
-            stream.backend(),
-            server,
+            &stream.backend(),
+            server.as_ref().map(|s| &*s.state),
             resumed.filter(|_| end == Early::Taken),
         );
     }

@@ -1,10 +1,13 @@
 //! One request and its response, from top to bottom.
 
 use model::Origin;
-use model::term::{Cause, Phase};
+use model::term::{Cause, Phase, Term};
+use program::proxy::Mode;
 use wire::method::Method;
 
-use super::{Next, Owed, answer, captures, early, forward, headers, request, response, rules};
+use super::{
+    Next, Owed, Rest, answer, captures, early, forward, headers, replaced, request, response, rules,
+};
 use crate::choose::{self, Wish};
 use crate::connect::{self, Failed};
 use crate::pump::{Framing, Half};
@@ -26,6 +29,7 @@ pub async fn run(client: &mut Client) -> (Next, Owed) {
     let work = std::pin::pin!(async move {
         let mut stream = Stream::new(client);
         let next = steps(&mut stream, false).await;
+        forward::until_taken(&mut stream).await;
         crate::finish::run(&mut stream);
         (next, owed(&mut stream))
     });
@@ -37,8 +41,10 @@ pub async fn run(client: &mut Client) -> (Next, Owed) {
 pub async fn run_upgraded(stream: &mut Stream<'_>) -> (Next, Owed) {
     stream.client.conn().http_major.set(1);
     stream.upload = Half::new(Framing::Length(0));
+    stream.frontend().state.front.counters.of(stream.worker.index).upgraded.inc();
+    request::count_stream(stream);
     // What came counts as the message that it turns out to be.
-    stream.txn.up.received = 0;
+    (stream.txn.up.received, stream.txn.up.wire_in) = (0, 0);
     let limits = &stream.frontend().timeouts;
     let limit = limits.http_request.or(limits.client);
     stream.client.timer.set_after(limit);
@@ -52,13 +58,13 @@ fn owed(stream: &mut Stream<'_>) -> Owed {
         return None;
     }
     let nothing = Half::new(Framing::Length(0));
-    Some(Box::new(std::mem::replace(&mut stream.upload, nothing)))
+    let half = std::mem::replace(&mut stream.upload, nothing);
+    Some(Box::new(Rest { half, awaited: stream.http.whole }))
 }
 
 async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
     match request::read(stream).await {
         request::Read::Request => {
-            crate::log::ensure_unique_id(stream);
             captures::request(stream);
             if !upgraded {
                 crate::log::accepted(stream);
@@ -68,10 +74,13 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         request::Read::Preface => {
             // The streams to come are the requests.
             stream.txn.silent = true;
+            if !upgraded {
+                request::uncount_stream(stream);
+            }
             stream.client.conn().requests.set(0);
             return Next::Http2;
         }
-        request::Read::Bad(status) => return answer::refuse(stream, status).await,
+        request::Read::Bad(status) => return bad(stream, status, upgraded).await,
     }
     match rules::frontend(stream, upgraded).await {
         Step::Go => {}
@@ -85,21 +94,57 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
             return answer::refuse(stream, 503).await;
         };
         stream.set_backend(backend);
+        if stream.worker.shared.program.proxy(backend).mode == Mode::Tcp {
+            // Only a name made at run time leads there: what that backend does is not meant for messages.
+            stream.end(Cause::Internal, Phase::Request);
+            (stream.txn.status, stream.txn.times.request) = (500, None);
+            stream.http.misled = true;
+            return Next::Close;
+        }
     }
     match rules::backend(stream).await {
-        Step::Go => {}
+        Step::Go => captures::request_cookie(stream),
         Step::Done(next) => return next,
     }
-    if stream.http.client_left {
+    let mut wish = Wish { fixed: choose::bound(stream), ..Wish::default() };
+    // A client of HTTP/2 may have taken its request back before anybody was chosen to serve it.
+    if stream.http.client_left || stream.client.part.is_some() && stream.client.socket.is_broken() {
+        // The log names the server that a rule or a cookie found all the same.
+        stream.set_server(wish.fixed);
         return gone(stream).await;
     }
-    let mut wish = Wish { fixed: choose::bound(stream), tried: Vec::new() };
     loop {
         match once(stream, &mut wish).await {
             Attempt::Over(next) => return next,
             Attempt::Again => {}
         }
     }
+}
+
+/// Refuses what is no request.
+///
+/// No stream is made for what is no request: a frontend of TCP logs it as the end of its own session. The stream of TCP
+/// that waited for the request (`upgraded`) is one that its client cut off.
+async fn bad(stream: &mut Stream<'_>, status: u16, upgraded: bool) -> Next {
+    if stream.frontend().mode != Mode::Tcp {
+        return answer::refuse(stream, status).await;
+    }
+    if upgraded {
+        let worker = stream.worker.index;
+        let front = stream.frontend();
+        front.state.front.counters.of(worker).req_errors.inc();
+        let listener = stream.client.conn().listener as usize;
+        front.binds[listener].state.counters.of(worker).req_errors.inc();
+        if stream.txn.backend.is_some() {
+            stream.backend().state.back.counters.of(worker).client_aborts.inc();
+        }
+    }
+    stream.txn.backend = None;
+    stream.txn.term = Term::default();
+    stream.end(Cause::Proxy, Phase::Request);
+    let next = answer::refuse(stream, status).await;
+    (stream.txn.status, stream.txn.unread) = (0, true);
+    next
 }
 
 /// The client left before its request was whole: nobody is to be served.
@@ -110,7 +155,6 @@ async fn gone(stream: &mut Stream<'_>) -> Next {
     }
     let worker = stream.worker.index;
     stream.backend().state.back.counters.of(worker).client_aborts.inc();
-    stream.frontend().state.front.counters.of(worker).req_errors.inc();
     answer::refuse(stream, 400).await
 }
 
@@ -122,6 +166,7 @@ enum Attempt {
 /// One attempt at a server: connect, send, receive.
 async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     if let Err(failed) = connect::reach(stream, wish).await {
+        stream.server_is_done();
         return Attempt::Over(unreachable(stream, &failed).await);
     }
     crate::log::step(stream, Origin::Connect);
@@ -141,6 +186,8 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
             return Attempt::Over(answer::refuse(stream, 502).await);
         }
         forward::Wait::Failed(status) => {
+            // It went to the server: an answer made now can't tell of it.
+            stream.http.dismissed = true;
             return Attempt::Over(match status {
                 Some(s) => answer::refuse(stream, s).await,
                 None => Next::Close,
@@ -150,9 +197,17 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     if stream.txn.res.status() == 101 || is_tunnel(stream) {
         return Attempt::Over(forward::tunnel(stream).await);
     }
+    if stream.upstream.as_ref().is_some_and(crate::stream::Upstream::is_through) {
+        // The end of the response came along with its head.
+        stream.server_is_done();
+    }
     match response::process(stream).await {
         Step::Go => {
-            crate::log::write_early(stream);
+            if crate::log::shows_response_early(stream) {
+                // The head counts as rules have left it.
+                stream.txn.asap = stream.txn.down.sent + replaced::unsent(stream);
+            }
+            crate::log::response_known(stream);
             crate::log::step(stream, Origin::Response);
             Attempt::Over(forward::body(stream).await)
         }
@@ -170,9 +225,16 @@ async fn unreachable(stream: &mut Stream<'_>, failed: &Failed) -> Next {
         return answer::server_redirect(stream, *server).await;
     }
     stream.end(cause, phase);
-    let worker = stream.worker.index;
     if cause == Cause::ClientAbort {
-        stream.backend().state.back.counters.of(worker).client_aborts.inc();
+        // Nothing was exchanged that this client could have cut off, unless it broke its place in the queue.
+        if phase == Phase::Queue && stream.client.socket.is_broken() {
+            stream.backend().state.back.counters.of(stream.worker.index).client_aborts.inc();
+        }
+        return Next::Close;
+    }
+    if (cause, phase) == (Cause::ServerTimeout, Phase::Connect) && !stream.is_first() {
+        // A client that has used its connection before may send its request again, and nobody has seen this one.
+        stream.txn.status = status;
         return Next::Close;
     }
     answer::refuse(stream, status).await

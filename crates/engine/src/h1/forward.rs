@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lang::env::Side;
 use model::Txn;
+use model::conn::ConnError;
 use model::term::{Cause, Phase};
 use program::Proxy;
 use rt::Buf;
@@ -15,8 +16,8 @@ use wire::http1::{
 };
 use wire::method::Version;
 
-use super::{Next, early, headers, response, wait};
-use crate::captured::{self, Captured};
+use super::{Next, early, headers, replaced, response, wait};
+use crate::captured::{self, Captured, Named};
 use crate::check::{self, Seen};
 use crate::choose::Wish;
 use crate::connect;
@@ -57,7 +58,7 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     stream.txn.res.clear();
     stream.txn.res.set_limit(stream.worker.shared.program.global.tune.bufsize);
     let worker = stream.worker.clone();
-    let back = worker.shared.program.proxy(stream.backend_index());
+    let back = &*worker.shared.program.proxy(stream.backend_index());
     let server_limit = stream.txn.overrides.server.or(back.timeouts.server);
     let client_limit = stream.txn.overrides.client.or(stream.frontend().timeouts.client);
     stream.server_timer.set_after(server_limit);
@@ -91,9 +92,11 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
         match event {
             Event::Head => {
                 response::note(stream);
+                count_head(stream, false);
                 return on_head(stream, back);
             }
             Event::Interim => {
+                count_head(stream, true);
                 crate::finish::count_response(stream, stream.txn.res.status());
                 if !pass_interim(stream).await {
                     return Wait::Failed(None);
@@ -102,6 +105,13 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
             other => return failed(stream, back, other),
         }
     }
+}
+
+/// Counts the head of a response.
+fn count_head(stream: &mut Stream<'_>, interim: bool) {
+    let (size, added) = replaced::head_size(stream, interim);
+    stream.http.response_added = added;
+    stream.txn.down.received += size;
 }
 
 /// Counts what came of the request's body before the pump took over: with the head, or while rules waited for it.
@@ -133,8 +143,13 @@ fn upload(
     {
         return None;
     }
-    let client = &mut *stream.client;
     let half = &mut stream.upload;
+    if stream.to_server.is_none() && up.call.as_ref().is_some_and(|call| call.poll_opened(cx).is_pending()) {
+        // Nobody can take the body yet; it is the server that the client waits for.
+        half.blocked = true;
+        return None;
+    }
+    let client = &mut *stream.client;
     let moved = half.poll(cx, &client.socket, &mut client.buf, &mut stream.to_server, &up.socket);
     if half.moved {
         half.moved = false;
@@ -195,11 +210,12 @@ fn download_head(
                         && let Some(e) = violation(buf.filled(), &limits, Kind::Response)
                     {
                         stream.txn.server_conn.glitches += 1;
-                        let faulty = faulty(stream.client.conn(), &stream.txn, buf.filled(), &e);
+                        let faulty =
+                            faulty(&stream.worker, stream.client.conn(), &stream.txn, buf.filled(), &e);
                         captured::keep(&stream.worker, faulty);
                     }
                     buf.consume(consumed);
-                    stream.txn.down.received += consumed as u64;
+                    stream.txn.down.wire_in += consumed as u64;
                     return Poll::Ready(if interim { Event::Interim } else { Event::Head });
                 }
                 Ok(Parsed::Partial) => {}
@@ -220,7 +236,11 @@ fn download_head(
                 }
                 return Poll::Pending;
             }
-            Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Event::ServerClosed),
+            Poll::Ready(Ok(0)) => return Poll::Ready(Event::ServerClosed),
+            Poll::Ready(Err(e)) => {
+                stream.txn.server_conn.error = ConnError::of_system(&e);
+                return Poll::Ready(Event::ServerClosed);
+            }
             Poll::Ready(Ok(n)) => {
                 buf.advance(n);
                 stream.server_timer.set_after(server_limit);
@@ -246,7 +266,13 @@ fn watch_client(stream: &Stream<'_>, cx: &mut Context<'_>, back: &Proxy) -> Opti
     }
     let socket = &stream.client.socket;
     if socket.poll_broken(cx).is_ready() {
-        return Some(Event::ClientBroke);
+        // A client behind a Unix socket that closes ends both directions at once, and has left like any other that closes.
+        let closed = !socket.raw().is_local() && !socket.raw().is_reset();
+        return Some(if closed && back.options.abortonclose {
+            Event::ClientLeft
+        } else {
+            Event::ClientBroke
+        });
     }
     (socket.is_hung_up() && back.options.abortonclose).then_some(Event::ClientLeft)
 }
@@ -271,7 +297,9 @@ async fn pass_interim(stream: &mut Stream<'_>) -> bool {
             stream.end(Cause::ClientAbort, Phase::Headers);
             return false;
         }
-        stream.txn.down.sent += out.len() as u64;
+        stream.txn.down.wire_out += out.len() as u64;
+        let size = headers::without(headers::counted(&stream.txn.res), stream.http.response_added);
+        stream.txn.down.sent += size;
     }
     stream.txn.res.clear();
     true
@@ -315,6 +343,12 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
         Event::Bad(_) | Event::ServerClosed => count_broken(stream),
         _ => {}
     }
+    let reset = !stream.txn.server_conn.error.is_none();
+    match &event {
+        Event::ServerClosed if !reset => stream.server_is_done(),
+        Event::Bad(_) | Event::ServerTimeout | Event::ClientLeft => stream.server_is_done(),
+        _ => {}
+    }
     let worker = stream.worker.index;
     let retry = &back.retry_on;
     let received = stream.upstream.as_ref().is_some_and(|u| u.buf.as_ref().is_some_and(|b| !b.is_empty()));
@@ -330,13 +364,16 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             if refused && retry.conn_failure && may_retry(stream, back) {
                 return Wait::Retry;
             }
+            let received = received
+                || stream.upstream.as_ref().and_then(|u| u.call.as_ref()).is_some_and(Call::was_malformed);
             let wanted = if received { retry.junk_response } else { retry.empty_response };
             if wanted && may_retry(stream, back) {
                 return Wait::Retry;
             }
             let reused = stream.upstream.as_ref().is_some_and(|u| u.reused);
-            if reused && !received && !stream.txn.first_request {
+            if reused && !received && !stream.is_first() {
                 // The client sent this on a kept connection: it retries what was lost on one.
+                server_abort(stream, back);
                 stream.txn.silent = true;
                 return Wait::Failed(None);
             }
@@ -349,7 +386,7 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             stream.txn.server_conn.glitches += 1;
             let bytes =
                 stream.upstream.as_ref().and_then(|u| u.buf.as_ref()).map(Buf::filled).unwrap_or_default();
-            let faulty = faulty(stream.client.conn(), &stream.txn, bytes, &e);
+            let faulty = faulty(&stream.worker, stream.client.conn(), &stream.txn, bytes, &e);
             captured::keep(&stream.worker, faulty);
             if retry.junk_response && may_retry(stream, back) {
                 return Wait::Retry;
@@ -377,23 +414,37 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             client_abort(stream, back);
             client_abort(stream, back);
             stream.end(Cause::ClientAbort, Phase::Data);
+            if stream.client.socket.raw().is_reset() {
+                stream.client.conn().error.set(ConnError::RESET);
+            }
             Wait::Failed(Some(400))
         }
         Event::ClientLeft => {
             client_abort(stream, back);
+            if stream.client.socket.is_broken() {
+                // A client of a Unix socket ends its connection, too.
+                client_abort(stream, back);
+            }
             stream.end(Cause::ClientAbort, Phase::Headers);
             Wait::Failed(Some(400))
         }
         Event::BadBody => {
             stream.frontend().state.front.counters.of(worker).req_errors.inc();
             stream.end(Cause::Proxy, Phase::Headers);
-            Wait::Failed(Some(400))
+            stream.txn.status = 400;
+            Wait::Failed(None)
         }
         Event::Killed(cause) => {
-            stream.end(cause, Phase::Headers);
-            Wait::Failed(Some(503))
+            killed(stream, cause);
+            Wait::Failed(None)
         }
     }
+}
+
+/// An operator or a change of the server's state ended it: HAProxy logs that as an error of its own, and says nothing to the client.
+fn killed(stream: &mut Stream<'_>, cause: Cause) {
+    stream.end(cause, Phase::Connect);
+    stream.txn.status = 500;
 }
 
 /// The connection ended before its handshake did, though the request was on its way already. `None`: it was not so.
@@ -436,6 +487,14 @@ pub fn count_broken(stream: &Stream<'_>) {
     }
 }
 
+fn server_abort(stream: &Stream<'_>, back: &Proxy) {
+    let worker = stream.worker.index;
+    back.state.back.counters.of(worker).server_aborts.inc();
+    if let Some(p) = &stream.place {
+        p.config().state.counters.of(worker).server_aborts.inc();
+    }
+}
+
 fn client_abort(stream: &Stream<'_>, back: &Proxy) {
     let worker = stream.worker.index;
     back.state.back.counters.of(worker).client_aborts.inc();
@@ -445,13 +504,21 @@ fn client_abort(stream: &Stream<'_>, back: &Proxy) {
 }
 
 /// A response with a fault, for `show errors`.
-fn faulty(conn: &model::Conn, txn: &model::Txn, bytes: &[u8], e: &ParseError) -> Captured {
+fn faulty(
+    worker: &crate::Worker,
+    conn: &model::Conn,
+    txn: &model::Txn,
+    bytes: &[u8],
+    e: &ParseError,
+) -> Captured {
+    let program = &worker.shared.program;
+    let server = txn.backend.zip(txn.server).and_then(|(b, s)| program.find_server(b, s));
     Captured {
         response: true,
         date: rt::wall(),
-        frontend: conn.frontend,
-        backend: txn.backend,
-        server: txn.server,
+        frontend: Named::proxy(program.configured(conn.frontend)),
+        backend: txn.backend.map(|b| Named::proxy(&program.proxy(b))),
+        server: server.map(|s| Named::server(&s)),
         src: conn.src.get(),
         session: conn.serial,
         position: e.position,
@@ -472,11 +539,13 @@ fn may_retry(stream: &Stream<'_>, back: &Proxy) -> bool {
 /// Gets ready for another attempt after `retry-on` applied.
 pub async fn prepare_retry(stream: &mut Stream<'_>, wish: &mut Wish) -> bool {
     let server = stream.txn.server;
-    stream.upstream = None;
+    stream.leave_connection();
     stream.to_server = None;
     rewind(stream);
     stream.txn.res.clear();
     stream.txn.has_res = false;
+    // Counted is the attempt that brings the answer.
+    (stream.txn.up.sent, stream.txn.down.received) = (0, 0);
     connect::count_l7_retry(stream, server, wish);
     true
 }
@@ -486,10 +555,7 @@ fn rewind(stream: &mut Stream<'_>) {
     let kept = stream.upload.kept.take().unwrap_or_default();
     let body = stream.http.request_body;
     let relax = stream.frontend().options.unsafe_request;
-    let mut again = Half::new(Framing::of(body, relax));
-    (again.received, again.sent, again.begun) = (stream.upload.received, stream.upload.sent, true);
-    again.kept = Some(Vec::new());
-    stream.upload = again;
+    stream.upload = stream.upload.rewound(Framing::of(body, relax), kept.len());
     stream.http.body_received = matches!(body, Body::None);
     if kept.is_empty() {
         return;
@@ -505,15 +571,18 @@ fn rewind(stream: &mut Stream<'_>) {
 /// Sends the staged response head and the body behind it, and what remains of the request's body.
 pub async fn body(stream: &mut Stream<'_>) -> Next {
     let worker = stream.worker.clone();
-    let back = worker.shared.program.proxy(stream.backend_index());
-    let front = worker.shared.program.proxy(stream.client.conn().frontend);
+    let back = &*worker.shared.program.proxy(stream.backend_index());
+    let front = worker.shared.program.configured(stream.client.conn().frontend);
     // What came with the head was received before the pump began to count.
     let early = stream.upstream.as_ref().and_then(|u| u.buf.as_ref()).map_or(0, Buf::len);
-    stream.txn.down.received += early as u64;
+    stream.txn.down.wire_in += early as u64;
     let framing = Framing::of(stream.http.response_body, back.options.unsafe_response);
     let mut down = Half::new(framing);
+    down.multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
     // A rule may have turned the client's HEAD into a GET: the client still gets no body.
-    down.discard = stream.txn.line.method() == b"HEAD" && stream.txn.req.method() != b"HEAD";
+    let head = stream.txn.line.method() == b"HEAD" && stream.txn.req.method() != b"HEAD";
+    // So may one have made a response of it that has none.
+    down.discard = head || response::is_bodiless(stream.txn.res.status());
     down.splice = !down.discard && splices(stream, front, back, false);
     if stream.upload.filters.is_none() && !stream.upload.is_received() {
         stream.upload.filters = crate::filter::chain(stream, Side::Request);
@@ -521,10 +590,20 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     down.filters = crate::filter::chain(stream, Side::Response);
     crate::filter::headers(stream, Side::Response);
     let outcome = exchange(stream, &mut down, front, back, false).await;
-    stream.txn.down.received += down.received;
-    stream.txn.down.sent += down.sent;
-    crate::finish::count_spliced(stream, &down);
+    count_down(stream, &mut down);
     finish_body(stream, &down, outcome)
+}
+
+/// Counts what the pump moved of the response.
+fn count_down(stream: &mut Stream<'_>, down: &mut Half) {
+    let counts = &mut stream.txn.down;
+    counts.wire_in += down.received;
+    counts.wire_out += down.sent;
+    counts.sent += down.counted_sent();
+    if let Some(up) = stream.upstream.as_mut() {
+        counts.received += down.counted(&mut up.buf);
+    }
+    crate::finish::count_spliced(stream, down);
 }
 
 /// Whether a direction may be spliced: asked for by an option, or a message so long that pipes are cheaper than copies.
@@ -555,18 +634,20 @@ enum Outcome {
 
 fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
     let worker = stream.worker.clone();
-    let back = worker.shared.program.proxy(stream.backend_index());
+    let back = &*worker.shared.program.proxy(stream.backend_index());
     match outcome {
         Outcome::Done => {
+            stream.http.answered = true;
             let clean = stream.upstream.as_ref().is_some_and(|u| u.buf.as_ref().is_none_or(Buf::is_empty));
             if stream.http.server_keeps && stream.http.body_received && clean && !down.eof {
                 connect::park(stream);
             }
-            stream.upstream = None;
+            stream.leave_connection();
             // The client may still owe a part of its request: that is read before the next.
             if stream.http.next_keeps { Next::KeepAlive } else { Next::Close }
         }
         Outcome::Client(cause) => {
+            stream.client.give_up();
             client_abort(stream, back);
             stream.end(cause, if stream.http.last { Phase::Last } else { Phase::Data });
             Next::Close
@@ -576,10 +657,7 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
             if cause == Cause::ServerAbort {
                 count_broken(stream);
             }
-            back.state.back.counters.of(worker.index).server_aborts.inc();
-            if let Some(p) = &stream.place {
-                p.config().state.counters.of(worker.index).server_aborts.inc();
-            }
+            server_abort(stream, back);
             stream.end(cause, Phase::Data);
             Next::Close
         }
@@ -590,7 +668,7 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
             Next::Close
         }
         Outcome::Killed(cause) => {
-            stream.end(cause, Phase::Data);
+            killed(stream, cause);
             Next::Close
         }
     }
@@ -688,7 +766,7 @@ async fn exchange(
         // The clock of the side that is being waited for.
         let waits_client = down.blocked || tunnel || !up_done && !stream.upload.blocked;
         let waits_server = !down.blocked && !down_done || stream.upload.blocked && !up_done || tunnel;
-        if waits_client && client.timer.poll_expired(cx).is_ready() {
+        if waits_client && client.is_overdue(cx, client_limit) {
             return Poll::Ready(Outcome::Client(Cause::ClientTimeout));
         }
         if waits_server && stream.server_timer.poll_expired(cx).is_ready() {
@@ -704,6 +782,42 @@ async fn exchange(
     outcome
 }
 
+/// Waits until a client of HTTP/2 has opened its windows for the whole of an answer that is given: it is sent then, and not
+/// when the stream inside the worker has room for it.
+pub async fn until_taken(stream: &mut Stream<'_>) {
+    let Some(part) = stream.client.part.as_ref().filter(|_| stream.http.answered) else { return };
+    let receipt = part.receipt.clone();
+    let limit = stream.txn.overrides.client.or(stream.frontend().timeouts.client);
+    let client = &mut *stream.client;
+    // What ends with its connection ends here.
+    let _ = client.socket.shutdown_write();
+    client.timer.set_after(limit);
+    let cause = poll_fn(|cx| {
+        if receipt.is_taken(cx) {
+            return Poll::Ready(None);
+        }
+        if let Some(cause) = client.session.kill.get() {
+            return Poll::Ready(Some(cause));
+        }
+        if client.socket.poll_broken(cx).is_ready() {
+            return Poll::Ready(Some(Cause::ClientAbort));
+        }
+        if client.is_overdue(cx, limit) {
+            return Poll::Ready(Some(Cause::ClientTimeout));
+        }
+        Poll::Pending
+    })
+    .await;
+    if let Some(cause) = cause {
+        receipt.give_up();
+        if stream.place.is_some() {
+            let worker = stream.worker.clone();
+            client_abort(stream, &worker.shared.program.proxy(stream.backend_index()));
+        }
+        stream.end(cause, Phase::Last);
+    }
+}
+
 /// Whether a client that has sent its request is gone: its connection broke, or it closed its side and that counts.
 fn leaves(socket: &Transport, back: &Proxy, cx: &mut Context<'_>) -> bool {
     socket.poll_broken(cx).is_ready() || (back.options.abortonclose && socket.is_hung_up())
@@ -712,8 +826,8 @@ fn leaves(socket: &Transport, back: &Proxy, cx: &mut Context<'_>) -> bool {
 /// After 101 or a 2xx to CONNECT: bytes both ways until both sides are done.
 pub async fn tunnel(stream: &mut Stream<'_>) -> Next {
     let worker = stream.worker.clone();
-    let back = worker.shared.program.proxy(stream.backend_index());
-    let front = worker.shared.program.proxy(stream.client.conn().frontend);
+    let back = &*worker.shared.program.proxy(stream.backend_index());
+    let front = worker.shared.program.configured(stream.client.conn().frontend);
     stream.http.server_keeps = false;
     if let super::exchange::Step::Done(next) = response::tunnel(stream).await {
         return next;
@@ -721,15 +835,10 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Next {
     let mut down = Half::new(Framing::Close);
     down.splice = splices(stream, front, back, false);
     down.filters = crate::filter::chain(stream, Side::Response);
-    let (sent_before, filters) = (stream.upload.sent, stream.upload.filters.take());
-    stream.upload = Half::new(Framing::Close);
-    stream.upload.filters = filters;
+    stream.upload = stream.upload.tunnel();
     stream.upload.splice = splices(stream, front, back, true);
-    stream.upload.sent = sent_before;
     let outcome = exchange(stream, &mut down, front, back, true).await;
-    stream.txn.down.received += down.received;
-    stream.txn.down.sent += down.sent;
-    crate::finish::count_spliced(stream, &down);
+    count_down(stream, &mut down);
     finish_body(stream, &down, outcome);
     Next::Close
 }

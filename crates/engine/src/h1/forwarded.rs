@@ -7,31 +7,41 @@ use lang::sample::Value;
 use model::Peer;
 use program::Proxy;
 use program::options::{Forwarded, ForwardedValue};
+use wire::head::Head;
 
 use crate::stream::Stream;
 
 /// Adds the fields that the proxies ask for.
 pub fn add(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
-    if let Some(name) = &front.unique_id_header {
-        crate::log::ensure_unique_id(stream);
-        let id = stream.txn.unique_id.borrow().clone();
-        if let Some(id) = id {
-            let _ = stream.txn.req.append(name, &id);
-        }
+    let id = stream.evaluate(Side::Request, |env| env.with_unique_id(<[u8]>::to_vec));
+    if let (Some(name), Some(id)) = (&front.unique_id_header, id) {
+        let _ = stream.txn.req.append(name, &id);
     }
     // A frontend that is none of the servers' own says nothing here (manual, `option forwarded`).
     if let Some(f) = &back.forwarded {
         let mut value = Vec::new();
         write_value(stream, f, &mut value);
         if !value.is_empty() {
-            let _ = stream.txn.req.append(b"forwarded", &value);
+            append(&mut stream.txn.req, &value);
         }
     }
 }
 
+/// Puts an element behind those that other proxies left; in a field of its own if one of those is malformed.
+fn append(req: &mut Head, value: &[u8]) {
+    let valid = req.values("forwarded").all(lang::conv::forwarded::is_valid);
+    let last = req.all("forwarded").next_back().filter(|_| valid);
+    let joined = last.map(|(index, old)| (index, [old, b",", value].concat()));
+    let _ = match joined {
+        Some((index, all)) => req.replace_value(index, &all),
+        None => req.append(b"forwarded", value).map(drop),
+    };
+}
+
 fn write_value(stream: &Stream<'_>, f: &Forwarded, out: &mut Vec<u8>) {
     if f.proto {
-        out.extend_from_slice(b"proto=http");
+        let secured = stream.client.session.conn.secured().is_some();
+        out.extend_from_slice(if secured { b"proto=https" } else { b"proto=http" });
     }
     if let Some(host) = &f.host {
         let text = match host {

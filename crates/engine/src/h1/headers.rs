@@ -30,8 +30,9 @@ pub fn send_request(stream: &mut Stream<'_>) -> Result<(), TooLarge> {
         stream.http.edited = true;
         edit_request(stream);
     }
-    let proxy = program.proxy(stream.backend_index());
+    let proxy = &*program.proxy(stream.backend_index());
     crate::persist::name_header(stream, proxy);
+    stream.txn.up.sent += without(stream.txn.req.counted_len(), stream.http.request_added);
     if let Some(call) = stream.upstream.as_ref().and_then(|up| up.call.as_ref()) {
         let mut head = Head::request();
         head.copy_from(&stream.txn.req);
@@ -66,21 +67,48 @@ fn websocket_key(req: &mut Head) {
     }
 }
 
+/// Bytes that a head counts for, but for those that Harrier added to it or, with a negative number, took from it.
+pub fn without(counted: usize, added: i64) -> u64 {
+    u64::try_from(signed(counted) - added).unwrap_or(0)
+}
+
+fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// Bytes that a head counts for, but for what it says of keeping the connection.
+pub fn counted(head: &Head) -> usize {
+    let mut bytes = head.counted_len();
+    if head.has(Known::Connection) {
+        let says = |value: &[u8]| matches!(value, b"close" | b"keep-alive");
+        let fields = head.fields().filter(|(_, name, value)| *name == b"connection" && says(value));
+        bytes -= fields.map(|(_, name, value)| name.len() + value.len()).sum::<usize>();
+    }
+    bytes
+}
+
 fn edit_request(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
-    let (front, back) = (program.proxy(stream.client.conn().frontend), program.proxy(stream.backend_index()));
+    let front = program.configured(stream.client.conn().frontend);
+    let back = &*program.proxy(stream.backend_index());
     crate::persist::clean_request(stream, back);
     let upgrade = http1::upgrades(&stream.txn.req);
     let keep_server = keeps_server(front, back);
+    let before = stream.txn.req.counted_len();
     if upgrade {
         websocket_key(&mut stream.txn.req);
     }
+    hop_by_hop(&mut stream.txn.req, upgrade);
+    let hops = stream.txn.req.counted_len();
+    if front.unique_id_format.is_some() || back.forwarded.is_some() {
+        super::forwarded::add(stream, front, back);
+    }
     let (src, dst) = (stream.src(), stream.dst());
     let req = &mut stream.txn.req;
-    hop_by_hop(req, upgrade);
     address_header(req, front.forwardfor.as_ref(), back.forwardfor.as_ref(), src);
     address_header(req, front.originalto.as_ref(), back.originalto.as_ref(), dst);
+    let own = req.counted_len();
     if upgrade {
         // `Connection` says so already.
     } else if !keep_server && !back.options.http_pretend_keepalive {
@@ -91,22 +119,31 @@ fn edit_request(stream: &mut Stream<'_>) {
     } else if req.version() < Version::HTTP_11 && !req.has(Known::TransferEncoding) {
         let _ = req.append(b"connection", b"keep-alive");
     }
-    if front.unique_id_header.is_some() || front.forwarded.is_some() || back.forwarded.is_some() {
-        super::forwarded::add(stream, front, back);
+    // What is said for one connection only counts for nothing.
+    stream.http.request_added += signed(req.counted_len()) - signed(own) + signed(hops) - signed(before);
+    if is_framed(stream) {
+        // The framing that a stream of HTTP/2 gets stands behind everything that rules and options add.
+        stream.txn.req.remove_all(Known::TransferEncoding);
+        let _ = stream.txn.req.append(b"transfer-encoding", b"chunked");
     }
     if stream.client.conn().early.get() {
         super::early::tell(stream);
     }
 }
 
-/// Takes `close` and `keep-alive` out of `Connection`, an `Upgrade` that the connection does not announce, and what in
-/// `TE` means nothing beyond one connection. Whatever else the sender listed stays where it is, as HAProxy leaves it.
+/// Takes out what means nothing beyond one connection: `TE` but for trailers, and what [`hide_connection`] hides.
 fn hop_by_hop(head: &mut Head, upgrade: bool) {
-    if head.has(Known::Upgrade) && !upgrade {
-        head.remove_all(Known::Upgrade);
-    }
     if head.has(Known::Te) {
         head.retain_values(Known::Te, |value| value == b"trailers");
+    }
+    hide_connection(head, upgrade);
+}
+
+/// Takes `close` and `keep-alive` out of `Connection`, and an `Upgrade` that the connection does not announce. Whatever
+/// else the sender listed stays where it is. Rules, captures and logs see the message without them, as with HAProxy.
+pub fn hide_connection(head: &mut Head, upgrade: bool) {
+    if head.has(Known::Upgrade) && !upgrade {
+        head.remove_all(Known::Upgrade);
     }
     if head.has(Known::Connection) {
         let is = |value: &[u8], token: &[u8]| value.eq_ignore_ascii_case(token);
@@ -131,20 +168,18 @@ fn address_header(req: &mut Head, front: Option<&AddressHeader>, back: Option<&A
 
 /// Whether the connection to the server may be kept after the response.
 pub fn keeps_server(front: &Proxy, back: &Proxy) -> bool {
-    front.options.connection.max(back.options.connection) == Connection::KeepAlive
+    front.options.connection != Connection::ServerClose && back.options.connection == Connection::KeepAlive
 }
 
 /// Whether the client's connection may be kept, as far as the request and the options say.
 pub fn may_keep_client(stream: &Stream<'_>) -> bool {
-    let front = stream.frontend();
-    let close = front.options.connection.max(stream.backend().options.connection) == Connection::Close;
+    // A backend's `option httpclose` concerns its servers only.
+    let close = stream.frontend().options.connection == Connection::Close;
+    let process = &stream.worker.shared.program.world.process;
     let stopping =
-        stream.worker.shared.program.world.process.stopping.load(std::sync::atomic::Ordering::Relaxed);
-    stream.txn.has_req
-        && stream.http.client_keeps
-        && !close
-        && !stopping
-        && !stream.client.socket.is_hung_up()
+        process.stopping.load(std::sync::atomic::Ordering::Relaxed) || stream.client.is_frontend_stopped();
+    // A client that has closed its side is told nothing of it: the connection ends where its next request would begin.
+    stream.txn.has_req && stream.http.client_keeps && !close && !stopping
 }
 
 /// Sets `Connection` of a response for what is to become of the client connection: said where the versions of
@@ -170,9 +205,15 @@ pub fn client_connection(stream: &mut Stream<'_>, next: Next) {
 /// The head became too large.
 pub fn send_response(stream: &mut Stream<'_>, next: Next) -> Result<(), TooLarge> {
     let upgrade = http1::upgrades(&stream.txn.res);
+    count_response(stream);
     hop_by_hop(&mut stream.txn.res, upgrade);
     client_connection(stream, next);
     stage_response(stream)
+}
+
+/// Counts the head of a server's response on its way to the client.
+fn count_response(stream: &mut Stream<'_>) {
+    stream.txn.down.sent += without(stream.txn.res.counted_len(), stream.http.response_added);
 }
 
 fn stage_response(stream: &mut Stream<'_>) -> Result<(), TooLarge> {
@@ -186,13 +227,14 @@ fn stage_response(stream: &mut Stream<'_>) -> Result<(), TooLarge> {
 /// # Errors
 /// The head became too large.
 pub fn send_tunnel(stream: &mut Stream<'_>, upgrade: bool) -> Result<(), TooLarge> {
+    count_response(stream);
     hop_by_hop(&mut stream.txn.res, upgrade);
     stage_response(stream)
 }
 
 /// The names that the client gets in other case.
 fn client_case<'p>(stream: &Stream<'_>, program: &'p Program) -> Option<&'p CaseMap> {
-    let front = program.proxy(stream.client.conn().frontend);
+    let front = program.configured(stream.client.conn().frontend);
     front.options.case_adjust_client.then_some(&program.global.case_adjust)
 }
 
@@ -214,12 +256,37 @@ fn adjusted<'a>(map: &'a CaseMap, name: &'a [u8]) -> &'a [u8] {
     map.iter().find(|(lower, _)| lower.eq_ignore_ascii_case(name)).map_or(name, |(_, to)| to)
 }
 
+/// Takes `close` and `keep-alive` out of `Connection` once they are known: they concern one connection only, and rules
+/// never see them.
+pub fn forget_persistence(head: &mut Head) {
+    if head.has(Known::Connection) {
+        let says = |value: &[u8], token: &[u8]| value.eq_ignore_ascii_case(token);
+        head.retain_values(Known::Connection, |value| !says(value, b"close") && !says(value, b"keep-alive"));
+    }
+}
+
 /// Notes what the request head says of framing and connection, before rules change it.
 pub fn note_request(stream: &mut Stream<'_>) {
     let body = http1::request_body(&stream.txn.req);
     stream.http.client_keeps = http1::keeps_alive(&stream.txn.req);
+    let upgrade = http1::upgrades(&stream.txn.req);
+    hide_connection(&mut stream.txn.req, upgrade);
+    forget_persistence(&mut stream.txn.req);
     stream.http.body_received = matches!(body, Body::None);
     stream.http.request_body = body;
     let relax = stream.frontend().options.unsafe_request;
     stream.upload = crate::pump::Half::new(crate::pump::Framing::of(body, relax));
+    stream.upload.multiplexed = stream.client.part.is_some();
+    let framed = is_framed(stream);
+    stream.http.request_added = if framed { signed(b"transfer-encoding: chunked".len() - 2) } else { 0 };
+    stream.txn.up.received += without(stream.txn.req.counted_len(), stream.http.request_added);
+    if framed {
+        // Rules see what the client sent.
+        stream.txn.req.remove_all(Known::TransferEncoding);
+    }
+}
+
+/// Whether a stream of HTTP/2 gives its request the framing of HTTP/1.
+fn is_framed(stream: &Stream<'_>) -> bool {
+    stream.upload.multiplexed && matches!(stream.http.request_body, Body::Chunked)
 }

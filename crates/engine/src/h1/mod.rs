@@ -4,12 +4,13 @@
 //! a future in recycled memory that is made when the first byte has come.
 
 mod answer;
-mod captures;
+pub(crate) mod captures;
 pub mod early;
 pub mod exchange;
 mod forward;
 mod forwarded;
 mod headers;
+mod replaced;
 mod request;
 mod response;
 mod rules;
@@ -29,7 +30,14 @@ use crate::session::Client;
 
 /// What the client still owes of a request that is answered. It comes from the heap because it is rare and the task of an
 /// idle connection small.
-pub type Owed = Option<Box<Half>>;
+pub type Owed = Option<Box<Rest>>;
+
+/// The rest of a request.
+pub struct Rest {
+    half: Half,
+    /// The client has the whole of an answer that it can tell the end of: also where the connection closes, that is behind the rest.
+    awaited: bool,
+}
 
 /// What becomes of the client connection after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +55,7 @@ pub enum Next {
 /// The answer is whether the connection goes on as HTTP/2.
 pub async fn serve(client: &mut Client, mut first: Option<(Next, Owed)>) -> bool {
     client.conn().http_major.set(1);
+    client.speaks_h1();
     loop {
         let (next, owed) = match first.take() {
             Some(served) => served,
@@ -55,14 +64,21 @@ pub async fn serve(client: &mut Client, mut first: Option<(Next, Owed)>) -> bool
         };
         // In recycled memory, so that the task of an idle connection stays small.
         if next == Next::Close {
-            rt::boxed(close(client, owed.is_some())).await;
+            client.spoke_h1();
+            let mut owes = owed.is_some();
+            if let Some(rest) = owed.filter(|rest| rest.awaited) {
+                rt::boxed(drain(client, rest)).await;
+                owes = false;
+            }
+            rt::boxed(close(client, owes, true)).await;
             return false;
         }
         if next == Next::Http2 {
+            client.spoke_h1();
             return true;
         }
-        if let Some(half) = owed
-            && !rt::boxed(drain(client, half)).await
+        if let Some(rest) = owed
+            && !rt::boxed(drain(client, rest)).await
         {
             return false;
         }
@@ -72,8 +88,36 @@ pub async fn serve(client: &mut Client, mut first: Option<(Next, Owed)>) -> bool
     }
 }
 
-/// Reads the rest of a request that was answered before it was whole, so that the next may follow; whether it came.
-async fn drain(client: &mut Client, mut half: Box<Half>) -> bool {
+/// A connection that is over for everyone but its client: it is not counted among the others any more. Only so many at once,
+/// so that clients that hold on can't have more descriptors used than `maxconn` allows for; and none while the process stops,
+/// which would end before they do.
+struct Lingers(std::rc::Rc<crate::Worker>);
+
+impl Lingers {
+    const MOST: u32 = 256;
+
+    fn new(client: &Client) -> Option<Lingers> {
+        let worker = &client.worker;
+        if worker.lingering.get() >= Lingers::MOST
+            || worker.shared.program.world.process.stopping.load(Relaxed)
+        {
+            return None;
+        }
+        worker.lingering.set(worker.lingering.get() + 1);
+        client.leave();
+        Some(Lingers(worker.clone()))
+    }
+}
+
+impl Drop for Lingers {
+    fn drop(&mut self) {
+        self.0.lingering.set(self.0.lingering.get() - 1);
+    }
+}
+
+/// Reads the rest of a request that was answered before it was whole, so that the next may follow, or the client finds its
+/// answer in peace; whether it came.
+async fn drain(client: &mut Client, mut rest: Box<Rest>) -> bool {
     let limit = client.frontend().timeouts.client;
     client.timer.set_after(limit);
     let Client { socket, timer, session, buf, .. } = client;
@@ -81,10 +125,10 @@ async fn drain(client: &mut Client, mut half: Box<Half>) -> bool {
         if session.kill.get().is_some() {
             return Poll::Ready(false);
         }
-        if let Poll::Ready(result) = half.poll_discard(cx, socket, buf) {
+        if let Poll::Ready(result) = rest.half.poll_discard(cx, socket, buf) {
             return Poll::Ready(result.is_ok());
         }
-        if std::mem::take(&mut half.moved) {
+        if std::mem::take(&mut rest.half.moved) {
             timer.set_after(limit);
         }
         timer.poll_expired(cx).map(|()| false)
@@ -97,7 +141,7 @@ async fn idle(client: &mut Client) -> bool {
     let first = client.conn().requests.get() == 0;
     let timeouts = &client.frontend().timeouts;
     let limit = if first {
-        timeouts.http_request.or(timeouts.client)
+        timeouts.http_request.into_iter().chain(timeouts.client).min()
     } else {
         timeouts.http_keep_alive.or(timeouts.http_request).or(timeouts.client)
     };
@@ -134,19 +178,35 @@ async fn finish_handshake(client: &Client) {
 
 /// Closes so that the client can still read what was sent: unread input would turn the close into a reset, and so would
 /// what is yet to come of a request that was answered early.
-pub async fn close(client: &Client, owes: bool) {
+/// While streams of HTTP/2 have yet to be logged (`alone` is false) their connection counts as one that is there.
+pub async fn close(client: &Client, owes: bool, alone: bool) {
     if client.session.vanished.get() {
         return;
     }
     finish_handshake(client).await;
+    let mut sink = [0u8; 4096];
+    if client.socket.is_hung_up() {
+        // What it said last, be it only that a TLS session is over, is taken in.
+        for _ in 0..16 {
+            if !client.socket.try_recv(&mut sink).is_some_and(|read| read.is_ok_and(|n| n > 0)) {
+                break;
+            }
+        }
+        return;
+    }
     let comes = owes || client.has_input() || client.socket.is_readable();
-    if client.socket.is_hung_up() || !comes {
+    if !comes {
+        let left = || matches!(client.socket.try_recv(&mut [0]), Some(Ok(0)));
+        if client.frontend().options.nolinger && !left() {
+            // The client learns that this is the end; the reset that follows is to free the kernel's memory.
+            let _ = client.socket.shutdown_write();
+        }
         return;
     }
     if client.socket.shutdown_write().is_err() {
         return;
     }
-    let mut sink = [0u8; 4096];
+    let _lingers = alone.then(|| Lingers::new(client)).flatten();
     let mut timer = rt::Timer::at(rt::now() + std::time::Duration::from_secs(1));
     let mut left = 256 * 1024usize;
     poll_fn(|cx| {

@@ -3,8 +3,9 @@
 use std::io;
 
 use model::term::{Cause, Phase};
+use rt::Mono;
 use wire::head::Kind;
-use wire::http1::{Limits, ParseError, Parsed, parse_request, request_body, violation};
+use wire::http1::{Body, Limits, ParseError, Parsed, parse_request, request_body, violation};
 
 use super::wait;
 use crate::captured::{self, Captured};
@@ -25,14 +26,16 @@ pub enum Read {
 
 /// Reads a request head into the transaction.
 pub async fn read(stream: &mut Stream<'_>) -> Read {
-    begin(stream);
+    let mut deadline = begin(stream);
     if let Some(arrival) = stream.client.part.as_mut().and_then(|part| part.arrival.take()) {
         crate::h2::note(stream);
         return arrived(stream, &arrival);
     }
     loop {
         if stream.client.has_input() {
-            note_first_byte(stream);
+            if note_first_byte(stream) {
+                deadline = deadline.or_else(|| request_deadline(stream));
+            }
             let parsed = match preface(stream) {
                 h2::Preface::Http2 => return prefaced(stream),
                 h2::Preface::Maybe => Ok(Parsed::Partial),
@@ -43,6 +46,7 @@ pub async fn read(stream: &mut Stream<'_>) -> Read {
                 Ok(Parsed::Partial) => {}
                 Err(e) => return bad(stream, &e),
             }
+            await_more(stream, deadline);
         }
         match stream.client.receive().await {
             Ok(0) => return closed(stream),
@@ -56,53 +60,76 @@ pub async fn read(stream: &mut Stream<'_>) -> Read {
 #[inline]
 fn preface(stream: &Stream<'_>) -> h2::Preface {
     let bytes = stream.client.buf.as_ref().map(|buf| buf.filled()).unwrap_or_default();
-    if stream.txn.first_request && bytes.starts_with(b"PRI") {
+    if bytes.starts_with(b"PRI") {
         return h2::preface(bytes);
     }
     h2::Preface::Other
 }
 
-/// It is, where it may.
+/// It is, where it may and nothing came before.
 fn prefaced(stream: &mut Stream<'_>) -> Read {
     let listener = stream.client.conn().listener as usize;
     let fixed = stream.frontend().binds.get(listener).is_some_and(|bind| bind.h1);
-    if fixed || stream.http.only_h1 || stream.client.part.is_some() {
+    let refused = stream.http.only_h1 || stream.frontend().options.disable_h2_upgrade;
+    if fixed || refused || !stream.txn.first_request || stream.client.part.is_some() {
         stream.end(Cause::Proxy, Phase::Request);
         count_error(stream);
         count_request(stream);
+        if stream.client.part.is_none() {
+            uncount_stream(stream);
+        }
         return Read::Bad(405);
     }
     Read::Preface
 }
 
-fn begin(stream: &mut Stream<'_>) {
+/// Counts a request of HTTP/1 from its first byte on, or from when a stream of TCP became one.
+pub fn count_stream(stream: &mut Stream<'_>) {
+    if stream.client.part.is_none() && !std::mem::replace(&mut stream.http.counted, true) {
+        let h1 = &stream.frontend().state.front.counters.of(stream.worker.index).h1;
+        h1.streams.inc();
+        h1.open_streams.inc();
+    }
+}
+
+/// What came was the first of a connection of HTTP/2, no request of HTTP/1.
+pub fn uncount_stream(stream: &Stream<'_>) {
+    stream.frontend().state.front.counters.of(stream.worker.index).h1.streams.dec();
+}
+
+/// Notes when the wait for the request began; returns when all of its head has to be there, if that is known already.
+fn begin(stream: &mut Stream<'_>) -> Option<Mono> {
     let conn = stream.client.conn();
     // Idle time of the first request starts when handshakes were done.
     let idle_from = if stream.txn.first_request { conn.handshake_done.get() } else { conn.idle_since.get() };
     stream.txn.times.idle_from = Some(idle_from);
     stream.txn.req.set_limit(stream.worker.shared.program.global.tune.bufsize);
-    if stream.client.has_input() {
-        let limit = request_timeout(stream);
-        stream.client.timer.set_after(limit);
+    match stream.frontend().timeouts.http_request {
+        Some(limit) if stream.txn.first_request && !stream.client.has_input() => Some(idle_from + limit),
+        _ => None,
     }
 }
 
-fn request_timeout(stream: &Stream<'_>) -> Option<std::time::Duration> {
-    let t = &stream.frontend().timeouts;
-    t.http_request.or(t.client)
+/// `timeout http-request` from now on.
+fn request_deadline(stream: &Stream<'_>) -> Option<Mono> {
+    Some(rt::now() + stream.frontend().timeouts.http_request?)
 }
 
-fn note_first_byte(stream: &mut Stream<'_>) {
+/// What is missing of a head may take until its deadline, and the client may be silent for no longer than `timeout client`.
+fn await_more(stream: &mut Stream<'_>, deadline: Option<Mono>) {
+    let silence = stream.frontend().timeouts.client.map(|limit| rt::now() + limit);
+    stream.client.timer.set(deadline.into_iter().chain(silence).min());
+}
+
+/// Whether the request's first byte has just come: the time to wait for a request is over.
+fn note_first_byte(stream: &mut Stream<'_>) -> bool {
     if stream.txn.times.first_byte.is_some() {
-        return;
+        return false;
     }
     stream.txn.times.first_byte = Some(rt::now());
     stream.txn.times.request_date = Some(rt::wall());
-    // The time to wait for a request is over; the time for the request to be complete starts.
-    if !stream.txn.first_request {
-        let limit = request_timeout(stream);
-        stream.client.timer.set_after(limit);
-    }
+    count_stream(stream);
+    true
 }
 
 /// Lets the rules of a TCP stream see the request that its bytes begin with, if they do: they stay where they are.
@@ -149,7 +176,9 @@ fn parse(stream: &mut Stream<'_>) -> Result<Parsed, ParseError> {
 /// The head of a stream came with it.
 fn arrived(stream: &mut Stream<'_>, arrival: &crate::h2::Arrival) -> Read {
     match arrival.refused {
-        None => note_first_byte(stream),
+        None => {
+            note_first_byte(stream);
+        }
         Some(0) => {
             stream.txn.unread = true;
             stream.end(Cause::Proxy, Phase::Request);
@@ -163,7 +192,14 @@ fn arrived(stream: &mut Stream<'_>, arrival: &crate::h2::Arrival) -> Read {
         }
     }
     stream.txn.req.copy_from(&arrival.head);
-    complete(stream, arrival.head.wire_len())
+    let read = complete(stream, arrival.head.wire_len());
+    // What came of the body together with the head is there for rules to look at, as with HTTP/1.
+    if stream.http.request_body != Body::None
+        && let Some(Ok(taken)) = stream.client.socket.raw().try_take()
+    {
+        stream.client.buf = taken;
+    }
+    read
 }
 
 fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
@@ -176,11 +212,11 @@ fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
     let program = &worker.shared.program;
     let txn = &mut stream.txn;
     txn.has_req = true;
-    txn.up.received += consumed as u64;
+    txn.up.wire_in += consumed as u64;
     txn.times.request = Some(rt::now());
     let max = program.global.tune.logurilen;
-    let version = txn.req.version().as_str().as_bytes();
-    txn.line.edit().set(txn.req.method(), txn.req.target(), version, max);
+    txn.line.edit().set(txn.req.method(), txn.req.target(), txn.req.version_read(), max);
+    txn.line_kept = program.configured(stream.client.conn().frontend).log.keeps_request_line();
     stream.client.show_line(&txn.line);
     super::headers::note_request(stream);
     crate::filter::started(stream);
@@ -192,7 +228,13 @@ pub fn count_request(stream: &Stream<'_>) {
     let worker = &stream.worker;
     let front = &stream.frontend().state.front;
     front.request_rate.add(rt::now().as_millis());
-    front.counters.of(worker.index).requests.inc();
+    let counters = front.counters.of(worker.index);
+    counters.requests.inc();
+    // By what the request says: over HTTP/1, too.
+    if stream.client.part.is_some() || stream.txn.req.version_read().starts_with(b"HTTP/2") {
+        counters.h2_requests.inc();
+    }
+    stream.txn.counted.set(stream.txn.counted.get() + 1);
     worker.shared.program.world.process.counters.of(worker.index).requests.inc();
 }
 
@@ -220,7 +262,7 @@ fn capture(stream: &Stream<'_>, e: &ParseError) {
         Captured {
             response: false,
             date: rt::wall(),
-            frontend: conn.frontend,
+            frontend: captured::Named::proxy(stream.frontend()),
             backend: None,
             server: None,
             src: conn.src.get(),
@@ -236,6 +278,10 @@ fn capture(stream: &Stream<'_>, e: &ParseError) {
 /// Counts a request that is refused as malformed.
 pub fn count_error(stream: &Stream<'_>) {
     crate::stick::bad_request(stream);
+    count_front_error(stream);
+}
+
+fn count_front_error(stream: &Stream<'_>) {
     let worker = stream.worker.index;
     let proxy = stream.frontend();
     proxy.state.front.counters.of(worker).req_errors.inc();
@@ -271,7 +317,9 @@ fn failed(stream: &mut Stream<'_>, e: &io::Error) -> Read {
                 stream.txn.silent = true;
                 return Read::Nothing;
             }
-            count_error(stream);
+            // To stick tables a client that is slow makes no error.
+            crate::stick::request(stream);
+            count_front_error(stream);
             count_request(stream);
             stream.txn.null = silent;
             Read::Bad(408)

@@ -2,13 +2,13 @@
 
 use lang::env::Side;
 use model::term::{Cause, Phase};
-use program::options::Connection;
 
 use super::exchange::Step;
 use super::{Next, answer, captures, headers, rules};
 use crate::stream::Stream;
+use wire::head::Known;
 use wire::http1::{self, Body};
-use wire::method::Version;
+use wire::method::{Method, Version};
 
 /// Processes a complete final response head and stages it for the client.
 pub async fn process(stream: &mut Stream<'_>) -> Step {
@@ -18,20 +18,26 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     crate::stick::response(stream);
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
-    let back = program.proxy(stream.backend_index());
+    let back = &*program.proxy(stream.backend_index());
     let front_index = stream.client.conn().frontend;
-    let front = program.proxy(front_index);
+    let front = program.configured(front_index);
+    crate::stick::store(stream);
     if let Step::Done(next) = rules(stream, back, front).await {
         return Step::Done(next);
     }
     captures::response(stream);
     crate::stick::store_response(stream, back);
     crate::persist::response(stream, back);
-    answer::after_response_rules(stream);
+    if !answer::after_response_rules(stream) {
+        return Step::Done(super::rules::failed_after(stream).await);
+    }
     let body = stream.http.response_body;
+    if is_framed(stream) {
+        let _ = stream.txn.res.append(b"transfer-encoding", b"chunked");
+    }
     // What HTTP/1.0 says of chunks is not to be trusted (RFC 9112 section 6.1).
     let doubtful = body == Body::Chunked && stream.txn.res.version() < Version::HTTP_11;
-    let keep = headers::may_keep_client(stream) && body != Body::UntilClose && !doubtful;
+    let keep = headers::may_keep_client(stream) && body != Body::UntilClose && !doubtful && !unframe(stream);
     let next = if keep { Next::KeepAlive } else { Next::Close };
     stream.http.next_keeps = keep;
     stream.txn.status = stream.txn.res.status();
@@ -41,6 +47,28 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
         return Step::Done(answer::refuse(stream, 502).await);
     }
     Step::Go
+}
+
+/// Whether a response of this status has no body, whatever its fields say (RFC 9112 section 6.3).
+pub fn is_bodiless(status: u16) -> bool {
+    status < 200 || matches!(status, 204 | 304)
+}
+
+/// Whether a stream of HTTP/2 gave its response the framing of HTTP/1.
+fn is_framed(stream: &Stream<'_>) -> bool {
+    let multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
+    multiplexed && stream.http.response_body == Body::Chunked
+}
+
+/// Rules may have made a response of it that has no body: the server's is dropped then, and a 204 may not speak of chunks. Whether
+/// the client's connection had better end with it.
+fn unframe(stream: &mut Stream<'_>) -> bool {
+    let status = stream.txn.res.status();
+    let chunked = status == 204 && stream.http.response_body == Body::Chunked;
+    if chunked {
+        stream.txn.res.remove_all(Known::TransferEncoding);
+    }
+    chunked || status < 200
 }
 
 /// Rules on the response, of the backend before those of the frontend. What `tcp-response` lets through counts as a
@@ -88,11 +116,22 @@ fn has_rules(proxy: &program::Proxy) -> bool {
 pub fn note(stream: &mut Stream<'_>) {
     let method = stream.txn.req.method_id();
     let body = http1::response_body(&stream.txn.res, method);
-    let connection = stream.frontend().options.connection.max(stream.backend().options.connection);
     stream.http.response_body = body;
     stream.http.server_keeps = http1::keeps_alive(&stream.txn.res)
-        && connection == Connection::KeepAlive
+        && headers::keeps_server(stream.frontend(), &stream.backend())
         && !matches!(body, Body::UntilClose);
+    let upgrade = http1::upgrades(&stream.txn.res);
+    headers::hide_connection(&mut stream.txn.res, upgrade);
+    if method == Method::Connect && (200..300).contains(&stream.txn.res.status()) {
+        // RFC 9110 sections 8.6 and 6.1: what follows is a tunnel, whatever the server says of a body.
+        stream.txn.res.remove_all(Known::ContentLength);
+        stream.txn.res.remove_all(Known::TransferEncoding);
+    }
+    headers::forget_persistence(&mut stream.txn.res);
+    if is_framed(stream) {
+        // Rules see what the server sent.
+        stream.txn.res.remove_all(Known::TransferEncoding);
+    }
 }
 
 /// Processes the head of a response that opens a tunnel (101, or 2xx to CONNECT).
@@ -100,13 +139,17 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Step {
     let upgrade = http1::upgrades(&stream.txn.res);
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
-    let (back, front) = (program.proxy(stream.backend_index()), program.proxy(stream.client.conn().frontend));
+    let front = program.configured(stream.client.conn().frontend);
+    let back = &*program.proxy(stream.backend_index());
+    crate::stick::store(stream);
     if let Step::Done(next) = rules(stream, back, front).await {
         return Step::Done(next);
     }
     crate::stick::store_response(stream, back);
     crate::persist::response(stream, back);
-    answer::after_response_rules(stream);
+    if !answer::after_response_rules(stream) {
+        return Step::Done(super::rules::failed_after(stream).await);
+    }
     stream.txn.status = stream.txn.res.status();
     if headers::send_tunnel(stream, upgrade).is_err() {
         stream.to_client = None;

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use lang::RuleSet;
-use lang::action::{Flow, Fulfilled, Need};
+use lang::action::{Flow, Fulfilled, Need, Reply};
 use lang::env::Side;
 use lang::rules::{Position, Run};
 use model::term::{Cause, Phase};
 use program::Proxy;
+use program::options::RestrictNames;
 
 use super::exchange::Step;
-use super::{Next, answer, early, wait};
+use super::{Next, answer, early, replaced, wait};
 use crate::stream::Stream;
 
 /// Rules of the frontend, its statistics page and its monitor. Those on content have had their turn when the stream was
@@ -18,7 +19,7 @@ use crate::stream::Stream;
 pub async fn frontend(stream: &mut Stream<'_>, upgraded: bool) -> Step {
     let worker = stream.worker.clone();
     let index = stream.client.conn().frontend;
-    let proxy = worker.shared.program.proxy(index);
+    let proxy = &*worker.shared.program.proxy(index);
     if !upgraded && let Step::Done(next) = content(stream, proxy).await {
         return Step::Done(next);
     }
@@ -27,22 +28,33 @@ pub async fn frontend(stream: &mut Stream<'_>, upgraded: bool) -> Step {
         return Step::Done(next);
     }
     crate::stick::request(stream);
+    // The rules to come are part of the request: what it took is not known yet.
+    let read = stream.txn.times.request.take();
+    crate::log::request_known(stream);
     crate::log::step(stream, model::Origin::Request);
+    stream.txn.times.request = read;
     proxy_rules(stream, proxy, index).await
 }
 
-/// Rules of the backend, when it is another proxy than the frontend.
+/// Rules of the backend, when it is another proxy than the frontend, and what else comes before a server is chosen.
 pub async fn backend(stream: &mut Stream<'_>) -> Step {
     let worker = stream.worker.clone();
     let index = stream.backend_index();
-    if index == stream.client.conn().frontend {
-        return Step::Go;
+    let proxy = &*worker.shared.program.proxy(index);
+    if index != stream.client.conn().frontend {
+        if let Step::Done(next) = content(stream, proxy).await {
+            return Step::Done(next);
+        }
+        if let Step::Done(next) = proxy_rules(stream, proxy, index).await {
+            return Step::Done(next);
+        }
     }
-    let proxy = worker.shared.program.proxy(index);
-    if let Step::Done(next) = content(stream, proxy).await {
-        return Step::Done(next);
+    if looks_at_body(stream, proxy)
+        && let Err(status) = wait::buffer_request(stream, proxy).await
+    {
+        return Step::Done(answer::refuse(stream, status).await);
     }
-    proxy_rules(stream, proxy, index).await
+    Step::Go
 }
 
 /// `tcp-request content`.
@@ -59,12 +71,16 @@ async fn content(stream: &mut Stream<'_>, proxy: &Proxy) -> Step {
 }
 
 async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step {
-    if (proxy.options.http_buffer_request || looks_at_body(proxy))
-        && let Err(status) = wait::buffer_request(stream, proxy).await
-    {
-        return Step::Done(answer::refuse(stream, status).await);
+    if proxy.options.http_buffer_request {
+        if let Err(status) = wait::buffer_request(stream, proxy).await {
+            return Step::Done(answer::refuse(stream, status).await);
+        }
+        stream.http.buffered = true;
     }
     if let Step::Done(next) = run(stream, &proxy.rules.http_request, Side::Request, None).await {
+        return Step::Done(next);
+    }
+    if let Step::Done(next) = restrict_names(stream, proxy.options.restrict_names).await {
         return Step::Done(next);
     }
     // What the rules let through, rewritten as they left it, may be a request for the page.
@@ -78,12 +94,31 @@ async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step
         }
         return Step::Done(answer::service(stream, "stats", index).await);
     }
-    Step::Go
+    // Also for what `http-request allow` let pass.
+    run(stream, &proxy.rules.redirect, Side::Request, None).await
 }
 
-/// `balance url_param ... check_post` needs the body before a server is chosen.
-fn looks_at_body(proxy: &Proxy) -> bool {
-    matches!(proxy.balance, program::proxy::Balance::UrlParam { check_post: true, .. })
+/// `option http-restrict-req-hdr-names`: field names with other characters than letters, digits and `-`, which
+/// some servers take for other names, go, or the request does.
+async fn restrict_names(stream: &mut Stream<'_>, restrict: RestrictNames) -> Step {
+    if restrict == RestrictNames::Preserve {
+        return Step::Go;
+    }
+    let plain = |name: &[u8]| name.iter().all(|c| c.is_ascii_alphanumeric() || *c == b'-');
+    loop {
+        let odd = stream.txn.req.fields().find(|(_, name, _)| !plain(name)).map(|(index, ..)| index);
+        let Some(index) = odd else { return Step::Go };
+        if restrict == RestrictNames::Reject {
+            let reply = Reply { keep_alive: true, ..Reply::error(403) };
+            return decide(stream, Flow::Deny(reply), Side::Request).await;
+        }
+        stream.txn.req.remove(index);
+    }
+}
+
+/// `balance url_param` needs the body of what came as a POST before a server is chosen, with `check_post` and without.
+fn looks_at_body(stream: &Stream<'_>, proxy: &Proxy) -> bool {
+    matches!(proxy.balance, program::proxy::Balance::UrlParam(_)) && stream.is_posted()
 }
 
 /// Runs a rule set to its end, fulfilling what its rules wait for.
@@ -155,10 +190,10 @@ fn bound_rewrites(stream: &mut Stream<'_>, side: Side) {
     let (head, came, body) = match side {
         // Without a body, what follows is the next request.
         Side::Request if stream.http.body_received => (&mut stream.txn.req, 0, 0),
-        Side::Request => (&mut stream.txn.req, stream.txn.up.received, buffered(stream.client.buf.as_ref())),
+        Side::Request => (&mut stream.txn.req, stream.txn.up.wire_in, buffered(stream.client.buf.as_ref())),
         Side::Response => {
             let buf = stream.upstream.as_ref().and_then(|u| u.buf.as_ref());
-            (&mut stream.txn.res, stream.txn.down.received, buffered(buf))
+            (&mut stream.txn.res, stream.txn.down.wire_in, buffered(buf))
         }
     };
     // What the body may take was settled when it came, behind the head as it then was.
@@ -169,29 +204,55 @@ fn bound_rewrites(stream: &mut Stream<'_>, side: Side) {
 
 /// Does what a rule decided.
 async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
-    let response = side == Side::Response;
     let next = match flow {
         Flow::Next | Flow::Accept | Flow::SwitchToHttp { .. } | Flow::Yield(_) => return Step::Go,
+        _ if side == Side::Response => {
+            let closes = matches!(flow, Flow::Reject | Flow::CloseServer);
+            let spare = replaced::count(stream);
+            let next = carry_out(stream, flow, side).await;
+            if !closes {
+                spare.settle(stream);
+            }
+            next
+        }
+        _ => carry_out(stream, flow, side).await,
+    };
+    Step::Done(next)
+}
+
+/// Ends the stream as a rule decided.
+async fn carry_out(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Next {
+    let response = side == Side::Response;
+    match flow {
+        // These end nothing.
+        Flow::Next | Flow::Accept | Flow::SwitchToHttp { .. } | Flow::Yield(_) => Next::Close,
         Flow::Deny(reply) => {
             denied(stream, response, false);
             if !response {
                 crate::stick::request_error(stream);
+                look_at_cookies(stream);
             }
             stream.end(Cause::Proxy, if response { Phase::Headers } else { Phase::Request });
             answer::send(stream, reply).await
         }
         Flow::Reply(reply) => {
             stream.end(Cause::Local, if response { Phase::Headers } else { Phase::Request });
-            intercepted(stream);
             if !response && is_challenge(&reply) {
                 crate::stick::request_error(stream);
             }
-            answer::send(stream, reply).await
+            let next = answer::send(stream, reply).await;
+            if !stream.http.after_failed {
+                intercepted(stream);
+            }
+            next
         }
         Flow::Reject => {
             denied(stream, response, stream.http.as_tcp);
             stream.end(Cause::Proxy, if response { Phase::Data } else { Phase::Request });
             forget_time(stream, response);
+            if !response {
+                stream.client.expel();
+            }
             Next::Close
         }
         Flow::CloseServer => {
@@ -200,7 +261,8 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
             answer::refuse(stream, 502).await
         }
         Flow::SilentDrop { rst_ttl } => {
-            denied(stream, response, stream.http.as_tcp);
+            // Also in the midst of a response it is the client that is turned away.
+            denied(stream, false, stream.http.as_tcp);
             stream.end(Cause::Proxy, Phase::Request);
             match response {
                 true => stream.txn.status = stream.txn.res.status(),
@@ -212,6 +274,7 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
         Flow::Tarpit(reply) => {
             denied(stream, response, false);
             crate::stick::request_error(stream);
+            look_at_cookies(stream);
             stream.end(Cause::Proxy, Phase::Tarpit);
             answer::tarpit(stream, reply).await
         }
@@ -222,12 +285,46 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
             answer::refuse(stream, 400).await
         }
         Flow::Error => {
-            stream.end(Cause::Internal, if response { Phase::Headers } else { Phase::Request });
-            stream.frontend().state.front.counters.of(stream.worker.index).internal_errors.inc();
+            // A rule that fails ends the stream as one that refuses does, and the request's time is not known.
+            stream.end(Cause::Proxy, if response { Phase::Headers } else { Phase::Request });
+            if !response {
+                forget_time(stream, response);
+            }
+            count_internal_error(stream);
             answer::refuse(stream, 500).await
         }
-    };
-    Step::Done(next)
+    }
+}
+
+/// Looks at the cookies of a request that is refused for its log line; one that is answered otherwise goes without.
+fn look_at_cookies(stream: &mut Stream<'_>) {
+    super::captures::request_cookie(stream);
+    crate::persist::look(stream);
+}
+
+/// Answers in place of a response whose last rules failed (`http-after-response`).
+pub async fn failed_after(stream: &mut Stream<'_>) -> Next {
+    match decide(stream, Flow::Error, if stream.place.is_some() { Side::Response } else { Side::Request })
+        .await
+    {
+        Step::Done(next) => next,
+        Step::Go => Next::Close,
+    }
+}
+
+/// Counts an error of ours where it is to be seen: at the server when its response was at work.
+fn count_internal_error(stream: &Stream<'_>) {
+    let worker = stream.worker.index;
+    let front = stream.frontend();
+    front.state.front.counters.of(worker).internal_errors.inc();
+    let listener = &front.binds[stream.client.conn().listener as usize].state;
+    listener.counters.of(worker).internal_errors.inc();
+    if stream.txn.backend.is_some() {
+        stream.backend().state.back.counters.of(worker).internal_errors.inc();
+    }
+    if let Some(place) = &stream.place {
+        place.config().state.counters.of(worker).internal_errors.inc();
+    }
 }
 
 /// A request for credentials (`auth`): the request lacked the right ones.
@@ -239,12 +336,14 @@ fn is_challenge(reply: &lang::Reply) -> bool {
 ///
 /// A stream that is cut off as TCP (`tcp-request content`) counts at the frontend alone.
 pub fn denied(stream: &Stream<'_>, response: bool, cut: bool) {
+    // `silent-drop` counts among the requests wherever it stands.
+    let response = response && !stream.client.session.vanished.get();
     let worker = stream.worker.index;
     let front = stream.frontend();
     let listener = &front.binds[stream.client.conn().listener as usize].state;
     let counters = front.state.front.counters.of(worker);
-    let back = stream.txn.backend.map(|_| stream.backend().state.back.counters.of(worker));
-    let back = back.filter(|_| !cut || response);
+    let back = stream.txn.backend.filter(|_| !cut || response).map(|_| stream.backend());
+    let back = back.as_ref().map(|b| b.state.back.counters.of(worker));
     if response {
         counters.denied_resp.inc();
         listener.counters.of(worker).denied_resp.inc();
@@ -268,7 +367,8 @@ fn forget_time(stream: &mut Stream<'_>, response: bool) {
     let times = &mut stream.txn.times;
     match response {
         true => times.response = None,
-        false => times.request = None,
+        false if !times.waited => times.request = None,
+        false => {}
     }
 }
 

@@ -15,6 +15,7 @@ use program::Proxy;
 use rt::{Buf, Mono};
 use wire::head::Known;
 use wire::http1::{Body, ErrorKind, ParseError, Scanner, State};
+use wire::method::Version;
 
 use crate::stream::Stream;
 
@@ -100,13 +101,15 @@ pub async fn request(stream: &mut Stream<'_>, wait: Wait) -> Waited {
     let Wait { time, at_least, .. } = wait;
     let mut progress = Progress::of(stream.http.request_body, stream.frontend().options.unsafe_request);
     if stream.http.client_left || stream.http.body_received {
+        stream.txn.times.waited = true;
         return Waited::Enough;
     }
+    invite(stream).await;
     grow_request(stream, wait);
     if let Some(done) = progress.look(stream.client.buf.as_ref(), at_least) {
+        stream.txn.times.waited = done == Waited::Enough;
         return done;
     }
-    invite(stream).await;
     stream.txn.times.request = None;
     let deadline = time.map(|t| rt::now() + t);
     let done = loop {
@@ -128,6 +131,7 @@ pub async fn request(stream: &mut Stream<'_>, wait: Wait) -> Waited {
     };
     if done == Waited::Enough {
         stream.txn.times.request = Some(rt::now());
+        stream.txn.times.waited = true;
     }
     done
 }
@@ -155,9 +159,10 @@ pub fn check_chunks(body: Body, bytes: &[u8], head: usize, relax: bool) -> Resul
     Err(ParseError { kind: ErrorKind::BadChunkSize, position: head, state: State::ChunkSize })
 }
 
-/// A client that asked leave to send its body gets it, for here it is waited for (RFC 9110 section 10.1.1).
+/// A client that asked leave to send its body gets it, for here it is waited for (RFC 9110 section 10.1.1). HAProxy says so also
+/// when some of the body is there, and the server is not asked any more.
 async fn invite(stream: &mut Stream<'_>) {
-    if stream.txn.req.has(Known::Expect) && !stream.client.has_input() {
+    if stream.txn.req.has(Known::Expect) && stream.txn.req.version() >= Version::HTTP_11 {
         let _ = stream.client.socket.send_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
         stream.txn.req.remove_all(Known::Expect);
     }
@@ -247,7 +252,10 @@ pub async fn pause(stream: &Stream<'_>, time: Duration) {
 /// # Errors
 /// The status to answer when it did not come in time, or is none.
 pub async fn buffer_request(stream: &mut Stream<'_>, proxy: &Proxy) -> Result<(), u16> {
+    let known = stream.txn.times.waited || proxy.options.http_buffer_request;
     let waited = request(stream, Wait { time: proxy.timeouts.http_request, ..Wait::default() }).await;
+    // Where rules need the body the wait is part of them.
+    stream.txn.times.waited &= known;
     note_request(stream, waited)
 }
 

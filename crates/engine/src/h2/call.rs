@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use model::txn::{ServerConn, StreamOf};
-use rt::Socket;
+use rt::{Socket, TaskId};
 use wire::head::Head;
 
 use super::mux::{Mux, Order};
@@ -18,6 +19,34 @@ pub struct Fate {
     pub reset: Cell<Option<u32>>,
     /// The server says that it did not look at the request, or never saw it.
     pub refused: Cell<bool>,
+    /// What the server sent is no response.
+    pub malformed: Cell<bool>,
+    /// The response ended with its head.
+    pub bare: Cell<bool>,
+    /// Who waits for the stream to be opened, or for the news that it will not be.
+    waiting: Cell<Option<TaskId>>,
+    /// Bytes of the fields that were added to the head of the final response to frame it as HTTP/1.
+    pub added: Cell<i64>,
+}
+
+impl Fate {
+    /// The stream is open, with this number.
+    pub fn opened(&self, id: Option<u32>) {
+        self.id.set(id);
+        self.settled();
+    }
+
+    /// The request came to nothing: no stream was opened for it, or the server passed it over.
+    pub fn refuse(&self) {
+        self.refused.set(true);
+        self.settled();
+    }
+
+    fn settled(&self) {
+        if let Some(task) = self.waiting.take() {
+            task.wake();
+        }
+    }
 }
 
 /// A stream that is reserved, and used once [`Call::submit`] was called. Dropping it gives it back.
@@ -56,6 +85,31 @@ impl Call {
     /// Whether the request may be sent once more because the server did not look at it.
     pub fn was_refused(&self) -> bool {
         self.fate.refused.get()
+    }
+
+    /// Whether the server has answered, with something that is no response.
+    pub fn was_malformed(&self) -> bool {
+        self.fate.malformed.get()
+    }
+
+    /// Whether the response has no body, nor anything else behind its head.
+    pub fn was_bare(&self) -> bool {
+        self.fate.bare.get()
+    }
+
+    /// Ready when the stream is open, or never will be. Until then a body has nowhere to go: what is handed over before might be
+    /// more than can be sent once more on another connection.
+    pub fn poll_opened(&self, cx: &Context<'_>) -> Poll<()> {
+        if self.fate.id.get().is_some() || self.fate.refused.get() {
+            return Poll::Ready(());
+        }
+        self.fate.waiting.set(TaskId::of(cx.waker()));
+        Poll::Pending
+    }
+
+    /// Bytes by which the head of the final response grew when it was framed as HTTP/1, as statistics count them.
+    pub fn added(&self) -> i64 {
+        self.fate.added.get()
     }
 
     /// Whether the connection has served others before.

@@ -1,10 +1,15 @@
 //! From frames to the user of a stream: bodies in the form of HTTP/1, through a stream inside the worker.
+//!
+//! What the user has no room for yet waits in buffers of the pool, which are handed over as they are. So a slow user costs what is
+//! really there, in blocks of one size that serve the next one as well: vectors that grew with each frame were twice as long as what
+//! was in them, and left holes of all sizes behind.
 
-use std::io::Write;
+use std::collections::VecDeque;
+use std::io::{self, Write};
 use std::task::{Context, Poll};
 
 use base::slab::Key;
-use rt::Socket;
+use rt::{Buf, Socket};
 use wire::h2::Connection;
 use wire::head::Head;
 use wire::http1::{Body, write_head};
@@ -13,10 +18,9 @@ use wire::http1::{Body, write_head};
 pub struct Delivery {
     /// How the user expects the body.
     pub body: Body,
-    /// Bytes for the user, of which `sent` are sent.
-    bytes: Vec<u8>,
-    sent: usize,
-    /// Bytes of data among them, to be released when they are sent.
+    /// Bytes for the user; none of the buffers is empty.
+    waiting: VecDeque<Buf>,
+    /// Bytes of data among them, to be released as they are sent.
     owed: usize,
     /// The user is to see the end behind them.
     ends: bool,
@@ -25,12 +29,12 @@ pub struct Delivery {
 impl Delivery {
     /// Nothing so far; a body of this kind is expected.
     pub fn new(body: Body) -> Delivery {
-        Delivery { body, bytes: Vec::new(), sent: 0, owed: 0, ends: false }
+        Delivery { body, waiting: VecDeque::new(), owed: 0, ends: false }
     }
 
     /// Takes a head.
     pub fn head(&mut self, head: &Head) {
-        write_head(head, &mut |part| self.bytes.extend_from_slice(part));
+        write_head(head, &mut |part| self.append(part));
     }
 
     /// Takes data.
@@ -38,20 +42,20 @@ impl Delivery {
         self.owed += data.len();
         match self.body {
             Body::None => {}
-            Body::Length(_) => self.bytes.extend_from_slice(data),
+            Body::Length(_) => self.append(data),
             Body::UntilClose => {
-                self.bytes.extend_from_slice(data);
+                self.append(data);
                 self.ends |= end;
             }
             Body::Chunked => {
                 if !data.is_empty() {
-                    // Writing into a Vec can't fail.
-                    let _ = write!(self.bytes, "{:x}\r\n", data.len());
-                    self.bytes.extend_from_slice(data);
-                    self.bytes.extend_from_slice(b"\r\n");
+                    // Writing into memory can't fail.
+                    let _ = write!(Tail(self), "{:X}\r\n", data.len());
+                    self.append(data);
+                    self.append(b"\r\n");
                 }
                 if end {
-                    self.bytes.extend_from_slice(b"0\r\n\r\n");
+                    self.append(b"0\r\n\r\n");
                 }
             }
         }
@@ -61,28 +65,33 @@ impl Delivery {
     pub fn trailers(&mut self, head: &Head) {
         match self.body {
             Body::Chunked => {
-                self.bytes.extend_from_slice(b"0\r\n");
+                self.append(b"0\r\n");
                 for (_, name, value) in head.fields() {
                     for part in [name, b": ", value, b"\r\n"] {
-                        self.bytes.extend_from_slice(part);
+                        self.append(part);
                     }
                 }
-                self.bytes.extend_from_slice(b"\r\n");
+                self.append(b"\r\n");
             }
             Body::UntilClose => self.ends = true,
             Body::None | Body::Length(_) => {}
         }
     }
 
+    /// Nothing more will come: the user is to see so behind what came.
+    pub fn end(&mut self) {
+        self.ends = true;
+    }
+
     /// Whether everything that came has gone on.
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty() && self.owed == 0 && !self.ends
+        self.waiting.is_empty() && self.owed == 0 && !self.ends
     }
 
     /// Nobody will get what is left: its window is given back.
     pub fn abandon(&mut self, stream: Key, connection: &mut Connection, out: &mut Vec<u8>) {
-        self.bytes = Vec::new();
-        (self.sent, self.ends) = (0, false);
+        self.waiting = VecDeque::new();
+        self.ends = false;
         let owed = std::mem::take(&mut self.owed);
         if owed > 0 {
             connection.release(stream, owed, out);
@@ -101,20 +110,55 @@ impl Delivery {
         if self.is_empty() {
             return false;
         }
-        while let Some(rest) = self.bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
-            match link.poll_send(cx, rest, false) {
-                Poll::Ready(Ok(n)) => self.sent += n,
-                Poll::Pending => return false,
+        let mut moved = false;
+        while let Some(first) = self.waiting.pop_front() {
+            let mut first = Some(first);
+            match link.poll_give(cx, &mut first) {
+                Poll::Ready(Ok(n)) => {
+                    moved = true;
+                    // The window opens as the user takes what came.
+                    let freed = n.min(self.owed);
+                    self.owed -= freed;
+                    connection.release(stream, freed, out);
+                }
+                Poll::Pending => {
+                    first.into_iter().for_each(|first| self.waiting.push_front(first));
+                    return moved;
+                }
                 // The user has all it wants, or is gone: the rest is of no interest.
                 Poll::Ready(Err(_)) => break,
             }
         }
-        self.bytes.clear();
-        self.sent = 0;
+        self.waiting.clear();
         if std::mem::take(&mut self.ends) {
             let _ = link.shutdown_write();
         }
         connection.release(stream, std::mem::take(&mut self.owed), out);
         true
+    }
+
+    /// Puts bytes behind those that wait.
+    fn append(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            if self.waiting.back().is_none_or(|last| last.spare() == 0) {
+                self.waiting.push_back(Buf::new());
+            }
+            let Some(last) = self.waiting.back_mut() else { return };
+            bytes = bytes.get(last.push(bytes)..).unwrap_or_default();
+        }
+    }
+}
+
+/// The end of what waits, to be written to.
+struct Tail<'a>(&'a mut Delivery);
+
+impl Write for Tail<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.append(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! A connection of a client.
 
-use std::cell::Cell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,11 +17,14 @@ use wire::method::Method;
 
 use super::line::Line;
 use super::outbox::Outbox;
-use super::{Arrival, Part, limits, tally};
+use super::roster::Roster;
+use super::{Arrival, Part, Receipt, limits, tally};
 use crate::session::Client;
 
 /// Turns before other tasks get theirs.
 const TURNS: u32 = 16;
+/// The last stream that a GOAWAY names which comes before the one that counts (RFC 9113 section 6.8).
+const ANNOUNCED: u32 = 0x7fff_ffff;
 /// How often what a peer cost is half forgiven.
 const CALM: Duration = Duration::from_secs(1);
 
@@ -59,12 +61,11 @@ pub async fn serve(mut client: Client) {
         timer,
         connection,
         out,
-        lines: Vec::new(),
-        first: 0,
-        open: 0,
+        lines: Roster::new(),
         head: Head::request(),
         state: State::Open,
         paused: false,
+        gave_up: false,
         glitches: 0,
         calmed: rt::now(),
         unread: false,
@@ -77,25 +78,29 @@ pub async fn serve(mut client: Client) {
     serving.arm();
     serving.unread = serving.buf.is_some();
     poll_fn(|cx| serving.turns(cx)).await;
-    serving.lines.clear();
+    serving.drop_lines();
     let client = serving.client.clone();
     drop(serving);
+    if Rc::weak_count(&client) > 0 {
+        // Streams that end with the connection tell of it in their log lines: it counts until they have.
+        rt::yield_now().await;
+    }
     if !client.socket.is_broken() {
-        rt::boxed(crate::h1::close(&client, true)).await;
+        // Each stream that is still at work remembers the connection.
+        let alone = Rc::weak_count(&client) == 0;
+        rt::boxed(crate::h1::close(&client, true, alone)).await;
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
+    /// The client has closed its sending side. Its whole requests are served; then the connection is closed.
+    HalfClosed,
+    /// The client sends no more requests on it. Those it sent are served; then the connection is closed.
+    Leaving,
     /// What is to be sent is sent, then the connection is closed.
     Closing,
-}
-
-/// A stream and how its task learns of a reset.
-struct Served {
-    line: Line,
-    reset: Rc<Cell<Option<u32>>>,
 }
 
 /// A connection that is being served.
@@ -108,17 +113,15 @@ struct Serving {
     buf: Option<Buf>,
     /// There is more to understand in it: enough had come for a turn.
     unread: bool,
-    /// The streams, by the slots of their keys.
-    lines: Vec<Option<Served>>,
-    /// The slot that the next turn begins with.
-    first: usize,
-    /// Streams among them.
-    open: u32,
+    /// Streams, and those that are over but for what their tasks have yet to take.
+    lines: Roster<Line>,
     /// Where heads are read into.
     head: Head,
     state: State,
-    /// Enough came for this turn.
+    /// Enough came for this turn, or what else came is to be seen before the next.
     paused: bool,
+    /// A stream was reset because its client took nothing of the response for too long.
+    gave_up: bool,
     /// Glitches that were told of.
     glitches: u32,
     /// When what the peer cost was last forgiven.
@@ -129,7 +132,7 @@ impl Drop for Serving {
     fn drop(&mut self) {
         self.counters(|c| {
             c.open_connections.dec();
-            (0..self.open).for_each(|_| c.open_streams.dec());
+            (0..self.lines.len()).for_each(|_| c.open_streams.dec());
         });
     }
 }
@@ -150,12 +153,20 @@ impl Serving {
             match self.out.send(cx, &self.client.socket, idle) {
                 Err(()) => return Poll::Ready(()),
                 Ok(true) => {
+                    if idle && self.gave_up && self.timer.poll_expired(cx).is_ready() {
+                        // The reset of a stream whose client took nothing for too long is no reason to wait once more.
+                        self.connection.close(Code::NO_ERROR, &mut self.out.bytes);
+                    }
                     self.arm();
                     moved = true;
                 }
                 Ok(false) => {}
             }
-            let over = self.state == State::Closing || self.connection.is_over();
+            let over = match self.state {
+                State::Open => self.connection.is_over(),
+                State::HalfClosed | State::Leaving => self.lines.is_empty() || self.connection.is_over(),
+                State::Closing => true,
+            };
             if over && self.out.is_empty() {
                 return Poll::Ready(());
             }
@@ -172,7 +183,14 @@ impl Serving {
 
     /// Takes in what the peer sent; whether there was something.
     fn receive(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.state == State::Closing || self.out.is_full() {
+        if self.state == State::HalfClosed {
+            let broken = self.client.socket.poll_broken(cx).is_ready();
+            if broken {
+                self.state = State::Closing;
+            }
+            return broken;
+        }
+        if self.state == State::Closing || self.out.is_full() || self.has_too_many() {
             return false;
         }
         if self.unread {
@@ -186,7 +204,11 @@ impl Serving {
         let buf = self.buf.get_or_insert_default();
         buf.compact();
         match socket.poll_recv(cx, buf.spare_mut()) {
-            Poll::Ready(Ok(0) | Err(_)) => {
+            Poll::Ready(Ok(0)) => {
+                self.half_close();
+                return true;
+            }
+            Poll::Ready(Err(_)) => {
                 self.state = State::Closing;
                 return true;
             }
@@ -201,6 +223,29 @@ impl Serving {
         true
     }
 
+    /// The client has closed its sending side. Requests that are not whole never will be; for the others it is to their tasks
+    /// whether a client counts as gone then (`option abortonclose`).
+    fn half_close(&mut self) {
+        self.state = State::HalfClosed;
+        for place in self.lines.circle() {
+            let Some(line) = self.lines.get(place) else { continue };
+            let stream = line.stream;
+            if self.connection.is_receiving(stream) {
+                self.connection.reset(stream, Code::REFUSED_STREAM, &mut self.out.bytes);
+                self.forget(stream, None);
+            } else {
+                line.up.end();
+            }
+        }
+    }
+
+    /// Whether more streams are served than the client may have at a time: those that are over on the wire, whose tasks have
+    /// yet to take what came, count as well. Nothing is read until there are fewer.
+    fn has_too_many(&self) -> bool {
+        let limit = self.client.conn().multiplex.get().limit;
+        limit > 0 && self.lines.len() > limit as usize
+    }
+
     /// Understands what lies in the buffer.
     fn frames(&mut self, cx: &mut Context<'_>) {
         let Some(mut buf) = self.buf.take() else { return };
@@ -212,7 +257,7 @@ impl Serving {
             let Ok(Received { consumed, event }) = received else {
                 self.state = State::Closing;
                 self.log_error(H2Log::Connection);
-                self.lines.clear();
+                self.drop_lines();
                 return;
             };
             let Some(event) = event else {
@@ -222,7 +267,7 @@ impl Serving {
             match event {
                 Event::Head { stream, end, refused, extended } => self.open(stream, end, refused, extended),
                 Event::Data { stream, bytes, end } => {
-                    if let Some(line) = line(&mut self.lines, stream) {
+                    if let Some(line) = self.lines.find(stream) {
                         line.up.data(bytes, end);
                         line.upload(cx, &mut self.connection, &mut self.out.bytes);
                     } else {
@@ -230,17 +275,24 @@ impl Serving {
                     }
                 }
                 Event::Trailers { stream } => {
-                    if let Some(line) = line(&mut self.lines, stream) {
+                    if let Some(line) = self.lines.find(stream) {
                         line.up.trailers(&self.head);
                     }
                 }
                 Event::Reset { stream, code, by_peer } => self.forget(stream, by_peer.then_some(code)),
-                Event::Malformed { .. } => self.log_error(H2Log::Stream),
+                Event::Malformed { .. } => {
+                    crate::stick::malformed(self.client.conn());
+                    self.log_error(H2Log::Stream);
+                }
                 Event::Pause => self.paused = true,
+                // One that names a stream that cannot be only announces the end.
+                Event::GoAway { last, .. } if last < ANNOUNCED && self.state == State::Open => {
+                    self.state = State::Leaving;
+                }
                 Event::Window { .. } | Event::GoAway { .. } => {}
             }
             buf.consume(consumed);
-            if self.paused || self.out.is_full() {
+            if self.paused || self.out.is_full() || self.has_too_many() {
                 self.unread = true;
                 break;
             }
@@ -274,28 +326,21 @@ impl Serving {
                 Body::Chunked
             }
         };
-        let reset = Rc::new(Cell::new(None));
+        let receipt = Rc::<Receipt>::default();
         let id = self.connection.id(stream).unwrap_or(0);
-        self.open += 1;
-        self.note();
-        self.spawn(far, Arrival { head, refused }, id, reset.clone());
-        let slot = stream.slot();
-        if self.lines.len() <= slot {
-            self.lines.resize_with(slot + 1, || None);
-        }
+        self.spawn(far, Arrival { head, refused }, id, receipt.clone());
         self.counters(|c| {
             c.open_streams.inc();
             c.streams.inc();
         });
-        if let Some(place) = self.lines.get_mut(slot) {
-            *place = Some(Served { line: Line::new(stream, link, method, extended, body), reset });
-        }
+        self.lines.insert(stream, Line::new(stream, link, method, extended, body, receipt));
+        self.note();
     }
 
     /// Begins the task of a stream.
-    fn spawn(&self, far: Socket, arrival: Arrival, id: u32, reset: Rc<Cell<Option<u32>>>) {
+    fn spawn(&self, far: Socket, arrival: Arrival, id: u32, receipt: Rc<Receipt>) {
         let client = &self.client;
-        let part = Part { arrival: Some(arrival), lead: Rc::downgrade(client), id, reset };
+        let part = Part { arrival: Some(arrival), lead: Rc::downgrade(client), id, receipt };
         let client = Client::of_stream(client.worker.clone(), client.session.clone(), far.into(), part);
         let (proxy, listener) = (self.client.frontend(), self.client.conn().listener);
         crate::session::spawn(proxy, listener, one(client));
@@ -312,42 +357,55 @@ impl Serving {
     }
 
     fn forget(&mut self, stream: Key, code: Option<Code>) {
-        if let Some(place) = self.lines.get_mut(stream.slot())
-            && let Some(mut served) = place.take_if(|served| served.line.stream == stream)
-        {
-            served.line.up.abandon(stream, &mut self.connection, &mut self.out.bytes);
-            served.reset.set(code.map(|code| code.0));
-            self.closed();
+        if let Some(mut line) = self.lines.take(stream) {
+            line.up.abandon(stream, &mut self.connection, &mut self.out.bytes);
+            line.receipt.reset.set(code.map(|code| code.0));
+            self.counters(|c| c.open_streams.dec());
         }
     }
 
-    fn closed(&mut self) {
-        self.open = self.open.saturating_sub(1);
-        self.counters(|c| c.open_streams.dec());
+    /// The connection is at its end, and with it all streams.
+    fn drop_lines(&mut self) {
+        self.counters(|c| (0..self.lines.len()).for_each(|_| c.open_streams.dec()));
+        self.lines.clear();
     }
 
     /// Moves what the streams have; whether there was something.
     fn move_lines(&mut self, cx: &mut Context<'_>) -> bool {
-        let (mut moved, count) = (false, self.lines.len());
-        let first = if self.first < count { self.first } else { 0 };
-        let mut full = None;
-        for slot in (first..count).chain(0..first) {
-            let Some(place) = self.lines.get_mut(slot) else { continue };
-            let Some(Served { line, .. }) = place else { continue };
+        let (mut moved, mut full) = (false, None);
+        for place in self.lines.circle() {
+            let Some(line) = self.lines.get(place) else { continue };
             let out = &mut self.out;
             moved |= line.upload(cx, &mut self.connection, &mut out.bytes);
             if out.is_full() {
-                full.get_or_insert(slot);
+                full.get_or_insert(place);
             } else {
                 moved |= line.download(cx, &mut self.connection, &mut self.head, out);
             }
-            if line.is_over(&mut self.connection, &mut out.bytes) {
+            if line.expels() {
+                self.connection.close(Code::ENHANCE_YOUR_CALM, &mut out.bytes);
+                self.state = State::Closing;
+                return true;
+            }
+            if line.hears_again(&self.connection) {
+                self.paused = true;
+                continue;
+            }
+            let stuck = self.state == State::HalfClosed && line.waits_for_window(&self.connection);
+            if stuck {
+                self.connection.reset(line.stream, Code::CANCEL, &mut out.bytes);
+            }
+            if stuck || line.is_over(&mut self.connection, &mut out.bytes) {
                 line.up.abandon(line.stream, &mut self.connection, &mut out.bytes);
-                *place = None;
-                self.closed();
+                self.gave_up |= line.is_given_up();
+                self.lines.remove(place);
+                self.counters(|c| c.open_streams.dec());
+                moved = true;
             }
         }
-        self.first = full.unwrap_or(first);
+        if let Some(place) = full {
+            self.lines.begin_with(place);
+        }
         moved
     }
 
@@ -357,7 +415,7 @@ impl Serving {
         let mut multiplex = conn.multiplex.get();
         let more = self.connection.glitches().saturating_sub(self.glitches);
         self.glitches += more;
-        multiplex.streams = self.open;
+        multiplex.streams = self.lines.len() as u32;
         conn.multiplex.set(multiplex);
         conn.glitches.set(conn.glitches.get().saturating_add(more));
         if more > 0 {
@@ -377,15 +435,19 @@ impl Serving {
             _ => timeouts.http_keep_alive.or(timeouts.http_request).or(timeouts.client),
         };
         self.client.session.idle.set(idle && self.connection.opened() > 0);
+        self.gave_up = false;
         self.timer.set_after(limit);
     }
 
-    /// The process stops, or somebody wants the connection to end.
+    /// The process or the frontend stops, or somebody wants the connection to end.
     fn wind_up(&mut self) {
         let out = &mut self.out.bytes;
-        if self.client.session.kill.get().is_some() && self.state == State::Open {
+        if self.client.session.kill.get().is_some() && self.state != State::Closing {
             self.connection.finish(out);
             self.state = State::Closing;
+        }
+        if !self.connection.is_empty() && self.client.is_frontend_stopped() {
+            self.connection.hint(out);
         }
         if self.client.worker.shared.program.world.process.stopping.load(Relaxed) {
             self.connection.shutdown(out);
@@ -399,22 +461,16 @@ impl Serving {
         if self.timer.poll_expired(cx).is_pending() {
             return Poll::Pending;
         }
-        // Streams that are served have deadlines of their own; what is left of others waits for a window.
-        let served = self.lines.iter().flatten().any(|served| !served.line.is_left());
+        // Streams that are served have deadlines of their own; what is left of others waits for a window. When the last task
+        // goes without a word more for the client, nobody waits for that client any longer.
+        let served = self.lines.iter_mut().any(|line| line.poll_left(cx).is_pending());
         if served && self.out.is_empty() {
-            self.arm();
-            let _ = self.timer.poll_expired(cx);
             return Poll::Pending;
         }
         self.connection.close(Code::NO_ERROR, &mut self.out.bytes);
         let _ = self.out.send(cx, &self.client.socket, true);
         Poll::Ready(())
     }
-}
-
-fn line(lines: &mut [Option<Served>], stream: Key) -> Option<&mut Line> {
-    let served = lines.get_mut(stream.slot())?.as_mut()?;
-    Some(&mut served.line).filter(|line| line.stream == stream)
 }
 
 /// Serves the request of one stream.

@@ -44,7 +44,7 @@ fn moderated(streams: u32, aim: u32, waiting: usize, least: u32) -> u32 {
 /// Towards servers. `relax`: `option accept-unsafe-violations-in-http-response`.
 pub fn back(program: &Program, relax: bool) -> Limits {
     let tune = &program.global.tune;
-    Limits { relax, ..side(tune, &tune.h2.back) }
+    Limits { relax, extended_connect: !tune.h2.no_websocket, ..side(tune, &tune.h2.back) }
 }
 
 fn side(tune: &Tune, side: &H2Side) -> Limits {

@@ -1,6 +1,7 @@
 //! One stream of a client between its frames and the task that serves it.
 
-use std::task::Context;
+use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use base::slab::Key;
 use rt::{Buf, Socket};
@@ -9,6 +10,7 @@ use wire::head::Head;
 use wire::http1::{Body, Limits, Parsed, parse_response, response_body};
 use wire::method::Method;
 
+use super::Receipt;
 use super::delivery::Delivery;
 use super::outbox::Outbox;
 use super::pickup::{Pickup, Stage};
@@ -25,12 +27,23 @@ pub struct Line {
     pub up: Delivery,
     /// The response.
     down: Pickup,
+    /// What the task is told.
+    pub receipt: Rc<Receipt>,
+    /// The socket was looked at once more before the rest of the request is refused.
+    looked: bool,
 }
 
 impl Line {
-    pub fn new(stream: Key, link: Socket, method: Method, extended: bool, request: Body) -> Line {
+    pub fn new(
+        stream: Key,
+        link: Socket,
+        method: Method,
+        extended: bool,
+        request: Body,
+        receipt: Rc<Receipt>,
+    ) -> Line {
         let (up, down) = (Delivery::new(request), Pickup::new(Stage::Head));
-        Line { stream, link, method, extended, up, down }
+        Line { stream, link, method, extended, up, down, receipt, looked: false }
     }
 
     /// Gives the task what came for it; whether something moved.
@@ -52,11 +65,19 @@ impl Line {
             self.heads(connection, head, out);
             self.send(connection, out);
         }
-        if self.down.is_cut() {
-            // Without a word, or in the midst of the response.
-            let code =
-                if matches!(self.down.stage, Stage::Head) { Code::CANCEL } else { Code::INTERNAL_ERROR };
-            self.abort(code, connection, out);
+        let given_up =
+            !self.down.is_done() && self.link.poll_broken(cx).is_ready() && self.receipt.given_up.get();
+        if given_up || self.down.is_cut() {
+            // Without a word, in the midst of the response, or after waiting for a window for too long.
+            self.abort(self.parting_code(), connection, out);
+            self.down.discard();
+            moved = true;
+        }
+        if moved {
+            self.receipt.moved.set(Some(rt::now()));
+        }
+        if self.down.is_done() {
+            self.receipt.take();
         }
         moved
     }
@@ -97,14 +118,46 @@ impl Line {
         }
     }
 
+    /// The code that a client is told whose request ends without the whole of a response.
+    fn parting_code(&self) -> Code {
+        match self.down.stage {
+            _ if self.receipt.expelled.get() => Code::ENHANCE_YOUR_CALM,
+            // Nothing was said: the client may send the request again, as it would on a connection of HTTP/1 that was closed.
+            Stage::Head => Code::REFUSED_STREAM,
+            _ => Code::CANCEL,
+        }
+    }
+
+    /// Whether the connection has to end with this stream.
+    pub fn expels(&self) -> bool {
+        self.receipt.expelled.get() && self.down.is_done()
+    }
+
     fn abort(&mut self, code: Code, connection: &mut Connection, out: &mut Outbox) {
         connection.reset(self.stream, code, &mut out.bytes);
         self.down.stage = Stage::Done;
     }
 
-    /// Whether nobody serves it any longer: at most the client has yet to take what is left of the response.
-    pub fn is_left(&self) -> bool {
-        self.down.ended || self.link.is_hung_up()
+    /// Ready when nobody serves it any longer: at most the client has yet to take what is left of the response.
+    pub fn poll_left(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.link.poll_broken(cx)
+    }
+
+    /// Whether the response waits for a window: from a client that has closed its side no window comes.
+    pub fn waits_for_window(&self, connection: &Connection) -> bool {
+        !self.down.is_empty() && connection.id(self.stream).is_some() && connection.room(self.stream) == 0
+    }
+
+    /// Whether its task has given up waiting for the client to take the response.
+    pub fn is_given_up(&self) -> bool {
+        self.receipt.given_up.get()
+    }
+
+    /// Whether the client is to be heard once more before it is told that nobody wants the rest of its request: that may have
+    /// come already.
+    pub fn hears_again(&mut self, connection: &Connection) -> bool {
+        let refuses = self.down.is_done() && self.down.ended && connection.id(self.stream).is_some();
+        refuses && !std::mem::replace(&mut self.looked, true)
     }
 
     /// Whether the stream is done with. After the response, the task may still want the rest of the request; when it does
@@ -118,6 +171,8 @@ impl Line {
             connection.reset(self.stream, Code::NO_ERROR, out);
             return true;
         }
-        !live && (self.down.ended || self.up.is_empty())
+        // A HEAD is answered with its head; its task may still read a body on that the client does not get.
+        let answered = self.up.is_empty() && self.method != Method::Head;
+        !live && (self.down.ended || answered)
     }
 }

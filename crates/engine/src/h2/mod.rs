@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `front`, `line` | a connection of a client, one of its streams |
 //! | `mux`, `call`, `route` | a connection to a server, one of its streams for its user and for the connection |
+//! | `roster` | what belongs to the streams, for as long as somebody has something to take |
 //! | `delivery`, `pickup` | the two directions between frames and the user of a stream |
 //! | `outbox`, `limits`, `tally` | what waits to be sent; what `tune.h2` says; what is counted |
 
@@ -27,11 +28,13 @@ mod line;
 mod mux;
 mod outbox;
 mod pickup;
+mod roster;
 mod route;
 mod tally;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
+use std::task::{Context, Waker};
 
 use wire::head::Head;
 
@@ -59,14 +62,66 @@ pub struct Part {
     pub lead: Weak<Client>,
     /// The number of the stream.
     pub id: u32,
+    /// What becomes of the stream on the connection.
+    pub receipt: Rc<Receipt>,
+}
+
+/// What the task of a connection and that of one of its streams tell each other, beside the bytes.
+#[derive(Default)]
+pub struct Receipt {
     /// The code with which the client reset the stream.
-    pub reset: Rc<Cell<Option<u32>>>,
+    pub reset: Cell<Option<u32>>,
+    /// The whole response is in frames: no window holds it back any more.
+    taken: Cell<bool>,
+    /// When a part of the response last went into frames.
+    moved: Cell<Option<rt::Mono>>,
+    /// The task of the stream has given up waiting for windows: the stream is reset.
+    given_up: Cell<bool>,
+    /// A rule rejected the request: the connection that it came on ends with it.
+    expelled: Cell<bool>,
+    /// The task of the stream, while it waits for the response to be taken.
+    waiting: RefCell<Option<Waker>>,
+}
+
+impl Receipt {
+    /// Whether the connection has taken the whole response; `cx` is woken when it has.
+    pub fn is_taken(&self, cx: &Context<'_>) -> bool {
+        if !self.taken.get() {
+            *self.waiting.borrow_mut() = Some(cx.waker().clone());
+        }
+        self.taken.get()
+    }
+
+    /// When a part of the response last went into frames.
+    pub fn moved(&self) -> Option<rt::Mono> {
+        self.moved.get()
+    }
+
+    /// Has the stream reset as soon as its task is gone.
+    pub fn give_up(&self) {
+        self.given_up.set(true);
+    }
+
+    /// Has the connection end as soon as the task of the stream is gone.
+    pub fn expel(&self) {
+        self.expelled.set(true);
+    }
+
+    /// Notes that the whole response is in frames.
+    fn take(&self) {
+        if !self.taken.replace(true)
+            && let Some(waiting) = self.waiting.borrow_mut().take()
+        {
+            waiting.wake();
+        }
+    }
 }
 
 /// Notes what is known of the two streams that a transaction uses.
 pub fn note(stream: &mut Stream<'_>) {
     if let Some(part) = &stream.client.part {
-        stream.txn.client_stream = model::txn::StreamOf { id: Some(part.id), reset: part.reset.get() };
+        stream.txn.client_stream =
+            model::txn::StreamOf { id: Some(part.id), reset: part.receipt.reset.get() };
     }
     if let Some(call) = stream.upstream.as_ref().and_then(|up| up.call.as_ref()) {
         call.note(&mut stream.txn.server_conn);

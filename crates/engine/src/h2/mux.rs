@@ -7,20 +7,19 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
-use base::slab::Key;
 use model::conn::Multiplex;
 use model::proxy::H2Counters;
-use rt::{Buf, Mono, Socket, TaskId};
+use rt::{Buf, Mono, Socket, TaskId, Timer};
 use wire::h2::{Code, Connection, Event, Limits, Outline, Received, Role};
 use wire::head::Head;
 use wire::http1::{self, Parsed, parse_request};
 
 use super::call::{Call, Fate};
 use super::outbox::Outbox;
-use super::route::{Asked, Route};
+use super::roster::Roster;
+use super::route::{Asked, Route, RouteState};
 use super::tally;
 use crate::pool::Identity;
 use crate::shared::Shared;
@@ -52,8 +51,12 @@ pub struct Owner {
     pub worker: usize,
     /// The backend, as an index of the program.
     pub backend: u32,
+    /// Keeps both.
+    pub stay: crate::shared::Stay,
     /// The server, unless it is only looked at (checks).
     pub server: Option<Arc<model::Server>>,
+    /// Where the server stands in its backend.
+    pub index: u32,
     pub identity: Identity,
     /// Requests that it may serve in all.
     pub most: u32,
@@ -73,10 +76,6 @@ pub struct Mux {
     requests: Cell<u32>,
     /// The client connection that its requests come from while it is in use (`http-reuse safe`).
     session: Cell<u64>,
-    /// It has served more than one client connection.
-    pub safe: Cell<bool>,
-    /// Since when it is idle.
-    pub since: Cell<Mono>,
     pub multiplex: Cell<Multiplex>,
     /// Violations and oddities so far.
     pub glitches: Cell<u32>,
@@ -97,8 +96,6 @@ pub fn start(socket: Transport, limits: Limits, owner: Owner, session: u64) -> R
         closing: Cell::new(false),
         requests: Cell::new(1),
         session: Cell::new(session),
-        safe: Cell::new(false),
-        since: Cell::new(rt::now()),
         multiplex: Cell::new(Multiplex { limit, ..Multiplex::default() }),
         glitches: Cell::new(0),
     });
@@ -110,9 +107,9 @@ pub fn start(socket: Transport, limits: Limits, owner: Owner, session: u64) -> R
         unread: false,
         paused: false,
         waiting: Vec::new(),
-        routes: Vec::new(),
-        first: 0,
-        open: 0,
+        routes: Roster::new(),
+        peer: ServerSide::Open,
+        tails: None,
         head: Head::response(),
         calmed: rt::now(),
     };
@@ -120,6 +117,9 @@ pub fn start(socket: Transport, limits: Limits, owner: Owner, session: u64) -> R
         c.open_connections.inc();
         c.connections.inc();
     });
+    if let Some(server) = &mux.owner.server {
+        server.conns.begin();
+    }
     mux.task.set(Some(rt::spawn(std::future::poll_fn(move |cx| serving.turns(cx)))));
     mux
 }
@@ -160,13 +160,12 @@ impl Mux {
         if self.is_idle()
             && let Some(server) = &self.owner.server
         {
-            server.idle.fetch_sub(1, Relaxed);
+            server.conns.leave(self.is_safe());
+            server.conns.begin();
         }
         self.streams.set(self.streams.get() + 1);
         self.requests.set(self.requests.get() + 1);
-        if self.session.replace(session) != session {
-            self.safe.set(true);
-        }
+        self.session.set(session);
         Call::new(self.clone())
     }
 
@@ -177,14 +176,34 @@ impl Mux {
         if left > 0 {
             return;
         }
-        self.since.set(rt::now());
-        if let Some(server) = self.owner.server.as_ref().filter(|_| !self.closing.get()) {
-            server.idle.fetch_add(1, Relaxed);
+        let server = self.owner.server.as_ref();
+        if let Some(server) = server {
+            server.conns.end();
         }
-        if self.requests.get() >= self.owner.most {
+        let surplus = self.is_surplus();
+        if let Some(server) = server.filter(|_| !self.closing.get()) {
+            server.conns.rest(self.is_safe());
+        }
+        if surplus || self.requests.get() >= self.owner.most {
             self.retire();
         }
         self.wake();
+    }
+
+    fn is_safe(&self) -> bool {
+        crate::pool::is_safe(self.requests.get())
+    }
+
+    /// Whether it need not rest: its server is not used any more, or enough connections rest, and one of them fits the same
+    /// requests.
+    fn is_surplus(&self) -> bool {
+        let Owner { shared, backend, server, index, .. } = &self.owner;
+        let Some(state) = server else { return false };
+        let low = || shared.program.server(*backend, *index).pool_low_conn;
+        // Whoever was on the way when the server went down made a connection that nobody flushed.
+        !state.is_up()
+            || state.conns.are_enough(low())
+                && crate::run::with_worker(|w| w.pools.has_another(*backend, *index, self)) == Some(true)
     }
 
     /// It takes no more requests, and ends with the last one.
@@ -195,7 +214,7 @@ impl Mux {
         if self.is_idle()
             && let Some(server) = &self.owner.server
         {
-            server.idle.fetch_sub(1, Relaxed);
+            server.conns.leave(self.is_safe());
         }
         self.wake();
     }
@@ -213,8 +232,8 @@ impl Mux {
     }
 
     fn counters(&self, count: impl FnOnce(&H2Counters)) {
-        let back = &self.owner.shared.program.proxy(self.owner.backend).state.back;
-        count(&back.counters.of(self.owner.worker).h2);
+        let proxy = self.owner.shared.program.proxy(self.owner.backend);
+        count(&proxy.state.back.counters.of(self.owner.worker).h2);
     }
 }
 
@@ -231,29 +250,37 @@ struct Serving {
     paused: bool,
     /// Requests that have no stream yet.
     waiting: Vec<Order>,
-    /// Streams by the slots of their keys.
-    routes: Vec<Option<Route>>,
-    /// The slot that the next turn begins with.
-    first: usize,
-    /// Streams among them.
-    open: u32,
+    /// Streams, and those that are over but for what their users have yet to take.
+    routes: Roster<Route>,
     /// Where heads are read into.
     head: Head,
     calmed: Mono,
+    peer: ServerSide,
+    /// Until when streams without users may go on.
+    tails: Option<Timer>,
+}
+
+/// How much of the connection is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ServerSide {
+    Open,
+    /// Nothing can be sent any more; what the server sent before may still be read.
+    Deaf,
+    /// It is closed. What came before still goes to its users.
+    Gone,
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.mux.retire();
+        if self.peer != ServerSide::Gone {
+            self.leave();
+        }
         self.mux.task.set(None);
-        self.mux.inbox.borrow_mut().drain(..).for_each(|order| order.fate.refused.set(true));
-        self.waiting.drain(..).for_each(|order| order.fate.refused.set(true));
+        self.refuse_orders();
         self.mux.counters(|c| {
             c.open_connections.dec();
-            (0..self.open).for_each(|_| c.open_streams.dec());
+            (0..self.routes.len()).for_each(|_| c.open_streams.dec());
         });
-        self.mux.socket.close();
-        let _ = self.mux.socket.shutdown_write();
     }
 }
 
@@ -261,14 +288,14 @@ impl Serving {
     /// Turns until there is nothing to do; ready when the connection is at its end.
     fn turns(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         for _ in 0..TURNS {
-            let mut moved = match self.receive(cx) {
-                Ok(moved) => moved,
-                Err(()) => {
-                    let _ = self.out.send(cx, &self.mux.socket, true);
-                    self.note();
-                    self.deliver(cx);
-                    return Poll::Ready(());
-                }
+            if self.peer == ServerSide::Gone {
+                return self.hand_out(cx);
+            }
+            let Ok(mut moved) = self.receive(cx) else {
+                let _ = self.out.send(cx, &self.mux.socket, true);
+                self.note();
+                self.leave();
+                continue;
             };
             moved |= self.move_routes(cx);
             moved |= self.take_orders(cx);
@@ -277,11 +304,8 @@ impl Serving {
             if over {
                 self.connection.shutdown(&mut self.out.bytes);
             }
-            match self.out.send(cx, &self.mux.socket, self.connection.is_empty()) {
-                Err(()) => return Poll::Ready(()),
-                Ok(sent) => moved |= sent,
-            }
-            if over && self.out.is_empty() {
+            moved |= self.send(cx);
+            if over && self.out.is_empty() && self.routes.is_empty() {
                 return Poll::Ready(());
             }
             if std::mem::take(&mut self.paused) {
@@ -295,10 +319,60 @@ impl Serving {
         Poll::Pending
     }
 
-    /// The connection is gone: what came before still reaches its users, as far as they have room.
-    fn deliver(&mut self, cx: &mut Context<'_>) {
-        for route in self.routes.iter_mut().flatten() {
+    /// Sends what waits; whether something changed. When that fails the server may have closed because it had said all it had to
+    /// say: that is read to its end before the connection is given up.
+    fn send(&mut self, cx: &mut Context<'_>) -> bool {
+        match self.peer {
+            ServerSide::Open => match self.out.send(cx, &self.mux.socket, self.connection.is_empty()) {
+                Ok(sent) => sent,
+                Err(()) => {
+                    self.peer = ServerSide::Deaf;
+                    self.out.discard();
+                    self.mux.retire();
+                    true
+                }
+            },
+            ServerSide::Deaf | ServerSide::Gone => {
+                self.out.discard();
+                false
+            }
+        }
+    }
+
+    /// The connection is gone.
+    fn leave(&mut self) {
+        self.peer = ServerSide::Gone;
+        self.mux.retire();
+        self.mux.socket.close();
+        let _ = self.mux.socket.shutdown_write();
+        self.out.discard();
+        self.buf = None;
+    }
+
+    /// After the end of the connection: gives users what came for them before; ready when all have it or have left.
+    fn hand_out(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.refuse_orders();
+        for place in self.routes.circle() {
+            let Some(route) = self.routes.get(place) else { continue };
             route.down.push(cx, &route.link, route.stream, &mut self.connection, &mut self.out.bytes);
+            if route.down.is_empty() || route.link.poll_broken(cx).is_ready() {
+                self.drop_route(place);
+            }
+        }
+        self.out.discard();
+        if self.routes.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// No stream was opened for these requests, nor will be.
+    fn refuse_orders(&mut self) {
+        self.mux.inbox.borrow_mut().drain(..).for_each(|order| order.fate.refuse());
+        self.waiting.drain(..).for_each(|order| order.fate.refuse());
+    }
+
+    fn drop_route(&mut self, place: usize) {
+        if let Some(mut route) = self.routes.remove(place) {
+            route.down.abandon(route.stream, &mut self.connection, &mut self.out.bytes);
+            self.mux.counters(|c| c.open_streams.dec());
         }
     }
 
@@ -339,18 +413,23 @@ impl Serving {
         self.connection.begin_turn();
         loop {
             let received = self.connection.receive(buf.filled(), &mut self.head, &mut self.out.bytes);
-            let Received { consumed, event } = received.map_err(|_| ())?;
+            let Ok(Received { consumed, event }) = received else {
+                // What speaks another language has not answered at all.
+                let answered = self.connection.is_greeted();
+                self.routes.iter_mut().for_each(|route| route.fate.malformed.set(answered));
+                return Err(());
+            };
             let Some(event) = event else {
                 buf.consume(consumed);
                 break;
             };
             match event {
                 Event::Head { stream, end, .. } => {
-                    if let Some(route) = route(&mut self.routes, stream) {
+                    if let Some(route) = self.routes.find(stream) {
                         route.head(&mut self.head, end);
                     }
                 }
-                Event::Data { stream, bytes, end } => match route(&mut self.routes, stream) {
+                Event::Data { stream, bytes, end } => match self.routes.find(stream) {
                     Some(route) => {
                         route.down.data(bytes, end);
                         route.down.push(cx, &route.link, stream, &mut self.connection, &mut self.out.bytes);
@@ -358,14 +437,17 @@ impl Serving {
                     None => self.connection.release(stream, bytes.len(), &mut self.out.bytes),
                 },
                 Event::Trailers { stream } => {
-                    if let Some(route) = route(&mut self.routes, stream) {
+                    if let Some(route) = self.routes.find(stream) {
                         route.down.trailers(&self.head);
                     }
                 }
                 Event::Reset { stream, code, by_peer } => {
-                    if let Some(route) = route(&mut self.routes, stream).filter(|_| by_peer) {
+                    let route = self.routes.find(stream);
+                    if let Some(route) = route.as_ref().filter(|_| by_peer) {
                         route.fate.reset.set(Some(code.0));
                         route.fate.refused.set(code == Code::REFUSED_STREAM);
+                    } else if let Some(route) = route {
+                        route.fate.malformed.set(true);
                     }
                 }
                 Event::GoAway { .. } => self.wound_up(),
@@ -386,8 +468,8 @@ impl Serving {
     fn wound_up(&mut self) {
         self.mux.retire();
         while let Some(stream) = self.connection.refused() {
-            if let Some(route) = route(&mut self.routes, stream) {
-                route.fate.refused.set(true);
+            if let Some(route) = self.routes.find(stream) {
+                route.fate.refuse();
             }
         }
     }
@@ -400,7 +482,7 @@ impl Serving {
         let mut moved = more;
         while let Some(order) = self.waiting.get_mut(at) {
             if self.connection.is_ending() {
-                self.waiting.remove(at).fate.refused.set(true);
+                self.waiting.remove(at).fate.refuse();
                 moved = true;
                 continue;
             }
@@ -420,9 +502,11 @@ impl Serving {
         moved
     }
 
-    /// Whether a stream can be opened now. What extended CONNECT means to the server is known when its settings came.
+    /// Whether a stream can be opened now. How many the server takes, and what extended CONNECT means to it, is known when its
+    /// settings came: until then there is one stream, for a second one might be refused after all of its body was sent.
     fn may_open(&self, asked: &Asked) -> bool {
-        self.connection.can_open() && (asked.protocol().is_none() || self.connection.is_greeted())
+        let first = self.connection.is_empty() && asked.protocol().is_none();
+        self.connection.can_open() && (first || self.connection.is_greeted())
     }
 
     fn open(&mut self, order: Order, asked: Asked) {
@@ -439,46 +523,71 @@ impl Serving {
         let outline = Outline { scheme: order.scheme, protocol: asked.protocol() };
         let end = asked.body == http1::Body::None;
         let Ok(stream) = self.connection.open(&head, outline, end, &mut self.out.bytes) else {
-            return order.fate.refused.set(true);
+            return order.fate.refuse();
         };
-        order.fate.id.set(self.connection.id(stream));
-        self.open += 1;
+        order.fate.opened(self.connection.id(stream));
         self.mux.counters(|c| {
             c.open_streams.inc();
             c.streams.inc();
         });
-        let slot = stream.slot();
-        if self.routes.len() <= slot {
-            self.routes.resize_with(slot + 1, || None);
-        }
-        if let Some(place) = self.routes.get_mut(slot) {
-            *place = Some(Route::new(stream, order.link, order.fate, asked, order.read));
-        }
+        self.routes.insert(stream, Route::new(stream, order.link, order.fate, asked, order.read));
     }
 
     /// Moves what the streams have; whether there was something.
     fn move_routes(&mut self, cx: &mut Context<'_>) -> bool {
-        let (mut moved, count) = (false, self.routes.len());
-        let first = if self.first < count { self.first } else { 0 };
-        let mut full = None;
-        for slot in (first..count).chain(0..first) {
-            let Some(place) = self.routes.get_mut(slot) else { continue };
-            let Some(route) = place else { continue };
+        let (mut moved, mut full, mut tails) = (false, None, 0);
+        for place in self.routes.circle() {
+            let Some(route) = self.routes.get(place) else { continue };
             let out = &mut self.out;
             if out.is_full() {
-                full.get_or_insert(slot);
+                full.get_or_insert(place);
             }
             moved |= route.turn(cx, &mut self.connection, out);
-            if route.is_over(cx, &mut self.connection, &mut out.bytes) {
-                route.down.abandon(route.stream, &mut self.connection, &mut out.bytes);
-                *place = None;
-                self.open = self.open.saturating_sub(1);
-                self.mux.counters(|c| c.open_streams.dec());
-                moved = true;
+            match route.state(cx, &mut self.connection, &mut out.bytes) {
+                RouteState::Used => {}
+                RouteState::Tail => tails += 1,
+                RouteState::Over => {
+                    self.drop_route(place);
+                    moved = true;
+                }
             }
         }
-        self.first = full.unwrap_or(first);
-        moved
+        if let Some(place) = full {
+            self.routes.begin_with(place);
+        }
+        moved | self.watch_tails(cx, tails, moved)
+    }
+
+    /// Nobody but the connection waits for streams whose users are gone, so it gives them up when nothing moves for too
+    /// long; whether it did.
+    fn watch_tails(&mut self, cx: &mut Context<'_>, tails: usize, moved: bool) -> bool {
+        if tails == 0 {
+            self.tails = None;
+            return false;
+        }
+        let owner = &self.mux.owner;
+        let limit = owner.shared.program.proxy(owner.backend).timeouts.server;
+        let timer = self.tails.get_or_insert_with(|| {
+            let mut timer = Timer::new();
+            timer.set_after(limit);
+            timer
+        });
+        if moved {
+            timer.set_after(limit);
+        }
+        if timer.poll_expired(cx).is_pending() {
+            return false;
+        }
+        self.tails = None;
+        for place in self.routes.circle() {
+            let Some(route) = self.routes.get(place) else { continue };
+            let out = &mut self.out.bytes;
+            if route.state(cx, &mut self.connection, out) == RouteState::Tail {
+                self.connection.reset(route.stream, Code::CANCEL, out);
+                self.drop_route(place);
+            }
+        }
+        true
     }
 
     /// Lets others see what happened.
@@ -488,17 +597,13 @@ impl Serving {
         let own = self.mux.multiplex.get().limit;
         mux.limit.set(remote.min(if own == 0 { u32::MAX } else { own }));
         mux.glitches.set(self.connection.glitches());
-        mux.multiplex.set(Multiplex { streams: self.open, limit: own });
+        mux.multiplex.set(Multiplex { streams: self.routes.len() as u32, limit: own });
         if self.connection.is_ending() {
             mux.retire();
         }
         let connection = &mut self.connection;
         mux.counters(|counters| tally::count(connection, counters));
     }
-}
-
-fn route(routes: &mut [Option<Route>], stream: Key) -> Option<&mut Route> {
-    routes.get_mut(stream.slot())?.as_mut().filter(|route| route.stream == stream)
 }
 
 impl Order {

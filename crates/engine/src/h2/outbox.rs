@@ -91,6 +91,11 @@ impl Outbox {
         }
     }
 
+    /// Nobody will get what waits.
+    pub fn discard(&mut self) {
+        *self = Outbox { vectored: self.vectored, ..Outbox::default() };
+    }
+
     /// The first pieces of what waits, in order; says how many there are.
     fn pieces<'a>(&'a self, pieces: &mut [IoSlice<'a>]) -> usize {
         let (mut places, mut count, mut from) = (pieces.iter_mut(), 0, self.sent);

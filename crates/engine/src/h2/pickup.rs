@@ -182,6 +182,11 @@ impl Pickup {
         Ok(())
     }
 
+    /// Nobody will get what is left.
+    pub fn discard(&mut self) {
+        (self.buf, self.plain, self.ended) = (None, Vec::new(), true);
+    }
+
     /// The user is gone before its message was whole.
     pub fn is_cut(&self) -> bool {
         self.ended && self.is_empty() && !matches!(self.stage, Stage::Done | Stage::Close)

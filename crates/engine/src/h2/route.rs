@@ -67,6 +67,7 @@ impl Route {
     pub fn head(&mut self, head: &mut Head, end: bool) {
         let status = head.status();
         let success = (200..300).contains(&status);
+        self.fate.bare.set(end);
         match &self.asked.upgrade {
             _ if status < 200 => {}
             Some((protocol, accept)) if success => {
@@ -80,7 +81,11 @@ impl Route {
                 self.down.body = Body::UntilClose;
             }
             _ if success && self.asked.method == Method::Connect => self.down.body = Body::UntilClose,
-            _ => self.down.body = framed(head, self.asked.method, end),
+            _ => {
+                let before = head.counted_len();
+                self.down.body = framed(head, self.asked.method, end);
+                self.fate.added.set(head.counted_len().saturating_sub(before) as i64);
+            }
         }
         self.down.head(head);
         if end && self.down.body == Body::UntilClose {
@@ -112,14 +117,32 @@ impl Route {
         })
     }
 
-    /// Whether the stream is done with: the server and this side have said all, or its user has left.
-    pub fn is_over(&self, cx: &mut Context<'_>, connection: &mut Connection, out: &mut Vec<u8>) -> bool {
-        if self.link.poll_broken(cx).is_ready() {
-            connection.reset(self.stream, Code::CANCEL, out);
-            return true;
+    /// What is left of the stream. A user that leaves before the server has answered wants no answer; one that leaves behind an
+    /// answer may have said more than is sent.
+    pub fn state(&self, cx: &mut Context<'_>, connection: &mut Connection, out: &mut Vec<u8>) -> RouteState {
+        let live = connection.id(self.stream).is_some();
+        let left = self.link.poll_broken(cx).is_ready();
+        match (live, left) {
+            (true, false) => RouteState::Used,
+            (true, true) if connection.is_answered(self.stream) => RouteState::Tail,
+            (true, true) => {
+                connection.reset(self.stream, Code::CANCEL, out);
+                RouteState::Over
+            }
+            (false, false) if !self.down.is_empty() => RouteState::Used,
+            (false, _) => RouteState::Over,
         }
-        connection.id(self.stream).is_none() && self.down.is_empty()
     }
+}
+
+/// See [`Route::state`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteState {
+    Used,
+    /// Its user is gone, with a whole answer. What it sent before goes on to the server, and the server has yet to say that
+    /// it said all.
+    Tail,
+    Over,
 }
 
 /// How the body of a response comes to its user, which the head is made to say.

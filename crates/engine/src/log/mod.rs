@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use lang::Env;
 use lang::env::Side;
-use lang::logfmt::Use;
+use lang::logfmt::{Use, Waits};
 use model::Origin;
 use model::term::{Cause, Phase};
 use program::log::Style;
@@ -54,7 +54,7 @@ pub fn wanted(stream: &Stream<'_>) -> bool {
 
 /// Whether any format of a log line has one of these words in it.
 pub fn mentions(program: &Program, words: &[&str]) -> bool {
-    let logs = program.proxies.iter().map(|p| &p.log);
+    let logs = program.proxies.beginning().iter().map(|p| &p.log);
     let own = logs.flat_map(|l| [&l.format, &l.structured, &l.error_format]).flatten().map(|f| &*f.text);
     let steps = program.log_profiles.iter().flat_map(|p| p.steps.iter().chain([&p.any])).flatten();
     let profiles = steps.flat_map(|s| [&s.format, &s.structured]).flatten().map(|f| &*f.text);
@@ -74,14 +74,36 @@ pub fn accepted(stream: &mut Stream<'_>) {
     if proxy.log.targets.is_empty() || stream.txn.silent {
         return;
     }
+    if proxy.log.style == Style::Default && proxy.log.own_steps && !proxy.options.logasap {
+        // There is no format for any of the steps. Where they are inherited HAProxy says who came all the same.
+        return;
+    }
     if proxy.log.style == Style::Default {
         let mode = if proxy.mode == Mode::Http { "HTTP" } else { "TCP" };
-        let text = format!("Connect from {} to {} ({}/{mode})", stream.src(), stream.dst(), proxy.name);
+        let text = format!("{} ({}/{mode})", connected(stream), proxy.name);
         let event = Event { origin: Origin::Accept, level: INFO, profile: None };
         stream.worker.sinks.send(&stream.worker, proxy, event, Body::Text(text.as_bytes()));
         return;
     }
     step(stream, Origin::Accept);
+}
+
+/// From where to where a client connected, addresses and ports parted by a colon in either family. A Unix socket is
+/// named by the number of its `bind` line.
+fn connected(stream: &Stream<'_>) -> String {
+    match (stream.src(), stream.dst()) {
+        (model::Peer::Inet(from), model::Peer::Inet(to)) => {
+            format!("Connect from {}:{} to {}:{}", from.ip(), from.port(), to.ip(), to.port())
+        }
+        // Rules have said where the client is.
+        (model::Peer::Inet(from), model::Peer::Unix) => {
+            format!("Connect from {}:{} to unix:0", from.ip(), from.port())
+        }
+        _ => {
+            let bind = stream.frontend().binds.get(stream.client.conn().listener as usize);
+            format!("Connect to unix:{}", bind.map_or(0, |b| b.state.id))
+        }
+    }
 }
 
 /// A moment has come: a line is written if `log-steps` names it.
@@ -96,12 +118,12 @@ pub fn step(stream: &mut Stream<'_>, origin: Origin) {
 /// Writes the line of a stream that has come to its end.
 pub fn write(stream: &mut Stream<'_>) {
     let proxy = stream.frontend();
-    let left_out = !proxy.options.logasap && proxy.log.steps.is_some_and(|s| s & Origin::Close.bit() == 0);
-    if stream.txn.logged || left_out {
+    // In HTTP mode a stream that never saw a request ended before it began: that is none of the steps.
+    let failed = speaks_http(stream) && !stream.txn.has_req;
+    let steps = proxy.log.steps.filter(|_| !proxy.options.logasap && !failed);
+    if stream.txn.logged || steps.is_some_and(|s| s & Origin::Close.bit() == 0) {
         return;
     }
-    // In HTTP mode a stream that never saw a request ended before it began.
-    let failed = speaks_http(stream) && !stream.txn.has_req;
     line(stream, if failed { Origin::Error } else { Origin::Close });
 }
 
@@ -110,10 +132,37 @@ fn speaks_http(stream: &Stream<'_>) -> bool {
     stream.client.conn().http_major.get() > 0
 }
 
-/// Writes the line of a stream early, for `option logasap`.
-pub fn write_early(stream: &mut Stream<'_>) {
-    if stream.frontend().options.logasap && wanted(stream) {
-        line(stream, if speaks_http(stream) { Origin::Response } else { Origin::Connect });
+/// The head of a request of HTTP is there: a line that says no more than that need not wait. One follows with the response.
+pub fn request_known(stream: &mut Stream<'_>) {
+    let waits = waits(stream);
+    if waits.is_some_and(|w| w.request && !w.response && !w.end) {
+        early(stream, Origin::Request);
+    }
+}
+
+/// The server is connected (TCP), or its response is there as rules have left it: nothing but what is complete at the end is open.
+pub fn response_known(stream: &mut Stream<'_>) {
+    if waits(stream).is_some_and(|w| !w.end) {
+        early(stream, if speaks_http(stream) { Origin::Response } else { Origin::Connect });
+    }
+}
+
+/// Whether a line is written with the response's head that may tell its bytes.
+pub fn shows_response_early(stream: &Stream<'_>) -> bool {
+    let proxy = stream.frontend();
+    proxy.options.logasap || proxy.log.steps.is_some_and(|s| s & Origin::Response.bit() != 0)
+}
+
+/// What the line of a stream waits for where no moment is named; with `option logasap` never for the end.
+fn waits(stream: &Stream<'_>) -> Option<Waits> {
+    let (log, asap) = (&stream.frontend().log, stream.frontend().options.logasap);
+    let waits = Waits { end: log.waits.end && !asap, ..log.waits };
+    ((log.steps.is_none() && log.format.is_some()) || asap).then_some(waits)
+}
+
+fn early(stream: &mut Stream<'_>, origin: Origin) {
+    if wanted(stream) {
+        line(stream, origin);
         stream.txn.logged = true;
     }
 }
@@ -121,9 +170,9 @@ pub fn write_early(stream: &mut Stream<'_>) {
 /// A line about a stream as it stands.
 fn line(stream: &mut Stream<'_>, origin: Origin) {
     stream.number();
-    ensure_unique_id(stream);
+    late_unique_id(stream);
     let worker = stream.worker.clone();
-    let proxy = worker.shared.program.proxy(stream.client.conn().frontend);
+    let proxy = worker.shared.program.configured(stream.client.conn().frontend);
     let separate = proxy.options.log_separate_errors && is_error(stream);
     let level = stream.txn.decisions.log_level.unwrap_or(if separate { ERROR } else { INFO });
     let before = proxy.state.front.log_count.fetch_add(1, Relaxed);
@@ -152,7 +201,7 @@ fn made(worker: &Worker, proxy: &Proxy, event: Event, env: &Env<'_>) {
 pub fn now(worker: &Worker, frontend: u32, env: &Env<'_>, origin: Origin, profile: Option<u32>) {
     let level = env.txn.decisions.log_level.unwrap_or(INFO);
     if level != SILENT {
-        let proxy = worker.shared.program.proxy(frontend);
+        let proxy = worker.shared.program.configured(frontend);
         env.txn.log_number.set(proxy.state.front.log_count.load(Relaxed));
         made(worker, proxy, Event { origin, level, profile }, env);
     }
@@ -160,7 +209,7 @@ pub fn now(worker: &Worker, frontend: u32, env: &Env<'_>, origin: Origin, profil
 
 /// A line about a proxy as a whole, or the process.
 pub fn proxy_line(worker: &Worker, proxy: u32, level: u8, text: &str) {
-    let proxy = worker.shared.program.proxy(proxy);
+    let proxy = &*worker.shared.program.proxy(proxy);
     let event = Event { origin: Origin::Unspecified, level, profile: None };
     worker.sinks.send(worker, proxy, event, Body::Text(text.as_bytes()));
 }
@@ -187,11 +236,12 @@ pub fn connection_error(client: &Client, text: &str) {
     }
 }
 
-/// The same, where the caller knows whether the peer has said anything.
+/// The same, where the caller knows whether the peer has said anything. A frontend without any format says nothing of
+/// such connections, as in HAProxy.
 pub fn handshake_error(client: &Client, text: &str) {
     let worker = &client.worker;
     let proxy = client.frontend();
-    if proxy.log.targets.is_empty() {
+    if proxy.log.targets.is_empty() || !proxy.log.waits.some {
         return;
     }
     let level = if proxy.options.log_separate_errors { ERROR } else { INFO };
@@ -209,11 +259,16 @@ fn default_error_line(client: &Client, proxy: &Proxy, text: &str, line: &mut Vec
     use std::io::Write;
     let conn = client.conn();
     let bind = &proxy.binds[conn.listener as usize];
-    let _ = write!(line, "{} [", conn.src.get());
+    let _ = match conn.src.get() {
+        model::Peer::Inet(from) => write!(line, "{}:{} [", from.ip(), from.port()),
+        model::Peer::Unix => write!(line, "unix:{} [", bind.state.id),
+        other => write!(line, "{other} ["),
+    };
     frame::local_stamp(line, conn.accept_date);
     let _ = write!(line, "] {}/", proxy.name);
-    // Listeners without a name go by their number.
-    let _ = match bind.state.name.strip_prefix("sock-").unwrap_or(&bind.state.name) {
+    // Listeners without a name go by their number, unless `option socket-stats` has given them one.
+    let given = bind.state.name.strip_prefix("sock-").filter(|_| !proxy.options.socket_stats);
+    let _ = match given.unwrap_or(&bind.state.name) {
         "" => write!(line, "{}", bind.state.id),
         name => write!(line, "{name}"),
     };
@@ -223,10 +278,7 @@ fn default_error_line(client: &Client, proxy: &Proxy, text: &str, line: &mut Vec
 fn evaluate(client: &Client, f: impl FnOnce(&lang::Env<'_>)) {
     let worker = &client.worker;
     let mut txn = worker.take_txn();
-    // A session without a stream ends by our will, at the request, and has no status.
-    txn.unread = true;
-    txn.times.ended = Some(rt::now());
-    txn.term.end(Cause::Proxy, Phase::Request);
+    sessions_own(&mut txn);
     worker.with_arena(|arena| {
         let conn = client.conn();
         let view = crate::live::View::of(worker, conn);
@@ -235,16 +287,23 @@ fn evaluate(client: &Client, f: impl FnOnce(&lang::Env<'_>)) {
     worker.give_txn(txn);
 }
 
-/// Makes the unique id of a stream, unless it stands.
-pub fn ensure_unique_id(stream: &mut Stream<'_>) {
+/// Makes a transaction that of a session without a stream: it ends by our will, at the request, and has no status.
+pub fn sessions_own(txn: &mut model::Txn) {
+    txn.unread = true;
+    txn.times.ended = Some(rt::now());
+    txn.term.end(Cause::Proxy, Phase::Request);
+}
+
+/// Makes the unique id for a log line, unless it stands. What its format takes from the request is gone by then, and a
+/// client that sent no request gets none.
+fn late_unique_id(stream: &mut Stream<'_>) {
     if stream.txn.unique_id.borrow().is_some() {
         return;
     }
     let Some(format) = stream.frontend().unique_id_format.clone() else { return };
-    let id = stream.evaluate(Side::Request, |env| {
-        let mut out = Vec::new();
-        format.append(env, Use::Value, &mut out);
-        out
-    });
+    let mut id = Vec::new();
+    if stream.txn.has_req || !speaks_http(stream) {
+        stream.evaluate(Side::Request, |env| format.append_late(env, Use::Header, &mut id));
+    }
     *stream.txn.unique_id.borrow_mut() = Some(id.into());
 }

@@ -117,7 +117,10 @@ impl Sinks {
             let profile = event.profile.or(target.profile);
             let profile = profile.and_then(|i| program.log_profiles.get(i as usize));
             let step = profile.and_then(|p| p.step(event.origin));
-            if step.is_some_and(|s| s.drop) || !target.sample.as_deref().is_none_or(is_sampled) {
+            if step.is_some_and(|s| s.drop)
+                || !body.says(step)
+                || !target.sample.as_deref().is_none_or(is_sampled)
+            {
                 continue;
             }
             let Some(own) = buffers.make(body, step) else { continue };
@@ -181,6 +184,16 @@ impl Sinks {
                 let addr = addr.clone();
                 reopen(sink, addr, line)
             }
+        }
+    }
+}
+
+impl Body<'_> {
+    /// Whether there is a line to make: what has no format is no line that a sample could count.
+    fn says(&self, step: Option<&Step>) -> bool {
+        match self {
+            Body::Text(_) => true,
+            Body::Made { format, .. } => format.is_some() || step.is_some_and(|s| s.format.is_some()),
         }
     }
 }

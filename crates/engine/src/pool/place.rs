@@ -14,22 +14,17 @@ pub(super) enum Place {
     Quay(Moored),
 }
 
-/// What other workers see: the requests served and, as lowest bit, [`Idle::safe`].
-pub(super) fn note(requests: u32, safe: bool) -> u64 {
-    u64::from(requests) << 1 | u64::from(safe)
-}
-
-/// See [`note`].
-pub(super) fn noted(note: u64) -> (u32, bool) {
-    (u32::try_from(note >> 1).unwrap_or(u32::MAX), note & 1 == 1)
+/// The requests served, out of what other workers see.
+pub(super) fn noted(note: u64) -> u32 {
+    u32::try_from(note).unwrap_or(u32::MAX)
 }
 
 impl Resting {
     /// A connection begins to rest.
     pub(super) fn new(idle: Idle, quay: Option<&Arc<Quay>>) -> Resting {
-        let Idle { socket, identity, requests, safe } = idle;
-        let place = Place::new(socket, quay, identity, note(requests, safe));
-        Resting { place, identity, requests, safe, since: rt::now() }
+        let Idle { socket, identity, requests } = idle;
+        let place = Place::new(socket, quay, identity, requests.into());
+        Resting { place, identity, requests }
     }
 }
 

@@ -1,12 +1,12 @@
 //! Idle connections that change workers (`tune.idle-pool.shared`).
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use rt::{Claim, Quay, RemoteNotify};
+use model::Server;
+use rt::{Claimed, Quay, RemoteNotify};
 
 use super::place::noted;
-use super::{Identity, Idle};
+use super::{Identity, Idle, is_safe};
 use crate::state::At;
 use crate::transport::Parted;
 
@@ -33,26 +33,29 @@ impl Quays {
 }
 
 /// What the quays say.
-enum Found {
+enum Seen {
     Got(Idle),
     Nothing,
     /// Somebody may have one that is not to be seen.
     Ask,
 }
 
-fn look_around(quays: &Quays, index: usize, identity: Identity, safe_only: bool) -> Found {
+/// Claims a connection of another worker. Whoever claims one also takes it out of the count of those that rest.
+fn look_around(quays: &Quays, state: &Server, index: usize, identity: Identity, safe_only: bool) -> Seen {
     let count = rt::worker_count();
-    let mut otherwise = Found::Nothing;
+    let mut otherwise = Seen::Nothing;
     for step in 1..count {
         let Some(quay) = quays.of((index + step) % count) else { continue };
-        match quay.claim(identity, |note| noted(note).1 || !safe_only) {
-            Claim::Got(socket, note) => {
+        let gone = |note| state.conns.leave(is_safe(noted(note)));
+        match quay.claim(identity, |note| is_safe(noted(note)) || !safe_only, gone) {
+            Claimed::Socket(socket, note) => {
+                let requests = noted(note);
+                state.conns.leave(is_safe(requests));
                 socket.reset_on_close();
-                let (requests, safe) = noted(note);
-                return Found::Got(Idle::new(socket.into(), identity, requests, safe));
+                return Seen::Got(Idle::new(socket.into(), identity, requests));
             }
-            Claim::Full => otherwise = Found::Ask,
-            Claim::None => {}
+            Claimed::Full => otherwise = Seen::Ask,
+            Claimed::Nothing => {}
         }
     }
     otherwise
@@ -63,7 +66,6 @@ struct Parcel {
     socket: Parted,
     identity: Identity,
     requests: u32,
-    safe: bool,
 }
 
 /// Where a worker that was asked puts its answer.
@@ -78,16 +80,14 @@ const ASKED: usize = 3;
 
 /// Takes an idle connection of another worker: from its quay, or by asking.
 pub async fn take_over(worker: &crate::Worker, at: At, identity: Identity, safe_only: bool) -> Option<Idle> {
-    let quays = &worker.shared.backends.get(at.proxy as usize)?.slots.get(at.server as usize)?.quays;
-    let server = worker.shared.program.proxy(at.proxy).servers.get(at.server as usize)?;
+    let backend = worker.shared.backend(at.proxy);
+    let quays = &backend.slots.get(at.server as usize)?.quays;
+    let server = worker.shared.program.find_server(at.proxy, at.server)?;
     // Encrypted connections can't wait at a quay, and a simulated world has none.
     let hidden = server.tls.is_some() || quays.own().is_none();
-    match look_around(quays, worker.index, identity, safe_only) {
-        Found::Got(idle) => {
-            server.state.idle.fetch_sub(1, Relaxed);
-            Some(idle)
-        }
-        Found::Nothing if !hidden => None,
+    match look_around(quays, &server.state, worker.index, identity, safe_only) {
+        Seen::Got(idle) => Some(idle),
+        Seen::Nothing if !hidden => None,
         _ => ask(worker.index, at, identity, safe_only).await,
     }
 }
@@ -99,7 +99,7 @@ async fn ask(index: usize, at: At, identity: Identity, safe_only: bool) -> Optio
         let reply = letterbox.clone();
         let job = move || {
             let found = crate::run::with_worker(|w| {
-                let config = w.shared.program.proxy(at.proxy).servers.get(at.server as usize)?;
+                let config = w.shared.program.find_server(at.proxy, at.server)?;
                 w.pools.take(at.proxy, at.server, identity, safe_only, &config.state)
             });
             let parcel = found.flatten().and_then(Idle::pack);
@@ -121,7 +121,7 @@ async fn ask(index: usize, at: At, identity: Identity, safe_only: bool) -> Optio
 impl Idle {
     fn pack(self) -> Option<Parcel> {
         let socket = self.socket.detach().ok()?;
-        Some(Parcel { socket, identity: self.identity, requests: self.requests, safe: self.safe })
+        Some(Parcel { socket, identity: self.identity, requests: self.requests })
     }
 }
 
@@ -129,6 +129,6 @@ impl Parcel {
     fn unpack(self) -> Option<Idle> {
         let socket = self.socket.attach().ok()?;
         socket.raw().reset_on_close();
-        Some(Idle::new(socket, self.identity, self.requests, self.safe))
+        Some(Idle::new(socket, self.identity, self.requests))
     }
 }

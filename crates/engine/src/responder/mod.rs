@@ -19,10 +19,11 @@ use crate::Worker;
 /// How often the calendar is looked at.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Keeps responses fresh, on the first worker of a configuration that wants it.
+/// Keeps responses fresh from now on if any is to be kept so and no task does it yet: at the start, and after each command
+/// that may have brought the first of them.
 pub fn start(worker: &Rc<Worker>) {
-    let global = &worker.shared.program.global;
-    if worker.index == 0 && !global.ocsp.disabled && worker.shared.program.tls.has_updates() {
+    let program = &worker.shared.program;
+    if !program.global.ocsp.disabled && program.tls.begin_asking() {
         rt::spawn(run(worker.clone()));
     }
 }
@@ -33,7 +34,7 @@ fn now() -> i64 {
 
 async fn run(worker: Rc<Worker>) {
     let program = worker.shared.program.clone();
-    while !worker.stop.is_raised() {
+    while !worker.stop.is_raised() && !program.tls.may_end_asking() {
         for (name, question) in program.tls.due(program.global.ocsp.pace, now()) {
             update(&worker, &name, &question).await;
         }

@@ -40,6 +40,23 @@ fn a_check_answers_with_its_exit_code_and_few_words() {
 }
 
 #[test]
+fn a_condition_is_read_as_the_words_of_a_line() {
+    let home = std::env::var("HOME").unwrap();
+    let quoted = format!("streq(\"$HOME\",{home})");
+    let cases = [
+        (&*quoted, 0),
+        (r#"streq("a\x20b","a b")"#, 0),
+        (r"streq('$HOME',a)", 1),
+        (r#""true""#, 2),
+        (r#"streq("a"#, 2),
+        ("true # no comment", 2),
+    ];
+    for (condition, code) in cases {
+        assert_eq!(run(&["-cc", condition]).status.code(), Some(code), "{condition}");
+    }
+}
+
+#[test]
 fn files_and_folders_are_read_in_order() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("conf")).unwrap();
@@ -147,4 +164,33 @@ fn unresolved_names_may_be_passed_over() {
     let file = folder.file("names.cfg", &text);
     assert_eq!(run(&["-c", "-f", &file]).status.code(), Some(1));
     assert!(run(&["-c", "-dr", "-f", &file]).status.success());
+}
+
+/// `harrier -c ... | head`, and a full disk: the exit code is still the truth.
+#[test]
+fn output_that_nobody_takes_changes_no_exit_code() {
+    let folder = Folder::new();
+    let good = good(&folder);
+    let bad = folder.file("bad.cfg", &"nosuch\n".repeat(50));
+    let cases: [(&[&str], i32); 8] = [
+        (&["-c", "-V", "-f", &good], 0),
+        (&["-c", "-V", "-dKall", "-f", &good], 0),
+        (&["-c", "-f", &bad], 1),
+        (&["-v"], 0),
+        (&["-vv"], 0),
+        (&["-h"], 1),
+        (&["explain"], 1),
+        (&["help", "--markdown"], 0),
+    ];
+    for (arguments, code) in cases {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).stdout(writer.try_clone().unwrap()).stderr(writer);
+        assert_eq!(command.status().unwrap().code(), Some(code), "{arguments:?}, the reader is gone");
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).stdout(full.try_clone().unwrap()).stderr(full);
+        assert_eq!(command.status().unwrap().code(), Some(code), "{arguments:?}, the disk is full");
+    }
 }

@@ -110,10 +110,19 @@ impl Running {
                 }
             });
         }
+        // Its lines end with its outputs.
+        drop(sender);
         let mut word = [0; 64];
-        if notify.recv(&mut word).is_err() {
+        let told = loop {
+            match notify.recv(&mut word) {
+                // With a time limit a process that was stopped and goes on is told so, too.
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                told => break told,
+            }
+        };
+        if let Err(e) = told {
             let _ = child.kill();
-            panic!("it did not start: {:?}", lines.iter().collect::<Vec<_>>());
+            panic!("it did not start: {e}; {:?}", lines.iter().collect::<Vec<_>>());
         }
         assert!(word.starts_with(b"READY=1"));
         Running { child, lines, folder }
@@ -199,9 +208,13 @@ pub fn is_root(test: &str) -> bool {
     root
 }
 
-/// A port that nobody has now.
-pub fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+/// A port that nobody has now, at an address of this process: connections of others that begin at 127.0.0.1 never take it.
+pub fn free_address() -> std::net::SocketAddr {
+    let [_, _, a, b] = std::process::id().to_be_bytes();
+    std::net::TcpListener::bind(std::net::SocketAddr::from(([127, 9, a, b], 0)))
+        .unwrap()
+        .local_addr()
+        .unwrap()
 }
 
 /// Looks again and again until something holds.

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 
 use crate::running::{
-    DEFAULTS, Folder, PATIENCE, PROGRAM, Running, command, free_port, run, signal, stderr, until,
+    DEFAULTS, Folder, PATIENCE, PROGRAM, Running, command, free_address, run, signal, stderr, until,
 };
 
 #[test]
@@ -44,18 +44,22 @@ fn limits_of_the_command_line_go_before_the_file() {
 }
 
 #[test]
-fn in_the_foreground_nobody_needs_a_pid_file() {
+fn in_the_foreground_nobody_needs_a_pid_file_but_of_a_master() {
     let config = format!("{DEFAULTS}frontend f\n    bind unix@DIR/f\n");
+    for arguments in [&["-db"][..], &[]] {
+        let folder = Folder::new();
+        let pid = folder.text("pid");
+        let program = Running::start(folder, &config, &[arguments, &["-p", &pid]].concat());
+        let written = std::fs::read_to_string(program.folder.path("pid")).unwrap();
+        assert_eq!(written, format!("{}\n", program.pid()));
+    }
     let folder = Folder::new();
-    let pid = folder.text("pid");
-    let program = Running::start(folder, &config, &["-db", "-p", &pid]);
-    assert!(!program.folder.path("pid").exists());
-    drop(program);
-    let folder = Folder::new();
-    let pid = folder.text("pid");
-    let program = Running::start(folder, &config, &["-p", &pid]);
-    assert_eq!(std::fs::read_to_string(&pid).unwrap(), format!("{}\n", program.pid()));
-    program.line_with("There is no master process in Harrier yet");
+    let file = folder.file("f.cfg", &config.replace("DIR", &folder.text("")));
+    let mut plain = Command::new(PROGRAM).args(["-f", &file, "-p", &folder.text("pid")]).spawn().unwrap();
+    until("listening", || std::os::unix::net::UnixStream::connect(folder.path("f")).is_ok());
+    assert!(!folder.path("pid").exists());
+    plain.kill().unwrap();
+    plain.wait().unwrap();
 }
 
 /// A daemon on the sockets `cli` and `f` of a folder; its pid.
@@ -104,20 +108,37 @@ fn a_daemon_answers_and_gives_way_to_the_next() {
 
 #[test]
 fn frontends_give_up_their_ports_and_take_them_back() {
-    let port = free_port();
-    let config =
-        format!("{DEFAULTS}frontend f\n    bind 127.0.0.1:{port}\n    http-request return status 200\n");
+    let address = free_address();
+    let config = format!("{DEFAULTS}frontend f\n    bind {address}\n    http-request return status 200\n");
     let program = Running::start(Folder::new(), &config, &["-db"]);
-    let answers = || TcpStream::connect(("127.0.0.1", port)).is_ok();
+    let answers = || TcpStream::connect(address).is_ok();
     assert!(answers());
     program.signal("TTOU");
     program.line_with("Paused frontend f.");
     until("the end of listening", || !answers());
     // The port is free for others meanwhile, even for those that do not share.
-    drop(TcpListener::bind(("127.0.0.1", port)).unwrap());
+    drop(TcpListener::bind(address).unwrap());
     program.signal("TTIN");
     program.line_with("Resumed frontend f.");
     until("listening again", answers);
+}
+
+#[test]
+fn who_is_told_that_a_frontend_is_off_may_have_its_port() {
+    let address = free_address();
+    let config = format!(
+        "global\n    nbthread 4\n    stats socket unix@DIR/cli level admin\n{DEFAULTS}frontend f\n    bind {address}\n    \
+         http-request return status 200\n"
+    );
+    let program = Running::start(Folder::new(), &config, &["-db"]);
+    for _ in 0..100 {
+        assert_eq!(program.command("disable frontend f"), "\n");
+        drop(TcpListener::bind(address).unwrap());
+        assert_eq!(program.command("enable frontend f"), "\n");
+        drop(TcpStream::connect(address).unwrap());
+    }
+    assert_eq!(program.command("shutdown frontend f"), "\n");
+    drop(TcpListener::bind(address).unwrap());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use model::bandwidth::{Bandwidth, Share};
 use super::{Parsed, Reading, def, step};
 use crate::action::{Exec, Flow};
 use crate::expr::Expr;
-use crate::names::Names;
+use crate::names::{Missing, Names};
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
 use crate::words::{Fault, Words};
 
@@ -48,6 +48,12 @@ pub enum Scope {
 }
 
 impl Bwlim {
+    /// One beside it that limits nothing.
+    pub fn nowhere(&self) -> Bwlim {
+        let (name, upload, min_size) = (self.name.clone(), self.upload, self.min_size);
+        Bwlim { name, order: None, upload, min_size, limit: self.limit, scope: Scope::Stream(1000) }
+    }
+
     /// The rate that its table must keep.
     pub fn data(upload: bool) -> Data {
         if upload { Data::BytesInRate } else { Data::BytesOutRate }
@@ -75,12 +81,12 @@ enum Figure {
 impl Figure {
     fn parse(
         reading: &mut Reading<'_, '_>,
-        unit: fn(&str) -> Option<u64>,
+        unit: fn(&str, &mut dyn Names) -> Option<u64>,
         name: &str,
         what: &str,
     ) -> Result<Figure, Fault> {
         let word = reading.words.peek_str().unwrap_or_default().to_owned();
-        if let Some(n) = unit(&word) {
+        if let Some(n) = unit(&word, reading.names) {
             reading.words.take();
             return Ok(Figure::Constant(n));
         }
@@ -108,18 +114,29 @@ fn parse(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
     let (mut limit, mut period) = (None, None);
     loop {
         if reading.words.take_if("limit") {
-            limit = Some(Figure::parse(&mut reading, crate::parse::size, "limit", "size")?);
+            limit = Some(Figure::parse(&mut reading, |w, _| crate::parse::size(w), "limit", "size")?);
         } else if reading.words.take_if("period") {
-            period = Some(Figure::parse(&mut reading, crate::parse::milliseconds, "period", "time")?);
+            period = Some(Figure::parse(
+                &mut reading,
+                |w, n| crate::parse::tolerant(w, n).ok(),
+                "period",
+                "time",
+            )?);
         } else {
             break;
         }
     }
-    let filter = reading.names.bandwidth(&name)?;
+    let filter = match reading.names.bandwidth(&name) {
+        Ok(filter) => filter,
+        Err(fault) => {
+            reading.names.miss(Missing::Rule(fault.text));
+            return step(|_| Flow::Next);
+        }
+    };
     if matches!(filter.scope, Scope::Key(..)) && (limit.is_some() || period.is_some()) {
         let what = if limit.is_some() { "limit" } else { "period" };
         let text = format!("set-bandwidth-limit rule cannot define a {what} for a shared bwlim filter");
-        return Err(Fault::new(text));
+        reading.names.miss(Missing::Rule(text));
     }
     step(move |exec| {
         let Some(order) = filter.order else { return Flow::Next };

@@ -1,13 +1,15 @@
 //! Header fields: `add-header`, `set-header`, `del-header`, `replace-header`, `replace-value` (section 4.3).
 
 use pattern::{Flags, Groups, Kind, LiveSet, Regex, Shape, View};
-use wire::head::comma;
+use wire::head::{Head, NoRoom, comma};
+use wire::uri;
 
 use super::{Parsed, Reading, def, rewritten, step, with_bytes, with_format};
 use crate::action::{Exec, Flow};
 use crate::logfmt::{LogFormat, Use};
 use crate::names::Names;
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
+use crate::tag::encode_controls;
 use crate::words::{Fault, Words};
 
 pub(super) const ACTIONS: &[ActionDef] = &[
@@ -54,6 +56,9 @@ fn named(
     if name.is_empty() {
         return Err(Fault::new("header name must not be empty"));
     }
+    if reading.words.is_empty() {
+        return Err(Fault::new(missing));
+    }
     warn_of_name(&name, &mut reading);
     Ok((name.into_bytes().into(), reading.format(missing)?))
 }
@@ -79,12 +84,29 @@ fn add(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn 
 
 fn set(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let (name, value) = named(words, at, reg, names)?;
+    let host = at.set == Sets::HTTP_REQ && name.eq_ignore_ascii_case(b"host");
     step(move |exec| {
         with_format(exec, &value, Use::Header, |exec, bytes| {
-            let done = exec.head().set(&name, bytes);
+            let mut done = exec.head().set(&name, bytes).map(drop);
+            if host && done.is_ok() {
+                done = set_authority(&mut exec.txn.req, bytes);
+            }
             rewritten(exec, done)
         })
     })
+}
+
+/// Gives a target in absolute form the host that the field has now: they must not differ (RFC 9112 section 3.2.2).
+fn set_authority(req: &mut Head, host: &[u8]) -> Result<(), NoRoom> {
+    let target = req.target();
+    if uri::form(target) != uri::Form::Absolute {
+        return Ok(());
+    }
+    let old = uri::authority(target);
+    let start = uri::scheme(target).map_or(0, |scheme| scheme.len() + 3);
+    let tail = target.get(start + old.len()..).unwrap_or_default();
+    let new = [target.get(..start).unwrap_or_default(), host, tail].concat();
+    req.set_target(&new)
 }
 
 /// How the names to remove are told.
@@ -239,6 +261,7 @@ impl Replace {
         let template = exec.arena.alloc_slice_copy(&out[start..]);
         out.truncate(start);
         expand(template, old, &groups, out);
+        encode_controls(out, start);
         true
     }
 }

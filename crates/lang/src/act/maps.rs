@@ -11,7 +11,7 @@ use crate::action::{Exec, Flow};
 use crate::logfmt::{LogFormat, Use};
 use crate::names::Names;
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
-use crate::words::{Fault, Words};
+use crate::words::Words;
 
 const SERVED: Sets = Sets::HTTP_REQ.and(Sets::HTTP_RES);
 
@@ -54,17 +54,6 @@ enum Change {
     SetMap,
 }
 
-impl Change {
-    fn word(self) -> &'static str {
-        match self {
-            Change::AddAcl => "add-acl",
-            Change::DelAcl => "del-acl",
-            Change::DelMap => "del-map",
-            Change::SetMap => "set-map",
-        }
-    }
-}
-
 fn parse(
     words: &mut Words<'_>,
     at: &ActionPlace,
@@ -74,13 +63,12 @@ fn parse(
 ) -> Parsed {
     words.seek(words.position() - 1);
     let word = words.expect("")?;
-    let file =
-        word.strip_prefix(change.word()).and_then(|w| w.strip_prefix('(')).and_then(|w| w.strip_suffix(')'));
+    // What stands behind the parentheses is not looked at, and without a name nothing is changed.
+    let file = word.split_once('(').map_or("", |(_, rest)| rest.split(')').next().unwrap_or_default());
     let expects = match change {
-        Change::SetMap => "expects exactly 2 arguments: '(map-name) <key fmt> <value fmt>'",
-        _ => "expects exactly 1 argument: '(file-name) <key fmt>'",
+        Change::SetMap => "expects exactly 2 arguments",
+        _ => "expects exactly 1 arguments",
     };
-    let file = file.filter(|f| !f.is_empty()).ok_or_else(|| Fault::new(expects))?;
     let set = names.changed(file);
     let mut reading = Reading { words, at, reg, names };
     let key = reading.format(expects)?;

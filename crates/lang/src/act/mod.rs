@@ -163,6 +163,9 @@ fn rewritten<T>(exec: &mut Exec<'_>, result: Result<T, wire::head::NoRoom>) -> F
     }
     let worker = exec.live.worker();
     exec.live.frontend().front.counters.of(worker).failed_rewrites.inc();
+    if let Some(listener) = exec.live.listener() {
+        listener.counters.of(worker).failed_rewrites.inc();
+    }
     if let Some(backend) = exec.live.backend() {
         backend.back.counters.of(worker).failed_rewrites.inc();
     }

@@ -45,7 +45,7 @@ fn fields(
     replace: bool,
 ) -> Parsed {
     let mut reading = Reading { words, at, reg, names };
-    if reading.is_over() {
+    if reading.words.rest().is_empty() {
         return Err(Fault::new("expects exactly one argument or three arguments <headers> prefix <pfx>"));
     }
     let expr = reading.expr()?;
@@ -80,7 +80,7 @@ type Test = fn(&[u8], &[u8]) -> bool;
 
 fn del(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let mut reading = Reading { words, at, reg, names };
-    if reading.is_over() {
+    if reading.words.rest().is_empty() {
         return Err(Fault::new("expects at least 1 argument"));
     }
     let expr = reading.expr()?;

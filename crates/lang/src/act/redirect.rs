@@ -5,9 +5,10 @@ use wire::uri;
 
 use super::{Parsed, Reading, Step, def};
 use crate::action::{Exec, Flow, Payload, Reply};
+use crate::env::Side;
 use crate::logfmt::{LogFormat, Use};
 use crate::names::Names;
-use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
+use crate::registry::{ActionDef, ActionPlace, Form, Registry, Sets};
 use crate::words::{Fault, Words};
 
 pub(super) const ACTIONS: &[ActionDef] = &[def(
@@ -33,7 +34,8 @@ struct Redirect {
     append_slash: bool,
     keep_query: bool,
     ignore_empty: bool,
-    cookie: Option<LogFormat>,
+    /// The value of a cookie, and what follows it.
+    cookie: Option<(LogFormat, &'static str)>,
 }
 
 /// What was read so far.
@@ -45,7 +47,8 @@ struct Draft {
     append_slash: bool,
     keep_query: bool,
     ignore_empty: bool,
-    cookie: Option<LogFormat>,
+    /// The value of a cookie, and what follows it.
+    cookie: Option<(LogFormat, &'static str)>,
 }
 
 fn parse(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
@@ -80,12 +83,12 @@ fn option(reading: &mut Reading<'_, '_>, draft: &mut Draft) -> Result<(), Fault>
     let word = reading.word("")?;
     let missing = format!("missing argument for '{word}'");
     match word.as_str() {
-        "location" => draft.target = Some((To::Location, reading.format(&missing)?)),
-        "prefix" => draft.target = Some((To::Prefix, reading.format(&missing)?)),
-        "scheme" => draft.target = Some((To::Scheme, reading.format(&missing)?)),
-        "set-cookie-fmt" => draft.cookie = Some(reading.format(&missing)?),
-        "set-cookie" => draft.cookie = Some(plain(reading, &missing, "")?),
-        "clear-cookie" => draft.cookie = Some(plain(reading, &missing, "; Max-Age=0;")?),
+        "location" => draft.target = Some((To::Location, target(reading, &missing)?)),
+        "prefix" => draft.target = Some((To::Prefix, target(reading, &missing)?)),
+        "scheme" => draft.target = Some((To::Scheme, target(reading, &missing)?)),
+        "set-cookie-fmt" => draft.cookie = Some((reading.format(&missing)?, "; path=/;")),
+        "set-cookie" => draft.cookie = Some((plain(reading, &missing)?, "; path=/;")),
+        "clear-cookie" => draft.cookie = Some((plain(reading, &missing)?, "; path=/; Max-Age=0;")),
         "code" => draft.code = Some(code(&reading.word(&missing)?)?),
         "drop-query" => draft.drop_query = true,
         "keep-query" => draft.keep_query = true,
@@ -101,16 +104,25 @@ fn option(reading: &mut Reading<'_, '_>, draft: &mut Draft) -> Result<(), Fault>
     Ok(())
 }
 
-/// A cookie that is no format, with what the kind of option adds.
-fn plain(reading: &mut Reading<'_, '_>, missing: &str, more: &str) -> Result<LogFormat, Fault> {
-    let word = reading.word(missing)?;
-    let path = if more.is_empty() { "; path=/;" } else { "; path=/" };
-    let text = format!("{word}{path}{more}").replace('%', "%%");
+/// Where to: a format in a rule, the very words in a `redirect` line.
+fn target(reading: &mut Reading<'_, '_>, missing: &str) -> Result<LogFormat, Fault> {
+    match reading.at.form {
+        Form::Rule => reading.format(missing),
+        Form::Line => plain(reading, missing),
+    }
+}
+
+/// A text that is no format.
+fn plain(reading: &mut Reading<'_, '_>, missing: &str) -> Result<LogFormat, Fault> {
+    let text = reading.word(missing)?.replace('%', "%%");
     LogFormat::parse(text.as_bytes(), reading.at.place, reading.reg, reading.names)
 }
 
 fn code(word: &str) -> Result<u16, Fault> {
-    let known = word.parse::<u16>().ok().filter(|c| [301, 302, 303, 307, 308].contains(c));
+    // Leading digits count.
+    let known = crate::sample::parse_int(word.as_bytes())
+        .and_then(|n| u16::try_from(n).ok())
+        .filter(|c| [301, 302, 303, 307, 308].contains(c));
     known.ok_or_else(|| {
         Fault::new(format!(
             "'code': unsupported HTTP code '{word}' (must be one of 301, 302, 303, 307 or 308)"
@@ -134,9 +146,10 @@ impl Redirect {
         if !matches!(self.code, 301 | 308) {
             computed.push(("cache-control", b"no-cache".to_vec()));
         }
-        if let Some(cookie) = &self.cookie {
+        if let Some((cookie, end)) = &self.cookie {
             let mut value = Vec::new();
             cookie.append(&exec.env(), Use::Header, &mut value);
+            value.extend_from_slice(end.as_bytes());
             computed.push(("set-cookie", value));
         }
         Flow::Reply(Reply { computed, payload: Payload::Empty, keep_alive: true, ..Reply::error(self.code) })
@@ -147,7 +160,9 @@ impl Redirect {
         if out.is_empty() && self.ignore_empty {
             return;
         }
-        let query = uri::query(exec.txn.req.target()).filter(|_| self.keep_query);
+        // Rules on responses know no query to keep.
+        let keeps = self.keep_query && exec.side == Side::Request;
+        let query = uri::query(exec.txn.req.target()).filter(|_| keeps);
         if let Some(query) = query.filter(|q| !q.is_empty()) {
             out.push(if out.contains(&b'?') { b'&' } else { b'?' });
             out.extend_from_slice(query);

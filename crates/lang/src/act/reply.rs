@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Reading;
 use crate::action::{Payload, Reply};
 use crate::logfmt::LogFormat;
+use crate::names::Missing;
 use crate::words::Fault;
 
 /// Whose arguments are read.
@@ -23,6 +24,8 @@ struct Draft {
     /// The keyword of the payload, and the payload.
     payload: Option<(String, Payload)>,
     errorfiles: Option<String>,
+    /// The built-in messages are asked for.
+    defaults: bool,
     headers: Vec<(Box<[u8]>, LogFormat)>,
 }
 
@@ -51,12 +54,18 @@ pub(super) fn parse(reading: &mut Reading<'_, '_>, default: u16, kind: Kind) -> 
     finish(reading, draft, default, kind)
 }
 
+/// The statuses that have error messages.
+const HANDLED: &[u16] = &[
+    200, 400, 401, 403, 404, 405, 407, 408, 410, 413, 414, 421, 422, 425, 429, 431, 500, 501, 502, 503, 504,
+];
+
 const PAYLOADS: &[&str] =
     &["default-errorfiles", "errorfile", "errorfiles", "file", "lf-file", "string", "lf-string"];
 
 fn status(reading: &mut Reading<'_, '_>) -> Result<u16, Fault> {
     let word = reading.word("'status' expects <status_code> as argument")?;
-    let code = word.parse::<i64>().unwrap_or(0);
+    // Leading digits count, and numbers of more than 32 bits wrap around, as in HAProxy.
+    let code = crate::sample::parse_int(word.as_bytes()).unwrap_or(0) as i32;
     u16::try_from(code)
         .ok()
         .filter(|n| (200..=599).contains(n))
@@ -76,22 +85,25 @@ fn payload(reading: &mut Reading<'_, '_>, word: &str, draft: &mut Draft) -> Resu
     }
     let missing = |what: &str| format!("'{word}' expects {what} as argument");
     let payload = match word {
-        "default-errorfiles" => Payload::ErrorFile,
+        "default-errorfiles" => {
+            draft.defaults = true;
+            Payload::ErrorFile
+        }
         "errorfile" => {
-            let path = reading.word(&missing("<file>"))?;
-            Payload::Message(reading.names.read_file(&path)?.into())
+            let path = reading.word(&missing("<fmt>"))?;
+            Payload::Message(file(reading, &path)?.into())
         }
         "errorfiles" => {
-            draft.errorfiles = Some(reading.word(&missing("<http_errors_name>"))?);
+            draft.errorfiles = Some(reading.word(&missing("<name>"))?);
             Payload::ErrorFile
         }
         "file" => {
             let path = reading.word(&missing("<file>"))?;
-            Payload::Bytes(reading.names.read_file(&path)?.into())
+            Payload::Bytes(file(reading, &path)?.into())
         }
         "lf-file" => {
             let path = reading.word(&missing("<file>"))?;
-            let text = reading.names.read_file(&path)?;
+            let text = file(reading, &path)?;
             Payload::Format(Arc::new(LogFormat::parse(&text, reading.at.place, reading.reg, reading.names)?))
         }
         "string" => Payload::Bytes(reading.word(&missing("<str>"))?.into_bytes().into()),
@@ -101,16 +113,45 @@ fn payload(reading: &mut Reading<'_, '_>, word: &str, draft: &mut Draft) -> Resu
     Ok(())
 }
 
-fn finish(reading: &mut Reading<'_, '_>, draft: Draft, default: u16, kind: Kind) -> Result<Reply, Fault> {
+fn file(reading: &mut Reading<'_, '_>, path: &str) -> Result<Vec<u8>, Fault> {
+    reading.names.read_file(path).map_err(|_| Fault::new(format!("error opening file '{path}'")))
+}
+
+/// The message that an `http-errors` section has for a status; where it has none the proxy's own takes its place.
+fn section_message(reading: &mut Reading<'_, '_>, section: &str, status: u16) -> Payload {
+    let missing = match reading.names.error_file(section, status) {
+        Ok(Some(message)) => return Payload::Message(message),
+        // The built-in message takes its place.
+        Ok(None) => Missing::Remark(format!(
+            "status '{status}' referenced by an http reply not declared in http-errors section '{section}'"
+        )),
+        Err(fault) => Missing::Rule(format!("{} referenced by an http reply ", fault.text)),
+    };
+    reading.names.miss(missing);
+    Payload::ErrorFile
+}
+
+fn finish(reading: &mut Reading<'_, '_>, mut draft: Draft, default: u16, kind: Kind) -> Result<Reply, Fault> {
     let status = draft.status.unwrap_or(default);
+    if draft.defaults && !HANDLED.contains(&status) {
+        let text =
+            format!("status code '{status}' not handled by default with 'default-errorfiles' argument.");
+        return Err(Fault::new(text));
+    }
     let payload = match (draft.payload, draft.errorfiles, kind) {
-        (_, Some(section), _) => Payload::Message(reading.names.error_file(Some(&section), status)?),
+        (_, Some(section), _) => section_message(reading, &section, status),
         (Some((_, payload)), None, _) => payload,
         (None, None, Kind::Answer) => Payload::Empty,
         // Fields of its own make a denial an answer of its own.
         (None, None, Kind::Denial) if !draft.headers.is_empty() => Payload::Empty,
+        // There are no messages for other statuses.
+        (None, None, Kind::Denial) if !HANDLED.contains(&status) => Payload::Empty,
         (None, None, Kind::Denial) => Payload::ErrorFile,
     };
+    if matches!(payload, Payload::ErrorFile | Payload::Message(_)) && !draft.headers.is_empty() {
+        reading.names.warn("hdr parameters ignored by the http reply when used with an errorfile.".into());
+        draft.headers.clear();
+    }
     let own = match &payload {
         Payload::Bytes(bytes) => !bytes.is_empty(),
         Payload::Format(format) => format.constant() != Some(b""),

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use base::units::TimeError;
 use model::Peer;
 
 use super::{Parsed, Reading, def, step};
@@ -10,6 +11,7 @@ use crate::action::{Exec, Flow};
 use crate::env::Side;
 use crate::expr::Expr;
 use crate::names::Names;
+use crate::places::Place;
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
 use crate::sample::parse_int;
 use crate::words::{Fault, Words};
@@ -168,13 +170,13 @@ impl Setting {
 }
 
 /// A constant or an expression.
-enum Number {
+pub(super) enum Number {
     Constant(i64),
     Computed(Expr),
 }
 
 impl Number {
-    fn value(&self, exec: &Exec<'_>) -> Option<i64> {
+    pub(super) fn value(&self, exec: &Exec<'_>) -> Option<i64> {
         match self {
             Number::Constant(n) => Some(*n),
             Number::Computed(expr) => expr.eval(&exec.env()).ok()?.int(),
@@ -233,16 +235,30 @@ fn address(
     names: &mut dyn Names,
     field: Field,
 ) -> Parsed {
-    let connection = at.set == Sets::TCP_CONN || at.set == Sets::TCP_SESS;
-    let expr = Reading { words, at, reg, names }.expr()?;
+    let level = match at.set {
+        Sets::TCP_CONN => Level::Connection,
+        Sets::TCP_SESS => Level::Session,
+        _ => Level::Stream,
+    };
+    // HAProxy lets rules on connections name what only requests have; it finds nothing there.
+    let place =
+        if at.set == Sets::TCP_CONN || at.set == Sets::TCP_SESS { Place::FrontTcpContent } else { at.place };
+    let expr = Reading { words, at: &ActionPlace { place, ..*at }, reg, names }.expr()?;
     step(move |exec| {
-        change(exec, &expr, field, connection);
+        change(exec, &expr, field, level);
         Flow::Next
     })
 }
 
-/// Rules on the connection change it for good, others change it for the transaction.
-fn change(exec: &mut Exec<'_>, expr: &Expr, field: Field, connection: bool) {
+/// What a rule changes: the connection itself (`fc_src`), what all of its requests see, what one sees.
+#[derive(Clone, Copy)]
+enum Level {
+    Connection,
+    Session,
+    Stream,
+}
+
+fn change(exec: &mut Exec<'_>, expr: &Expr, field: Field, level: Level) {
     let source = matches!(field, Field::SrcIp | Field::SrcPort);
     let (old, new) = {
         let env = exec.env();
@@ -257,17 +273,18 @@ fn change(exec: &mut Exec<'_>, expr: &Expr, field: Field, connection: bool) {
     if new == old {
         return;
     }
-    match (connection, source) {
-        (true, true) => {
-            exec.conn.src.set(new);
-            exec.conn.fc_src.set(new);
+    let conn = exec.conn;
+    let (shown, own, decided) = match source {
+        true => (&conn.src, &conn.fc_src, &mut exec.txn.decisions.src),
+        false => (&conn.dst, &conn.fc_dst, &mut exec.txn.decisions.dst),
+    };
+    match level {
+        Level::Connection => {
+            shown.set(new);
+            own.set(new);
         }
-        (true, false) => {
-            exec.conn.dst.set(new);
-            exec.conn.fc_dst.set(new);
-        }
-        (false, true) => exec.txn.decisions.src = Some(new),
-        (false, false) => exec.txn.decisions.dst = Some(new),
+        Level::Session => shown.set(new),
+        Level::Stream => *decided = Some(new),
     }
 }
 
@@ -307,12 +324,13 @@ fn retries(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut 
     if names.in_defaults() {
         return Err(Fault::new("'set-retries' is not allowed in 'defaults' sections"));
     }
-    if names.lacks(Side::Response) {
-        return Err(Fault::new("'set-retries' only available in backend or listen section"));
-    }
     let mut reading = Reading { words, at, reg, names };
     let expects = "expects exactly 1 argument (an expression or an integer between 1 and 100)";
     let word = reading.words.peek_str().ok_or_else(|| Fault::new(expects))?;
+    if reading.names.lacks(Side::Response) {
+        let name = if Sets::TCP.has(at.set) { "tcp-request" } else { "set-retries" };
+        return Err(Fault::new(format!("'{name}' only available in backend or listen section")));
+    }
     let number = match constant(word) {
         Some(n @ 1..=100) => {
             reading.words.take();
@@ -322,11 +340,32 @@ fn retries(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut 
         None => Number::Computed(reading.expr()?),
     };
     step(move |exec| {
-        if let Some(n @ 1..=100) = number.value(exec) {
+        // An expression may say that nothing is tried again; only a number written in the rule has to be more than 0.
+        if let Some(n @ 0..=100) = number.value(exec) {
             exec.txn.overrides.retries = Some(n as u32);
         }
         Flow::Next
     })
+}
+
+/// A time that stands in the rule, or is computed in milliseconds.
+pub(super) fn delay(reading: &mut Reading<'_, '_>, rule: &str) -> Result<Number, Fault> {
+    let word = reading.words.peek_str().unwrap_or_default().to_owned();
+    let fault = match crate::parse::tolerant(&word, reading.names) {
+        Ok(0) => return Err(Fault::new(format!("null value is not valid for a '{rule}' rule"))),
+        Ok(ms) => {
+            reading.words.take();
+            return Ok(Number::Constant(i64::try_from(ms).unwrap_or(i64::MAX)));
+        }
+        Err(fault) => fault,
+    };
+    let text = match fault {
+        // Where nothing stands HAProxy's message ends with the character that is not there.
+        TimeError::Empty => "unexpected character '".to_owned(),
+        TimeError::Unexpected(found) => format!("unexpected character '{found}' in rule '{rule}'"),
+        _ => fault.text(&word, rule).replace(&format!("to '{rule}'"), &format!("to rule '{rule}'")),
+    };
+    reading.expr().map(Number::Computed).map_err(|f| Fault { text, ..f })
 }
 
 const TIMEOUTS: [&str; 6] = ["client", "connect", "queue", "server", "tarpit", "tunnel"];
@@ -335,6 +374,9 @@ fn timeout(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut 
     let mut reading = Reading { words, at, reg, names };
     let expects = "expects exactly 2 arguments";
     let name = reading.word(expects)?;
+    if reading.words.is_empty() {
+        return Err(Fault::new(expects));
+    }
     let Some(which) = TIMEOUTS.iter().position(|t| *t == name) else {
         let text = format!(
             "'set-timeout' rule supports 'client'/'connect'/'queue'/'server'/'tarpit'/'tunnel' (got '{name}')"
@@ -351,15 +393,7 @@ fn timeout(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut 
         let name = owner.split('\'').nth(1).unwrap_or_default();
         return Err(Fault::new(format!("'{name}' has no {kind} capability")));
     }
-    let word = reading.words.peek_str().ok_or_else(|| Fault::new(expects))?;
-    let number = match crate::parse::milliseconds(word) {
-        Some(0) => return Err(Fault::new("null value is not valid for a 'set-timeout' rule")),
-        Some(ms) => {
-            reading.words.take();
-            Number::Constant(i64::try_from(ms).unwrap_or(i64::MAX))
-        }
-        None => Number::Computed(reading.expr()?),
-    };
+    let number = delay(&mut reading, &format!("set-timeout {name}"))?;
     step(move |exec| {
         if let Some(ms) = number.value(exec).and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms > 0) {
             let time = Some(Duration::from_millis(ms));
@@ -379,8 +413,8 @@ fn timeout(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut 
 
 fn strict_mode(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
     let lenient = match words.expect("expects exactly 1 arguments")? {
-        "on" => false,
-        "off" => true,
+        word if word.eq_ignore_ascii_case("on") => false,
+        word if word.eq_ignore_ascii_case("off") => true,
         other => {
             return Err(Fault::new(format!("Unexpected value '{other}'. Only 'on' and 'off' are supported")));
         }

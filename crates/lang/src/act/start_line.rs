@@ -1,6 +1,7 @@
 //! Start lines: method, target and its parts, status (section 4.3).
 
 use pattern::{Groups, Regex};
+use wire::head::Known;
 use wire::uri;
 
 use super::fields::expand;
@@ -9,6 +10,7 @@ use crate::action::{Exec, Flow};
 use crate::logfmt::{LogFormat, Use};
 use crate::names::Names;
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
+use crate::tag::encode_controls;
 use crate::words::{Fault, Words};
 
 const REQ: Sets = Sets::HTTP_REQ;
@@ -88,9 +90,11 @@ impl Part {
 
     /// Appends the target with this part replaced.
     fn put(self, target: &[u8], new: &[u8], out: &mut Vec<u8>) {
-        let pathq = uri::path_and_query(target);
+        // A target that rules left without a slash has no path to find, but one to replace: all before the query.
+        let whole = uri::form(target) == uri::Form::Authority;
+        let pathq = if whole { target } else { uri::path_and_query(target) };
         let front = &target[..target.len() - pathq.len()];
-        let path = uri::path(target);
+        let path = pathq.split(|c| *c == b'?').next().unwrap_or_default();
         let query = &pathq[path.len()..];
         match self {
             Part::Target => out.extend_from_slice(new),
@@ -114,7 +118,10 @@ fn one(
     reg: &Registry,
     names: &mut dyn Names,
 ) -> Result<LogFormat, Fault> {
-    Reading { words, at, reg, names }.format("expects exactly 1 argument <format>")
+    let expects = "expects exactly 1 argument <format>";
+    let mut reading = Reading { words, at, reg, names };
+    let format = reading.format(expects)?;
+    if !reading.is_over() { Err(Fault::new(expects)) } else { Ok(format) }
 }
 
 fn set_method(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
@@ -135,7 +142,14 @@ fn set(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn 
 fn set_part(exec: &mut Exec<'_>, part: Part, new: &[u8]) -> Flow {
     with_bytes(|out| {
         part.put(exec.txn.req.target(), new, out);
-        let done = exec.txn.req.set_target(out);
+        let req = &mut exec.txn.req;
+        let mut done = if part == Part::Target { req.set_uri(out) } else { req.set_target(out) };
+        // A target that names a host is what the request asks for: `Host` follows it, where there is one.
+        let host = if part == Part::Target { uri::host_port(out) } else { b"" };
+        let field = exec.txn.req.all(Known::Host).next().map(|(index, _)| index);
+        if let (Ok(()), false, Some(index)) = (&done, host.is_empty(), field) {
+            done = exec.txn.req.replace_value(index, host);
+        }
         rewritten(exec, done)
     })
 }
@@ -156,16 +170,21 @@ fn replace(
     let regex = Regex::new(regex.as_bytes(), false)
         .map_err(|e| Fault::new(format!("failed to parse the regex : {}", e.text)))?;
     let format = reading.format(missing)?;
+    if !reading.is_over() {
+        return Err(Fault::new(missing));
+    }
     step(move |exec| {
         let arena = exec.arena;
         let old = arena.alloc_slice_copy(part.of(exec.txn.req.target()));
         let mut groups = Groups::default();
-        if !regex.captures_at(old, 0, &mut groups) {
+        let absent = old.is_empty() && part != Part::Target;
+        if absent || !regex.captures_at(old, 0, &mut groups) {
             return Flow::Next;
         }
         with_format(exec, &format, Use::Header, |exec, template| {
             with_bytes(|new| {
                 expand(template, old, &groups, new);
+                encode_controls(new, 0);
                 set_part(exec, part, new)
             })
         })

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::units::TimeError;
 use model::Origin;
+use wire::head::Known;
 
 use super::{Parsed, Reading, def, ending, step, with_format};
 use crate::action::{Exec, Flow, Need};
-use crate::expr::Expr;
+use crate::env::Side;
 use crate::logfmt::Use;
-use crate::names::Names;
+use crate::names::{Missing, Names, PLACE};
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
 use crate::words::{Fault, Words};
 
@@ -79,7 +81,10 @@ fn do_log(words: &mut Words<'_>, at: &ActionPlace, _: &Registry, names: &mut dyn
     if words.peek() == Some(b"profile") {
         words.take();
         let name = words.expect("action 'do-log': 'profile' expects argument.")?;
-        profile = Some(names.log_profile(name).map_err(|f| f.at(words.position() - 1))?);
+        match names.log_profile(name) {
+            Ok(number) => profile = Some(number),
+            Err(fault) => names.miss(Missing::Rule(fault.text)),
+        }
     }
     step(move |exec| {
         exec.live.log(&exec.env(), origin, profile);
@@ -105,8 +110,13 @@ fn early_hint(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &m
     let mut reading = Reading { words, at, reg, names };
     let missing = "expects exactly 2 arguments";
     let name = reading.word(missing)?;
+    if reading.words.is_empty() {
+        return Err(Fault::new(missing));
+    }
     super::fields::warn_of_name(&name, &mut reading);
+    let name = name.to_ascii_lowercase();
     let value = reading.format(missing)?;
+    let name = name.to_ascii_lowercase();
     step(move |exec| {
         if exec.resumed.take().is_some() {
             return Flow::Next;
@@ -135,43 +145,23 @@ fn expect(
     step(move |exec| once(exec, || need.clone()))
 }
 
-/// A time that stands in the rule, or is computed in milliseconds.
-enum Time {
-    Constant(Duration),
-    Computed(Expr),
-}
-
 fn pause(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
-    let mut reading = Reading { words, at, reg, names };
-    let word = reading.words.peek_str().unwrap_or_default();
-    let time = match crate::parse::milliseconds(word) {
-        Some(ms) => {
-            reading.words.take();
-            Time::Constant(Duration::from_millis(ms))
-        }
-        None => {
-            let found = word.chars().next().map(String::from).unwrap_or_default();
-            let text = format!("unexpected character '{found}' in rule 'pause'");
-            Time::Computed(reading.expr().map_err(|f| Fault { text, ..f })?)
-        }
-    };
+    let time = super::settings::delay(&mut Reading { words, at, reg, names }, "pause")?;
     step(move |exec| {
         if exec.resumed.take().is_some() {
             return Flow::Next;
         }
-        let wait = match &time {
-            Time::Constant(time) => Some(*time),
-            Time::Computed(expr) => {
-                let ms = expr.eval(&exec.env()).ok().and_then(|v| v.int());
-                ms.and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis)
-            }
-        };
+        let wait = time.value(exec).and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis);
         wait.map_or(Flow::Next, |wait| Flow::Yield(Need::Delay(wait)))
     })
 }
 
 fn use_service(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, names: &mut dyn Names) -> Parsed {
     let name = words.expect("'use-service' expects a service name.")?;
+    if name == "prometheus-exporter" && !names.service(name) {
+        let text = "'prometheus-exporter' is not supported yet by Harrier (planned)";
+        return Err(Fault::new(text).at(words.position() - 1));
+    }
     if !names.service(name) {
         return Err(Fault::new(format!("'{name}' unknown service name.")).at(words.position() - 1));
     }
@@ -181,38 +171,56 @@ fn use_service(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, names: &mut
 
 fn wait_for_body(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let mut reading = Reading { words, at, reg, names };
-    let (mut time, mut at_least, mut large) = (None, None, false);
+    let (mut limit, mut at_least, mut large) = (None, None, false);
     while !reading.is_over() {
         let word = reading.word("")?;
         let missing = format!("missing argument for '{word}'");
         match word.as_str() {
-            "time" => time = Some(read(&reading.word(&missing)?, crate::parse::milliseconds)?),
-            "at-least" => at_least = Some(read(&reading.word(&missing)?, crate::parse::size)?),
-            "use-large-buffer" if !reading.names.large_buffers() => {
-                return Err(Fault::new(
-                    "unable to use large buffers, 'tune.bufsize.large' global parameter must be set",
-                ));
+            "time" => limit = Some(time(&reading.word(&missing)?, reading.names)?),
+            "at-least" => at_least = Some(size(&reading.word(&missing)?)?),
+            "use-large-buffer" => {
+                large = true;
+                if !reading.names.large_buffers() {
+                    let text = format!(
+                        "unable to use large buffers at {PLACE}, 'tune.bufsize.large' global parameter must be set"
+                    );
+                    reading.names.miss(Missing::Rule(text));
+                }
             }
-            "use-large-buffer" => large = true,
-            _ => return Err(Fault::new("expects time <time> [ at-least <bytes> ]")),
+            _ => {
+                reading.words.seek(reading.words.position() - 1);
+                break;
+            }
         }
     }
-    let time = time.ok_or_else(|| Fault::new("expects time <time> [ at-least <bytes> ]"))?;
+    let time = limit.ok_or_else(|| Fault::new("expects time <time> [ at-least <bytes> ]"))?;
     let at_least = at_least.filter(|n| *n > 0);
     step(move |exec| {
         let payload = exec.live.payload(exec.side);
         let enough = at_least.is_some_and(|n| payload.data.len() as u64 >= n);
         // A full buffer looks complete, too, until there is a larger one.
-        if (payload.complete && !large) || enough {
+        let there = (payload.complete && !large) || enough;
+        // A client that asked leave to send its body is answered all the same.
+        let asks = exec.side == Side::Request && exec.txn.req.has(Known::Expect);
+        if there && !asks {
             return Flow::Next;
         }
         once(exec, || Need::Body { time: Duration::from_millis(time), at_least, large })
     })
 }
 
-fn read(word: &str, unit: fn(&str) -> Option<u64>) -> Result<u64, Fault> {
-    unit(word).ok_or_else(|| {
-        let found = word.chars().find(|c| !c.is_ascii_digit()).map(String::from).unwrap_or_default();
-        Fault::new(format!("unexpected character '{found}'"))
+fn size(word: &str) -> Result<u64, Fault> {
+    crate::parse::size(word).ok_or_else(|| unexpected(word.chars().find(|c| !c.is_ascii_digit())))
+}
+
+fn time(word: &str, names: &mut dyn Names) -> Result<u64, Fault> {
+    crate::parse::tolerant(word, names).map_err(|fault| match fault {
+        TimeError::Overflow => Fault::new("time overflow (maximum value is 2147483647 ms or ~24.8 days)"),
+        TimeError::Unexpected(found) => unexpected(Some(found)),
+        _ => unexpected(None),
     })
+}
+
+fn unexpected(found: Option<char>) -> Fault {
+    Fault::new(format!("unexpected character '{}'", found.map(String::from).unwrap_or_default()))
 }

@@ -4,7 +4,7 @@ use model::vars::VarRef;
 
 use super::{Parsed, Reading, def, step, with_bytes};
 use crate::action::Flow;
-use crate::logfmt::Use;
+use crate::logfmt::{LogFormat, Use};
 use crate::names::Names;
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
 use crate::sample::Value;
@@ -25,6 +25,8 @@ pub(super) const ACTIONS: &[ActionDef] = &[
 
 const EXPECTS: &str = "Expects 'set-var(<var-name>)', 'set-var-fmt(<var-name>)' or 'unset-var(<var-name>)'";
 
+const ONLY_THE_NAME: &str = "unset-var does not expect parameters after the variable name. Only \"set-var\" and \"set-var-fmt\" manage conditions";
+
 /// The variable and the conditions between the parentheses of the word just taken.
 fn target(words: &mut Words<'_>, prefix: &str, names: &mut dyn Names) -> Result<(VarRef, Vec<When>), Fault> {
     words.seek(words.position() - 1);
@@ -36,12 +38,17 @@ fn target(words: &mut Words<'_>, prefix: &str, names: &mut dyn Names) -> Result<
     let Some(inside) = inside.strip_suffix(')') else {
         return Err(Fault::new(format!("incomplete argument after action '{word}'. {EXPECTS}")).at(at));
     };
+    // Conditions are told before the name. An empty one is none.
     let mut parts = inside.split(',');
-    let var = crate::parse::variable(parts.next().unwrap_or_default(), names).map_err(|f| f.at(at))?;
-    let when = parts.map(|name| {
-        When::from_name(name).ok_or_else(|| Fault::new(format!("unknown condition \"{name}\"")).at(at))
+    let name = parts.next().unwrap_or_default();
+    let conditions = parts.filter(|condition| !condition.is_empty());
+    let when = conditions.map(|condition| match prefix {
+        "unset-var" => Err(Fault::new(ONLY_THE_NAME).at(at)),
+        _ => When::from_name(condition)
+            .ok_or_else(|| Fault::new(format!("unknown condition \"{condition}\"")).at(at)),
     });
-    Ok((var, when.collect::<Result<_, _>>()?))
+    let when = when.collect::<Result<_, _>>()?;
+    Ok((crate::parse::variable(name, names).map_err(|f| f.at(at))?, when))
 }
 
 fn set(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
@@ -60,8 +67,10 @@ fn set(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn 
 
 fn set_format(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let (var, when) = target(words, "set-var-fmt", names)?;
-    let mut reading = Reading { words, at, reg, names };
-    let format = reading.format("missing format")?;
+    // Without a format the text is empty. A word that begins a condition elsewhere is one here.
+    let place = at.place;
+    let text = words.take().unwrap_or_default();
+    let format = LogFormat::parse(text, place, reg, names)?;
     step(move |exec| {
         let env = exec.env();
         with_bytes(|bytes| {

@@ -92,6 +92,12 @@ fn silent_drop(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn
     let mut rst_ttl = None;
     if words.take_if("rst-ttl") {
         let word = words.expect("missing rst-ttl value\n")?;
+        let odd = word.trim_start_matches(|c: char| c.is_ascii_digit());
+        if !odd.is_empty() {
+            return Err(Fault::new(format!(
+                "invalid character starting at '{odd}' (value 1-255 expected)\n"
+            )));
+        }
         let ttl = word.parse::<u8>().ok().filter(|n| *n > 0);
         rst_ttl = Some(ttl.ok_or_else(|| Fault::new("valid rst-ttl values are [1-255]\n"))?);
     }

@@ -134,7 +134,8 @@ fn bits_of(name: &[u8]) -> Option<i64> {
 
 fn check_digest(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     let name = arg(args, 0).bytes().unwrap_or_default();
-    let bits = bits_of(name).ok_or_else(|| Fault::new("Algorithm name is wrong"))?;
+    let bits =
+        bits_of(name).ok_or_else(|| Fault::new("algorithm must be a valid OpenSSL message digest name"))?;
     args[0] = Arg::Int(bits);
     Ok(())
 }

@@ -162,7 +162,7 @@ fn decimal_reversed(chunk: &[u8], out: &mut Made<'_>) {
 
 fn check_chunks(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     match arg(args, 1).int_or(0) {
-        1..=8 => Ok(()),
+        1..=8 => check_truncation(args),
         other => Err(Fault::new(format!("chunk_size out of [1..8] range ({other})"))),
     }
 }
@@ -172,7 +172,15 @@ fn check_hex_chunks(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault>
     if size < 0 || (size == 0 && arg(args, 0).bytes().is_some_and(|s| !s.is_empty())) {
         return Err(Fault::new(format!("chunk_size needs to be positive ({size})")));
     }
-    Ok(())
+    check_truncation(args)
+}
+
+/// The third argument: whether a chunk that is not whole is left out.
+fn check_truncation(args: &[Arg]) -> Result<(), Fault> {
+    match arg(args, 2).int_or(0) {
+        0 | 1 => Ok(()),
+        other => Err(Fault::new(format!("Unsupported truncate value ({other})"))),
+    }
 }
 
 /// Blocks of a size, joined by a separator; a shorter last one is left out if the third argument says so.

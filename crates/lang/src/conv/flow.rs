@@ -42,7 +42,6 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
         "src,debug(client,stderr)",
     )
     .args("[string,string]")
-    .check(check_debug)
     .volatile(),
     ConvDef::new(
         "fe_exists",
@@ -82,15 +81,6 @@ fn capture<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg], side: Side) -> 
         *place = text.get(..text.len().min(length)).map(Box::from);
     }
     Ok(value)
-}
-
-fn check_debug(args: &mut Vec<Arg>, names: &mut dyn Names) -> Result<(), Fault> {
-    let sink = String::from_utf8_lossy(arg(args, 1).bytes().unwrap_or_default());
-    match &*sink {
-        "" | "stdout" | "stderr" => Ok(()),
-        ring if names.ring(ring) => Ok(()),
-        other => Err(Fault::new(format!("No such sink '{other}'"))),
-    }
 }
 
 fn debug<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {

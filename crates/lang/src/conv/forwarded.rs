@@ -28,7 +28,7 @@ pub(super) const CONVERTERS: &[ConvDef] = &[
         "rfc7239_is_valid",
         Type::Str,
         Type::Bool,
-        |_, v, _| Ok(Value::Bool(parse(bytes(v)).is_some())),
+        |_, v, _| Ok(Value::Bool(is_valid(bytes(v)))),
         "Whether a Forwarded value is valid.",
         "hdr(forwarded),rfc7239_is_valid",
     ),
@@ -70,11 +70,14 @@ const FIELDS: [&[u8]; 4] = [b"proto", b"host", b"for", b"by"];
 
 fn check_field(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     let name = arg(args, 0).bytes().unwrap_or_default();
-    match FIELDS.iter().position(|f| *f == name) {
-        Some(at) => args[0] = Arg::Int(at as i64),
-        None => return Err(Fault::new("RFC7239: unsupported field name")),
-    }
+    // Any other name is found in no element.
+    args[0] = Arg::Int(FIELDS.iter().position(|f| *f == name).map_or(-1, |at| at as i64));
     Ok(())
+}
+
+/// Whether a text is one element of a `Forwarded` field.
+pub fn is_valid(element: &[u8]) -> bool {
+    parse(element).is_some()
 }
 
 /// The values of the four parameters, without quotes; `None` when the text breaks the rules.

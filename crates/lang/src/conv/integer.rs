@@ -22,6 +22,10 @@ const fn binary(name: &'static str, op: Arith, doc: &'static str, example: &'sta
         number_or_variable(args, 0, names)?;
         match arg(args, 0) {
             Arg::Int(_) | Arg::Var(_) => Ok(()),
+            Arg::Str(text) if text.is_empty() => {
+                args[0] = Arg::Int(0);
+                Ok(())
+            }
             _ => Err(crate::Fault::new("expects an integer or a variable name")),
         }
     })

@@ -36,8 +36,8 @@ pub(super) fn check(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault>
     if text.is_empty() {
         return Err(Fault::new("json_path must not be empty"));
     }
-    let steps = path(text)
-        .ok_or_else(|| Fault::new(format!("invalid json path '{}'", String::from_utf8_lossy(text))))?;
+    // A path that is none leads nowhere.
+    let steps = path(text).map_or(Arg::None, |steps| Arg::Other(std::sync::Arc::new(steps)));
     let int = match arg(args, 1).bytes() {
         None | Some(b"") => 0,
         Some(b"int") => 1,
@@ -46,7 +46,7 @@ pub(super) fn check(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault>
             return Err(Fault::new(format!("output_type only supports \"int\" as argument, got '{got}'")));
         }
     };
-    *args = vec![Arg::Other(std::sync::Arc::new(steps)), Arg::Int(int)];
+    *args = vec![steps, Arg::Int(int)];
     Ok(())
 }
 

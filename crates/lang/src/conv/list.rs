@@ -177,7 +177,7 @@ fn check_param(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
         return Ok(());
     }
     if text.len() > 1 {
-        return Err(Fault::new("Delimiter must be exactly 1 character."));
+        return Err(Fault::new("Delimiter must be either exactly 1 character, or 0xHH for an ASCII code."));
     }
     Ok(())
 }

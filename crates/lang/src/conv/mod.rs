@@ -7,7 +7,7 @@ mod cipher;
 mod encoding;
 mod fix;
 mod flow;
-mod forwarded;
+pub mod forwarded;
 mod frames;
 mod integer;
 mod json;
@@ -86,8 +86,9 @@ fn some<'a>(value: Option<Value<'a>>) -> Found<'a> {
 /// Turns the string at `i` into an integer or a variable, one of which the manual asks for.
 fn number_or_variable(args: &mut [Arg], i: usize, names: &mut dyn Names) -> Result<(), Fault> {
     let Some(text) = args.get(i).and_then(Arg::bytes).filter(|t| !t.is_empty()) else { return Ok(()) };
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let arg = if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
+    // A sign alone is zero.
+    let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
+    let arg = if digits.iter().all(u8::is_ascii_digit) {
         Arg::Int(parse_int(text).unwrap_or(0))
     } else {
         let name = String::from_utf8_lossy(text);

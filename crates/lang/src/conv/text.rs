@@ -129,6 +129,9 @@ fn has_ctl<'a>(_: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
 /// All control characters but the tabulator, by bit; DEL is bit 32.
 const NO_CONTROL: i64 = 0x1_ffff_fdff;
 
+/// The bits of all control characters.
+const ALL_CONTROLS: i64 = 0x1_ffff_ffff;
+
 fn check_mask(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     let Some(text) = arg(args, 0).bytes().filter(|t| !t.is_empty()) else {
         args.clear();
@@ -136,15 +139,25 @@ fn check_mask(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     };
     let text = String::from_utf8_lossy(text);
     let mask = match &*text {
-        "any" => Some(0x1_ffff_ffff),
+        "any" => Some(ALL_CONTROLS),
         "http" => Some(0x2401),
         number => match number.strip_prefix("0x") {
             Some(hex) => i64::from_str_radix(hex, 16).ok(),
             None => number.parse().ok(),
         },
     };
-    let bad = || Fault::new(format!("invalid mask '{text}', expects a number, 'any' or 'http'"));
-    args[0] = Arg::Int(mask.ok_or_else(bad)?);
+    let mask = mask.ok_or_else(|| {
+        let at = text.bytes().take_while(u8::is_ascii_digit).count();
+        Fault::new(format!(
+            "cannot parse value '{text}', problem at position {at}; expecting an integer value (decimal or hex with '0x' prefix).\n"
+        ))
+    })?;
+    let excess = mask & !ALL_CONTROLS;
+    if excess != 0 {
+        let text = format!("unsupported excess bits {excess:#x} in argument value {mask}");
+        return Err(Fault::new(text));
+    }
+    args[0] = Arg::Int(mask);
     Ok(())
 }
 
@@ -175,13 +188,13 @@ fn iif<'a>(_: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     Ok(Value::Str(arg(args, which).bytes().unwrap_or_default()))
 }
 
-/// IPv6 addresses that hold an IPv4 one are masked as such.
+/// IPv6 addresses that hold an IPv4 one (mapped, compatible, 6to4) are masked as such.
 fn ipmask<'a>(_: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     let (Arg::Mask4(mask4), mask6) = (arg(args, 0), arg(args, 1)) else { return Err(Miss::None) };
-    let v4 = |a: std::net::Ipv4Addr| Value::Ipv4(std::net::Ipv4Addr::from(u32::from(a) & u32::from(*mask4)));
+    let v4 = |a: u32| Value::Ipv4(std::net::Ipv4Addr::from(a & u32::from(*mask4)));
     match (value.addr().ok_or(Miss::None)?, mask6) {
-        (IpAddr::V4(a), _) => Ok(v4(a)),
-        (IpAddr::V6(a), mask6) => match (a.to_ipv4_mapped(), mask6) {
+        (IpAddr::V4(a), _) => Ok(v4(a.into())),
+        (IpAddr::V6(a), mask6) => match (pattern::embedded_v4(a), mask6) {
             (Some(a), _) => Ok(v4(a)),
             (None, Arg::Mask6(mask)) => Ok(Value::Ipv6((u128::from(a) & u128::from(*mask)).into())),
             _ => Err(Miss::None),

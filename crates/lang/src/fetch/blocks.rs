@@ -219,12 +219,17 @@ fn check(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     let position = match arg(args, 0).bytes().unwrap_or_default() {
         b"head" | b"first" => Position::Head,
         b"tail" => Position::Tail,
-        text => {
-            let number = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok());
-            Position::At(number.ok_or_else(|| {
-                Fault::new("unsupported argument, expects a position or 'head', 'tail' or 'first'")
-            })?)
+        b"" => {
+            let expects = "a block position is expected (> 0) or a special block name (head, tail, first)";
+            return Err(Fault::new(expects));
         }
+        text if text.iter().all(u8::is_ascii_digit) => {
+            // It wraps around at 32 bits.
+            let number = crate::sample::parse_int(text).unwrap_or(-1) as i32;
+            let at = usize::try_from(number).map_err(|_| Fault::new("block position must not be negative"));
+            Position::At(at?)
+        }
+        _ => return Err(Fault::new("invalid block position")),
     };
     args[0] = Arg::Other(Arc::new(position));
     Ok(())

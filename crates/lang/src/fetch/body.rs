@@ -43,24 +43,26 @@ pub(super) const FETCHES: &[FetchDef] = &[
     SIZE.alias("res.body_size", RESPONSE, "res.body_size").eval(|e, _| size(e, Side::Response)),
 ];
 
-/// In TCP nobody tells a body from the bytes before it.
-fn is_message(env: &Env<'_>, side: Side) -> Result<(), Miss> {
-    env.is_http(side).then_some(()).ok_or(Miss::None)
+/// The bytes of a body that are there. The head of a request may be looked at in TCP mode, too, but only HTTP tells the
+/// body from the bytes behind it: until then there is an empty one.
+fn data<'a>(env: &Env<'a>, side: Side) -> Result<&'a [u8], Miss> {
+    if env.is_http(side) {
+        return Ok(env.live.payload(side).data);
+    }
+    env.head(side).map(|_| &[][..]).ok_or(Miss::None)
 }
 
 fn body<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
-    is_message(env, side)?;
-    Ok(Value::Bin(env.live.payload(side).data))
+    data(env, side).map(Value::Bin)
 }
 
 fn len<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
-    is_message(env, side)?;
-    int(env.live.payload(side).data.len() as u64)
+    int(data(env, side)?.len() as u64)
 }
 
 fn size<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
-    let head = env.head(side).ok_or(Miss::None)?;
-    match head.first(Known::ContentLength).and_then(parse_int) {
+    let announced = env.head(side).filter(|_| env.is_http(side)).and_then(|h| h.first(Known::ContentLength));
+    match announced.and_then(parse_int) {
         Some(n) => Ok(Value::Int(n)),
         None => len(env, side),
     }

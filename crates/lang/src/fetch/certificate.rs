@@ -9,9 +9,11 @@ use tls::x509::{Attribute, Certificate, Der, attributes};
 
 use crate::arg::{Arg, arg};
 use crate::env::Env;
+use crate::names::Names;
 use crate::places::CLIENT_L5;
 use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
+use crate::words::Fault;
 
 use super::int;
 
@@ -20,7 +22,19 @@ const fn of(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> 
 }
 
 const fn dn(name: &'static str, eval: FetchFn, doc: &'static str, example: &'static str) -> FetchDef {
-    FetchDef::new(name, Type::Str, CLIENT_L5, eval, doc).args("[string,integer,string]", example)
+    FetchDef::new(name, Type::Str, CLIENT_L5, eval, doc)
+        .args("[string,integer,string]", example)
+        .check(check_form)
+}
+
+/// The third argument of a name: how it is written.
+fn check_form(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
+    match arg(args, 2).bytes() {
+        None | Some(b"" | b"rfc2253") => Ok(()),
+        Some(_) => {
+            Err(Fault::new("only rfc2253 or a blank value are currently supported as the format argument"))
+        }
+    }
 }
 
 pub(super) const FETCHES: &[FetchDef] = &[
@@ -190,10 +204,9 @@ fn chain<'a>(env: &Env<'a>, list: &[Box<[u8]>]) -> Found<'a> {
     Ok(Value::Bin(all.into_bump_slice()))
 }
 
-/// The root's name: the last certificate shown is the root, or was signed by it.
+/// The name of the last certificate of the chain that was put together, which is the root if the chain is whole.
 fn root<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
-    let last = client_chain(env).last().map(|c| &**c).ok_or(Miss::None);
-    Ok(parsed(last)?.issuer)
+    env.conn.secured().and_then(|s| s.root.as_deref()).ok_or(Miss::None)
 }
 
 fn serial<'a>(cert: Certificate<'a>) -> Found<'a> {

@@ -17,10 +17,11 @@ const fn l4(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> 
 }
 
 const fn tcp(name: &'static str, eval: FetchFn, doc: &'static str, example: &'static str) -> FetchDef {
-    FetchDef::new(name, Type::Int, CLIENT_L4, eval, doc)
-        .args("[string]", example)
-        .check(check_unit)
-        .volatile()
+    FetchDef::new(name, Type::Int, CLIENT_L4, eval, doc).args("[string]", example).volatile()
+}
+
+const fn round_trip(name: &'static str, eval: FetchFn, doc: &'static str, example: &'static str) -> FetchDef {
+    tcp(name, eval, doc, example).check(check_unit)
 }
 
 const fn front(name: &'static str, out: Type, eval: FetchFn, doc: &'static str) -> FetchDef {
@@ -119,25 +120,25 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "Unacknowledged segments of the client connection.",
         "fc_unacked",
     ),
-    tcp(
+    round_trip(
         "fc_rtt",
         |e, a| timed(e, a, Side::Request, |i| i.rtt_us),
         "Round-trip time to the client, ms or us.",
         "fc_rtt(us)",
     ),
-    tcp(
+    round_trip(
         "fc_rttvar",
         |e, a| timed(e, a, Side::Request, |i| i.rttvar_us),
         "Variance of the round-trip time to the client.",
         "fc_rttvar(us)",
     ),
-    tcp(
+    round_trip(
         "bc_rtt",
         |e, a| timed(e, a, Side::Response, |i| i.rtt_us),
         "Round-trip time to the server, ms or us.",
         "bc_rtt(us)",
     ),
-    tcp(
+    round_trip(
         "bc_rttvar",
         |e, a| timed(e, a, Side::Response, |i| i.rttvar_us),
         "Variance of the round-trip time to the server.",
@@ -163,7 +164,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "http_first_req",
         Type::Bool,
         REQUEST_KEPT,
-        |e, _| Ok(Value::Bool(e.txn.first_request)),
+        |e, _| Ok(Value::Bool(e.txn.first_request && e.conn.http_major.get() < 2)),
         "Whether this is the first request of its connection.",
     ),
 ];
@@ -183,9 +184,9 @@ fn timed<'a>(env: &Env<'a>, args: &[Arg], side: Side, figure: fn(&TcpInfo) -> u3
 
 fn check_unit(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     match arg(args, 0).bytes() {
-        None | Some(b"" | b"ms" | b"us") => Ok(()),
+        None | Some(b"ms" | b"us") => Ok(()),
         Some(other) => {
-            Err(Fault::new(format!("expects 'ms' or 'us', got '{}'", String::from_utf8_lossy(other))))
+            Err(Fault::new(format!("expects 'us' or 'ms', got '{}'", String::from_utf8_lossy(other))))
         }
     }
 }
@@ -212,6 +213,8 @@ fn check_tlv(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     let number = match (named, word.strip_prefix("0x")) {
         (Some((_, number)), _) => *number,
         (None, Some(hex)) => i64::from_str_radix(hex, 16).unwrap_or(-1),
+        // No record has this type.
+        (None, None) if word.is_empty() => 0,
         (None, None) => word.parse().map_err(|_| Fault::new(format!("Could not convert type '{word}'")))?,
     };
     if !(0..=255).contains(&number) {
@@ -296,6 +299,8 @@ const ERRORS: &[(&str, &str)] = &[
     ("SOCKS4_ABORT", "SOCKS4 Proxy handshake aborted by server"),
     ("SSL_FATAL", "SSL fatal error"),
     ("REVERSE", "Reverse connect failure"),
+    // The manual leaves this one out.
+    ("", ""),
     ("POLLERR", "Poller reported POLLERR"),
     ("EREFUSED", "ECONNREFUSED returned by OS"),
     ("ERESET", "ECONNRESET returned by OS"),

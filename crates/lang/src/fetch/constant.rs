@@ -78,7 +78,12 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |_, a| Ok(Value::Method(arg(a, 0).bytes().ok_or(Miss::None)?)),
         "An HTTP method.",
     )
-    .args("string", "meth(GET)"),
+    .args("string", "meth(GET)")
+    .check(|args, _| {
+        let word = arg(args, 0).bytes().unwrap_or_default();
+        let valid = word.iter().all(|c| super::message::is_token(*c));
+        if valid { Ok(()) } else { Err(Fault::new("expects valid method")) }
+    }),
     def("rand", Type::Int, rand, "A random integer from 0 to below the range, 2^32 by default.")
         .args("[integer]", "rand(100)")
         .volatile(),
@@ -118,11 +123,11 @@ fn acl<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
 
 fn check_bin(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     let text = arg(args, 0).bytes().unwrap_or_default();
+    if text.is_empty() || !text.len().is_multiple_of(2) {
+        return Err(Fault::new("an even number of hex digit is expected"));
+    }
     if let Some(bad) = text.iter().find(|c| !c.is_ascii_hexdigit()) {
         return Err(Fault::new(format!("an hex digit is expected (found '{}')", char::from(*bad))));
-    }
-    if !text.len().is_multiple_of(2) {
-        return Err(Fault::new("an even number of hex digit is expected"));
     }
     let digit = |c: u8| char::from(c).to_digit(16).unwrap_or(0) as u8;
     let bytes: Vec<u8> = text.chunks_exact(2).map(|p| digit(p[0]) << 4 | digit(p[1])).collect();
@@ -215,9 +220,7 @@ fn var<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
     }
 }
 
-/// Made by the engine before the first rule runs.
 fn unique_id<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
-    let id = env.txn.unique_id.borrow();
-    let id = id.as_deref().ok_or(Miss::None)?;
-    Ok(Value::Str(env.arena.alloc_slice_copy(id)))
+    let arena = env.arena;
+    env.with_unique_id(|id| Value::Str(arena.alloc_slice_copy(id))).ok_or(Miss::None)
 }

@@ -1,6 +1,6 @@
 //! Cookies (section 7.3.6).
 
-use wire::head::{Cookie, Head};
+use wire::head::{Cookie, Head, Known};
 
 use crate::arg::{Arg, arg};
 use crate::env::{Env, Side};
@@ -97,12 +97,17 @@ fn wanted(args: &[Arg]) -> Option<&[u8]> {
     arg(args, 0).bytes().filter(|name| !name.is_empty())
 }
 
+/// Whether a cookie is one that is looked for. HAProxy overlooks one without a value at the end of its line by name.
+fn is_wanted(name: Option<&[u8]>, cookie: &Cookie<'_>) -> bool {
+    name.is_none_or(|name| name == cookie.name && !cookie.trails_empty)
+}
+
 /// The last cookie of a name, or the first of all.
 fn one<'a>(env: &Env<'a>, side: Side, args: &'a [Arg], make: Make) -> Found<'a> {
     let head = env.head(side).ok_or(Miss::None)?;
     let (name, mut found) = (wanted(args), None);
     visit(head, side, &mut |cookie| {
-        if name.is_none_or(|n| n == cookie.name) {
+        if is_wanted(name, &cookie) {
             found = Some(cookie.value);
         }
         name.is_none() && found.is_some()
@@ -119,18 +124,34 @@ fn each<'a>(
 ) -> Found<'a> {
     let head = env.head(side).ok_or(Miss::None)?;
     let name = wanted(args);
-    visit(head, side, &mut |cookie| name.is_none_or(|n| n == cookie.name) && seen(make(cookie.value)));
+    visit(head, side, &mut |cookie| is_wanted(name, &cookie) && seen(make(cookie.value)));
     Err(Miss::None)
 }
 
 fn count<'a>(env: &Env<'a>, side: Side, args: &'a [Arg]) -> Found<'a> {
     let head = env.head(side).ok_or(Miss::None)?;
     let (name, mut n) = (wanted(args), 0u64);
+    if side == Side::Response && name.is_none() {
+        return int(head.all(Known::SetCookie).map(|(_, line)| pairs(line)).sum::<u64>());
+    }
     visit(head, side, &mut |cookie| {
-        n += u64::from(name.is_none_or(|w| w == cookie.name));
+        n += u64::from(is_wanted(name, &cookie));
         false
     });
     int(n)
+}
+
+/// Pairs of a `Set-Cookie` line. HAProxy counts the attributes, too.
+fn pairs(mut line: &[u8]) -> u64 {
+    let mut n = 0;
+    loop {
+        let segment = wire::head::segment(line);
+        n += u64::from(segment.pair.is_some() && !segment.is_attribute());
+        if segment.separator == 0 {
+            return n;
+        }
+        line = line.get(segment.text.len() + 1..).unwrap_or_default();
+    }
 }
 
 fn names<'a>(env: &Env<'a>, side: Side, args: &'a [Arg]) -> Found<'a> {

@@ -39,10 +39,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
 
 fn check(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
     if arg(args, 0).bytes().is_none_or(|t| t.len() != TOKEN) {
-        return Err(Fault::new("the token name must be exactly 4 characters long"));
-    }
-    if arg(args, 1).int_or(0) < 0 {
-        return Err(Fault::new("the occurrence must be greater than or equal to zero"));
+        return Err(Fault::new("token name must be exactly 4 characters"));
     }
     Ok(())
 }
@@ -53,7 +50,11 @@ fn find<'a>(env: &Env<'a>, args: &[Arg]) -> Result<(u32, Option<&'a [u8]>), Miss
     let payload = env.live.payload(side);
     let wait = if payload.complete || env.last { Miss::None } else { Miss::Later };
     let wanted = arg(args, 0).bytes().unwrap_or_default();
-    let mut skip = arg(args, 1).int_or(1).max(1) - 1;
+    // There is no occurrence below zero: it is never found.
+    let mut skip = match arg(args, 1).int_or(1) {
+        asked if asked < 0 => i64::MAX,
+        asked => asked.max(1) - 1,
+    };
     let mut rest = payload.data;
     loop {
         let header = rest.get(..HEADER).ok_or(wait)?;

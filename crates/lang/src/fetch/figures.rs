@@ -10,7 +10,7 @@ const REQ_IN: FetchDef = FetchDef::new(
     "req.bytes_in",
     Type::Int,
     REQUEST_FIGURES,
-    |e, _| int(e.txn.up.received),
+    |e, _| int(e.txn.shown().0.received),
     "Bytes received from the client.",
 )
 .volatile();
@@ -18,7 +18,7 @@ const RES_IN: FetchDef = FetchDef::new(
     "res.bytes_in",
     Type::Int,
     RESPONSE_FIGURES,
-    |e, _| int(e.txn.down.received),
+    |e, _| int(e.txn.shown().1.received),
     "Bytes received from the server.",
 )
 .volatile();
@@ -30,7 +30,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "req.bytes_out",
         Type::Int,
         REQUEST_FIGURES,
-        |e, _| int(e.txn.up.sent),
+        |e, _| int(e.txn.shown().0.sent),
         "Bytes sent to the server.",
     )
     .volatile(),
@@ -40,7 +40,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "res.bytes_out",
         Type::Int,
         RESPONSE_FIGURES,
-        |e, _| int(e.txn.down.sent),
+        |e, _| int(e.txn.shown().1.sent),
         "Bytes sent to the client.",
     )
     .volatile(),

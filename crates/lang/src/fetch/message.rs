@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use wire::method::Method;
 use wire::uri;
 
 use crate::arg::{Arg, arg};
@@ -43,17 +44,19 @@ pub(super) const FETCHES: &[FetchDef] = &[
     ),
     req("baseq", Type::Str, |e, _| Ok(Value::Str(baseq(e)?)), "Host, path and query of the request."),
     kept("capture.req.hdr", Type::Str, captured_req, "A captured request header, by position.")
-        .args("integer", "capture.req.hdr(0)"),
-    kept("capture.req.method", Type::Str, |e, _| line(e.txn.line.method()), "Method as received."),
+        .args("integer", "capture.req.hdr(0)")
+        .check(check_capture),
+    kept("capture.req.method", Type::Str, |e, _| line(kept_line(e)?.method()), "Method as received."),
     kept(
         "capture.req.uri",
         Type::Str,
-        |e, _| line(uri::path_and_query(without_star(e.txn.line.target()))),
+        |e, _| line(uri::path_and_query(without_star(kept_line(e)?.target()))),
         "Path and query as received.",
     ),
     kept("capture.req.ver", Type::Str, |e, _| line(e.txn.line.version()), "Version as received, 'HTTP/1.1'."),
     res("capture.res.hdr", Type::Str, captured_res, "A captured response header, by position.")
-        .args("integer", "capture.res.hdr(0)"),
+        .args("integer", "capture.res.hdr(0)")
+        .check(check_capture),
     kept("capture.res.ver", Type::Str, capture_res_ver, "HTTP version of the response, 'HTTP/1.1'."),
     kept("method", Type::Method, method, "Method of the request."),
     req("path", Type::Str, |e, _| text(Some(path(e)?)), "Path of the request, without host and query."),
@@ -80,6 +83,11 @@ pub(super) const FETCHES: &[FetchDef] = &[
     req("url_ip", Type::Ipv4, url_ip, "IPv4 address of the host in the target."),
     req("url_port", Type::Int, url_port, "Port in the target, 80 if none."),
 ];
+
+/// The request line, where it is kept.
+fn kept_line<'a>(env: &Env<'a>) -> Result<&'a model::txn::RequestLine, Miss> {
+    env.txn.line_kept.then_some(&*env.txn.line).ok_or(Miss::None)
+}
 
 fn target<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
     Ok(env.head(Side::Request).ok_or(Miss::None)?.target())
@@ -143,13 +151,23 @@ fn with_src<'a>(env: &Env<'a>, hash: u32) -> Found<'a> {
 fn method<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
     match env.head(Side::Request) {
         Some(head) => Ok(Value::Method(head.method())),
-        None if !env.txn.line.bytes.is_empty() => Ok(Value::Method(env.txn.line.method())),
+        // Of a request that is gone only the common methods are remembered.
+        None if Method::from_bytes(env.txn.line.method()) != Method::Other => {
+            Ok(Value::Method(env.txn.line.method()))
+        }
         None => Err(Miss::None),
     }
 }
 
 fn line<'a>(part: &'a [u8]) -> Found<'a> {
     text(Some(some(part)?))
+}
+
+fn check_capture(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
+    match arg(args, 0).int_or(0) {
+        ..0 => Err(Fault::new("capture identifier must be >= 0")),
+        _ => Ok(()),
+    }
 }
 
 fn captured_req<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
@@ -168,11 +186,11 @@ fn slot<'a>(env: &Env<'a>, captures: &[Option<Box<[u8]>>], args: &[Arg]) -> Foun
 
 fn version<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
     let head = env.head(side).ok_or(Miss::None)?;
-    text(head.version().as_str().strip_prefix("HTTP/").map(str::as_bytes))
+    text(head.version_read().strip_prefix(b"HTTP/"))
 }
 
 fn capture_res_ver<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
-    text(Some(env.head(Side::Response).ok_or(Miss::None)?.version().as_str().as_bytes()))
+    text(Some(env.head(Side::Response).ok_or(Miss::None)?.version_read()))
 }
 
 /// In HTTP mode rules run once the head is there; in TCP mode nothing parses it.
@@ -224,7 +242,7 @@ fn looks_like_http(data: &[u8]) -> Option<bool> {
 }
 
 /// Whether a byte may stand in the name of a field (RFC 9110 section 5.6.2).
-fn is_token(c: u8) -> bool {
+pub(super) fn is_token(c: u8) -> bool {
     c.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&c)
 }
 
@@ -251,7 +269,7 @@ fn check_query(args: &mut Vec<Arg>, _: &mut dyn Names) -> Result<(), Fault> {
 }
 
 fn query<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
-    let target = uri::path_and_query(without_star(target(env)?));
+    let target = target(env)?;
     let query = uri::query(target).ok_or(Miss::None)?;
     let marked = arg(args, 0).bytes() == Some(b"with_qm") && !query.is_empty();
     text(Some(if marked { &target[target.len() - query.len() - 1..] } else { query }))

@@ -92,5 +92,5 @@ fn ip<'a>(peer: model::Peer) -> Found<'a> {
 }
 
 fn port<'a>(peer: model::Peer) -> Found<'a> {
-    peer.port().map(|p| Value::Int(i64::from(p))).ok_or(Miss::None)
+    peer.port().filter(|p| *p != 0).map(|p| Value::Int(i64::from(p))).ok_or(Miss::None)
 }

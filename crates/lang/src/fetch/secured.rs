@@ -100,12 +100,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| Ok(Value::Bool(shown(e)?)),
         "Whether the session has a client certificate.",
     ),
-    fc(
-        "ssl_c_verify",
-        Type::Int,
-        |e, _| int(verdict(front(e)?)),
-        "Result of verifying the client's certificate.",
-    ),
+    fc("ssl_c_verify", Type::Int, |e, _| int(verdict(e)?), "Result of verifying the client's certificate."),
     fc(
         "ssl_fc",
         Type::Bool,
@@ -271,8 +266,10 @@ fn cipher(facts: &Secured) -> Found<'_> {
     text(Some(if facts.cipher.is_empty() { b"(NONE)" } else { facts.cipher.as_bytes() }))
 }
 
-fn verdict(facts: &Secured) -> u8 {
-    if facts.authority_error != 0 { facts.authority_error } else { facts.error }
+/// The result of verifying, which a handshake that failed does not have.
+fn verdict(env: &Env<'_>) -> Result<u8, Miss> {
+    let facts = front(env)?;
+    if env.conn.error.get().0 == 0 { Ok(facts.verdict) } else { Err(Miss::None) }
 }
 
 /// OpenSSL's name of a curve.

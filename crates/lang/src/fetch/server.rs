@@ -31,7 +31,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
     conn(
         "bc_err",
         Type::Int,
-        |e, _| int(e.txn.server_conn.error.0),
+        |e, _| known_error(e).and_then(int),
         "Number of the server connection's error.",
     ),
     conn(
@@ -43,13 +43,13 @@ pub(super) const FETCHES: &[FetchDef] = &[
     conn(
         "bc_err_str",
         Type::Str,
-        |e, _| error_text(e.txn.server_conn.error.0),
+        |e, _| known_error(e).and_then(error_text),
         "Text of the server connection's error.",
     ),
     conn(
         "bc_http_major",
         Type::Int,
-        |e, _| e.txn.times.connected.ok_or(Miss::None).and_then(|_| int(e.txn.server_conn.http_major)),
+        |e, _| if e.txn.server_conn.begun { int(e.txn.server_conn.http_major) } else { Err(Miss::None) },
         "Major HTTP version of the server side.",
     ),
     conn(
@@ -115,4 +115,11 @@ pub(super) const FETCHES: &[FetchDef] = &[
 
 fn term<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
     Ok(Value::Str(env.arena.alloc_slice_copy(&env.txn.term.two())))
+}
+
+/// The error of a connection that is there or failed: one that nobody waited for to the end has none.
+fn known_error(env: &Env<'_>) -> Result<u8, Miss> {
+    let facts = &env.txn.server_conn;
+    let known = env.txn.times.connected.is_some() || !facts.error.is_none();
+    known.then_some(facts.error.0).ok_or(Miss::None)
 }

@@ -159,7 +159,9 @@ pub(super) const FETCHES: &[FetchDef] = &[
 
 /// A figure of the server connection, once there is one.
 fn server<'a>(env: &Env<'a>, figure: impl Fn(&Multiplex) -> u32) -> Found<'a> {
-    env.txn.times.connected.ok_or(Miss::None)?;
+    if !env.txn.server_conn.begun {
+        return Err(Miss::None);
+    }
     int(figure(&env.txn.server_conn.multiplex))
 }
 
@@ -173,11 +175,15 @@ fn number<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
 }
 
 fn aborted<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
-    let cause = match side {
-        Side::Request => Cause::ClientAbort,
-        Side::Response => Cause::ServerAbort,
+    if !is_stream(env) {
+        return Err(Miss::None);
+    }
+    // Of HTTP/1 it is never told: there the connection ends.
+    let (cause, major) = match side {
+        Side::Request => (Cause::ClientAbort, env.conn.http_major.get()),
+        Side::Response => (Cause::ServerAbort, env.txn.server_conn.http_major),
     };
-    if is_stream(env) { Ok(Value::Bool(env.txn.term.cause == cause)) } else { Err(Miss::None) }
+    Ok(Value::Bool(env.txn.term.cause == cause && major > 1))
 }
 
 fn saved_syn<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {

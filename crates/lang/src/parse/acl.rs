@@ -110,7 +110,7 @@ impl Test {
         let word = words.take().unwrap_or_default();
         let whole = printable(word);
         let mut reader = Reader { reg, names, around: Around::Acl, keyword: None, whole: whole.clone() };
-        let expr = reader.read(&mut Text::new(word, 0)).map_err(|f| f.at(at))?;
+        let expr = reader.criterion(&mut Text::new(word, 0), words).map_err(|f| f.at(at))?;
         let keyword = reader.keyword.clone();
         let implied = keyword.as_deref().and_then(|k| reg.acl(k)).map(|a| a.kind);
         let kind = match implied {

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use base::units::{TimeError, Unit};
 use model::vars::VarRef;
 
 use super::text::{Text, printable};
@@ -13,29 +14,39 @@ use crate::words::Fault;
 pub(super) enum Wrong {
     /// The text itself: which argument (from 0), and what.
     Text(usize, String),
-    /// A name that does not resolve: which argument (from 0), and the resolver's fault.
+    /// A variable that can't be: which argument (from 0), and the resolver's fault.
     Name(usize, Fault),
 }
 
+/// Arguments, and which of them (from 0) name what is not there; those are [`Arg::None`].
+#[derive(Default)]
+pub(super) struct Read {
+    pub(super) args: Vec<Arg>,
+    pub(super) missing: Vec<(usize, Fault)>,
+}
+
 /// Reads `(a,b)`, if there is an opening parenthesis, and checks it.
-pub(super) fn read(
-    text: &mut Text<'_>,
-    signature: &Signature,
-    names: &mut dyn Names,
-) -> Result<Vec<Arg>, Wrong> {
+pub(super) fn read(text: &mut Text<'_>, signature: &Signature, names: &mut dyn Names) -> Result<Read, Wrong> {
     let open = text.take_if(b'(');
-    let empty = !open || text.peek() == Some(b')');
-    let mut args = Vec::new();
+    // An empty pair of parentheses still names a table, the proxy's own.
+    let table = signature.kinds.first() == Some(&Kind::Table);
+    let empty = !open || text.peek() == Some(b')') && !table;
+    let mut read = Read::default();
     if !(signature.kinds.is_empty() || empty && signature.required == 0) {
-        list(text, open, signature, names, &mut args)?;
+        list(text, open, signature, names, &mut read)?;
     }
     if open && !text.take_if(b')') {
         let rest = printable(text.rest());
         let what =
             if rest.is_empty() { "expected ')'".into() } else { format!("expected ')' before '{rest}'") };
-        return Err(Wrong::Text(args.len().saturating_sub(usize::from(!args.is_empty())), what));
+        // HAProxy counts what should not be there for the last of several arguments, but for the second of one.
+        let at = match read.args.len() {
+            count @ 0..=1 => count,
+            count => count - 1,
+        };
+        return Err(Wrong::Text(at, what));
     }
-    Ok(args)
+    Ok(read)
 }
 
 fn list(
@@ -43,24 +54,36 @@ fn list(
     open: bool,
     signature: &Signature,
     names: &mut dyn Names,
-    args: &mut Vec<Arg>,
+    read: &mut Read,
 ) -> Result<(), Wrong> {
     loop {
-        let i = args.len();
+        let i = read.args.len();
         let Some(&kind) = signature.kinds.get(i) else { return Ok(()) };
         let word = if open { text.argument() } else { Some(Vec::new()) };
         let Some(word) = word else { return Err(Wrong::Text(i, "expected ')'".into())) };
-        args.push(value(kind, word, i, i < signature.required, names)?);
+        // What is left out ends the list, unless it is a word or a name.
+        let words = matches!(kind, Kind::Str | Kind::Regex) || is_name(kind);
+        if open && word.is_empty() && i >= signature.required && !words && text.peek() == Some(b',') {
+            return Ok(());
+        }
+        match named(kind, &word, names) {
+            Some(Ok(arg)) => read.args.push(arg),
+            Some(Err(fault)) => {
+                read.args.push(Arg::None);
+                read.missing.push((i, fault));
+            }
+            None => read.args.push(value(kind, word, i, i < signature.required, names)?),
+        }
         if i + 1 >= signature.kinds.len() || !open || !text.take_if(b',') {
             break;
         }
     }
-    match signature.kinds.get(args.len()) {
-        Some(next) if args.len() < signature.required => Err(Wrong::Text(
-            args.len(),
+    let count = read.args.len();
+    match signature.kinds.get(count) {
+        Some(next) if count < signature.required => Err(Wrong::Text(
+            count,
             format!(
-                "missing arguments (got {}/{}), type '{}' expected",
-                args.len(),
+                "missing arguments (got {count}/{}), type '{}' expected",
                 signature.required,
                 next.word()
             ),
@@ -71,12 +94,7 @@ fn list(
 
 /// Turns the word of one argument into its value.
 fn value(kind: Kind, word: Vec<u8>, i: usize, required: bool, names: &mut dyn Names) -> Result<Arg, Wrong> {
-    let by_name =
-        matches!(kind, Kind::Frontend | Kind::Backend | Kind::Server | Kind::Table | Kind::Userlist);
     let text = printable(&word);
-    if by_name {
-        return named(kind, &text, names).map_err(|fault| Wrong::Name(i, fault));
-    }
     if word.is_empty() && !matches!(kind, Kind::Str | Kind::Regex) {
         let nothing = format!("expected type '{}' at position {}, but got nothing", kind.word(), i + 1);
         return if required { Err(Wrong::Text(i, nothing)) } else { Ok(Arg::None) };
@@ -99,18 +117,28 @@ fn value(kind: Kind, word: Vec<u8>, i: usize, required: bool, names: &mut dyn Na
     })
 }
 
-fn named(kind: Kind, text: &str, names: &mut dyn Names) -> Result<Arg, Fault> {
-    let name = (!text.is_empty()).then_some(text);
-    Ok(match kind {
-        Kind::Frontend => Arg::Frontend(names.frontend(name)?),
-        Kind::Backend => Arg::Backend(names.backend(name)?),
-        Kind::Server => {
-            let name = name.ok_or_else(|| Fault::new("missing server name"))?;
-            let (proxy, server) = names.server(name)?;
-            Arg::Server(proxy, server)
-        }
-        Kind::Table => Arg::Table(crate::stick::table(names, name)?),
-        _ => Arg::Other(names.object(kind, name)?),
+/// Whether an argument names something of the configuration.
+fn is_name(kind: Kind) -> bool {
+    matches!(kind, Kind::Frontend | Kind::Backend | Kind::Server | Kind::Table | Kind::Userlist)
+}
+
+/// What an argument names, if it is of a kind that names something.
+fn named(kind: Kind, word: &[u8], names: &mut dyn Names) -> Option<Result<Arg, Fault>> {
+    let text = printable(word);
+    let name = (!text.is_empty()).then_some(text.as_str());
+    Some(match kind {
+        Kind::Frontend => names.frontend(name).map(Arg::Frontend),
+        Kind::Backend => names.backend(name).map(Arg::Backend),
+        Kind::Server => match name {
+            None => Err(Fault::new("missing server name")),
+            Some(name) => names.server(name).map(|(proxy, server)| Arg::Server(proxy, server)),
+        },
+        // Rules of defaults are for several proxies, none of whose tables is "the" one.
+        Kind::Table if name.is_none() && names.in_defaults() => Err(Fault::new("table name must be set")),
+        Kind::Table => crate::stick::table(names, name).map(Arg::Table),
+        Kind::Userlist if name.is_none() => Err(Fault::new("missing userlist name")),
+        Kind::Userlist => names.object(kind, name).map(Arg::Other),
+        _ => return None,
     })
 }
 
@@ -119,6 +147,9 @@ fn named(kind: Kind, text: &str, names: &mut dyn Names) -> Result<Arg, Fault> {
 /// # Errors
 /// In HAProxy's words; what the resolver says of names that read well.
 pub fn variable(name: &str, names: &mut dyn Names) -> Result<VarRef, Fault> {
+    if name.is_empty() {
+        return Err(Fault::new("Empty variable name cannot be accepted"));
+    }
     let scope = name.split_once('.').filter(|(scope, rest)| {
         let scope = scope.strip_prefix('p').filter(|s| *s != "roc").unwrap_or(scope);
         !rest.is_empty() && model::vars::Scope::from_prefix(scope).is_some()
@@ -148,29 +179,25 @@ fn integer(text: &str) -> Option<i64> {
     crate::sample::parse_int(text.as_bytes())
 }
 
-/// A number and its unit.
-fn scaled(text: &str, units: &[(&str, u64)], default: u64) -> Option<u64> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(split);
-    let factor = match unit {
-        "" => default,
-        _ => units.iter().find(|(u, _)| *u == unit)?.1,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(factor)
+/// A time in milliseconds (section 2.5).
+fn milliseconds(text: &str) -> Option<u64> {
+    base::units::time(text, Unit::Millisecond).ok().map(u64::from)
 }
 
-/// A time in milliseconds (section 2.5).
-pub(crate) fn milliseconds(text: &str) -> Option<u64> {
-    if let Some(us) = text.strip_suffix("us") {
-        return us.parse::<u64>().ok().map(|n| n.div_ceil(1000));
+/// The same with a warning for what stands behind its unit.
+pub(crate) fn tolerant(text: &str, names: &mut dyn Names) -> Result<u64, TimeError> {
+    match base::units::time(text, Unit::Millisecond) {
+        Err(fault @ TimeError::Trailing { value, .. }) => {
+            names.warn(fault.text(text, ""));
+            Ok(value.into())
+        }
+        other => other.map(u64::from),
     }
-    scaled(text, &[("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)], 1)
 }
 
 /// A size in bytes (section 2.6).
 pub(crate) fn size(text: &str) -> Option<u64> {
-    let (k, m, g) = (1 << 10, 1 << 20, 1 << 30);
-    scaled(text, &[("k", k), ("K", k), ("m", m), ("M", m), ("g", g), ("G", g)], 1)
+    base::units::size(text, u32::MAX.into()).ok()
 }
 
 fn mask4(text: &str) -> Option<Ipv4Addr> {

@@ -66,12 +66,12 @@ fn alternatives(
         } else {
             named(rest, reg, names).map_err(|f| f.at(at))?
         };
-        check_place(&acl, rest == b"{", place, names);
         all.push(Term { negated: std::mem::take(&mut negated), acl });
     }
     any.push(all.into_boxed_slice());
     // An empty alternative holds nothing to test: it is no alternative.
     any.retain(|all| !all.is_empty());
+    check_place(any.iter().flatten().map(|term: &Term| &*term.acl), place, names);
     Ok(any.into())
 }
 
@@ -99,17 +99,23 @@ fn anonymous(words: &mut Words<'_>, reg: &Registry, names: &mut dyn Names) -> Re
     Ok(Arc::new(Acl { name: format!("{{ {text} }}").into(), tests: Box::new([test]) }))
 }
 
-/// Warns of tests that can never match at a place.
-fn check_place(acl: &Acl, anonymous: bool, place: Place, names: &mut dyn Names) {
-    for test in &acl.tests {
-        let def = test.expr.fetch.def;
-        if !def.places.has(place) {
-            let who = if anonymous { "anonymous acl".into() } else { format!("acl '{}'", acl.name) };
-            names.warn(format!(
-                "{who} will never match because it uses keyword '{}' which is incompatible with '{}'",
-                def.name,
-                place.words()
-            ));
+/// Warns of the first ACL that can never match at a place; when there is none, of the first some of whose lines can't.
+fn check_place<'a>(acls: impl Iterator<Item = &'a Acl> + Clone, place: Place, names: &mut dyn Names) {
+    let elsewhere = |test: &&Test| !test.expr.fetch.def.places.has(place);
+    let never = |acl: &&Acl| !acl.tests.is_empty() && acl.tests.iter().all(|test| elsewhere(&test));
+    let why = match acls.clone().find(never) {
+        Some(Acl { tests, name }) => match &**tests {
+            [test] if name.starts_with('{') => {
+                let word = test.expr.word();
+                format!("anonymous acl will never match because it uses keyword '{word}' which is")
+            }
+            _ => format!("acl '{name}' will never match because it only involves keywords that are"),
+        },
+        None => {
+            let partly = acls.filter_map(|acl| Some((acl, acl.tests.iter().find(elsewhere)?))).next();
+            let Some((acl, test)) = partly else { return };
+            format!("acl '{}' involves keywords '{}' which is", acl.name, test.expr.word())
         }
-    }
+    };
+    names.warn(format!("{why} incompatible with '{}'", place.words()));
 }

@@ -1,14 +1,13 @@
 //! Sample expressions: `fetch(args),converter(args)`, and converters as words of their own.
 
-use super::arguments::{self, Wrong};
+use super::arguments::{self, Read, Wrong};
 use super::did_you_mean;
 use super::text::{Text, printable};
 use crate::arg::Arg;
-use crate::expr::{Conv, Expr, Fetch};
-use crate::names::Names;
+use crate::expr::{Conv, Expr, Fetch, type_after};
+use crate::names::{Missing, Names, PLACE};
 use crate::places::Place;
 use crate::registry::{CheckFn, FetchDef, Registry};
-use crate::sample::Type;
 use crate::words::{Fault, Words};
 
 /// Where an expression stands, which decides how it ends and how its faults read.
@@ -52,18 +51,7 @@ impl Expr {
         let mut reader = Reader { reg, names, around: Around::Words, keyword: None, whole: printable(word) };
         let mut text = Text::new(word, 0);
         let (fetch, mut convs, mut whole) = reader.parts(&mut text).map_err(|f| f.at(at))?;
-        while let Some(next) = words.peek() {
-            let at = words.position();
-            let mut text = Text::new(next, 0);
-            let name = text.keyword();
-            if name.is_empty() || reg.converter(&name).is_none() {
-                break;
-            }
-            let mut text = Text::new(next, 0);
-            reader.converters(&mut text, &fetch, &mut convs).map_err(|f| f.at(at))?;
-            whole = format!("{whole} {}", printable(next));
-            words.take();
-        }
+        reader.converter_words(words, &fetch, &mut convs, &mut whole)?;
         in_place(fetch.def, place).map_err(|f| f.at(at))?;
         Ok(Expr::new(fetch, convs, &whole))
     }
@@ -82,6 +70,38 @@ fn in_place(def: &FetchDef, place: Place) -> Result<(), Fault> {
 }
 
 impl Reader<'_> {
+    /// Reads the criterion of an ACL from `text`. Words behind it that are converters belong to it, unless it is one of
+    /// the keywords that ACLs have of their own. HAProxy applies them and takes them for patterns as well, so they are
+    /// not taken from `behind`.
+    pub(super) fn criterion(&mut self, text: &mut Text<'_>, behind: &Words<'_>) -> Result<Expr, Fault> {
+        let (fetch, mut convs, mut whole) = self.parts(text)?;
+        if self.keyword.is_none() {
+            self.converter_words(&mut behind.clone(), &fetch, &mut convs, &mut whole)?;
+        }
+        Ok(Expr::new(fetch, convs, &whole))
+    }
+
+    /// Takes the words that begin like a converter.
+    fn converter_words(
+        &mut self,
+        words: &mut Words<'_>,
+        fetch: &Fetch,
+        convs: &mut Vec<Conv>,
+        whole: &mut String,
+    ) -> Result<(), Fault> {
+        while let Some(next) = words.peek() {
+            let at = words.position();
+            let name = Text::new(next, 0).keyword();
+            if name.is_empty() || self.reg.converter(&name).is_none() {
+                break;
+            }
+            self.converters(&mut Text::new(next, 0), fetch, convs).map_err(|f| f.at(at))?;
+            *whole = format!("{whole} {}", printable(next));
+            words.take();
+        }
+        Ok(())
+    }
+
     /// Reads one expression from `text`, as far as it goes.
     pub(super) fn read(&mut self, text: &mut Text<'_>) -> Result<Expr, Fault> {
         let (fetch, convs, whole) = self.parts(text)?;
@@ -94,10 +114,12 @@ impl Reader<'_> {
         let name = text.keyword();
         let def_name = self.fetch_name(&name);
         let Some((def, signature)) = self.reg.fetch(&def_name) else { return Err(self.no_fetch(&name)) };
-        let args = arguments::read(text, signature, self.names).map_err(|w| self.bad_fetch_args(&name, w))?;
-        let args = self.checked(def.check, args, &format!("fetch method '{name}'"), false)?;
+        let read = arguments::read(text, signature, self.names).map_err(|w| self.bad_fetch_args(&name, w))?;
+        let place = self.fetch_words(&name);
+        let what = format!("fetch method '{name}'");
+        let args = self.checked(def.check, read, &what, &place, false)?;
         if !matches!(text.peek(), None | Some(b',')) && self.around != Around::Format {
-            return Err(self.outside("missing comma after fetch keyword".into(), false));
+            return Err(self.outside("missing comma after fetch keyword".into(), true));
         }
         let fetch = Fetch { def, args };
         let mut convs = Vec::new();
@@ -127,13 +149,14 @@ impl Reader<'_> {
                 return Err(Fault { help, ..fault });
             };
             let _ = commas;
-            let args = arguments::read(text, signature, self.names)
+            let read = arguments::read(text, signature, self.names)
                 .map_err(|w| self.bad_conv_args(&name, fetch, w))?;
             let from = type_after(fetch.def.out, convs);
             if !from.casts_to(def.from) {
                 return Err(self.outside(format!("converter '{name}' cannot be applied"), true));
             }
-            let args = self.checked(def.check, args, &format!("converter '{name}'"), true)?;
+            let place = format!("conversion keyword '{name}' for {}", self.fetch_words(fetch.def.name));
+            let args = self.checked(def.check, read, &format!("converter '{name}'"), &place, true)?;
             convs.push(Conv { def, args });
             match text.peek() {
                 Some(b',') => {}
@@ -170,10 +193,20 @@ impl Reader<'_> {
     fn checked(
         &mut self,
         check: Option<CheckFn>,
-        mut args: Vec<Arg>,
+        read: Read,
         what: &str,
+        place: &str,
         conv: bool,
     ) -> Result<Box<[Arg]>, Fault> {
+        let Read { mut args, missing } = read;
+        // What is not there can't be looked at.
+        let check = check.filter(|_| missing.is_empty());
+        for (i, fault) in missing {
+            let (before, behind) = fault.text.split_once(PLACE).unwrap_or((fault.text.as_str(), ""));
+            let text = format!("{} in arg {} of {place}", before.trim_end(), i + 1);
+            let acl = self.around == Around::Acl;
+            self.names.miss(Missing::Argument { text, behind: behind.into(), acl });
+        }
         if let Some(check) = check {
             check(&mut args, self.names).map_err(|f| {
                 let outer = self.outside(format!("invalid args in {what} : {}", f.text), conv);
@@ -181,6 +214,14 @@ impl Reader<'_> {
             })?;
         }
         Ok(args.into())
+    }
+
+    /// How messages about names call the fetch.
+    fn fetch_words(&self, name: &str) -> String {
+        match self.around {
+            Around::Acl => format!("ACL keyword '{}'", self.keyword.as_deref().unwrap_or(name)),
+            _ => format!("sample fetch keyword '{name}'"),
+        }
     }
 
     fn bad_fetch_args(&self, name: &str, wrong: Wrong) -> Fault {
@@ -228,9 +269,4 @@ impl Reader<'_> {
             _ => Fault::new(text),
         }
     }
-}
-
-/// The type after some converters; those from any to any keep it.
-fn type_after(fetch: Type, convs: &[Conv]) -> Type {
-    convs.iter().rev().map(|c| c.def.out).find(|t| !matches!(t, Type::Any | Type::Same)).unwrap_or(fetch)
 }

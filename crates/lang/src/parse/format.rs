@@ -54,7 +54,8 @@ pub(crate) fn read(
             }
         }
     }
-    let Builder { global, items, .. } = builder;
+    let Builder { global, items, names, .. } = builder;
+    items.iter().for_each(|item| names.format_has(item));
     Ok(LogFormat {
         items: items.into(),
         encoding: global.encoding,
@@ -100,7 +101,7 @@ impl Builder<'_> {
         }
         match text.peek() {
             Some(b'[') => self.expression(text, options),
-            Some(c) if c.is_ascii_alphanumeric() || c == b'_' => self.alias(text, options),
+            Some(c) if c.is_ascii_alphanumeric() => self.alias(text, options),
             _ if braces => {
                 let near = printable(text.since(start));
                 Err(Fault::new(format!("parse argument modifier without alias name near '{near}'")))
@@ -157,7 +158,7 @@ impl Builder<'_> {
     }
 
     fn alias(&mut self, text: &mut Text<'_>, options: Options) -> Result<(), Fault> {
-        let name = printable(text.take_while(|c| c.is_ascii_alphanumeric() || c == b'_'));
+        let name = printable(text.take_while(|c| c.is_ascii_alphanumeric()));
         if name == "o" {
             self.global = Options { name: None, cast: None, ..options };
             if self.merge == Merge::Blanks && self.items.is_empty() {

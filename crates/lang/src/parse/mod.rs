@@ -18,7 +18,7 @@ mod text;
 
 pub use acl::{AclLine, predefined, predefined_names};
 pub use arguments::variable;
-pub(crate) use arguments::{milliseconds, size};
+pub(crate) use arguments::{size, tolerant};
 pub(crate) use format::{Merge, read as format};
 
 /// The word of `candidates` that `word` was probably meant to be, as a sentence.

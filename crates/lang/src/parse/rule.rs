@@ -42,6 +42,9 @@ impl Rule {
         let set = at.set.words();
         let first = words.position();
         let name = words.take().map(printable).unwrap_or_default();
+        if let Some(fault) = elsewhere(&name, at.set, words, names) {
+            return Err(fault.at(first));
+        }
         let Some(def) = reg.action(&name, at.set) else {
             return Err(unknown(&name, at.set, reg, names.owner()).at(first));
         };
@@ -51,6 +54,9 @@ impl Rule {
             if tcp && (name.starts_with("track-sc") || name == "capture") {
                 return f.within(format_args!("'{set} {name}'")).at(first);
             } else if tcp {
+                return f.at(first);
+            }
+            if f.text.contains("' action is experimental") {
                 return f.at(first);
             }
             let outer = match names.owner() {
@@ -78,11 +84,36 @@ impl Rule {
                 f.within(format_args!(
                     "'{set} {name}' : error detected in {owner} while parsing '{keyword}' condition"
                 ))
+            } else if name == "redirect" {
+                let owner = names.owner();
+                let text = format!(
+                    "error detected in {owner} while parsing '{set} redirect' rule : error in condition: {}",
+                    f.text
+                );
+                Fault { text, ..f }
             } else {
                 f.within(format_args!("error detected while parsing an '{set} {name}' condition"))
             }
         })?;
         Ok(Rule { action, condition, number, text })
+    }
+}
+
+/// Actions that HAProxy knows in all rules on TCP requests and refuses in some of them.
+fn elsewhere(name: &str, set: Sets, words: &Words<'_>, names: &dyn Names) -> Option<Fault> {
+    let (full, owner) = (set.words(), names.owner());
+    let next = words.peek().map(printable).unwrap_or_default();
+    match (name, set) {
+        ("expect-proxy" | "expect-netscaler-cip", Sets::TCP_SESS | Sets::TCP_REQ) => {
+            Some(Fault::new(match &*next {
+                "layer4" => format!("'{name} layer4' is not allowed in '{full}' rules in {owner}"),
+                other => format!("'{full} {name}' only supports 'layer4' in {owner} (got '{other}')"),
+            }))
+        }
+        ("capture", Sets::TCP_CONN | Sets::TCP_SESS) => {
+            Some(Fault::new(format!("'capture {next}' is not allowed in '{full}' rules in {owner}")))
+        }
+        _ => None,
     }
 }
 

@@ -6,7 +6,7 @@ use super::{figure, key, tracked};
 use crate::act::{Parsed, Reading, def, step};
 use crate::action::{Exec, Flow, Need};
 use crate::expr::Expr;
-use crate::names::Names;
+use crate::names::{Missing, Names};
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
 use crate::sample::{Miss, Type, Value};
 use crate::words::{Fault, Words};
@@ -76,14 +76,15 @@ fn track(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
     let number = word.strip_prefix("track-sc").unwrap_or_default();
     let digits = number.trim_start_matches(|c: char| c.is_ascii_digit());
     if !digits.is_empty() {
-        return Err(Fault::new(format!("Wrong track-sc number '{digits}'")));
+        return Err(Fault::new(format!("Wrong track-sc number '{number}'")));
     }
-    let counter: usize = number.parse().unwrap_or(0);
+    let wrapped = crate::sample::parse_int(number.as_bytes()).unwrap_or(0) as i32;
+    let counter = usize::try_from(wrapped).unwrap_or(usize::MAX);
     let limit = names.stick_counters();
     if counter >= limit {
         let most = i64::try_from(limit).unwrap_or(i64::MAX) - 1;
         return Err(Fault::new(format!(
-            "{counter} track-sc number exceeding {most} (tune.stick-counters-1) value"
+            "{wrapped} track-sc number exceeding {most} (tune.stick-counters-1) value"
         )));
     }
     let mut reading = Reading { words, at, reg, names };
@@ -91,18 +92,27 @@ fn track(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
     let name = match reading.words.peek() {
         Some(b"table") => {
             reading.words.take();
-            Some(reading.word("missing table name")?)
+            // Rules on bytes take a name that is missing for an empty one.
+            match reading.words.is_empty() && Sets::TCP.has(at.set) {
+                true => Some(String::new()),
+                false => Some(reading.word("missing table name")?),
+            }
         }
         _ => None,
     };
-    let table = super::table(names, name.as_deref())
-        .map_err(|f| Fault { text: format!("{} referenced by {word}", f.text), ..f })?;
+    let table = match super::table(names, name.as_deref()) {
+        Ok(table) => table,
+        Err(fault) => {
+            names.miss(Missing::Rule(format!("{} by {word}", fault.text)));
+            return step(|_| Flow::Next);
+        }
+    };
     if !expr.out().casts_to(key::wants(table.kind())) {
         let text = format!(
             "stick-table '{}' uses a type incompatible with the '{word}' rule",
             table.settings().name
         );
-        return Err(Fault::new(text));
+        names.miss(Missing::Rule(text));
     }
     let set = at.set;
     step(move |exec| {
@@ -118,9 +128,9 @@ fn track(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
         let now = super::now(&env);
         let Some(key) = key::of(table.kind(), value, env.arena) else { return Flow::Next };
         if let Some(held) = table.enter(key, now) {
-            place(&env, set)
-                .borrow_mut()
-                .start(counter, held, now, |row| also(row, set, env.txn.response_counts));
+            // Rules before this one may have given the response another status than it came with.
+            let counts = env.live.counts_as(env.txn.res.status());
+            place(&env, set).borrow_mut().start(counter, held, now, |row| also(row, set, counts));
         }
         Flow::Next
     })
@@ -207,7 +217,8 @@ fn amount(
 
 /// The numbers between the parentheses behind `prefix`.
 fn numbers(word: &str) -> Option<Vec<usize>> {
-    let inside = word.split_once('(')?.1.strip_suffix(')')?;
+    // What stands behind the parentheses is not looked at.
+    let inside = word.split_once('(')?.1.split_once(')')?.0;
     inside.split(',').map(|n| n.trim().parse().ok()).collect()
 }
 
@@ -220,15 +231,23 @@ fn single(
     data: Data,
 ) -> Parsed {
     let word = own_word(words)?;
+    let name = word.split('(').next().unwrap_or_default();
+    let wrong = || {
+        Fault::new(match change {
+            Change::Set => format!("invalid stick table track ID '{word}'. Expects sc-set-gpt0(<Track ID>)"),
+            _ => format!("invalid stick table track ID. Expects {word}(<Track ID>)"),
+        })
+    };
+    if !matches!(name, "sc-inc-gpc0" | "sc-inc-gpc1" | "sc-set-gpt0") {
+        return Err(wrong());
+    }
     let counter = match word.split_once('(') {
         // Without a number it is the first.
         None => 0,
-        Some((_, ")")) => 0,
+        Some((_, rest)) if rest.starts_with(')') => 0,
         Some(_) => match numbers(&word).as_deref() {
             Some([n]) => *n,
-            _ => {
-                return Err(Fault::new(format!("invalid stick table track ID. Expects {word}(<Track ID>)")));
-            }
+            _ => return Err(wrong()),
         },
     };
     let most = names.stick_counters();
@@ -245,6 +264,43 @@ fn single(
     run(counter, data, 0, change, amount)
 }
 
+/// The numbers of `sc-inc-gpc(<index>,<counter>)` and its kin.
+fn indices(word: &str, change: Change) -> Result<(usize, usize), String> {
+    let (name, what) = match change {
+        Change::Inc => ("sc-inc-gpc", "gpc"),
+        Change::Add => ("sc-add-gpc", "gpc"),
+        Change::Set => ("sc-set-gpt", "gpt"),
+    };
+    let expects = |name: &str| format!("Expects {name}(<{} ID>,<Track ID>)", what.to_uppercase());
+    let Some(inside) = word.strip_prefix(name).and_then(|rest| rest.strip_prefix('(')) else {
+        return Err(match change {
+            Change::Add => format!("Missing or invalid arguments for '{word}'. {}", expects(name)),
+            _ => format!("invalid {what} ID '{word}'. {}", expects(name)),
+        });
+    };
+    // HAProxy says of one of them what it got in place of its name.
+    let (whole, expects) = match change {
+        Change::Add => (None, expects(word)),
+        _ => (Some(word), expects(name)),
+    };
+    let missing = whole.map(|word| format!(" '{word}'")).unwrap_or_default();
+    let (index, rest) = leading(inside);
+    let rest = rest.strip_prefix(',').ok_or_else(|| format!("Missing {what} ID{missing}. {expects}"))?;
+    let (counter, tail) = leading(rest);
+    // What stands behind the parentheses is not looked at.
+    if !tail.starts_with(')') {
+        return Err(format!("invalid stick table track ID '{}'. {expects}", whole.unwrap_or(rest)));
+    }
+    Ok((index, counter))
+}
+
+/// The number that a text begins with, 0 without one, and what follows.
+fn leading(text: &str) -> (usize, &str) {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = &text[..text.len() - rest.len()];
+    (if digits.is_empty() { 0 } else { digits.parse().unwrap_or(usize::MAX) }, rest)
+}
+
 fn array(
     words: &mut Words<'_>,
     at: &ActionPlace,
@@ -253,21 +309,14 @@ fn array(
     change: Change,
 ) -> Parsed {
     let word = own_word(words)?;
-    let (what, data) = if change == Change::Set { ("gpt", Data::Gpt) } else { ("gpc", Data::Gpc) };
-    let name = word.split('(').next().unwrap_or_default();
-    let expects = format!("Expects {name}(<{} ID>,<Track ID>)", what.to_uppercase());
-    if !word.contains('(') {
-        return Err(Fault::new(format!("invalid {what} ID '{word}'. {expects}")));
-    }
-    let (index, counter) = match numbers(&word).as_deref() {
-        Some([index, counter]) => (*index, *counter),
-        _ => return Err(Fault::new(format!("Missing {what} ID '{word}'. {expects}"))),
-    };
+    let data = if change == Change::Set { Data::Gpt } else { Data::Gpc };
+    let (index, counter) = indices(&word, change).map_err(Fault::new)?;
     let most = names.stick_counters();
     if counter >= most {
         return Err(Fault::new(format!(
-            "invalid stick table track ID '{word}'. The max allowed ID is {} (tune.stick-counters)",
-            most.saturating_sub(1)
+            "invalid stick table track ID '{word}'. The max allowed ID is {}{}",
+            most.saturating_sub(1),
+            if change == Change::Set { "" } else { " (tune.stick-counters)" }
         )));
     }
     let amount = amount(words, at, reg, names, change)?;

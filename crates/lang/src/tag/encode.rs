@@ -13,9 +13,15 @@ use crate::sample::{Type, Value, append_int, parse_int};
 /// What an item is in the encodings.
 enum Piece {
     Nothing,
+    /// No header is captured at all.
+    Null,
     Bool(bool),
     Int(i64),
     Text(Vec<u8>),
+    /// A text with encoded bytes, in which braces and bars may part captures.
+    Encoded(Vec<u8>, bool),
+    /// A number that was asked for as a text, which only JSON does.
+    Digits(Vec<u8>),
     List(Vec<u8>),
 }
 
@@ -32,8 +38,18 @@ fn piece(item: &Item, env: &Env<'_>) -> Piece {
                 return Piece::Nothing;
             }
             match tag.kind {
+                TagKind::List | TagKind::Captures if text.is_empty() => Piece::Null,
                 TagKind::List => Piece::List(text),
-                TagKind::Text | TagKind::Plain => typed(Value::Str(&text), cast_of(options, Type::Str)),
+                TagKind::Captures => Piece::Encoded(text, true),
+                TagKind::Encoded if options.cast.is_none_or(|t| t == Type::Str) => {
+                    Piece::Encoded(text, false)
+                }
+                TagKind::Number | TagKind::Running if options.cast == Some(Type::Str) && !options.hex => {
+                    Piece::Digits(text.strip_prefix(b"+").map(<[u8]>::to_vec).unwrap_or(text))
+                }
+                TagKind::Text | TagKind::Encoded | TagKind::Address | TagKind::Plain => {
+                    typed(Value::Str(&text), cast_of(options, Type::Str))
+                }
                 _ if options.hex => Piece::Text(text),
                 _ => typed(Value::Str(text.strip_prefix(b"+").unwrap_or(&text)), cast_of(options, Type::Int)),
             }
@@ -94,9 +110,10 @@ pub(super) fn json_object(format: &LogFormat, env: &Env<'_>, out: &mut Vec<u8>) 
 pub(super) fn json_item(item: &Item, env: &Env<'_>, out: &mut Vec<u8>) {
     match piece(item, env) {
         Piece::Nothing => out.extend_from_slice(b"\"\""),
+        Piece::Null => out.extend_from_slice(b"null"),
         Piece::Bool(b) => out.extend_from_slice(if b { b"true" } else { b"false" }),
         Piece::Int(n) => append_int(out, n),
-        Piece::Text(text) => json_text(&text, out),
+        Piece::Text(text) | Piece::Encoded(text, _) | Piece::Digits(text) => json_text(&text, out),
         Piece::List(list) => {
             out.push(b'[');
             for (i, part) in list.split(|c| *c == 0).enumerate() {
@@ -153,17 +170,40 @@ fn cbor_out(raw: &[u8], bin: bool, out: &mut Vec<u8>) {
 
 fn cbor_raw(item: &Item, env: &Env<'_>, out: &mut Vec<u8>) {
     match piece(item, env) {
-        Piece::Nothing => out.push(0xf6),
+        Piece::Nothing | Piece::Null => out.push(0xf6),
         Piece::Bool(b) => out.push(if b { 0xf5 } else { 0xf4 }),
         Piece::Int(n) if n < 0 => cbor_head(1, n.unsigned_abs() - 1, out),
         Piece::Int(n) => cbor_head(0, n.unsigned_abs(), out),
         Piece::Text(text) => cbor_text(&text, out),
+        Piece::Encoded(text, parted) => cbor_chunks(&text, parted, out),
+        Piece::Digits(text) => cbor_head(0, parse_int(&text).unwrap_or(0).unsigned_abs(), out),
         Piece::List(list) => {
             out.push(0x9f);
-            list.split(|c| *c == 0).for_each(|part| cbor_text(part, out));
+            list.split(|c| *c == 0).for_each(|part| cbor_chunks(part, false, out));
             out.push(0xff);
         }
     }
+}
+
+/// A text of indefinite length (RFC 8949 section 3.2.3): what is encoded, and what parts captures, are chunks of their own.
+fn cbor_chunks(text: &[u8], parted: bool, out: &mut Vec<u8>) {
+    let own = |c: u8| match c {
+        b'#' => 3,
+        b'{' | b'|' | b'}' if parted => 1,
+        _ => 0,
+    };
+    out.push(0x7f);
+    let mut rest = text;
+    while let Some(&first) = rest.first() {
+        let length = match own(first) {
+            0 => rest.iter().position(|c| own(*c) > 0).unwrap_or(rest.len()),
+            length => length.min(rest.len()),
+        };
+        let (chunk, more) = rest.split_at(length);
+        cbor_text(chunk, out);
+        rest = more;
+    }
+    out.push(0xff);
 }
 
 fn cbor_text(text: &[u8], out: &mut Vec<u8>) {

@@ -8,6 +8,7 @@ mod tables;
 
 use crate::env::Env;
 use crate::logfmt::{Encoding, Item, LogFormat, Options, Use};
+use crate::places::Place;
 use crate::registry::{TagDef, TagKind};
 use crate::sample::{Type, Value};
 
@@ -20,6 +21,17 @@ pub(crate) fn write_line(format: &LogFormat, env: &Env<'_>, how: Use, out: &mut 
         Encoding::Text => write_text(format, env, how, out),
         Encoding::Json => encode::json_object(format, env, out),
         Encoding::Cbor => encode::cbor_map(format, env, out),
+    }
+}
+
+/// Appends a line without the expressions that need a message.
+pub(crate) fn write_late(format: &LogFormat, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
+    for item in &format.items {
+        match item {
+            Item::Text(text) => out.extend_from_slice(text),
+            Item::Expr(expr, _) if !expr.fetch.def.places.has(Place::Log) => {}
+            item => write_item(item, format.bin, env, how, out),
+        }
     }
 }
 
@@ -51,29 +63,45 @@ fn write_item(item: &Item, bin: bool, env: &Env<'_>, how: Use, out: &mut Vec<u8>
         Encoding::Cbor => return encode::cbor_item(item, env, out),
     }
     let begin = out.len();
-    let quoted = options.quote && kind == TagKind::Text;
+    // An address in hexadecimal digits is a number. In a header field nobody asks a sample to be quoted.
+    let plain = match item {
+        Item::Expr(..) => how == Use::Header,
+        Item::Tag(..) => kind == TagKind::Address && options.hex,
+        Item::Text(_) => false,
+    };
+    let quoted = options.quote
+        && !plain
+        && matches!(kind, TagKind::Text | TagKind::Address | TagKind::Encoded | TagKind::Captures);
     if quoted {
         out.push(b'"');
     }
-    if kind == TagKind::Running && how == Use::Log && env.txn.times.ended.is_none() {
+    if kind == TagKind::Running && how == Use::Log && env.live.logs_early() {
         out.push(b'+');
     }
     let start = out.len();
     let found = match item {
-        Item::Expr(expr, _) => write_sample(expr.eval(env).ok(), bin, out).filter(|()| out.len() > start),
+        Item::Expr(expr, _) if streamless(env, how) && expr.fetch.def.is_of_stream() => None,
+        Item::Expr(expr, _) => {
+            write_sample(expr.eval(env).ok(), bin, how, out).filter(|()| out.len() > start)
+        }
         Item::Tag(tag, options) => (tag.write)(env, options, out),
         Item::Text(_) => None,
     };
     if found.is_none() {
         out.truncate(begin);
         return match (options.quote, how) {
-            (true, _) => out.extend_from_slice(b"\"\""),
+            (true, Use::Log | Use::Value) => out.extend_from_slice(b"\"\""),
+            (true, Use::Header) if !plain => out.extend_from_slice(b"\"\""),
             (false, Use::Log) => out.push(b'-'),
-            (false, _) => {}
+            _ => {}
         };
     }
     if out.len() == start {
-        return out.truncate(begin);
+        // A part of the request line that is empty is quoted like others.
+        return match quoted && kind == TagKind::Encoded {
+            true => out.push(b'"'),
+            false => out.truncate(begin),
+        };
     }
     if kind == TagKind::List {
         separate(out, start, options.quote);
@@ -84,9 +112,16 @@ fn write_item(item: &Item, bin: bool, env: &Env<'_>, how: Use, out: &mut Vec<u8>
     }
 }
 
-/// Appends a sample as text. Bytes end before their first NUL, unless `bin` keeps them whole.
-fn write_sample(value: Option<Value<'_>>, bin: bool, out: &mut Vec<u8>) -> Option<()> {
+/// Whether the line at hand is about an error that came before there was a stream.
+fn streamless(env: &Env<'_>, how: Use) -> bool {
+    how == Use::Log && env.txn.origin.get() == model::Origin::Error
+}
+
+/// Appends a sample as text. Bytes end before their first NUL, unless `bin` keeps them whole, or a header field takes
+/// them, which encodes a text's NUL.
+fn write_sample(value: Option<Value<'_>>, bin: bool, how: Use, out: &mut Vec<u8>) -> Option<()> {
     match value? {
+        Value::Str(bytes) if how == Use::Header => out.extend_from_slice(bytes),
         Value::Bin(bytes) | Value::Str(bytes) if !bin => out.extend_from_slice(until_nul(bytes)),
         other => other.append_text(out),
     }
@@ -116,18 +151,27 @@ fn separate(out: &mut Vec<u8>, start: usize, quote: bool) {
 
 /// Escapes what was appended since `start`, if an option or the use asks for it.
 fn dress(out: &mut Vec<u8>, start: usize, options: &Options, how: Use) {
-    let special = |c: &u8| {
-        (options.escape && matches!(c, b'"' | b'\\' | b']'))
-            || (how == Use::Header && (*c < b' ' && *c != b'\t' || *c == 0x7f))
-    };
+    if how == Use::Header {
+        encode_controls(out, start);
+    }
+    let special = |c: &u8| options.escape && matches!(c, b'"' | b'\\' | b']');
     let Some(first) = out[start..].iter().position(special) else { return };
     let tail = out.split_off(start + first);
     for c in tail {
         match c {
-            b'"' | b'\\' | b']' if options.escape => out.extend([b'\\', c]),
-            c if special(&c) => push_hex(out, b'%', c),
+            c if special(&c) => out.extend([b'\\', c]),
             c => out.push(c),
         }
+    }
+}
+
+/// Writes the control characters since `start` as `%XX`, so that no field value and no target ends before its end:
+/// what an expression brings is often a peer's.
+pub(crate) fn encode_controls(out: &mut Vec<u8>, start: usize) {
+    let control = |c: &u8| (*c < b' ' && *c != b'\t') || *c == 0x7f;
+    let Some(first) = out[start..].iter().position(control) else { return };
+    for c in out.split_off(start + first) {
+        if control(&c) { push_hex(out, b'%', c) } else { out.push(c) }
     }
 }
 

@@ -9,34 +9,56 @@ use super::{hex, push_hex};
 use crate::calendar::{Civil, log_date, zone_suffix};
 use crate::env::Env;
 use crate::logfmt::Options;
-use crate::registry::{TagDef, TagKind};
+use crate::registry::{Known, TagDef, TagKind};
 use crate::sample::append_int;
 use crate::timers::Timers;
 
 type Write = for<'a> fn(&Env<'a>, &Options, &mut Vec<u8>) -> Option<()>;
 
 const fn text(name: &'static str, write: Write, doc: &'static str) -> TagDef {
-    TagDef { name, write, http_only: false, kind: TagKind::Text, doc }
+    TagDef { name, write, http_only: false, known: Known::Early, kind: TagKind::Text, doc }
 }
 
 const fn plain(name: &'static str, write: Write, doc: &'static str) -> TagDef {
-    TagDef { name, write, http_only: false, kind: TagKind::Plain, doc }
+    TagDef { name, write, http_only: false, known: Known::Early, kind: TagKind::Plain, doc }
 }
 
 const fn number(name: &'static str, write: Write, doc: &'static str) -> TagDef {
-    TagDef { name, write, http_only: false, kind: TagKind::Number, doc }
+    TagDef { name, write, http_only: false, known: Known::Early, kind: TagKind::Number, doc }
 }
 
 const fn running(name: &'static str, write: Write, doc: &'static str) -> TagDef {
-    TagDef { name, write, http_only: false, kind: TagKind::Running, doc }
+    TagDef { name, write, http_only: false, known: Known::Early, kind: TagKind::Running, doc }
+}
+
+const fn encoded(name: &'static str, write: Write, doc: &'static str) -> TagDef {
+    TagDef { name, write, http_only: true, known: Known::Request, kind: TagKind::Encoded, doc }
+}
+
+const fn captures(name: &'static str, write: Write, doc: &'static str) -> TagDef {
+    TagDef { name, write, http_only: false, known: Known::Early, kind: TagKind::Captures, doc }
+}
+
+const fn address(name: &'static str, write: Write, doc: &'static str) -> TagDef {
+    TagDef { name, write, http_only: false, known: Known::Early, kind: TagKind::Address, doc }
 }
 
 const fn list(name: &'static str, write: Write, doc: &'static str) -> TagDef {
-    TagDef { name, write, http_only: false, kind: TagKind::List, doc }
+    TagDef { name, write, http_only: false, known: Known::Early, kind: TagKind::List, doc }
 }
 
 const fn http(def: TagDef) -> TagDef {
     TagDef { http_only: true, ..def }
+}
+
+/// Known with the head of the response, or the connection to the server.
+const fn response(def: TagDef) -> TagDef {
+    TagDef { known: Known::Response, ..def }
+}
+
+/// Known at the end.
+const fn end(def: TagDef) -> TagDef {
+    TagDef { known: Known::End, ..def }
 }
 
 pub(super) const TAGS: &[TagDef] = &[
@@ -48,96 +70,127 @@ pub(super) const TAGS: &[TagDef] = &[
     http(plain("tr", |e, _, o| millis(e, o, requested(e)?), "Request date, local, with milliseconds.")),
     http(plain("trg", |e, _, o| zoned(o, Civil::utc(e, secs(requested(e)?))), "Request date, UTC.")),
     http(plain("trl", |e, _, o| zoned(o, Civil::local(e, secs(requested(e)?))), "Request date, local.")),
-    http(running("Ta", |e, _, o| int(o, Timers::of(e).active()), "Active time of the request.")),
-    number("Tc", |e, _, o| int(o, Timers::of(e).connect()), "Time to connect to the server."),
-    running("Td", |e, _, o| int(o, Timers::of(e).data()), "Time to transfer the response."),
-    number("Th", |e, _, o| int(o, Timers::of(e).handshake()), "Time of handshakes."),
-    http(number("Ti", |e, _, o| int(o, Timers::of(e).idle()), "Idle time before the request.")),
-    http(number("Tq", |e, _, o| int(o, Timers::of(e).client()), "Th + Ti + TR.")),
-    http(number("TR", |e, _, o| int(o, Timers::of(e).request()), "Time to receive the request.")),
-    http(number("Tr", |e, _, o| int(o, Timers::of(e).response()), "Time of the server to answer.")),
-    running("Tt", |e, _, o| int(o, Timers::of(e).total()), "Time in all."),
-    running("Tu", |e, _, o| int(o, Timers::of(e).user()), "Time as the client sees it."),
-    number("Tw", |e, _, o| int(o, Timers::of(e).queue()), "Time in queues."),
+    end(http(running("Ta", |e, _, o| int(o, Timers::of(e).active()), "Active time of the request."))),
+    end(number("Tc", |e, _, o| int(o, Timers::of(e).connect()), "Time to connect to the server.")),
+    end(number("Td", |e, _, o| int(o, Timers::of(e).data()), "Time to transfer the response.")),
+    end(number("Th", |e, _, o| int(o, Timers::of(e).handshake()), "Time of handshakes.")),
+    end(http(number("Ti", |e, _, o| int(o, Timers::of(e).idle()), "Idle time before the request."))),
+    end(http(number("Tq", |e, _, o| int(o, Timers::of(e).client()), "Th + Ti + TR."))),
+    end(http(number("TR", |e, _, o| int(o, Timers::of(e).request()), "Time to receive the request."))),
+    end(http(number("Tr", |e, _, o| int(o, Timers::of(e).response()), "Time of the server to answer."))),
+    end(running("Tt", |e, _, o| int(o, Timers::of(e).total()), "Time in all.")),
+    end(running("Tu", |e, _, o| int(o, Timers::of(e).user()), "Time as the client sees it.")),
+    end(number("Tw", |e, _, o| int(o, Timers::of(e).queue()), "Time in queues.")),
     // What HAProxy 3.5 logs: answers of its own count nothing here.
-    running("B", |e, _, o| uint(o, e.txn.down.received), "Bytes from the server."),
-    running("U", |e, _, o| uint(o, e.txn.up.received), "Bytes from the client."),
-    http(text("CC", |e, _, o| shown(o, e.txn.req_cookie.as_deref()?), "Captured request cookie.")),
-    http(text("CS", |e, _, o| shown(o, e.txn.res_cookie.as_deref()?), "Captured response cookie.")),
+    end(running("B", |e, _, o| uint(o, e.txn.shown().1.received), "Bytes from the server.")),
+    end(number("U", |e, _, o| uint(o, e.txn.shown().0.received), "Bytes from the client.")),
+    response(http(text("CC", |e, _, o| raw(o, e.txn.req_cookie.as_deref()?), "Captured request cookie."))),
+    response(http(text("CS", |e, _, o| raw(o, e.txn.res_cookie.as_deref()?), "Captured response cookie."))),
     text("H", |e, _, o| raw(o, e.live.node().0.as_bytes()), "Host name."),
-    http(text("HM", |e, _, o| line(e, o, |l| l.method()), "Method.")),
-    http(text("HP", |e, _, o| line(e, o, |l| before_query(l.target())), "Target without query.")),
-    http(text("HPO", |e, _, o| line(e, o, |l| wire::uri::path(l.target())), "Path.")),
-    http(text("HQ", query, "Query with its question mark.")),
-    http(text("HU", |e, _, o| line(e, o, |l| l.target()), "Target.")),
-    http(text("HV", |e, _, o| line(e, o, |l| l.version()), "HTTP version.")),
-    text("ID", |e, _, o| shown(o, e.txn.unique_id.borrow().as_deref()?), "Unique id."),
-    number(
+    encoded("HM", |e, _, o| line(e, o, |l| l.method()), "Method."),
+    encoded("HP", |e, _, o| line(e, o, |l| before_query(l.target())), "Target without query."),
+    encoded("HPO", |e, _, o| line(e, o, |l| path(l.target())), "Path; nothing for `*`."),
+    encoded("HQ", query, "Query with its question mark."),
+    encoded("HU", |e, _, o| line(e, o, |l| l.target()), "Target."),
+    encoded("HV", |e, _, o| line(e, o, |l| l.version()), "HTTP version."),
+    end(text("ID", |e, _, o| e.with_unique_id(|id| o.extend_from_slice(id)), "Unique id.")),
+    response(number(
         "ST",
-        |e, _, o| int(o, if e.txn.status == 0 && !e.txn.unread { -1 } else { i64::from(e.txn.status) }),
+        |e, _, o| {
+            // Without HTTP there is no status that could be missing.
+            let missing = e.txn.status == 0 && !e.txn.unread && !e.txn.hinted && e.conn.http_major.get() > 0;
+            int(o, if missing { -1 } else { i64::from(e.txn.status) })
+        },
         "Status.",
-    ),
-    number(
+    )),
+    end(number(
         "ac",
         |e, _, o| uint(o, e.live.world().process.connections.load(Relaxed)),
         "Connections of the process.",
-    ),
+    )),
     text("b", |e, _, o| raw(o, e.live.backend().unwrap_or(e.live.frontend()).name.as_bytes()), "Backend."),
-    number(
+    end(number(
         "bc",
         |e, _, o| uint(o, e.live.backend().map_or(0, |b| b.back.current.load(Relaxed))),
         "Requests of the backend.",
-    ),
-    text("bi", |e, p, o| ip(o, p, e.server_source()), "Local address of the server connection."),
-    number("bp", |e, p, o| port(o, p, e.server_source()), "Local port of the server connection."),
-    number("bq", |e, _, o| uint(o, e.txn.queue_positions.1), "Requests ahead in the backend's queue."),
-    text("ci", |e, p, o| ip(o, p, e.src()), "Client address."),
-    number("cp", client_port, "Client port."),
+    )),
+    response(address("bi", |e, p, o| ip(o, p, e.server_source()), "Local address of the server connection.")),
+    response(number(
+        "bp",
+        |e, p, o| server_port(o, p, e.server_source()),
+        "Local port of the server connection.",
+    )),
+    end(number("bq", |e, _, o| uint(o, e.txn.queue_positions.1), "Requests ahead in the backend's queue.")),
+    response(address("ci", |e, p, o| ip(o, p, e.src()), "Client address.")),
+    response(number("cp", client_port, "Client port.")),
     text("f", |e, _, o| raw(o, e.live.frontend().name.as_bytes()), "Frontend."),
-    number(
+    end(number(
         "fc",
         |e, _, o| uint(o, e.live.frontend().front.current.load(Relaxed)),
         "Connections of the frontend.",
-    ),
-    text("fi", |e, p, o| ip(o, p, e.dst()), "Address that the client connected to."),
-    number("fp", |e, p, o| port(o, p, e.dst()), "Port that the client connected to."),
-    text("ft", frontend, "Frontend, with '~' behind it on TLS."),
+    )),
+    response(address("fi", |e, p, o| ip(o, p, e.dst()), "Address that the client connected to.")),
+    response(number("fp", |e, p, o| port(o, p, e.dst()), "Port that the client connected to.")),
+    TagDef {
+        http_only: false,
+        known: Known::Early,
+        ..encoded("ft", frontend, "Frontend, with '~' behind it on TLS.")
+    },
     number("lc", |e, _, o| uint(o, e.txn.log_number.get()), "Lines logged by the frontend."),
-    text("hr", |e, _, o| braces(o, &e.txn.req_captures.borrow()), "Captured request headers."),
-    list("hrl", |e, _, o| separate(o, &e.txn.req_captures.borrow()), "Captured request headers, as a list."),
-    text("hs", |e, _, o| braces(o, &e.txn.res_captures.borrow()), "Captured response headers."),
-    list("hsl", |e, _, o| separate(o, &e.txn.res_captures.borrow()), "Captured response headers, as a list."),
+    response(captures("hr", |e, _, o| braces(o, &e.txn.req_captures.borrow()), "Captured request headers.")),
+    response(list(
+        "hrl",
+        |e, _, o| separate(o, &e.txn.req_captures.borrow()),
+        "Captured request headers, as a list.",
+    )),
+    response(captures("hs", |e, _, o| braces(o, &e.txn.res_captures.borrow()), "Captured response headers.")),
+    response(list(
+        "hsl",
+        |e, _, o| separate(o, &e.txn.res_captures.borrow()),
+        "Captured response headers, as a list.",
+    )),
     text("OG", origin, "When the line was made."),
     number("pid", |e, p, o| figure(o, p, i64::from(e.live.node().1)), "Number of the process."),
-    http(text("r", |e, _, o| line(e, o, |l| &l.bytes), "Request line.")),
-    number("rc", retries, "Retries, with '+' after a redispatch."),
-    number(
-        "rt",
-        |e, p, o| figure(o, p, i64::try_from(e.txn.serial & 0xffff_ffff).unwrap_or(0)),
-        "Number of the transaction.",
-    ),
-    text("s", |e, _, o| raw(o, e.live.server().map_or(nobody(e), |s| s.name.as_bytes())), "Server."),
-    number(
+    encoded("r", |e, _, o| line(e, o, |l| &l.bytes), "Request line."),
+    end(number("rc", retries, "Retries, with '+' after a redispatch.")),
+    TagDef {
+        known: Known::Request,
+        ..number(
+            "rt",
+            |e, p, o| figure(o, p, i64::try_from(e.txn.serial & 0xffff_ffff).unwrap_or(0)),
+            "Number of the transaction.",
+        )
+    },
+    response(text(
+        "s",
+        |e, _, o| raw(o, e.live.server().map_or(nobody(e), |s| s.name.as_bytes())),
+        "Server.",
+    )),
+    end(number(
         "sc",
         |e, _, o| uint(o, e.live.server().map_or(0, |s| s.served.load(Relaxed))),
         "Requests of the server.",
-    ),
-    text("si", |e, p, o| ip(o, p, e.txn.server_conn.dst), "Address of the server."),
-    number("sp", |e, p, o| port(o, p, e.txn.server_conn.dst), "Port of the server."),
-    number("sq", |e, _, o| uint(o, e.txn.queue_positions.0), "Requests ahead in the server's queue."),
-    text("sslc", |e, _, o| raw(o, e.conn.secured()?.cipher.as_bytes()), "Cipher of the client connection."),
-    text(
+    )),
+    response(address("si", |e, p, o| ip(o, p, e.txn.server_conn.dst), "Address of the server.")),
+    response(number("sp", |e, p, o| server_port(o, p, e.txn.server_conn.dst), "Port of the server.")),
+    end(number("sq", |e, _, o| uint(o, e.txn.queue_positions.0), "Requests ahead in the server's queue.")),
+    response(text(
+        "sslc",
+        |e, _, o| raw(o, e.conn.secured()?.cipher.as_bytes()),
+        "Cipher of the client connection.",
+    )),
+    response(text(
         "sslv",
         |e, _, o| raw(o, e.conn.secured()?.version.as_bytes()),
         "TLS version of the client connection.",
-    ),
-    plain("ts", |e, _, o| raw(o, &e.txn.term.two()), "Termination state."),
+    )),
+    end(plain("ts", |e, _, o| raw(o, &e.txn.term.two()), "Termination state.")),
     http(plain("tsc", |e, _, o| raw(o, &e.txn.term.four()), "Termination state with cookie status.")),
 ];
 
 fn frontend(env: &Env<'_>, _: &Options, out: &mut Vec<u8>) -> Option<()> {
     out.extend_from_slice(env.live.frontend().name.as_bytes());
-    if env.conn.secured().is_some() {
+    if env.conn.tls.get() || env.conn.secured().is_some() {
         out.push(b'~');
     }
     Some(())
@@ -220,6 +273,14 @@ fn port(out: &mut Vec<u8>, options: &Options, peer: Peer) -> Option<()> {
     figure(out, options, i64::from(peer.port()?))
 }
 
+/// The port of an end of a connection to a server: zero where there are no ports.
+fn server_port(out: &mut Vec<u8>, options: &Options, peer: Peer) -> Option<()> {
+    match peer {
+        Peer::Unix => figure(out, options, 0),
+        peer => port(out, options, peer),
+    }
+}
+
 /// The port, or the number of the listener where there are no ports.
 fn client_port(env: &Env<'_>, options: &Options, out: &mut Vec<u8>) -> Option<()> {
     match env.src() {
@@ -263,16 +324,13 @@ fn braces(out: &mut Vec<u8>, captures: &Captures) -> Option<()> {
 }
 
 fn separate(out: &mut Vec<u8>, captures: &Captures) -> Option<()> {
-    if captures.is_empty() {
-        return None;
-    }
     for (i, value) in captures.iter().enumerate() {
         if i > 0 {
             out.push(0);
         }
         match value.as_deref() {
-            Some(value) if !value.is_empty() => capture(out, value),
-            _ => out.push(b'-'),
+            Some(value) => capture(out, value),
+            None => out.push(b'-'),
         }
     }
     Some(())
@@ -293,6 +351,10 @@ fn line(
 
 fn before_query(target: &[u8]) -> &[u8] {
     target.split(|c| *c == b'?').next().unwrap_or_default()
+}
+
+fn path(target: &[u8]) -> &[u8] {
+    if target == b"*" { b"" } else { wire::uri::path(target) }
 }
 
 fn query(env: &Env<'_>, _: &Options, out: &mut Vec<u8>) -> Option<()> {

@@ -111,6 +111,11 @@ fn text_is_changed_and_compared() {
         ("str(abc),has_ctl", "0"),
         ("str(10.1.2.3),ipmask(255.255.0.0)", "10.1.0.0"),
         ("str(2001:db8::1),ipmask(24,32)", "2001:db8::"),
+        // Mapped, compatible, 6to4: they hold an IPv4 address, which is masked in its place.
+        ("ipv6(::ffff:1.2.3.4),ipmask(24,128)", "1.2.3.0"),
+        ("ipv6(::1.2.3.4),ipmask(24,128)", "1.2.3.0"),
+        ("ipv6(2002:102:304::),ipmask(24,128)", "1.2.3.0"),
+        ("ipv6(::1:0:0:1),ipmask(24,128)", "::1:0:0:1"),
         ("str(2001:db8::1),ipmask(24)", "none"),
         ("ipv6(::ffff:1.2.3.4),ipmask(8)", "1.0.0.0"),
     ]);

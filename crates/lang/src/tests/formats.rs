@@ -52,6 +52,15 @@ fn captures_stand_in_braces_and_are_encoded() {
 }
 
 #[test]
+fn a_field_that_is_empty_is_not_one_that_was_missing() {
+    let mut stage = Stage::new();
+    stage.txn.req_captures = vec![Some(b""[..].into()), None, Some(b"x"[..].into())].into();
+    assert_eq!(stage.format("%hr", Use::Log), "{||x}");
+    assert_eq!(stage.format("%hrl", Use::Log), " - x");
+    assert_eq!(stage.format("%{+json}o %(a)hrl", Use::Log), "{\"a\": [\"\", \"-\", \"x\"]}");
+}
+
+#[test]
 fn times_that_were_not_reached_are_minus_one() {
     let mut stage = Stage::new();
     let at = |ms: u64| Some(base::time::Mono::from_nanos(ms * 1_000_000));
@@ -59,7 +68,7 @@ fn times_that_were_not_reached_are_minus_one() {
     stage.txn.times.first_byte = at(1030);
     stage.txn.times.request = at(1035);
     let times = "%Th/%Ti/%TR/%Tq/%Tw/%Tc/%Tr/%Td";
-    assert_eq!(stage.format(times, Use::Log), "10/20/5/35/-1/-1/-1/+-1");
+    assert_eq!(stage.format(times, Use::Log), "10/20/5/35/-1/-1/-1/-1");
     stage.txn.times.queued = at(1040);
     stage.txn.times.connected = at(1041);
     stage.txn.times.response = at(1050);
@@ -69,9 +78,13 @@ fn times_that_were_not_reached_are_minus_one() {
 }
 
 #[test]
-fn totals_of_a_line_that_is_logged_early_carry_a_plus() {
+fn totals_carry_a_plus_where_the_frontend_logs_early() {
     let mut stage = Stage::new();
     stage.txn.down.received = 243;
+    assert_eq!(stage.format("%B", Use::Log), "0", "known at the end");
+    stage.txn.times.ended = Some(base::time::Mono::from_nanos(1));
+    assert_eq!(stage.format("%B", Use::Log), "243");
+    stage.outside.logs_early = true;
     assert_eq!(stage.format("%B", Use::Log), "+243");
     assert_eq!(stage.format("%B", Use::Value), "243");
 }

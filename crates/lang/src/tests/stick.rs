@@ -111,7 +111,12 @@ fn what_is_wrong_with_an_action_is_said() {
         ("sc-inc-gpc0(9)", "invalid stick table track ID. The max allowed ID is 2 (tune.stick-counters)"),
     ] {
         let words: Vec<&str> = rule.split(' ').collect();
-        let fault = stage.rule(Sets::HTTP_REQ, &words).err().map(|f| f.text).unwrap_or_default();
+        let fault = stage.rule(Sets::HTTP_REQ, &words).err().map(|f| f.text);
+        let missed = || match stage.names.missing.pop() {
+            Some(crate::Missing::Rule(text)) => text,
+            _ => String::new(),
+        };
+        let fault = fault.unwrap_or_else(missed);
         assert!(fault.ends_with(text), "{rule}: {fault}");
     }
 }

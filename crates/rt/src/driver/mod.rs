@@ -305,6 +305,14 @@ pub(crate) fn set_linger0(handle: &Handle) -> io::Result<()> {
     sockopt::set_linger0(handle.os()?)
 }
 
+/// Bytes that were sent and have not reached the peer's kernel yet.
+pub(crate) fn unacknowledged(handle: &Handle) -> io::Result<usize> {
+    if handle.is_sim() {
+        return ops::unacknowledged(handle.simulated()?);
+    }
+    sockopt::unacknowledged(handle.os()?)
+}
+
 /// Has the close say nothing.
 pub(crate) fn vanish(handle: &Handle, hops: Option<u8>) -> io::Result<()> {
     if handle.is_sim() {
@@ -319,14 +327,6 @@ pub(crate) fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<Handle>
         return ops::listen(addr, options.backlog, options.reuseport).map(Handle);
     }
     listen::listen(addr, options).map(Handle::from)
-}
-
-/// Stops listening for all who share the socket.
-pub(crate) fn shutdown_listener(handle: &Handle) -> io::Result<()> {
-    if handle.is_sim() {
-        return ops::stop_listening(handle.0);
-    }
-    Ok(rustix::net::shutdown(handle.os()?, rustix::net::Shutdown::Both)?)
 }
 
 /// A datagram socket, bound to `addr` or only of its family.

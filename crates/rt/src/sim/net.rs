@@ -235,16 +235,6 @@ impl Net {
         }
     }
 
-    /// Stops a listener; who waits in its queue is reset.
-    pub(super) fn stop_listening(&mut self, id: Id) -> io::Result<()> {
-        let listener = self.listening(id)?;
-        // No address matches it any more, so nobody connects to it.
-        listener.addr = Addr::Unix(Vec::new());
-        let queue = std::mem::take(&mut listener.queue);
-        queue.into_iter().for_each(|id| self.abort(id));
-        Ok(())
-    }
-
     pub(super) fn register(&mut self, id: Id, token: u64, interest: Interest) -> io::Result<()> {
         let bits = match self.object(id) {
             Some(Object::Stream(stream)) => {

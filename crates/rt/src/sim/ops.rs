@@ -42,10 +42,6 @@ pub(crate) fn listen(addr: &Addr, backlog: u32, reuseport: bool) -> io::Result<i
     with(|net| net.listen(addr, backlog as usize, reuseport)).map(number_of)
 }
 
-pub(crate) fn stop_listening(number: i32) -> io::Result<()> {
-    with(|net| net.stop_listening(id_of(number)))
-}
-
 pub(crate) fn accept(number: i32) -> io::Result<(i32, Addr)> {
     with(|net| net.accept(id_of(number))).map(|(id, addr)| (number_of(id), addr))
 }
@@ -64,6 +60,10 @@ pub(crate) fn shutdown_write(number: i32) -> io::Result<()> {
 
 pub(crate) fn set_linger0(number: i32) -> io::Result<()> {
     with(|net| net.stream(id_of(number)).map(|s| s.set_linger0()))
+}
+
+pub(crate) fn unacknowledged(number: i32) -> io::Result<usize> {
+    with(|net| net.stream(id_of(number)).map(|s| s.in_flight()))
 }
 
 pub(crate) fn vanish(number: i32) -> io::Result<()> {

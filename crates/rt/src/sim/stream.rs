@@ -80,6 +80,11 @@ impl Stream {
         self.linger0 = true;
     }
 
+    /// What was sent and is not read: a reset destroys it.
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
     /// Its peer hears nothing more.
     pub(super) fn vanish(&mut self) {
         self.peer = None;

@@ -27,6 +27,12 @@ pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(foreign, 3)?)
 }
 
+/// The address of an inherited socket.
+pub fn inherited_addr(number: RawFd) -> Option<crate::Addr> {
+    let fd = inherited(number).ok()?;
+    crate::sockopt::addr_of(Some(rustix::net::getsockname(&fd).ok()?)).ok()
+}
+
 /// The number of descriptors that the service manager passed, from number 3 up (LISTEN_FDS, LISTEN_PID).
 pub fn listen_fds() -> usize {
     let number = |name| std::env::var(name).ok().and_then(|v| v.parse::<usize>().ok());

@@ -15,12 +15,15 @@ mod user;
 mod zone;
 
 pub use cpu::{allowed_cpus, set_affinity};
-pub use fds::{MAX_FDS, inherited, listen_fds, recv_fds, send_fds, set_inheritable, socket_pair};
+pub(crate) use cpu::{thread_number, thread_time};
+pub use fds::{
+    MAX_FDS, inherited, inherited_addr, listen_fds, recv_fds, send_fds, set_inheritable, socket_pair,
+};
 pub use limits::{Limit, is_local};
 pub use process::{
-    Ended, Fork, chroot, cpu_time, detach_from_terminal, end_with_parent, exec, fork, hostname, is_terminal,
-    kill, reap, resident_memory, set_dumpable, silence_standard_streams, stdout_is_terminal, wait,
-    write_pidfile,
+    Ended, Fork, chroot, chroot_nowhere, cpu_time, detach_from_terminal, end_with_parent, exec, fork,
+    hostname, is_terminal, kill, reap, resident_memory, set_dumpable, silence_standard_streams,
+    stdout_is_terminal, wait, write_pidfile,
 };
 pub use program::{ProgramEnd, ProgramSpec, run_program};
 pub use resolve::resolve;

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
+use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, Pid, Signal as OsSignal, WaitOptions, WaitStatus};
 
 /// Which side of a [`fork`] this is.
@@ -61,6 +62,28 @@ pub fn silence_standard_streams() -> io::Result<()> {
 /// EPERM without the privilege, ENOENT.
 pub fn chroot(folder: &Path) -> io::Result<()> {
     rustix::process::chroot(folder)?;
+    Ok(rustix::process::chdir("/")?)
+}
+
+/// Makes an empty folder without a name the root and the working directory (`chroot auto`).
+///
+/// # Errors
+/// EPERM without the privilege; those of making a folder.
+pub fn chroot_nowhere() -> io::Result<()> {
+    let stem = std::env::temp_dir().join(format!("haproxy.{}", std::process::id()));
+    let folder =
+        (0..100).map(|n| stem.with_extension(format!("{}-{n}", std::process::id()))).find_map(|path| {
+            match rustix::fs::mkdir(&path, Mode::RUSR | Mode::XUSR) {
+                Ok(()) => Some(Ok(path)),
+                Err(rustix::io::Errno::EXIST) => None,
+                Err(e) => Some(Err(e)),
+            }
+        });
+    let folder = folder.unwrap_or(Err(rustix::io::Errno::EXIST))?;
+    let entered = rustix::process::chdir(&folder);
+    rustix::fs::rmdir(&folder)?;
+    entered?;
+    rustix::process::chroot(".")?;
     Ok(rustix::process::chdir("/")?)
 }
 

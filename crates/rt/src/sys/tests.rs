@@ -50,3 +50,17 @@ fn the_surroundings_make_sense() {
     assert!(resolve("127.0.0.1").unwrap().contains(&"127.0.0.1".parse().unwrap()));
     assert_eq!(fork().unwrap_err().kind(), std::io::ErrorKind::Unsupported, "tests have several threads");
 }
+
+#[test]
+fn the_time_of_a_thread_is_the_time_that_it_ran() {
+    let (own, began) = (super::thread_number(), super::thread_time(super::thread_number()).unwrap());
+    let ran = || super::thread_time(own).unwrap() - began;
+    while ran() < std::time::Duration::from_millis(20) {
+        std::hint::black_box(began);
+    }
+    // Another thread is asked as well as one's own; one that has not begun is none.
+    std::thread::scope(|scope| {
+        scope.spawn(|| assert!(ran() >= std::time::Duration::from_millis(20)));
+    });
+    assert_eq!(super::thread_time(0), None);
+}

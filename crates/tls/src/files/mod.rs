@@ -53,11 +53,12 @@ impl Identity {
             return Err(format!("unable to load certificate from file '{name}'"));
         };
         let Some(key) = &parts.key else { return Err(format!("No Private Key found in '{name}.key'")) };
-        let signer =
-            any_supported_type(key).map_err(|_| format!("unable to load private key from file '{name}'"))?;
-        let all = std::iter::once(leaf).chain(&parts.chain).cloned().collect();
-        let chain = ordered(all, &*signer)
-            .ok_or_else(|| format!("inconsistencies between private key and certificate loaded '{name}'"))?;
+        let signer = any_supported_type(key).map_err(|_| unusable(name, leaf))?;
+        if !fits(leaf, &*signer) {
+            return Err(format!("inconsistencies between private key and certificate loaded '{name}'"));
+        }
+        // The others go out as the file has them, whoever issued whom.
+        let chain = std::iter::once(leaf).chain(&parts.chain).cloned().collect();
         let kind = match signer.algorithm() {
             rustls::SignatureAlgorithm::RSA => Kind::Rsa,
             rustls::SignatureAlgorithm::ECDSA => Kind::Ecdsa,
@@ -80,6 +81,18 @@ impl Identity {
             }
         }
         out
+    }
+}
+
+/// Why a key can't be used: RSA keys that are too short, or a kind that is not here.
+fn unusable(name: &str, leaf: &CertificateDer<'_>) -> String {
+    const SHORTEST: u32 = 2048;
+    let kind = Certificate::parse(leaf).map(|c| crate::text::key(&c)).unwrap_or_default();
+    match kind.strip_prefix("RSA").and_then(|bits| bits.parse::<u32>().ok()) {
+        Some(bits) if bits < SHORTEST => {
+            format!("unable to load SSL certificate into SSL Context '{name}': ee key too small")
+        }
+        _ => format!("unable to load private key from file '{name}'"),
     }
 }
 
@@ -108,6 +121,9 @@ impl Parts {
     pub fn take_pem(&mut self, found: Pem) -> Result<(), String> {
         let mut all = found.certificates.into_iter();
         let leaf = all.next().ok_or("no start line")?;
+        if Certificate::parse(&leaf).is_none() {
+            return Err("wrong tag".into());
+        }
         (self.leaf, self.chain) = (Some(leaf), all.collect());
         self.key = found.key.map(Arc::new);
         Ok(())
@@ -156,27 +172,28 @@ pub fn told(e: &std::io::Error) -> String {
     e.to_string().split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// The chain with the certificate of the key in front, each followed by its issuer as far as those are there.
-fn ordered(
-    mut all: Vec<CertificateDer<'static>>,
-    signer: &dyn SigningKey,
-) -> Option<Vec<CertificateDer<'static>>> {
+/// Whether a certificate is for a key, as far as the key tells.
+fn fits(leaf: &CertificateDer<'_>, signer: &dyn SigningKey) -> bool {
     let own = signer.public_key();
-    let fits = |der: &CertificateDer<'_>| {
-        let cert = Certificate::parse(der);
-        cert.is_some_and(|c| own.as_ref().is_none_or(|own| c.spki == own.as_ref()))
-    };
-    let at = all.iter().position(fits)?;
-    let mut chain = vec![all.remove(at)];
-    while let Some(last) = chain.last().and_then(|c| Certificate::parse(c)) {
-        if last.is_self_issued() {
-            break;
+    Certificate::parse(leaf).is_some_and(|c| own.as_ref().is_none_or(|own| c.spki == own.as_ref()))
+}
+
+/// A list of signed certificate timestamps: its length, then items behind theirs (RFC 6962, section 3.3).
+pub(crate) fn is_timestamps(bytes: &[u8]) -> bool {
+    let mut whole = crate::hello::Cursor(bytes);
+    let Some(inside) = whole.vector(2).filter(|i| !i.is_empty() && whole.0.is_empty()) else { return false };
+    let mut items = crate::hello::Cursor(inside);
+    while !items.0.is_empty() {
+        if items.vector(2).is_none_or(<[u8]>::is_empty) {
+            return false;
         }
-        let issuer = all.iter().position(|c| Certificate::parse(c).is_some_and(|c| c.subject == last.issuer));
-        let Some(at) = issuer else { break };
-        chain.push(all.remove(at));
     }
-    Some(chain)
+    true
+}
+
+/// Whether a private key is that of a certificate, as far as the key tells.
+pub(crate) fn belongs(leaf: &CertificateDer<'_>, key: &PrivateKeyDer<'_>) -> bool {
+    any_supported_type(key).map_or(true, |signer| fits(leaf, &*signer))
 }
 
 /// The certificates of a file or of the files of a folder, as trust anchors.
@@ -193,6 +210,17 @@ pub fn authorities(path: &str) -> Result<Pem, String> {
         out.crls.extend(found.crls);
     }
     Ok(out)
+}
+
+/// Why what was read from a single file makes nobody trusted and revokes nothing.
+pub fn no_authorities(path: &str, found: &Pem) -> Option<&'static str> {
+    if path == "@system-ca" || Path::new(path).is_dir() {
+        return None;
+    }
+    if found.certificates.is_empty() && found.crls.is_empty() {
+        return Some("no certificate or crl found");
+    }
+    found.certificates.iter().any(|c| Certificate::parse(c).is_none()).then_some("wrong tag")
 }
 
 fn system() -> Vec<String> {

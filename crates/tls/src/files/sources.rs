@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use rustls_pki_types::PrivateKeyDer;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::{Parts, pem, told};
+use super::{Parts, is_timestamps, pem, told};
 use crate::dummy::Recipe;
 use crate::locked::{self, Closed, Phrases};
+use crate::x509::Certificate;
 
 /// Where the parts of a certificate come from, and what else was said of it (`load`, lists, `ssl-f-use`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -123,8 +124,23 @@ pub fn key(text: &[u8], path: &str, phrases: &Phrases) -> Result<Option<PrivateK
     }
 }
 
+/// What OpenSSL says of a file without a key.
+const NO_KEY: &str = "error:1E08010C:DECODER routines::unsupported";
+
+fn no_key(path: &str) -> String {
+    format!("unable to load private key from file '{path}' ({NO_KEY}).\n")
+}
+
 fn stays_closed(path: &str, why: Closed) -> String {
     format!("unable to load private key from file '{path}' ({}).\n", why.words())
+}
+
+/// Whether the issuer at hand has the name of the certificate's.
+fn issued(parts: &Parts) -> bool {
+    let name = |c: &Option<CertificateDer<'static>>, of: fn(Certificate<'_>) -> Vec<u8>| {
+        c.as_ref().and_then(|c| Certificate::parse(c)).map(of)
+    };
+    name(&parts.leaf, |c| c.issuer.to_vec()) == name(&parts.issuer, |c| c.subject.to_vec())
 }
 
 /// The files that are named.
@@ -133,14 +149,18 @@ fn named(parts: &mut Parts, sources: &Sources, phrases: &Phrases) -> Result<(), 
     let read = |path: &str| std::fs::read(path).map_err(|_| bad(path));
     if let Some(path) = &sources.key {
         let key = key(&read(path)?, path, phrases).map_err(|why| stays_closed(path, why) + &bad(path))?;
-        parts.key = Some(Arc::new(key.ok_or_else(|| bad(path))?));
+        parts.key = Some(Arc::new(key.ok_or_else(|| format!("\n{}{}", no_key(path), bad(path)))?));
     }
     if let Some(path) = &sources.ocsp {
         let told = |_| format!("Error opening OCSP response file '{path}' cannot be read or parsed");
         parts.ocsp = Some(read(path).map_err(told)?.into());
     }
     if let Some(path) = &sources.sctl {
-        parts.sctl = Some(read(path)?.into());
+        let list = read(path)?;
+        if !is_timestamps(&list) {
+            return Err(bad(path));
+        }
+        parts.sctl = Some(list.into());
     }
     if let Some(path) = &sources.issuer {
         let found = pem(&read(path)?).ok().and_then(|p| p.certificates.into_iter().next());
@@ -160,6 +180,9 @@ fn nearby(parts: &mut Parts, at: &mut Sources, extra: &Extra, phrases: &Phrases)
         let present =
             |why| format!("\n{} '{key}' is present but cannot be read or parsed'.", stays_closed(&key, why));
         let found = read(&key).map(|text| self::key(&text, &key, phrases)).transpose().map_err(present)?;
+        if let Some(None) = found {
+            return Err(format!("\n{} '{key}' is present but cannot be read or parsed'.", no_key(&key)));
+        }
         parts.key = found.flatten().map(Arc::new);
         at.key = Some(key.into());
     }
@@ -171,10 +194,19 @@ fn nearby(parts: &mut Parts, at: &mut Sources, extra: &Extra, phrases: &Phrases)
         && let Some(found) = read(&issuer).and_then(|t| pem(&t).ok()?.certificates.into_iter().next())
     {
         parts.issuer = Some(found);
-        at.issuer = Some(issuer.into());
+        // Without a response nobody looks at the issuer, be it what it may.
+        let matters = parts.ocsp.is_some();
+        if matters && !issued(parts) {
+            return Err(format!(" '{issuer}' is not an issuer'"));
+        }
+        at.issuer = matters.then(|| issuer.into());
     }
     if extra.sctl {
-        parts.sctl = read(&sctl).map(Into::into);
+        let list = read(&sctl);
+        if list.as_deref().is_some_and(|list| !is_timestamps(list)) {
+            return Err(format!(" '{sctl}' is present but cannot be read or parsed'"));
+        }
+        parts.sctl = list.map(Into::into);
         at.sctl = Some(sctl.into());
     }
     Ok(())

@@ -211,6 +211,7 @@ impl Inner {
         };
         let (entry, ignored) = self.entry(spec, &draft.words, identity, trust, &draft.sessions)?;
         let Draft { cert, words, filters, default, from, sessions } = draft;
+        self.note_use(&cert);
         Ok((Row { cert, words, filters, default, from, entry, sessions }, ignored))
     }
 
@@ -229,7 +230,13 @@ impl Inner {
     }
 
     fn rules(&self, spec: &BindSpec, words: &Words, clients: Option<Arc<Trust>>) -> Rules {
-        let unasked = || if spec.http { HTTP.map(<[u8]>::to_vec).to_vec() } else { Vec::new() };
+        let unasked = || {
+            if spec.http && !self.ground.small_buffers {
+                HTTP.map(<[u8]>::to_vec).to_vec()
+            } else {
+                Vec::new()
+            }
+        };
         Rules {
             policy: words.policy.clone(),
             alpn: words.alpn.clone().unwrap_or_else(unasked),

@@ -3,10 +3,13 @@
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::show::issuer;
 use super::{Inner, Store, under};
 use crate::dummy::Recipe;
 use crate::files::{self, Identity, Parts, Sources};
+use crate::ocsp;
 use crate::x509::Certificate;
 
 /// How a certificate came into the store.
@@ -38,6 +41,8 @@ pub(super) struct Cert {
     pub completed: Option<Box<str>>,
     /// Ready to be shown, if it has a key.
     pub identity: Option<Arc<Identity>>,
+    /// A `bind` line or a server showed it at some time; only then it matters what OCSP says of it.
+    pub was_used: bool,
 }
 
 /// The ends of names that make a bundle.
@@ -98,6 +103,28 @@ impl Store {
     }
 }
 
+/// Takes out an OCSP response that is not about the certificate, or not in force; why.
+pub(super) fn drop_foreign_response(name: &str, parts: &mut Parts) -> Option<String> {
+    let bytes = parts.ocsp.clone().filter(|o| !o.is_empty())?;
+    let id = parts.leaf.as_ref().zip(issuer(parts)).and_then(|(leaf, issuer)| ocsp::id(leaf, issuer));
+    let Some(id) = id else {
+        parts.ocsp = None;
+        return Some(format!(
+            "'{name}.ocsp' is present and activates OCSP but it is impossible to compute the OCSP certificate ID (maybe the issuer could not be found)."
+        ));
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let why = match ocsp::Response::parse(&bytes) {
+        Ok(response) if response.id != id => {
+            "OCSP single response: Certificate ID does not match certificate and issuer"
+        }
+        Ok(response) => response.valid_until(i64::try_from(now).unwrap_or(i64::MAX)).err()?.words(),
+        Err(why) => why.words(),
+    };
+    parts.ocsp = None;
+    Some(format!("Loading: {why}. Content will be ignored."))
+}
+
 /// What stands before the complaint that a certificate was described otherwise before.
 pub(super) fn clash(path: &str) -> String {
     format!("Can't load '{path}', is already defined with incompatible parameters:")
@@ -107,9 +134,11 @@ impl Inner {
     /// Puts what was loaded under a name.
     fn keep(&mut self, name: &str, mut parts: Parts, sources: Sources, origin: Origin, explicit: bool) {
         let completed = self.complete(&mut parts);
+        self.warnings.extend(drop_foreign_response(name, &mut parts));
         let identity = Identity::new(name, &parts).ok().map(Arc::new);
         let (ocsp_update, jwt) = (sources.ocsp_update, sources.jwt == Some(true));
-        let cert = Cert { parts, sources, origin, explicit, ocsp_update, jwt, completed, identity };
+        let cert =
+            Cert { parts, sources, origin, explicit, ocsp_update, jwt, completed, identity, was_used: false };
         self.certs.insert(name.into(), cert);
     }
 
@@ -243,6 +272,21 @@ impl Inner {
             let _ = writeln!(out, "- different parameter 'ocsp-update' : previously {was} vs {now}");
         }
         out
+    }
+
+    /// Takes over what a line says of a certificate that nobody used before; what it doesn't mention stays.
+    pub(super) fn describe(&mut self, name: &str, now: &Sources) {
+        if let Some(cert) = self.certs.get_mut(name).filter(|_| now.has_words()) {
+            cert.ocsp_update = now.ocsp_update.or(cert.ocsp_update);
+            cert.origin = if cert.origin == Origin::Plain { Origin::Listed } else { cert.origin };
+        }
+    }
+
+    /// Notes that a certificate is shown by somebody.
+    pub(super) fn note_use(&mut self, name: &str) {
+        if let Some(cert) = self.certs.get_mut(name) {
+            cert.was_used = true;
+        }
     }
 
     /// Where a certificate is used: entries of bind lines and servers.

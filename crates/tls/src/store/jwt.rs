@@ -73,9 +73,11 @@ impl Store {
         true
     }
 
-    /// Names of the certificates that tokens may use.
-    pub fn jwt_names(&self) -> Vec<Box<str>> {
-        self.lock().certs.iter().filter(|(_, c)| c.jwt).map(|(name, _)| name.clone()).collect()
+    /// Names of the certificates that tokens may use; `None` where there are no certificates at all.
+    pub fn jwt_names(&self) -> Option<Vec<Box<str>>> {
+        let certs = &self.lock().certs;
+        let names = || certs.iter().filter(|(_, c)| c.jwt).map(|(name, _)| name.clone()).collect();
+        (!certs.is_empty()).then(names)
     }
 
     /// Lets rules see the certificates as they are now.

@@ -39,6 +39,8 @@ pub(super) struct List {
     pub entries: Vec<ListEntry>,
     /// Number of the last line.
     pub last: u32,
+    /// It stands for the files of a folder, each of which is there once.
+    pub is_folder: bool,
 }
 
 /// Why a line was not added: the certificate, once that was found, and what is wrong.
@@ -68,7 +70,7 @@ impl Store {
     /// What is wrong with a certificate.
     pub fn list(&self, name: &str, lines: Vec<ListLine>, last: u32) -> Result<(), String> {
         let inner = &mut *self.lock();
-        let mut list = List { entries: Vec::new(), last };
+        let mut list = List { entries: Vec::new(), last, is_folder: false };
         for line in lines {
             let path = inner.full(&line.sources.certificate);
             let place = format!(
@@ -80,12 +82,8 @@ impl Store {
                 false => format!("'crt-list' : {e}"),
             })?;
             for (n, cert) in found.into_iter().enumerate() {
-                let number = if n == 0 {
-                    line.number
-                } else {
-                    list.last += 1;
-                    list.last
-                };
+                // HAProxy numbers the further certificates of a bundle like this.
+                let number = if n == 0 { line.number } else { line.number + 3 };
                 list.entries.push(inner.list_entry(cert, number, &line));
             }
         }
@@ -117,8 +115,14 @@ impl Store {
             }
             Some(_) => {}
         }
-        let place = format!("'{cert}' is already instantiated with incompatible parameters:");
-        inner.agree(&cert, &line.sources, &place).map_err(early)?;
+        let in_folder = inner.lists.get(name).filter(|l| l.is_folder);
+        if in_folder.is_some_and(|l| l.entries.iter().any(|e| e.cert == cert)) {
+            return Err(early("file already exists in this directory!".into()));
+        }
+        if inner.uses(&cert) > 0 {
+            let place = format!("'{cert}' is already instantiated with incompatible parameters:");
+            inner.agree(&cert, &line.sources, &place).map_err(early)?;
+        }
         let number = inner.lists.get(name).map_or(0, |l| l.last) + 1;
         let entry = inner.list_entry(cert.clone(), number, line);
         let rows = inner.rows_for(name, &entry).map_err(|e| (Some(cert.clone()), e))?;
@@ -132,6 +136,7 @@ impl Store {
         if let Some(list) = inner.lists.get_mut(name) {
             (list.last, _) = (number, list.entries.push(entry));
         }
+        inner.describe(&cert, &line.sources);
         Ok((cert, dots))
     }
 
@@ -196,7 +201,7 @@ impl Inner {
     pub(super) fn make_list(&mut self, name: &str, certs: Vec<Box<str>>) {
         let plain = ListLine::default();
         let entries = certs.into_iter().map(|c| self.list_entry(c, 0, &plain)).collect();
-        self.lists.insert(name.into(), List { entries, last: 0 });
+        self.lists.insert(name.into(), List { entries, last: 0, is_folder: true });
     }
 
     /// The rows that a new entry means, by index of the `bind` line.
@@ -218,7 +223,7 @@ impl Inner {
         let found: Vec<&ListEntry> = all.iter().filter(|e| *e.cert == *cert).collect();
         let numbers = || found.iter().map(|e| e.line.to_string()).collect::<Vec<_>>().join(", ");
         match (found.as_slice(), line) {
-            ([], _) => Err(format!("certificate '{cert}' was not found in the crt-list '{list}'!")),
+            ([], _) => Err(format!("certificate '{cert}' can't be found in crt-list '{list}'!")),
             ([only], None) => Ok(only.id),
             (_, None) => Err(format!(
                 "found the certificate '{cert}' in several entries, please specify a line number preceded by colons ({})!",
@@ -256,6 +261,7 @@ impl Inner {
             Trouble::File(text) => format!("{text}."),
             Trouble::Authority(word, path, _) => format!("'{word}' : unable to load {path}"),
             Trouble::Nobody => format!("{line}: verify is enabled but no CA file specified for {bind}."),
+            Trouble::Unusable(why) if crate::suites::is_whole(why) => format!("{line}: {why} for {bind}."),
             Trouble::Unusable(why) => format!("{line}: unable to use TLS for {bind}: {why}."),
         }
     }

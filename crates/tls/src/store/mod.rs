@@ -27,6 +27,7 @@ mod trusts;
 mod updates;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -68,6 +69,8 @@ pub struct Ground {
     pub phrases: Arc<Phrases>,
     /// Most bytes of early data where a line allows them (`allow-0rtt`): what a buffer takes.
     pub early_data: u32,
+    /// Buffers are too small for frames of HTTP/2: ALPN offers nothing unasked.
+    pub small_buffers: bool,
     /// `tune.ssl.keylog`.
     pub keylog: bool,
     /// `expose-experimental-directives`.
@@ -90,6 +93,7 @@ impl Default for Ground {
             ocsp_update: false,
             phrases: Arc::default(),
             early_data: 15360,
+            small_buffers: false,
             keylog: false,
             server_words: Words::default(),
             server_verify: Verify::Required,
@@ -122,6 +126,8 @@ pub struct Store {
     inner: Mutex<Inner>,
     /// Responses that are asked for.
     updates: Mutex<updates::Updates>,
+    /// A task asks for them.
+    asking: AtomicBool,
     /// What verifies and decrypts tokens, for rules to find without a lock.
     keys: ArcSwap<HashMap<Box<str>, Arc<JwtKey>>>,
 }
@@ -137,6 +143,8 @@ struct Inner {
     lists: BTreeMap<Box<str>, lists::List>,
     binds: Vec<binds::BindUse>,
     servers: Vec<servers::ServerUse>,
+    /// What can't be used of files that were loaded, to be told.
+    warnings: Vec<String>,
     /// Numbers given to lines of lists.
     numbers: u64,
     changing_cert: Option<(Box<str>, Parts)>,
@@ -160,6 +168,11 @@ impl Store {
         (inner.ground.server_words.clone(), inner.ground.server_verify)
     }
 
+    /// What can't be used of the files that were loaded since this was asked last.
+    pub fn warnings(&self) -> Vec<String> {
+        std::mem::take(&mut self.lock().warnings)
+    }
+
     /// What opens encrypted keys.
     pub fn phrases(&self) -> Arc<Phrases> {
         self.lock().ground.phrases.clone()
@@ -176,6 +189,18 @@ impl Store {
         let asked = |words: &Words| words.ktls == Some(true);
         inner.binds.iter().flat_map(|b| &b.rows).any(|r| asked(&r.words))
             || inner.servers.iter().any(|s| asked(&s.spec.words))
+    }
+
+    /// Where TLS is spoken at all, has the library gather entropy now: that takes a tenth of a second of a process once, in which
+    /// the worker with the first handshake would do nothing else.
+    pub fn gather_entropy(&self) {
+        let is_used = {
+            let inner = self.lock();
+            !inner.binds.is_empty() || !inner.servers.is_empty()
+        };
+        if is_used {
+            let _ = aws_lc_rs::rand::fill(&mut [0]);
+        }
     }
 
     /// Whether experimental words may be used.

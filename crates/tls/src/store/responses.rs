@@ -35,15 +35,22 @@ pub struct Question {
 
 impl Inner {
     /// The id of a certificate that has a response or wants one.
-    fn id(&self, cert: &Cert) -> Option<Vec<u8>> {
-        if cert.parts.ocsp.is_none() && !self.updates(cert) {
+    pub(super) fn id(&self, cert: &Cert) -> Option<Vec<u8>> {
+        if !cert.was_used || (cert.parts.ocsp.is_none() && !self.updates(cert)) {
             return None;
         }
         ocsp::id(cert.parts.leaf.as_ref()?, issuer(&cert.parts)?)
     }
 
+    /// Whether there may be a certificate whose response is asked for, which costs little to find out.
+    fn asks(&self) -> bool {
+        self.ground.ocsp_update || self.certs.values().any(|cert| cert.ocsp_update == Some(true))
+    }
+
+    /// Whether the response of a certificate is asked for: somebody wants it, and the certificate tells where to ask.
     fn updates(&self, cert: &Cert) -> bool {
         cert.ocsp_update.unwrap_or(self.ground.ocsp_update)
+            && cert.parts.leaf.as_ref().is_some_and(|leaf| ocsp::responder(leaf).is_some())
     }
 }
 
@@ -64,6 +71,14 @@ impl Store {
             known.response = known.response.take().or_else(|| cert.parts.ocsp.clone());
         }
         all.into_values().collect()
+    }
+
+    /// Those of which responses are asked for.
+    pub(super) fn wanted(&self) -> Vec<Known> {
+        if !self.lock().asks() {
+            return Vec::new();
+        }
+        self.responses().into_iter().filter(|known| known.updates).collect()
     }
 
     /// Takes a response for the certificates that it is about. `check` also looks at its signature, for responses that

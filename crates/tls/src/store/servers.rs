@@ -56,6 +56,7 @@ impl Store {
             };
             found?;
             identity = Some(inner.identity(&path)?);
+            inner.note_use(&path);
             spec.crt = Some(path);
         }
         let rules = inner.server_rules(&spec, identity, trust);
@@ -63,6 +64,15 @@ impl Store {
         let connector = Arc::new(connector);
         inner.servers.push(ServerUse { spec, connector: connector.clone() });
         Ok((connector, ignored))
+    }
+
+    /// Reads whom a server without TLS would believe, so that a file that is not there is told.
+    ///
+    /// # Errors
+    /// What can't be read.
+    pub fn read_for_server(&self, words: &Words) -> Result<(), Trouble> {
+        let inner = &mut *self.lock();
+        inner.read_trust(&inner.trust_key(words))
     }
 
     /// A server was deleted: what it used may be free now.

@@ -41,7 +41,9 @@ impl Store {
         if let Some((name, _)) = &inner.changing_cert {
             let _ = writeln!(out, "# transaction\n*{name}");
         }
-        out.push_str("# filename\n");
+        if !inner.certs.is_empty() {
+            out.push_str("# filename\n");
+        }
         inner.certs.keys().for_each(|name| {
             let _ = writeln!(out, "{name}");
         });
@@ -76,7 +78,8 @@ impl Store {
             _ => "Unused",
         };
         let _ = writeln!(out, "Status: {status}");
-        details(parts, completed, &mut out);
+        let key = cert.filter(|_| !changing).and_then(|cert| inner.id(cert));
+        details(parts, completed, key.as_deref(), &mut out);
         Ok(out)
     }
 
@@ -148,7 +151,7 @@ impl Store {
             _ => return Err(format!("Can't display the {word} file : Not found!")),
         };
         let count = if is_crl { holds.lists.len() } else { holds.certificates.len() };
-        if index.is_some_and(|n| n > count) || !is_crl && count == 0 {
+        if !is_crl && (count == 0 || index.is_some_and(|n| n > count)) {
             return Ok(String::new());
         }
         let status = match () {
@@ -250,7 +253,7 @@ impl Inner {
 }
 
 /// The lines about a certificate, its chain and its OCSP response.
-fn details(parts: &Parts, completed: Option<&str>, out: &mut String) {
+fn details(parts: &Parts, completed: Option<&str>, key: Option<&[u8]>, out: &mut String) {
     if let Some(leaf) = &parts.leaf {
         out.push_str(&text::certificate(leaf));
         if let Some(path) = completed {
@@ -261,14 +264,8 @@ fn details(parts: &Parts, completed: Option<&str>, out: &mut String) {
         let (subject, issuer) = (text::name(cert.subject), text::name(cert.issuer));
         let _ = writeln!(out, "Chain Subject: {subject}\nChain Issuer: {issuer}");
     }
-    let _ = writeln!(out, "OCSP Response Key: {}", key(parts).unwrap_or_default());
-}
-
-/// The id of a certificate that has an OCSP response.
-fn key(parts: &Parts) -> Option<String> {
-    parts.ocsp.as_ref()?;
-    let id = ocsp::id(parts.leaf.as_ref()?, issuer(parts)?)?;
-    Some(text::hex(&id).to_ascii_lowercase())
+    let key = key.map(text::hex).unwrap_or_default().to_ascii_lowercase();
+    let _ = writeln!(out, "OCSP Response Key: {key}");
 }
 
 /// The issuer of a certificate, as far as it is at hand.

@@ -47,7 +47,7 @@ fn a_certificate_changes_for_new_handshakes_when_it_is_committed() {
     let text = store.set_cert(&path, &format!("{cert}{key}")).unwrap();
     assert_eq!(text, format!("Transaction created for certificate {path}!"));
     assert_eq!(seen(&connect, &accept, "x").unwrap(), "one.example");
-    assert_eq!(store.commit_cert(&path).unwrap(), 1);
+    assert_eq!(store.commit_cert(&path).unwrap(), (1, None));
     assert_eq!(seen(&connect, &accept, "x").unwrap(), "two.example");
     // One without its key is refused, and what is shown stays.
     let (other, _) = own(&["three.example"]);

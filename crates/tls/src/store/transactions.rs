@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::certs::Cert;
+use super::certs::{Cert, drop_foreign_response};
 use super::trusts::Key;
 use super::{Inner, Store, Trouble};
 use crate::client::Prepared;
@@ -67,11 +67,11 @@ impl Store {
         Ok(format!("Transaction {} for certificate {name}!", if updated { "updated" } else { "created" }))
     }
 
-    /// `commit ssl cert`: what is to be written before and behind the dots, and how many of these there are.
+    /// `commit ssl cert`: how many things were built anew, and what of it can't be used.
     ///
     /// # Errors
     /// Why nothing changed.
-    pub fn commit_cert(&self, name: &str) -> Result<usize, String> {
+    pub fn commit_cert(&self, name: &str) -> Result<(usize, Option<String>), String> {
         let inner = &mut *self.lock();
         let failed = |why: String| format!("{why}\nCan't commit {name}!");
         let mut parts = match &inner.changing_cert {
@@ -84,10 +84,16 @@ impl Store {
             None => return Err(failed("No ongoing transaction! !".into())),
         };
         let completed = inner.complete(&mut parts);
+        let warning = drop_foreign_response(name, &mut parts);
         let identity = match (&parts.leaf, &parts.key) {
-            (Some(_), Some(_)) => {
-                Some(Arc::new(Identity::new(name, &parts).map_err(|e| failed(format!("{e}.")))?))
-            }
+            (Some(_), Some(_)) => match Identity::new(name, &parts) {
+                Ok(identity) => Some(Arc::new(identity)),
+                Err(why) if why.starts_with("unable to load SSL certificate into") => {
+                    inner.changing_cert = None;
+                    return Err(format!("Committing {name}\n{why}.\nFailed!"));
+                }
+                Err(why) => return Err(failed(format!("{why}."))),
+            },
             (None, _) => return Err(failed("The transaction must contain at least a certificate!".into())),
             (_, None) if inner.uses(name) > 0 => {
                 inner.changing_cert = None;
@@ -109,7 +115,7 @@ impl Store {
         inner.changing_cert = None;
         let dots = inner.publish(rows, servers);
         self.publish_jwt(inner);
-        Ok(dots)
+        Ok((dots, warning))
     }
 
     /// `abort ssl cert`.
@@ -157,8 +163,10 @@ fn replace(parts: &mut Parts, name: &str, end: &str, payload: &str) -> Result<()
     match end {
         ".key" => {
             let key = files::pem(payload.as_bytes()).ok().and_then(|p| p.key);
-            let told =
-                || format!("unable to load private key from file '{name}': no start line.\n{}", invalid());
+            let told = || {
+                let why = "error:1E08010C:DECODER routines::unsupported";
+                format!("unable to load private key from file '{name}' ({why}).\n{}", invalid())
+            };
             parts.key = Some(Arc::new(key.ok_or_else(told)?));
         }
         ".issuer" => {
@@ -170,31 +178,24 @@ fn replace(parts: &mut Parts, name: &str, end: &str, payload: &str) -> Result<()
             parts.ocsp = Some(base::base64::decode_lines(payload.as_bytes()).ok_or_else(invalid)?.into())
         }
         ".sctl" => {
-            let list =
-                base::base64::decode_lines(payload.as_bytes()).filter(|l| is_list(l)).ok_or_else(invalid)?;
+            let list = base::base64::decode_lines(payload.as_bytes())
+                .filter(|l| files::is_timestamps(l))
+                .ok_or_else(invalid)?;
             parts.sctl = Some(list.into());
         }
         _ => {
             let found = files::pem(payload.as_bytes()).map_err(|e| e.to_string());
+            let before = parts.leaf.clone();
             found
                 .and_then(|p| parts.take_pem(p))
                 .map_err(|e| format!("unable to load certificate from file '{name}': {e}.\n{}", invalid()))?;
+            // A response is about one certificate, and is not told of another.
+            if before.is_some() && parts.leaf != before {
+                parts.ocsp = None;
+            }
         }
     }
     Ok(())
-}
-
-/// A list of signed certificate timestamps: its length, then items behind theirs (RFC 6962, section 3.3).
-fn is_list(bytes: &[u8]) -> bool {
-    let mut whole = crate::hello::Cursor(bytes);
-    let Some(inside) = whole.vector(2).filter(|i| !i.is_empty() && whole.0.is_empty()) else { return false };
-    let mut items = crate::hello::Cursor(inside);
-    while !items.0.is_empty() {
-        if items.vector(2).is_none_or(<[u8]>::is_empty) {
-            return false;
-        }
-    }
-    true
 }
 
 impl Inner {

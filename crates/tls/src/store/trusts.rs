@@ -32,9 +32,7 @@ impl Store {
     /// # Errors
     /// It can't be read.
     pub fn read_authorities(&self, path: &str) -> Result<(), Trouble> {
-        let inner = &mut *self.lock();
-        let path = under(inner.ground.ca_base.as_deref(), path);
-        inner.read_trust(&[Some(path), None, None])
+        self.lock().read_trust(&[Some(path.into()), None, None])
     }
 }
 
@@ -59,6 +57,9 @@ impl Inner {
             }
             let found = files::authorities(path)
                 .map_err(|e| told(e.split(" (os error").next().unwrap_or_default().to_owned()))?;
+            if let Some(why) = files::no_authorities(path, &found) {
+                return Err(told(why.to_owned()));
+            }
             let holds = Authorities { certificates: found.certificates, lists: found.crls };
             self.files.insert(path.clone(), TrustFile { is_crl: word == "crl-file", holds });
         }

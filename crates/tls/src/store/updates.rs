@@ -2,8 +2,10 @@
 //! ocsp-updates`). Whoever speaks to responders is the engine; here is the calendar.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
 
-use super::{Question, Store};
+use super::{Known, Question, Store};
 use crate::ocsp::{Refused, Response};
 
 /// Settings of updates, in seconds.
@@ -103,34 +105,58 @@ impl Pace {
 impl Store {
     /// Whether any response is kept fresh (`ocsp-update on`).
     pub fn has_updates(&self) -> bool {
-        self.responses().iter().any(|known| known.updates)
+        !self.wanted().is_empty()
     }
 
-    /// What has to be asked for now; it is not due again until its outcome was [told](Store::asked).
-    pub fn due(&self, pace: Pace, now: i64) -> Vec<(Box<str>, Question)> {
-        let wanted: Vec<_> = self.responses().into_iter().filter(|known| known.updates).collect();
-        let mut out = Vec::new();
+    /// Lets one task of all workers do the asking: `true` for the one that is to begin with it now.
+    pub fn begin_asking(&self) -> bool {
+        self.has_updates() && !self.asking.swap(true, Ordering::AcqRel)
+    }
+
+    /// The task that asks has nothing to do: whether it may end. It may not if something was added meanwhile.
+    pub fn may_end_asking(&self) -> bool {
+        if self.has_updates() {
+            return false;
+        }
+        self.asking.store(false, Ordering::Release);
+        !self.begin_asking()
+    }
+
+    /// The calendar after it was compared with the certificates at hand: the new ones are in it, those that are gone are not.
+    fn calendar(&self, wanted: &[Known], pace: Pace, now: i64) -> MutexGuard<'_, Updates> {
+        let mut updates = self.calendar_as_it_is();
+        updates.retain(|id, _| wanted.iter().any(|known| known.id == *id));
         for known in wanted {
-            let Some(question) = self.question(&known.name) else { continue };
-            let mut updates = self.updates.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let update = updates.entry(known.id.clone()).or_insert_with(|| Update {
+            updates.entry(known.id.clone()).or_insert_with(|| Update {
                 name: known.name.clone(),
                 // One that was loaded is good for a while.
                 next: known.response.as_deref().map_or(now, |r| pace.after(Some(r), now)),
                 ..Update::default()
             });
-            if update.next <= now {
-                update.next = now + pace.most;
-                out.push((known.name, question));
-            }
         }
-        out
+        updates
+    }
+
+    fn calendar_as_it_is(&self) -> MutexGuard<'_, Updates> {
+        self.updates.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What has to be asked for now; it is not due again until its outcome was [told](Store::asked).
+    pub fn due(&self, pace: Pace, now: i64) -> Vec<(Box<str>, Question)> {
+        let wanted = self.wanted();
+        let mut names = Vec::new();
+        for (id, update) in self.calendar(&wanted, pace, now).iter_mut().filter(|(_, u)| u.next <= now) {
+            update.next = now + pace.most;
+            // The name by which the certificate is known now; the first one may have been deleted.
+            names.extend(wanted.iter().find(|known| known.id == *id).map(|known| known.name.clone()));
+        }
+        names.into_iter().filter_map(|name| Some((name.clone(), self.question(&name)?))).collect()
     }
 
     /// Notes what came of asking for the response of a certificate; how it stands now.
     pub fn asked(&self, name: &str, id: &[u8], came: Came, pace: Pace, now: i64) -> Update {
         let response = self.ocsp_response(name);
-        let mut updates = self.updates.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut updates = self.calendar_as_it_is();
         let update = updates.entry(id.to_vec()).or_default();
         if update.name.is_empty() {
             update.name = name.into();
@@ -147,9 +173,9 @@ impl Store {
     }
 
     /// All updates, those that are due first in front.
-    pub fn updates(&self) -> Vec<(Vec<u8>, Update)> {
-        let updates = self.updates.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut all: Vec<_> = updates.iter().map(|(id, update)| (id.clone(), update.clone())).collect();
+    pub fn updates(&self, pace: Pace, now: i64) -> Vec<(Vec<u8>, Update)> {
+        let calendar = self.calendar(&self.wanted(), pace, now);
+        let mut all: Vec<_> = calendar.iter().map(|(id, update)| (id.clone(), update.clone())).collect();
         all.sort_by_key(|(_, update)| update.next);
         all
     }
@@ -175,6 +201,7 @@ mod tests {
         let update = store.asked("a.pem", &[1], Came::Updated, pace, 2000);
         assert_eq!((update.successes, update.failures, update.last), (1, 1, Some(2000)));
         assert_eq!(update.next, 2300);
-        assert_eq!(store.updates().len(), 1);
+        // No certificate has this id, so nothing is kept of it.
+        assert!(store.updates(pace, 2000).is_empty());
     }
 }

@@ -248,7 +248,12 @@ impl Connection {
             };
         }
         stream.head_in = true;
-        let length = if stream.bodiless || matches!(status, 204 | 304) { Some(0) } else { facts.length };
+        let length = match status {
+            204 | 304 => Some(0),
+            // What a server sends for a body though HEAD asked for none is passed over, as HAProxy does.
+            _ if stream.bodiless => None,
+            _ => facts.length,
+        };
         if end && !stream.bodiless && length.is_some_and(|length| length > 0) {
             return Err(Fault::Stream(Code::PROTOCOL_ERROR));
         }

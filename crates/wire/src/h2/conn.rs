@@ -70,6 +70,8 @@ pub(super) enum Rx {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     No,
+    /// The peer was asked for no more than it needs, and is served as long as it stays.
+    Hinted,
     /// The end is announced, and a ping sent whose answer says that the peer knows.
     Announced,
     /// No stream above this one is processed.
@@ -175,6 +177,18 @@ impl Connection {
     /// The number of a stream on the wire.
     pub fn id(&self, stream: Key) -> Option<u32> {
         self.streams.slab.get(stream).map(|stream| stream.id)
+    }
+
+    /// Whether the peer has yet to end its side of a stream.
+    pub fn is_receiving(&self, stream: Key) -> bool {
+        self.streams.slab.get(stream).is_some_and(|live| live.receiving)
+    }
+
+    /// Whether the peer has said all that it had to say on a stream, or all but the end of it: the data that it declared
+    /// have begun to arrive to their last byte.
+    pub fn is_answered(&self, stream: Key) -> bool {
+        let live = self.streams.slab.get(stream);
+        live.is_none_or(|live| !live.receiving || (live.head_in && live.left == Some(0)))
     }
 
     /// Whether the connection is at an end: it failed, or an announced end has come and no stream is left.

@@ -11,7 +11,7 @@
 
 use super::code::{Code, Fatal};
 use super::conn::Connection;
-use super::frame;
+use super::frame::{self, Frame};
 
 /// Points at which a connection ends.
 const JUNK_MAX: u32 = 10_000;
@@ -82,15 +82,34 @@ impl Connection {
         std::mem::take(&mut self.tally)
     }
 
+    /// Counts a frame that came, unless its length or its stream can't be: that one is an error and no more.
+    pub(super) fn count(&mut self, frame: Frame) {
+        let fits = match frame.kind {
+            frame::DATA => frame.stream != 0 && !self.is_idle(frame.stream),
+            frame::HEADERS => frame.stream != 0 && frame.len > 0,
+            frame::RST_STREAM => frame.stream != 0 && !self.is_idle(frame.stream) && frame.len == 4,
+            frame::SETTINGS => frame.stream == 0 && frame.len.is_multiple_of(6),
+            frame::GOAWAY => frame.stream == 0 && frame.len >= 8,
+            _ => false,
+        };
+        if fits {
+            self.tally.received(frame.kind);
+        }
+        if fits && frame.kind == frame::SETTINGS && !self.has_settings {
+            // HAProxy counts the first ones twice: as the end of the preface, and as a frame.
+            self.tally.received(frame.kind);
+        }
+    }
+
     /// Sends a reset and counts it.
     pub(super) fn put_reset(&mut self, id: u32, code: Code, out: &mut Vec<u8>) {
         self.tally.resets_sent += 1;
         frame::put_reset(out, id, code);
     }
 
-    /// Sends a GOAWAY and counts it.
+    /// Sends a GOAWAY and counts it, if it tells of an error.
     pub(super) fn put_goaway(&mut self, last: u32, code: Code, out: &mut Vec<u8>) {
-        self.tally.goaways_sent += 1;
+        self.tally.goaways_sent += u32::from(code != Code::NO_ERROR);
         frame::put_goaway(out, last, code);
     }
 

@@ -8,7 +8,7 @@
 //! CONNECT becomes a GET that asks for an upgrade.
 
 use crate::head::{Field, Head, Kind, Known, Span};
-use crate::hpack::{Line, Pseudo, Tag};
+use crate::hpack::{Line, Pseudo, Tag, ValueForm};
 use crate::http1::bytes::{HOST, TARGET, TOKEN, class};
 use crate::http1::{ErrorKind, check_translated, decimal};
 use crate::method::{Method, Version};
@@ -83,13 +83,13 @@ impl<'h> Intake<'h> {
         if self.size > self.limit || self.head.fields.len() + 2 > self.fields {
             return self.malformed("header list too large");
         }
-        if !line.sound {
-            return self.refuse(Refusal::Malformed("bad byte in a value"));
-        }
-        match line.tag {
-            Tag::Field(known) => self.field(known, line.name, line.value),
-            Tag::Pseudo(pseudo) => self.pseudo(pseudo, line.value),
-            Tag::Bad => self.refuse(Refusal::Malformed("bad field name")),
+        match (line.tag, line.form) {
+            (_, ValueForm::Bad) | (Tag::Pseudo(_), ValueForm::Padded) => {
+                self.refuse(Refusal::Malformed("bad byte in a value"));
+            }
+            (Tag::Field(known), form) => self.field(known, line.name, line.value, form),
+            (Tag::Pseudo(pseudo), _) => self.pseudo(pseudo, line.value),
+            (Tag::Bad, _) => self.refuse(Refusal::Malformed("bad field name")),
         }
     }
 
@@ -132,7 +132,7 @@ impl<'h> Intake<'h> {
     }
 
     #[inline]
-    fn field(&mut self, known: Known, name: &[u8], value: &[u8]) {
+    fn field(&mut self, known: Known, name: &[u8], value: &[u8], form: ValueForm) {
         if !self.in_fields {
             self.start_line();
         }
@@ -145,11 +145,18 @@ impl<'h> Intake<'h> {
             Known::Te if !value.eq_ignore_ascii_case(b"trailers") => {
                 return self.malformed("te other than trailers");
             }
+            // RFC 9110 section 6.5.1: not where the body is known already.
+            Known::ContentLength | Known::Host | Known::Te if self.section == Section::Trailers => {
+                return self.malformed("a field that trailers can't have");
+            }
             Known::Host if self.get(Pseudo::Authority).is_some() => return,
+            Known::Host if form == ValueForm::Padded => return self.malformed("a blank in a host"),
             Known::Cookie => self.cookies += 1,
             Known::Host => self.hosts += 1,
             _ => {}
         }
+        // Blanks around a value are no part of it (RFC 9110 section 5.5).
+        let value = if form == ValueForm::Padded { trimmed(value) } else { value };
         self.push(known, name, value);
     }
 
@@ -199,7 +206,8 @@ impl<'h> Intake<'h> {
         if text.is_empty() {
             return self.malformed("empty :method");
         }
-        if text.iter().any(|&byte| class(byte) & TOKEN == 0) {
+        // A request of that method would be read as the preface of HTTP/2 further on.
+        if text.iter().any(|&byte| class(byte) & TOKEN == 0) || text == b"PRI" {
             self.refuse(Refusal::Status(400));
         }
         self.head.method = method;
@@ -228,17 +236,24 @@ impl<'h> Intake<'h> {
     }
 
     fn target(&mut self) {
-        let (Some(scheme), Some(path)) = (self.get(Pseudo::Scheme), self.get(Pseudo::Path)) else {
+        let (Some(scheme), Some(mut path)) = (self.get(Pseudo::Scheme), self.get(Pseudo::Path)) else {
             return self.malformed("no :scheme or no :path");
         };
         let authority = self.get(Pseudo::Authority);
-        let bytes = &self.head.bytes;
-        match path.of(bytes) {
+        match path.of(&self.head.bytes) {
             [b'/', ..] => {}
             b"*" if self.head.method_id == Method::Options => {}
+            b"*" if self.refusal.is_some() => {}
+            // With other methods it stands for the root, as in HAProxy.
+            b"*" => path = self.root(),
             _ => return self.malformed("bad :path"),
         }
-        let fits = |byte: u8| class(byte) & TARGET != 0 || (self.relax && (byte == b'#' || byte >= 128));
+        let bytes = &self.head.bytes;
+        if !self.relax && path.of(bytes).iter().any(|&byte| byte == b'#' || byte == b' ') {
+            return self.malformed("bad byte in :path");
+        }
+        // Other than in HTTP/1, where nobody knows how they are meant, bytes beyond ASCII pass, as in HAProxy.
+        let fits = |byte: u8| class(byte) & TARGET != 0 || byte >= 128 || (self.relax && byte == b'#');
         if !path.of(bytes).iter().all(|&byte| fits(byte)) || !is_scheme(scheme.of(bytes)) {
             self.refuse(Refusal::Status(400));
         }
@@ -255,6 +270,13 @@ impl<'h> Intake<'h> {
         if self.get(Pseudo::Protocol).is_some() {
             self.extended();
         }
+    }
+
+    fn root(&mut self) -> Span {
+        let bytes = &mut self.head.bytes;
+        let start = bytes.len();
+        bytes.push(b'/');
+        Span::new(start, bytes.len())
     }
 
     fn absolute(&mut self, scheme: Span, authority: Span, path: Span) -> Span {
@@ -305,8 +327,10 @@ impl<'h> Intake<'h> {
         if let Some(refusal) = self.refusal {
             return Err(refusal);
         }
-        if self.cookies > 1 {
-            self.join_cookies();
+        match self.cookies {
+            0 => {}
+            1 => self.put_cookie_last(),
+            _ => self.join_cookies(),
         }
         if self.section == Section::Trailers {
             return Ok(Facts::default());
@@ -350,7 +374,17 @@ impl<'h> Intake<'h> {
         })
     }
 
-    /// Section 8.2.3: one field for whoever knows only HTTP/1.
+    /// Where joined ones stand, too.
+    fn put_cookie_last(&mut self) {
+        let found = self.head.all(Known::Cookie).next();
+        if let Some(index) = found.map(|(index, _)| index).filter(|index| index + 1 < self.head.fields.len())
+        {
+            let cookie = self.head.fields.remove(index);
+            self.head.fields.push(cookie);
+        }
+    }
+
+    /// Section 8.2.3: one field for whoever knows only HTTP/1, and the last one.
     fn join_cookies(&mut self) {
         let mut joined = Vec::new();
         for (_, value) in self.head.all(Known::Cookie).filter(|(_, value)| !value.is_empty()) {
@@ -362,6 +396,12 @@ impl<'h> Intake<'h> {
         self.head.remove_all(Known::Cookie);
         self.push(Known::Cookie, b"cookie", &joined);
     }
+}
+
+fn trimmed(value: &[u8]) -> &[u8] {
+    let text = |byte: &u8| !matches!(byte, b' ' | b'\t');
+    let (first, last) = (value.iter().position(text), value.iter().rposition(text));
+    first.zip(last).and_then(|(first, last)| value.get(first..=last)).unwrap_or_default()
 }
 
 fn is_scheme(scheme: &[u8]) -> bool {

@@ -19,12 +19,15 @@ pub fn request(head: &Head, outline: Outline<'_>, encoder: &mut Encoder, out: &m
     encoder.begin(out);
     let target = head.target();
     let websocket = outline.protocol.is_some();
+    let connect = head.method_id() == crate::method::Method::Connect;
+    // Rules may leave a path that begins with no slash: it is still no authority.
+    let bare = !connect && uri::form(target) == uri::Form::Authority;
     // RFC 9113 section 8.3.1: without the name of a user. Whoever named the host in a field only keeps that field.
     let authority = match uri::host_port(target) {
+        _ if bare && !websocket => b"",
         b"" if websocket => head.first(Known::Host).unwrap_or_default(),
         authority => authority,
     };
-    let connect = head.method_id() == crate::method::Method::Connect;
     let method = if outline.protocol.is_some() { b"CONNECT" } else { head.method() };
     encoder.pseudo(Pseudo::Method, method, out);
     if let Some(protocol) = outline.protocol {
@@ -33,6 +36,7 @@ pub fn request(head: &Head, outline: Outline<'_>, encoder: &mut Encoder, out: &m
     if !connect {
         encoder.pseudo(Pseudo::Scheme, uri::scheme(target).unwrap_or(outline.scheme), out);
         match uri::path_and_query(target) {
+            _ if bare => encoder.pseudo(Pseudo::Path, target, out),
             path @ ([b'/', ..] | b"*") => encoder.pseudo(Pseudo::Path, path, out),
             b"" if head.method_id() == crate::method::Method::Options => {
                 encoder.pseudo(Pseudo::Path, b"*", out)

@@ -70,11 +70,6 @@ impl Connection {
                 let padded = frame.kind == frame::DATA && frame.has(frame::PADDED) && frame.len > 0;
                 let pad = if padded { Some(*rest.get(HEADER)?) } else { None };
                 self.guard.frames += 1;
-                self.tally.received(frame.kind);
-                if frame.kind == frame::SETTINGS && !self.has_settings {
-                    // HAProxy counts the first ones twice: as the end of the preface, and as a frame.
-                    self.tally.received(frame.kind);
-                }
                 let outcome = self.begin(frame, pad, out);
                 Some((HEADER + usize::from(padded), outcome))
             }
@@ -138,6 +133,7 @@ impl Connection {
         {
             return Err(protocol("header block interrupted"));
         }
+        self.count(frame);
         match frame.kind {
             frame::DATA => self.begin_data(frame, pad, out),
             frame::HEADERS..=frame::CONTINUATION | frame::PRIORITY_UPDATE => {

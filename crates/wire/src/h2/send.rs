@@ -62,7 +62,7 @@ impl Connection {
             self.last_own = if self.last_own == 0 { 1 } else { self.last_own + 2 };
             let id = self.last_own;
             self.streams.remember(id, true);
-            self.put_reset(id, Code::CANCEL, out);
+            self.put_reset(id, Code::INTERNAL_ERROR, out);
         }
     }
 
@@ -193,10 +193,18 @@ impl Connection {
         None
     }
 
+    /// Asks a client to go elsewhere with what comes next, once, and serves it as long as it stays.
+    pub fn hint(&mut self, out: &mut Vec<u8>) {
+        if !self.dead && self.ending == Ending::No {
+            self.put_goaway(MAX31, Code::NO_ERROR, out);
+            self.ending = Ending::Hinted;
+        }
+    }
+
     /// Announces the end: streams on their way are still served. When the peer's answer to a ping shows that it
     /// knows, the last stream is named (RFC 9113 section 6.8). A client names it at once.
     pub fn shutdown(&mut self, out: &mut Vec<u8>) {
-        if self.dead || self.ending != Ending::No {
+        if self.dead || !matches!(self.ending, Ending::No | Ending::Hinted) {
             return;
         }
         if self.role == super::Role::Client {
@@ -204,7 +212,9 @@ impl Connection {
             self.ending = Ending::Final(0);
             return;
         }
-        self.put_goaway(MAX31, Code::NO_ERROR, out);
+        if self.ending == Ending::No {
+            self.put_goaway(MAX31, Code::NO_ERROR, out);
+        }
         frame::put(out, frame::PING, 0, 0, &FAREWELL);
         self.ending = Ending::Announced;
     }
@@ -219,8 +229,10 @@ impl Connection {
 
     /// Ends the connection at once.
     pub fn close(&mut self, code: Code, out: &mut Vec<u8>) {
-        if !self.dead {
-            self.dead = true;
+        // Who never greeted as a server of HTTP/2 is told nothing in that language.
+        let stranger = self.role == super::Role::Client && !self.has_settings;
+        let silent = std::mem::replace(&mut self.dead, true) || (stranger && code == Code::PROTOCOL_ERROR);
+        if !silent {
             self.put_goaway(self.last_peer, code, out);
         }
     }

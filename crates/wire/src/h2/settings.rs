@@ -81,11 +81,12 @@ impl Default for Limits {
 impl Limits {
     /// Appends the first `SETTINGS` frame of the connection.
     pub(super) fn announce(&self, role: Role, out: &mut Vec<u8>) {
-        let streams = (role == Role::Server && self.streams > 0).then_some(self.streams);
+        // A client's limit and its word on CONNECT mean nothing to a server, but HAProxy's carry them.
+        let streams = (self.streams > 0).then_some(self.streams);
         let entries = [
             (HEADER_TABLE_SIZE, (self.header_table != 4096).then_some(self.header_table)),
             (ENABLE_PUSH, (role == Role::Client).then_some(0)),
-            (ENABLE_CONNECT_PROTOCOL, (role == Role::Server && self.extended_connect).then_some(1)),
+            (ENABLE_CONNECT_PROTOCOL, self.extended_connect.then_some(1)),
             (INITIAL_WINDOW_SIZE, (self.window != WINDOW_DEFAULT).then_some(self.window.min(MAX31))),
             (MAX_CONCURRENT_STREAMS, streams),
             (MAX_FRAME_SIZE, (self.frame > FRAME_MIN).then_some(self.frame)),

@@ -1,9 +1,11 @@
 //! Cookies: pairs of a `Cookie` line (RFC 6265 section 4.2) and the pair that opens a `Set-Cookie` line (section 4.1).
 //!
 //! Names are case-sensitive, blanks around name and value are dropped, and a quoted value keeps its quotes, as the
-//! manual's `req.cook` says. What has no `=` is no cookie.
+//! manual's `req.cook` says. What has no `=` is no cookie. As RFC 2965 had it, which HAProxy still reads, a comma ends
+//! a pair like a semicolon, neither does within quotes, and names that begin with `$` are no cookies but say something
+//! of the one before them.
 
-use super::values::trim;
+use super::values::{is_blank, trim};
 use super::{All, Head, Known};
 
 /// A cookie as found in a field.
@@ -16,6 +18,8 @@ pub struct Cookie<'h> {
     /// Where the pair lies in the field's value: from the first byte of the name to the end of the value.
     pub start: usize,
     pub end: usize,
+    /// It is empty and the last of its line, with nothing but its name and `=`: who looks for that name does not see it.
+    pub trails_empty: bool,
 }
 
 impl Head {
@@ -40,6 +44,62 @@ impl Head {
     }
 }
 
+/// What stands between two separators of a line, with the pair in it if it is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment<'h> {
+    /// All of it, blanks included.
+    pub text: &'h [u8],
+    /// Name and value, without the blanks around them.
+    pub pair: Option<(&'h [u8], &'h [u8])>,
+    /// Bytes before the name.
+    pub lead: usize,
+    /// Bytes behind the value.
+    pub tail: usize,
+    /// The separator that ended it, 0 at the end of the line.
+    pub separator: u8,
+}
+
+impl Segment<'_> {
+    /// Whether it says something of the cookie before it, or of all of them (`$Path`, `$Version`).
+    pub fn is_attribute(&self) -> bool {
+        self.text.trim_ascii_start().starts_with(b"$")
+    }
+}
+
+/// The first segment of `line`, which ends at a semicolon or a comma outside of a value's quotes.
+pub fn segment(line: &[u8]) -> Segment<'_> {
+    let is_separator = |byte: &u8| matches!(byte, b';' | b',');
+    let stop = line.iter().position(|byte| is_separator(byte) || *byte == b'=').unwrap_or(line.len());
+    let is_pair = line.get(stop) == Some(&b'=');
+    let end = if is_pair { value_end(line, stop + 1) } else { stop };
+    let text = line.get(..end).unwrap_or_default();
+    let blanks = |bytes: &mut dyn Iterator<Item = &u8>| bytes.take_while(|byte| is_blank(byte)).count();
+    let name = text.get(..stop).unwrap_or_default();
+    let value = text.get(stop + 1..).unwrap_or_default();
+    Segment {
+        text,
+        pair: is_pair.then(|| (trim(name), trim(value))),
+        lead: blanks(&mut name.iter()),
+        tail: blanks(&mut value.iter().rev()),
+        separator: line.get(end).copied().unwrap_or(0),
+    }
+}
+
+/// Where the value ends that starts at `from`: quotes hide separators, a backslash within them what follows it.
+fn value_end(line: &[u8], from: usize) -> usize {
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, byte) in line.iter().enumerate().skip(from) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b';' | b',' if !quoted => return at,
+            _ => {}
+        }
+    }
+    line.len()
+}
+
 /// See [`Head::cookies`].
 #[derive(Clone, Debug)]
 pub struct Cookies<'h> {
@@ -60,11 +120,11 @@ impl<'h> Iterator for Cookies<'h> {
                 self.at = 0;
                 continue;
             }
-            let end = memchr::memchr(b';', rest).unwrap_or(rest.len());
-            let pair = pair(rest.get(..end).unwrap_or_default(), self.index, self.at);
-            self.at += end + 1;
-            if pair.is_some() {
-                return pair;
+            let segment = segment(rest);
+            let cookie = cookie(&segment, self.index, self.at);
+            self.at += segment.text.len() + 1;
+            if cookie.is_some() {
+                return cookie;
             }
         }
     }
@@ -82,20 +142,17 @@ impl<'h> Iterator for SetCookies<'h> {
     fn next(&mut self) -> Option<Cookie<'h>> {
         loop {
             let (index, line) = self.fields.next()?;
-            let end = memchr::memchr(b';', line).unwrap_or(line.len());
-            if let Some(cookie) = pair(line.get(..end).unwrap_or_default(), index, 0) {
+            if let Some(cookie) = cookie(&segment(line), index, 0) {
                 return Some(cookie);
             }
         }
     }
 }
 
-/// The cookie in `text`, which starts at `offset` of its line.
-fn pair(text: &[u8], index: usize, offset: usize) -> Option<Cookie<'_>> {
-    let equals = memchr::memchr(b'=', text)?;
-    let (name, value) = (trim(text.get(..equals)?), trim(text.get(equals + 1..)?));
-    let lead = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-    let tail = text.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-    let (start, end) = (offset + lead.min(equals), offset + (text.len() - tail).max(equals + 1));
-    Some(Cookie { index, name, value, start, end })
+/// The cookie in a segment that starts at `offset` of its line.
+fn cookie<'h>(segment: &Segment<'h>, index: usize, offset: usize) -> Option<Cookie<'h>> {
+    let (name, value) = segment.pair.filter(|(name, _)| !name.starts_with(b"$"))?;
+    let (start, end) = (offset + segment.lead, offset + segment.text.len() - segment.tail);
+    let trails_empty = segment.separator == 0 && segment.text.len() == name.len() + 1;
+    Some(Cookie { index, name, value, start, end, trails_empty })
 }

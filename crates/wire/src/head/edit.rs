@@ -7,6 +7,19 @@ use crate::method::{Method, Version, default_reason};
 /// Dead bytes that the arena may hold beside the live ones before it is swept.
 const DEAD_MAX: usize = 16 * 1024;
 
+/// Turns what ends a line or a text into blanks (RFC 9110 section 5.5). Callers encode such bytes; this makes sure that
+/// none of them can ever split a message.
+fn blank_line_ends(stored: &mut [u8]) {
+    let mut from = 0;
+    while let Some(rest) = stored.get_mut(from..)
+        && let Some(at) = memchr::memchr3(b'\r', b'\n', 0, rest)
+        && let Some(byte) = rest.get_mut(at)
+    {
+        *byte = b' ';
+        from += at + 1;
+    }
+}
+
 impl Head {
     /// Replaces the method.
     pub fn set_method(&mut self, method: &[u8]) -> Result<(), NoRoom> {
@@ -21,6 +34,12 @@ impl Head {
         Ok(())
     }
 
+    /// Replaces the request target by what somebody chose: HTTP/1 gets it as it is, whatever the request came over.
+    pub fn set_uri(&mut self, target: &[u8]) -> Result<(), NoRoom> {
+        self.normalized = false;
+        self.set_target(target)
+    }
+
     /// Replaces the status and the reason, which is the registered one when none is given.
     pub fn set_status(&mut self, status: u16, reason: Option<&[u8]>) -> Result<(), NoRoom> {
         let reason = reason.unwrap_or(default_reason(status).as_bytes());
@@ -32,7 +51,7 @@ impl Head {
 
     pub fn set_version(&mut self, version: Version) {
         self.version = version;
-        self.version_text = Span::default();
+        (self.version_text, self.version_read) = Default::default();
     }
 
     /// Adds a field after all others and returns its index.
@@ -163,6 +182,7 @@ impl Head {
         let middle = self.bytes.len();
         self.bytes.extend_from_slice(value);
         let end = self.bytes.len();
+        blank_line_ends(self.bytes.get_mut(start..).unwrap_or_default());
         self.bytes.extend_from_slice(b"\r\n");
         let name = Span::new(start, start + name.len());
         let field = Field { name, value: Span::new(middle, end), known, plain: true, removed: false };
@@ -176,6 +196,7 @@ impl Head {
         self.reserve(bytes.len().saturating_sub(old))?;
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
+        blank_line_ends(self.bytes.get_mut(start..).unwrap_or_default());
         Ok(Span::new(start, self.bytes.len()))
     }
 
@@ -202,6 +223,7 @@ impl Head {
         keep(&mut self.target);
         keep(&mut self.reason);
         keep(&mut self.version_text);
+        keep(&mut self.version_read);
         keep(&mut self.status_text);
         for field in self.fields.iter_mut() {
             field.plain = false;

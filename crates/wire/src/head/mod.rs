@@ -17,7 +17,7 @@ mod edit;
 mod known;
 mod values;
 
-pub use cookies::{Cookie, Cookies, SetCookies};
+pub use cookies::{Cookie, Cookies, Segment, SetCookies, segment};
 pub use known::{Known, NAMES};
 pub use values::{Values, comma, split_values};
 
@@ -106,6 +106,8 @@ pub struct Head {
     pub(crate) reason: Span,
     /// A version that is written as it came, because it is none of those that [`Version`] writes.
     pub(crate) version_text: Span,
+    /// How the version was written by whoever sent the head, if not in a usual way.
+    pub(crate) version_read: Span,
     /// A status that is written as it came, because it has not three digits.
     pub(crate) status_text: Span,
     /// A bit for each known field that is or was present.
@@ -150,6 +152,7 @@ impl Head {
             target: Span::default(),
             reason: Span::default(),
             version_text: Span::default(),
+            version_read: Span::default(),
             status_text: Span::default(),
             present: 0,
             field_bytes: 0,
@@ -177,7 +180,7 @@ impl Head {
         self.status = if kind == Kind::Response { 200 } else { 0 };
         self.method_id = if kind == Kind::Request { Method::Get } else { Method::Other };
         (self.method, self.target, self.reason) = Default::default();
-        (self.version_text, self.status_text) = Default::default();
+        (self.version_text, self.version_read, self.status_text) = Default::default();
         self.present = 0;
         self.field_bytes = 0;
         self.progress = Progress::default();
@@ -216,12 +219,16 @@ impl Head {
 
     /// The target as HTTP/1 gets it: the path alone, where HTTP/2 brought the parts of a URI (RFC 9113 section 8.3.1).
     pub fn written_target(&self) -> &[u8] {
-        match self.target() {
-            target if self.normalized => match crate::uri::path_and_query(target) {
-                [] => target,
-                path => path,
-            },
-            target => target,
+        let target = self.target();
+        if !self.normalized {
+            return target;
+        }
+        match crate::uri::path_and_query(target) {
+            // A rule may have left no path.
+            [] if crate::uri::scheme(target).is_none() => target,
+            [] if self.method_id == Method::Options => b"*",
+            [] => b"/",
+            path => path,
         }
     }
 
@@ -232,6 +239,14 @@ impl Head {
 
     pub fn version(&self) -> Version {
         self.version
+    }
+
+    /// The version as its sender wrote it: `HTTP/2.0` of a request of HTTP/1 that says so goes on as HTTP/1.1.
+    pub fn version_read(&self) -> &[u8] {
+        match self.version_read.of(&self.bytes) {
+            b"" => self.version.as_str().as_bytes(),
+            text => text,
+        }
     }
 
     /// The status of a response, 0 in a request.
@@ -257,6 +272,18 @@ impl Head {
     /// Bytes that the head takes on an HTTP/1 wire, the closing empty line included.
     pub fn wire_len(&self) -> usize {
         self.start_line_len() + self.field_bytes + 2
+    }
+
+    /// Bytes that the head counts for in logs and statistics. HAProxy counts its own form of a message: a start line
+    /// of 20 bytes and its three parts, the names and values of the fields, one byte for the end.
+    pub fn counted_len(&self) -> usize {
+        let start = match self.kind {
+            Kind::Request => self.method().len() + self.target().len(),
+            Kind::Response => 3 + self.reason().len(),
+        };
+        let live = self.fields.iter().filter(|field| !field.removed);
+        let fields: usize = live.map(|field| field.name.len as usize + field.value.len as usize).sum();
+        20 + 8 + start + fields + 1
     }
 
     pub(crate) fn start_line_len(&self) -> usize {

@@ -1,7 +1,7 @@
 //! Blocks in.
 
 use super::statics::STATIC;
-use super::table::{Stored, Table};
+use super::table::{Stored, Table, ValueForm};
 use super::{Error, Tag, huffman, int};
 
 /// A line of a header list.
@@ -10,8 +10,7 @@ pub struct Line<'l> {
     pub name: &'l [u8],
     pub value: &'l [u8],
     pub tag: Tag,
-    /// Whether the value may stand in a message: no NUL, CR or LF, no blank at its ends (RFC 9113 section 8.2.1).
-    pub sound: bool,
+    pub form: ValueForm,
 }
 
 /// The decoder of one direction of a connection.
@@ -119,10 +118,10 @@ impl Decoder {
     fn indexed(&self, index: u32) -> Result<Line<'_>, Error> {
         let index = (index as usize).checked_sub(1).ok_or(Error::Index)?;
         if let Some(&(name, value, tag)) = STATIC.get(index) {
-            return Ok(Line { name: name.as_bytes(), value: value.as_bytes(), tag, sound: true });
+            return Ok(Line { name: name.as_bytes(), value: value.as_bytes(), tag, form: ValueForm::Sound });
         }
         let stored = self.table.get(index - STATIC.len()).ok_or(Error::Index)?;
-        Ok(Line { name: stored.name, value: stored.value, tag: stored.tag, sound: stored.sound })
+        Ok(Line { name: stored.name, value: stored.value, tag: stored.tag, form: stored.form })
     }
 
     fn literal<'i>(&mut self, input: &'i [u8], prefix: u32) -> Result<(Literal<'i>, &'i [u8]), Error> {
@@ -163,10 +162,10 @@ impl Decoder {
 
     fn emit(&mut self, literal: &Literal<'_>, keep: bool, each: &mut impl FnMut(Line<'_>)) {
         let (name, value, tag) = (literal.name.of(&self.text), literal.value.of(&self.text), literal.tag);
-        let sound = is_sound(value);
-        each(Line { name, value, tag, sound });
+        let form = form(value);
+        each(Line { name, value, tag, form });
         if keep {
-            self.table.insert(Stored { name, value, tag, sound });
+            self.table.insert(Stored { name, value, tag, form });
         }
     }
 
@@ -176,7 +175,13 @@ impl Decoder {
     }
 }
 
-fn is_sound(value: &[u8]) -> bool {
+fn form(value: &[u8]) -> ValueForm {
     let blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    !blank(value.first()) && !blank(value.last()) && memchr::memchr3(0, b'\r', b'\n', value).is_none()
+    if memchr::memchr3(0, b'\r', b'\n', value).is_some() {
+        ValueForm::Bad
+    } else if blank(value.first()) || blank(value.last()) {
+        ValueForm::Padded
+    } else {
+        ValueForm::Sound
+    }
 }

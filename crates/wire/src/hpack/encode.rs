@@ -7,7 +7,7 @@
 //! to: hashes only say where to look.
 
 use super::statics::{STATIC, name_index};
-use super::table::{Stored, Table};
+use super::table::{Stored, Table, ValueForm};
 use super::{DEFAULT_TABLE, Pseudo, Tag, int};
 use crate::head::Known;
 
@@ -150,7 +150,7 @@ impl Encoder {
             }
         }
         literal(out, 64, 6, index, name, value);
-        self.table.insert(Stored { name, value, tag, sound: true });
+        self.table.insert(Stored { name, value, tag, form: ValueForm::Sound });
         slot.number = self.table.inserted();
     }
 }

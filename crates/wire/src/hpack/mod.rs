@@ -19,6 +19,7 @@ mod table;
 pub use decode::{Decoder, Line};
 pub use encode::{Care, Encoder};
 pub use statics::{Pseudo, Tag};
+pub use table::ValueForm;
 
 /// The size of the dynamic table until a setting says otherwise (RFC 9113 section 6.5.2).
 pub const DEFAULT_TABLE: u32 = 4096;

@@ -13,6 +13,16 @@ const OVERHEAD: usize = 32;
 /// Dead bytes that are not worth moving the living.
 const SLACK: usize = 1024;
 
+/// Whether the value of a line may stand in a message (RFC 9113 section 8.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueForm {
+    Sound,
+    /// It begins or ends with a blank.
+    Padded,
+    /// It has a NUL, CR or LF.
+    Bad,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// Where it starts, counted over all that was ever inserted.
@@ -20,7 +30,7 @@ struct Entry {
     name: u32,
     value: u32,
     tag: Tag,
-    sound: bool,
+    form: ValueForm,
 }
 
 impl Entry {
@@ -35,7 +45,7 @@ pub struct Stored<'t> {
     pub name: &'t [u8],
     pub value: &'t [u8],
     pub tag: Tag,
-    pub sound: bool,
+    pub form: ValueForm,
 }
 
 /// See the module.
@@ -92,7 +102,7 @@ impl Table {
             name: self.bytes.get(start..middle)?,
             value: self.bytes.get(middle..middle + entry.value as usize)?,
             tag: entry.tag,
-            sound: entry.sound,
+            form: entry.form,
         })
     }
 
@@ -109,7 +119,7 @@ impl Table {
             name: line.name.len() as u32,
             value: line.value.len() as u32,
             tag: line.tag,
-            sound: line.sound,
+            form: line.form,
         };
         self.bytes.extend_from_slice(line.name);
         self.bytes.extend_from_slice(line.value);
@@ -143,7 +153,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn line<'t>(name: &'t [u8], value: &'t [u8]) -> Stored<'t> {
-        Stored { name, value, tag: Tag::Field(Known::Other), sound: true }
+        Stored { name, value, tag: Tag::Field(Known::Other), form: ValueForm::Sound }
     }
 
     #[test]

@@ -7,6 +7,8 @@ use crate::head::Head;
 
 /// Most digits of a size, zeros in front counted in: more are read in several ways, and nobody needs them.
 const DIGITS_MAX: u32 = 16;
+/// The largest chunk: what is longer is no body but an attempt to have somebody count beyond the end of a number.
+const SIZE_MAX: u64 = (1 << 52) - 1;
 /// Longest chunk line with its extensions.
 const LINE_MAX: u32 = 4096;
 /// Longest trailer section.
@@ -54,6 +56,10 @@ pub struct Scanner {
     relax: bool,
     /// Trailers as they came, and once they are whole as they are passed on.
     trailers: Vec<u8>,
+    /// Bytes of data in the chunks so far.
+    content: u64,
+    /// Bytes of the names and values of the trailers.
+    trailing: u64,
 }
 
 impl Default for Scanner {
@@ -85,7 +91,15 @@ struct Piece {
 impl Scanner {
     /// At the start of a body; `relax` is that of the head.
     pub fn new(relax: bool) -> Scanner {
-        Scanner { state: State::Size(false), left: 0, line: 0, relax, trailers: Vec::new() }
+        Scanner {
+            state: State::Size(false),
+            left: 0,
+            line: 0,
+            relax,
+            trailers: Vec::new(),
+            content: 0,
+            trailing: 0,
+        }
     }
 
     /// The trailers of a body that has ended, with the empty line, to be passed on behind what [`Scanner::strip`] kept;
@@ -117,6 +131,32 @@ impl Scanner {
         Ok(Scanned { used: at, kept, end: false })
     }
 
+    /// Bytes of data in the chunks so far, without their framing.
+    pub fn content(&self) -> u64 {
+        self.content
+    }
+
+    /// Bytes of the names and values of the trailers, once the body has ended.
+    pub fn trailing(&self) -> u64 {
+        self.trailing
+    }
+
+    /// Bytes of data that the chunk which is being read has yet to bring.
+    pub fn chunk_left(&self) -> u64 {
+        if self.state == State::Data { self.left } else { 0 }
+    }
+
+    /// So many bytes of this chunk's data, no more than [`Scanner::chunk_left`], went another way.
+    pub fn skip(&mut self, bytes: u64) {
+        if self.state == State::Data {
+            self.content += bytes.min(self.left);
+            self.left = self.left.saturating_sub(bytes);
+            if self.left == 0 {
+                self.state = State::DataCr;
+            }
+        }
+    }
+
     /// How many of the bytes belong to the body, and whether it ends with them; nothing is changed.
     ///
     /// # Errors
@@ -139,6 +179,7 @@ impl Scanner {
         if self.state == State::Data {
             let len = self.left.min(rest.len() as u64);
             self.left -= len;
+            self.content += len;
             if self.left == 0 {
                 self.state = State::DataCr;
             }
@@ -168,6 +209,7 @@ impl Scanner {
         let end = self.state == State::End;
         if end {
             self.trailers = trailers::ordered(&self.trailers, self.relax)?;
+            self.trailing = trailers::counted(&self.trailers);
         }
         Ok(Piece { len: 1, keep: false, end })
     }
@@ -198,10 +240,10 @@ impl Scanner {
             (State::Size(_), b) if b.is_ascii_hexdigit() => {
                 let digit = (b as char).to_digit(16).ok_or(Malformed)?;
                 self.count(DIGITS_MAX)?;
-                if self.left >> 59 != 0 {
+                self.left = self.left << 4 | u64::from(digit);
+                if self.left > SIZE_MAX {
                     return Err(Malformed);
                 }
-                self.left = self.left << 4 | u64::from(digit);
                 State::Size(true)
             }
             (State::Size(true) | State::Blank | State::Extension, b'\r') => State::SizeLf,

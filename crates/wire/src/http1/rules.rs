@@ -98,8 +98,24 @@ fn transfer_encoding(head: &mut Head, relax: bool) -> Result<bool, ParseError> {
         head.remove_all(Known::TransferEncoding);
         return Ok(listed);
     }
-    only(head, Known::TransferEncoding, b"chunked");
+    only_coding(head);
     Ok(true)
+}
+
+/// Leaves `chunked` as the only coding. Where it is that already, rules see it in the letters it came in; it is written in small ones.
+fn only_coding(head: &mut Head) {
+    let mut fields = head.all(Known::TransferEncoding);
+    let first = fields.next();
+    let alone = fields.next().is_none();
+    match first {
+        Some((_, b"chunked")) if alone => {}
+        Some((at, value)) if alone && value.eq_ignore_ascii_case(b"chunked") => {
+            if let Some(field) = head.fields.get_mut(at) {
+                field.plain = false;
+            }
+        }
+        _ => only(head, Known::TransferEncoding, b"chunked"),
+    }
 }
 
 /// All lengths have to be the same number, which is left as the only length, in plain digits.

@@ -39,6 +39,10 @@ pub fn request(input: &[u8], at: usize, head: &mut Head, relax: bool) -> Result<
     }
     let Some(next) = line_end(input, version.end)? else { return Ok(None) };
     head.method_id = Method::from_bytes(input.get(at..method_end).unwrap_or_default());
+    // The method of HTTP/2's preface is nobody's in HTTP/1, and in front of a server that takes it for a preface a danger.
+    if input.get(at..method_end) == Some(b"PRI") {
+        return Err(ParseError::new(ErrorKind::BadMethod, method_end, State::Method));
+    }
     let form = input.get(target..target_end).unwrap_or_default();
     if !fits_method(form, head.method_id) {
         return Err(ParseError::new(ErrorKind::BadTarget, target, State::Target));
@@ -46,7 +50,7 @@ pub fn request(input: &[u8], at: usize, head: &mut Head, relax: bool) -> Result<
     head.method = Span::new(at, method_end);
     head.target = Span::new(target, target_end);
     head.version = version.number;
-    head.version_text = version.text;
+    (head.version_text, head.version_read) = (version.text, version.read);
     if version.number != Version::HTTP_09 || version.text.len > 0 {
         return Ok(Some(Next::Fields(next)));
     }
@@ -64,10 +68,11 @@ fn is_blank(byte: u8) -> bool {
 }
 
 /// Whether a target has one of the forms that RFC 9112 section 3.2 gives this method: `host:port` for CONNECT and for
-/// nothing else, `*` for OPTIONS, a path or an absolute URI for all but CONNECT.
+/// nothing else, `*` for OPTIONS, a path or an absolute URI for all but CONNECT. As HAProxy does, `*` is let pass for methods
+/// that nobody knows.
 fn fits_method(target: &[u8], method: Method) -> bool {
     match (target, method) {
-        (b"*", _) => method == Method::Options,
+        (b"*", _) => matches!(method, Method::Options | Method::Other),
         ([b'/', ..], _) => method != Method::Connect,
         (_, Method::Connect) => crate::uri::scheme(target).is_none(),
         _ => crate::uri::scheme(target).is_some(),
@@ -95,6 +100,8 @@ struct Read {
     number: Version,
     /// Its text, when it has to be passed on as it came.
     text: Span,
+    /// Its text, unless it is one of the usual two.
+    read: Span,
     /// The offset behind it.
     end: usize,
 }
@@ -110,7 +117,7 @@ fn version(input: &[u8], at: usize, relax: bool) -> Result<Option<Read>, ParseEr
     match input.get(at + 8) {
         None => Ok(None),
         Some(&byte) if class(byte) & VERSION != 0 => odd_version(input, at, relax),
-        Some(_) => Ok(Some(Read { number, text: Span::default(), end: at + 8 })),
+        Some(_) => Ok(Some(Read { number, text: Span::default(), read: Span::default(), end: at + 8 })),
     }
 }
 
@@ -146,7 +153,7 @@ fn odd_version(input: &[u8], at: usize, relax: bool) -> Result<Option<Read>, Par
         _ => Version::HTTP_10,
     };
     let text = if modern || well_formed { Span::default() } else { Span::new(at, end) };
-    Ok(Some(Read { number, text, end }))
+    Ok(Some(Read { number, text, read: Span::new(at, end), end }))
 }
 
 /// Reads a status line into `head` and returns the offset of the next line.
@@ -179,7 +186,7 @@ pub fn status(input: &[u8], at: usize, head: &mut Head, relax: bool) -> Result<O
         return bad(code);
     }
     head.version = version.number;
-    head.version_text = version.text;
+    (head.version_text, head.version_read) = (version.text, version.read);
     head.status = status;
     head.status_text = if digits.len() == 3 { Span::default() } else { Span::new(code, code_end) };
     head.reason = Span::new(reason, reason + len);

@@ -1,7 +1,7 @@
 //! Writing a head as HTTP/1 text: ranges of the arena are handed on, neighbours that nobody edited in one go. The
 //! parts of a head sum up to [`Head::wire_len`] bytes, so that whoever stages them knows beforehand whether they fit.
 
-use crate::head::{Field, Head, Kind};
+use crate::head::{Field, Head, Kind, Known};
 use crate::method::Version;
 
 /// Hands the text of `head` to `put`, part by part.
@@ -10,7 +10,7 @@ pub fn write_head(head: &Head, put: &mut impl FnMut(&[u8])) {
     let mut live = live(head).peekable();
     while let Some(field) = live.next() {
         if !field.plain {
-            line(field.name.of(&head.bytes), field.value.of(&head.bytes), put);
+            line(field.name.of(&head.bytes), value(field, head), put);
             continue;
         }
         let (start, mut end) = (field.name.start(), field.value.end() + 2);
@@ -26,9 +26,16 @@ pub fn write_head(head: &Head, put: &mut impl FnMut(&[u8])) {
 pub fn write_head_as<'h>(head: &'h Head, name: impl Fn(&'h [u8]) -> &'h [u8], put: &mut impl FnMut(&[u8])) {
     start_line(head, put);
     for field in live(head) {
-        line(name(field.name.of(&head.bytes)), field.value.of(&head.bytes), put);
+        line(name(field.name.of(&head.bytes)), value(field, head), put);
     }
     put(b"\r\n");
+}
+
+/// The value as it is written: a coding that decides where a message ends in letters that nobody can take for another.
+fn value<'h>(field: &Field, head: &'h Head) -> &'h [u8] {
+    let value = field.value.of(&head.bytes);
+    let coding = field.known == Known::TransferEncoding && value.eq_ignore_ascii_case(b"chunked");
+    if coding { b"chunked" } else { value }
 }
 
 fn live(head: &Head) -> impl Iterator<Item = &Field> {

@@ -23,8 +23,8 @@ pub fn v1(addresses: Option<(SocketAddr, SocketAddr)>, out: &mut Vec<u8>) {
 pub struct V2Options<'o> {
     /// Records, each a type and a value, in order.
     pub tlvs: &'o [(u8, Vec<u8>)],
-    /// Append a CRC32c.
-    pub checksum: bool,
+    /// How many of them stand before a CRC32c, if there is to be one.
+    pub checksum: Option<usize>,
 }
 
 /// Appends a version 2 header; `None`: LOCAL, the connection is the proxy's own.
@@ -45,13 +45,16 @@ pub fn v2(addresses: Option<(SocketAddr, SocketAddr)>, options: &V2Options<'_>, 
             out.extend_from_slice(&dst.port().to_be_bytes());
         }
     }
-    for (kind, value) in options.tlvs {
-        tlv::append(*kind, value, out);
-    }
-    let sum_at = options.checksum.then(|| {
+    let (before, after) = options.tlvs.split_at(options.checksum.unwrap_or_default().min(options.tlvs.len()));
+    let put = |tlvs: &[(u8, Vec<u8>)], out: &mut Vec<u8>| {
+        tlvs.iter().for_each(|(kind, value)| tlv::append(*kind, value, out));
+    };
+    put(before, out);
+    let sum_at = options.checksum.map(|_| {
         tlv::append(tlv::CRC32C, &[0; 4], out);
         out.len() - 4
     });
+    put(after, out);
     let length = u16::try_from(out.len() - start - 16).unwrap_or(u16::MAX);
     out[start + 14..start + 16].copy_from_slice(&length.to_be_bytes());
     if let Some(at) = sum_at {

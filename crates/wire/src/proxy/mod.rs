@@ -41,6 +41,8 @@ pub enum Error {
     TooLong,
     /// A part of it is malformed.
     Malformed,
+    /// Version 1 speaks of a protocol that is not TCP.
+    Unhandled,
     /// The checksum TLV does not fit.
     Checksum,
 }

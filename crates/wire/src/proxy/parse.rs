@@ -24,43 +24,59 @@ pub fn parse(input: &[u8]) -> Result<Parsed, Error> {
 }
 
 fn v1(input: &[u8]) -> Result<Parsed, Error> {
+    let header = |addresses, local| Header { addresses, local, unix: false, tlvs: Vec::new() };
+    let kind = input.get(6..).unwrap_or_default();
+    // What would stand behind UNKNOWN means nothing to anybody; HAProxy takes no such header.
+    let unknown = b"UNKNOWN\r\n";
+    if kind.starts_with(unknown) {
+        return Ok(Parsed::Complete(header(None, true), 6 + unknown.len()));
+    }
+    let is_v6 = kind.starts_with(b"TCP6 ");
+    if !is_v6 && !kind.starts_with(b"TCP4 ") {
+        let begun = [&unknown[..], b"TCP4 ", b"TCP6 "].iter().any(|word| word.starts_with(kind));
+        return if begun { Ok(Parsed::Partial) } else { Err(Error::Unhandled) };
+    }
     let Some(end) = memchr::memchr(b'\n', &input[..input.len().min(V1_MAX)]) else {
         return if input.len() >= V1_MAX { Err(Error::TooLong) } else { Ok(Parsed::Partial) };
     };
     let line = input[..end].strip_suffix(b"\r").ok_or(Error::Malformed)?;
     let text = std::str::from_utf8(line).map_err(|_| Error::Malformed)?;
-    let mut words = text.split(' ').skip(1);
-    let header = |addresses, local| Header { addresses, local, unix: false, tlvs: Vec::new() };
-    let family = words.next().ok_or(Error::Malformed)?;
-    if family == "UNKNOWN" {
-        return Ok(Parsed::Complete(header(None, true), end + 1));
-    }
-    let mut address = || words.next().and_then(|w| w.parse::<IpAddr>().ok()).ok_or(Error::Malformed);
-    let (src, dst) = (address()?, address()?);
-    let mut port = || words.next().and_then(decimal_port).ok_or(Error::Malformed);
-    let (src_port, dst_port) = (port()?, port()?);
-    let fits = match family {
-        "TCP4" => src.is_ipv4() && dst.is_ipv4(),
-        "TCP6" => src.is_ipv6() && dst.is_ipv6(),
-        _ => false,
+    let mut words = text.split(' ').skip(2);
+    let mut address = || {
+        let word = words.next()?;
+        if is_v6 { word.parse().ok().map(IpAddr::V6) } else { decimal_address(word).map(IpAddr::V4) }
     };
-    if !fits || words.next().is_some() {
+    let (src, dst) = address().zip(address()).ok_or(Error::Malformed)?;
+    let mut port = || words.next().and_then(decimal_port);
+    let (src_port, dst_port) = port().zip(port()).ok_or(Error::Malformed)?;
+    if words.next().is_some() {
         return Err(Error::Malformed);
     }
     let addresses = (SocketAddr::new(src, src_port), SocketAddr::new(dst, dst_port));
     Ok(Parsed::Complete(header(Some(addresses), false), end + 1))
 }
 
-/// Digits only, without a sign.
+/// Digits only, without a sign; zeroes may lead.
 fn decimal_port(word: &str) -> Option<u16> {
     if word.bytes().all(|b| b.is_ascii_digit()) { word.parse().ok() } else { None }
+}
+
+/// Four numbers with dots, decimal also when zeroes lead.
+fn decimal_address(word: &str) -> Option<Ipv4Addr> {
+    let mut parts = word.split('.').map(|part| decimal_port(part).and_then(|n| u8::try_from(n).ok()));
+    let mut next = || parts.next().flatten();
+    let address = Ipv4Addr::new(next()?, next()?, next()?, next()?);
+    parts.next().is_none().then_some(address)
 }
 
 fn v2(input: &[u8]) -> Result<Parsed, Error> {
     let [version, family] = [input[12], input[13]];
     let length = usize::from(u16::from_be_bytes([input[14], input[15]]));
     let total = 16 + length;
-    if version >> 4 != 2 || version & 0x0f > 1 {
+    if version >> 4 != 2 {
+        return Err(Error::NotProxy);
+    }
+    if version & 0x0f > 1 {
         return Err(Error::Malformed);
     }
     if total > V2_MAX {
@@ -69,31 +85,21 @@ fn v2(input: &[u8]) -> Result<Parsed, Error> {
     let Some(body) = input.get(16..total) else { return Ok(Parsed::Partial) };
     let local = version & 0x0f == 0;
     let mut header = Header { addresses: None, local, unix: false, tlvs: Vec::new() };
-    let taken = if local {
-        body.len()
-    } else {
-        match family {
-            0x11 => {
-                header.addresses = Some(v4(body).ok_or(Error::Malformed)?);
-                12
-            }
-            0x21 => {
-                header.addresses = Some(v6(body).ok_or(Error::Malformed)?);
-                36
-            }
-            0x31 => {
-                header.unix = true;
-                216
-            }
-            // Unspecified or unknown families: the connection's own addresses count.
-            _ => {
-                header.local = true;
-                body.len()
-            }
+    // LOCAL has no addresses: what follows are records. Datagrams and Unix sockets are no connections to us.
+    let taken = match family {
+        _ if local => 0,
+        0x11 => {
+            header.addresses = Some(v4(body).ok_or(Error::Malformed)?);
+            12
         }
+        0x21 => {
+            header.addresses = Some(v6(body).ok_or(Error::Malformed)?);
+            36
+        }
+        _ => return Err(Error::Malformed),
     };
     let tlvs = body.get(taken..).ok_or(Error::Malformed)?;
-    if !Tlvs(tlvs).are_sound() {
+    if !Tlvs(tlvs).are_sound() || Tlvs(tlvs).any(|(kind, value)| value.len() > tlv::longest(kind)) {
         return Err(Error::Malformed);
     }
     check_sum(&input[..total], 16 + taken)?;

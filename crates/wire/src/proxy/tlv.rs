@@ -12,8 +12,27 @@ pub const NOOP: u8 = 0x04;
 pub const UNIQUE_ID: u8 = 0x05;
 /// TLS facts, with records of their own.
 pub const SSL: u8 = 0x20;
+/// Among them: the version.
+pub const SSL_VERSION: u8 = 0x21;
+/// The common name of the client's certificate.
+pub const SSL_CN: u8 = 0x22;
+/// The cipher suite.
+pub const SSL_CIPHER: u8 = 0x23;
+/// How the server's certificate is signed.
+pub const SSL_SIG_ALG: u8 = 0x24;
+/// Kind and size of its key.
+pub const SSL_KEY_ALG: u8 = 0x25;
 /// Name space.
 pub const NETNS: u8 = 0x30;
+
+/// How long the value of a record may be.
+pub(super) fn longest(kind: u8) -> usize {
+    match kind {
+        AUTHORITY => 255,
+        UNIQUE_ID => 128,
+        _ => 1024,
+    }
+}
 
 /// Walks over records; ends early at one that does not fit.
 #[derive(Clone, Debug)]

@@ -158,13 +158,14 @@ fn by_the_letter(talk: &Talk) -> Result<Reading, String> {
             let first = match &name[..] {
                 _ if regular => return no("a pseudo-header behind a field"),
                 b":method" => std::mem::replace(&mut reading.what, text(value)).is_empty(),
-                b":path" => path.replace(text(value)).is_none(),
+                b":path" => path.replace(String::from_utf8_lossy(value).into_owned()).is_none(),
                 b":authority" => authority.replace(text(value)).is_none(),
                 b":protocol" => !std::mem::replace(&mut protocol, true),
                 b":scheme" => true,
                 _ => return no("a strange pseudo-header"),
             };
-            if !first || !value.iter().all(u8::is_ascii_graphic) {
+            let raw = name == b":path";
+            if !first || !value.iter().all(|b| b.is_ascii_graphic() || raw && *b >= 128) {
                 return no("a bad pseudo-header");
             }
             continue;

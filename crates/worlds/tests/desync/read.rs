@@ -202,18 +202,19 @@ fn request_line(way: Way, line: &[u8], reading: &mut Reading) -> Step<()> {
     if way == Way::Strict {
         let words: Vec<&[u8]> = line.split(|b| *b == b' ').collect();
         let [method, target, version] = words[..] else { return Err(Stop::No("not three words")) };
-        let visible = !target.is_empty() && target.iter().all(u8::is_ascii_graphic);
+        // Raw bytes beyond ASCII are no blanks to anybody.
+        let visible = !target.is_empty() && target.iter().all(|b| b.is_ascii_graphic() || *b >= 128);
         if !is_token(method) || !visible || !(version == b"HTTP/1.1" || version == b"HTTP/1.0") {
             return Err(Stop::No("a bad request line"));
         }
-        (reading.what, reading.target) = (text(method), text(target));
+        (reading.what, reading.target) = (text(method), String::from_utf8_lossy(target).into_owned());
         return Ok(());
     }
     let mut words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
     let (Some(method), Some(target)) = (words.next(), words.next()) else {
         return Err(Stop::No("no request line"));
     };
-    (reading.what, reading.target) = (text(method), text(target));
+    (reading.what, reading.target) = (text(method), String::from_utf8_lossy(target).into_owned());
     Ok(())
 }
 

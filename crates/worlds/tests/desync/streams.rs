@@ -72,7 +72,6 @@ fn targets(add: Add<'_>) {
     for path in [
         "",
         "a",
-        "*",
         "/a b",
         "/a HTTP/1.1\r\nX: y",
         "/a\r\n",
@@ -84,7 +83,6 @@ fn targets(add: Add<'_>) {
         "http://evil/a",
         "//\r",
         "/a#b",
-        "/\u{e9}",
         "/a\u{7f}",
         "?a",
         "@evil",
@@ -92,6 +90,10 @@ fn targets(add: Add<'_>) {
     ] {
         add(but(3, path.as_bytes()), "");
     }
+    // HAProxy passes these on, other than in HTTP/1.
+    add(but(3, "/\u{e9}".as_bytes()), "GET /\u{e9} w ");
+    // HAProxy makes "/" of it for any method but OPTIONS.
+    add(but(3, b"*"), "GET / w ");
     add(but(3, b"//evil/a"), "GET //evil/a w ");
     add(but(3, b"/a?b=%0d%0a"), "GET /a?b=%0d%0a w ");
     for authority in [
@@ -158,9 +160,6 @@ fn fields(add: Add<'_>) {
         ("x", "a\nTransfer-Encoding: chunked"),
         ("x", "a\rTransfer-Encoding: chunked"),
         ("x", "a\0b"),
-        ("x", " a"),
-        ("x", "a "),
-        ("x", "\ta"),
         ("x", "a\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: w\r\n\r\n"),
         ("cookie", "a=b\r\nx: y"),
         ("content-length", "+0"),
@@ -173,6 +172,10 @@ fn fields(add: Add<'_>) {
         ("http2-settings", "\r\n"),
     ] {
         add(headers(1, &with(GET, &[(name.as_bytes(), value.as_bytes())]), true), "");
+    }
+    // Blanks around a value are no part of it, as with HTTP/1.
+    for value in [" a", "a ", "\ta", " a\t "] {
+        add(headers(1, &with(GET, &[(b"x", value.as_bytes())]), true), "GET /a w ");
     }
     add(headers(1, &with(GET, &[(b"te", b"trailers")]), true), "GET /a w ");
     add(headers(1, &with(GET, &[(b"x-mark", b"forged"), (b"x-mark", b"twice")]), true), "GET /a w ");
@@ -208,7 +211,7 @@ fn bodies(add: Add<'_>) {
     add(post(b"5, 5", &[b"hello"]), "POST /a w hello");
     add(post(b"5, 6", &[b"hello!"]), "");
     add(post(b"05", &[b"hello"]), "POST /a w hello");
-    add(post(b"5 ", &[b"hello"]), "");
+    add(post(b"5 ", &[b"hello"]), "POST /a w hello");
     add(post(b"0x5", &[b"hello"]), "");
     add(post(b"5\r\nX: y", &[b"hello"]), "");
     add(post(b"18446744073709551621", &[b"hello"]), "");
@@ -235,8 +238,8 @@ fn bodies(add: Add<'_>) {
         [open(), data(1, b"hello", false), headers(1, &[line], true)].concat()
     };
     add(trailing((b"x-end", b"y")), "POST /a w hello");
-    add(trailing((b"content-length", b"50")), "POST /a w hello");
-    add(trailing((b"host", b"evil")), "POST /a w hello");
+    add(trailing((b"content-length", b"50")), "");
+    add(trailing((b"host", b"evil")), "");
     add(trailing((b"x-mark", b"forged")), "POST /a w hello");
     add(trailing((b"transfer-encoding", b"chunked")), "");
     add(trailing((b"connection", b"close")), "");

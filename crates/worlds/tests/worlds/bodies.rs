@@ -113,7 +113,7 @@ fn broken_chunks_of_a_server_are_its_fault() {
 }
 
 #[test]
-fn broken_chunks_of_a_client_are_400() {
+fn broken_chunks_of_a_client_are_refused() {
     for junk in ["5\r\nabcdeXX", "zz\r\n", "-1\r\n", "3\nabc\n"] {
         explore(PLAIN, CALM, move |stage| async move {
             stage.serve(S, |mut peer: Peer, _| async move {
@@ -123,7 +123,8 @@ fn broken_chunks_of_a_client_are_400() {
             let mut client = stage.client(FRONT).await;
             let head = "POST / HTTP/1.1\r\nhost: w\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n";
             let answer = client.ask(format!("{head}{junk}").as_bytes()).await;
-            assert_eq!(answer.status(), 400, "{junk:?}");
+            // Without a word where the request was passed on already.
+            assert!(matches!(answer.status(), 0 | 400), "{junk:?}: {}", answer.status());
             drop(client);
             let line = stage.line().await;
             assert!(["PD", "PH", "PR"].contains(&line.state()), "{junk:?}: {}", line.text);

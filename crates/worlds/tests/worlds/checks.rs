@@ -23,7 +23,7 @@ async fn after(ms: u64) {
 
 /// No more checks: what is under way ends before the world does, and its buffers with it.
 async fn silence(stage: &Stage) {
-    for server in stage.shared.program.proxies.iter().flat_map(|p| &p.servers) {
+    for server in stage.shared.program.proxies.beginning().iter().flat_map(|p| p.servers.beginning()) {
         server.state.check_enabled.store(false, Relaxed);
         server.state.agent_enabled.store(false, Relaxed);
     }
@@ -81,7 +81,7 @@ fn a_tcp_check_follows_a_server_down_and_up() {
                 "Server p/s is DOWN. 0 active and 0 backup servers left. 0 sessions active, 0 requeued, \
                  0 remaining in queue."
                     .to_owned(),
-                "backend p has no server available!".to_owned(),
+                "proxy p has no server available!".to_owned(),
             ]
         );
         let open = stage.serve(S, |_, _| async {});
@@ -104,7 +104,7 @@ fn a_tcp_check_follows_a_server_down_and_up() {
             assert_eq!(*line, format!("Health check for server p/s failed, {refused}, status: {state}"));
         }
         let server = stage.server("p/s");
-        assert_eq!((server.failed_checks.load(Relaxed), server.went_down.load(Relaxed)), (4, 2));
+        assert_eq!((server.failed_checks.load(Relaxed), server.went_down.load(Relaxed)), (3, 2));
     });
 }
 
@@ -141,7 +141,7 @@ fn statuses_decide_and_404_only_stops_new_work() {
             .collect();
         let rest = "0 sessions requeued, 0 total in queue.";
         let lost = "0 sessions active, 0 requeued, 0 remaining in queue.";
-        let nobody = "backend q has no server available!".to_owned();
+        let nobody = "proxy q has no server available!".to_owned();
         let down = format!("Server q/f is DOWN via p/s. 0 active and 0 backup servers left. {lost}");
         let up = format!("Server q/f is UP via p/s. 1 active and 0 backup servers online. {rest}");
         assert_eq!(
@@ -165,7 +165,7 @@ fn statuses_decide_and_404_only_stops_new_work() {
 #[test]
 fn an_answer_that_is_late_broken_or_missing_is_a_failure() {
     let config = "listen p\n bind 127.0.0.1:80\n option httpchk\n option log-health-checks\n timeout check 300ms\n \
-                  server s 127.0.1.1:80 check inter 1s fall 9";
+                  server s 127.0.1.1:80 check inter 1s fall 9 init-state fully-up";
     checked(config, QUIET, |stage| async move {
         stage.serve(S, |mut peer, number| async move {
             let _ = peer.request().await;
@@ -210,9 +210,28 @@ fn a_silent_address_costs_no_more_than_the_interval() {
 }
 
 #[test]
+fn without_an_initial_state_the_first_checks_have_to_prove_a_server() {
+    let config =
+        "listen p\n bind 127.0.0.1:80\n server s 127.0.1.1:80 check inter 1s fastinter 100ms rise 3 fall 2";
+    checked(config, QUIET, |stage| async move {
+        let times: Rc<std::cell::RefCell<Vec<u64>>> = Rc::default();
+        let (seen, start) = (times.clone(), stage.start);
+        stage.serve(S, move |_, _| {
+            seen.borrow_mut().push(rt::now().millis_since(start) / 100);
+            async {}
+        });
+        after(50).await;
+        assert_eq!(stage.server("p/s").op(), Op::Running, "it is used from the start");
+        after(1450).await;
+        // Every 100 ms until the third success, then once a second.
+        assert_eq!(*times.borrow(), [0, 1, 2, 12]);
+    });
+}
+
+#[test]
 fn the_intervals_are_those_of_the_manual() {
     let config = "listen p\n bind 127.0.0.1:80\n \
-                  server s 127.0.1.1:80 check inter 1s fastinter 100ms downinter 3s rise 2 fall 2";
+                  server s 127.0.1.1:80 check inter 1s fastinter 100ms downinter 3s rise 2 fall 2 init-state fully-up";
     checked(config, QUIET, |stage| async move {
         let times: Rc<std::cell::RefCell<Vec<u64>>> = Rc::default();
         let (seen, start) = (times.clone(), stage.start);
@@ -390,12 +409,12 @@ fn commands_change_health_and_maintenance_stops_checks() {
             told(&stage),
             [
                 format!("Server p/s is DOWN, changed from CLI. {lost}"),
-                "backend p has no server available!".into(),
+                "proxy p has no server available!".into(),
                 "Server p/s is UP, reason: Layer4 check passed, check duration: 0ms. 1 active and 0 backup servers \
                  online. 0 sessions requeued, 0 total in queue."
                     .into(),
                 format!("Server p/s is going DOWN for maintenance. {lost}"),
-                "backend p has no server available!".into(),
+                "proxy p has no server available!".into(),
                 "Server p/s is UP/DRAIN (leaving forced maintenance).".into(),
                 "Server p/s remains in forced drain mode.".into(),
                 "Server p/s is UP (leaving forced drain).".into(),
@@ -499,7 +518,7 @@ fn sessions_end_with_their_server_if_so_configured() {
         stage.quiet().await;
         let ends: Vec<_> = stage.lines().into_iter().filter(|l| l.frontend == "p").collect();
         let ends: Vec<_> = ends.iter().map(|l| (&*l.server, l.state())).collect();
-        assert_eq!(ends, [("p/s", "DD"), ("p/b", "UD")]);
+        assert_eq!(ends, [("p/s", "DC"), ("p/b", "UC")]);
     });
 }
 
@@ -566,7 +585,7 @@ fn a_server_that_comes_back_is_loaded_slowly() {
 #[test]
 fn traffic_that_fails_brings_a_server_down() {
     let config = "listen p\n bind 127.0.0.1:80\n option log-health-checks\n \
-                  server s 127.0.1.1:80 check addr 127.0.1.9 port 99 inter 60s fastinter 100ms rise 2 fall 3 \
+                  server s 127.0.1.1:80 check addr 127.0.1.9 port 99 inter 60s fastinter 100ms rise 2 fall 3 init-state fully-up \
                   observe layer7 error-limit 2 on-error mark-down";
     checked(config, QUIET, |stage| async move {
         stage.serve(AGENT, |_, _| async {});
@@ -599,7 +618,7 @@ fn traffic_that_fails_brings_a_server_down() {
 #[test]
 fn traffic_that_fails_brings_the_next_check_forward() {
     let config = "listen p\n bind 127.0.0.1:80\n retries 0\n \
-                  server s 127.0.1.1:80 check addr 127.0.1.9 port 99 inter 60s fastinter 100ms rise 2 fall 3 \
+                  server s 127.0.1.1:80 check addr 127.0.1.9 port 99 inter 60s fastinter 100ms rise 2 fall 3 init-state fully-up \
                   observe layer4 error-limit 1";
     checked(config, QUIET, |stage| async move {
         stage.serve(AGENT, |_, _| async {});

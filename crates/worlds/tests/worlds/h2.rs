@@ -160,6 +160,29 @@ fn many_streams_at_once_get_their_own_answers_however_small_the_windows_are() {
 }
 
 #[test]
+fn a_head_that_becomes_a_get_reads_the_body_on_and_keeps_the_connection() {
+    const TURNED: &str = "listen p\n bind 127.0.0.1:80 proto h2\n http-reuse always\n http-request set-method GET\n \
+                          server s 127.0.1.1:80";
+    explore(TURNED, CALM, |stage| async move {
+        stage.origin(S);
+        let mut client = Client::new(stage.client(FRONT).await, Limits::default());
+        for id in 0..3usize {
+            let head = format!("HEAD /{id}/100000 HTTP/1.1\r\nhost: w\r\n\r\n");
+            let stream = client.ask(head.as_bytes(), b"");
+            let answers = client.answers(&[stream]).await;
+            assert_eq!((answers[0].status, answers[0].body.len(), answers[0].whole), (200, 0, true));
+            while stage.lines().len() <= id && stage.elapsed() < Duration::from_secs(200) {
+                rt::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        drop(client);
+        let lines = stage.ended(3).await;
+        assert!(lines.iter().all(|line| line.state() == "--"), "{lines:#?}");
+        assert_eq!(stage.server("p/s").counters.sum(|c| &c.connects), 1, "the connection is kept");
+    });
+}
+
+#[test]
 fn a_burst_to_an_idle_server_shares_the_connection_that_is_being_opened() {
     const BURST: &str = "listen p\n bind 127.0.0.1:80 proto h2\n http-reuse always\n server h 127.0.0.1:81 proto h2\n\
                          listen q\n bind 127.0.0.1:81 proto h2\n server s 127.0.1.1:80";

@@ -8,9 +8,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use base::slab::Key;
-use wire::h2::{Code, Connection, Event, Limits, PREFACE, Received, Role};
+use wire::h2::{Code, Connection, Event, Limits, PREFACE, Role};
 use wire::head::Head;
-use worlds::{ALL, CALM, End, Peer, QUIET, Stage, addr, all, content, explore, get, post, spawn};
+use worlds::{
+    ALL, CALM, End, Peer, QUIET, Stage, addr, all, content, explore, get, post, post_chunked, spawn,
+};
 
 const FRONT: &str = "127.0.0.1:80";
 const S: &str = "127.0.1.1:80";
@@ -52,40 +54,39 @@ fn dice(sides: u64) -> u64 {
 async fn serve(mut peer: Peer, mood: Mood) {
     let mut out = Vec::new();
     let window = if mood == Mood::Starves { 1 + dice(40) as u32 } else { 16_384 };
-    let limits = Limits { window, rxbuf: window, streams: 20, ..Limits::default() };
+    let limits = Limits {
+        window,
+        rxbuf: window,
+        streams: if mood == Mood::Farewell { 2 } else { 20 },
+        ..Limits::default()
+    };
     let mut connection = Connection::new(Role::Server, limits, &mut out);
     let (mut head, mut answers): (Head, Vec<Answer>) = (Head::request(), Vec::new());
-    let (mut served, most) = (0, 1 + dice(6));
+    let (mut served, most) = (0, 1 + dice(3));
     // The stream that is still answered after an abrupt farewell.
     let mut last = None;
     loop {
         if peer.send(&std::mem::take(&mut out)).await.is_err() || peer.more().await.is_err() {
             return;
         }
-        let (input, mut at) = (std::mem::take(&mut peer.buf), 0);
-        loop {
-            let Ok(Received { consumed, event }) = connection.receive(&input[at..], &mut head, &mut out)
-            else {
-                panic!("the engine speaks HTTP/2")
-            };
-            at += consumed;
-            match event {
-                None => break,
-                Some(Event::Head { .. }) if last.is_some() => {}
-                Some(Event::Head { stream, end, .. }) => {
-                    served += 1;
-                    let patient = matches!(mood, Mood::Farewell | Mood::Abrupt);
-                    answers.push(Answer { due: end || !patient, ..answer(&head, stream, mood) });
-                }
-                Some(Event::Data { stream, bytes, end }) => {
-                    connection.release(stream, bytes.len(), &mut out);
-                    answers.iter_mut().filter(|a| a.stream == stream).for_each(|a| a.due |= end);
-                }
-                Some(Event::Reset { stream, .. }) => answers.retain(|a| a.stream != stream),
-                Some(_) => {}
+        peer.events(&mut connection, &mut head, &mut out, |connection, head, out, event| match event {
+            Event::Head { .. } if last.is_some() => {}
+            Event::Head { stream, end, .. } => {
+                served += 1;
+                let patient = matches!(mood, Mood::Farewell | Mood::Abrupt);
+                answers.push(Answer { due: end || !patient, ..answer(head, stream, mood) });
             }
-        }
-        peer.buf = input[at..].to_vec();
+            Event::Data { stream, bytes, end } => {
+                connection.release(stream, bytes.len(), out);
+                answers.iter_mut().filter(|a| a.stream == stream).for_each(|a| a.due |= end);
+            }
+            Event::Trailers { stream } => {
+                assert!(head.first(&b"x-body"[..]).is_some(), "trailers are whole");
+                answers.iter_mut().filter(|a| a.stream == stream).for_each(|a| a.due = true);
+            }
+            Event::Reset { stream, .. } => answers.retain(|a| a.stream != stream),
+            _ => {}
+        });
         match mood {
             Mood::Leaves if served >= most => return,
             Mood::Farewell if served >= most => connection.shutdown(&mut out),
@@ -145,8 +146,8 @@ impl Answer {
     }
 }
 
-/// Four clients that ask one request after the other; how many answers were whole.
-async fn clients(stage: &Rc<Stage>, requests: u64) -> u64 {
+/// Four clients that ask one request after the other, with bodies of less than `upload` bytes; how many answers were whole.
+async fn clients(stage: &Rc<Stage>, requests: u64, upload: u64) -> u64 {
     let whole: Rc<Cell<u64>> = Rc::default();
     let jobs = (0..4u64).map(|job| {
         let whole = whole.clone();
@@ -156,8 +157,12 @@ async fn clients(stage: &Rc<Stage>, requests: u64) -> u64 {
                 let id = job * 100 + step;
                 let size = dice(9000) as usize;
                 let target = format!("/{id}/{size}");
-                let upload = content(id, dice(300) as usize);
-                let request = if step % 3 == 1 { post(&target, &upload) } else { get(&target) };
+                let upload = content(id, dice(upload) as usize);
+                let request = match step % 6 {
+                    1 => post(&target, &upload),
+                    4 => post_chunked(&target, &upload, 1 + dice(4000) as usize),
+                    _ => get(&target),
+                };
                 let answer = client.ask(&request).await;
                 if answer.status() == 200 && answer.is_whole() {
                     assert_eq!(answer.body, content(id, size), "{target}");
@@ -178,9 +183,13 @@ async fn clients(stage: &Rc<Stage>, requests: u64) -> u64 {
 }
 
 fn moody(mood: Mood, climates: &[worlds::Climate], at_least: u64) {
-    explore(BACK_TWO, climates, move |stage| async move {
+    let patient = BACK_TWO.replace("timeout server 4s", "timeout server 40s");
+    let config = if mood == Mood::Farewell { &patient } else { BACK_TWO };
+    explore(config, climates, move |stage| async move {
         stage.serve(S, move |peer, _| serve(peer, mood));
-        let whole = clients(&stage, 10).await;
+        // Whoever leaves gently lets no request go lost, be it longer than what is kept to be sent again.
+        let upload = if mood == Mood::Farewell { 40_000 } else { 300 };
+        let whole = clients(&stage, 10, upload).await;
         let lines = stage.lines();
         let others: Vec<_> = lines
             .iter()
@@ -219,6 +228,69 @@ fn windows_of_a_few_bytes_slow_uploads_down_and_stop_none() {
     moody(Mood::Starves, CALM, 40);
 }
 
+/// A server that takes two streams at a time says farewell while others wait for their turn on its connection: nothing was sent of
+/// those, so they go elsewhere, each with all of its body, be that more than is kept of what was sent.
+#[test]
+fn an_upload_that_waits_for_a_stream_when_a_farewell_comes_goes_elsewhere_whole() {
+    explore(BACK_TWO, QUIET, |stage| async move {
+        stage.serve(S, |peer, _| serve(peer, Mood::Farewell));
+        for round in 0..10 {
+            let jobs = (0..6u64).map(|id| {
+                let stage = stage.clone();
+                spawn(async move {
+                    let mut client = stage.client(FRONT).await;
+                    let answer = client.ask(&post(&format!("/{id}/10"), &content(id, 30_000))).await;
+                    assert_eq!(answer.status(), 200, "round {round}: {:?}", stage.lines().last());
+                    assert_eq!(answer.body, content(id, 10));
+                })
+            });
+            all(jobs.collect::<Vec<_>>()).await;
+        }
+    });
+}
+
+/// Where nobody else may use it, because of `pool-max-conn 0` or because the server went into maintenance while it was being
+/// made, a connection ends with its request.
+#[test]
+fn a_connection_that_nobody_may_use_again_does_not_rest() {
+    for (words, maintenance) in [("proto h2 pool-max-conn 0", false), ("proto h2", true)] {
+        explore(&BACK_TWO.replace("proto h2", words), QUIET, move |stage| async move {
+            stage.serve(S, |peer, _| serve(peer, Mood::Starves));
+            let slow = Duration::from_millis(200);
+            stage.link(S, |link| link.delay = slow..=slow);
+            let mut client = stage.client(FRONT).await;
+            client.send(&get("/1/50")).await.unwrap();
+            rt::sleep(Duration::from_millis(100)).await;
+            if maintenance {
+                let first = engine::state::At { proxy: 0, server: 0 };
+                engine::state::set_admin(&stage.worker, first, engine::state::Wanted::Maint);
+            }
+            assert_eq!(client.response().await.body, content(1, 50));
+            drop(client);
+            stage.quiet().await;
+            let open = || stage.proxy("p").back.counters.sum(|c| &c.h2.open_connections);
+            rt::sleep(Duration::from_secs(1)).await;
+            assert_eq!((stage.server("p/s").conns.idle(), open()), (0, 0), "{words}");
+        });
+    }
+}
+
+/// The same holds for one that a client keeps for itself: it need not leave before the server can be deleted.
+#[test]
+fn a_connection_that_a_client_keeps_ends_when_its_server_goes_into_maintenance() {
+    explore(&BACK_TWO.replace("http-reuse always", "http-reuse never"), QUIET, move |stage| async move {
+        stage.serve(S, |peer, _| serve(peer, Mood::Starves));
+        let mut client = stage.client(FRONT).await;
+        assert_eq!(client.ask(&get("/1/50")).await.body, content(1, 50));
+        rt::sleep(Duration::from_millis(50)).await;
+        let first = engine::state::At { proxy: 0, server: 0 };
+        engine::state::set_admin(&stage.worker, first, engine::state::Wanted::Maint);
+        rt::sleep(Duration::from_millis(50)).await;
+        let conns = || (stage.server("p/s").conns.used(), stage.server("p/s").conns.idle());
+        assert_eq!((conns(), stage.connections()), ((0, 0), 1));
+    });
+}
+
 /// The header block of a GET for `/1/<size>`.
 fn block(size: &str) -> Vec<u8> {
     let path = format!("/1/{size}");
@@ -236,6 +308,68 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 const HELLO: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+
+/// Lines of a header block, none of them indexed.
+fn literals(lines: &[(&str, &str)]) -> Vec<u8> {
+    let literal = |(name, value): &(&str, &str)| {
+        [&[0, name.len() as u8], name.as_bytes(), &[value.len() as u8], value.as_bytes()].concat()
+    };
+    lines.iter().flat_map(literal).collect()
+}
+
+/// What the engine says to the first stream: the status as the static table numbers it (8: 200, 12: 400), or the code of a reset.
+async fn first_word(stage: &Stage, frames: &[Vec<u8>]) -> Result<u8, u32> {
+    let mut client = stage.client(FRONT).await;
+    let _ = client.send(&[PREFACE.as_slice(), &HELLO, &frames.concat()].concat()).await;
+    loop {
+        let mut rest = &client.buf[..];
+        while let Some((head, tail)) = rest.split_first_chunk::<9>() {
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+            let Some(payload) = tail.get(..length) else { break };
+            match (head[3], payload) {
+                (1, [first, ..]) => return Ok(first & 0x7f),
+                (3, [a, b, c, d]) => return Err(u32::from_be_bytes([*a, *b, *c, *d])),
+                _ => rest = &tail[length..],
+            }
+        }
+        assert!(client.more().await.is_ok(), "nothing was said to the stream");
+    }
+}
+
+#[test]
+fn requests_of_http2_are_read_as_strictly_as_they_should_be() {
+    explore(FRONT_TWO, QUIET, |stage| async move {
+        stage.origin(S);
+        let usual = [(":method", "GET"), (":scheme", "http"), (":authority", "w"), (":path", "/1/1")];
+        let with = |method: &'static str, more: &[(&'static str, &'static str)]| {
+            let mut lines = usual.to_vec();
+            lines[0].1 = method;
+            lines.extend(more);
+            literals(&lines)
+        };
+        let one = |block: Vec<u8>| vec![frame(1, 5, 1, &block)];
+        assert_eq!(first_word(&stage, &one(with("GET", &[]))).await, Ok(8));
+        assert_eq!(first_word(&stage, &one(with("PRI", &[]))).await, Ok(12), "nobody asks for the preface");
+        assert_eq!(
+            first_word(&stage, &one(with("GET", &[("x-a", " v ")]))).await,
+            Ok(8),
+            "blanks are no part of a value"
+        );
+        let body = |trailer: &[(&str, &str)]| {
+            vec![
+                frame(1, 4, 1, &with("POST", &[])),
+                frame(0, 0, 1, &content(1, 3)),
+                frame(1, 5, 1, &literals(trailer)),
+            ]
+        };
+        assert_eq!(first_word(&stage, &body(&[("x-a", "1")])).await, Ok(8));
+        assert_eq!(
+            first_word(&stage, &body(&[("content-length", "3")])).await,
+            Err(1),
+            "it comes too late to say so"
+        );
+    });
+}
 
 /// Sends frames to the engine; how that ended, with the code of a GOAWAY.
 async fn flood(stage: &Stage, frames: Vec<u8>) -> (End, Option<u32>) {
@@ -358,6 +492,76 @@ fn a_client_that_opens_no_window_is_given_up_after_its_timeout() {
         let begun = bytes.windows(4).filter(|w| *w == b"aaaa").count();
         assert_eq!(begun, 0, "no data without a window");
         assert!(stage.elapsed() < Duration::from_secs(30), "it took {:?}", stage.elapsed());
+    });
+}
+
+/// The connection's timeout passes a moment before that of the stream, whose task still has more than fits in between.
+#[test]
+fn a_client_that_opens_no_window_for_long_responses_is_given_up_after_one_timeout() {
+    explore(&FRONT_TWO.replace("client 5s", "client 30s"), CALM, |stage| async move {
+        stage.origin(S);
+        let mut client = stage.client(FRONT).await;
+        let closed_windows = frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]);
+        let asked = frame(1, 5, 1, &block("400000"));
+        let _ = client.send(&[PREFACE.as_slice(), &closed_windows, &asked].concat()).await;
+        let _ = client.rest().await;
+        assert!(stage.elapsed() < Duration::from_secs(45), "it took {:?}", stage.elapsed());
+    });
+}
+
+/// No window comes from a client that has closed its side: what waits for one is over, whatever `abortonclose` says.
+#[test]
+fn a_response_that_waits_for_a_window_ends_with_its_clients_side() {
+    let patient = FRONT_TWO.replace("client 5s", "client 300s\n no option abortonclose");
+    explore(&patient, CALM, |stage| async move {
+        stage.origin(S);
+        let mut client = stage.client(FRONT).await;
+        let small_windows = frame(4, 0, 0, &[0, 4, 0, 0, 0, 10]);
+        let asked: Vec<u8> = [1, 3].iter().flat_map(|n| frame(1, 5, *n, &block("40000"))).collect();
+        let _ = client.send(&[PREFACE.as_slice(), &small_windows, &asked].concat()).await;
+        // Now and then the client has left before its first answer is begun.
+        rt::sleep(Duration::from_millis(dice(20))).await;
+        client.finish();
+        let _ = client.rest().await;
+        let ends: Vec<String> = stage.ended(2).await.iter().map(|line| line.term.clone()).collect();
+        assert!(ends.iter().all(|term| matches!(&term[..], "CD--" | "CL--")), "{ends:?}");
+        assert!(stage.elapsed() < Duration::from_secs(60), "it took {:?}", stage.elapsed());
+    });
+}
+
+#[test]
+fn an_answer_is_sent_when_the_windows_have_taken_it_and_not_before() {
+    explore(FRONT_TWO, CALM, |stage| async move {
+        stage.origin(S);
+        let mut client = stage.client(FRONT).await;
+        let small_windows = frame(4, 0, 0, &[0, 4, 0, 0, 0, 10]);
+        let asked = frame(1, 5, 1, &block("50"));
+        let _ = client.send(&[PREFACE.as_slice(), &small_windows, &asked].concat()).await;
+        // Each step is shorter than `timeout client`, together they are longer.
+        for _ in 0..4 {
+            rt::sleep(Duration::from_secs(3)).await;
+            assert!(stage.lines().is_empty(), "nobody has taken the answer yet: {:?}", stage.lines());
+            let _ = client.send(&frame(8, 0, 1, &[0, 0, 0, 10])).await;
+        }
+        rt::sleep(Duration::from_secs(1)).await;
+        assert_eq!(stage.lines()[0].term, "----");
+        // A second one is never taken whole.
+        let _ = client.send(&frame(1, 5, 3, &block("50"))).await;
+        rt::sleep(Duration::from_secs(4)).await;
+        assert_eq!(stage.lines().len(), 1, "its time is not over: {:?}", stage.lines());
+        let (bytes, _) = client.rest().await;
+        let reset = frame(3, 0, 3, &[0, 0, 0, 8]);
+        assert!(bytes.windows(reset.len()).any(|part| part == reset), "the second stream is reset");
+        // A third is reset by its client.
+        let mut client = stage.client(FRONT).await;
+        let asked = frame(1, 5, 1, &block("50"));
+        let _ = client.send(&[PREFACE.as_slice(), &small_windows, &asked].concat()).await;
+        rt::sleep(Duration::from_secs(1)).await;
+        let _ = client.send(&frame(3, 0, 1, &[0, 0, 0, 8])).await;
+        client.finish();
+        let _ = client.rest().await;
+        let ends: Vec<String> = stage.ended(3).await.iter().map(|line| line.term.clone()).collect();
+        assert_eq!(ends, ["----", "cL--", "CL--"]);
     });
 }
 

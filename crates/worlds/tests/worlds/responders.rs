@@ -140,7 +140,10 @@ fn whatever_the_network_does_something_comes_of_it() {
             let _ = peer.send(&[head.as_bytes(), RESPONSE].concat()).await;
         });
         // Not from the log: lines are lost here, too.
-        let outcome = || stage.shared.program.tls.updates().first().map(|(_, update)| update.came);
+        let program = &stage.shared.program;
+        let now = || i64::try_from(rt::wall().as_secs()).unwrap_or(0);
+        let outcome =
+            || program.tls.updates(program.global.ocsp.pace, now()).first().map(|(_, update)| update.came);
         for _ in 0..2000 {
             rt::sleep(Duration::from_millis(50)).await;
             if let Some(came) = outcome().filter(|came| *came != Came::Nothing) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use worlds::{Answer, CALM, QUIET, content, explore, get, post, response};
+use worlds::{Answer, CALM, QUIET, content, explore, get, post, post_chunked, response};
 
 const FRONT: &str = "127.0.0.1:80";
 const S: &str = "127.0.1.1:80";
@@ -42,8 +42,8 @@ fn a_server_that_comes_back_in_time_is_reached() {
 }
 
 #[test]
-fn redispatch_leaves_a_refusing_server_on_the_last_retry() {
-    let config = "  option redispatch\nlisten p\n bind 127.0.0.1:80\n balance first\n\
+fn redispatch_leaves_a_server_that_the_request_is_bound_to_on_the_last_retry() {
+    let config = "  option redispatch\nlisten p\n bind 127.0.0.1:80\n use-server s if TRUE\n\
                   server s 127.0.1.1:80\n server t 127.0.1.2:80";
     explore(config, CALM, |stage| async move {
         stage.origin(T);
@@ -60,18 +60,31 @@ fn redispatch_leaves_a_refusing_server_on_the_last_retry() {
     });
 }
 
-#[test]
-fn redispatch_on_every_retry_takes_no_time() {
-    let config = "  option redispatch 1\nlisten p\n bind 127.0.0.1:80\n balance first\n\
-                  server s 127.0.1.1:80\n server t 127.0.1.2:80";
-    explore(config, QUIET, |stage| async move {
+/// The first of two servers refuses: the second one answers at once, after one retry that was a change of servers.
+fn redispatched_at_once(option: &str) {
+    let config = format!(
+        "  {option}\nlisten p\n bind 127.0.0.1:80\n balance first\n server s 127.0.1.1:80\n server t 127.0.1.2:80"
+    );
+    explore(&config, QUIET, |stage| async move {
         stage.origin(T);
         let mut client = stage.client(FRONT).await;
         assert_eq!(client.ask(&get("/3/30")).await.status(), 200);
         assert!(stage.elapsed() < Duration::from_millis(50), "{:?}", stage.elapsed());
         drop(client);
         assert_eq!(stage.line().await.retries, "+1");
+        let s = stage.server("p/s");
+        assert_eq!((s.counters.sum(|c| &c.retries), s.counters.sum(|c| &c.redispatches)), (0, 1));
     });
+}
+
+#[test]
+fn redispatch_leaves_a_server_that_the_load_chose_at_once() {
+    redispatched_at_once("option redispatch");
+}
+
+#[test]
+fn redispatch_on_every_retry_takes_no_time() {
+    redispatched_at_once("option redispatch 1");
 }
 
 #[test]
@@ -199,6 +212,31 @@ fn a_body_that_was_sent_whole_goes_out_again() {
         drop(client);
         assert_eq!(stage.line().await.retries, "+1");
     });
+}
+
+/// Extensions and trailers are taken out of a body as it is read, wherever the attempt broke off.
+#[test]
+fn a_body_in_chunks_goes_out_again_with_its_trailers() {
+    for part in 0..20 {
+        explore(RETRY, CALM, move |stage| async move {
+            stage.serve(S, |mut peer, _| async move {
+                let _ = peer.more().await;
+                rt::sleep(Duration::from_millis(300)).await;
+            });
+            stage.origin(T);
+            let mut client = stage.client(FRONT).await;
+            let request = post_chunked("/5/5", &content(5, 300), 70);
+            let cut = request.len() - part * 15;
+            client.send(&request[..cut]).await.unwrap();
+            rt::sleep(Duration::from_millis(500)).await;
+            client.send(&request[cut..]).await.unwrap();
+            let answer = client.response().await;
+            assert_eq!(answer.status(), 200);
+            drop(client);
+            let line = stage.line().await;
+            assert_eq!((&*line.server, &*line.retries), ("p/t", "+1"));
+        });
+    }
 }
 
 #[test]

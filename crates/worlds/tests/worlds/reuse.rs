@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use worlds::{ALL, CALM, Climate, End, all, content, explore, get, post, response, spawn};
+use worlds::{ALL, Answer, CALM, Climate, End, Stage, all, content, explore, get, post, response, spawn};
 
 const FRONT: &str = "127.0.0.1:80";
 const S: &str = "127.0.1.1:80";
@@ -169,10 +169,11 @@ fn idle_connections_grow_old_and_go() {
         all(jobs).await;
         let rests = || stage.worker.pools.len();
         assert_eq!(rests(), 8);
-        // Half of them in each interval, once they are that old.
+        // The estimate of the need is halved in each interval once nothing was needed in one, and half of what exceeds it goes, as
+        // it was to be seen of HAProxy: `show servers conn` each second.
         rt::sleep(Duration::from_millis(4_500)).await;
-        for left in [8, 4, 2, 1, 0] {
-            assert_eq!(rests(), left);
+        for (need, left) in [(8, 8), (8, 8), (4, 8), (2, 5), (1, 2), (0, 0)] {
+            assert_eq!((stage.server("p/s").conns.need(), rests()), (need, left));
             rt::sleep(Duration::from_secs(5)).await;
         }
     });
@@ -195,6 +196,31 @@ fn a_server_keeps_as_many_idle_connections_as_it_may() {
             all(jobs).await;
             rt::sleep(Duration::from_millis(500)).await;
             assert_eq!(stage.worker.pools.len(), most);
+        });
+    }
+}
+
+/// Once fewer connections are needed at once those that come to rest are closed, but for as many as `pool-low-conn` says.
+#[test]
+fn so_many_connections_rest_as_are_needed_and_pool_low_conn_beyond() {
+    for (low, left) in [(0, 8), (4, 10), (12, 12)] {
+        let server = format!("server s 127.0.1.1:80 pool-purge-delay 5s pool-low-conn {low}");
+        let config = format!("listen p\n bind 127.0.0.1:80\n http-reuse always\n {server}");
+        explore(&config, &[Climate::Quiet], move |stage| async move {
+            stage.answer(S, |_, _| Answer::Late(Duration::from_secs(1), response(200, b"late")));
+            let ask = |stage: Rc<Stage>| async move {
+                let mut client = stage.client(FRONT).await;
+                assert_eq!(client.ask(&get("/")).await.status(), 200);
+            };
+            let together = |n| all((0..n).map(|_| spawn(ask(stage.clone()))).collect::<Vec<_>>());
+            together(12).await;
+            assert_eq!(stage.worker.pools.len(), 12, "all were needed at once");
+            // Nothing is needed for one interval: only half are expected to be.
+            rt::sleep(Duration::from_secs(11)).await;
+            assert_eq!((stage.server("p/s").conns.need(), stage.worker.pools.len()), (6, 12));
+            together(4).await;
+            rt::sleep(Duration::from_millis(10)).await;
+            assert_eq!(stage.worker.pools.len(), left, "pool-low-conn {low}");
         });
     }
 }

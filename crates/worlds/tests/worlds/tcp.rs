@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use worlds::{ALL, CALM, Climate, End, Stage, TCP_FORMAT, all, content, explore, spawn};
+use worlds::{ALL, CALM, Climate, End, QUIET, Stage, TCP_FORMAT, all, content, explore, spawn};
 
 const FRONT: &str = "127.0.0.1:80";
 const S: &str = "127.0.1.1:80";
@@ -48,6 +48,17 @@ fn what_one_side_sends_the_other_gets() {
             assert_eq!((line.state(), line.up, line.down), ("--", 20_000, 20_000), "{}", line.text);
         }
     });
+}
+
+#[test]
+fn a_client_that_closed_its_side_and_found_no_server_is_reset_with_nolinger() {
+    for (line, expected) in [("", End::Closed), ("option nolinger", End::Reset)] {
+        explore(&relay(line), QUIET, move |stage| async move {
+            let mut client = stage.client(FRONT).await;
+            client.finish();
+            assert_eq!(client.rest().await, (Vec::new(), expected), "{line}");
+        });
+    }
 }
 
 #[test]

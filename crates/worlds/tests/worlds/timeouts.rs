@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use worlds::{ALL, Answer, CALM, Climate, End, Peer, Stage, content, explore, get, post, response, within};
+use worlds::{
+    ALL, Answer, CALM, Climate, End, Peer, QUIET, Stage, content, explore, get, post, response, within,
+};
 
 const FRONT: &str = "127.0.0.1:80";
 const S: &str = "127.0.1.1:80";
@@ -44,6 +46,35 @@ fn the_time_for_a_head_is_not_extended_by_its_bytes() {
             let _ = client.send_slowly(b"GET / HTTP/1.1\r\n", 5, Duration::from_millis(700)).await;
             assert_eq!(client.response().await.status(), 408);
             took(&stage, Duration::ZERO, 3.0);
+            assert_eq!(stage.line().await.term, "cR--");
+        },
+    );
+}
+
+#[test]
+fn without_a_time_for_heads_only_silence_ends_one() {
+    explore(
+        "  timeout client 1s\nlisten p\n bind 127.0.0.1:80\n server s 127.0.1.1:80",
+        QUIET,
+        |stage| async move {
+            stage.origin(S);
+            let mut client = stage.client(FRONT).await;
+            let _ = client.send_slowly(&get("/3/30"), 5, Duration::from_millis(700)).await;
+            assert_eq!(client.response().await.body, content(3, 30));
+            assert!(stage.elapsed() > Duration::from_secs(2), "{:?}", stage.elapsed());
+        },
+    );
+}
+
+#[test]
+fn the_time_for_a_head_does_not_excuse_silence() {
+    explore(
+        "  timeout client 1s\n  timeout http-request 5s\nlisten p\n bind 127.0.0.1:80\n server s 127.0.1.1:80",
+        CALM,
+        |stage| async move {
+            let mut client = stage.client(FRONT).await;
+            assert_eq!(client.response().await.status(), 408);
+            took(&stage, Duration::ZERO, 1.0);
             assert_eq!(stage.line().await.term, "cR--");
         },
     );

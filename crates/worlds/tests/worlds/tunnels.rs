@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use worlds::{
-    ALL, Answer, CALM, Climate, End, Peer, Stage, TCP_FORMAT, addr, all, content, explore, get, response,
-    spawn,
+    ALL, Answer, CALM, Climate, End, Peer, QUIET, Stage, TCP_FORMAT, addr, all, content, explore, get,
+    response, spawn,
 };
 
 const FRONT: &str = "127.0.0.1:80";
@@ -124,7 +124,8 @@ fn a_relay_through_pipes() {
         let line = stage.line().await;
         assert_eq!((line.state(), line.up, line.down), ("--", 30_000, 30_000), "{}", line.text);
         let process = &stage.shared.program.world.process.counters;
-        assert_eq!(process.sum(|c| &c.spliced_bytes_out), 30_000);
+        // Both directions.
+        assert_eq!(process.sum(|c| &c.spliced_bytes_out), 60_000);
     });
 }
 
@@ -172,7 +173,8 @@ fn a_proxy_header_passes_the_address_on_and_a_wrong_one_ends_the_connection() {
     let config = "listen a\n bind 127.0.0.1:80\n mode http\n server b 127.0.0.1:81 send-proxy-v2\n\
                   listen b\n bind 127.0.0.1:81 accept-proxy\n http-request set-header x-src %[src]\n \
                   server s 127.0.1.1:80";
-    explore(config, CALM, |stage| async move {
+    // A header has to come in one piece, as in HAProxy, which choppy links can't promise.
+    explore(config, QUIET, |stage| async move {
         stage.answer(S, |request, _| {
             Answer::Bytes(response(200, request.field("x-src").unwrap_or("nobody").as_bytes()))
         });

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tls::locked;
 
-use super::committed;
+use super::committed_but;
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
 use crate::cli::table::Command;
 use program::listener::Level;
@@ -150,7 +150,11 @@ async fn opened<'p>(call: &Call<'_>, typed: &str, payload: &'p str) -> Result<Co
 pub fn commit(call: &mut Call<'_>) -> Outcome {
     match call.arg(0) {
         "" => Err("'commit ssl cert' expects a filename".into()),
-        name => committed(name, call.shared().program.tls.commit_cert(name)?),
+        name => {
+            let (dots, warning) = call.shared().program.tls.commit_cert(name)?;
+            engine::responder::start(&call.worker);
+            committed_but(name, dots, warning.as_deref())
+        }
     }
 }
 
@@ -172,7 +176,8 @@ pub fn delete(call: &mut Call<'_>) -> Outcome {
 
 /// `show ssl jwt`.
 pub fn show_jwt(call: &mut Call<'_>) -> Outcome {
-    let names = call.shared().program.tls.jwt_names();
+    // HAProxy writes the head of the list only if there are certificates to choose from.
+    let Some(names) = call.shared().program.tls.jwt_names() else { return Ok(Reply::Dump(String::new())) };
     Ok(Reply::Dump(names.iter().fold(String::from("# filename\n"), |out, name| out + name + "\n")))
 }
 

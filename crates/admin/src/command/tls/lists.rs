@@ -53,7 +53,11 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
 pub fn add(call: &mut Call<'_>) -> Outcome {
     let (list, cert) = (call.arg(0), call.arg(1));
     let payload = call.payload.map(|p| p.trim_end_matches('\n'));
-    let Some(text) = payload.or(Some(cert).filter(|c| !c.is_empty())).filter(|_| !list.is_empty()) else {
+    let Some(text) = payload
+        .filter(|p| !p.is_empty())
+        .or(Some(cert).filter(|c| !c.is_empty()))
+        .filter(|_| !list.is_empty())
+    else {
         return Err("'add ssl crtlist' expects a filename and a certificate name".into());
     };
     if text.contains('\n') {
@@ -65,7 +69,10 @@ pub fn add(call: &mut Call<'_>) -> Outcome {
     let name = list.trim_end_matches('/');
     let begun = |cert: &str| format!("Inserting certificate '{cert}' in crt-list '{name}'");
     match store.add_to_list(Lookup(list), &line) {
-        Ok((cert, dots)) => Ok(Reply::info(format!("{}{}\nSuccess!", begun(&cert), ".".repeat(dots)))),
+        Ok((cert, dots)) => {
+            engine::responder::start(&call.worker);
+            Ok(Reply::info(format!("{}{}\nSuccess!", begun(&cert), ".".repeat(dots))))
+        }
         Err((Some(cert), why)) => Err(format!("{}.\n{why}\nFailed!", begun(&cert)).into()),
         Err((None, why)) => Err(why.into()),
     }
@@ -97,8 +104,11 @@ pub fn sni(call: &mut Call<'_>) -> Outcome {
                 filter.frontend = Some(name);
             }
             "-t" => {
-                let text = words.next().ok_or("'-t' requires a value!")?;
-                offset = seconds(text).ok_or("'-t' : invalid value!")?;
+                let text = words.next().ok_or("'-t' requires an offset argument!")?;
+                offset = seconds(text).map_err(|odd| match odd {
+                    Some(odd) => format!("'-t {text}' : unexpected character '{odd}'"),
+                    None => format!("'-t {text}' : invalid value"),
+                })?;
             }
             _ => return Err(ONLY.into()),
         }
@@ -109,7 +119,10 @@ pub fn sni(call: &mut Call<'_>) -> Outcome {
 }
 
 /// A time in seconds unless its unit says otherwise.
-fn seconds(text: &str) -> Option<i64> {
+///
+/// # Errors
+/// The character that is no unit; none if the number itself is at fault.
+fn seconds(text: &str) -> Result<i64, Option<char>> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
     let scale = match unit {
@@ -117,7 +130,7 @@ fn seconds(text: &str) -> Option<i64> {
         "m" => 60,
         "h" => 3600,
         "d" => 86_400,
-        _ => return None,
+        _ => return Err(unit.chars().next()),
     };
-    digits.parse::<i64>().ok()?.checked_mul(scale)
+    digits.parse::<i64>().ok().and_then(|n| n.checked_mul(scale)).ok_or(None)
 }

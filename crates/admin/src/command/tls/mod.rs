@@ -27,5 +27,11 @@ pub fn providers(_: &mut Call<'_>) -> Outcome {
 
 /// The answer to a commit: a dot for each thing that was built anew.
 fn committed(name: &str, dots: usize) -> Outcome {
-    Ok(Reply::info(format!("Committing {name}{}\nSuccess!", ".".repeat(dots))))
+    committed_but(name, dots, None)
+}
+
+/// The same where a part of what was committed can't be used.
+fn committed_but(name: &str, dots: usize, warning: Option<&str>) -> Outcome {
+    let warning = warning.map(|text| format!("\n{text}")).unwrap_or_default();
+    Ok(Reply::info(format!("Committing {name}{}{warning}\nSuccess!", ".".repeat(dots))))
 }

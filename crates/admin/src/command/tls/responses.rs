@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use base::base64;
 use tls::ocsp;
@@ -52,6 +51,7 @@ fn key(id: &[u8]) -> String {
 pub fn show(call: &mut Call<'_>) -> Outcome {
     let all = call.shared().program.tls.responses();
     let (coded, which) = match (call.arg(0), call.arg(1)) {
+        ("", _) if all.is_empty() => return Ok(Reply::Done),
         ("", _) => return Ok(Reply::Dump(list(&all))),
         ("text" | "base64", "") => {
             return Err("'show ssl ocsp-response [text|base64]' expects a valid certid.".into());
@@ -60,14 +60,14 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
         ("base64", which) => (true, which),
         (which, _) => (false, which),
     };
-    let wanted = Refusal::from("'show ssl ocsp-response' expects a valid certid or certificate path.");
-    let response: Option<Arc<[u8]>> = all
-        .into_iter()
-        .find(|known| *known.name == *which || key(&known.id) == which)
-        .and_then(|known| known.response);
-    let response = response.ok_or(wanted)?;
+    let wanted = Refusal::from(match which.bytes().all(|b| b.is_ascii_hexdigit()) {
+        true => "Certificate ID or path does not match any certificate.",
+        false => "'show ssl ocsp-response' expects a valid certid or certificate path.",
+    });
+    let known = all.into_iter().find(|known| *known.name == *which || key(&known.id) == which);
+    let Some(response) = known.ok_or(wanted)?.response else { return Ok(Reply::Done) };
     Ok(Reply::Dump(match coded {
-        true => base64::encode(&response) + "\n",
+        true => base64::encode(&response),
         false => ocsp::text(&response).map_err(|e| Refusal::from(format!("{}.", e.words())))?,
     }))
 }
@@ -101,7 +101,9 @@ pub fn updates(call: &mut Call<'_>) -> Outcome {
     let mut out = String::from(
         "OCSP Certid | Path | Next Update | Last Update | Successes | Failures | Last Update Status | Last Update Status (str)\n",
     );
-    for (id, update) in call.shared().program.tls.updates() {
+    let program = &call.shared().program;
+    let now = i64::try_from(rt::wall().as_secs()).unwrap_or(i64::MAX);
+    for (id, update) in program.tls.updates(program.global.ocsp.pace, now) {
         let (number, words) = update.came.words();
         let last = update.last.map_or("-".to_owned(), crate::cli::date::zoned);
         let _ = writeln!(
@@ -131,8 +133,13 @@ pub fn update<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome
             )
             .into());
         }
+        let Some(question) = store.question(&name) else {
+            return Err(format!(
+                "'update ssl ocsp-response' only works on certificates that already have a known OCSP response.\nCan't send ocsp request for {name}!"
+            )
+            .into());
+        };
         let refused = || Refusal::from(format!("Can't send ocsp request for {name}!"));
-        let question = store.question(&name).ok_or_else(refused)?;
         let worker = call.worker.clone();
         match engine::responder::update(&worker, &name, &question).await {
             Came::Updated => {

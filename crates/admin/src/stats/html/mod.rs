@@ -209,8 +209,9 @@ size=\"8\" maxlength=\"20\" tabindex=\"1\"></form>\n",
     fn end_proxy(&mut self, current: Option<u32>) {
         let Some(index) = current else { return };
         self.out.push_str("</tbody></table>\n");
-        let proxy = self.shared.program.proxy(index);
-        if !self.has_form(proxy) {
+        // It may have been deleted since its head was written.
+        let Some(proxy) = self.shared.program.proxies.get(index as usize) else { return };
+        if !self.has_form(&proxy) {
             return;
         }
         self.out.push_str(

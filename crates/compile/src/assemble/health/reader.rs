@@ -6,10 +6,12 @@ use lang::places::Place;
 use lang::{Expr, LogFormat, Names, Words};
 use model::check::CheckStatus;
 use model::vars::VarRef;
+use program::Mode;
 use program::check::{Expect, HeaderPattern, Pattern, PortFrom, Step};
 use syntax::{Diagnostic, Line, Word};
 
 use super::{HEALTHY, expect, text};
+use crate::mux::{Fit, Mux};
 use crate::names::Resolver;
 
 /// Reads one `http-check` or `tcp-check` line.
@@ -43,7 +45,10 @@ impl<'g> Reader<'g, '_> {
     fn value(&mut self, name: &str, what: &str) -> Read<&'g Word> {
         match self.next() {
             Some(word) => Ok(word),
-            None => Err(self.fail(format!("'{name}' expects {what} as argument"))),
+            None => {
+                let s = if what.contains(" and ") { "s" } else { "" };
+                Err(self.fail(format!("'{name}' expects {what} as argument{s}")))
+            }
         }
     }
 
@@ -63,10 +68,7 @@ impl<'g> Reader<'g, '_> {
         Ok(Some(match name {
             "connect" => self.connect()?,
             "send" if http => self.send_http()?,
-            "send" => self.send(false, false)?,
-            "send-lf" => self.send(true, false)?,
-            "send-binary" => self.send(false, true)?,
-            "send-binary-lf" => self.send(true, true)?,
+            "send" | "send-lf" | "send-binary" | "send-binary-lf" => self.send(name)?,
             "expect" => Step::Expect(self.expect(http)?),
             "set-var" => self.set_var(arg)?,
             "unset-var" => Step::UnsetVar(self.variable(arg)?),
@@ -75,7 +77,10 @@ impl<'g> Reader<'g, '_> {
                 let word = self.value("set-var-fmt", "a format")?;
                 Step::SetVarFormat(var, self.format(word)?)
             }
-            "comment" => Step::Comment(self.comment()?),
+            "comment" => match self.next() {
+                Some(word) => Step::Comment(word.text().into()),
+                None => return Err(self.fail("expects a string as argument")),
+            },
             _ => return Ok(None),
         }))
     }
@@ -118,7 +123,7 @@ impl<'g> Reader<'g, '_> {
                 "send-proxy" => send_proxy = true,
                 "linger" => linger = true,
                 "comment" => comment = Some(self.comment()?),
-                "proto" => proto = Some(self.value("proto", "a MUX protocol")?.text() == "h2"),
+                "proto" => proto = Some(self.proto()? == Mux::H2),
                 "ssl" => ssl = true,
                 "sni" => sni = Some(self.value("sni", "a SNI")?.text().into()),
                 "alpn" => {
@@ -146,6 +151,24 @@ impl<'g> Reader<'g, '_> {
         })
     }
 
+    /// A protocol that fits the kind of check.
+    fn proto(&mut self) -> Read<Mux> {
+        let word = self.value("proto", "a MUX protocol")?;
+        let mux = Mux::of(word.text())
+            .ok_or_else(|| self.fail(format!("'proto' : unknown MUX protocol '{word}'.")))?;
+        let http = self.line.keyword() == "http-check";
+        match mux.towards_servers(if http { Mode::Http } else { Mode::Tcp }) {
+            Fit::Spoken => Ok(mux),
+            Fit::Planned => {
+                Err(self.fail(format!("'proto' : '{word}' is not supported yet by Harrier (planned)")))
+            }
+            Fit::Unusable => {
+                let keyword = self.line.keyword();
+                Err(self.fail(format!("'proto' : invalid MUX protocol '{word}' for {keyword}")))
+            }
+        }
+    }
+
     /// A number, or an expression that gives one.
     fn port(&mut self) -> Read<PortFrom> {
         let word = self.value("port", "a port number")?;
@@ -164,10 +187,14 @@ impl<'g> Reader<'g, '_> {
             .map_err(|f| self.fail(format!("error detected while parsing port expression : {}", f.text)))
     }
 
-    fn send(&mut self, format: bool, hex: bool) -> Read<Step> {
+    fn send(&mut self, name: &str) -> Read<Step> {
+        let (format, hex) = (name.ends_with("-lf"), name.contains("binary"));
         let word = match self.next() {
             Some(word) => word,
-            None => return Err(self.fail("'string' expects a send as argument")),
+            None => {
+                let what = if name == "send-binary" { "binary string" } else { "string" };
+                return Err(self.fail(format!("'{what}' expects a {name} as argument")));
+            }
         };
         let data = match (format, hex) {
             (true, _) => self.format(word)?,

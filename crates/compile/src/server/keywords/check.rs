@@ -1,27 +1,25 @@
 //! Words about the health of a server: checks, agents, observation, what happens when it goes down.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use program::server::{Observe, OnError};
+use syntax::addr::{self, Accept, Host, Ports};
 use syntax::{Diagnostic, Level};
 
-use super::{ServerKeyword, delay, ip, off, on, proto, strictly, text, value, word};
+use super::{ServerKeyword, delay, off, on, proto, strictly, text, value, word};
 use crate::draft::{Draft, Named};
 use crate::server::{InitState, ServerDraft};
 use crate::statement::{Statement, Step};
 
 /// The words of this family.
 pub(super) const KEYWORDS: &[ServerKeyword] = &[
-    word("addr", 1, |v, s, _| ip(s, "addr").map(|a| v.check_addr = Some(a)), "Address for health checks."),
-    word(
-        "agent-addr",
-        1,
-        |v, s, _| ip(s, "agent-addr").map(|a| v.agent_addr = Some(a)),
-        "Address of the agent.",
-    ),
+    word("addr", 1, check_addr, "Address for health checks."),
+    word("agent-addr", 1, agent_addr, "Address of the agent."),
     word("agent-check", 0, |v, _, _| on(&mut v.agent), "Ask an agent for the state of the server."),
     word(
         "agent-inter",
         1,
-        |v, s, _| delay(s, v, "agent-inter").map(|d| v.agent_inter = Some(d)),
+        |v, s, p| delay(s, v, p, "agent-inter").map(|d| v.agent_inter = Some(d)),
         "Time between agent checks.",
     ),
     word(
@@ -52,7 +50,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "check-proto",
         1,
-        |v, s, _| proto(s, "check-proto").map(|h2| v.check_h2 = Some(h2)),
+        |v, s, _| proto(s, "check-proto").map(|mux| v.check_proto = Some(mux)),
         "Protocol of checks.",
     ),
     word("check-reuse-pool", 0, |v, _, _| on(&mut v.check_reuse_pool), "Checks may use idle connections."),
@@ -66,7 +64,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "downinter",
         1,
-        |v, s, _| delay(s, v, "downinter").map(|d| v.downinter = Some(d)),
+        |v, s, p| delay(s, v, p, "downinter").map(|d| v.downinter = Some(d)),
         "Time between checks while down.",
     ),
     word(
@@ -92,7 +90,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "fastinter",
         1,
-        |v, s, _| delay(s, v, "fastinter").map(|d| v.fastinter = Some(d)),
+        |v, s, p| delay(s, v, p, "fastinter").map(|d| v.fastinter = Some(d)),
         "Time between checks while changing.",
     ),
     word(
@@ -109,10 +107,11 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "init-state",
         1,
         |v, s, _| {
-            let word =
-                s.word("'init-state' expects one of 'none', 'fully-up', 'up', 'down', or 'fully-down'.")?;
+            let word = s.word(
+                "'init-state' expects one of 'none', 'fully-up', 'up', 'down', or 'fully-down' but got ''",
+            )?;
             v.init_state = match word.text() {
-            "none" => InitState::Up,
+            "none" => InitState::Unsaid,
             "up" => InitState::Up,
             "fully-up" => InitState::FullyUp,
             "down" => InitState::Down,
@@ -123,7 +122,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         },
         "State before the first check.",
     ),
-    word("inter", 1, |v, s, _| delay(s, v, "inter").map(|d| v.inter = d), "Time between checks."),
+    word("inter", 1, |v, s, p| delay(s, v, p, "inter").map(|d| v.inter = d), "Time between checks."),
     word("no-agent-check", 0, |v, _, _| off(&mut v.agent), "No agent check."),
     word("no-check", 0, |v, _, _| off(&mut v.check), "No health check."),
     word(
@@ -177,15 +176,51 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         1,
         |v, s, _| {
             let word = s.word("'track' expects [<proxy>/]<server> as argument.")?;
-            if v.check {
-                return Err(s.fail("unable to enable checks and tracking at the same time!"));
-            }
             v.track = Some(Named { name: word.text().into(), span: word.span() });
             Ok(())
         },
         "Take the health of another server.",
     ),
 ];
+
+/// `addr`: its port holds unless `port` names one; port 0 is the server's.
+fn check_addr(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
+    let word = s.word("'addr' expects <ipv4|ipv6> as argument.")?;
+    let refuse = |why: String| Diagnostic::alert(word.span(), format!("'addr' : {why}"));
+    let accept = Accept { offsets: false, datagrams: false, ..Accept::SERVER };
+    let found = addr::parse(word.text(), accept, s.around.environment).map_err(refuse)?;
+    let port = match found.ports {
+        Ports::One(port) => port,
+        _ => 0,
+    };
+    let ip = match &found.host {
+        Host::Ip(_) | Host::Name(..) => crate::resolve::ip(&found.host),
+        _ => return Err(refuse(format!("checks of '{word}' are not supported yet by Harrier (planned)"))),
+    };
+    let ip = ip.ok_or_else(|| refuse(unresolved(&found.host, word.text())))?;
+    v.check_addr = Some(SocketAddr::new(ip, port));
+    Ok(())
+}
+
+/// What is said of a host without an address.
+fn unresolved(host: &Host, text: &str) -> String {
+    let name = match host {
+        Host::Name(name, _) => name,
+        _ => text,
+    };
+    addr::unresolved(name, text)
+}
+
+/// `agent-addr`: its port is a word of its own.
+fn agent_addr(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
+    let word = s.word("'agent-addr' expects an address as argument.")?;
+    let text = word.text();
+    let found = if text == "*" { Some(Ipv4Addr::UNSPECIFIED.into()) } else { text.parse().ok() };
+    let found = found.or_else(|| crate::resolve::host(text));
+    let wrong = format!("parsing agent-addr failed. Check if '{text}' is correct address.");
+    v.agent_addr = Some(found.ok_or_else(|| s.fail(wrong))?);
+    Ok(())
+}
 
 /// A word that has one possible value, or `none`.
 fn choice(s: &mut Statement<'_>, name: &str, only: &str) -> Step<bool> {
@@ -222,7 +257,7 @@ fn observe(v: &mut ServerDraft, s: &mut Statement<'_>, p: &mut Draft) -> Step {
 
 fn on_error(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
     const CHOICES: &str = "'fastinter', 'fail-check', 'sudden-death' or 'mark-down'";
-    let word = s.word(format!("'on-error' expects one of {CHOICES}."))?;
+    let word = s.word(format!("'on-error' expects one of {CHOICES} but got ''"))?;
     v.on_error = match word.text() {
         "fastinter" => OnError::FastInter,
         "fail-check" => OnError::FailCheck,

@@ -1,13 +1,14 @@
 //! The words of `server` lines, a table for each family.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use syntax::Diagnostic;
 
 use super::ServerDraft;
 use crate::draft::Draft;
-use crate::statement::{Statement, Step, bracket, trailing_text};
+use crate::mux::Mux;
+use crate::server::Where;
+use crate::statement::{Statement, Step, bracket, suspicious, trailing_text};
 use crate::units::{self, TimeFault};
 
 mod check;
@@ -62,6 +63,18 @@ fn on(field: &mut bool) -> Step {
     Ok(())
 }
 
+/// `enabled`: not in maintenance, which counts as something said about its state.
+fn enabled(server: &mut ServerDraft) -> Step {
+    server.defaulted = true;
+    off(&mut server.disabled)
+}
+
+/// `disabled`: in maintenance, and nothing is proved.
+fn disabled(server: &mut ServerDraft) -> Step {
+    server.defaulted = false;
+    on(&mut server.disabled)
+}
+
 fn off(field: &mut bool) -> Step {
     *field = false;
     Ok(())
@@ -78,14 +91,28 @@ fn value(s: &mut Statement<'_>, name: &str, missing: &str) -> Step<i64> {
     Ok(s.lenient(word))
 }
 
+/// A number; a missing word counts as zero.
+fn bare(s: &mut Statement<'_>) -> i64 {
+    match s.next() {
+        Some(word) => s.lenient(word),
+        None => 0,
+    }
+}
+
 fn strictly(s: &Statement<'_>, n: i64, text: &str) -> Step<u32> {
     u32::try_from(n).ok().filter(|n| *n > 0).ok_or_else(|| s.fail(text))
 }
 
+/// Times whose overflow HAProxy tells with the server's name.
+const OF_SERVER: [&str; 6] = ["slowstart", "inter", "downinter", "fastinter", "agent-inter", "idle-ping"];
+
+/// Times that are doubted when they are small.
+const CHECKED: &[&str] = &["inter", "fastinter", "downinter", "agent-inter"];
+
 /// A time in milliseconds. HAProxy says `agent-inter` for `inter` as well, and tools may look for that.
-fn time(s: &mut Statement<'_>, v: &ServerDraft, name: &str, missing: &str) -> Step<Duration> {
+fn time(s: &mut Statement<'_>, v: &ServerDraft, p: &Draft, name: &str, missing: &str) -> Step<Duration> {
     let word = s.word(missing)?;
-    let shown = if name == "inter" { "agent-inter" } else { name };
+    let shown = if matches!(name, "inter" | "downinter" | "fastinter") { "agent-inter" } else { name };
     match units::tolerant(word.text()) {
         Ok((ms, trailing)) => {
             if let Some(found) = trailing {
@@ -93,17 +120,33 @@ fn time(s: &mut Statement<'_>, v: &ServerDraft, name: &str, missing: &str) -> St
                 s.notes
                     .push(bracket(Diagnostic::warning(word.span(), format!("'server {}' : {text}", v.name))));
             }
+            if let Some(text) =
+                suspicious(name, word, &format!("server '{}'", v.name)).filter(|_| CHECKED.contains(&name))
+            {
+                let text = match v.place {
+                    Where::Nowhere => text,
+                    _ => format!("'server {}/{}' : {text}", p.name, v.name),
+                };
+                s.notes.push(bracket(Diagnostic::warning(word.span(), text)));
+            }
             Ok(Duration::from_millis(ms))
         }
         Err(TimeFault::Unexpected(c)) => {
             Err(s.fail(format!("unexpected character '{c}' in '{shown}' argument of server {}.", v.name)))
         }
+        Err(TimeFault::Overflow) if OF_SERVER.contains(&name) => {
+            let timer = if name == "slowstart" { "" } else { "timer " };
+            let of = &v.name;
+            Err(s.fail(format!(
+                "{timer}overflow in argument <{word}> to <{name}> of server {of}, maximum value is 2147483647 ms (~24.8 days)."
+            )))
+        }
         Err(fault) => Err(s.time_fault(fault, word, name, |_| String::new())),
     }
 }
 
-fn delay(s: &mut Statement<'_>, v: &ServerDraft, name: &str) -> Step<Duration> {
-    let d = time(s, v, name, &format!("'{name}' expects a delay as argument."))?;
+fn delay(s: &mut Statement<'_>, v: &ServerDraft, p: &Draft, name: &str) -> Step<Duration> {
+    let d = time(s, v, p, name, &format!("'{name}' expects a delay as argument."))?;
     if d.is_zero() {
         return Err(s.fail(format!(
             "invalid value {} for argument '{name}' of server {}.",
@@ -114,23 +157,8 @@ fn delay(s: &mut Statement<'_>, v: &ServerDraft, name: &str) -> Step<Duration> {
     Ok(d)
 }
 
-fn ip(s: &mut Statement<'_>, name: &str) -> Step<IpAddr> {
-    let word = s.word(format!("'{name}' expects <addr> as argument."))?;
-    let text = word.text();
-    let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
-    let found = bare.parse().ok().or_else(|| crate::resolve::host(bare));
-    found.ok_or_else(|| s.fail(format!("'{name}' : invalid address: '{text}' in '{text}'")))
-}
-
-/// A protocol; whether it is HTTP/2.
-fn proto(s: &mut Statement<'_>, name: &str) -> Step<bool> {
+/// A protocol.
+fn proto(s: &mut Statement<'_>, name: &str) -> Step<Mux> {
     let word = s.word(format!("'{name}' : missing value."))?;
-    match word.text() {
-        "h1" | "none" => Ok(false),
-        "h2" => Ok(true),
-        "fcgi" | "spop" | "quic" => {
-            Err(s.fail(format!("'{name}' : '{word}' is not supported yet by Harrier (planned)")))
-        }
-        _ => Err(s.fail(format!("'{name}' :  unknown MUX protocol '{word}'"))),
-    }
+    Mux::of(word.text()).ok_or_else(|| s.fail(format!("'{name}' :  unknown MUX protocol '{word}'")))
 }

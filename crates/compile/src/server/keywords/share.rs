@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use balance::HashKey;
 
-use super::{ServerKeyword, off, on, own, time, value, word};
+use super::{ServerKeyword, bare, disabled, enabled, off, on, own, time, value, word};
 use crate::draft::Deferred;
 use crate::statement::clamp;
+use crate::units;
 
 /// The words of this family.
 pub(super) const KEYWORDS: &[ServerKeyword] = &[
@@ -20,8 +21,8 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         },
         "Value of the persistence cookie.",
     ),
-    word("disabled", 0, |v, _, _| on(&mut v.disabled), "Starts in maintenance."),
-    word("enabled", 0, |v, _, _| off(&mut v.disabled), "Does not start in maintenance."),
+    word("disabled", 0, |v, _, _| disabled(v), "Starts in maintenance."),
+    word("enabled", 0, |v, _, _| enabled(v), "Does not start in maintenance."),
     own(
         "guid",
         1,
@@ -38,7 +39,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         1,
         |v, s, _| {
             v.hash_key = match s
-                .word("'hash-key' expects 'id', 'id32', 'guid', 'addr', or 'addr-port' value")?
+                .word("'hash-key' has to be 'id', 'id32', 'guid', 'addr', or 'addr-port'")?
                 .text()
             {
                 "id" => HashKey::Id,
@@ -56,7 +57,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "id",
         1,
         |v, s, _| {
-            let n = value(s, "id", "expects an integer argument.")?;
+            let n = units::whole(s.word("'id' : expects an integer argument")?.text());
             v.id = Some(
                 u32::try_from(n)
                     .ok()
@@ -80,7 +81,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "maxconn",
         1,
         |v, s, _| {
-            v.maxconn = clamp(value(s, "maxconn", "expects an integer argument.")?);
+            v.maxconn = clamp(bare(s));
             Ok(())
         },
         "Most requests at a time.",
@@ -89,7 +90,8 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "maxqueue",
         1,
         |v, s, _| {
-            v.maxqueue = clamp(value(s, "maxqueue", "expects an integer argument.")?);
+            // Without a number there is no limit.
+            v.maxqueue = s.next().map_or(0, |word| clamp(s.lenient(word)));
             Ok(())
         },
         "Most requests that wait for this server.",
@@ -98,7 +100,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "minconn",
         1,
         |v, s, _| {
-            v.minconn = clamp(value(s, "minconn", "expects an integer argument.")?);
+            v.minconn = clamp(bare(s));
             Ok(())
         },
         "Lower bound of a limit that follows the load.",
@@ -162,14 +164,17 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "shard",
         1,
-        |_, s, _| value(s, "shard", "expects an integer argument.").map(drop),
+        |_, s, _| {
+            bare(s);
+            Ok(())
+        },
         "Shard of a peer (no effect on others).",
     ),
     word(
         "slowstart",
         1,
-        |v, s, _| {
-            let d = time(s, v, "slowstart", "'slowstart' expects a time in milliseconds as argument.")?;
+        |v, s, p| {
+            let d = time(s, v, p, "slowstart", "'slowstart' expects a time in milliseconds as argument.")?;
             v.slowstart = (!d.is_zero()).then_some(d);
             Ok(())
         },
@@ -186,7 +191,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "weight",
         1,
         |v, s, _| {
-            let n = value(s, "weight", "expects an integer argument.")?;
+            let n = bare(s);
             v.weight = u32::try_from(n).ok().filter(|n| *n <= 256).ok_or_else(|| {
                 s.fail(format!("weight of server {} is not within 0 and 256 ({n}).", v.name))
             })?;

@@ -28,7 +28,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "ca-file",
         1,
-        |v, s, _| text(s, &mut v.tls.words.ca_file, "'ca-file' : missing value"),
+        |v, s, _| text(s, &mut v.tls.words.ca_file, "'ca-file' : missing CAfile path"),
         "Authorities of server certificates.",
     ),
     word(
@@ -46,7 +46,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "check-sni",
         1,
-        |v, s, _| text(s, &mut v.tls.check_sni, "'check-sni' : missing value"),
+        |v, s, _| text(s, &mut v.tls.check_sni, "'check-sni' : missing SNI"),
         "Server name sent by checks.",
     ),
     word(
@@ -59,13 +59,13 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "ciphers",
         1,
-        |v, s, _| text(s, &mut v.tls.words.policy.ciphers, "'ciphers' : missing value"),
+        |v, s, _| text(s, &mut v.tls.words.policy.ciphers, "'ciphers' : missing cipher suite"),
         "Ciphers of TLS 1.2.",
     ),
     word(
         "ciphersuites",
         1,
-        |v, s, _| text(s, &mut v.tls.words.policy.ciphersuites, "'ciphersuites' : missing value"),
+        |v, s, _| text(s, &mut v.tls.words.policy.ciphersuites, "'ciphersuites' : missing cipher suite"),
         "Cipher suites of TLS 1.3.",
     ),
     word(
@@ -83,19 +83,19 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "crl-file",
         1,
-        |v, s, _| text(s, &mut v.tls.words.crl_file, "'crl-file' : missing value"),
+        |v, s, _| text(s, &mut v.tls.words.crl_file, "'crl-file' : missing CRLfile path"),
         "Revoked server certificates.",
     ),
     word(
         "crt",
         1,
-        |v, s, _| text(s, &mut v.tls.crt, "'crt' : missing value"),
+        |v, s, _| text(s, &mut v.tls.crt, "'crt' : missing certificate file path"),
         "Certificate shown to the server.",
     ),
     word(
         "curves",
         1,
-        |v, s, _| text(s, &mut v.tls.words.policy.curves, "'curves' : missing value"),
+        |v, s, _| text(s, &mut v.tls.words.policy.curves, "'curves' : missing curves list"),
         "Curves of the key exchange.",
     ),
     word("force-sslv3", 0, |v, _, _| only(v, Version::Ssl3), "This version only."),
@@ -178,7 +178,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "ssl-max-ver",
         1,
         |v, s, _| {
-            let w = s.word("'ssl-max-ver' : missing version")?;
+            let w = s.word("'ssl-max-ver' : missing the ssl/tls version")?;
             tls_words::version(&mut v.tls.words.policy.max, w.text()).map_err(|e| s.fail(e))
         },
         "Highest version.",
@@ -187,7 +187,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "ssl-min-ver",
         1,
         |v, s, _| {
-            let w = s.word("'ssl-min-ver' : missing version")?;
+            let w = s.word("'ssl-min-ver' : missing the ssl/tls version")?;
             tls_words::version(&mut v.tls.words.policy.min, w.text()).map_err(|e| s.fail(e))
         },
         "Lowest version.",
@@ -206,7 +206,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "verifyhost",
         1,
-        |v, s, _| text(s, &mut v.tls.host, "'verifyhost' : missing value"),
+        |v, s, _| text(s, &mut v.tls.host, "'verifyhost' : missing hostname to verify against"),
         "Name that the server's certificate must be for.",
     ),
 ];

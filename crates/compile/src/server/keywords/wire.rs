@@ -13,13 +13,13 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "cc",
         1,
-        |v, s, _| text(s, &mut v.congestion, "'cc' : missing congestion control algorithm"),
+        |v, s, _| text(s, &mut v.congestion, "'cc' : missing TCP congestion control algorithm"),
         "TCP congestion control algorithm.",
     ),
     word(
         "idle-ping",
         1,
-        |v, s, _| delay(s, v, "idle-ping").map(drop),
+        |v, s, p| delay(s, v, p, "idle-ping").map(drop),
         "Probes of idle HTTP/2 connections (no effect without).",
     ),
     word("init-addr", 1, init_addr, "How the address is found at start."),
@@ -28,13 +28,17 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "namespace",
         1,
-        |v, s, _| {
-            let word = s.word("'namespace' : missing namespace name")?;
+        |_, s, _| {
+            let word = s.word("'namespace' : expects <name> as argument")?;
+            if word.text() == "*" {
+                // The one that a PROXY header names, if a line of the configuration named it, too, and else that of the
+                // process. No line can name one here.
+                return Ok(());
+            }
             if !std::path::Path::new("/var/run/netns").join(word.text()).exists() {
                 return Err(s.fail(format!("Cannot open namespace '{word}'")));
             }
-            v.namespace = Some(word.text().into());
-            Ok(())
+            Err(s.fail("'namespace' : network namespaces are not supported yet by Harrier (planned)"))
         },
         "Network namespace.",
     ),
@@ -46,12 +50,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "proto",
         1,
-        |v, s, _| {
-            let at = s.args.position();
-            v.h2 = proto(s, "proto")?;
-            v.proto = s.line.words().get(at).map(|w| w.text().into());
-            Ok(())
-        },
+        |v, s, _| proto(s, "proto").map(|mux| v.proto = Some(mux)),
         "Protocol spoken without negotiation.",
     ),
     word("proxy-v2-options", 1, proxy_options, "What the PROXY header carries besides addresses."),
@@ -66,7 +65,10 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "send-proxy-v2-ssl-cn",
         0,
-        send_proxy_ssl,
+        |v, s, d| {
+            v.send_proxy.options.cert_cn = true;
+            send_proxy_ssl(v, s, d)
+        },
         "Send a PROXY header with TLS facts and the client's name.",
     ),
     word("set-proxy-v2-tlv-fmt", 0, tlv, "A further field of the PROXY header."),
@@ -84,7 +86,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "tcp-md5sig",
         1,
-        |v, s, _| text(s, &mut v.md5sig, "'tcp-md5sig' : expects a password"),
+        |v, s, _| text(s, &mut v.md5sig, "'tcp-md5sig' : missing TCP MD5 signature password"),
         "TCP MD5 signature (RFC 2385).",
     ),
     word(
@@ -92,8 +94,10 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         1,
         |v, s, _| {
             let word = s.word("'tcp-ut' : missing TCP User Timeout value")?;
-            let ms = units::millis(word.text())
-                .map_err(|_| s.fail("'tcp-ut' : expects a positive delay in milliseconds"))?;
+            let ms = units::millis(word.text()).map_err(|fault| match fault {
+                units::TimeFault::Overflow => s.time_fault(fault, word, "tcp-ut", |_| String::new()),
+                _ => s.fail("'tcp-ut' : expects a positive delay in milliseconds"),
+            })?;
             v.tcp_ut = units::limit(ms);
             Ok(())
         },
@@ -110,7 +114,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "ws",
         1,
         |v, s, _| {
-            v.ws = match s.word("'ws' expects 'auto', 'h1' or 'h2' value")?.text() {
+            v.ws = match s.word("'ws' has to be 'auto', 'h1' or 'h2'")?.text() {
                 "auto" => Ws::Auto,
                 "h1" => Ws::H1,
                 "h2" => Ws::H2,
@@ -155,11 +159,16 @@ fn no_proxy(v: &mut ServerDraft, version: u8) -> Step {
 }
 
 fn proxy_options(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
-    let word = s.word("'proxy-v2-options' : missing value")?;
+    let word = s.word("'' : proxy v2 option not implemented")?;
     for option in word.text().split(',') {
         let options = &mut v.send_proxy.options;
+        options.ssl |= matches!(option, "ssl" | "cert-cn" | "cert-key" | "cert-sig" | "ssl-cipher");
         match option {
-            "ssl" | "cert-cn" | "cert-key" | "cert-sig" | "ssl-cipher" => options.ssl = true,
+            "ssl" => {}
+            "cert-cn" => options.cert_cn = true,
+            "cert-key" => options.cert_key = true,
+            "cert-sig" => options.cert_sig = true,
+            "ssl-cipher" => options.cipher = true,
             "authority" => options.authority = true,
             "crc32c" => options.crc32c = true,
             "unique-id" => options.unique_id = true,
@@ -177,12 +186,12 @@ fn tlv(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
         Some(hex) => u8::from_str_radix(hex, 16).ok(),
         None => n.parse().ok(),
     });
-    let Some(kind) = kind else {
-        return Err(
-            s.fail(format!("'{name}' : expects the type of the TLV between parentheses, 0x00 to 0xff"))
-        );
-    };
     let word = s.args.position();
+    let Some(kind) = kind else {
+        // HAProxy takes a field without a type, which nobody can send.
+        s.next();
+        return Ok(());
+    };
     // No format at all is a field without a value.
     s.args.next();
     v.send_proxy.tlvs.push((kind, Deferred { at: s.at, word }));
@@ -190,8 +199,9 @@ fn tlv(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
 }
 
 fn init_addr(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
-    let word = s.word("'init-addr' : missing value")?;
     v.init_addr.clear();
+    // HAProxy takes it without a word for no method at all.
+    let Some(word) = s.next() else { return Ok(()) };
     for method in word.text().split(',') {
         v.init_addr.push(match method {
             "last" => InitAddr::Last,

@@ -114,6 +114,10 @@ impl Script<'_> {
         self.head = Some(head);
         self.txn.has_res = true;
         let status = self.txn.res.status();
+        if link.speaks_h2() {
+            // HTTP/2 has no reasons: the text was made for the form of HTTP/1.
+            let _ = self.txn.res.set_status(status, Some(b""));
+        }
         self.txn.status = status;
         if status == 404 && self.check.ruleset.disable_on_404 && verdict::runs(self.server) {
             let result = failure(CheckStatus::L7OkCond, String::new());
@@ -202,12 +206,22 @@ impl Script<'_> {
         String::from_utf8_lossy(&self.text(format)).into_owned()
     }
 
+    /// A payload or a pattern.
     pub(super) fn text(&self, format: &LogFormat) -> Vec<u8> {
+        self.written(format, Use::Value)
+    }
+
+    /// A target or a field value: what an earlier answer left in a variable must not end its line.
+    pub(super) fn line(&self, format: &LogFormat) -> Vec<u8> {
+        self.written(format, Use::Header)
+    }
+
+    fn written(&self, format: &LogFormat, how: Use) -> Vec<u8> {
         if let Some(text) = format.constant() {
             return text.to_vec();
         }
         let mut out = Vec::new();
-        self.evaluate(|env| format.append(env, Use::Value, &mut out));
+        self.evaluate(|env| format.append(env, how, &mut out));
         out
     }
 

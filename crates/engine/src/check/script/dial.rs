@@ -148,7 +148,7 @@ impl Script<'_> {
             if link.flush(&mut self.timer).await.is_err() {
                 return Err(failure(CheckStatus::SockErr, place));
             }
-            link.multiplex(self.worker, self.at.proxy);
+            link.multiplex(self.worker, self.at);
         }
         self.link = Some(link);
         Ok(())
@@ -164,7 +164,7 @@ impl Script<'_> {
         if !self.check.reuse_pool || to.place.is_some() || moved {
             return None;
         }
-        let proxy = self.worker.shared.program.proxy(self.at.proxy);
+        let proxy = &*self.worker.shared.program.proxy(self.at.proxy);
         let auto = to.tls.as_ref().and_then(|_| self.host());
         let name = self.check.pool_name.as_deref().or(auto.as_deref());
         let idle = crate::connect::idle_for_check(self.worker, proxy, self.at, addr, name).await?;
@@ -215,12 +215,12 @@ impl Script<'_> {
         if link.flush(&mut self.timer).await.is_err() {
             return Err(failure(CheckStatus::SockErr, place.to_owned()));
         }
-        let name = sni.and_then(|n| tls::ServerName::try_from(n.into_string()).ok());
+        let name = sni.as_ref().map(|n| n.as_bytes());
         let Ok(handshake) = tls::Handshake::connect(connector, name, alpn) else {
             return Err(failure(CheckStatus::L6Rsp, place.to_owned()));
         };
         let (worker, server) = (self.worker, &self.server.state);
-        let proxy = worker.shared.program.proxy(self.at.proxy);
+        let proxy = &*worker.shared.program.proxy(self.at.proxy);
         let count = |shaken: &_| crate::secure::count(worker, proxy, server, shaken);
         match link.secure(worker, handshake, &mut self.timer, count).await {
             Ok(()) => Ok(()),

@@ -144,6 +144,28 @@ fn a_graceful_end_loses_no_stream() {
 }
 
 #[test]
+fn a_client_that_is_asked_to_leave_is_served_as_long_as_it_stays() {
+    let mut pair = Pair::new(Limits::default(), Limits::default(), 100);
+    pair.open(true);
+    pair.settle();
+    for _ in 0..2 {
+        let end = &mut pair.server;
+        end.connection.hint(&mut end.out);
+    }
+    assert_eq!(pair.server.out.len(), 9 + 8, "one GOAWAY, no ping");
+    let key = pair.server.heads[0];
+    pair.server.connection.respond(key, &Head::response(), 200, true, &mut pair.server.out);
+    pair.settle();
+    assert!(pair.client.connection.is_ending() && !pair.server.connection.is_over());
+    // The process stops later: now the end is waited for.
+    let end = &mut pair.server;
+    end.connection.shutdown(&mut end.out);
+    assert_eq!(pair.server.out.len(), 9 + 8, "a ping, no second GOAWAY");
+    pair.settle();
+    assert!(pair.server.connection.is_over());
+}
+
+#[test]
 fn streams_that_were_not_processed_are_given_back() {
     let mut pair = Pair::new(Limits::default(), Limits::default(), 100);
     pair.open(true);

@@ -45,6 +45,30 @@ fn a_request_becomes_what_http1_expects() {
 }
 
 #[test]
+fn blanks_around_a_value_are_no_part_of_it() {
+    let lines = [
+        (":method", "POST"),
+        (":path", "/"),
+        (":scheme", "http"),
+        (":authority", "h"),
+        ("a", " b\t c\t"),
+        ("empty", " \t"),
+        ("cookie", " x=1 "),
+        ("cookie", "y=2"),
+        ("content-length", " 3"),
+    ];
+    let (mut head, _) = request(&lines[..8]);
+    assert_eq!(
+        http1(&mut head),
+        "POST / HTTP/1.1\r\nhost: h\r\na: b\t c\r\nempty: \r\ncookie: x=1; y=2\r\n\r\n"
+    );
+    let input = headers(1, false, &lines);
+    let received = server(Limits::default()).receive(&input, &mut head, &mut Vec::new()).unwrap();
+    assert!(matches!(received.event, Some(Event::Head { refused: None, .. })));
+    assert_eq!(head.first("content-length"), Some(&b"3"[..]));
+}
+
+#[test]
 fn default_ports_are_cut_from_target_and_host() {
     for (scheme, authority, target, host) in [
         ("http", "h:80", "http://h/", "h"),
@@ -57,6 +81,15 @@ fn default_ports_are_cut_from_target_and_host() {
         assert_eq!((head.target(), head.first("host")), (target.as_bytes(), Some(host.as_bytes())));
         assert!(http1(&mut head).starts_with("GET / HTTP/1.1\r\n"));
     }
+}
+
+#[test]
+fn an_asterisk_is_the_root_unless_it_is_asked_for_options() {
+    let of = |method| {
+        let lines = [(":method", method), (":path", "*"), (":scheme", "http"), (":authority", "h")];
+        http1(&mut request(&lines).0).split_once(" HTTP").expect("a request line").0.to_owned()
+    };
+    assert_eq!([of("GET"), of("FOO"), of("OPTIONS")], ["GET /", "FOO /", "OPTIONS *"]);
 }
 
 #[test]

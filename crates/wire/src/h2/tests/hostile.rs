@@ -185,6 +185,13 @@ fn states_of_streams() {
             ("8.1 trailers that do not end", vec![post(1), headers(1, false, &[("x", "y")])], Strm(PROTOCOL)),
             ("8.1 trailers", vec![post(1), headers(1, true, &[("x", "y")])], Fine),
             (
+                "trailers with a length",
+                vec![post(1), headers(1, true, &[("content-length", "0")])],
+                Strm(PROTOCOL),
+            ),
+            ("trailers with a host", vec![post(1), headers(1, true, &[("host", "h")])], Strm(PROTOCOL)),
+            ("trailers with te", vec![post(1), headers(1, true, &[("te", "trailers")])], Strm(PROTOCOL)),
+            (
                 "8.1 pseudo-header in trailers",
                 vec![post(1), headers(1, true, &[(":method", "GET")])],
                 Strm(PROTOCOL),
@@ -243,8 +250,9 @@ fn malformed_requests() {
             ("8.2.1 CR in a value", with(&[("a", "b\rc")]), bad),
             ("8.2.1 LF in a value", with(&[("a", "b\nc")]), bad),
             ("8.2.1 NUL in a value", with(&[("a", "b\0c")]), bad),
-            ("8.2.1 a value that begins with a blank", with(&[("a", " b")]), bad),
-            ("8.2.1 a value that ends with a tab", with(&[("a", "b\t")]), bad),
+            ("8.2.1 a path that begins with a blank", only(&[GET[0], GET[1], (":path", " /")]), bad),
+            ("8.2.1 a host that ends with a tab", only(&[ONE[0], ONE[1], ONE[2], ("host", "b\t")]), bad),
+            ("8.2.2 a blank before trailers", with(&[("te", " trailers")]), bad),
             (
                 "8.2.1 LF in a path",
                 only(&[(":method", "GET"), (":scheme", "http"), (":path", "/\r\nx: y")]),
@@ -270,7 +278,7 @@ fn malformed_requests() {
             ("8.3.1 no path", only(&[GET[0], GET[1]]), bad),
             ("8.3.1 empty path", only(&[GET[0], GET[1], (":path", "")]), bad),
             ("8.3.1 relative path", only(&[GET[0], GET[1], (":path", "x")]), bad),
-            ("8.3.1 * with GET", only(&[GET[0], GET[1], (":path", "*")]), bad),
+            ("8.3.1 * with GET, the root for HAProxy", only(&[GET[0], GET[1], (":path", "*")]), Fine),
             ("8.3.1 * with OPTIONS", only(&[(":method", "OPTIONS"), GET[1], (":path", "*")]), Fine),
             ("8.3.1 no authority", only(&ONE), Fine),
             ("8.5 CONNECT", only(&[(":method", "CONNECT"), (":authority", "h:1")]), Fine),
@@ -321,9 +329,10 @@ fn malformed_requests() {
 fn what_is_no_request_is_answered() {
     for (why, lines) in [
         ("a method", vec![(":method", "GE?T"), GET[1], GET[2]]),
+        ("the method of the preface", vec![(":method", "PRI"), GET[1], GET[2]]),
+        ("the preface", vec![(":method", "PRI"), GET[1], (":path", "*")]),
         ("a scheme", vec![GET[0], (":scheme", "http://x/?"), GET[2]]),
-        ("a blank in a path", vec![GET[0], GET[1], (":path", "/a b")]),
-        ("a fragment", vec![GET[0], GET[1], (":path", "/#a")]),
+        ("a control character in a path", vec![GET[0], GET[1], (":path", "/a\x7f")]),
         ("a path in an authority", vec![GET[0], GET[1], GET[2], (":authority", "a/b")]),
         ("two ports", vec![GET[0], GET[1], GET[2], (":authority", "a:1:2")]),
         ("a bad host", vec![GET[0], GET[1], GET[2], ("host", "a/b")]),
@@ -331,6 +340,13 @@ fn what_is_no_request_is_answered() {
         let (events, sent, fatal) = feed(&mut plain(), &headers(1, true, &lines));
         assert_eq!((events, sent, fatal), (vec!["refused 400 true".to_string()], vec![], None), "{why}");
     }
+    for path in ["/a b", "/#a"] {
+        let (events, sent, _) = feed(&mut plain(), &headers(1, true, &[GET[0], GET[1], (":path", path)]));
+        assert_eq!(events, ["malformed bad byte in :path"]);
+        assert_eq!(sent, [(RST_STREAM, 0, 1, PROTOCOL.0)]);
+    }
+    let raw = feed(&mut plain(), &headers(1, true, &[GET[0], GET[1], (":path", "/\u{e9}"), GET[3]]));
+    assert_eq!(raw.0, ["GET http://example.org/\\xc3\\xa9 true"]);
 }
 
 #[test]

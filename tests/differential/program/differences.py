@@ -1,0 +1,478 @@
+"""Differences between the programs that are meant: named rules, each with its reason in docs/differences.md.
+
+A rule looks at two lines of one channel and says whether it explains them. What no rule explains is a finding.
+"""
+import difflib, re
+
+import masks
+
+# name: (channel, pattern that is masked on both sides). A line whose masked forms agree is explained by the rule.
+MASKS = [
+    # Whether an origin sees FIN or RST follows from what the proxy had left unread when it gave up.
+    # The alert that a TLS peer is sent when its certificate is refused.
+    ("alert", r"origin", r"^\(tls: .*(ALERT|alert).*\)$", "(tls: alert)"),
+    ("ends", r"origin", r"^\((closed|reset)\)$", "(ended)"),
+    ("need", r".*show servers conn", r"^(\S+/\S+ \d+/\d+ \S+ \S+ - \d+ \d+) \d+ \d+ \d+ \d+ \d+ \d+ ", r"\1 USED MAX NEED IDLE UNSAFE SAFE "),
+    ("slim", r"final show stat|cli show stat", r"(?<= )slim=\d+", "slim=N"),
+    # Whether connect() has returned when the proxy resets a connection that it does not want.
+    ("ends", r"client", r"^cannot connect: Connection reset by peer$", "(reset)"),
+    # How each program describes its figures.
+    ("help", r".*show (info|stat).* desc", r':".*"$', ""),
+    # What HPACK makes of a head: where an origin does not speak HTTP/2 it sees nothing but bytes.
+    ("hpack", r"origin", r"^\| PRI \* HTTP/2\.0.*$", "| HTTP/2"),
+    # The library behind TLS.
+    ("library", r"cli show ssl ca-file", r"^@system-ca - \d+ cert.*", "@system-ca"),
+    ("library", r"cli show ssl providers", r"^\t- .*", "\t- a provider"),
+    # What comes of a stream after its reset HAProxy answers with one more.
+    ("late-frames", r"client", r"^(stream \d+ RST) [015]$", r"\1 over"),
+    # An upload that its client cut short is to HAProxy an error of the protocol.
+    ("cut-upload", r"origin", r"^(stream \d+ RST) [18]$", r"\1 of a request that ends early"),
+    # After a warning about a server's TLS HAProxy forgets which server it speaks of.
+    ("tfo-label", r"check says|stderr", r"\[cfg:\d+\] : 'server(-template)? [^']*' : (server has tfo activated)", r"\2"),
+    # The time in all has no end yet when a line is written before it: negative in HAProxy.
+    ("steps", r"log", r"(\] \S+ \S+/\S+ \S+/)(?:T|-\d+)(?= -?\d+ )", r"\1T"),
+    # What had come before an exchange was broken off is a matter of time.
+    ("broken-off", r"log", r"(?<= [1-5]\d\d) \+?\d+(?= \S+ \S+ (?!----)\S\S\S\S )", " BYTES"),
+    # A client of TCP that ends together with its connection, before a server is reached: HAProxy says so or not.
+    ("left", r"log", r"( T/-1/\+?T \+?0) (?:--|CC) ", r"\1 LEFT "),
+    # So is what came along with the head, where the log is written then.
+    ("asap", r"log", r"(?<= [1-5]\d\d) \+\d+(?= )", " +BYTES"),
+]
+
+
+# name: (channel, pattern of lines that are passed over).
+DROPS = [
+    # Harrier does not say again what HAProxy says about running as root.
+    ("root-warnings", r"stderr", r"\[WARNING\].*HAProxy was started as (the )?root"),
+    # The limit of connections follows from the descriptors that each program takes for itself.
+    ("slim", r"check says|stderr", r"\[NOTICE\].*Automatically setting global.maxconn"),
+    # What the filter `trace` writes, with times and its own words.
+    ("trace", r"check says|stderr", r"\d+\.\d{6} \[|\[[\w.-]+/\w+ *\] \[strm |\t"),
+    # The log's socket goes with the run; HAProxy says so once when something is logged at the end.
+    ("log-gone", r"stderr", r"\[ALERT\] .*sendmsg\(\)/writev\(\) failed in logger"),
+    # Pipes are used unasked for long bodies.
+    ("pipes", r".*show stat", r"\S+ h1_spliced_bytes_(in|out)="),
+    # Harrier shows the line that a message is about.
+    ("excerpt", r"check says|stderr", r"  |Warnings were found"),
+    # Keywords that tune parts of HAProxy that Harrier has no counterpart of are accepted and said to be without effect.
+    ("no-effect", r"check says|stderr", r".*' has no effect"),
+    # What the programs offer instead of an unknown command, and how they describe commands.
+    ("help", r"cli (help|show nonsense|nonsense|show$|disable$)", r"(  \S.*|)$"),
+    ("help", r"cli ", r"  \S.* : .*"),
+    ("schema", r"cli show schema json", r'\{"\$schema"'),
+    # An event ring of a part of HAProxy that Harrier has no counterpart of.
+    ("help", r"cli show events", r"    (dpapi|acme) "),
+    # What each end of HTTP/2 lets the other do.
+    ("h2-settings", r"origin|client", r"SETTINGS "),
+    # Harrier says goodbye to a server of HTTP/2 before it closes (RFC 9113, 6.8).
+    ("farewell", r"origin", r"GOAWAY last=0 code=0$"),
+    # Expressions of HAProxy's own HTTP client, and one that it makes of `stats auth`.
+    ("help", r"cli show (acl|map)", r".*file '(httpclient|internal-stats-auth-compat)'"),
+    # The runtime API's own connections, requests and streams count as work in HAProxy; memory of zlib, which Harrier does not use.
+    ("own-work", r".*show info", r"(CumConns|CumReq|CumStreams|CurrStreams|ZlibMemUsage|MaxZlibMemUsage|Tainted|PatternsAdded|PatternsFreed|PipesUsed|PipesFree): "),
+    # HAProxy counts what it answers itself twice, and also when nobody is there to be answered.
+    ("own-answers", r".*show stat", r"\S+ resbout="),
+    # The same in sums: most programs have an exchange that is broken off.
+    ("broken-off", r".*show stat", r"\S+ (bin|bout|reqbin|reqbout|resbin)="),
+    # HAProxy counts a frame of data each time that it takes a part of it.
+    ("data-frames", r".*show stat", r"\S+ h2_data_rcvd="),
+    # Frames that come to a stream after it was reset: HAProxy counts and answers them, Harrier passes over them.
+    ("late-frames", r".*show stat", r"\S+ (h2_headers_rcvd|h2_rst_stream_resp)="),
+    # A forecast of HAProxy's pool that Harrier makes in another way.
+    ("need", r".*show stat", r"\S+ (need_conn_est|idle_conn_cur|safe_conn_cur|h1_bytes_out|h1_bytes_in|h2_bytes_in|h2_bytes_out)="),
+]
+
+
+def masked(channel, line):
+    for _, where, pattern, to in MASKS:
+        if re.match(where, channel):
+            line = re.sub(pattern, to, line)
+    return line
+
+
+TYPED = re.compile(r"[FBSL]\.\d+\.\d+\.\d+\.(\w+)\.\d+:")
+
+
+def by_column(line):
+    """A line of `show stat typed` as one of the table, without its figure: `b/BACKEND h1_total_streams=`."""
+    typed = TYPED.match(line)
+    return f"row/{ROWS[line[0]]} {typed[1]}=" if typed else line
+
+
+ROWS = {"F": "FRONTEND", "B": "BACKEND", "S": "server", "L": "listener"}
+
+
+def dropped(channel, line):
+    line = by_column(line)
+    return any(re.match(where, channel) and re.match(pattern, line) for _, where, pattern in DROPS)
+
+
+def pages(lines):
+    """The length of a built-in page also stands in an answer to HEAD, which has no page."""
+    if not lines:
+        return lines
+    text = "\n".join(lines)
+    fields = r"(?:\n(?!stream |client )[^\n]*[^\n.])*"
+    page = rf"(content-length: )\d+({fields}\n *cache-control: no-cache{fields}\n *content-type: text/html{fields}\n(?:\.|stream))"
+    text = re.sub(page, r"\1of a built-in page\2", text)
+    # A 204 has no length; Harrier leaves it out over HTTP/2.
+    text = re.sub(r"(  :status: 204(?:\n  [^\n]*)*?)\n  content-length: \d+", r"\1", text)
+    text = re.sub(r"(\n\.\n\| )<html><body><h1>\d+ .*", r"\1a built-in page", text)
+    return built_in(text.split("\n"))
+
+
+# Lengths of the built-in pages of both programs, which a HEAD is told without the page.
+PAGES = {(90, 89), (112, 96), (93, 79), (83, 84), (147, 147), (110, 93), (106, 96), (116, 113), (117, 94), (105, 113), (97, 101), (107, 99), (107, 107)}
+LENGTHS = {str(length) for pair in PAGES for length in pair}
+
+
+def bodiless(rest):
+    """Whether no body follows the rest of a head."""
+    behind = re.sub(r"(?s)^.*?(?:^\.\n|(?=^stream ))", "", "\n".join(rest) + "\n", count=1, flags=re.M)
+    return not re.match(r"body |stream \d+ DATA ", behind)
+
+
+def built_in(lines):
+    """The texts of built-in pages are each program's own: their length and words are passed over."""
+    for at, line in enumerate(lines):
+        told = re.match(r"( *content-length: )(\d+)$", line, re.I)
+        if told and told[2] in LENGTHS and bodiless(lines[at:]):
+            lines[at] = told[1] + "of a built-in page"
+        if re.match(r"body \d+: <html><body><h1>\d+ ", line):
+            lines[at] = "body: a built-in page"
+            for back in range(at - 1, -1, -1):
+                if re.match(r"content-length: ", lines[back], re.I):
+                    lines[back] = "content-length: of a built-in page"
+                    break
+        line = re.match(r"stream \d+ DATA <html><body><h1>\d+ ", line)
+        if line:
+            lines[at] = line[0]
+            for back in range(at - 1, -1, -1):
+                if re.match(r"  content-length: ", lines[back], re.I):
+                    lines[back] = "  content-length: of a built-in page"
+                    break
+    return lines
+
+
+HOP = re.compile(r" *(connection|transfer-encoding|host|cookie|:\w+): ")
+
+
+def hops(lines):
+    """The fields that each side of a proxy makes anew stand at the end of a head, wherever a program puts them."""
+    out, kept = [], []
+    for line in lines:
+        if line == ".":
+            out += sorted(kept)
+            kept = []
+        (kept if HOP.match(line) else out).append(line)
+    return out + sorted(kept)
+
+
+# A response without content has no trailers either (RFC 9110 section 6.5); HAProxy sends them over HTTP/2.
+BARE = re.compile(r"(stream (\d+) HEADERS\n  :status: (?:204|304)\n(?:  [^\n]*\n)*)stream \2 HEADERS\n(?:  [^:\n][^\n]*\n)+")
+
+
+def without_trailers(lines):
+    return BARE.sub(r"\1", "\n".join(lines)).split("\n") if any("HEADERS" in line for line in lines) else lines
+
+
+def keyed(record):
+    out = {}
+    for step, channel, lines in record:
+        lines = masks.channel(channel, lines)
+        # Ports of origins in commands are other ones in each run.
+        channel = re.sub(r"^(cli .*(?: port |:))\d{4,5}\b", r"\1P", channel)
+        if channel.startswith("origin"):
+            lines = hops(lines)
+        lines = without_trailers(pages([masked(channel, line) for line in lines if not dropped(channel, line)]))
+        if lines:
+            out.setdefault((step, channel), []).extend(lines)
+    return out
+
+
+def unstable(one, two):
+    """Places in which one program differs from itself."""
+    first, second = keyed(one), keyed(two)
+    return {key for key in set(first) | set(second) if first.get(key) != second.get(key)}
+
+
+# HAProxy keeps no request line for lines that `log-steps` has written later than with the request.
+STEPS = re.compile(r'"(<BADREQ>|[^"]* HTTP/\d\.\d)"')
+# How often a check has run by the end, and whether one is at work, is a matter of time.
+AT_WORK = [(r".*show servers state", re.compile(r"^((\S+ ){11})\d+ \d+ \d+ \d+"), r"\1CHECKED"), (r".*show stat", re.compile(r"check_status=\* "), "check_status="),
+           (r".*show stat", re.compile(r"(status=UP) \d+/\d+$|(check_health=)\d+$"), r"\1\2")]
+
+
+# HAProxy does not finish a proxy that is disabled: its servers have no numbers, templates no addresses.
+UNFINISHED = re.compile(r"final show servers|final show stat$")
+
+
+# HAProxy never takes a stream that turned to HTTP and found a backend of TCP out of the sums of that backend.
+MISLED = re.compile(r"\S+/\S+ (scur|smax)=|CurrConns: ")
+
+
+# HAProxy counts the attempts of `retry-on` as ones on a connection that was there when the first was.
+RETRIED = re.compile(r"\S+/\S+ (connect|reuse)=")
+# What a request left behind that was taken back with its last byte.
+COUNTED = re.compile(r".*show (stat|info|table|sess|servers)")
+
+
+def of_case(record, case):
+    """What is a matter of a keyword of the configuration."""
+    if any(line.split()[:1] == ["master-worker"] for line in case["config"]):
+        # A worker of HAProxy does not get the sockets that the harness hands over.
+        record = {key: lines for key, lines in record.items() if key[0] == -1}
+    if any(line.split()[:1] == ["chroot"] for line in case["config"]):
+        # HAProxy looks for the log's socket, whose path is relative, within the new root; Harrier has opened it before.
+        record = {key: lines for key, lines in record.items() if key[1] != "log"}
+    if "    busy-polling" in case["config"]:
+        # The harness takes a program for idle that has answered it; one that polls without a pause of HAProxy's is not yet.
+        record = {key: lines for key, lines in record.items() if key[0] == -1}
+    if any(re.search(r"ssl-f-use .* alpn ", line) for line in case["config"]):
+        record = {key: [re.sub(r"^(TLS \S+ alpn=)\S+", r"\1PROTOCOL", l) for l in lines] if key[1].startswith("client ") else lines for key, lines in record.items()}
+    if any(line.split() == ["option", "nolinger"] for line in case["config"]) and any(re.match(r"    bind .* ssl ", line) for line in case["config"]):
+        # Data over TLS that broke off Harrier does not end as if they were whole; HAProxy says goodbye before it resets the client.
+        record = {key: [re.sub(r"^\((closed|reset)\)$", "(ended)", l) for l in lines] if key[1].startswith("client ") else lines for key, lines in record.items()}
+    if "    disabled" in case["config"]:
+        record = {key: lines for key, lines in record.items() if not UNFINISHED.match(key[1])}
+    if any("switch-mode http" in line for line in case["config"]):
+        record = {key: [GAUGES.sub("GAUGES", l) for l in lines if not MISLED.match(l)] for key, lines in record.items()}
+    if any("log-steps" in line for line in case["config"]) and any(re.match(r"\s+capture cookie ", line) for line in case["config"]):
+        record = {key: lines for key, lines in record.items() if key[1] != "log"}
+    if any("log-steps" in line for line in case["config"]):
+        record = {key: [STEPS.sub('"REQUEST"', line) for line in lines] if key[1] == "log" else lines for key, lines in record.items()}
+    if any(re.match(r"\s+retry-on ", line) for line in case["config"]):
+        record = {key: [l for l in lines if not RETRIED.match(l)] for key, lines in record.items()}
+    if any(" check" in line for line in case["config"]):
+        record = {key: [l for l in lines if not CHECKED.match(by_column(l))] for key, lines in record.items()}
+        for where, pattern, to in AT_WORK:
+            record = {key: [pattern.sub(to, l) for l in lines] if re.match(where, key[1]) else lines for key, lines in record.items()}
+    if any(map(REFUSES.match, case["config"])):
+        record = {key: [given_up(line) for line in lines] if key[1].startswith("origin ") else lines for key, lines in record.items()}
+    if any(op[0] == "stream" and op[-1] == "rst8" for ops in case["steps"] for op in ops):
+        record = {key: lines for key, lines in record.items() if not COUNTED.match(key[1])}
+    uploads = {f"stream {op[2]}" for ops in case["steps"] for op in ops if op[0] == "stream" and op[4]}
+    if uploads:
+        record = {key: [early(line, uploads) for line in lines] if key[1].startswith("client ") else lines for key, lines in record.items()}
+    return record
+
+
+# Rules by which a response is given up that may still be on its way.
+REFUSES = re.compile(r"    http-response (deny|return|silent-drop)|    tcp-response ")
+
+
+def given_up(line):
+    """Whether the stream of a response that a rule refuses is reset, or had ended, is a matter of time."""
+    return re.sub(r"^(stream \d+) (END|RST .*)$", r"\1 over", line)
+
+
+def early(line, uploads):
+    """An answer before the request's end is followed by RST_STREAM with NO_ERROR (RFC 9113, 8.1): whether the proxy had the whole of an
+    upload when it answered is a matter of time, on HAProxy as well."""
+    found = re.match(r"(stream \d+) (?:END|RST over)$", line)
+    return f"{found[1]} ended" if found and found[1] in uploads else line
+
+
+# Connections of health checks over HTTP/1, and over TLS on either side, count in HAProxy as often as they are made.
+CHECKED = re.compile(r"\S+/BACKEND h1_(total_connections|total_streams|open_connections|open_streams)=|(Cum|Curr)SslConns: ")
+
+
+# A connection of HTTP/2 that HAProxy ends because more of a request came after the stream was reset: what follows on it has no match.
+LATE = re.compile(r"GOAWAY last=\d+ code=5$")
+ENDS = re.compile(r"\((closed|reset)\)$|GOAWAY last=\d+ code=0$|\(ended\)$")
+
+
+def nowhere(config):
+    """Whether a section has servers of a template behind a `default-server`: HAProxy 3.5-dev5 forgets their addresses."""
+    default = False
+    for line in config:
+        default = line.startswith(" ") and (default or line.split()[:1] == ["default-server"])
+        if default and line.split()[:1] == ["server-template"]:
+            return True
+    return False
+
+
+# What HAProxy says when a server with `proto h2` refuses the connection.
+UNREACHED = re.compile(r"(HTTP/1\.\d|  :status:) 502")
+
+
+def parted(record, case):
+    """The step from which on the two programs go different ways: HAProxy ends a connection for frames that came too late, or takes a status
+    of two digits for one, drops a file that servers use, sends a body of HTTP/2 without its head, does not try a server of HTTP/2 again that refuses the connection, or drops a client that waits; a server with `strict-maxconn` and no `maxconn` gets no connection there at all."""
+    if any(re.search(r" strict-maxconn\b", line) and not re.search(r" maxconn \d", line) for line in case["config"]):
+        return 0
+    if nowhere(case["config"]):
+        return 0
+    steps = [step for step, channel, lines in record if channel.startswith("client") and any(map(LATE.match, lines))]
+    steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "origin" and "HTTP/1.1 99 " in repr(op) for op in ops)]
+    used = [word for line in case["config"] for word in line.split() if re.match(r"\s+(default-)?server", line)]
+    dropped = lambda op: op[0] == "cli" and re.search(r"del ssl (ca|crl)-file", op[1]) and op[1].split()[-1] in used
+    steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(dropped, ops))]
+    steps += headless(record)
+    if any(o.get("dead") and o.get("kind") == "h2" for o in case.get("origins", {}).values()):
+        steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(UNREACHED.match, lines))]
+    if any("silent-drop" in line for line in case["config"]):
+        # Idle connections end while the harness waits for what was dropped.
+        steps += [step + 1 for step, channel, _ in record if channel == "wait"]
+    return min(steps, default=1 << 30)
+
+
+def headless(record):
+    """The steps in which a stream of HTTP/2 has data and never had fields."""
+    known = set()
+    for step, channel, lines in record:
+        streams = [re.match(r"stream (\d+) (HEADERS|DATA)", line) for line in lines if channel.startswith("client ")]
+        known |= {(channel, found[1]) for found in streams if found and found[2] == "HEADERS"}
+        if any(found and (channel, found[1]) not in known for found in streams):
+            yield step
+
+
+def without_interim(lines):
+    """A client of HTTP/1.0 is sent no interim responses (RFC 9110 section 15.2), by HAProxy it is."""
+    out, skip = [], False
+    for line in lines:
+        skip |= bool(re.match(r"HTTP/1\.1 1\d\d ", line))
+        if not skip:
+            out.append(line)
+        skip &= line != "."
+    return out
+
+
+def timely(side, case):
+    """Without the ends of connections whose moment says nothing: idle clients that no operation of the step is about, clients that a
+    rule dropped in silence, origins that close themselves or answer before the request's end. How the connection of a client ends that uploads follows from what was read of it."""
+    steps, config = case["steps"], case["config"]
+    dropped = any("silent-drop" in line for line in config)
+    # Of TCP the harness waits for the other side.
+    closers = [name for name, setting in case.get("origins", {}).items() if setting.get("kind") != "tcp"]
+    closes = lambda op: op[0] == "origin" and any(["close"] in script or ["head"] in script for script in op[1])
+    closing = {(at + 1, name) for at, ops in enumerate(steps) if any(map(closes, ops)) for name in closers}
+    out = {}
+    for (step, channel), lines in side.items():
+        name = channel.rpartition(" ")[2]
+        if channel.startswith("client "):
+            about = [op for at in (step - 2, step - 1) if 0 <= at < len(steps) for op in steps[at]]
+            if not any(name in op for op in about):
+                lines = [line for line in lines if not ENDS.match(line)]
+            elif dropped:
+                lines = [line for line in lines if not ENDS.match(line)]
+            if any(op[:2] == ["send", name] and " HTTP/1.0\r\n" in op[2] for op in about):
+                lines = without_interim(lines)
+            if any(re.match(r"GOAWAY last=\d+ code=0$", line) for line in lines):
+                # Who is told to go is waited for, for a while.
+                lines = [line for line in lines if line != "(closed)"]
+            # Nor was what it had sent, where that is all that becomes of it.
+            unread = lines in (["(closed)"], ["(reset)"]) and any(op[:2] == ["send", name] and op[2] for op in about)
+            if unread or any(op[:2] == ["fill", name] for op in about):
+                lines = ["(ended)" if line in ("(closed)", "(reset)") else line for line in lines]
+        elif channel.startswith("origin ") and (step, name.partition("#")[0]) in closing:
+            lines = [line for line in lines if line != "(ended)"]
+        elif channel.startswith("origin ") and "(ended)" in lines:
+            # A connection of HTTP/2 that ends takes its streams along, whether or not they are told first.
+            lines = [line for line in lines if not re.match(r"stream \d+ RST of a request that ends early", line)]
+        elif channel == "wait" and dropped:
+            lines = []
+        if lines:
+            out[step, channel] = lines
+    return out
+
+
+# The connections of process, frontend, backend and server in a log line, before the retries.
+GAUGES = re.compile(r"(?<= )\d+/\d+/\d+/\d+(?=/\+?\d+ \d+/\d+( |$))")
+
+
+def idle_ends(side, case):
+    """The steps in which connections end that nobody does anything with."""
+    found = set()
+    for (step, channel), lines in side.items():
+        name = channel.rpartition(" ")[2]
+        about = [op for at in (step - 2, step - 1) if 0 <= at < len(case["steps"]) for op in case["steps"][at]]
+        if channel.startswith("client ") and any(map(ENDS.match, lines)) and not any(name in op for op in about):
+            found |= {step - 1, step, step + 1}
+    return found
+
+
+def counted(side, steps, case):
+    """Log lines without the numbers of connections where these follow from a matter of time: around the end of an idle connection, and
+    behind a request that its client took back, whose stream HAProxy may keep."""
+    back = [at + 1 for at, ops in enumerate(case["steps"]) if any(op[0] == "stream" and op[-1] == "rst8" for op in ops)]
+    loose = lambda step: step in steps or step >= min(back, default=1 << 30)
+    return {key: [GAUGES.sub("GAUGES", line) for line in lines] if key[1] == "log" and loose(key[0]) else lines for key, lines in side.items()}
+
+
+def hasty(case):
+    """The steps in which a TLS server may answer after its client has ended its half, which HAProxy does not wait for, a client takes
+    its request back with the last byte of it, or a server is told only after its client's handshake that it is to close at once."""
+    tls = any(o.get("kind") == "tcp" and o.get("tls") for o in case.get("origins", {}).values())
+    late = lambda script: ["end"] in script and any(op[0] in ("send", "fill") for op in script[script.index(["end"]):])
+    linger = any(line.split() == ["option", "nolinger"] for line in case["config"])
+    odd = lambda op: (tls or linger) and op[0] == "origin" and any(map(late, op[1])) or op[0] == "stream" and op[-1] == "rst8"
+    secure = lambda ops: any(op[0] == "open" and op[-1].get("tls") is not None for op in ops if isinstance(op[-1], dict))
+    early = lambda ops: any(op[0] == "origin" and any(script[:2] == [["accept"], ["close"]] for script in op[1]) for op in ops)
+    return {at + 1 for at, ops in enumerate(case["steps"]) if any(map(odd, ops)) or secure(ops) and early(ops)}
+
+
+def numbered(side):
+    """Connections of origins by when they were first seen: where steps are left out, what they opened has no number."""
+    names, counts = {}, {}
+    for step, channel in sorted(side):
+        origin, hash, number = channel.rpartition("#")
+        if hash and channel not in names:
+            counts[origin] = counts.get(origin, 0) + 1
+            names[channel] = f"{origin}#{counts[origin]}"
+    return {(step, names.get(channel, channel)): lines for (step, channel), lines in side.items()}
+
+
+# Requests in service on a server that HAProxy counted down too often: below zero, and written as a number of 32 bits.
+BELOW = re.compile(r"(\S+/\S+) \d+/\d+ \S+ \S+ - \d+ 429496\d{4} ")
+
+
+def below_zero(theirs, ours):
+    """Without the requests in service and the sessions so far of servers whose requests HAProxy has counted down below zero."""
+    names = {found[1] for (_, channel), lines in theirs.items() if "show servers conn" in channel for found in map(BELOW.match, lines) if found}
+    if not names:
+        return theirs, ours
+    row = "|".join(map(re.escape, sorted(names)))
+    used = re.compile(rf"((?:{row}) \d+/\d+ \S+ \S+ - \d+) \d+ ")
+    sessions = re.compile(rf"(?:{row}) (stot|scur)=")
+    clean = lambda lines: [used.sub(r"\1 SERVED ", line) for line in lines if not sessions.match(line)]
+    return tuple({key: clean(lines) if "show s" in key[1] else lines for key, lines in side.items()} for side in (theirs, ours))
+
+
+def compare(theirs, ours, case, shaky=(), deep=False):
+    """What differs, up to the end of the first step that does; `deep` goes on behind it."""
+    end, late = parted(theirs, case), hasty(case)
+    first, second = (of_case(keyed(record), case) for record in (theirs, ours))
+    first, second = below_zero(first, second)
+    ends = idle_ends(first, case) | idle_ends(second, case)
+    first, second = (timely(counted(side, ends, case), case) for side in (first, second))
+    first, second = ({key: lines for key, lines in side.items() if key[0] < end and key[0] not in late} for side in (first, second))
+    if late:
+        first, second = numbered(first), numbered(second)
+    for key in [key for key in {*first, *second} if key[1] in case.get("ignore", ())]:
+        first.pop(key, None), second.pop(key, None)
+    out, refused = [], first.get((-1, "check")) != second.get((-1, "check"))
+    for key in sorted(set(first) | set(second)):
+        if key in shaky or first.get(key) == second.get(key):
+            continue
+        if key[0] >= 0 and refused and not deep:
+            break
+        # What differs later mostly follows from the first difference.
+        if not deep and key[0] >= 0 and out and int(out[-1].split(" ")[0]) not in (-1, key[0]):
+            break
+        a, b = first.get(key, []), second.get(key, [])
+        for line in difflib.unified_diff(a, b, lineterm="", n=0):
+            if line[:3] in ("---", "+++") or line[:2] == "@@":
+                continue
+            out.append(f"{key[0]} {key[1]}: {line}")
+    return out
+
+
+def cause(line):
+    """A difference without its numbers and names: what differences of one cause have in common."""
+    line = re.sub(r"^-?\d+ ", "", line)
+    line = re.sub(r"(client) c\d+", r"\1", line)
+    line = re.sub(r"(origin) [ok]\d+(#\d+)?", r"\1", line)
+    line = re.sub(r"\b([fbsdo])\d+\b", r"\1N", line)
+    line = re.sub(r"\d+", "0", line)
+    return line[:140]
