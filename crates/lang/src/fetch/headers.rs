@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use wire::head::{Head, Known, Name, split_values};
+use wire::head::{Head, Known, Name, split_values, trim};
 
 use crate::arg::{Arg, arg};
 use crate::env::{Env, Side};
@@ -207,7 +207,7 @@ fn as_ip(value: &[u8]) -> Option<Value<'_>> {
 fn visit<'a>(head: &'a Head, args: &'a [Arg], split: bool, seen: &mut dyn FnMut(&'a [u8]) -> bool) {
     let mut field = |value: &'a [u8]| {
         // Blanks around a value are not part of it, also where a rule wrote them.
-        if split { split_values(value).any(&mut *seen) } else { seen(value.trim_ascii()) }
+        if split { split_values(value).any(&mut *seen) } else { seen(trim(value)) }
     };
     let name = match arg(args, 0) {
         Arg::Field(known) => Name::from(*known),

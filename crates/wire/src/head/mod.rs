@@ -19,7 +19,7 @@ mod values;
 
 pub use cookies::{Cookie, Cookies, Segment, SetCookies, segment};
 pub use known::{Known, NAMES};
-pub use values::{Values, comma, split_values};
+pub use values::{Values, comma, split_values, trim};
 
 use crate::method::{Method, Version, default_reason};
 

@@ -79,8 +79,8 @@ pub fn comma(value: &[u8]) -> usize {
     value.len()
 }
 
-/// `value` without the spaces and tabs around it.
-pub(crate) fn trim(value: &[u8]) -> &[u8] {
+/// `value` without the optional white space around it (RFC 9110, 5.6.3): spaces and tabs, no form feed or other control.
+pub fn trim(value: &[u8]) -> &[u8] {
     let start = value.iter().position(|byte| !is_blank(byte)).unwrap_or(value.len());
     let end = value.iter().rposition(|byte| !is_blank(byte)).map_or(start, |last| last + 1);
     value.get(start..end).unwrap_or_default()

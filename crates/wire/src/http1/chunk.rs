@@ -3,7 +3,7 @@
 //! place, so they are gathered aside and passed on when they are whole.
 
 use super::trailers;
-use crate::head::Head;
+use crate::head::{Head, trim};
 
 /// Most digits of a size, zeros in front counted in: more are read in several ways, and nobody needs them.
 const DIGITS_MAX: u32 = 16;
@@ -278,8 +278,8 @@ impl Scanner {
 pub fn split_trailers(bytes: &[u8], head: &mut Head) {
     for line in bytes.split(|byte| *byte == b'\n') {
         let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
-        let (name, value) = line.split_at(colon);
-        let _ = head.append(name, value.get(1..).unwrap_or_default().trim_ascii());
+        let (name, value) = line.strip_suffix(b"\r").unwrap_or(line).split_at(colon);
+        let _ = head.append(name, trim(value.get(1..).unwrap_or_default()));
     }
 }
 
@@ -301,6 +301,14 @@ mod tests {
             assert_eq!(s.scan(&body[..cut]), Ok((cut, false)), "cut at {cut}");
             assert_eq!(s.scan(&body[cut..]), Ok((end - cut, true)), "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn only_blanks_around_the_value_of_a_trailer_go() {
+        let mut head = Head::response();
+        split_trailers(b"x-a: \t\x0cone\x0b \r\nx-b:\r\nx-c:two\n", &mut head);
+        let lines: Vec<_> = head.fields().map(|(_, name, value)| (name, value)).collect();
+        assert_eq!(lines, [(&b"x-a"[..], &b"\x0cone\x0b"[..]), (b"x-b", b""), (b"x-c", b"two")]);
     }
 
     #[test]
