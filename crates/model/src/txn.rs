@@ -191,6 +191,8 @@ pub struct Txn {
     pub counted: Cell<u32>,
     /// Something came on a multiplexed connection that could not be read as a request.
     pub unread: bool,
+    /// The request of a stream was read and is not one that could be served: its line is that of a stream, not of an error.
+    pub refused: bool,
     /// An interim response of our own was made for it: that there is no status yet is known.
     pub hinted: bool,
     /// The first request of its connection.
@@ -347,6 +349,7 @@ impl Default for Txn {
             null: false,
             counted: Cell::new(0),
             unread: false,
+            refused: false,
             hinted: false,
             first_request: false,
             times: Times::default(),

@@ -155,6 +155,11 @@ async fn gone(stream: &mut Stream<'_>) -> Next {
     }
     let worker = stream.worker.index;
     stream.backend().state.back.counters.of(worker).client_aborts.inc();
+    if stream.client.part.is_some() && stream.http.request_body == wire::http1::Body::None {
+        // A request of HTTP/2 that came whole and was taken back is answered with nothing, not even in the log.
+        super::request::count_front_error(stream);
+        return Next::Close;
+    }
     answer::refuse(stream, 400).await
 }
 

@@ -27,7 +27,10 @@ pub enum Read {
 /// Reads a request head into the transaction.
 pub async fn read(stream: &mut Stream<'_>) -> Read {
     let mut deadline = begin(stream);
-    if let Some(arrival) = stream.client.part.as_mut().and_then(|part| part.arrival.take()) {
+    if let Some(part) = &mut stream.client.part
+        && let Some(arrival) = part.arrival.take()
+    {
+        part.receipt.begun.set(true);
         crate::h2::note(stream);
         return arrived(stream, &arrival);
     }
@@ -186,6 +189,9 @@ fn arrived(stream: &mut Stream<'_>, arrival: &crate::h2::Arrival) -> Read {
         }
         Some(status) => {
             stream.end(Cause::Proxy, Phase::Request);
+            stream.txn.refused = true;
+            stream.txn.up.received += arrival.head.counted_len() as u64;
+            stream.txn.up.wire_in += arrival.head.wire_len() as u64;
             count_error(stream);
             count_request(stream);
             return Read::Bad(status);
@@ -281,7 +287,7 @@ pub fn count_error(stream: &Stream<'_>) {
     count_front_error(stream);
 }
 
-fn count_front_error(stream: &Stream<'_>) {
+pub fn count_front_error(stream: &Stream<'_>) {
     let worker = stream.worker.index;
     let proxy = stream.frontend();
     proxy.state.front.counters.of(worker).req_errors.inc();

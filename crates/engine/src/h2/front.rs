@@ -205,7 +205,12 @@ impl Serving {
         buf.compact();
         match socket.poll_recv(cx, buf.spare_mut()) {
             Poll::Ready(Ok(0)) => {
-                self.half_close();
+                self.buf = self.buf.take().filter(|buf| !buf.is_empty());
+                // Who came right before is looked at first.
+                self.paused = self.has_newcomers();
+                if !self.paused {
+                    self.half_close();
+                }
                 return true;
             }
             Poll::Ready(Err(_)) => {
@@ -227,6 +232,10 @@ impl Serving {
     /// whether a client counts as gone then (`option abortonclose`).
     fn half_close(&mut self) {
         self.state = State::HalfClosed;
+        if self.connection.is_cut_short() {
+            self.state = State::Closing;
+            return self.log_error(H2Log::Connection);
+        }
         for place in self.lines.circle() {
             let Some(line) = self.lines.get(place) else { continue };
             let stream = line.stream;
@@ -237,6 +246,11 @@ impl Serving {
                 line.up.end();
             }
         }
+    }
+
+    /// Whether the task of some stream has yet to take its request.
+    fn has_newcomers(&mut self) -> bool {
+        self.lines.circle().any(|place| self.lines.get(place).is_some_and(|line| !line.receipt.begun.get()))
     }
 
     /// Whether more streams are served than the client may have at a time: those that are over on the wire, whose tasks have
@@ -254,11 +268,16 @@ impl Serving {
         self.connection.begin_turn();
         loop {
             let received = self.connection.receive(buf.filled(), &mut self.head, &mut self.out.bytes);
-            let Ok(Received { consumed, event }) = received else {
-                self.state = State::Closing;
-                self.log_error(H2Log::Connection);
-                self.drop_lines();
-                return;
+            let Received { consumed, event } = match received {
+                Ok(received) => received,
+                Err(fatal) => {
+                    self.state = State::Closing;
+                    if fatal.logged {
+                        self.log_error(H2Log::Connection);
+                    }
+                    self.drop_lines();
+                    return;
+                }
             };
             let Some(event) = event else {
                 buf.consume(consumed);
@@ -279,7 +298,14 @@ impl Serving {
                         line.up.trailers(&self.head);
                     }
                 }
-                Event::Reset { stream, code, by_peer } => self.forget(stream, by_peer.then_some(code)),
+                Event::Reset { stream, code, by_peer } => {
+                    let unserved = self.lines.find(stream).is_some_and(|line| !line.receipt.begun.get());
+                    self.forget(stream, by_peer.then_some(code));
+                    if by_peer && unserved && self.connection.taken_back(&mut self.out.bytes).is_err() {
+                        self.state = State::Closing;
+                        return self.drop_lines();
+                    }
+                }
                 Event::Malformed { .. } => {
                     crate::stick::malformed(self.client.conn());
                     self.log_error(H2Log::Stream);

@@ -69,6 +69,8 @@ pub struct Part {
 /// What the task of a connection and that of one of its streams tell each other, beside the bytes.
 #[derive(Default)]
 pub struct Receipt {
+    /// The task of the stream has the request.
+    pub begun: Cell<bool>,
     /// The code with which the client reset the stream.
     pub reset: Cell<Option<u32>>,
     /// The whole response is in frames: no window holds it back any more.

@@ -119,7 +119,7 @@ pub fn step(stream: &mut Stream<'_>, origin: Origin) {
 pub fn write(stream: &mut Stream<'_>) {
     let proxy = stream.frontend();
     // In HTTP mode a stream that never saw a request ended before it began: that is none of the steps.
-    let failed = speaks_http(stream) && !stream.txn.has_req;
+    let failed = speaks_http(stream) && !stream.txn.has_req && !stream.txn.refused;
     let steps = proxy.log.steps.filter(|_| !proxy.options.logasap && !failed);
     if stream.txn.logged || steps.is_some_and(|s| s & Origin::Close.bit() == 0) {
         return;

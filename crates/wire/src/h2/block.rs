@@ -1,7 +1,7 @@
 //! Header blocks in (RFC 9113 sections 4.3, 6.2, 6.10 and 8.1): put together, decoded always, because the tables of both
 //! ends have to stay alike, and then judged by the state of their stream.
 
-use super::code::{Code, Fault, protocol, size};
+use super::code::{Code, Fault, Notice, protocol, size};
 use super::conn::{Connection, Ending, Event};
 use super::flow::{Inflow, Outflow};
 use super::frame::{self, Frame, MAX31};
@@ -25,12 +25,20 @@ impl Connection {
         if frame.stream == 0 {
             return Err(protocol("HEADERS on stream 0"));
         }
-        let (fragment, dependency) = unpadded(frame, payload)?;
+        if payload.is_empty() {
+            return Err(size("HEADERS of nothing"));
+        }
+        self.may_have_headers(frame.stream)?;
+        let block = unpadded(frame, payload)?;
+        self.tally.received(frame::HEADERS);
+        if self.role == Role::Server && frame.stream % 2 == 1 {
+            self.begun_peer = self.begun_peer.max(frame.stream);
+        }
+        let (fragment, dependency) = prioritized(frame, block)?;
         let end = frame.has(frame::END_STREAM);
         if dependency == Some(frame.stream) {
-            // RFC 7540 section 5.3.1. The tables are out of step now if the block is not decoded.
-            self.discard(fragment)?;
-            return Err(self.refuse_new(frame.stream, Code::PROTOCOL_ERROR));
+            // RFC 7540 section 5.3.1.
+            return Err(protocol("a stream that depends on itself"));
         }
         if frame.has(frame::END_HEADERS) {
             return self.block(frame.stream, end, fragment, head, out);
@@ -49,7 +57,9 @@ impl Connection {
         head: &mut Head,
         out: &mut Vec<u8>,
     ) -> Outcome<'i> {
-        let Some((stream, end)) = self.block_of else { return Err(protocol("CONTINUATION of nothing")) };
+        let Some((stream, end)) = self.block_of else {
+            return Err(Fault::Connection(Code::PROTOCOL_ERROR, "CONTINUATION of nothing", Notice::Spare));
+        };
         self.append(payload)?;
         if !frame.has(frame::END_HEADERS) {
             return Ok(None);
@@ -64,19 +74,31 @@ impl Connection {
         if fragment.is_empty() {
             self.guard.junk();
         }
-        if self.block_frames > FRAMES || self.block.len() + fragment.len() > self.limits.list.max(16_384) {
-            return Err(Fault::Connection(Code::ENHANCE_YOUR_CALM, "header block too large"));
+        if self.block_frames > FRAMES {
+            let why = "header block of too many frames";
+            return Err(Fault::Connection(Code::ENHANCE_YOUR_CALM, why, Notice::Full));
+        }
+        if self.block.len() + fragment.len() > self.limits.list.max(16_384) {
+            return Err(Fault::Connection(Code::INTERNAL_ERROR, "header block too large", Notice::Logged));
         }
         self.block.extend_from_slice(fragment);
         Ok(())
     }
 
-    /// An error of a stream that is opened by the frame that is at fault.
-    fn refuse_new(&mut self, id: u32, code: Code) -> Fault {
-        if self.role == Role::Server && id % 2 == 1 && id > self.last_peer {
-            self.last_peer = id;
+    /// Whether a client may send a block on this stream, or on one that it opens by that.
+    fn may_have_headers(&self, id: u32) -> Result<(), Fault> {
+        if self.role == Role::Client {
+            return Ok(());
         }
-        Fault::Stream(code)
+        let Some(key) = self.streams.find(id) else {
+            let gone = !self.is_idle(id) && !matches!(self.streams.closed(id), Closed::Reset);
+            let why = "HEADERS on a closed stream";
+            let fault = Fault::Connection(Code::STREAM_CLOSED, why, Notice::Nothing);
+            return if gone { Err(fault) } else { Ok(()) };
+        };
+        let ended = self.streams.slab.get(key).is_some_and(|stream| !stream.receiving);
+        let why = "HEADERS behind the end of a stream";
+        if ended { Err(Fault::Connection(Code::PROTOCOL_ERROR, why, Notice::Spare)) } else { Ok(()) }
     }
 
     /// Decodes a block of which nothing is wanted.
@@ -94,7 +116,10 @@ impl Connection {
         let limits = &self.limits;
         let mut intake = Intake::new(head, section, limits.list, limits.fields, limits.relax);
         self.decoder.decode(block, &mut |line| intake.line(line)).map_err(|_| compression())?;
-        Ok(intake.finish(end))
+        match intake.finish(end) {
+            Err(Refusal::Nameless) => Err(compression()),
+            read => Ok(read),
+        }
     }
 
     /// A block is complete.
@@ -129,8 +154,9 @@ impl Connection {
                 self.guard.junk();
                 Ok(None)
             }
-            (Closed::Known, _) => Err(Fault::Connection(Code::STREAM_CLOSED, "HEADERS on a closed stream")),
-            (Closed::Forgotten, Role::Server) => Err(protocol("HEADERS on a stream below the last")),
+            (Closed::Known, _) | (Closed::Forgotten, Role::Server) => {
+                Err(Fault::Connection(Code::STREAM_CLOSED, "HEADERS on a closed stream", Notice::Nothing))
+            }
             (Closed::Forgotten, Role::Client) => self.settle(id, Fault::Stream(Code::STREAM_CLOSED), out),
         }
     }
@@ -143,9 +169,16 @@ impl Connection {
         head: &mut Head,
     ) -> Outcome<'i> {
         let sound = self.decode(block, Section::Trailers, end, head)?.is_ok();
+        if self.role == Role::Server {
+            // HAProxy counts those of a client twice.
+            self.tally.received(frame::HEADERS);
+        }
         let Some(stream) = self.streams.slab.get(key) else { return Ok(None) };
         if !stream.receiving {
             return Err(Fault::Stream(Code::STREAM_CLOSED));
+        }
+        if !end && self.role == Role::Server {
+            return Err(protocol("trailers that do not end the stream"));
         }
         if !end || !sound || stream.left.is_some_and(|left| left > 0) {
             return Err(Fault::Stream(Code::PROTOCOL_ERROR));
@@ -179,6 +212,7 @@ impl Connection {
         let (facts, refused) = match read {
             Ok(facts) => (facts, None),
             Err(Refusal::Status(status)) => (Facts::default(), Some(status)),
+            Err(Refusal::Nameless) => return Err(compression()),
             Err(Refusal::Malformed(why)) => {
                 self.settle(id, Fault::Stream(Code::PROTOCOL_ERROR), out)?;
                 return Ok(Some(Event::Malformed { why }));
@@ -218,6 +252,7 @@ impl Connection {
             return Err(Fault::Connection(
                 Code::ENHANCE_YOUR_CALM,
                 "streams opened beyond the announced end",
+                Notice::Full,
             ));
         }
         self.shutdown(out);
@@ -268,22 +303,26 @@ impl Connection {
 }
 
 fn compression() -> Fault {
-    Fault::Connection(Code::COMPRESSION_ERROR, "header block can't be decoded")
+    Fault::Connection(Code::COMPRESSION_ERROR, "header block can't be decoded", Notice::Logged)
 }
 
-/// The fragment of a block without padding, and the stream that it is said to depend on.
-fn unpadded(frame: Frame, payload: &[u8]) -> Result<(&[u8], Option<u32>), Fault> {
+/// The payload of HEADERS without padding.
+fn unpadded(frame: Frame, payload: &[u8]) -> Result<&[u8], Fault> {
     let (mut rest, mut pad) = (payload, 0);
     if frame.has(frame::PADDED) {
         let (&length, tail) = rest.split_first().ok_or(size("HEADERS too short"))?;
         (rest, pad) = (tail, usize::from(length));
     }
-    let mut dependency = None;
-    if frame.has(frame::PRIORITIZED) {
-        let (fields, tail) = rest.split_first_chunk::<5>().ok_or(size("HEADERS too short"))?;
-        let [a, b, c, d, _] = *fields;
-        (rest, dependency) = (tail, Some(u32::from_be_bytes([a, b, c, d]) & MAX31));
-    }
     let len = rest.len().checked_sub(pad).ok_or(protocol("more padding than frame"))?;
-    Ok((rest.get(..len).unwrap_or_default(), dependency))
+    Ok(rest.get(..len).unwrap_or_default())
+}
+
+/// The fragment of a block behind its priority, and the stream that it is said to depend on.
+fn prioritized(frame: Frame, payload: &[u8]) -> Result<(&[u8], Option<u32>), Fault> {
+    if !frame.has(frame::PRIORITIZED) {
+        return Ok((payload, None));
+    }
+    let short = Fault::Connection(Code::FRAME_SIZE_ERROR, "HEADERS too short", Notice::Logged);
+    let (&[a, b, c, d, _], fragment) = payload.split_first_chunk::<5>().ok_or(short)?;
+    Ok((fragment, Some(u32::from_be_bytes([a, b, c, d]) & MAX31)))
 }

@@ -48,21 +48,39 @@ pub struct Fatal {
     pub code: Code,
     /// A few fixed words for people.
     pub why: &'static str,
+    /// The log has a line about it, as HAProxy's has.
+    pub logged: bool,
+}
+
+/// What is told of an error of the connection. HAProxy counts and logs it by the place that saw it, and so do those who watch its
+/// figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Notice {
+    /// It counts as a protocol error of the connection and is logged.
+    Full,
+    /// It counts; it is logged unless a stream is open whose line tells of it.
+    Spare,
+    /// It counts.
+    Counted,
+    /// It is logged.
+    Logged,
+    /// There is but the GOAWAY.
+    Nothing,
 }
 
 /// What a frame may turn out to be wrong with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// The connection can't go on.
-    Connection(Code, &'static str),
+    Connection(Code, &'static str, Notice),
     /// Only the stream of the frame is ended.
     Stream(Code),
 }
 
 pub(super) fn protocol(why: &'static str) -> Fault {
-    Fault::Connection(Code::PROTOCOL_ERROR, why)
+    Fault::Connection(Code::PROTOCOL_ERROR, why, Notice::Full)
 }
 
 pub(super) fn size(why: &'static str) -> Fault {
-    Fault::Connection(Code::FRAME_SIZE_ERROR, why)
+    Fault::Connection(Code::FRAME_SIZE_ERROR, why, Notice::Full)
 }

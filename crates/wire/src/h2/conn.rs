@@ -91,6 +91,8 @@ pub struct Connection {
     pub(super) streams: Streams,
     /// The highest stream that the peer opened.
     pub(super) last_peer: u32,
+    /// The highest stream that the peer began to open, with a block that may be broken.
+    pub(super) begun_peer: u32,
     /// The highest stream that this side opened.
     pub(super) last_own: u32,
     pub(super) opened: u32,
@@ -115,12 +117,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection of `role`; its preface is appended to `out`.
+    /// A connection of `role`; a client's preface and settings are appended to `out`. A server says nothing before the client has
+    /// sent its preface: who speaks something else gets no answer in HTTP/2.
     pub fn new(role: Role, limits: Limits, out: &mut Vec<u8>) -> Connection {
         if role == Role::Client {
             out.extend_from_slice(frame::PREFACE);
+            limits.announce(role, out);
         }
-        limits.announce(role, out);
         Connection {
             role,
             remote: Settings::default(),
@@ -128,6 +131,7 @@ impl Connection {
             acknowledged: false,
             streams: Streams::new(),
             last_peer: 0,
+            begun_peer: 0,
             last_own: 0,
             opened: 0,
             decoder: Decoder::new(limits.header_table),
@@ -243,6 +247,6 @@ impl Connection {
     /// Ends the connection because of an error.
     pub(super) fn fail(&mut self, code: Code, why: &'static str, out: &mut Vec<u8>) -> Fatal {
         self.close(code, out);
-        Fatal { code, why }
+        Fatal { code, why, logged: true }
     }
 }

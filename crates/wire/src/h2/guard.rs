@@ -82,11 +82,10 @@ impl Connection {
         std::mem::take(&mut self.tally)
     }
 
-    /// Counts a frame that came, unless its length or its stream can't be: that one is an error and no more.
+    /// Counts a frame that came, unless its length or its stream can't be: that one is an error and no more. DATA and HEADERS
+    /// are counted where they are understood.
     pub(super) fn count(&mut self, frame: Frame) {
         let fits = match frame.kind {
-            frame::DATA => frame.stream != 0 && !self.is_idle(frame.stream),
-            frame::HEADERS => frame.stream != 0 && frame.len > 0,
             frame::RST_STREAM => frame.stream != 0 && !self.is_idle(frame.stream) && frame.len == 4,
             frame::SETTINGS => frame.stream == 0 && frame.len.is_multiple_of(6),
             frame::GOAWAY => frame.stream == 0 && frame.len >= 8,
@@ -95,16 +94,10 @@ impl Connection {
         if fits {
             self.tally.received(frame.kind);
         }
-        if fits && frame.kind == frame::SETTINGS && !self.has_settings {
-            // HAProxy counts the first ones twice: as the end of the preface, and as a frame.
+        if frame.kind == frame::SETTINGS && !self.has_settings {
+            // HAProxy counts the first ones twice: as the end of the preface, and as a frame, if they are one.
             self.tally.received(frame.kind);
         }
-    }
-
-    /// Sends a reset and counts it.
-    pub(super) fn put_reset(&mut self, id: u32, code: Code, out: &mut Vec<u8>) {
-        self.tally.resets_sent += 1;
-        frame::put_reset(out, id, code);
     }
 
     /// Sends a GOAWAY and counts it, if it tells of an error.
@@ -126,6 +119,14 @@ impl Connection {
     /// The caller begins a turn: counts of frames at once start anew.
     pub fn begin_turn(&mut self) {
         (self.guard.frames, self.guard.resets) = (0, 0);
+    }
+
+    /// The peer reset a stream of which nobody had begun to serve the request: a glitch.
+    ///
+    /// # Errors
+    /// There were too many; `out` holds the `GOAWAY`.
+    pub fn taken_back(&mut self, out: &mut Vec<u8>) -> Result<(), Fatal> {
+        self.glitch(out)
     }
 
     /// Counts a glitch, which may wind up or end the connection.

@@ -26,6 +26,8 @@ pub enum Section {
 pub enum Refusal {
     /// Malformed (RFC 9113 section 8.1.1): a stream error.
     Malformed(&'static str),
+    /// A field without a name, which HAProxy takes for an error of the compression.
+    Nameless,
     /// To be answered with this status.
     Status(u16),
 }
@@ -89,6 +91,7 @@ impl<'h> Intake<'h> {
             }
             (Tag::Field(known), form) => self.field(known, line.name, line.value, form),
             (Tag::Pseudo(pseudo), _) => self.pseudo(pseudo, line.value),
+            (Tag::Bad, _) if line.name.is_empty() => self.refusal = Some(Refusal::Nameless),
             (Tag::Bad, _) => self.refuse(Refusal::Malformed("bad field name")),
         }
     }
@@ -142,7 +145,8 @@ impl<'h> Intake<'h> {
             | Known::ProxyConnection
             | Known::TransferEncoding
             | Known::Upgrade => return self.malformed("connection-specific field"),
-            Known::Te if !value.eq_ignore_ascii_case(b"trailers") => {
+            // Field values of this kind are case-sensitive unless said otherwise, and HAProxy takes it so.
+            Known::Te if value != b"trailers" => {
                 return self.malformed("te other than trailers");
             }
             // RFC 9110 section 6.5.1: not where the body is known already.
@@ -215,7 +219,7 @@ impl<'h> Intake<'h> {
         if let Some(authority) = self.get(Pseudo::Authority) {
             let sound = authority.of(&self.head.bytes).iter().all(|&byte| is_authority(byte));
             if !sound {
-                self.refuse(Refusal::Status(400));
+                self.malformed("bad byte in :authority");
             }
         }
         if self.head.method_id == Method::Connect && self.get(Pseudo::Protocol).is_none() {
@@ -254,11 +258,16 @@ impl<'h> Intake<'h> {
         }
         // Other than in HTTP/1, where nobody knows how they are meant, bytes beyond ASCII pass, as in HAProxy.
         let fits = |byte: u8| class(byte) & TARGET != 0 || byte >= 128 || (self.relax && byte == b'#');
-        if !path.of(bytes).iter().all(|&byte| fits(byte)) || !is_scheme(scheme.of(bytes)) {
+        if !path.of(bytes).iter().all(|&byte| fits(byte)) {
+            return self.malformed("bad byte in :path");
+        }
+        if !is_scheme(scheme.of(bytes)) {
             self.refuse(Refusal::Status(400));
         }
         match authority {
-            Some(authority) if path.of(&self.head.bytes) != b"*" => {
+            Some(authority) => {
+                // The asterisk is no part of a URI: it stands for having no path (RFC 9112 section 3.2.4).
+                let path = if path.of(&self.head.bytes) == b"*" { Span::default() } else { path };
                 self.head.target = self.absolute(scheme, authority, path);
                 self.head.normalized = true;
             }
@@ -370,6 +379,7 @@ impl<'h> Intake<'h> {
             ErrorKind::BadContentLength | ErrorKind::ConflictingContentLength => {
                 Refusal::Malformed("bad content-length")
             }
+            ErrorKind::BadHost | ErrorKind::BadAuthority => Refusal::Malformed("bad host"),
             kind => Refusal::Status(kind.status()),
         })
     }

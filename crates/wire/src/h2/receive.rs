@@ -3,7 +3,7 @@
 
 use base::slab::Key;
 
-use super::code::{Code, Fatal, Fault, protocol, size};
+use super::code::{Code, Fatal, Fault, Notice, protocol, size};
 use super::conn::{Connection, Ending, Event, Received, Rx};
 use super::frame::{self, Frame, HEADER, MAX31, PREFACE};
 use super::send::FAREWELL;
@@ -39,7 +39,7 @@ impl Connection {
             at += used;
             let event = match outcome {
                 Ok(event) => event,
-                Err(Fault::Connection(code, why)) => return Err(self.fatal(code, why, out)),
+                Err(Fault::Connection(code, why, notice)) => return Err(self.fatal(code, why, notice, out)),
                 Err(Fault::Stream(_)) => None,
             };
             if self.guard.flooded() {
@@ -51,10 +51,16 @@ impl Connection {
         }
     }
 
-    fn fatal(&mut self, code: Code, why: &'static str, out: &mut Vec<u8>) -> Fatal {
+    fn fatal(&mut self, code: Code, why: &'static str, notice: Notice, out: &mut Vec<u8>) -> Fatal {
         self.guard.glitches = self.guard.glitches.saturating_add(1);
-        self.tally.connection_errors += 1;
-        self.fail(code, why, out)
+        let counted = matches!(notice, Notice::Full | Notice::Spare | Notice::Counted);
+        self.tally.connection_errors += u32::from(counted);
+        let logged = match notice {
+            Notice::Full | Notice::Logged => true,
+            Notice::Spare => self.is_empty(),
+            Notice::Counted | Notice::Nothing => false,
+        };
+        Fatal { logged, ..self.fail(code, why, out) }
     }
 
     /// One step: how much of `rest` it took and what came of it; nothing when there is too little of it.
@@ -91,6 +97,9 @@ impl Connection {
                     return Some((0, Err(protocol("bad preface"))));
                 }
                 self.rx = if used == due.len() { Rx::Header } else { Rx::Preface(done + used) };
+                if used == due.len() {
+                    self.limits.announce(self.role, out);
+                }
                 (used > 0).then_some((used, Ok(None)))
             }
         }
@@ -126,7 +135,7 @@ impl Connection {
             return Err(protocol("first frame is not SETTINGS"));
         }
         if frame.len > self.limits.frame {
-            return Err(size("frame too large"));
+            return Err(Fault::Connection(Code::FRAME_SIZE_ERROR, "frame too large", Notice::Spare));
         }
         if let Some((stream, _)) = self.block_of
             && (frame.kind != frame::CONTINUATION || frame.stream != stream)
@@ -167,7 +176,11 @@ impl Connection {
             return Err(protocol("more padding than frame"));
         };
         if !self.inflow.receive(frame.len) {
-            return Err(Fault::Connection(Code::FLOW_CONTROL_ERROR, "window of the connection exceeded"));
+            return Err(Fault::Connection(
+                Code::FLOW_CONTROL_ERROR,
+                "window of the connection exceeded",
+                Notice::Full,
+            ));
         }
         let end = frame.has(frame::END_STREAM);
         let pad = padding.saturating_sub(1);
@@ -205,6 +218,7 @@ impl Connection {
         if !stream.receiving {
             return fault(Code::STREAM_CLOSED);
         }
+        self.tally.received(frame::DATA);
         if !stream.head_in {
             return fault(Code::PROTOCOL_ERROR);
         }
@@ -279,12 +293,14 @@ impl Connection {
     pub(super) fn settle<'i>(&mut self, id: u32, fault: Fault, out: &mut Vec<u8>) -> Outcome<'i> {
         let Fault::Stream(code) = fault else { return Err(fault) };
         if self.is_idle(id) {
-            return Err(Fault::Connection(code, "error on an idle stream"));
+            return Err(Fault::Connection(code, "error on an idle stream", Notice::Full));
         }
-        self.put_reset(id, code, out);
-        self.tally.stream_errors += 1;
+        frame::put_reset(out, id, code);
+        self.tally.resets_sent += 1;
+        // What comes after the end of a stream is no error of it in HAProxy's figures.
+        self.tally.stream_errors += u32::from(code != Code::STREAM_CLOSED);
         if let Err(fatal) = self.glitch(out) {
-            return Err(Fault::Connection(fatal.code, fatal.why));
+            return Err(Fault::Connection(fatal.code, fatal.why, Notice::Full));
         }
         match self.streams.find(id) {
             Some(stream) => {
@@ -329,7 +345,8 @@ impl Connection {
             return Err(Fault::Stream(Code::FRAME_SIZE_ERROR));
         };
         if u32::from_be_bytes(*dependency) & MAX31 == frame.stream {
-            return Err(Fault::Stream(Code::PROTOCOL_ERROR));
+            let why = "a stream that depends on itself";
+            return Err(Fault::Connection(Code::PROTOCOL_ERROR, why, Notice::Counted));
         }
         Ok(None)
     }
@@ -370,7 +387,8 @@ impl Connection {
         }
         if frame.has(frame::ACK) {
             if !payload.is_empty() {
-                return Err(size("SETTINGS acknowledged with a payload"));
+                let why = "SETTINGS acknowledged with a payload";
+                return Err(Fault::Connection(Code::FRAME_SIZE_ERROR, why, Notice::Logged));
             }
             self.acknowledge(out);
             return Ok(None);
@@ -390,6 +408,7 @@ impl Connection {
                     return Err(Fault::Connection(
                         Code::FLOW_CONTROL_ERROR,
                         "window of a stream above 2^31-1",
+                        Notice::Logged,
                     ));
                 }
             }
@@ -458,10 +477,12 @@ impl Connection {
         self.guard.junk();
         if frame.stream == 0 {
             if more == 0 {
-                return Err(protocol("window opened by nothing"));
+                let why = "window opened by nothing";
+                return Err(Fault::Connection(Code::PROTOCOL_ERROR, why, Notice::Counted));
             }
             if !self.outflow.add(i64::from(more)) {
-                return Err(Fault::Connection(Code::FLOW_CONTROL_ERROR, "window above 2^31-1"));
+                let why = "window above 2^31-1";
+                return Err(Fault::Connection(Code::FLOW_CONTROL_ERROR, why, Notice::Nothing));
             }
             return Ok((!self.is_empty()).then_some(Event::Window { stream: None }));
         }

@@ -4,7 +4,7 @@
 use base::slab::Key;
 
 use super::code::Code;
-use super::conn::{Connection, Ending};
+use super::conn::{Connection, Ending, Rx};
 use super::flow::{Inflow, Outflow};
 use super::frame::{self, Frame, HEADER, MAX31};
 use super::outlet::{self, Outline};
@@ -62,7 +62,7 @@ impl Connection {
             self.last_own = if self.last_own == 0 { 1 } else { self.last_own + 2 };
             let id = self.last_own;
             self.streams.remember(id, true);
-            self.put_reset(id, Code::INTERNAL_ERROR, out);
+            frame::put_reset(out, id, Code::INTERNAL_ERROR);
         }
     }
 
@@ -149,7 +149,7 @@ impl Connection {
         if let Some(gone) = self.streams.remove(stream, true)
             && !self.dead
         {
-            self.put_reset(gone.id, code, out);
+            frame::put_reset(out, gone.id, code);
         }
     }
 
@@ -227,13 +227,24 @@ impl Connection {
         }
     }
 
+    /// The peer has closed its side; whether that was before its preface was whole, which counts as an error.
+    pub fn is_cut_short(&mut self) -> bool {
+        let cut = matches!(self.rx, Rx::Preface(_));
+        self.tally.connection_errors += u32::from(cut);
+        cut
+    }
+
     /// Ends the connection at once.
     pub fn close(&mut self, code: Code, out: &mut Vec<u8>) {
-        // Who never greeted as a server of HTTP/2 is told nothing in that language.
-        let stranger = self.role == super::Role::Client && !self.has_settings;
-        let silent = std::mem::replace(&mut self.dead, true) || (stranger && code == Code::PROTOCOL_ERROR);
+        // Who never greeted in HTTP/2 is told nothing in that language.
+        let stranger = !self.has_settings;
+        let mute = matches!(self.rx, Rx::Preface(_));
+        let silent =
+            std::mem::replace(&mut self.dead, true) || (stranger && code == Code::PROTOCOL_ERROR) || mute;
         if !silent {
-            self.put_goaway(self.last_peer, code, out);
+            // An error names the stream in which it was found, too.
+            let begun = if code == Code::NO_ERROR { 0 } else { self.begun_peer };
+            self.put_goaway(self.last_peer.max(begun), code, out);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Settings (RFC 9113 section 6.5, RFC 8441 section 3, RFC 9218 section 2.1): what the peer set, and what this side
 //! sets, which the configuration's `tune.h2.*` become.
 
-use super::code::{Code, Fault, protocol, size};
+use super::code::{Code, Fault, Notice, protocol, size};
 use super::frame::{self, MAX31};
 
 const HEADER_TABLE_SIZE: u16 = 1;
@@ -142,13 +142,19 @@ impl Settings {
                 }
                 MAX_CONCURRENT_STREAMS => self.streams = value,
                 INITIAL_WINDOW_SIZE if value > MAX31 => {
-                    return Err(Fault::Connection(Code::FLOW_CONTROL_ERROR, "initial window above 2^31-1"));
+                    return Err(Fault::Connection(
+                        Code::FLOW_CONTROL_ERROR,
+                        "initial window above 2^31-1",
+                        Notice::Logged,
+                    ));
                 }
                 INITIAL_WINDOW_SIZE => self.window = value,
                 MAX_FRAME_SIZE if !(FRAME_MIN..1 << 24).contains(&value) => {
                     return Err(protocol("bad MAX_FRAME_SIZE"));
                 }
                 MAX_FRAME_SIZE => self.frame = value,
+                // A client's word on CONNECT means nothing to a server.
+                ENABLE_CONNECT_PROTOCOL if role == Role::Server => {}
                 // RFC 8441 section 3: once allowed, it may not be withdrawn.
                 ENABLE_CONNECT_PROTOCOL if value > 1 || (value == 0 && self.extended_connect) => {
                     return Err(protocol("bad ENABLE_CONNECT_PROTOCOL"));

@@ -14,16 +14,21 @@ pub fn check(head: &mut Head, relax: bool) -> Result<(), ParseError> {
     if head.present & Known::Upgrade.bit() != 0 {
         upgrade(head, relax)?;
     }
-    check_translated(head, relax)
+    check_as(head, relax, true)
 }
 
-/// Checks a head that came in another version, where an upgrade is asked for without a key (RFC 8441 section 5).
+/// Checks a head that came in another version, where an upgrade is asked for without a key (RFC 8441 section 5) and CONNECT may do
+/// without a port.
 pub fn check_translated(head: &mut Head, relax: bool) -> Result<(), ParseError> {
+    check_as(head, relax, false)
+}
+
+fn check_as(head: &mut Head, relax: bool, port_due: bool) -> Result<(), ParseError> {
     if head.present & (Known::TransferEncoding.bit() | Known::ContentLength.bit()) != 0 {
         lengths(head, relax)?;
     }
     match head.kind() {
-        Kind::Request => authority::check(head, relax),
+        Kind::Request => authority::check(head, relax, port_due),
         Kind::Response => Ok(()),
     }
 }

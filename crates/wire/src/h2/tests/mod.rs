@@ -47,7 +47,7 @@ pub fn server(limits: Limits) -> Connection {
     let mut out = Vec::new();
     let mut server = Connection::new(Role::Server, limits, &mut out);
     let hello = [PREFACE.as_slice(), &frame(frame::SETTINGS, 0, 0, &[]), &frame(frame::SETTINGS, 1, 0, &[])];
-    assert_eq!(feed(&mut server, &hello.concat()), (vec![], vec![(frame::SETTINGS, 0, 0, 0)], None));
+    assert_eq!(feed(&mut server, &hello.concat()), (vec![], vec![(frame::SETTINGS, 0, 0, 0); 2], None));
     server
 }
 
