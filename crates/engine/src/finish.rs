@@ -87,8 +87,11 @@ fn count(stream: &Stream<'_>) {
     let front = stream.frontend();
     let f = front.state.front.counters.of(worker);
     f.bytes.add(&txn.up, &txn.down);
-    f.wire_in.add(txn.up.wire_in);
-    f.wire_out.add(txn.down.wire_out);
+    if stream.client.part.is_none() {
+        // Bytes of HTTP/1: what a stream of HTTP/2 moves inside the worker is none of them.
+        f.wire_in.add(txn.up.wire_in);
+        f.wire_out.add(txn.down.wire_out);
+    }
     let listener = front.binds[stream.client.conn().listener as usize].state.counters.of(worker);
     listener.bytes.add(&txn.up, &txn.down);
     stream.worker.shared.program.world.process.counters.of(worker).bytes_out.add(txn.down.wire_out);
@@ -106,8 +109,10 @@ fn count(stream: &Stream<'_>) {
     let back = stream.backend();
     let b = back.state.back.counters.of(worker);
     b.bytes.add(&txn.up, &txn.down);
-    b.wire_in.add(txn.down.wire_in);
-    b.wire_out.add(txn.up.wire_out);
+    if txn.server_conn.http_major < 2 {
+        b.wire_in.add(txn.down.wire_in);
+        b.wire_out.add(txn.up.wire_out);
+    }
     if txn.backend.is_none() {
         return;
     }
