@@ -93,6 +93,8 @@ impl<'p> Walk<'p> {
             }
         }
         self.txn.has_req = true;
+        let relative = matches!(self.txn.req.target().first(), Some(b'/' | b'*'));
+        self.txn.for_proxy = proxy.options.http_use_proxy_header && !relative;
         let req = &self.txn.req;
         self.txn.line.edit().set(
             req.method(),

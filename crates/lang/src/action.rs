@@ -170,6 +170,16 @@ impl Reply {
             keep_alive: false,
         }
     }
+
+    /// Asks for a name and a password, in the words of a server or of a proxy (RFC 9110 section 11.7).
+    pub fn challenge(realm: &str, for_proxy: bool) -> Reply {
+        let (status, name) = if for_proxy { (407, "proxy-authenticate") } else { (401, "www-authenticate") };
+        Reply {
+            computed: vec![(name, format!("Basic realm=\"{realm}\"").into_bytes())],
+            keep_alive: true,
+            ..Reply::error(status)
+        }
+    }
 }
 
 /// A compiled action.

@@ -173,6 +173,9 @@ pub struct Txn {
     pub line: SharedLine,
     /// `capture.req.method` and `capture.req.uri` find it.
     pub line_kept: bool,
+    /// The client takes us for its proxy, and its frontend has `option http-use-proxy-header`: credentials go in the fields of
+    /// proxies. Decided when the request comes; rules that change its target leave it.
+    pub for_proxy: bool,
     /// Backend, as an index of the program.
     pub backend: Option<u32>,
     /// Server, as an index in the backend.
@@ -340,6 +343,7 @@ impl Default for Txn {
             may_be_http: false,
             line: Default::default(),
             line_kept: false,
+            for_proxy: false,
             backend: None,
             server: None,
             silent: false,

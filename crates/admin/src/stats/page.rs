@@ -56,7 +56,8 @@ fn is_known(page: &Page, txn: &Txn) -> bool {
     if page.users.is_empty() {
         return true;
     }
-    let Some(field) = txn.req.first("authorization") else { return false };
+    let name = if txn.for_proxy { "proxy-authorization" } else { "authorization" };
+    let Some(field) = txn.req.first(name) else { return false };
     let Some((scheme, coded)) = field.split_at_checked(6) else { return false };
     if !scheme.eq_ignore_ascii_case(b"basic ") {
         return false;

@@ -139,11 +139,7 @@ fn request_for<'r>(
 
 /// A service wants a user name and a password.
 async fn challenge(stream: &mut Stream<'_>, realm: String) -> Next {
-    let reply = Reply {
-        keep_alive: true,
-        computed: vec![("www-authenticate", format!("Basic realm=\"{realm}\"").into_bytes())],
-        ..Reply::error(401)
-    };
+    let reply = Reply::challenge(&realm, stream.txn.for_proxy);
     stream.txn.by_service = false;
     let next = send(stream, reply).await;
     service_refused(stream);

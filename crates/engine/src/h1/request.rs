@@ -216,8 +216,10 @@ fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
     stream.client.look_early();
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
+    let proxy_fields = stream.frontend().options.http_use_proxy_header;
     let txn = &mut stream.txn;
     txn.has_req = true;
+    txn.for_proxy = proxy_fields && !matches!(txn.req.target().first(), Some(b'/' | b'*'));
     txn.up.wire_in += consumed as u64;
     txn.times.request = Some(rt::now());
     let max = program.global.tune.logurilen;

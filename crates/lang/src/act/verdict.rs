@@ -136,7 +136,7 @@ fn switch_mode(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, names: &mut
     ending(move |exec| if exec.txn.has_req { Flow::Accept } else { Flow::SwitchToHttp { h2 } })
 }
 
-/// 401, also to a client that takes us for its proxy, which HAProxy does not tell apart.
+/// 401, or 407 to a client that takes us for its proxy.
 fn auth(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
     let mut realm = None;
     if words.take_if("realm") {
@@ -145,11 +145,6 @@ fn auth(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names)
     ending(move |exec| {
         let proxy_name = exec.live.backend().unwrap_or(exec.live.frontend()).name.clone();
         let realm = realm.as_deref().unwrap_or(&proxy_name);
-        let challenge = format!("Basic realm=\"{realm}\"").into_bytes();
-        Flow::Reply(Reply {
-            computed: vec![("www-authenticate", challenge)],
-            keep_alive: true,
-            ..Reply::error(401)
-        })
+        Flow::Reply(Reply::challenge(realm, exec.txn.for_proxy))
     })
 }

@@ -40,13 +40,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| text(Some(basic(e)?.1)),
         "The password of a Basic authorization.",
     ),
-    FetchDef::new(
-        "http_auth_type",
-        Type::Str,
-        REQUEST,
-        |e, _| text(Some(authorization(e)?.0)),
-        "The scheme of the authorization.",
-    ),
+    FetchDef::new("http_auth_type", Type::Str, REQUEST, |e, _| kind(e), "The scheme of the authorization."),
     FetchDef::new(
         "http_auth_user",
         Type::Str,
@@ -127,16 +121,19 @@ fn scheme(value: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((scheme, &rest[blanks..]))
 }
 
-/// The field that carries credentials: a proxy is sent another one than a server (RFC 9110 section 11.7).
+/// The credentials, in the field of servers or of proxies (RFC 9110 section 11.7).
 fn authorization<'a>(env: &Env<'a>) -> Result<(&'a [u8], &'a [u8]), Miss> {
     let head = env.head(Side::Request).ok_or(Miss::None)?;
-    let proxy = !matches!(wire::uri::form(head.target()), wire::uri::Form::Origin);
-    let name = if proxy && head.has(Known::ProxyAuthorization) {
-        Known::ProxyAuthorization
-    } else {
-        Known::Authorization
-    };
+    let name = if env.txn.for_proxy { Known::ProxyAuthorization } else { Known::Authorization };
     head.first(name).and_then(scheme).ok_or(Miss::None)
+}
+
+/// The scheme of credentials that can be read.
+fn kind<'a>(env: &Env<'a>) -> Found<'a> {
+    if authorization(env)?.0.eq_ignore_ascii_case(b"Bearer") {
+        return Ok(Value::Str(b"Bearer"));
+    }
+    basic(env).map(|_| Value::Str(b"Basic"))
 }
 
 /// User and password.
@@ -157,7 +154,9 @@ fn user<'a>(env: &Env<'a>, args: &'a [Arg]) -> Result<&'a User, Miss> {
     Userlist::of(arg(args, 0)).and_then(|list| list.find(name, password)).ok_or(Miss::None)
 }
 
+/// Nothing where there is no name and password to be right or wrong.
 fn http_auth<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
+    basic(env)?;
     Ok(Value::Bool(user(env, args).is_ok()))
 }
 
