@@ -275,6 +275,7 @@ pub fn start(worker: Rc<Worker>, (frontend, listener): (u32, u32), pending: bool
         backend: Cell::new(None),
         server: Cell::new(None),
         line: RefCell::default(),
+        streams: Cell::new(0),
         idle: Cell::new(false),
         pending: Cell::new(pending),
         vanished: Cell::default(),

@@ -28,6 +28,8 @@ pub struct Session {
     pub server: Cell<Option<u32>>,
     /// The request line at hand, where it is wanted in logs (`show sess show-uri`).
     pub line: RefCell<SharedLine>,
+    /// How many streams it has: a request from its head's end to its answer's, a connection of TCP as long as it is there.
+    pub streams: Cell<u32>,
     /// Between requests: may be closed at once on a soft stop.
     pub idle: Cell<bool>,
     /// It still has to be counted in the rates of sessions, see [`crate::admission`].

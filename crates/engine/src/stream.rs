@@ -222,6 +222,8 @@ impl<'c> Stream<'c> {
             let process = &self.worker.shared.program.world.process;
             self.txn.serial = process.streams.fetch_add(1, Relaxed);
             process.counters.of(self.worker.index).open_streams.inc();
+            let streams = &self.client.session.streams;
+            streams.set(streams.get().saturating_add(1));
         }
     }
 
@@ -448,6 +450,8 @@ impl Drop for Stream<'_> {
         if self.txn.serial != Txn::UNNUMBERED {
             let process = &self.worker.shared.program.world.process;
             process.counters.of(self.worker.index).open_streams.dec();
+            let streams = &self.client.session.streams;
+            streams.set(streams.get().saturating_sub(1));
         }
         if self.txn.decisions.nice.is_some() {
             let bind = &self.client.frontend().binds[self.client.conn().listener as usize];

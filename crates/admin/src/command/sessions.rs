@@ -45,7 +45,7 @@ pub const COMMANDS: &[Command] = &[
 
 const HELP: &str = "\
 Usage: show sess [<id> | all | help] [<options>*]
-Lists client connections. What to list:
+Lists client connections with a request at hand, and those of TCP. What to list:
    <id>         this one alone (0x...), with all that is known
    all          all of them, with all that is known
    help         these lines
@@ -134,8 +134,10 @@ fn id(session: &Session) -> u64 {
 }
 
 impl Wanted {
+    /// Whether a connection is to be listed. One without a stream, at rest or with a request that has yet to come, never is.
     fn is(&self, s: &Session) -> bool {
-        self.id.is_none_or(|wanted| wanted == id(s))
+        s.streams.get() > 0
+            && self.id.is_none_or(|wanted| wanted == id(s))
             && age(s) >= self.older
             && !self.none
             && self.frontend.is_none_or(|f| f == s.conn.frontend)
