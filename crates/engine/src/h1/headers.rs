@@ -36,8 +36,8 @@ pub fn send_request(stream: &mut Stream<'_>) -> Result<(), TooLarge> {
     if let Some(call) = stream.upstream.as_ref().and_then(|up| up.call.as_ref()) {
         let mut head = Head::request();
         head.copy_from(&stream.txn.req);
-        // The scheme that HAProxy takes where the client named none.
-        call.submit(Some(head), b"https");
+        let scheme = head.default_scheme();
+        call.submit(Some(head), scheme);
         return Ok(());
     }
     let adjust = proxy.options.case_adjust_server.then_some(&program.global.case_adjust);

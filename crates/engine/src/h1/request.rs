@@ -219,6 +219,7 @@ fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
     let proxy_fields = stream.frontend().options.http_use_proxy_header;
     let txn = &mut stream.txn;
     txn.has_req = true;
+    txn.req.keep_scheme();
     txn.for_proxy = proxy_fields && !matches!(txn.req.target().first(), Some(b'/' | b'*'));
     txn.up.wire_in += consumed as u64;
     txn.times.request = Some(rt::now());

@@ -37,7 +37,8 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     }
     // What HTTP/1.0 says of chunks is not to be trusted (RFC 9112 section 6.1).
     let doubtful = body == Body::Chunked && stream.txn.res.version() < Version::HTTP_11;
-    let keep = headers::may_keep_client(stream) && body != Body::UntilClose && !doubtful && !unframe(stream);
+    let unframed = unframe(stream);
+    let keep = headers::may_keep_client(stream) && body != Body::UntilClose && !doubtful && !unframed;
     let next = if keep { Next::KeepAlive } else { Next::Close };
     stream.http.next_keeps = keep;
     stream.txn.status = stream.txn.res.status();
@@ -64,7 +65,8 @@ fn is_framed(stream: &Stream<'_>) -> bool {
 /// the client's connection had better end with it.
 fn unframe(stream: &mut Stream<'_>) -> bool {
     let status = stream.txn.res.status();
-    let chunked = status == 204 && stream.http.response_body == Body::Chunked;
+    // The answer to a HEAD speaks of chunks and has none.
+    let chunked = status == 204 && stream.txn.res.has(Known::TransferEncoding);
     if chunked {
         stream.txn.res.remove_all(Known::TransferEncoding);
     }

@@ -244,6 +244,7 @@ impl<'h> Intake<'h> {
             return self.malformed("no :scheme or no :path");
         };
         let authority = self.get(Pseudo::Authority);
+        self.head.plain_scheme = scheme.of(&self.head.bytes).eq_ignore_ascii_case(b"http");
         match path.of(&self.head.bytes) {
             [b'/', ..] => {}
             b"*" if self.head.method_id == Method::Options => {}

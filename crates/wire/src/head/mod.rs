@@ -121,6 +121,8 @@ pub struct Head {
     pub(crate) distrusted: bool,
     /// The target is a URI only because HTTP/2 sends its parts: HTTP/1 gets the path of it.
     pub(crate) normalized: bool,
+    /// Its sender named the scheme `http`, be it in a field that is none of the target.
+    pub(crate) plain_scheme: bool,
 }
 
 impl Default for Head {
@@ -161,6 +163,7 @@ impl Head {
             violation: None,
             distrusted: false,
             normalized: false,
+            plain_scheme: false,
         };
         head.clear();
         head
@@ -187,6 +190,7 @@ impl Head {
         self.violation = None;
         self.distrusted = false;
         self.normalized = false;
+        self.plain_scheme = false;
     }
 
     /// Live bytes that edits may bring the head to, as [`Head::wire_len`] counts them. What is there already stays.
@@ -235,6 +239,17 @@ impl Head {
     /// Whether the target is a URI only because HTTP/2 sends its parts.
     pub fn is_normalized(&self) -> bool {
         self.normalized
+    }
+
+    /// The scheme of a request that has none in its target: what its sender named if that is `http`, `https` otherwise,
+    /// whatever the connection, as in HAProxy.
+    pub fn default_scheme(&self) -> &'static [u8] {
+        if self.plain_scheme { b"http" } else { b"https" }
+    }
+
+    /// Keeps the scheme that the target names, for rules may take it away.
+    pub fn keep_scheme(&mut self) {
+        self.plain_scheme |= crate::uri::scheme(self.target()).is_some_and(|s| s.eq_ignore_ascii_case(b"http"));
     }
 
     pub fn version(&self) -> Version {
