@@ -111,6 +111,8 @@ pub struct Http {
     pub client_keeps: bool,
     /// The server keeps its connection after the response.
     pub server_keeps: bool,
+    /// Rules said in the request's `Connection` that the connection to the server ends with it.
+    pub server_ends: bool,
     /// The client's connection is kept after the response.
     pub next_keeps: bool,
     /// The request's body.
@@ -177,6 +179,7 @@ impl<'c> Stream<'c> {
                 edited: false,
                 client_keeps: false,
                 server_keeps: false,
+                server_ends: false,
                 next_keeps: false,
                 request_body: Body::None,
                 response_body: Body::None,

@@ -8,7 +8,6 @@ use lang::logfmt::Use;
 use model::term::{Cause, Phase};
 use program::Proxy;
 use program::proxy::ErrorAnswer;
-use wire::head::Known;
 use wire::http1::{Limits, Parsed, parse_response};
 use wire::method::{Method, Version};
 
@@ -162,11 +161,10 @@ pub fn service_refused(stream: &mut Stream<'_>) {
 pub async fn send(stream: &mut Stream<'_>, reply: Reply) -> Next {
     stream.txn.res.clear();
     let mut body = Vec::new();
-    let mut keep = reply.keep_alive;
+    let keep = reply.keep_alive;
     match body_of(stream, &reply, &mut body) {
         Made::Message => {}
         Made::BuiltIn => {
-            keep = keep && !errors::closes(reply.status);
             head_of(stream, &reply, &body);
             let _ = stream.txn.res.set_status(reply.status, Some(errors::reason(reply.status).as_bytes()));
         }
@@ -228,8 +226,7 @@ fn body_of(stream: &mut Stream<'_>, reply: &Reply, body: &mut Vec<u8>) -> Made {
                 let res = &mut stream.txn.res;
                 append_length(res, body.len());
                 let _ = res.append(b"cache-control", b"no-cache");
-                // What is no request is refused in these very bytes.
-                if !stream.txn.has_req && errors::closes(reply.status) {
+                if errors::closes(reply.status) {
                     let _ = res.append(b"connection", b"close");
                 }
                 let _ = res.append(b"content-type", b"text/html");
@@ -334,12 +331,6 @@ async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, chunked:
     let res = &mut stream.txn.res;
     res.remove_all("transfer-encoding");
     let framed = bodiless || res.first("content-length").is_some();
-    // What is no request is refused in the very words of the message.
-    if stream.txn.has_req {
-        // Rules may make a 101 of it.
-        let upgrade = res.has(Known::Upgrade);
-        res.retain_values(Known::Connection, |value| upgrade && value.eq_ignore_ascii_case(b"upgrade"));
-    }
     let new = res.version() >= Version::HTTP_11 && stream.txn.req.version() >= Version::HTTP_11;
     let chunked = chunked && !framed && !head_only && stream.txn.has_req && new;
     if chunked {
@@ -356,11 +347,14 @@ async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, chunked:
     }
     let switched = stream.txn.res.status() == 101;
     let head_only = head_only || response::is_bodiless(stream.txn.res.status());
+    // The message and the rules may say that the connection ends with it, if it is one of HTTP/1.
+    let ended = stream.client.part.is_none() && headers::ends(&stream.txn.res);
+    // What is no request is refused in the very words of the message.
     if stream.txn.has_req && !switched {
-        stream.txn.res.remove_all(Known::Connection);
+        headers::forget_persistence(&mut stream.txn.res);
     }
     // What is still to come of the request is read and dropped.
-    let kept = keep && !switched && (framed || chunked) && headers::may_keep_client(stream);
+    let kept = keep && !ended && !switched && (framed || chunked) && headers::may_keep_client(stream);
     let next = if kept { Next::KeepAlive } else { Next::Close };
     if stream.txn.has_req && !switched {
         headers::client_connection(stream, next);

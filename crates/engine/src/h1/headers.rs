@@ -96,6 +96,8 @@ fn edit_request(stream: &mut Stream<'_>) {
     let upgrade = http1::upgrades(&stream.txn.req);
     let keep_server = keeps_server(front, back);
     let before = stream.txn.req.counted_len();
+    // What the client said of it rules have not seen: this is theirs.
+    stream.http.server_ends = ends(&stream.txn.req);
     if upgrade {
         websocket_key(&mut stream.txn.req);
     }
@@ -111,7 +113,7 @@ fn edit_request(stream: &mut Stream<'_>) {
     let own = req.counted_len();
     if upgrade {
         // `Connection` says so already.
-    } else if !keep_server && !back.options.http_pretend_keepalive {
+    } else if stream.http.server_ends || (!keep_server && !back.options.http_pretend_keepalive) {
         // HTTP/1.0 closes unless told otherwise.
         if req.version() >= Version::HTTP_11 {
             let _ = req.append(b"connection", b"close");
@@ -129,6 +131,11 @@ fn edit_request(stream: &mut Stream<'_>) {
     if stream.client.conn().early.get() {
         super::early::tell(stream);
     }
+}
+
+/// Whether `Connection` says that the connection ends: after the rules, that they want it to.
+pub fn ends(head: &Head) -> bool {
+    head.has(Known::Connection) && head.has_token(Known::Connection, b"close")
 }
 
 /// Takes out what means nothing beyond one connection: `TE` but for trailers, and what [`hide_connection`] hides.

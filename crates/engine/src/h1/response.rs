@@ -38,7 +38,10 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     // What HTTP/1.0 says of chunks is not to be trusted (RFC 9112 section 6.1).
     let doubtful = body == Body::Chunked && stream.txn.res.version() < Version::HTTP_11;
     let unframed = unframe(stream);
-    let keep = headers::may_keep_client(stream) && body != Body::UntilClose && !doubtful && !unframed;
+    // What rules say of a connection is about one of HTTP/1.
+    let ended = stream.client.part.is_none() && headers::ends(&stream.txn.res);
+    let keep =
+        headers::may_keep_client(stream) && body != Body::UntilClose && !doubtful && !unframed && !ended;
     let next = if keep { Next::KeepAlive } else { Next::Close };
     stream.http.next_keeps = keep;
     stream.txn.status = stream.txn.res.status();
@@ -121,6 +124,7 @@ pub fn note(stream: &mut Stream<'_>) {
     stream.http.response_body = body;
     stream.http.server_keeps = http1::keeps_alive(&stream.txn.res)
         && headers::keeps_server(stream.frontend(), &stream.backend())
+        && !stream.http.server_ends
         && !matches!(body, Body::UntilClose);
     let upgrade = http1::upgrades(&stream.txn.res);
     headers::hide_connection(&mut stream.txn.res, upgrade);

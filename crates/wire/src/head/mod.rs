@@ -249,7 +249,8 @@ impl Head {
 
     /// Keeps the scheme that the target names, for rules may take it away.
     pub fn keep_scheme(&mut self) {
-        self.plain_scheme |= crate::uri::scheme(self.target()).is_some_and(|s| s.eq_ignore_ascii_case(b"http"));
+        self.plain_scheme |=
+            crate::uri::scheme(self.target()).is_some_and(|s| s.eq_ignore_ascii_case(b"http"));
     }
 
     pub fn version(&self) -> Version {
