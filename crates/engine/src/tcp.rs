@@ -59,6 +59,8 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
             Some((Next::Http2, None))
         }
         outcome => {
+            // `option dontlognull` is silent about a client that said nothing, also where a rule refuses it.
+            stream.txn.null |= stream.txn.up.received + stream.upload.received == 0;
             crate::finish::run(&mut stream);
             if matches!(outcome, Outcome::Cut) {
                 swallow(stream.client);

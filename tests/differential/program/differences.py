@@ -9,6 +9,8 @@ import masks
 # name: (channel, pattern that is masked on both sides). A line whose masked forms agree is explained by the rule.
 MASKS = [
     # Whether an origin sees FIN or RST follows from what the proxy had left unread when it gave up.
+    # A head that comes in two pieces HAProxy cuts twice: what it took out of the value stands over what it left.
+    ("cut-twice", r"origin", r"^connection: X-Bp-Alive, X-B$", "connection: X-B"),
     # The alert that a TLS peer is sent when its certificate is refused.
     ("alert", r"origin", r"^\(tls: .*(ALERT|alert).*\)$", "(tls: alert)"),
     ("ends", r"origin", r"^\((closed|reset)\)$", "(ended)"),
@@ -308,6 +310,8 @@ def parted(record, case):
     used = [word for line in case["config"] for word in line.split() if re.match(r"\s+(default-)?server", line)]
     dropped = lambda op: op[0] == "cli" and re.search(r"del ssl (ca|crl)-file", op[1]) and op[1].split()[-1] in used
     steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(dropped, ops))]
+    # HAProxy 3.5-dev5 refuses every address there.
+    steps += [step for step, channel, lines in record if re.match(r"cli set server \S+ check-addr ", channel) and any(line.startswith("invalid addr ") for line in lines)]
     steps += headless(record)
     if any(o.get("dead") and o.get("kind") == "h2" for o in case.get("origins", {}).values()):
         steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(UNREACHED.match, lines))]
@@ -362,7 +366,8 @@ def timely(side, case):
                 # Who is told to go is waited for, for a while.
                 lines = [line for line in lines if line != "(closed)"]
             # Nor was what it had sent, where that is all that becomes of it.
-            unread = lines in (["(closed)"], ["(reset)"]) and any(op[:2] == ["send", name] and op[2] for op in about)
+            said = lambda op: op[:2] == ["send", name] and op[2] or op[:2] == ["open", name] and len(op) > 3 and op[3].get("proxy")
+            unread = lines in (["(closed)"], ["(reset)"]) and any(map(said, about))
             if unread or any(op[:2] == ["fill", name] for op in about):
                 lines = ["(ended)" if line in ("(closed)", "(reset)") else line for line in lines]
         elif channel.startswith("origin ") and (step, name.partition("#")[0]) in closing:

@@ -141,6 +141,17 @@ def typed(text):
             f"{re.sub(r'[^A-Za-z]', '', tags(one))}:{one['value']['type']}:{one['value']['value']}" for row in rows for one in row]
 
 
+def asked_by_others(lines):
+    """A list of sessions without the one that asks for it, which HAProxy's has: a line of it, or a block whose first line is not indented."""
+    blocks = []
+    for line in lines:
+        if blocks and line.startswith(" "):
+            blocks[-1].append(line)
+        else:
+            blocks.append([line])
+    return [line for block in blocks if not re.search(r" (fe|frontend)=GLOBAL ", " ".join(block)) for line in block]
+
+
 def output(command, lines):
     """What a command said, by lines, without what must differ. What is masked stays as it is."""
     first, text = command.split(";")[0], "\n".join(lines)
@@ -169,11 +180,11 @@ def output(command, lines):
         return out
     if first.startswith("show version"):
         return ["version"]
-    # HAProxy's list has the connection that asks for it.
-    lines = [line for line in lines if not ("show sess" in first and " fe=GLOBAL " in line)]
+    if first.startswith("show sess"):
+        lines = asked_by_others(lines)
     if re.match(r"show (activity|fd|libs|pools|profiling|sess|tasks|threads|trace|dev)\b|debug counters|dump stats-file|trace\b", first):
         # What is inside of each program.
-        return ["(shown)" if any(lines) else "(nothing)"]
+        return ["(shown)" if any(lines) and lines != ["(nothing)"] else "(nothing)"]
     return [l.rstrip() for l in lines]
 
 
