@@ -61,6 +61,8 @@ pub struct Half {
     ended: bool,
     /// Trailers, put in order, that go out behind what the buffer holds of the message.
     trailers: Vec<u8>,
+    /// The receiver must not see trailers.
+    bare: bool,
     /// Bytes may go through a pipe inside the kernel instead of through the buffer.
     pub splice: bool,
     /// Streams of unknown length may go through pipes once they turn out to be long.
@@ -127,6 +129,7 @@ impl Half {
             scanned: 0,
             ended,
             trailers: Vec::new(),
+            bare: false,
             splice: false,
             bulk_pipes: false,
             full_reads: 0,
@@ -210,6 +213,7 @@ impl Half {
             scanned: if of_chunks { before + old.scanned } else { 0 },
             ended: if of_chunks { old.ended } else { fresh.ended },
             trailers: old.trailers,
+            bare: old.bare,
             kept: Some(Vec::new()),
             ..fresh
         }
@@ -358,6 +362,7 @@ impl Half {
                     self.ended = done.end;
                     if done.end {
                         self.trailers = scanner.take_trailers();
+                        self.strip_trailers();
                     }
                 }
                 self.scanned
@@ -445,6 +450,19 @@ impl Half {
             }
             Framing::Chunked(_) => self.scanned -= n,
             Framing::Close => {}
+        }
+    }
+
+    /// Keeps trailers from the receiver from now on, those that have come included (`option http-drop-request-trailers` and its like).
+    pub fn drop_trailers(&mut self) {
+        self.bare = true;
+        self.strip_trailers();
+    }
+
+    /// Leaves of the trailers the empty line behind them.
+    fn strip_trailers(&mut self) {
+        if self.bare && !self.trailers.is_empty() {
+            self.trailers = b"\r\n".to_vec();
         }
     }
 

@@ -580,6 +580,9 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     stream.txn.down.wire_in += early as u64;
     let framing = Framing::of(stream.http.response_body, back.options.unsafe_response);
     let mut down = Half::new(framing);
+    if stream.frontend().options.drop_response_trailers {
+        down.drop_trailers();
+    }
     down.multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
     // A rule may have turned the client's HEAD into a GET: the client still gets no body.
     let head = stream.txn.line.method() == b"HEAD" && stream.txn.req.method() != b"HEAD";

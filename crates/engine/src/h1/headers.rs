@@ -95,6 +95,9 @@ fn edit_request(stream: &mut Stream<'_>) {
     crate::persist::clean_request(stream, back);
     let upgrade = http1::upgrades(&stream.txn.req);
     let keep_server = keeps_server(front, back);
+    if back.options.drop_request_trailers {
+        stream.upload.drop_trailers();
+    }
     let before = stream.txn.req.counted_len();
     // What the client said of it rules have not seen: this is theirs.
     stream.http.server_ends = ends(&stream.txn.req);
