@@ -312,6 +312,8 @@ def parted(record, case):
     steps += [at + 1 for at, ops in enumerate(case["steps"]) if any(map(dropped, ops))]
     # HAProxy 3.5-dev5 refuses every address there.
     steps += [step for step, channel, lines in record if re.match(r"cli set server \S+ check-addr ", channel) and any(line.startswith("invalid addr ") for line in lines)]
+    # HAProxy 3.5-dev5 refuses with the status that the response had.
+    steps += [step for step, channel, lines in record if channel == "log" and any("Blocking cacheable cookie in response" in line for line in lines)]
     steps += headless(record)
     if any(o.get("dead") and o.get("kind") == "h2" for o in case.get("origins", {}).values()):
         steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(UNREACHED.match, lines))]

@@ -5,6 +5,7 @@
 
 mod answer;
 pub(crate) mod captures;
+mod cookies;
 pub mod early;
 pub mod exchange;
 mod forward;

@@ -25,6 +25,11 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     if let Step::Done(next) = rules(stream, back, front).await {
         return Step::Done(next);
     }
+    if back.options.checkcache
+        && let Some(next) = super::cookies::refuse_cacheable(stream).await
+    {
+        return Step::Done(next);
+    }
     captures::response(stream);
     crate::stick::store_response(stream, back);
     crate::persist::response(stream, back);

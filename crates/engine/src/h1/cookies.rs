@@ -1,0 +1,64 @@
+//! `option checkcache`: a response that caches may keep must not set a cookie, which would then be everybody's.
+
+use model::term::{Cause, Phase};
+use wire::head::Head;
+use wire::method::Method;
+
+use super::{Next, answer, rules};
+use crate::stream::Stream;
+
+/// Refuses a response that sets a cookie and may be cached; `None` if it may go on.
+pub async fn refuse_cacheable(stream: &mut Stream<'_>) -> Option<Next> {
+    if !sets_cacheable(stream.txn.req.method_id(), &stream.txn.res) {
+        return None;
+    }
+    let back = stream.backend_index();
+    let text = {
+        let program = &stream.worker.shared.program;
+        let server = stream.txn.server.and_then(|server| program.find_server(back, server));
+        let server = server.as_ref().map_or("<NOSRV>", |s| &s.name);
+        format!(
+            "Blocking cacheable cookie in response from instance {}, server {server}.",
+            program.proxy(back).name
+        )
+    };
+    crate::log::proxy_line(&stream.worker, back, crate::log::ALERT, &text);
+    rules::denied(stream, true, false);
+    stream.end(Cause::Proxy, Phase::Headers);
+    Some(answer::refuse(stream, 502).await)
+}
+
+/// Whether a response to this method sets a cookie that caches would keep: it may be kept, and something says how long or how to ask
+/// for it again.
+fn sets_cacheable(method: Method, res: &Head) -> bool {
+    if res.first("set-cookie").is_none() {
+        return false;
+    }
+    let asked = matches!(method, Method::Get | Method::Head | Method::Options | Method::Trace);
+    let status = matches!(res.status(), 200 | 203 | 204 | 206 | 300 | 301 | 404 | 405 | 410 | 414 | 501);
+    let mut may_be_kept = asked && status;
+    let mut fresh = ["expires", "etag", "last-modified"].iter().any(|name| res.first(*name).is_some());
+    let mut forbidden = res.has_token("pragma", b"no-cache");
+    // Of the two ages that for shared caches counts.
+    let (mut age, mut shared_age) = (None, None);
+    for value in res.values("cache-control") {
+        let value = value.to_ascii_lowercase();
+        let text = value.as_slice();
+        let starts = |word: &[u8]| text.starts_with(word);
+        if text == b"public" {
+            may_be_kept = true;
+        } else if matches!(text, b"private" | b"no-cache" | b"no-store") || starts(b"no-cache=") {
+            forbidden = true;
+        } else if let Some(seconds) = text.strip_prefix(b"s-maxage=") {
+            shared_age = Some(shared_age.unwrap_or(true) && seconds != b"0");
+        } else if let Some(seconds) = text.strip_prefix(b"max-age=") {
+            age = Some(age.unwrap_or(true) && seconds != b"0");
+        }
+    }
+    match shared_age.or(age) {
+        Some(true) => fresh = true,
+        Some(false) => forbidden = true,
+        None => {}
+    }
+    may_be_kept && fresh && !forbidden
+}
