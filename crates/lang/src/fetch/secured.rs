@@ -104,7 +104,8 @@ pub(super) const FETCHES: &[FetchDef] = &[
     fc(
         "ssl_fc",
         Type::Bool,
-        |e, _| Ok(Value::Bool(front(e).is_ok())),
+        // Before the handshake it is about to be.
+        |e, _| Ok(Value::Bool(e.conn.tls.get() || front(e).is_ok())),
         "Whether the client connection is encrypted.",
     ),
     fc("ssl_fc_alg_keysize", Type::Int, |e, _| int(front(e)?.bits), "Bits of the key of its cipher."),
