@@ -250,7 +250,7 @@ impl lang::Live for View<'_> {
             return 0;
         };
         let mut free = 0;
-        for server in &proxy.servers {
+        for server in proxy.servers.iter().filter(|s| s.state.is_up()) {
             if server.maxconn == 0 || server.maxqueue == 0 {
                 return -1;
             }

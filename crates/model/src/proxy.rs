@@ -379,6 +379,8 @@ pub struct Back {
     pub dynamic_cookies: AtomicBool,
     /// `dynamic-cookie-key`: the secret that goes into them; empty: none is computed.
     pub cookie_key: Mutex<Box<[u8]>>,
+    /// `option allbackups`: with no other server usable all backups serve, not the first alone.
+    pub all_backups: AtomicBool,
     /// `unpublish backend`: content switching passes it by.
     pub unpublished: AtomicBool,
     /// `del backend`: nothing finds it any more.
@@ -464,6 +466,7 @@ impl Back {
             went_down: AtomicU64::new(0),
             up: AtomicBool::new(true),
             dynamic_cookies: AtomicBool::new(false),
+            all_backups: AtomicBool::new(false),
             cookie_key: Mutex::default(),
             unpublished: AtomicBool::new(false),
             removed: AtomicBool::new(false),

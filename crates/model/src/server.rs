@@ -186,6 +186,8 @@ pub struct Server {
     pub plain: std::sync::atomic::AtomicBool,
     /// The configuration says `no-ssl`, and nothing else was said since.
     pub refuses_tls: std::sync::atomic::AtomicBool,
+    /// `backup`: it serves when no other server does.
+    pub backup: AtomicBool,
     /// Host name behind the address (`fqdn`), if it was given as a name.
     pub fqdn: Mutex<Option<String>>,
     admin: AtomicU32,
@@ -286,6 +288,7 @@ impl Server {
             referenced: Default::default(),
             dynamic_cookie: ArcSwapOption::empty(),
             fqdn: Mutex::new(None),
+            backup: AtomicBool::new(false),
             admin: AtomicU32::new(0),
             op: AtomicU32::new(Op::Running as u32),
             weight: AtomicU32::new(1),

@@ -103,6 +103,7 @@ impl Assembly<'_> {
         let dynamic = cookie.as_ref().is_some_and(|c| c.dynamic_key.is_some());
         state.back.dynamic_cookies.store(dynamic, std::sync::atomic::Ordering::Relaxed);
         *state.back.cookie_key.lock() = p.dynamic_key.clone().unwrap_or_default();
+        state.back.all_backups.store(options.allbackups, std::sync::atomic::Ordering::Relaxed);
         if p.unpublished {
             state.back.unpublished.store(true, std::sync::atomic::Ordering::Relaxed);
         }

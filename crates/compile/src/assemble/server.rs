@@ -181,6 +181,7 @@ impl Assembly<'_> {
                 Some(last) if **last == *server.words => last.clone(),
                 _ => server.words.as_slice().into(),
             };
+            state.backup.store(server.backup, std::sync::atomic::Ordering::Relaxed);
             out.push(program::Server {
                 tls,
                 name: state.name.clone(),

@@ -1,7 +1,9 @@
 //! State of any frontend, backend or server, by name (section 7.3.2).
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use model::proxy::Back;
 use model::{Proxy, Server};
 
 use crate::arg::{Arg, arg};
@@ -138,7 +140,23 @@ fn of(args: &[Arg]) -> Result<&Server, Miss> {
 }
 
 pub(crate) fn usable(proxy: &Proxy) -> u64 {
-    proxy.back.servers.read().iter().filter(|s| s.is_usable()).count() as u64
+    serving(&proxy.back).len() as u64
+}
+
+/// The servers that may be chosen now: backups only where no other server is usable, and then the first alone, but for
+/// `option allbackups`.
+fn serving(back: &Back) -> Vec<Arc<Server>> {
+    let servers = back.servers.read();
+    let usable = |backup| {
+        let fits = move |s: &&Arc<Server>| s.backup.load(Relaxed) == backup && s.is_usable();
+        servers.iter().filter(fits).cloned()
+    };
+    let mut found: Vec<_> = usable(false).collect();
+    if found.is_empty() {
+        let most = if back.all_backups.load(Relaxed) { usize::MAX } else { 1 };
+        found.extend(usable(true).take(most));
+    }
+    found
 }
 
 /// Requests waiting for any server, and for one.
@@ -164,8 +182,7 @@ fn conn_free(server: &Server) -> Option<i64> {
 
 fn total(args: &[Arg], slots: impl Fn(&Server) -> Option<i64>) -> Result<i64, Miss> {
     let proxy = proxy(args)?;
-    let servers = proxy.back.servers.read();
-    let sum = servers.iter().filter(|s| s.is_usable()).map(|s| slots(s)).try_fold(0, |sum, n| Some(sum + n?));
+    let sum = serving(&proxy.back).iter().map(|s| slots(s)).try_fold(0, |sum, n| Some(sum + n?));
     Ok(sum.unwrap_or(-1))
 }
 
