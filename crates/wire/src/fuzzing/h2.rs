@@ -185,7 +185,7 @@ pub fn h1_to_h2(data: &[u8]) {
         (_, Method::Connect) => uri::host_port(head.target()).to_vec(),
         (b"", Method::Options) => b"*".to_vec(),
         (b"*", Method::Options) => b"*".to_vec(),
-        // In HTTP/2 it stands for the root.
+        // With an authority it stands for the root.
         (b"*", _) => b"/".to_vec(),
         (path @ [b'/', ..], _) => path.to_vec(),
         (query, _) => [b"/", query].concat(),

@@ -249,7 +249,8 @@ impl<'h> Intake<'h> {
             [b'/', ..] => {}
             b"*" if self.head.method_id == Method::Options => {}
             b"*" if self.refusal.is_some() => {}
-            // With other methods it stands for the root, as in HAProxy.
+            // With other methods it stands for the root of an authority: alone it stays as it is, as in HAProxy.
+            b"*" if authority.is_none() => {}
             b"*" => path = self.root(),
             _ => return self.malformed("bad :path"),
         }
