@@ -139,7 +139,7 @@ pub const COLUMNS: &[Column] = &[
     column("chkdown", "MCPP", "Times that it went down", went_down),
     column("lastchg", "MAPP", "Seconds since the state changed", last_change),
     column("downtime", "MCPV", "Seconds of being down", downtime),
-    column("qlimit", "CLPV", "Limit of requests that wait", |r| positive(r.server.map_or(0, |s| s.maxqueue))),
+    column("qlimit", "CGSV", "Limit of requests that wait", |r| positive(r.server.map_or(0, |s| s.maxqueue))),
     column("pid", "KGPV", "Number of the process (always 1)", |_| 1u32.into()),
     column("iid", "KGSV", "Id of the proxy", |r| r.proxy.state.id.into()),
     column("sid", "KGSV", "Id of the server or listener", |r| r.id().into()),
