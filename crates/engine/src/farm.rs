@@ -127,7 +127,7 @@ pub fn add(worker: &Rc<Worker>, proxy: u32, server: Server) -> Option<At> {
     let shared = &worker.shared;
     let (config, backend) = (shared.program.proxy(proxy), shared.backend(proxy));
     // Nothing resolves its name: it waits for an address from the runtime API.
-    server.state.change_admin(admin::FMAINT, admin::RMAINT, rt::now());
+    server.state.change_admin(admin::FMAINT, admin::RMAINT | admin::CMAINT, rt::now());
     let (state, checked) = (server.state.clone(), server.check.is_some() || server.agent.is_some());
     server.state.revision.store(shared.program.world.process.next_revision(), Relaxed);
     while backend.slots.len() <= config.servers.vacant() {

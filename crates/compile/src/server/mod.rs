@@ -301,7 +301,8 @@ pub(crate) fn template(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     whole(s, &first, &label, prefix.text())?;
     for number in from..=to {
         first.forced_id = first.id.is_some();
-        let id = first.id.map(|id| id.saturating_add(number - from));
+        // So is an id; the others have the one of their place.
+        let id = first.id.filter(|_| number == from);
         let template = (number == from).then(|| prefix.text().into());
         let name = format!("{prefix}{number}").into();
         // A unique name is the first one's alone.
