@@ -387,7 +387,7 @@ impl Draft {
             fullconn: None,
             source: None,
             send_name_header: None,
-            max_keep_alive_queue: 0,
+            max_keep_alive_queue: -1,
             session_conns: 5,
             check: CheckKind::Connect,
             external_command: None,

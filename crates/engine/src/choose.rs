@@ -195,6 +195,32 @@ fn posted(stream: &Stream<'_>, name: &[u8], hash: impl Fn(&[u8]) -> u32) -> Opti
     })
 }
 
+/// A place at the server that the client met last, where the algorithm leaves the choice and the request is to meet it again
+/// (`option prefer-last-server`, NTLM).
+async fn last(stream: &mut Stream<'_>, index: u32, proxy: &Proxy) -> Result<Option<Place>, NoServer> {
+    let free = matches!(
+        proxy.balance,
+        Balance::RoundRobin | Balance::LeastConn | Balance::First | Balance::Random(_)
+    );
+    let Some((server, challenged)) = connect::last_server(stream, proxy).filter(|_| free) else {
+        return Ok(None);
+    };
+    let worker = stream.worker.clone();
+    if let Some(place) = queue::try_enter(&worker, index, server) {
+        return Ok(Some(place));
+    }
+    let limit = proxy.max_keep_alive_queue;
+    let queued = worker.shared.backend(index).slots.get(server as usize).map_or(0, |slot| slot.queue.len());
+    let patient = challenged || usize::try_from(limit).map_or(true, |limit| queued < limit);
+    if !patient {
+        return Ok(None);
+    }
+    match wait(stream, index, Some(server)).await {
+        Err(Refused::Redistributed | Refused::Full) => Ok(None),
+        other => other.map(Some).map_err(NoServer::Refused),
+    }
+}
+
 /// Finds a server with a place for the request, waiting for one if need be.
 ///
 /// # Errors
@@ -204,6 +230,12 @@ pub async fn server(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<Place, N
     let index = stream.txn.backend.ok_or(NoServer::None)?;
     let proxy = &*worker.shared.program.proxy(index);
     let backend = &*worker.shared.backend(index);
+    if wish.fixed.is_none()
+        && wish.avoid.is_none()
+        && let Some(place) = last(stream, index, proxy).await?
+    {
+        return Ok(place);
+    }
     let mut key = if wish.fixed.is_some() { None } else { key(stream, proxy) };
     loop {
         if let Some(server) = wish.fixed {

@@ -23,7 +23,7 @@ mod target;
 use multiplex::{Speaks, begin_h2, multiplexed, speaks};
 pub use opening::Opening;
 use own::take_own;
-pub use own::{Own, authenticates_connection, park};
+pub use own::{Own, authenticates_connection, last_server, park};
 use retry::{count_choice, count_failure, count_unassigned, pause, retry};
 pub use retry::{count_l7_retry, count_lost, count_redispatch};
 use target::{Traits, address, address_identity, identity, options};
@@ -229,13 +229,15 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
 async fn resumed(stream: &mut Stream<'_>, aim: &Aim<'_>) -> bool {
     let (identity, shareable) = aim.identity;
     let own = take_own(stream, Some(aim.server), identity);
+    // Once its client's, it is nobody else's: it may be logged in.
+    let shareable = shareable && own.is_none();
     let idle = match own {
         None if aim.speaks == Speaks::H2 => None,
         None if shareable => take_idle(stream, aim.proxy, aim.server, identity).await,
         own => own,
     };
     let Some(idle) = idle else { return false };
-    resume(stream, idle, aim.identity, aim.addr);
+    resume(stream, idle, (identity, shareable), aim.addr);
     count_h1(stream, aim.proxy, false);
     let worker = stream.worker.index;
     aim.config.state.counters.of(worker).reuses.inc();

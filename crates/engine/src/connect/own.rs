@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use program::proxy::Proxy;
+
 use crate::h2::Mux;
 use crate::pool::{Identity, Idle};
 use crate::shared::Stay;
@@ -15,10 +17,11 @@ pub fn park(stream: &mut Stream<'_>) {
     let requests = up.requests + 1;
     let idle = Idle::new(up.socket, up.identity, requests);
     let server = stream.place.as_ref().map(|p| p.server);
-    if !up.shareable || authenticates_connection(stream) {
+    let challenged = authenticates_connection(stream);
+    if !up.shareable || challenged {
         let backend = stream.backend_index();
         let _stay = worker.shared.stay(backend, server);
-        return keep_own(stream, Kept { backend, server, idle, _stay });
+        return keep_own(stream, Kept { backend, server, idle, _stay }, challenged);
     }
     let Some(server) = server else { return };
     let backend = stream.backend_index();
@@ -52,6 +55,8 @@ pub fn authenticates_connection(stream: &Stream<'_>) -> bool {
 #[derive(Default)]
 pub struct Own {
     kept: Vec<Kept>,
+    /// A server has asked for credentials that are those of its connection: the client is to meet it again.
+    challenged: bool,
     /// Those that carry many streams, with the backend and the server that they lead to.
     muxes: Vec<(u32, u32, Rc<Mux>)>,
 }
@@ -87,14 +92,32 @@ struct Kept {
     _stay: Stay,
 }
 
-fn keep_own(stream: &Stream<'_>, kept: Kept) {
+fn keep_own(stream: &Stream<'_>, kept: Kept, challenged: bool) {
     let most = stream.frontend().session_conns as usize;
     let mut own = stream.client.session.own.borrow_mut();
-    let own = &mut own.get_or_insert_default().kept;
-    own.retain(|k| k.idle.is_quiet());
-    if own.len() < most {
-        own.push(kept);
+    let own = own.get_or_insert_default();
+    own.challenged |= challenged;
+    own.kept.retain(|k| k.idle.is_quiet());
+    if own.kept.len() < most {
+        own.kept.push(kept);
     }
+}
+
+/// The server of one of the client's own connections that a request should meet again, and whether it has to, be its queue as long
+/// as it may: servers that authenticate connections (NTLM) are met again, others where `option prefer-last-server` asks.
+pub fn last_server(stream: &Stream<'_>, proxy: &Proxy) -> Option<(u32, bool)> {
+    let index = stream.backend_index();
+    let mut own = stream.client.session.own.borrow_mut();
+    let own = own.as_mut()?;
+    if !own.challenged && !proxy.options.prefer_last_server {
+        return None;
+    }
+    own.kept.retain(|k| k.idle.is_quiet());
+    let kept = own.kept.iter().filter(|k| k.backend == index).filter_map(|k| k.server);
+    let muxes = own.muxes.iter().filter(|(backend, _, mux)| *backend == index && !mux.is_closing());
+    let mut servers = kept.chain(muxes.map(|(_, server, _)| *server));
+    let server = servers.find(|server| proxy.server(*server).state.is_usable())?;
+    Some((server, own.challenged))
 }
 
 /// One of the client's own connections, if it leads where this request goes.
@@ -105,5 +128,6 @@ pub(super) fn take_own(stream: &Stream<'_>, server: Option<u32>, identity: Ident
     own.retain(|k| k.idle.is_quiet());
     let fits = |k: &Kept| k.backend == backend && k.server == server && k.idle.identity == identity;
     let at = own.iter().position(fits)?;
-    Some(own.swap_remove(at).idle)
+    // In their order: the first is the server that is met again.
+    Some(own.remove(at).idle)
 }
