@@ -390,6 +390,8 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
                 stream.upstream.as_ref().and_then(|u| u.buf.as_ref()).map(Buf::filled).unwrap_or_default();
             let faulty = faulty(&stream.worker, stream.client.conn(), &stream.txn, bytes, &e);
             captured::keep(&stream.worker, faulty);
+            // They came, be they no response.
+            stream.txn.down.wire_in += bytes.len() as u64;
             if retry.junk_response && may_retry(stream, back) {
                 return Wait::Retry;
             }
