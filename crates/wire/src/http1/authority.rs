@@ -8,11 +8,11 @@ use crate::head::{Head, Known};
 use crate::method::Method;
 use crate::uri;
 
-/// Checks Host and target of a complete request; whether CONNECT has to name a port depends on the version.
-pub fn check(head: &mut Head, relax: bool, port_due: bool) -> Result<(), ParseError> {
+/// Checks Host and target of a complete request.
+pub fn check(head: &mut Head, relax: bool) -> Result<(), ParseError> {
     hosts(head)?;
     if head.method_id() == Method::Connect {
-        return connect(head, relax, port_due);
+        return connect(head, relax);
     }
     match head.target().first() {
         Some(b'/' | b'*') => Ok(()),
@@ -50,11 +50,11 @@ fn has_one_port(host: &[u8]) -> bool {
 }
 
 /// `host:port`, perhaps behind the name of a user. Host may leave a default port out, and then does.
-fn connect(head: &mut Head, relax: bool, port_due: bool) -> Result<(), ParseError> {
+fn connect(head: &mut Head, relax: bool) -> Result<(), ParseError> {
     let authority = uri::host_port(head.target());
     let (host, port) = uri::split_port(authority);
     let number = |port: &[u8]| !port.is_empty() && port.iter().all(u8::is_ascii_digit);
-    let sound = (!port_due || port.is_some_and(number)) && is_host(authority) && has_one_port(host);
+    let sound = port.is_some_and(number) && is_host(authority) && has_one_port(host);
     if !sound && !relax {
         return Err(ParseError::new(ErrorKind::BadAuthority, head.target.start(), State::Target));
     }

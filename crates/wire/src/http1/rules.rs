@@ -14,21 +14,16 @@ pub fn check(head: &mut Head, relax: bool) -> Result<(), ParseError> {
     if head.present & Known::Upgrade.bit() != 0 {
         upgrade(head, relax)?;
     }
-    check_as(head, relax, true)
+    check_translated(head, relax)
 }
 
-/// Checks a head that came in another version, where an upgrade is asked for without a key (RFC 8441 section 5) and CONNECT may do
-/// without a port.
+/// Checks a head that came in another version, where an upgrade is asked for without a key (RFC 8441 section 5).
 pub fn check_translated(head: &mut Head, relax: bool) -> Result<(), ParseError> {
-    check_as(head, relax, false)
-}
-
-fn check_as(head: &mut Head, relax: bool, port_due: bool) -> Result<(), ParseError> {
     if head.present & (Known::TransferEncoding.bit() | Known::ContentLength.bit()) != 0 {
         lengths(head, relax)?;
     }
     match head.kind() {
-        Kind::Request => authority::check(head, relax, port_due),
+        Kind::Request => authority::check(head, relax),
         Kind::Response => Ok(()),
     }
 }
