@@ -1,0 +1,369 @@
+#!/usr/bin/env python3
+"""Broken and odd messages, byte by byte: what two programs make of them.
+
+    frames.py --binary target/quick/harrier                 compare with the recorded answers (answers.json)
+    frames.py --binary HARRIER --oracle HAPROXY             compare with a program that is at hand
+    frames.py --record --oracle HAPROXY                     ask the oracle and write answers.json
+    frames.py --oracle HAPROXY --ask --only REGEX           show what a program answers
+
+cases.py makes them: frames that a client of HTTP/2 sends, frames that a server of HTTP/2 sends, and raw requests and responses of
+HTTP/1. Compared is what the client and the origin get, how their connections end, the log lines and every counter that moves.
+Differences that are meant stand in known.txt with their reason; a known difference that has gone is a failure.
+"""
+import argparse, collections, json, multiprocessing, os, re, select, shutil, socket, subprocess, sys, tempfile, threading, time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import cases
+
+CONFIG = """global
+ nbthread 1
+ stats socket {d}/admin level admin
+ log {d}/log local0
+defaults
+ mode http
+ log global
+ timeout client 5s
+ timeout http-request 5s
+ timeout connect 1s
+ timeout server 5s
+ log-format "%ft %b/%s %ST %U %B %ts %{{+Q}}r fe=%[fc_err_name] gl=%[fc_glitches]/%[bc_glitches] be=%[bc_err_name]"
+ error-log-format "ERROR %ft %b/%s %ST %ts %{{+Q}}r"
+frontend two
+ bind unix@{d}/two proto h2
+ use_backend plain
+frontend one
+ bind unix@{d}/one
+ use_backend framed if {{ path_beg /framed }}
+ use_backend raw if {{ path_beg /raw }}
+ default_backend plain
+backend plain
+ server s unix@{d}/plain pool-max-conn 0
+backend framed
+ server s unix@{d}/framed proto h2 pool-max-conn 0
+backend raw
+ server s unix@{d}/raw pool-max-conn 0
+"""
+FIGURES = re.compile("h[12]_(?!open)|ereq|dreq|eresp|econ|hrsp_|_abrt|wretr|wredis|req_tot|stot|conn_tot|dresp")
+NAMES = ["DATA", "HEADERS", "PRIORITY", "RST", "SETTINGS", "PUSH", "PING", "GOAWAY", "WINDOW", "CONTINUATION"]
+
+
+def outline(data):
+    """Frames in words. Windows are opened when each program thinks fit, and behind a GOAWAY of an error it does not matter what follows."""
+    out, failed = [], False
+    while len(data) >= 9:
+        size, kind, flags, stream = int.from_bytes(data[:3], "big"), data[3], data[4], int.from_bytes(data[5:9], "big")
+        payload, data = data[9:9 + size], data[9 + size:]
+        text = f"{NAMES[kind] if kind < 10 else kind}/{stream}"
+        number = lambda at: int.from_bytes(payload[at:at + 4], "big")
+        if kind == 7:
+            text += f" last {number(0)} code {number(4)}"
+        elif kind == 3:
+            text += f" code {number(0)}"
+        elif kind == 1:
+            text += f" {payload[:1].hex()}"
+        elif kind == 0:
+            text += f" {size}" if size else ""
+        if kind in (0, 1) and flags & 1:
+            text += " end"
+        if kind in (4, 6) and flags & 1:
+            text += " ack"
+        if kind == 8 or failed and kind == 3 or text.startswith("DATA/") and not size and out and out[-1].startswith(f"DATA/{stream} "):
+            # An end that follows its data at once may come with them.
+            if kind == 0 and flags & 1:
+                out[-1] += " end"
+            continue
+        failed |= kind == 7 and number(4) != 0
+        out.append(text)
+    return out
+
+
+def message(data):
+    """A response of HTTP/1: its head, and how long what follows is."""
+    head, found, body = data.partition(b"\r\n\r\n")
+    lines = head.decode("latin-1").split("\r\n")
+    if not found:
+        return lines
+    ours = body in (b"", b"hello") or not lines[0].split(" ")[1:2] == ["200"]
+    return [lines[0], *sorted(line for line in lines[1:] if not line.startswith("date:"))] + ([f"{len(body)} bytes"] if ours else [body.decode("latin-1")])
+
+
+class Origin:
+    """A server that does what the case at hand says."""
+
+    def __init__(self, path, kind):
+        self.kind, self.script, self.got, self.end = kind, [], b"", ""
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(path)
+        self.socket.listen(64)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            conn, _ = self.socket.accept()
+            threading.Thread(target=self.serve, args=(conn,), daemon=True).start()
+
+    def serve(self, conn):
+        conn.settimeout(2)
+        try:
+            getattr(self, self.kind)(conn)
+        except (OSError, ValueError):
+            pass
+        conn.close()
+
+    def plain(self, conn):
+        """Answers whole requests, at leisure those of /slow."""
+        data = b""
+        while True:
+            while b"\r\n\r\n" not in data:
+                data += self.more(conn)
+            head, data = data.split(b"\r\n\r\n", 1)
+            found = re.search(rb"content-length: *(\d+)", head, re.I)
+            while len(data) < int(found.group(1)) if found else False:
+                data += self.more(conn)
+            data = data[int(found.group(1)) if found else 0:]
+            if b"chunked" in head.lower():
+                while b"0\r\n\r\n" not in data and not re.search(rb"\r\n0\r\n.*\r\n\r\n", data, re.S):
+                    data += self.more(conn)
+                data = b""
+            self.got += head + b"\r\n"
+            if b"/slow" in head:
+                time.sleep(0.2)
+            conn.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello")
+
+    def more(self, conn):
+        data = conn.recv(65536)
+        if not data:
+            raise ValueError
+        return data
+
+    def framed(self, conn):
+        """Waits for a request of HTTP/2, then plays the script."""
+        while not any(text.startswith("HEADERS") for text in outline(self.got[24:])):
+            self.got += self.more(conn)
+        self.play(conn)
+
+    def raw(self, conn):
+        while b"\r\n\r\n" not in self.got:
+            self.got += self.more(conn)
+        self.play(conn)
+
+    def play(self, conn):
+        for part in cases.joined(self.script):
+            if part is None:
+                time.sleep(0.1)
+            elif part == "shut":
+                conn.shutdown(socket.SHUT_WR)
+            elif part == "close":
+                return
+            else:
+                conn.sendall(part)
+        try:
+            while True:
+                self.got += self.more(conn)
+        except ValueError:
+            self.end = "closed"
+        except ConnectionResetError:
+            self.end = "reset"
+
+
+class Program:
+    """One program at work, for one case after the other."""
+
+    def __init__(self, binary, patience):
+        self.dir, self.patience = tempfile.mkdtemp(prefix="frames"), patience
+        self.log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.log.bind(self.dir + "/log")
+        self.log.setblocking(False)
+        self.origins = {kind: Origin(f"{self.dir}/{kind}", kind) for kind in ("plain", "framed", "raw")}
+        config = self.dir + "/config"
+        with open(config, "w") as file:
+            file.write(CONFIG.format(d=self.dir))
+        self.process = subprocess.Popen([binary, "-db", "-f", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.moved()
+        self.figures = self.read_figures()
+
+    def command(self, words):
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                conn = socket.socket(socket.AF_UNIX)
+                conn.connect(self.dir + "/admin")
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+        conn.sendall(words.encode() + b"\n")
+        out = b""
+        while data := conn.recv(65536):
+            out += data
+        return out.decode()
+
+    def moved(self):
+        return self.command("show info")
+
+    def read_figures(self):
+        lines = self.command("show stat").strip().split("\n")
+        names = lines[0].lstrip("# ").split(",")
+        out = {}
+        for line in lines[1:]:
+            row = dict(zip(names, line.split(",")))
+            for name, value in row.items():
+                if FIGURES.match(name) and value.isdigit():
+                    out[f"{row['pxname']}/{row['svname']} {name}"] = int(value)
+        return out
+
+    def run(self, case):
+        kind, parts = case
+        for origin in self.origins.values():
+            origin.script, origin.got, origin.end = [], b"", ""
+        conn = socket.socket(socket.AF_UNIX)
+        conn.connect(self.dir + ("/two" if kind == "h2" else "/one"))
+        self.got, self.end = b"", "open"
+        if kind in ("framed", "raw"):
+            self.origins[kind].script = parts
+            parts = [b"%s /%s HTTP/1.1\r\nhost: a\r\n\r\n" % (cases.METHOD.get(self.name, b"GET"), kind.encode())]
+        for part in cases.joined(parts):
+            if part is None:
+                self.listen(conn, 0.15)
+            elif part == "wait":
+                self.listen(conn, 1.5)
+            elif part == "shut":
+                self.quietly(lambda: conn.shutdown(socket.SHUT_WR))
+            else:
+                self.quietly(lambda: conn.sendall(part))
+        self.listen(conn, 0.4)
+        conn.close()
+        lines = self.lines()
+        figures = self.read_figures()
+        moved = {name: value - self.figures.get(name, 0) for name, value in figures.items() if value != self.figures.get(name, 0)}
+        self.figures = figures
+        origin = self.origins[{"framed": "framed", "raw": "raw"}.get(kind, "plain")]
+        seen = outline(origin.got[24:]) if kind == "framed" else origin.got.decode("latin-1").split("\r\n")
+        return {"client": outline(self.got) if kind == "h2" else message(self.got), "end": self.end, "log": sorted(lines), "moved": moved,
+                "origin": [re.sub("(?i)(sec-websocket-key: ).*", r"\1KEY", line) for line in seen], "origin end": origin.end}
+
+    def quietly(self, act):
+        try:
+            act()
+        except OSError:
+            pass
+
+    def listen(self, conn, seconds):
+        """Takes what comes until it is quiet."""
+        deadline = time.monotonic() + seconds * self.patience
+        while self.end == "open" and (left := deadline - time.monotonic()) > 0:
+            if not select.select([conn], [], [], left)[0]:
+                return
+            try:
+                data = conn.recv(65536)
+                self.got += data
+                if not data:
+                    self.end = "closed"
+            except OSError:
+                self.end = "reset"
+
+    def lines(self):
+        out, deadline = [], time.monotonic() + 0.12 * self.patience
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([self.log], [], [], left)[0]:
+                out.append(self.log.recv(8192).decode("latin-1").split(": ", 1)[1].strip())
+        return out
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def work(job):
+    binary, names, patience = job
+    program, out = Program(binary, patience), {}
+    try:
+        for name in names:
+            program.name = name
+            try:
+                out[name] = program.run(cases.CASES[name])
+            except OSError as error:
+                out[name] = {"died": str(error)}
+                break
+    finally:
+        program.stop()
+    return out
+
+
+def ask(binary, names, jobs, patience=1):
+    names, out = list(names), {}
+    with multiprocessing.Pool(jobs) as pool:
+        for part in pool.imap_unordered(work, [(binary, names[at::jobs], patience) for at in range(jobs) if names[at::jobs]]):
+            out.update(part)
+    return out
+
+
+def differs(ours, theirs):
+    return {key: (ours.get(key), theirs.get(key)) for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)}
+
+
+def known():
+    out, reason = {}, ""
+    with open(os.path.join(HERE, "known.txt"), encoding="utf-8") as file:
+        for line in file.read().splitlines():
+            if line.startswith("# "):
+                reason = line[2:]
+            elif line.strip():
+                out[line.strip()] = reason
+    return out
+
+
+def main():
+    p = argparse.ArgumentParser()
+    for name in ("--binary", "--oracle", "--only"):
+        p.add_argument(name)
+    for name in ("--record", "--ask"):
+        p.add_argument(name, action="store_true")
+    p.add_argument("--jobs", type=int, default=8)
+    o = p.parse_args()
+    path = os.path.join(HERE, "answers.json")
+    names = [name for name in cases.CASES if not o.only or re.search(o.only, name)]
+    if o.oracle:
+        theirs = ask(o.oracle, names, o.jobs)
+    else:
+        with open(path, encoding="utf-8") as file:
+            theirs = json.load(file)
+    if o.ask:
+        print(json.dumps(theirs, indent=1))
+        return 0
+    if o.record:
+        again = ask(o.oracle, names, 8, 2)
+        unstable = [name for name in names if theirs.get(name) != again.get(name)]
+        stable = {name: theirs[name] for name in names if name not in unstable}
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(stable[name], sort_keys=True)}" for name in stable) + "\n}\n")
+        print(f"{len(stable)} recorded; not the same twice: {unstable}")
+        return 0
+    names = [name for name in names if name in theirs]
+    ours = ask(o.binary, names, o.jobs)
+    expected = known()
+    # What differs is asked again with time to spare before it counts: a busy machine answers late.
+    again = [name for name in names if bool(differs(ours.get(name, {}), theirs[name])) != (name in expected)]
+    for jobs, patience in ((8, 2), (8, 3)):
+        for name, answer in (ask(o.binary, again, jobs, patience) if again else {}).items():
+            if not differs(answer, theirs[name]) or name in expected:
+                ours[name] = answer
+        again = [name for name in again if bool(differs(ours.get(name, {}), theirs[name])) != (name in expected)]
+    for name in again:
+        if name in expected:
+            print(f"FAIL {name}: agrees now, take it out of known.txt")
+            continue
+        print(f"FAIL {name}")
+        for key, (one, other) in differs(ours.get(name, {}), theirs[name]).items():
+            if isinstance(one, dict) and isinstance(other, dict):
+                one, other = ({k: v for k, v in a.items() if b.get(k) != v} for a, b in ((one, other), (other, one)))
+            print(f"    {key}: here {one}\n    {' ' * len(key)}  there {other}")
+    print(f"outside: {len(names) - len(again)} passed, {len(again)} failed, 0 skipped")
+    return 1 if again else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
