@@ -140,6 +140,8 @@ async fn drain(client: &mut Client, mut rest: Box<Rest>) -> bool {
 /// Waits for the first byte of a request; whether there is one to read.
 async fn idle(client: &mut Client) -> bool {
     let first = client.conn().requests.get() == 0;
+    // `option idle-close-on-response`: the next answer says that the connection ends.
+    let leaves = !first && !client.frontend().options.idle_close_on_response;
     let timeouts = &client.frontend().timeouts;
     let limit = if first {
         timeouts.http_request.into_iter().chain(timeouts.client).min()
@@ -152,7 +154,7 @@ async fn idle(client: &mut Client) -> bool {
     let (socket, timer, session) = (&client.socket, &mut client.timer, &client.session);
     let stopping = &client.worker.shared.program.world.process.stopping;
     let readable = poll_fn(|cx| {
-        if session.kill.get().is_some() || (!first && stopping.load(Relaxed)) {
+        if session.kill.get().is_some() || (leaves && stopping.load(Relaxed)) {
             return Poll::Ready(false);
         }
         if socket.poll_readable(cx).is_ready() {

@@ -476,10 +476,8 @@ impl Serving {
             self.connection.hint(out);
         }
         if self.client.worker.shared.program.world.process.stopping.load(Relaxed) {
+            // A request that is on its way is served: the end comes when the client has acknowledged the announcement.
             self.connection.shutdown(out);
-            if self.connection.is_empty() {
-                self.connection.finish(out);
-            }
         }
     }
 
