@@ -10,7 +10,7 @@ use base::slab::Key;
 use model::proxy::H2Counters;
 use program::global::H2Log;
 use rt::{Buf, Mono, Socket, Timer};
-use wire::h2::{Code, Connection, Event, PREFACE, Received, Role};
+use wire::h2::{Code, Connection, Event, Fatal, PREFACE, Received, Role};
 use wire::head::{Head, Known};
 use wire::http1::Body;
 use wire::method::Method;
@@ -232,7 +232,7 @@ impl Serving {
     /// whether a client counts as gone then (`option abortonclose`).
     fn half_close(&mut self) {
         self.state = State::HalfClosed;
-        if self.connection.is_cut_short() {
+        if self.connection.peer_closed() {
             self.state = State::Closing;
             return self.log_error(H2Log::Connection);
         }
@@ -270,14 +270,7 @@ impl Serving {
             let received = self.connection.receive(buf.filled(), &mut self.head, &mut self.out.bytes);
             let Received { consumed, event } = match received {
                 Ok(received) => received,
-                Err(fatal) => {
-                    self.state = State::Closing;
-                    if fatal.logged {
-                        self.log_error(H2Log::Connection);
-                    }
-                    self.drop_lines();
-                    return;
-                }
+                Err(fatal) => return self.fail(fatal),
             };
             let Some(event) = event else {
                 buf.consume(consumed);
@@ -301,9 +294,11 @@ impl Serving {
                 Event::Reset { stream, code, by_peer } => {
                     let unserved = self.lines.find(stream).is_some_and(|line| !line.receipt.begun.get());
                     self.forget(stream, by_peer.then_some(code));
-                    if by_peer && unserved && self.connection.taken_back(&mut self.out.bytes).is_err() {
-                        self.state = State::Closing;
-                        return self.drop_lines();
+                    if by_peer
+                        && unserved
+                        && let Err(fatal) = self.connection.taken_back(&mut self.out.bytes)
+                    {
+                        return self.fail(fatal);
                     }
                 }
                 Event::Malformed { .. } => {
@@ -324,6 +319,15 @@ impl Serving {
             }
         }
         self.buf = Some(buf).filter(|buf| !buf.is_empty());
+    }
+
+    /// The connection is at its end because of what the client did.
+    fn fail(&mut self, fatal: Fatal) {
+        self.state = State::Closing;
+        if fatal.logged {
+            self.log_error(H2Log::Connection);
+        }
+        self.drop_lines();
     }
 
     fn forgive(&mut self) {

@@ -92,9 +92,7 @@ impl Connection {
         }
         let Some(key) = self.streams.find(id) else {
             let gone = !self.is_idle(id) && !matches!(self.streams.closed(id), Closed::Reset);
-            let why = "HEADERS on a closed stream";
-            let fault = Fault::Connection(Code::STREAM_CLOSED, why, Notice::Nothing);
-            return if gone { Err(fault) } else { Ok(()) };
+            return if gone { Err(on_closed()) } else { Ok(()) };
         };
         let ended = self.streams.slab.get(key).is_some_and(|stream| !stream.receiving);
         let why = "HEADERS behind the end of a stream";
@@ -115,11 +113,16 @@ impl Connection {
     ) -> Result<Result<Facts, Refusal>, Fault> {
         let limits = &self.limits;
         let mut intake = Intake::new(head, section, limits.list, limits.fields, limits.relax);
-        self.decoder.decode(block, &mut |line| intake.line(line)).map_err(|_| compression())?;
-        match intake.finish(end) {
-            Err(Refusal::Nameless) => Err(compression()),
-            read => Ok(read),
+        let mut nameless = false;
+        let read = self.decoder.decode(block, &mut |line| {
+            nameless |= line.name.is_empty();
+            intake.line(line);
+        });
+        // HAProxy takes a field without a name for an error of the compression.
+        if read.is_err() || nameless {
+            return Err(compression());
         }
+        Ok(intake.finish(end))
     }
 
     /// A block is complete.
@@ -154,9 +157,7 @@ impl Connection {
                 self.guard.junk();
                 Ok(None)
             }
-            (Closed::Known, _) | (Closed::Forgotten, Role::Server) => {
-                Err(Fault::Connection(Code::STREAM_CLOSED, "HEADERS on a closed stream", Notice::Nothing))
-            }
+            (Closed::Known, _) | (Closed::Forgotten, Role::Server) => Err(on_closed()),
             (Closed::Forgotten, Role::Client) => self.settle(id, Fault::Stream(Code::STREAM_CLOSED), out),
         }
     }
@@ -212,7 +213,6 @@ impl Connection {
         let (facts, refused) = match read {
             Ok(facts) => (facts, None),
             Err(Refusal::Status(status)) => (Facts::default(), Some(status)),
-            Err(Refusal::Nameless) => return Err(compression()),
             Err(Refusal::Malformed(why)) => {
                 self.settle(id, Fault::Stream(Code::PROTOCOL_ERROR), out)?;
                 return Ok(Some(Event::Malformed { why }));
@@ -300,6 +300,10 @@ impl Connection {
         self.guard.useful();
         Ok(Some(Event::Head { stream: key, end, refused: None, extended: false }))
     }
+}
+
+fn on_closed() -> Fault {
+    Fault::Connection(Code::STREAM_CLOSED, "HEADERS on a closed stream", Notice::Nothing)
 }
 
 fn compression() -> Fault {

@@ -7,7 +7,7 @@
 //! and marked so that it is written to HTTP/1 as a path; cookies are joined and come last; an extended
 //! CONNECT becomes a GET that asks for an upgrade.
 
-use crate::head::{Field, Head, Kind, Known, Span};
+use crate::head::{Field, Head, Kind, Known, Span, trim};
 use crate::hpack::{Line, Pseudo, Tag, ValueForm};
 use crate::http1::bytes::{HOST, TARGET, TOKEN, class};
 use crate::http1::{ErrorKind, check_translated, decimal};
@@ -26,8 +26,6 @@ pub enum Section {
 pub enum Refusal {
     /// Malformed (RFC 9113 section 8.1.1): a stream error.
     Malformed(&'static str),
-    /// A field without a name, which HAProxy takes for an error of the compression.
-    Nameless,
     /// To be answered with this status.
     Status(u16),
 }
@@ -91,7 +89,6 @@ impl<'h> Intake<'h> {
             }
             (Tag::Field(known), form) => self.field(known, line.name, line.value, form),
             (Tag::Pseudo(pseudo), _) => self.pseudo(pseudo, line.value),
-            (Tag::Bad, _) if line.name.is_empty() => self.refusal = Some(Refusal::Nameless),
             (Tag::Bad, _) => self.refuse(Refusal::Malformed("bad field name")),
         }
     }
@@ -160,7 +157,7 @@ impl<'h> Intake<'h> {
             _ => {}
         }
         // Blanks around a value are no part of it (RFC 9110 section 5.5).
-        let value = if form == ValueForm::Padded { trimmed(value) } else { value };
+        let value = if form == ValueForm::Padded { trim(value) } else { value };
         self.push(known, name, value);
     }
 
@@ -408,12 +405,6 @@ impl<'h> Intake<'h> {
         self.head.remove_all(Known::Cookie);
         self.push(Known::Cookie, b"cookie", &joined);
     }
-}
-
-fn trimmed(value: &[u8]) -> &[u8] {
-    let text = |byte: &u8| !matches!(byte, b' ' | b'\t');
-    let (first, last) = (value.iter().position(text), value.iter().rposition(text));
-    first.zip(last).and_then(|(first, last)| value.get(first..=last)).unwrap_or_default()
 }
 
 fn is_scheme(scheme: &[u8]) -> bool {

@@ -227,8 +227,8 @@ impl Connection {
         }
     }
 
-    /// The peer has closed its side; whether that was before its preface was whole, which counts as an error.
-    pub fn is_cut_short(&mut self) -> bool {
+    /// The peer has closed its side. Tells whether that was before its preface was whole, which counts as an error.
+    pub fn peer_closed(&mut self) -> bool {
         let cut = matches!(self.rx, Rx::Preface(_));
         self.tally.connection_errors += u32::from(cut);
         cut
@@ -237,10 +237,9 @@ impl Connection {
     /// Ends the connection at once.
     pub fn close(&mut self, code: Code, out: &mut Vec<u8>) {
         // Who never greeted in HTTP/2 is told nothing in that language.
-        let stranger = !self.has_settings;
-        let mute = matches!(self.rx, Rx::Preface(_));
-        let silent =
-            std::mem::replace(&mut self.dead, true) || (stranger && code == Code::PROTOCOL_ERROR) || mute;
+        let stranger =
+            !self.has_settings && (code == Code::PROTOCOL_ERROR || matches!(self.rx, Rx::Preface(_)));
+        let silent = std::mem::replace(&mut self.dead, true) || stranger;
         if !silent {
             // An error names the stream in which it was found, too.
             let begun = if code == Code::NO_ERROR { 0 } else { self.begun_peer };
