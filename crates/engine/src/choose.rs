@@ -215,7 +215,8 @@ async fn last(stream: &mut Stream<'_>, index: u32, proxy: &Proxy) -> Result<Opti
     if !patient {
         return Ok(None);
     }
-    match wait(stream, index, Some(server)).await {
+    // Boxed, for it is rare and every choice would carry it.
+    match rt::boxed(wait(stream, index, Some(server))).await {
         Err(Refused::Redistributed | Refused::Full) => Ok(None),
         other => other.map(Some).map_err(NoServer::Refused),
     }

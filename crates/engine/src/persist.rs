@@ -390,7 +390,8 @@ fn insert(stream: &mut Stream<'_>, proxy: &Proxy, cookie: &Cookie, server: u32, 
     for a in &cookie.attrs {
         let _ = write!(line, "; {a}");
     }
-    let kept = cookie.nocache && cacheable(stream);
+    let kept =
+        cookie.nocache && crate::h1::cacheable::is_cacheable(stream.txn.req.method_id(), &stream.txn.res);
     let res = &mut stream.txn.res;
     if res.append(b"set-cookie", &line).is_err() {
         return;
@@ -399,27 +400,6 @@ fn insert(stream: &mut Stream<'_>, proxy: &Proxy, cookie: &Cookie, server: u32, 
         let _ = res.append(b"cache-control", b"private");
     }
     stream.txn.term.set_cookie = if stays { b'U' } else { b'I' };
-}
-
-/// Whether a cache on the way may keep the response: its status and method allow it (RFC 9110 section 15.1), and its
-/// fields say how long it is good, or how to ask again.
-fn cacheable(stream: &Stream<'_>) -> bool {
-    let (req, res) = (&stream.txn.req, &stream.txn.res);
-    let safe = matches!(req.method(), b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE");
-    let kept = matches!(res.status(), 200 | 203 | 204 | 206 | 300 | 301 | 404 | 405 | 410 | 414 | 501);
-    if !safe || !kept || res.values("pragma").any(|v| v.eq_ignore_ascii_case(b"no-cache")) {
-        return false;
-    }
-    let mut known =
-        ["etag", "last-modified", "expires"].iter().any(|name| res.values(*name).next().is_some());
-    for word in res.values("cache-control") {
-        let word = word.to_ascii_lowercase();
-        match &*word {
-            b"private" | b"no-store" | b"no-cache" | b"max-age=0" | b"s-maxage=0" => return false,
-            w => known |= w.starts_with(b"max-age=") || w.starts_with(b"s-maxage="),
-        }
-    }
-    known
 }
 
 /// `http-send-name-header`.

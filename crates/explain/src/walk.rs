@@ -93,8 +93,7 @@ impl<'p> Walk<'p> {
             }
         }
         self.txn.has_req = true;
-        let relative = matches!(self.txn.req.target().first(), Some(b'/' | b'*'));
-        self.txn.for_proxy = proxy.options.http_use_proxy_header && !relative;
+        self.txn.note_proxy(proxy.options.http_use_proxy_header);
         let req = &self.txn.req;
         self.txn.line.edit().set(
             req.method(),

@@ -390,6 +390,12 @@ impl Txn {
     /// See [`Txn::serial`].
     pub const UNNUMBERED: u64 = u64::MAX;
 
+    /// The request has come: notes whether its client takes us for its proxy, where the frontend asks for that
+    /// (`option http-use-proxy-header`). Its target then names a host.
+    pub fn note_proxy(&mut self, asked: bool) {
+        self.for_proxy = asked && !matches!(self.req.target().first(), Some(b'/' | b'*'));
+    }
+
     /// Whether it went wrong, in the sense of `option dontlog-normal`.
     pub fn is_error(&self) -> bool {
         let ended = !matches!(self.term.cause, crate::term::Cause::Normal | crate::term::Cause::Local);

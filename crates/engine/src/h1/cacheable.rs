@@ -1,4 +1,4 @@
-//! `option checkcache`: a response that caches may keep must not set a cookie, which would then be everybody's.
+//! What caches on the way may keep, and `option checkcache`: such a response must not set a cookie, which would be everybody's.
 
 use model::term::{Cause, Phase};
 use wire::head::Head;
@@ -9,7 +9,8 @@ use crate::stream::Stream;
 
 /// Refuses a response that sets a cookie and may be cached; `None` if it may go on.
 pub async fn refuse_cacheable(stream: &mut Stream<'_>) -> Option<Next> {
-    if !sets_cacheable(stream.txn.req.method_id(), &stream.txn.res) {
+    let res = &stream.txn.res;
+    if res.first("set-cookie").is_none() || !is_cacheable(stream.txn.req.method_id(), res) {
         return None;
     }
     let back = stream.backend_index();
@@ -28,12 +29,9 @@ pub async fn refuse_cacheable(stream: &mut Stream<'_>) -> Option<Next> {
     Some(answer::refuse(stream, 502).await)
 }
 
-/// Whether a response to this method sets a cookie that caches would keep: it may be kept, and something says how long or how to ask
-/// for it again.
-fn sets_cacheable(method: Method, res: &Head) -> bool {
-    if res.first("set-cookie").is_none() {
-        return false;
-    }
+/// Whether a cache may keep a response to this method: its status and method allow it (RFC 9110 section 15.1), and its fields say how
+/// long it is good, or how to ask for it again.
+pub fn is_cacheable(method: Method, res: &Head) -> bool {
     let asked = matches!(method, Method::Get | Method::Head | Method::Options | Method::Trace);
     let status = matches!(res.status(), 200 | 203 | 204 | 206 | 300 | 301 | 404 | 405 | 410 | 414 | 501);
     let mut may_be_kept = asked && status;

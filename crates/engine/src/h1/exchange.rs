@@ -3,6 +3,7 @@
 use model::Origin;
 use model::term::{Cause, Phase, Term};
 use program::proxy::Mode;
+use wire::http1::Body;
 use wire::method::Method;
 
 use super::{
@@ -155,7 +156,7 @@ async fn gone(stream: &mut Stream<'_>) -> Next {
     }
     let worker = stream.worker.index;
     stream.backend().state.back.counters.of(worker).client_aborts.inc();
-    if stream.client.part.is_some() && stream.http.request_body == wire::http1::Body::None {
+    if stream.client.part.is_some() && stream.http.request_body == Body::None {
         // A request of HTTP/2 that came whole and was taken back is answered with nothing, not even in the log.
         super::request::count_front_error(stream);
         return Next::Close;

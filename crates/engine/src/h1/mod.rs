@@ -4,8 +4,8 @@
 //! a future in recycled memory that is made when the first byte has come.
 
 mod answer;
+pub mod cacheable;
 pub(crate) mod captures;
-mod cookies;
 pub mod early;
 pub mod exchange;
 mod forward;

@@ -220,7 +220,7 @@ fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
     let txn = &mut stream.txn;
     txn.has_req = true;
     txn.req.keep_scheme();
-    txn.for_proxy = proxy_fields && !matches!(txn.req.target().first(), Some(b'/' | b'*'));
+    txn.note_proxy(proxy_fields);
     txn.up.wire_in += consumed as u64;
     txn.times.request = Some(rt::now());
     let max = program.global.tune.logurilen;

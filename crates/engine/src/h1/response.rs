@@ -26,7 +26,7 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
         return Step::Done(next);
     }
     if back.options.checkcache
-        && let Some(next) = super::cookies::refuse_cacheable(stream).await
+        && let Some(next) = super::cacheable::refuse_cacheable(stream).await
     {
         return Step::Done(next);
     }

@@ -140,23 +140,21 @@ fn of(args: &[Arg]) -> Result<&Server, Miss> {
 }
 
 pub(crate) fn usable(proxy: &Proxy) -> u64 {
-    serving(&proxy.back).len() as u64
+    let mut count = 0;
+    serving(&proxy.back, |_| count += 1);
+    count
 }
 
-/// The servers that may be chosen now: backups only where no other server is usable, and then the first alone, but for
+/// Visits the servers that may be chosen now: backups only where no other server is usable, and then the first alone, but for
 /// `option allbackups`.
-fn serving(back: &Back) -> Vec<Arc<Server>> {
+fn serving(back: &Back, each: impl FnMut(&Arc<Server>)) {
     let servers = back.servers.read();
-    let usable = |backup| {
-        let fits = move |s: &&Arc<Server>| s.backup.load(Relaxed) == backup && s.is_usable();
-        servers.iter().filter(fits).cloned()
-    };
-    let mut found: Vec<_> = usable(false).collect();
-    if found.is_empty() {
-        let most = if back.all_backups.load(Relaxed) { usize::MAX } else { 1 };
-        found.extend(usable(true).take(most));
+    let usable = |backup| servers.iter().filter(move |s| s.backup.load(Relaxed) == backup && s.is_usable());
+    if usable(false).next().is_some() {
+        return usable(false).for_each(each);
     }
-    found
+    let most = if back.all_backups.load(Relaxed) { usize::MAX } else { 1 };
+    usable(true).take(most).for_each(each);
 }
 
 /// Requests waiting for any server, and for one.
@@ -182,7 +180,8 @@ fn conn_free(server: &Server) -> Option<i64> {
 
 fn total(args: &[Arg], slots: impl Fn(&Server) -> Option<i64>) -> Result<i64, Miss> {
     let proxy = proxy(args)?;
-    let sum = serving(&proxy.back).iter().map(|s| slots(s)).try_fold(0, |sum, n| Some(sum + n?));
+    let mut sum = Some(0);
+    serving(&proxy.back, |server| sum = sum.and_then(|sum| Some(sum + slots(server)?)));
     Ok(sum.unwrap_or(-1))
 }
 
