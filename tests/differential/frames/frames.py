@@ -10,7 +10,7 @@ cases.py makes them: frames that a client of HTTP/2 sends, frames that a server 
 HTTP/1. Compared is what the client and the origin get, how their connections end, the log lines and every counter that moves.
 Differences that are meant stand in known.txt with their reason; a known difference that has gone is a failure.
 """
-import argparse, collections, json, multiprocessing, os, re, select, shutil, socket, subprocess, sys, tempfile, threading, time
+import argparse, json, multiprocessing, os, re, select, shutil, socket, subprocess, sys, tempfile, threading, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -180,7 +180,6 @@ class Program:
         with open(config, "w") as file:
             file.write(CONFIG.format(d=self.dir))
         self.process = subprocess.Popen([binary, "-db", "-f", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.moved()
         self.figures = self.read_figures()
 
     def command(self, words):
@@ -199,9 +198,6 @@ class Program:
         while data := conn.recv(65536):
             out += data
         return out.decode()
-
-    def moved(self):
-        return self.command("show info")
 
     def read_figures(self):
         lines = self.command("show stat").strip().split("\n")
