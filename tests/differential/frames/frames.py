@@ -10,11 +10,11 @@ cases.py makes them: frames that a client of HTTP/2 sends, frames that a server 
 HTTP/1. Compared is what the client and the origin get, how their connections end, the log lines and every counter that moves.
 Differences that are meant stand in known.txt with their reason; a known difference that has gone is a failure.
 """
-import argparse, json, multiprocessing, os, re, select, shutil, socket, subprocess, sys, tempfile, threading, time
+import os, re, select, socket, sys, threading, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
-import cases
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+import cases, net
 
 CONFIG = """global
  nbthread 1
@@ -167,51 +167,17 @@ class Origin:
             self.end = "reset"
 
 
-class Program:
-    """One program at work, for one case after the other."""
+class Program(net.Program):
+    def __init__(self, binary, patience, _names):
+        super().__init__(binary, patience)
+        self.figures = self.read_figures(FIGURES)
 
-    def __init__(self, binary, patience):
-        self.dir, self.patience = tempfile.mkdtemp(prefix="frames"), patience
-        self.log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.log.bind(self.dir + "/log")
-        self.log.setblocking(False)
+    def configuration(self):
         self.origins = {kind: Origin(f"{self.dir}/{kind}", kind) for kind in ("plain", "framed", "raw")}
-        config = self.dir + "/config"
-        with open(config, "w") as file:
-            file.write(CONFIG.format(d=self.dir))
-        self.process = subprocess.Popen([binary, "-db", "-f", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.figures = self.read_figures()
+        return CONFIG.format(d=self.dir)
 
-    def command(self, words):
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                conn = socket.socket(socket.AF_UNIX)
-                conn.connect(self.dir + "/admin")
-                break
-            except OSError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.02)
-        conn.sendall(words.encode() + b"\n")
-        out = b""
-        while data := conn.recv(65536):
-            out += data
-        return out.decode()
-
-    def read_figures(self):
-        lines = self.command("show stat").strip().split("\n")
-        names = lines[0].lstrip("# ").split(",")
-        out = {}
-        for line in lines[1:]:
-            row = dict(zip(names, line.split(",")))
-            for name, value in row.items():
-                if FIGURES.match(name) and value.isdigit():
-                    out[f"{row['pxname']}/{row['svname']} {name}"] = int(value)
-        return out
-
-    def run(self, case):
-        kind, parts = case
+    def run(self, name):
+        kind, parts = cases.CASES[name]
         for origin in self.origins.values():
             origin.script, origin.got, origin.end = [], b"", ""
         conn = socket.socket(socket.AF_UNIX)
@@ -219,7 +185,7 @@ class Program:
         self.got, self.end = b"", "open"
         if kind in ("framed", "raw"):
             self.origins[kind].script = parts
-            parts = [b"%s /%s HTTP/1.1\r\nhost: a\r\n\r\n" % (cases.METHOD.get(self.name, b"GET"), kind.encode())]
+            parts = [b"%s /%s HTTP/1.1\r\nhost: a\r\n\r\n" % (cases.METHOD.get(name, b"GET"), kind.encode())]
         for part in cases.joined(parts):
             if part is None:
                 self.listen(conn, 0.15)
@@ -231,20 +197,14 @@ class Program:
                 self.quietly(lambda: conn.sendall(part))
         self.listen(conn, 0.4)
         conn.close()
-        lines = self.lines()
-        figures = self.read_figures()
+        lines = self.lines(0.12 * self.patience)
+        figures = self.read_figures(FIGURES)
         moved = {name: value - self.figures.get(name, 0) for name, value in figures.items() if value != self.figures.get(name, 0)}
         self.figures = figures
         origin = self.origins[{"framed": "framed", "raw": "raw"}.get(kind, "plain")]
         seen = outline(origin.got[24:]) if kind == "framed" else origin.got.decode("latin-1").split("\r\n")
         return {"client": outline(self.got) if kind == "h2" else message(self.got), "end": self.end, "log": sorted(lines), "moved": moved,
                 "origin": [re.sub("(?i)(sec-websocket-key: ).*", r"\1KEY", line) for line in seen], "origin end": origin.end}
-
-    def quietly(self, act):
-        try:
-            act()
-        except OSError:
-            pass
 
     def listen(self, conn, seconds):
         """Takes what comes until it is quiet."""
@@ -260,106 +220,6 @@ class Program:
             except OSError:
                 self.end = "reset"
 
-    def lines(self):
-        out, deadline = [], time.monotonic() + 0.12 * self.patience
-        while (left := deadline - time.monotonic()) > 0:
-            if select.select([self.log], [], [], left)[0]:
-                out.append(self.log.recv(8192).decode("latin-1").split(": ", 1)[1].strip())
-        return out
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
-        shutil.rmtree(self.dir, ignore_errors=True)
-
-
-def work(job):
-    binary, names, patience = job
-    program, out = Program(binary, patience), {}
-    try:
-        for name in names:
-            program.name = name
-            try:
-                out[name] = program.run(cases.CASES[name])
-            except OSError as error:
-                out[name] = {"died": str(error)}
-                break
-    finally:
-        program.stop()
-    return out
-
-
-def ask(binary, names, jobs, patience=1):
-    names, out = list(names), {}
-    with multiprocessing.Pool(jobs) as pool:
-        for part in pool.imap_unordered(work, [(binary, names[at::jobs], patience) for at in range(jobs) if names[at::jobs]]):
-            out.update(part)
-    return out
-
-
-def differs(ours, theirs):
-    return {key: (ours.get(key), theirs.get(key)) for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)}
-
-
-def known():
-    out, reason = {}, ""
-    with open(os.path.join(HERE, "known.txt"), encoding="utf-8") as file:
-        for line in file.read().splitlines():
-            if line.startswith("# "):
-                reason = line[2:]
-            elif line.strip():
-                out[line.strip()] = reason
-    return out
-
-
-def main():
-    p = argparse.ArgumentParser()
-    for name in ("--binary", "--oracle", "--only"):
-        p.add_argument(name)
-    for name in ("--record", "--ask"):
-        p.add_argument(name, action="store_true")
-    p.add_argument("--jobs", type=int, default=8)
-    o = p.parse_args()
-    path = os.path.join(HERE, "answers.json")
-    names = [name for name in cases.CASES if not o.only or re.search(o.only, name)]
-    if o.oracle:
-        theirs = ask(o.oracle, names, o.jobs)
-    else:
-        with open(path, encoding="utf-8") as file:
-            theirs = json.load(file)
-    if o.ask:
-        print(json.dumps(theirs, indent=1))
-        return 0
-    if o.record:
-        again = ask(o.oracle, names, 8, 2)
-        unstable = [name for name in names if theirs.get(name) != again.get(name)]
-        stable = {name: theirs[name] for name in names if name not in unstable}
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(stable[name], sort_keys=True)}" for name in stable) + "\n}\n")
-        print(f"{len(stable)} recorded; not the same twice: {unstable}")
-        return 0
-    names = [name for name in names if name in theirs]
-    ours = ask(o.binary, names, o.jobs)
-    expected = known()
-    # What differs is asked again with time to spare before it counts: a busy machine answers late.
-    again = [name for name in names if bool(differs(ours.get(name, {}), theirs[name])) != (name in expected)]
-    for jobs, patience in ((8, 2), (8, 3)):
-        for name, answer in (ask(o.binary, again, jobs, patience) if again else {}).items():
-            if not differs(answer, theirs[name]) or name in expected:
-                ours[name] = answer
-        again = [name for name in again if bool(differs(ours.get(name, {}), theirs[name])) != (name in expected)]
-    for name in again:
-        if name in expected:
-            print(f"FAIL {name}: agrees now, take it out of known.txt")
-            continue
-        print(f"FAIL {name}")
-        for key, (one, other) in differs(ours.get(name, {}), theirs[name]).items():
-            if isinstance(one, dict) and isinstance(other, dict):
-                one, other = ({k: v for k, v in a.items() if b.get(k) != v} for a, b in ((one, other), (other, one)))
-            print(f"    {key}: here {one}\n    {' ' * len(key)}  there {other}")
-    print(f"outside: {len(names) - len(again)} passed, {len(again)} failed, 0 skipped")
-    return 1 if again else 0
-
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(net.main(Program, cases.CASES, HERE))
