@@ -220,6 +220,16 @@ impl Client {
         }
     }
 
+    /// Bytes that came and that nobody has looked at.
+    pub fn unread(&self) -> u64 {
+        self.buf.as_ref().map_or(0, rt::Buf::len) as u64
+    }
+
+    /// Counts what came on a connection of HTTP/1 for nobody.
+    pub fn count_unread(&self, bytes: u64) {
+        self.frontend().state.front.counters.of(self.worker.index).wire_in.add(bytes);
+    }
+
     /// It is none of them any more.
     pub fn spoke_h1(&self) {
         if self.session.h1.replace(false) {

@@ -107,7 +107,6 @@ const REASONS: &[(u16, &str)] = &[
     (100, "Continue"),
     (101, "Switching Protocols"),
     (102, "Processing"),
-    (103, "Early Hints"),
     (200, "OK"),
     (201, "Created"),
     (202, "Accepted"),

@@ -84,6 +84,8 @@ def message(data):
     lines = head.decode("latin-1").split("\r\n")
     if not found:
         return lines
+    # Each program says in words of its own what is wrong.
+    body = re.sub(rb"(<h1>.*</h1>\n).*\n", rb"\1", body)
     ours = body in (b"", b"hello") or not lines[0].split(" ")[1:2] == ["200"]
     return [lines[0], *sorted(line for line in lines[1:] if not line.startswith("date:"))] + ([f"{len(body)} bytes"] if ours else [body.decode("latin-1")])
 

@@ -370,10 +370,10 @@ async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, chunked:
     if stream.http.client_left && stream.txn.term.cause == Cause::ClientAbort {
         return Next::Close;
     }
-    stream.txn.down.wire_out += out.len() as u64;
     count(stream, if head_only { 0 } else { body.len() }, chunked);
     match deliver(stream, &out).await {
         Ok(()) => {
+            stream.txn.down.wire_out += out.len() as u64;
             stream.http.answered = true;
             stream.http.whole = stream.txn.has_req && !switched && (framed || chunked);
             next

@@ -10,10 +10,8 @@ use model::conn::ConnError;
 use model::term::{Cause, Phase};
 use program::Proxy;
 use rt::Buf;
-use wire::head::{Kind, Known};
-use wire::http1::{
-    Body, ErrorKind, Limits, ParseError, Parsed, State, parse_response, response_body, upgrades, violation,
-};
+use wire::head::{Head, Kind, Known};
+use wire::http1::{Body, Limits, ParseError, Parsed, parse_response, response_body, upgrades, violation};
 use wire::method::Version;
 
 use super::{Next, early, headers, replaced, response, wait};
@@ -41,6 +39,8 @@ enum Event {
     Head,
     Interim,
     Bad(ParseError),
+    /// A 101 that answers no request to switch protocols.
+    UnaskedUpgrade,
     ServerClosed,
     ServerTimeout,
     /// The client stopped in the middle of its request: it left, or its time is over.
@@ -191,14 +191,14 @@ fn download_head(
                     }
                     let status = stream.txn.res.status();
                     if status == 101 && !(stream.http.body_received && switches(&stream.txn)) {
-                        let kind = ErrorKind::UnaskedUpgrade;
-                        return Poll::Ready(Event::Bad(ParseError {
-                            kind,
-                            position: 0,
-                            state: State::Status,
-                        }));
+                        buf.consume(consumed);
+                        stream.txn.down.wire_in += consumed as u64;
+                        return Poll::Ready(Event::UnaskedUpgrade);
                     }
                     let interim = (100..200).contains(&status) && status != 101;
+                    if interim && let Some(e) = broken_next(buf.filled().get(consumed..), &limits, back) {
+                        return Poll::Ready(Event::Bad(e));
+                    }
                     let body = response_body(&stream.txn.res, stream.txn.req.method_id());
                     if !interim
                         && let Err(e) =
@@ -247,6 +247,12 @@ fn download_head(
             }
         }
     }
+}
+
+/// What is wrong with the response that came together with an interim one: neither is passed on then.
+fn broken_next(bytes: Option<&[u8]>, limits: &Limits, back: &Proxy) -> Option<ParseError> {
+    let bytes = bytes.filter(|bytes| !bytes.is_empty())?;
+    parse_response(bytes, &mut Head::default(), limits, back.options.unsafe_response).err()
 }
 
 /// Whether a 101 is what was asked for. The key that a client of HTTP/2 has none of has to be answered right.
@@ -334,13 +340,11 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
     match &event {
         Event::ServerClosed => observe(stream, Seen::Broken),
         Event::ServerTimeout => observe(stream, Seen::Timeout),
-        Event::Bad(_) => observe(stream, Seen::BadResponse),
+        Event::Bad(_) | Event::UnaskedUpgrade => observe(stream, Seen::BadResponse),
         _ => {}
     }
     match &event {
-        Event::Bad(e) if e.kind == ErrorKind::UnaskedUpgrade => {
-            crate::finish::count_response(stream, stream.txn.res.status());
-        }
+        Event::UnaskedUpgrade => crate::finish::count_response(stream, stream.txn.res.status()),
         // The broken connection counts, and once more the request that is answered for it.
         Event::Bad(_) | Event::ServerClosed => count_broken(stream),
         _ => {}
@@ -348,7 +352,9 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
     let reset = !stream.txn.server_conn.error.is_none();
     match &event {
         Event::ServerClosed if !reset => stream.server_is_done(),
-        Event::Bad(_) | Event::ServerTimeout | Event::ClientLeft => stream.server_is_done(),
+        Event::Bad(_) | Event::UnaskedUpgrade | Event::ServerTimeout | Event::ClientLeft => {
+            stream.server_is_done();
+        }
         _ => {}
     }
     let worker = stream.worker.index;
@@ -357,6 +363,7 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
     match event {
         Event::Head | Event::Interim => Wait::Response,
         Event::ServerClosed => {
+            count_came(stream);
             crate::h2::note(stream);
             if let Some(outcome) = lost_early(stream, back) {
                 return outcome;
@@ -391,7 +398,16 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             let faulty = faulty(&stream.worker, stream.client.conn(), &stream.txn, bytes, &e);
             captured::keep(&stream.worker, faulty);
             // They came, be they no response.
-            stream.txn.down.wire_in += bytes.len() as u64;
+            count_came(stream);
+            if retry.junk_response && may_retry(stream, back) {
+                return Wait::Retry;
+            }
+            count_response_error(stream);
+            stream.end(Cause::Proxy, Phase::Headers);
+            Wait::Failed(Some(502))
+        }
+        Event::UnaskedUpgrade => {
+            count_unasked(stream);
             if retry.junk_response && may_retry(stream, back) {
                 return Wait::Retry;
             }
@@ -443,6 +459,23 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             Wait::Failed(None)
         }
     }
+}
+
+/// A 101 that nobody asked for counts in full, and so does what came behind it as the first bytes of a tunnel.
+fn count_unasked(stream: &mut Stream<'_>) {
+    let behind = stream.upstream.as_ref().and_then(|up| up.buf.as_ref()).map_or(0, Buf::len);
+    let res = &mut stream.txn.res;
+    res.remove_all(Known::ContentLength);
+    res.remove_all(Known::TransferEncoding);
+    headers::hide_connection(res, true);
+    stream.txn.down.received += (res.counted_len() + behind) as u64;
+    count_came(stream);
+}
+
+/// Counts what lies in the server's buffer: it was received, and no pump counts it.
+fn count_came(stream: &mut Stream<'_>) {
+    let there = stream.upstream.as_ref().and_then(|up| up.buf.as_ref()).map_or(0, Buf::len);
+    stream.txn.down.wire_in += there as u64;
 }
 
 /// An operator or a change of the server's state ended it: HAProxy logs that as an error of its own, and says nothing to the client.
@@ -577,9 +610,7 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     let worker = stream.worker.clone();
     let back = &*worker.shared.program.proxy(stream.backend_index());
     let front = worker.shared.program.configured(stream.client.conn().frontend);
-    // What came with the head was received before the pump began to count.
-    let early = stream.upstream.as_ref().and_then(|u| u.buf.as_ref()).map_or(0, Buf::len);
-    stream.txn.down.wire_in += early as u64;
+    count_came(stream);
     let framing = Framing::of(stream.http.response_body, back.options.unsafe_response);
     let mut down = Half::new(framing);
     if stream.frontend().options.drop_response_trailers {
@@ -844,6 +875,7 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Next {
     down.filters = crate::filter::chain(stream, Side::Response);
     stream.upload = stream.upload.tunnel();
     stream.upload.splice = splices(stream, front, back, true);
+    count_came(stream);
     let outcome = exchange(stream, &mut down, front, back, true).await;
     count_down(stream, &mut down);
     finish_body(stream, &down, outcome);

@@ -214,10 +214,12 @@ pub fn client_connection(stream: &mut Stream<'_>, next: Next) {
 /// # Errors
 /// The head became too large.
 pub fn send_response(stream: &mut Stream<'_>, next: Next) -> Result<(), TooLarge> {
-    let upgrade = http1::upgrades(&stream.txn.res);
     count_response(stream);
-    hop_by_hop(&mut stream.txn.res, upgrade);
-    client_connection(stream, next);
+    // What a server says of other protocols is passed on as it is; then the message says nothing of the connection.
+    hop_by_hop(&mut stream.txn.res, true);
+    if !stream.txn.res.has_token(Known::Connection, b"upgrade") {
+        client_connection(stream, next);
+    }
     stage_response(stream)
 }
 

@@ -65,12 +65,13 @@ pub async fn serve(client: &mut Client, mut first: Option<(Next, Owed)>) -> bool
         };
         // In recycled memory, so that the task of an idle connection stays small.
         if next == Next::Close {
-            client.spoke_h1();
             let mut owes = owed.is_some();
             if let Some(rest) = owed.filter(|rest| rest.awaited) {
                 rt::boxed(drain(client, rest)).await;
                 owes = false;
             }
+            client.count_unread(client.unread());
+            client.spoke_h1();
             rt::boxed(close(client, owes, true)).await;
             return false;
         }
@@ -121,7 +122,10 @@ impl Drop for Lingers {
 async fn drain(client: &mut Client, mut rest: Box<Rest>) -> bool {
     let limit = client.frontend().timeouts.client;
     client.timer.set_after(limit);
-    let Client { socket, timer, session, buf, .. } = client;
+    // What the pump has seen of the message it has counted.
+    let there = if rest.half.begun { 0 } else { client.unread() };
+    let before = rest.half.received;
+    let Client { socket, timer, session, buf, .. } = &mut *client;
     let drained = poll_fn(|cx| {
         if session.kill.get().is_some() {
             return Poll::Ready(false);
@@ -134,7 +138,10 @@ async fn drain(client: &mut Client, mut rest: Box<Rest>) -> bool {
         }
         timer.poll_expired(cx).map(|()| false)
     });
-    drained.await
+    let came = drained.await;
+    let received = there + (rest.half.received - before);
+    client.count_unread(received.saturating_sub(client.unread()));
+    came
 }
 
 /// Waits for the first byte of a request; whether there is one to read.

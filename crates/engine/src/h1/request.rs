@@ -257,7 +257,6 @@ fn glitch(stream: &Stream<'_>) {
 fn bad(stream: &mut Stream<'_>, e: &ParseError) -> Read {
     glitch(stream);
     capture(stream, e);
-    stream.txn.up.wire_in += stream.client.buf.as_ref().map_or(0, |buf| buf.filled().len() as u64);
     stream.end(Cause::Proxy, Phase::Request);
     count_error(stream);
     count_request(stream);

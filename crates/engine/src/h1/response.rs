@@ -131,8 +131,7 @@ pub fn note(stream: &mut Stream<'_>) {
         && headers::keeps_server(stream.frontend(), &stream.backend())
         && !stream.http.server_ends
         && !matches!(body, Body::UntilClose);
-    let upgrade = http1::upgrades(&stream.txn.res);
-    headers::hide_connection(&mut stream.txn.res, upgrade);
+    headers::hide_connection(&mut stream.txn.res, true);
     if method == Method::Connect && (200..300).contains(&stream.txn.res.status()) {
         // RFC 9110 sections 8.6 and 6.1: what follows is a tunnel, whatever the server says of a body.
         stream.txn.res.remove_all(Known::ContentLength);

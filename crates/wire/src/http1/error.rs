@@ -45,8 +45,6 @@ pub enum ErrorKind {
     HostMismatch,
     /// A WebSocket handshake without its key or its answer (RFC 6455 section 4).
     BadWebSocketKey,
-    /// A response changes the protocol, and nobody asked it to (RFC 9110 section 15.2.2).
-    UnaskedUpgrade,
     /// A body where HTTP/1.0 gives none a meaning: GET, HEAD, DELETE.
     BodyNotAllowed,
     /// A chunk size that is no hexadecimal number, or does not fit (RFC 9112 section 7.1).
@@ -83,7 +81,6 @@ impl ErrorKind {
             ErrorKind::BadHost => "invalid host",
             ErrorKind::HostMismatch => "host and authority differ",
             ErrorKind::BadWebSocketKey => "missing websocket key",
-            ErrorKind::UnaskedUpgrade => "upgrade that nobody asked for",
             ErrorKind::BodyNotAllowed => "body not allowed",
             ErrorKind::BadChunkSize => "invalid chunk size",
             ErrorKind::BadChunkExtension => "invalid chunk extension",
