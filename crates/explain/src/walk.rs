@@ -11,7 +11,7 @@ use model::{Conn, Peer, Txn};
 use program::Program;
 use program::options::AddressHeader;
 use program::proxy::{Mode, Proxy, SwitchTo};
-use wire::http1::{Limits, Parsed, parse_request};
+use wire::http1::{Parsed, parse_request};
 
 use crate::ask::Ask;
 use crate::changes::Snapshot;
@@ -78,7 +78,7 @@ impl<'p> Walk<'p> {
     /// The request as its bytes are parsed.
     fn read(&mut self, ask: &Ask, proxy: &Proxy) -> Result<(), String> {
         let tune = &self.program.global.tune;
-        let limits = Limits { head: tune.bufsize.saturating_sub(tune.maxrewrite), fields: tune.maxhdr };
+        let limits = self.program.global.head_limits();
         self.txn.req.set_limit(tune.bufsize);
         self.txn.first_request = true;
         let bytes = ask.bytes();

@@ -102,6 +102,18 @@ pub struct Global {
     pub tune: Tune,
 }
 
+impl Global {
+    /// What heads of HTTP/1 may be like.
+    pub fn head_limits(&self) -> wire::http1::Limits {
+        wire::http1::Limits {
+            head: self.tune.bufsize.saturating_sub(self.tune.maxrewrite),
+            fields: self.tune.maxhdr,
+            any_payload: self.h1_any_payload,
+            insecure_coding: self.h1_keep_insecure_te,
+        }
+    }
+}
+
 /// Where the value of a variable of the process comes from.
 pub enum SetVar {
     /// An expression over constants.

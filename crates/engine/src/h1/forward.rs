@@ -179,9 +179,8 @@ fn download_head(
     back: &Proxy,
     server_limit: Option<Duration>,
 ) -> Poll<Event> {
+    let limits = super::request::limits(stream);
     let Some(up) = stream.upstream.as_mut() else { return Poll::Ready(Event::ServerClosed) };
-    let tune = &stream.worker.shared.program.global.tune;
-    let limits = Limits { head: tune.bufsize.saturating_sub(tune.maxrewrite), fields: tune.maxhdr };
     loop {
         if let Some(buf) = up.buf.as_mut().filter(|b| !b.is_empty()) {
             match parse_response(buf.filled(), &mut stream.txn.res, &limits, back.options.unsafe_response) {

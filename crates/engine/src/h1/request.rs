@@ -155,9 +155,8 @@ pub fn forget(stream: &mut Stream<'_>) {
     stream.txn.req.clear();
 }
 
-fn limits(stream: &Stream<'_>) -> Limits {
-    let tune = &stream.worker.shared.program.global.tune;
-    Limits { head: tune.bufsize.saturating_sub(tune.maxrewrite), fields: tune.maxhdr }
+pub(super) fn limits(stream: &Stream<'_>) -> Limits {
+    stream.worker.shared.program.global.head_limits()
 }
 
 fn parse(stream: &mut Stream<'_>) -> Result<Parsed, ParseError> {

@@ -21,12 +21,16 @@ pub struct Limits {
     pub head: usize,
     /// Lines, the start line counted in, as `tune.http.maxhdr` does.
     pub fields: usize,
+    /// HTTP/1.0's GET, HEAD and DELETE may have a body (`h1-accept-payload-with-any-method`).
+    pub any_payload: bool,
+    /// A length beside a coding is dropped, and the connection may go on (`h1-do-not-close-on-insecure-transfer-encoding`).
+    pub insecure_coding: bool,
 }
 
 impl Default for Limits {
     /// The manual's defaults: `tune.bufsize` 16384 less `tune.maxrewrite` 1024, `tune.http.maxhdr` 101.
     fn default() -> Limits {
-        Limits { head: 15360, fields: 101 }
+        Limits { head: 15360, fields: 101, any_payload: false, insecure_coding: false }
     }
 }
 
@@ -108,7 +112,7 @@ fn lines(input: &[u8], head: &mut Head, limits: &Limits, relax: bool) -> Result<
             Some(Next::Body(next)) if next > limits.head => {
                 return Err(ParseError::new(ErrorKind::TargetTooLong, next, State::Head));
             }
-            Some(Next::Body(next)) => return finish(input, head, next, relax),
+            Some(Next::Body(next)) => return finish(input, head, next, limits, relax),
         }
     }
     loop {
@@ -121,7 +125,7 @@ fn lines(input: &[u8], head: &mut Head, limits: &Limits, relax: bool) -> Result<
             Line::End { next } if next > limits.head => {
                 return Err(ParseError::new(ErrorKind::TooLarge, at, State::Head));
             }
-            Line::End { next } => return finish(input, head, next, relax),
+            Line::End { next } => return finish(input, head, next, limits, relax),
             Line::Fold { value, next } if !head.fields.is_empty() && !head.progress.dropped => {
                 fold(head, value, next);
             }
@@ -156,9 +160,15 @@ fn partial(input: &[u8], head: &Head, limits: &Limits) -> Result<Parsed, ParseEr
 
 /// The head ends before `next`.
 #[inline]
-fn finish(input: &[u8], head: &mut Head, next: usize, relax: bool) -> Result<Parsed, ParseError> {
+fn finish(
+    input: &[u8],
+    head: &mut Head,
+    next: usize,
+    limits: &Limits,
+    relax: bool,
+) -> Result<Parsed, ParseError> {
     complete(input, head, next);
-    rules::check(head, relax)?;
+    rules::check(head, limits, relax)?;
     Ok(Parsed::Complete { consumed: next })
 }
 

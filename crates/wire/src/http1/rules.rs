@@ -5,22 +5,26 @@
 
 use super::authority;
 use super::error::{ErrorKind, ParseError, State};
-use super::parse::position;
+use super::parse::{Limits, position};
 use crate::head::{Head, Kind, Known};
 use crate::method::{Method, Version};
 
 /// Checks a complete head.
-pub fn check(head: &mut Head, relax: bool) -> Result<(), ParseError> {
+pub fn check(head: &mut Head, limits: &Limits, relax: bool) -> Result<(), ParseError> {
     if head.present & Known::Upgrade.bit() != 0 {
         upgrade(head, relax)?;
     }
-    check_translated(head, relax)
+    check_content(head, limits, relax)
 }
 
 /// Checks a head that came in another version, where an upgrade is asked for without a key (RFC 8441 section 5).
 pub fn check_translated(head: &mut Head, relax: bool) -> Result<(), ParseError> {
+    check_content(head, &Limits::default(), relax)
+}
+
+fn check_content(head: &mut Head, limits: &Limits, relax: bool) -> Result<(), ParseError> {
     if head.present & (Known::TransferEncoding.bit() | Known::ContentLength.bit()) != 0 {
-        lengths(head, relax)?;
+        lengths(head, limits, relax)?;
     }
     match head.kind() {
         Kind::Request => authority::check(head, relax),
@@ -32,14 +36,18 @@ pub(super) fn fault(head: &Head, kind: ErrorKind, known: Known) -> ParseError {
     ParseError::new(kind, position(head, known), State::FieldValue)
 }
 
-fn lengths(head: &mut Head, relax: bool) -> Result<(), ParseError> {
+fn lengths(head: &mut Head, limits: &Limits, relax: bool) -> Result<(), ParseError> {
     let coded = head.has(Known::TransferEncoding) && transfer_encoding(head, relax)?;
     let length = content_length(head)?;
     if coded && length.is_some() {
         head.remove_all(Known::ContentLength);
     }
     // RFC 9112 section 6.1: with a length beside it, or from HTTP/1.0, a coding can't be trusted any longer.
-    head.distrusted |= coded && (length.is_some() || head.version() < Version::HTTP_11);
+    head.distrusted |= coded
+        && match length {
+            Some(_) => !limits.insecure_coding,
+            None => head.version() < Version::HTTP_11,
+        };
     let no_body = match head.kind() {
         // RFC 9110 section 9.3.6.
         Kind::Request => head.method_id() == Method::Connect,
@@ -50,7 +58,7 @@ fn lengths(head: &mut Head, relax: bool) -> Result<(), ParseError> {
         head.remove_all(Known::ContentLength);
         return Ok(());
     }
-    let old = head.kind() == Kind::Request && head.version() < Version::HTTP_11;
+    let old = !limits.any_payload && head.kind() == Kind::Request && head.version() < Version::HTTP_11;
     if old
         && (coded || length.is_some_and(|length| length > 0))
         && matches!(head.method_id(), Method::Get | Method::Head | Method::Delete)
