@@ -1,8 +1,11 @@
 //! The end of a stream: counters and the log line.
 
+use std::time::Duration;
+
 use model::Txn;
 use model::counter::Counter;
 use model::proxy::{BackCounters, FrontCounters, status_class};
+use model::txn::{Meanwhile, Traffic};
 use program::proxy::Mode;
 use rt::Mono;
 
@@ -86,14 +89,15 @@ fn count(stream: &Stream<'_>) {
     let txn = &*stream.txn;
     let front = stream.frontend();
     let f = front.state.front.counters.of(worker);
-    f.bytes.add(&txn.up, &txn.down);
+    let (up, down) = uncounted(txn, txn.up, txn.down);
+    f.bytes.add(&up, &down);
     if stream.client.part.is_none() {
         // Bytes of HTTP/1: what a stream of HTTP/2 moves inside the worker is none of them.
         f.wire_in.add(txn.up.wire_in);
         f.wire_out.add(txn.down.wire_out);
     }
     let listener = front.binds[stream.client.conn().listener as usize].state.counters.of(worker);
-    listener.bytes.add(&txn.up, &txn.down);
+    listener.bytes.add(&up, &down);
     stream.worker.shared.program.world.process.counters.of(worker).bytes_out.add(txn.down.wire_out);
     // A stream of HTTP that ends without an answer counts as one with another status, one of HTTP/2 that was no request does not.
     let malformed = stream.client.part.is_some() && !txn.has_req;
@@ -108,7 +112,7 @@ fn count(stream: &Stream<'_>) {
     // Until one is chosen, a proxy is its own backend for the bytes.
     let back = stream.backend();
     let b = back.state.back.counters.of(worker);
-    b.bytes.add(&txn.up, &txn.down);
+    b.bytes.add(&up, &down);
     if txn.server_conn.http_major < 2 {
         b.wire_in.add(txn.down.wire_in);
         b.wire_out.add(txn.up.wire_out);
@@ -125,7 +129,7 @@ fn count(stream: &Stream<'_>) {
     let Some(place) = &stream.place else { return };
     let state = &place.config().state;
     let s = state.counters.of(worker);
-    s.bytes.add(&txn.up, &txn.down);
+    s.bytes.add(&up, &down);
     let times = durations(txn);
     state.times.add(times);
     back.state.back.times.add(times);
@@ -136,6 +140,42 @@ fn count(stream: &Stream<'_>) {
     if place.is_served() {
         state.touch(rt::wall());
     }
+}
+
+/// The traffic of a transaction that no counter holds yet.
+fn uncounted(txn: &Txn, up: Traffic, down: Traffic) -> (Traffic, Traffic) {
+    match &txn.meanwhile {
+        Some(held) => (up.beyond(&held.up), down.beyond(&held.down)),
+        None => (up, down),
+    }
+}
+
+/// `option contstats`: enters what has moved so far into the counters, every few seconds while something moves. `down` is
+/// on its way to the client; what waits in buffers is counted later.
+pub fn count_meanwhile(stream: &mut Stream<'_>, down: &Half) {
+    const EVERY: Duration = Duration::from_secs(5);
+    let now = rt::now();
+    if stream.txn.meanwhile.as_ref().is_some_and(|held| now < held.at + EVERY) {
+        return;
+    }
+    let passed = |so_far: &Traffic, half: &Half| {
+        let (received, sent) = match stream.txn.has_req {
+            true => (half.counted_sent(), half.counted_sent()),
+            false => (half.received, half.sent),
+        };
+        Traffic { received: so_far.received + received, sent: so_far.sent + sent, ..*so_far }
+    };
+    let all = (passed(&stream.txn.up, &stream.upload), passed(&stream.txn.down, down));
+    let (up, down) = uncounted(&stream.txn, all.0, all.1);
+    let worker = stream.worker.index;
+    let front = stream.frontend();
+    front.state.front.counters.of(worker).bytes.add(&up, &down);
+    front.binds[stream.client.conn().listener as usize].state.counters.of(worker).bytes.add(&up, &down);
+    stream.backend().state.back.counters.of(worker).bytes.add(&up, &down);
+    if let Some(place) = &stream.place {
+        place.config().state.counters.of(worker).bytes.add(&up, &down);
+    }
+    stream.txn.meanwhile = Some(Box::new(Meanwhile { up: all.0, down: all.1, at: now }));
 }
 
 /// Counts a response at the server that it came from, interim ones included: what is answered in its place is none.

@@ -346,9 +346,13 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     let pipes = !stream.worker.shared.program.global.disabled.splice;
     (down.bulk_pipes, stream.upload.bulk_pipes) = (pipes, pipes);
     let (mut up_done, mut down_done) = (false, false);
+    let mut moved = false;
     let outcome = poll_fn(|cx| {
         if let Some(cause) = stream.client.session.kill.get() {
             return Poll::Ready(Some((cause, Phase::Connect)));
+        }
+        if front.options.contstats && std::mem::take(&mut moved) {
+            crate::finish::count_meanwhile(stream, &down);
         }
         let Some(up) = stream.upstream.as_mut() else { return Poll::Ready(None) };
         let client = &mut *stream.client;
@@ -398,10 +402,14 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
         }
         let moved_up = std::mem::take(&mut stream.upload.moved);
         let moved_down = std::mem::take(&mut down.moved);
-        if moved_up || moved_down {
+        // `option independent-streams`: what a side is sent says nothing of its own silence.
+        if moved_up || moved_down && !(front.options.independent_streams && !down.blocked) {
             client.timer.set_after(limits.0);
+        }
+        if moved_down || moved_up && !(back.options.independent_streams && !stream.upload.blocked) {
             stream.server_timer.set_after(limits.1);
         }
+        moved |= moved_up || moved_down;
         // Who does not take what waits for him ends the stream; who is only silent ends what he sends.
         if (down.blocked || !up_done && !stream.upload.blocked) && client.timer.poll_expired(cx).is_ready() {
             late = late.or(Some((Cause::ClientTimeout, Phase::Data)));

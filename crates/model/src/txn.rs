@@ -141,6 +141,29 @@ pub struct Traffic {
     pub wire_out: u64,
 }
 
+impl Traffic {
+    /// What this is more than `part`, which was counted before.
+    pub fn beyond(&self, part: &Traffic) -> Traffic {
+        Traffic {
+            received: self.received.saturating_sub(part.received),
+            sent: self.sent.saturating_sub(part.sent),
+            wire_in: self.wire_in.saturating_sub(part.wire_in),
+            wire_out: self.wire_out.saturating_sub(part.wire_out),
+        }
+    }
+}
+
+/// What the counters already hold of a transaction that goes on (`option contstats`).
+#[derive(Clone, Copy, Debug)]
+pub struct Meanwhile {
+    /// Of the request.
+    pub up: Traffic,
+    /// Of the response.
+    pub down: Traffic,
+    /// When it was entered.
+    pub at: Mono,
+}
+
 /// What the status of a server's response counts as in stick tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseCounts {
@@ -214,6 +237,8 @@ pub struct Txn {
     pub down: Traffic,
     /// Bytes from the server that `option logasap` shows before the end.
     pub asap: u64,
+    /// What the counters hold of it already.
+    pub meanwhile: Option<Box<Meanwhile>>,
     /// Status sent to the client, 0 if none.
     pub status: u16,
     /// The stream on the client's connection.
@@ -363,6 +388,7 @@ impl Default for Txn {
             up: Traffic::default(),
             down: Traffic::default(),
             asap: 0,
+            meanwhile: None,
             status: 0,
             client_stream: StreamOf::default(),
             server_conn: ServerConn::default(),

@@ -725,10 +725,13 @@ async fn exchange(
     stream.client.timer.set_after(client_limit);
     stream.server_timer.set_after(server_limit);
     let mut up_done = !tunnel && stream.http.body_received && stream.to_server.is_none();
-    let (mut down_done, mut left) = (false, false);
+    let (mut down_done, mut left, mut moved) = (false, false, false);
     let outcome = poll_fn(|cx| {
         if let Some(cause) = stream.client.session.kill.get() {
             return Poll::Ready(Outcome::Killed(cause));
+        }
+        if front.options.contstats && std::mem::take(&mut moved) {
+            crate::finish::count_meanwhile(stream, down);
         }
         let Some(up) = stream.upstream.as_mut() else { return Poll::Ready(Outcome::Done) };
         let client = &mut *stream.client;
@@ -796,10 +799,16 @@ async fn exchange(
                 return Poll::Ready(Outcome::Client(Cause::ClientAbort));
             }
         }
-        if std::mem::take(&mut down.moved) | std::mem::take(&mut stream.upload.moved) {
+        let moved_down = std::mem::take(&mut down.moved);
+        let moved_up = std::mem::take(&mut stream.upload.moved);
+        // `option independent-streams`: what a side is sent says nothing of its own silence.
+        if moved_up || moved_down && !(front.options.independent_streams && !down.blocked) {
             client.timer.set_after(client_limit);
+        }
+        if moved_down || moved_up && !(back.options.independent_streams && !stream.upload.blocked) {
             stream.server_timer.set_after(server_limit);
         }
+        moved |= moved_up || moved_down;
         // The clock of the side that is being waited for.
         let waits_client = down.blocked || tunnel || !up_done && !stream.upload.blocked;
         let waits_server = !down.blocked && !down_done || stream.upload.blocked && !up_done || tunnel;

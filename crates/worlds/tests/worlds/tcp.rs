@@ -311,3 +311,58 @@ fn a_relay_changes_no_byte_and_ends_always() {
         },
     );
 }
+
+/// A server that says nothing is silent, whatever it is sent, where `option independent-streams` says so.
+#[test]
+fn what_is_sent_to_a_side_is_no_word_of_it() {
+    for (option, ends) in [("", false), ("option independent-streams\n", true)] {
+        let lines = format!("{option} timeout server 1s\n timeout client 5s");
+        explore(&relay(&lines), QUIET, move |stage| async move {
+            stage.serve(S, |mut peer, _| async move {
+                while peer.more().await.is_ok() {
+                    peer.buf.clear();
+                }
+            });
+            let mut client = stage.client(FRONT).await;
+            for _ in 0..4 {
+                if client.send(b"x").await.is_err() {
+                    break;
+                }
+                rt::sleep(Duration::from_millis(700)).await;
+            }
+            client.finish();
+            let _ = client.rest().await;
+            let line = stage.ended(1).await.remove(0);
+            assert_eq!(line.state(), if ends { "sD" } else { "--" }, "{option}: {}", line.text);
+        });
+    }
+}
+
+/// `option contstats`: the counters follow a long connection while it goes on, and count each byte once.
+#[test]
+fn counters_follow_a_connection_that_goes_on() {
+    for (option, meanwhile) in [("", false), ("option contstats", true)] {
+        explore(&relay(option), QUIET, move |stage| async move {
+            echo(&stage);
+            let proxy = stage.proxy("t");
+            let moved = || {
+                let front = &proxy.front.counters;
+                (front.sum(|c| &c.bytes.request_in), front.sum(|c| &c.bytes.response_in))
+            };
+            let mut client = stage.client(FRONT).await;
+            let mut seen = Vec::new();
+            for _ in 0..8 {
+                client.send(&[b'x'; 100]).await.unwrap();
+                client.take(100).await;
+                rt::sleep(Duration::from_secs(3)).await;
+                seen.push(moved());
+            }
+            let grew = seen.windows(2).filter(|pair| pair[0] < pair[1]).count();
+            assert_eq!(grew >= 3, meanwhile, "{option}: {seen:?}");
+            client.finish();
+            client.rest().await;
+            stage.ended(1).await;
+            assert_eq!(moved(), (800, 800), "{option}");
+        });
+    }
+}
