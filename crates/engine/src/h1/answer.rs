@@ -11,7 +11,7 @@ use program::proxy::ErrorAnswer;
 use wire::http1::{Limits, Parsed, parse_response};
 use wire::method::{Method, Version};
 
-use super::{Next, captures, headers, response};
+use super::{Next, captures, headers, response, wait};
 use crate::errors;
 use crate::stream::Stream;
 
@@ -48,15 +48,20 @@ pub async fn tarpit(stream: &mut Stream<'_>, reply: Reply) -> Next {
     timer.set_after(Some(limit.unwrap_or_default()));
     let socket = &stream.client.socket;
     let session = &stream.client.session;
-    std::future::poll_fn(|cx| {
+    let closed = std::future::poll_fn(|cx| {
         if socket.poll_hangup(cx).is_ready() || session.kill.get().is_some() {
-            return std::task::Poll::Ready(());
+            return std::task::Poll::Ready(true);
         }
-        timer.poll_expired(cx)
+        timer.poll_expired(cx).map(|()| false)
     })
     .await;
     stream.txn.times.queued = held.map(|_| rt::now());
     stream.http.dismissed = true;
+    if closed && (stream.client.socket.is_broken() || wait::left(stream).await) {
+        // Nobody is there to be answered: no rules see an answer either.
+        stream.txn.status = reply.status;
+        return Next::Close;
+    }
     send(stream, reply).await
 }
 
@@ -93,7 +98,7 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     stream.txn.by_service = true;
     if service.wants_body(&request_for(stream, &worker, proxy, &[])) {
         let config = &*worker.shared.program.proxy(proxy);
-        if let Err(status) = super::wait::buffer_request(stream, config).await {
+        if let Err(status) = wait::buffer_request(stream, config).await {
             return refuse(stream, status).await;
         }
     }
@@ -157,7 +162,7 @@ pub fn service_refused(stream: &mut Stream<'_>) {
     stream.backend().state.back.counters.of(stream.worker.index).client_aborts.add(2);
 }
 
-/// Sends an answer made of a [`Reply`].
+/// Sends an answer made of a [`Reply`]. Whoever asks later, the log line say, finds no response but its status as logged.
 pub async fn send(stream: &mut Stream<'_>, reply: Reply) -> Next {
     stream.txn.res.clear();
     let mut body = Vec::new();
@@ -367,7 +372,8 @@ async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, chunked:
     } else if !head_only {
         out.extend_from_slice(&body);
     }
-    if stream.http.client_left && stream.txn.term.cause == Cause::ClientAbort {
+    // Who leaves before the end of a request is told nothing any more.
+    if stream.http.client_left {
         return Next::Close;
     }
     count(stream, if head_only { 0 } else { body.len() }, chunked);

@@ -236,15 +236,43 @@ pub async fn more(stream: &mut Stream<'_>, side: Side, deadline: Option<Mono>) -
     matches!(stream.client.receive().await, Ok(n) if n > 0)
 }
 
-/// `pause`: lets time pass, as long as there is somebody to wait.
-pub async fn pause(stream: &Stream<'_>, time: Duration) {
+/// `pause`: lets time pass, as long as there is somebody to wait. Who closes its side may wait for the answer to a request that came whole.
+pub async fn pause(stream: &mut Stream<'_>, time: Duration) {
     let mut timer = rt::Timer::at(rt::now() + time);
-    let client = &stream.client;
-    poll_fn(|cx| match client.session.kill.get().is_some() || client.socket.poll_broken(cx).is_ready() {
-        true => Poll::Ready(()),
-        false => timer.poll_expired(cx),
-    })
-    .await;
+    let mut owes = !stream.http.body_received;
+    loop {
+        let client = &stream.client;
+        let over = poll_fn(|cx| {
+            if client.session.kill.get().is_some() || client.socket.poll_broken(cx).is_ready() {
+                return Poll::Ready(true);
+            }
+            if owes && client.socket.poll_hangup(cx).is_ready() {
+                return Poll::Ready(false);
+            }
+            timer.poll_expired(cx).map(|()| true)
+        })
+        .await;
+        if over || left(stream).await {
+            return;
+        }
+        owes = false;
+    }
+}
+
+/// Whether a client that has closed its side left before its request was whole, as far as that fits a buffer.
+pub async fn left(stream: &mut Stream<'_>) -> bool {
+    if stream.http.client_left || stream.http.body_received {
+        return stream.http.client_left;
+    }
+    let mut progress = Progress::of(stream.http.request_body, stream.frontend().options.unsafe_request);
+    stream.client.timer.set_after(client_limit(stream));
+    while progress.look(stream.client.buf.as_ref(), None).is_none() {
+        if !matches!(stream.client.receive().await, Ok(n) if n > 0) {
+            stream.http.client_left = true;
+            return true;
+        }
+    }
+    false
 }
 
 /// `option http-buffer-request`: waits for the body, or as much of it as fits.
