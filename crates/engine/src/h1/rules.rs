@@ -129,8 +129,14 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
     bound_rewrites(stream, side);
     let deadline = inspect.map(|d| rt::now() + d);
     let (mut from, mut last, mut resumed) = (Position(0), inspect.is_none(), None);
+    let mut paused = false;
     loop {
-        match stream.run_resumed(rules, side, from, last, resumed.take()) {
+        let run = stream.run_resumed(rules, side, from, last, resumed.take());
+        if paused && !matches!(run, Run::Waits(..)) {
+            // What rules wait for is part of the request (`%TR`), which they see as it was without.
+            stream.txn.times.request = Some(rt::now());
+        }
+        match run {
             Run::Done => return Step::Go,
             Run::Decided(flow, _) => return decide(stream, flow, side).await,
             Run::Waits(Flow::Yield(need), at) => {
@@ -161,6 +167,7 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
                     // These come before the first byte, in no other rule set.
                     Need::ProxyHeader | Need::CipHeader => resumed = Some(Fulfilled::Failed),
                 }
+                paused = side == Side::Request;
             }
             Run::Waits(..) => return Step::Go,
         }

@@ -101,13 +101,11 @@ pub async fn request(stream: &mut Stream<'_>, wait: Wait) -> Waited {
     let Wait { time, at_least, .. } = wait;
     let mut progress = Progress::of(stream.http.request_body, stream.frontend().options.unsafe_request);
     if stream.http.client_left || stream.http.body_received {
-        stream.txn.times.waited = true;
         return Waited::Enough;
     }
     invite(stream).await;
     grow_request(stream, wait);
     if let Some(done) = progress.look(stream.client.buf.as_ref(), at_least) {
-        stream.txn.times.waited = done == Waited::Enough;
         return done;
     }
     stream.txn.times.request = None;
@@ -131,7 +129,6 @@ pub async fn request(stream: &mut Stream<'_>, wait: Wait) -> Waited {
     };
     if done == Waited::Enough {
         stream.txn.times.request = Some(rt::now());
-        stream.txn.times.waited = true;
     }
     done
 }
@@ -280,10 +277,9 @@ pub async fn left(stream: &mut Stream<'_>) -> bool {
 /// # Errors
 /// The status to answer when it did not come in time, or is none.
 pub async fn buffer_request(stream: &mut Stream<'_>, proxy: &Proxy) -> Result<(), u16> {
-    let known = stream.txn.times.waited || proxy.options.http_buffer_request;
     let waited = request(stream, Wait { time: proxy.timeouts.http_request, ..Wait::default() }).await;
-    // Where rules need the body the wait is part of them.
-    stream.txn.times.waited &= known;
+    // Where rules or a balancing algorithm need the body the wait is part of them.
+    stream.txn.times.waited |= waited == Waited::Enough && proxy.options.http_buffer_request;
     note_request(stream, waited)
 }
 
