@@ -128,6 +128,7 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     }
     stream.txn.status = answer.status;
     captures::response(stream);
+    captures::response_cookie(stream);
     finish(stream, answer.body, true, true).await
 }
 

@@ -34,13 +34,19 @@ pub fn request_cookie(stream: &mut Stream<'_>) {
     }
 }
 
-/// Takes what the frontend captures of a response.
+/// Takes what the frontend captures of a response: as it came, before `http-response` rules.
 pub fn response(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
     let front = worker.shared.program.configured(stream.client.conn().frontend);
     if !front.res_captures.is_empty() {
         headers(&front.res_captures, &stream.txn.res, stream.txn.res_captures.get_mut());
     }
+}
+
+/// Takes the cookie of a response that the frontend captures: the one that all rules leave.
+pub fn response_cookie(stream: &mut Stream<'_>) {
+    let worker = stream.worker.clone();
+    let front = worker.shared.program.configured(stream.client.conn().frontend);
     if let Some(wanted) = &front.capture_cookie {
         let found = stream.txn.res.set_cookies().find(|c| matches(wanted, c.name));
         stream.txn.res_cookie = found.map(|c| pair(wanted, c.name, c.value));

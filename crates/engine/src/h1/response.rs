@@ -30,7 +30,7 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     {
         return Step::Done(next);
     }
-    captures::response(stream);
+    captures::response_cookie(stream);
     crate::stick::store_response(stream, back);
     crate::persist::response(stream, back);
     if !answer::after_response_rules(stream) {
@@ -95,6 +95,7 @@ async fn rules(stream: &mut Stream<'_>, back: &program::Proxy, front: &program::
     crate::finish::count_response(stream, stream.txn.res.status());
     // Rules that log see what the server said.
     stream.txn.status = stream.txn.res.status();
+    captures::response(stream);
     for proxy in &both {
         if let Step::Done(next) = rules::run(stream, &proxy.rules.http_response, Side::Response, None).await {
             return Step::Done(next);
@@ -155,6 +156,7 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Step {
     if let Step::Done(next) = rules(stream, back, front).await {
         return Step::Done(next);
     }
+    captures::response_cookie(stream);
     crate::stick::store_response(stream, back);
     crate::persist::response(stream, back);
     if !answer::after_response_rules(stream) {
