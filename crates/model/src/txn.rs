@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use base::time::{Mono, Wall};
 use wire::head::Head;
+use wire::method::Version;
 
 use crate::origin::Origin;
 use crate::peer::Peer;
@@ -211,6 +212,8 @@ pub struct Txn {
     pub origin: Cell<Origin>,
     /// A service inside the process answered (statistics, Lua).
     pub by_service: bool,
+    /// The version of the response in whose place an answer is being made: all that is left of it to be told.
+    pub replaced: Option<Version>,
     /// No data was ever received (`option dontlognull`).
     pub null: bool,
     /// It counts as a request (`req_tot`), so often.
@@ -375,6 +378,7 @@ impl Default for Txn {
             origin: Cell::default(),
             logged: false,
             by_service: false,
+            replaced: None,
             null: false,
             counted: Cell::new(0),
             unread: false,

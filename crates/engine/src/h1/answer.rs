@@ -165,6 +165,17 @@ pub fn service_refused(stream: &mut Stream<'_>) {
 
 /// Sends an answer made of a [`Reply`]. Whoever asks later, the log line say, finds no response but its status as logged.
 pub async fn send(stream: &mut Stream<'_>, reply: Reply) -> Next {
+    let next = make(stream, reply).await;
+    stream.txn.has_res = false;
+    next
+}
+
+async fn make(stream: &mut Stream<'_>, reply: Reply) -> Next {
+    if stream.txn.has_res {
+        stream.txn.replaced.get_or_insert(stream.txn.res.version());
+        stream.txn.status = reply.status;
+    }
+    stream.txn.replaced.get_or_insert(stream.txn.req.version());
     stream.txn.res.clear();
     let mut body = Vec::new();
     let keep = reply.keep_alive;
@@ -248,12 +259,14 @@ fn configured(stream: &Stream<'_>, status: u16) -> Option<ErrorAnswer> {
     of(&stream.backend()).or_else(|| of(stream.frontend()))
 }
 
-/// Evaluates what an answer tells. Of a request that was held in the tarpit, or went to its server, nothing is left to be told.
+/// Evaluates what an answer tells. Of a request that was held in the tarpit, or went to its server, nothing is left to be told,
+/// nor of the response in whose place the answer goes.
 fn told(stream: &mut Stream<'_>, tell: impl FnOnce(&Env<'_>)) {
-    let has_req = stream.txn.has_req;
-    stream.txn.has_req &= !stream.http.dismissed;
-    stream.evaluate(side(stream), tell);
-    stream.txn.has_req = has_req;
+    let (has_req, has_res, side) = (stream.txn.has_req, stream.txn.has_res, side(stream));
+    stream.txn.has_req &= !stream.http.dismissed && !has_res;
+    stream.txn.has_res = false;
+    stream.evaluate(side, tell);
+    (stream.txn.has_req, stream.txn.has_res) = (has_req, has_res);
 }
 
 fn side(stream: &Stream<'_>) -> Side {

@@ -185,12 +185,17 @@ fn slot<'a>(env: &Env<'a>, captures: &[Option<Box<[u8]>>], args: &[Arg]) -> Foun
 }
 
 fn version<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
-    let head = env.head(side).ok_or(Miss::None)?;
-    text(head.version_read().strip_prefix(b"HTTP/"))
+    text(version_text(env, side).ok_or(Miss::None)?.strip_prefix(b"HTTP/"))
+}
+
+/// Also of a response that an answer is being made for.
+fn version_text<'a>(env: &Env<'a>, side: Side) -> Option<&'a [u8]> {
+    let replaced = || env.txn.replaced.filter(|_| side == Side::Response).map(|v| v.as_str().as_bytes());
+    env.head(side).map(wire::head::Head::version_read).or_else(replaced)
 }
 
 fn capture_res_ver<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
-    text(Some(env.head(Side::Response).ok_or(Miss::None)?.version_read()))
+    text(Some(version_text(env, Side::Response).ok_or(Miss::None)?))
 }
 
 /// In HTTP mode rules run once the head is there; in TCP mode nothing parses it.
