@@ -149,14 +149,12 @@ fn with_src<'a>(env: &Env<'a>, hash: u32) -> Found<'a> {
 }
 
 fn method<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
-    match env.head(Side::Request) {
-        Some(head) => Ok(Value::Method(head.method())),
-        // Of a request that is gone only the common methods are remembered.
-        None if Method::from_bytes(env.txn.line.method()) != Method::Other => {
-            Ok(Value::Method(env.txn.line.method()))
-        }
-        None => Err(Miss::None),
+    // A common method is remembered as it came, whatever rules make of it; another one is only in the request.
+    let came = env.txn.line.method();
+    if Method::from_bytes(came) != Method::Other {
+        return Ok(Value::Method(came));
     }
+    Ok(Value::Method(env.head(Side::Request).ok_or(Miss::None)?.method()))
 }
 
 fn line<'a>(part: &'a [u8]) -> Found<'a> {
