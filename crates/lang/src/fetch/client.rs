@@ -68,8 +68,8 @@ pub(super) const FETCHES: &[FetchDef] = &[
     l4(
         "fc_http_major",
         Type::Int,
-        |e, _| int(e.conn.http_major.get()),
-        "Major HTTP version of the client side, 0 in TCP mode.",
+        |e, _| major(e.conn.http_major.get()),
+        "Major HTTP version of the client side, once HTTP is spoken there.",
     ),
     l4(
         "fc_rcvd_proxy",
@@ -168,6 +168,11 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "Whether this is the first request of its connection.",
     ),
 ];
+
+/// A version of HTTP; there is none where none is spoken, or not yet.
+pub(super) fn major<'a>(version: u8) -> Found<'a> {
+    if version == 0 { Err(Miss::None) } else { int(version) }
+}
 
 fn dst_conn<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
     int(env.live.listener().ok_or(Miss::None)?.current.load(Relaxed))

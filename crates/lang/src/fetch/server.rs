@@ -49,7 +49,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
     conn(
         "bc_http_major",
         Type::Int,
-        |e, _| if e.txn.server_conn.begun { int(e.txn.server_conn.http_major) } else { Err(Miss::None) },
+        |e, _| super::client::major(if e.txn.server_conn.begun { e.txn.server_conn.http_major } else { 0 }),
         "Major HTTP version of the server side.",
     ),
     conn(

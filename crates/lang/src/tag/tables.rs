@@ -130,13 +130,21 @@ pub(super) const TAGS: &[TagDef] = &[
         "Connections of the frontend.",
     )),
     response(address("fi", |e, p, o| ip(o, p, e.dst()), "Address that the client connected to.")),
-    response(number("fp", |e, p, o| port(o, p, e.dst()), "Port that the client connected to.")),
+    response(number(
+        "fp",
+        |e, p, o| listener_port(e, p, o, e.dst()),
+        "Port that the client connected to, or the listener's number.",
+    )),
     TagDef {
         http_only: false,
         known: Known::Early,
         ..encoded("ft", frontend, "Frontend, with '~' behind it on TLS.")
     },
-    number("lc", |e, _, o| uint(o, e.txn.log_number.get()), "Lines logged by the frontend."),
+    number(
+        "lc",
+        |e, p, o| figure(o, p, i64::try_from(e.txn.log_number.get()).unwrap_or(i64::MAX)),
+        "Lines logged by the frontend.",
+    ),
     response(captures("hr", |e, _, o| braces(o, &e.txn.req_captures.borrow()), "Captured request headers.")),
     response(list(
         "hrl",
@@ -281,9 +289,13 @@ fn server_port(out: &mut Vec<u8>, options: &Options, peer: Peer) -> Option<()> {
     }
 }
 
-/// The port, or the number of the listener where there are no ports.
 fn client_port(env: &Env<'_>, options: &Options, out: &mut Vec<u8>) -> Option<()> {
-    match env.src() {
+    listener_port(env, options, out, env.src())
+}
+
+/// The port, or the number of the listener where there are no ports.
+fn listener_port(env: &Env<'_>, options: &Options, out: &mut Vec<u8>, peer: Peer) -> Option<()> {
+    match peer {
         Peer::Unix => figure(out, options, i64::from(env.live.listener()?.id)),
         peer => port(out, options, peer),
     }
