@@ -1,4 +1,4 @@
-//! `clear counters`. Figures of protocols (TLS, HTTP/2) go with the maxima, as HAProxy's modules do.
+//! `clear counters`. Figures of protocols (TLS, HTTP/1, HTTP/2) go with the maxima, as HAProxy's modules do, but for what is open.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -72,9 +72,14 @@ fn clear_proxy(proxy: &Proxy, all: bool) {
 }
 
 fn clear_front(front: &Front, all: bool) {
-    front.current_max.store(front.current.load(Relaxed), Relaxed);
+    front.current_max.store(0, Relaxed);
     reset(&[&front.session_rate, &front.conn_rate, &front.request_rate], all);
-    front.counters.iter().for_each(|copy| copy.tls.clear());
+    for copy in front.counters.iter() {
+        copy.tls.clear();
+        copy.h1.clear();
+        copy.h2.clear();
+    }
+    zero(&front.counters, &[|c| &c.wire_in, |c| &c.wire_out, |c| &c.spliced_in, |c| &c.spliced_out]);
     if !all {
         return;
     }
@@ -84,10 +89,6 @@ fn clear_front(front: &Front, all: bool) {
             |c| &c.connections,
             |c| &c.sessions,
             |c| &c.upgraded,
-            |c| &c.wire_in,
-            |c| &c.wire_out,
-            |c| &c.spliced_in,
-            |c| &c.spliced_out,
             |c| &c.denied_req,
             |c| &c.denied_resp,
             |c| &c.req_errors,
@@ -101,22 +102,23 @@ fn clear_front(front: &Front, all: bool) {
     );
     for copy in front.counters.iter() {
         copy.bytes.clear();
-        copy.h2.clear();
         copy.ends.clear();
-        copy.h1.clear();
         copy.h2_requests.set(0);
         copy.responses.iter().for_each(|c| c.set(0));
     }
 }
 
 fn clear_back(back: &Back, all: bool) {
-    back.current_max.store(back.current.load(Relaxed), Relaxed);
-    back.queued_max.store(back.queued.load(Relaxed), Relaxed);
+    back.current_max.store(0, Relaxed);
+    back.queued_max.store(0, Relaxed);
     reset(&[&back.session_rate], all);
     for copy in back.counters.iter() {
         copy.max_times.iter().for_each(|c| c.set(0));
         copy.tls.clear();
+        copy.h1.clear();
+        copy.h2.clear();
     }
+    zero(&back.counters, &[|c| &c.wire_in, |c| &c.wire_out, |c| &c.spliced_in, |c| &c.spliced_out]);
     if !all {
         return;
     }
@@ -125,10 +127,6 @@ fn clear_back(back: &Back, all: bool) {
         &[
             |c| &c.sessions,
             |c| &c.chosen,
-            |c| &c.wire_in,
-            |c| &c.wire_out,
-            |c| &c.spliced_in,
-            |c| &c.spliced_out,
             |c| &c.denied_req,
             |c| &c.denied_resp,
             |c| &c.conn_errors,
@@ -146,15 +144,13 @@ fn clear_back(back: &Back, all: bool) {
     );
     for copy in back.counters.iter() {
         copy.bytes.clear();
-        copy.h1.clear();
-        copy.h2.clear();
         copy.responses.iter().for_each(|c| c.set(0));
     }
     back.went_down.store(0, Relaxed);
 }
 
 fn clear_listener(listener: &Listener, all: bool) {
-    listener.current_max.store(listener.current.load(Relaxed), Relaxed);
+    listener.current_max.store(0, Relaxed);
     listener.counters.iter().for_each(|copy| copy.tls.clear());
     if all {
         listener.counters.iter().for_each(|copy| copy.bytes.clear());
@@ -176,8 +172,8 @@ fn clear_listener(listener: &Listener, all: bool) {
 }
 
 fn clear_server(server: &Server, all: bool) {
-    server.served_max.store(server.served.load(Relaxed), Relaxed);
-    server.queued_max.store(server.queued.load(Relaxed), Relaxed);
+    server.served_max.store(0, Relaxed);
+    server.queued_max.store(0, Relaxed);
     reset(&[&server.rate], all);
     for copy in server.counters.iter() {
         copy.max_times.iter().for_each(|c| c.set(0));
