@@ -34,20 +34,21 @@ impl<'a> Admission<'a> {
         if (limited || bind.tls.is_some()) && !rates_allow(proxy, bind, process) {
             return None;
         }
-        let limits = [bind.maxconn, front.maxconn.load(Relaxed), process.maxconn.load(Relaxed)];
+        // A frontend always has a limit: zero, which only a command sets, lets nobody in.
+        let some = |limit: u32| if limit == 0 { u32::MAX } else { limit };
+        let limits = [some(bind.maxconn), front.maxconn.load(Relaxed), some(process.maxconn.load(Relaxed))];
         // The narrowest first: who is turned away there was never counted elsewhere, and no maximum tells of him.
         let counts = [
             (&listener.current, Some(&listener.current_max)),
             (&front.current, Some(&front.current_max)),
             (&process.connections, None),
         ];
-        let full =
-            |(limit, (count, _)): (&u32, &(&AtomicU32, _))| *limit != 0 && count.load(Relaxed) >= *limit;
+        let full = |(limit, (count, _)): (&u32, &(&AtomicU32, _))| count.load(Relaxed) >= *limit;
         if limits.iter().zip(&counts).any(full) {
             return None;
         }
         for (at, limit) in limits.into_iter().enumerate() {
-            let more = |n: u32| (limit == 0 || n < limit).then_some(n + 1);
+            let more = |n: u32| (n < limit).then_some(n + 1);
             if counts[at].0.fetch_update(Relaxed, Relaxed, more).is_err() {
                 counts[..at].iter().for_each(|(count, _)| give_back(count));
                 return None;

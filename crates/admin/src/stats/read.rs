@@ -73,8 +73,15 @@ pub fn status(r: &Row<'_>) -> Value {
         (_, Some(s), _) => server_state::status(&r.shared.program, s).into(),
         (_, _, Some((_, b))) => {
             // A frontend that is disabled shows that itself, its listeners don't.
-            let full = b.maxconn > 0 && b.state.current.load(Relaxed) >= b.maxconn;
-            if full { "FULL" } else { "OPEN" }.into()
+            let front = &r.proxy.state.front;
+            if b.maxconn > 0 && b.state.current.load(Relaxed) >= b.maxconn {
+                "FULL".into()
+            } else if front.current.load(Relaxed) >= front.maxconn.load(Relaxed) {
+                // Its own limit would let more in.
+                "WAITING".into()
+            } else {
+                "OPEN".into()
+            }
         }
         _ => Value::None,
     }
@@ -84,10 +91,7 @@ fn front_status(front: &Front) -> &'static str {
     match front.state() {
         FrontState::Paused => "PAUSED",
         FrontState::Stopped => "STOP",
-        FrontState::Open => {
-            let limit = front.maxconn.load(Relaxed);
-            if limit > 0 && front.current.load(Relaxed) >= limit { "FULL" } else { "OPEN" }
-        }
+        FrontState::Open => "OPEN",
     }
 }
 
