@@ -94,7 +94,9 @@ fn edit_request(stream: &mut Stream<'_>) {
     let back = &*program.proxy(stream.backend_index());
     crate::persist::clean_request(stream, back);
     let upgrade = http1::upgrades(&stream.txn.req);
-    let keep_server = keeps_server(front, back);
+    // What HTTP/1.0 says of chunks is not to be trusted (RFC 9112 section 6.1), nor is a connection that it was said on.
+    let doubtful = stream.txn.req.version() < Version::HTTP_11 && stream.txn.req.has(Known::TransferEncoding);
+    let keep_server = keeps_server(front, back) && !doubtful;
     if back.options.drop_request_trailers {
         stream.upload.drop_trailers();
     }
@@ -121,9 +123,10 @@ fn edit_request(stream: &mut Stream<'_>) {
         if req.version() >= Version::HTTP_11 {
             let _ = req.append(b"connection", b"close");
         }
-    } else if req.version() < Version::HTTP_11 && !req.has(Known::TransferEncoding) {
+    } else if req.version() < Version::HTTP_11 {
         let _ = req.append(b"connection", b"keep-alive");
     }
+    stream.http.server_ends |= doubtful;
     // What is said for one connection only counts for nothing.
     stream.http.request_added += signed(req.counted_len()) - signed(own) + signed(hops) - signed(before);
     if is_framed(stream) {
