@@ -9,13 +9,14 @@ import masks
 # name: (channel, pattern that is masked on both sides). A line whose masked forms agree is explained by the rule.
 MASKS = [
     # Whether an origin sees FIN or RST follows from what the proxy had left unread when it gave up.
-    # A head that comes in two pieces HAProxy cuts twice: what it took out of the value stands over what it left.
-    ("cut-twice", r"origin", r"^connection: X-Bp-Alive, X-B$", "connection: X-B"),
     # The alert that a TLS peer is sent when its certificate is refused.
     ("alert", r"origin", r"^\(tls: .*(ALERT|alert).*\)$", "(tls: alert)"),
     ("ends", r"origin", r"^\((closed|reset)\)$", "(ended)"),
     ("need", r".*show servers conn", r"^(\S+/\S+ \d+/\d+ \S+ \S+ - \d+ \d+) \d+ \d+ \d+ \d+ \d+ \d+ ", r"\1 USED MAX NEED IDLE UNSAFE SAFE "),
     ("slim", r"final show stat|cli show stat", r"(?<= )slim=\d+", "slim=N"),
+    ("slim", r".*show stat", r"(?<=\.slim\.1:CLPV:u32:)\d+", "N"),
+    # Ports of a binary PROXY header, where the origin shows its bytes.
+    ("ports", r"origin", r"(\\r\\n\\r\\n\\x00\\r\\nQUIT\\n!\\x11\\x00(?:\\x..|[^\\]|\\[rnt\\])(?:\\x7f\\x00\\x00\\x01){2})(?:(?:\\x..|[^\\]|\\[rnt\\])){4}", r"\1 PORTS "),
     # Whether connect() has returned when the proxy resets a connection that it does not want.
     ("ends", r"client", r"^cannot connect: Connection reset by peer$", "(reset)"),
     # How each program describes its figures.
@@ -118,7 +119,7 @@ def pages(lines):
     page = rf"(content-length: )\d+({fields}\n *cache-control: no-cache{fields}\n *content-type: text/html{fields}\n(?:\.|stream))"
     text = re.sub(page, r"\1of a built-in page\2", text)
     # A 204 has no length; Harrier leaves it out over HTTP/2.
-    text = re.sub(r"(  :status: 204(?:\n  [^\n]*)*?)\n  content-length: \d+", r"\1", text)
+    text = re.sub(r"(  :status: 204(?:\n  [^\n]*)*?)\n  content-length: [^\n]*", r"\1", text)
     text = re.sub(r"(\n\.\n\| )<html><body><h1>\d+ .*", r"\1a built-in page", text)
     return built_in(text.split("\n"))
 
@@ -200,6 +201,12 @@ def unstable(one, two):
 
 # HAProxy keeps no request line for lines that `log-steps` has written later than with the request.
 STEPS = re.compile(r'"(<BADREQ>|[^"]* HTTP/\d\.\d)"')
+# What was captured, as a line shows it.
+CAPTURED = re.compile(r"(?<= )\{[^{}]*\}(?= )")
+# The address of a peer that may be a Unix socket, in hexadecimal digits.
+HEX_OF_UNIX = re.compile(r"(log-format|do-log).*%\{\+X\}(ci|fi|si|bi)\b")
+# What is open HAProxy sets to zero as well, and counts on below it.
+OPEN_NOW = re.compile(r"\S+/\S+ h[12]_(open_connections|open_streams)=")
 # How often a check has run by the end, and whether one is at work, is a matter of time.
 AT_WORK = [(r".*show servers state", re.compile(r"^((\S+ ){11})\d+ \d+ \d+ \d+"), r"\1CHECKED"), (r".*show stat", re.compile(r"check_status=\* "), "check_status="),
            (r".*show stat", re.compile(r"(status=UP) \d+/\d+$|(check_health=)\d+$"), r"\1\2")]
@@ -241,6 +248,14 @@ def of_case(record, case):
         record = {key: [GAUGES.sub("GAUGES", l) for l in lines if not MISLED.match(l)] for key, lines in record.items()}
     if any("log-steps" in line for line in case["config"]) and any(re.match(r"\s+capture cookie ", line) for line in case["config"]):
         record = {key: lines for key, lines in record.items() if key[1] != "log"}
+    if any(re.match(r"\s+log-steps (.*,)?(request|all|any)\b", line) for line in case["config"]):
+        # Once it has written a line with the request HAProxy captures nothing any more.
+        record = {key: [CAPTURED.sub("{CAPTURED}", line) for line in lines] if key[1] == "log" else lines for key, lines in record.items()}
+    if any(HEX_OF_UNIX.search(line) for line in case["config"]):
+        # HAProxy ends a line where the address of a Unix socket should stand in hexadecimal digits.
+        record = {key: lines for key, lines in record.items() if key[1] != "log"}
+    if any(op[0] == "cli" and op[1].startswith("clear counters") for ops in case["steps"] for op in ops):
+        record = {key: [l for l in lines if not OPEN_NOW.match(by_column(l))] if "show stat" in key[1] else lines for key, lines in record.items()}
     if any("log-steps" in line for line in case["config"]):
         record = {key: [STEPS.sub('"REQUEST"', line) for line in lines] if key[1] == "log" else lines for key, lines in record.items()}
     if any(re.match(r"\s+retry-on ", line) for line in case["config"]):
@@ -315,12 +330,42 @@ def parted(record, case):
     # HAProxy 3.5-dev5 refuses with the status that the response had.
     steps += [step for step, channel, lines in record if channel == "log" and any("Blocking cacheable cookie in response" in line for line in lines)]
     steps += headless(record)
+    steps += cut_twice(case)
+    steps += lost(record, case)
     if any(o.get("dead") and o.get("kind") == "h2" for o in case.get("origins", {}).values()):
         steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(UNREACHED.match, lines))]
     if any("silent-drop" in line for line in case["config"]):
         # Idle connections end while the harness waits for what was dropped.
         steps += [step + 1 for step, channel, _ in record if channel == "wait"]
     return min(steps, default=1 << 30)
+
+
+# A field of an answer in place of a response whose text asks for something of a response.
+LOST = re.compile(r"\s+(http-response (return|deny|tarpit)|http-error) .* hdr \S+ '[^']*%(\{[^}]*\})?\[(res\.|status|shdr|scook|server_status)"
+                  r"|\s+http-response redirect .* set-cookie-fmt '[^']*%(\{[^}]*\})?\[(res\.|status|shdr|scook)")
+
+
+def lost(record, case):
+    """The steps in which HAProxy lost an answer: where such a field is evaluated a client gets nothing."""
+    if any(map(LOST.match, case["config"])):
+        for step, channel, lines in record:
+            if channel.startswith("client ") and any(GIVEN_UP.match(l) for l in lines) and not any(re.match(r"HTTP/|  :status:", l) for l in lines):
+                yield step
+
+
+GIVEN_UP = re.compile(r"\((closed|reset|ended)\)$|stream \d+ RST")
+
+
+# What HAProxy takes out of such a field stands over what it left, once more for each piece of the head.
+SEVERAL = re.compile(r"\r\nConnection: [^\r]*,[^\r]*\r\n", re.I)
+
+
+def cut_twice(case):
+    """The steps in which a head with several words in `Connection` comes in two pieces."""
+    for at, ops in enumerate(case["steps"]):
+        parts = [op[2] for op in ops if op[0] == "send"]
+        if any(SEVERAL.search(part.rpartition("\r\n\r\n")[2]) for part in parts[:-1]):
+            yield at + 1
 
 
 def headless(record):

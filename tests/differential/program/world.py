@@ -571,7 +571,11 @@ class World:
             return
         tls = setting.get("tls")
         if setting.get("proxy"):
-            sock.send(setting["proxy"].encode("latin-1"))
+            try:
+                sock.send(setting["proxy"].encode("latin-1"))
+            except OSError:
+                # Closed already: its link sees that, too.
+                pass
         link = Link(self.loop, sock, self.client_tls(tls) if tls is not None else None, False, (tls or {}).get("sni"),
                     self.sessions.get((tls or {}).get("resume")))
         self.clients[name] = client = Client(self, name, link)
