@@ -23,6 +23,8 @@ pub fn run(stream: &mut Stream<'_>) {
     crate::stick::stream_over(stream);
     if !stream.txn.silent {
         count(stream);
+    } else if stream.txn.has_req {
+        count_wire(stream);
     }
     crate::filter::stopped(stream);
     // The line sees the others at the backend and the server; who was never meant for its backend counts there himself, as in HAProxy.
@@ -53,7 +55,8 @@ fn count_upload(stream: &mut Stream<'_>) {
     up.wire_in += upload.received;
     up.wire_out += upload.sent;
     if stream.txn.has_req {
-        up.received += upload.counted(&mut stream.client.buf);
+        let extra = stream.client.part.as_ref().map_or(0, |part| part.receipt.extra.take());
+        up.received += upload.counted(&mut stream.client.buf) + extra;
         up.sent += upload.counted_sent();
     } else {
         up.received += upload.received;
@@ -84,6 +87,22 @@ fn count_piped(
     back.add(bytes);
 }
 
+/// Counts bytes of HTTP/1: what a stream of HTTP/2 moves inside the worker is none of them.
+fn count_wire(stream: &Stream<'_>) {
+    let (worker, txn) = (stream.worker.index, &*stream.txn);
+    if stream.client.part.is_none() {
+        let front = stream.frontend().state.front.counters.of(worker);
+        front.wire_in.add(txn.up.wire_in);
+        front.wire_out.add(txn.down.wire_out);
+    }
+    if txn.server_conn.http_major < 2 {
+        let back = stream.backend();
+        let back = back.state.back.counters.of(worker);
+        back.wire_in.add(txn.down.wire_in);
+        back.wire_out.add(txn.up.wire_out);
+    }
+}
+
 fn count(stream: &Stream<'_>) {
     let worker = stream.worker.index;
     let txn = &*stream.txn;
@@ -91,11 +110,7 @@ fn count(stream: &Stream<'_>) {
     let f = front.state.front.counters.of(worker);
     let (up, down) = uncounted(txn, txn.up, txn.down);
     f.bytes.add(&up, &down);
-    if stream.client.part.is_none() {
-        // Bytes of HTTP/1: what a stream of HTTP/2 moves inside the worker is none of them.
-        f.wire_in.add(txn.up.wire_in);
-        f.wire_out.add(txn.down.wire_out);
-    }
+    count_wire(stream);
     let listener = front.binds[stream.client.conn().listener as usize].state.counters.of(worker);
     listener.bytes.add(&up, &down);
     stream.worker.shared.program.world.process.counters.of(worker).bytes_out.add(txn.down.wire_out);
@@ -113,10 +128,6 @@ fn count(stream: &Stream<'_>) {
     let back = stream.backend();
     let b = back.state.back.counters.of(worker);
     b.bytes.add(&up, &down);
-    if txn.server_conn.http_major < 2 {
-        b.wire_in.add(txn.down.wire_in);
-        b.wire_out.add(txn.up.wire_out);
-    }
     if txn.backend.is_none() {
         return;
     }

@@ -67,8 +67,8 @@ def first():
     raw("a preface and the end", PREFACE, "shut")
     raw("half of the settings and the end", PREFACE + SETTINGS[:5], "shut")
     raw("settings and the end", PREFACE + SETTINGS, "shut")
-    raw("a get and the end", PREFACE + SETTINGS + headers(1), "shut")
-    raw("a post and the end", PREFACE + SETTINGS + headers(1, POST, 4), "shut")
+    raw("a get and the end", PREFACE + SETTINGS + headers(1), None, "shut")
+    raw("a post and the end", PREFACE + SETTINGS + headers(1, POST, 4), None, "shut")
     raw("a slow get and the end", PREFACE + SETTINGS + headers(1, SLOW), "shut")
     h2("nothing else")
     h2("a get", headers(1))
@@ -141,10 +141,10 @@ def streams():
     h2("longer than said", headers(1, length(3), 4), data(1, b"abcd"), None, headers(3))
     h2("shorter than said", headers(1, length(3), 4), data(1, b"ab"), None, headers(3))
     h2("as long as said", headers(1, length(3), 4), data(1, b"abc"), None, headers(3))
-    h2("shorter, and trailers", headers(1, length(3), 4), data(1, b"ab", 0), headers(1, field("x", "y")), None, headers(3))
+    h2("shorter, and trailers", headers(1, length(3), 4), data(1, b"ab", 0), None, headers(1, field("x", "y")), None, headers(3))
     for name, block, flags in (("", field("x", "y"), 5), (" without an end", field("x", "y"), 4), (" with a pseudo-header", b"\x84", 5),
                                (" in capitals", field("X", "y"), 5), (" of the connection", field("connection", "close"), 5), (" of nothing", b"", 5)):
-        h2("trailers" + name, headers(1, POST, 4), data(1, b"ab", 0), headers(1, block, flags), None, headers(3))
+        h2("trailers" + name, headers(1, POST, 4), data(1, b"ab", 0), None, headers(1, block, flags), None, headers(3))
     h2("trailers twice", headers(1, POST, 4), data(1, b"ab", 0), headers(1, field("x", "y")), None, headers(1, field("x", "y")), headers(3))
 
 
@@ -254,7 +254,7 @@ def servers():
     framed("half of a frame", headers(1, ANSWER, 4)[:7], None, "close")
     framed("a head alone", headers(1, ANSWER, 4), None, "close")
     framed("half of a body", headers(1, ANSWER, 4), data(1, b"he", 0), None, "close")
-    framed("half of a body, and the end", headers(1, ANSWER, 4), data(1, b"he"))
+    framed("half of a body, and the end", headers(1, ANSWER, 4), None, data(1, b"he"))
     framed("too much of a body", headers(1, ANSWER, 4), data(1, b"hello!"))
     framed("too much of a body later", headers(1, ANSWER, 4), data(1, b"hello", 0), None, data(1, b"!"))
     framed("a length and no body", headers(1, ANSWER))
@@ -276,7 +276,7 @@ def servers():
                         ("a colon in a name", b"\x88" + field("x:y", "z")), ("a blank in a name", b"\x88" + field("x y", "z"))):
         framed("head with " + name, headers(1, block, 4), data(1, b"hello"))
     for name, block in (("pseudo-header", b"\x88"), ("capitals", field("X", "y")), ("connection", field("connection", "close")), ("length", field("content-length", "5"))):
-        framed("trailers with " + name, headers(1, b"\x88", 4), data(1, b"hello", 0), headers(1, block))
+        framed("trailers with " + name, headers(1, b"\x88", 4), data(1, b"hello", 0), None, headers(1, block))
     framed("trailers without an end", headers(1, b"\x88", 4), data(1, b"hello", 0), headers(1, field("x", "y"), 4))
     framed("trailers of nothing", headers(1, b"\x88", 4), data(1, b"hello", 0), frame(1, 5, 1))
     for name, code in (("no error", 0), ("protocol", 1), ("refused", 7), ("cancel", 8), ("enhance your calm", 11), ("unknown", 77)):
@@ -288,7 +288,7 @@ def servers():
         framed(f"reset behind an answer, {name}", headers(1, ANSWER, 4), data(1, b"hello"), reset)
         framed(f"goaway of all, {name}", frame(7, 0, 0, struct.pack(">II", 0, code)))
         framed(f"goaway of nobody, {name}", frame(7, 0, 0, struct.pack(">II", 1, code)), None, headers(1, ANSWER, 4), data(1, b"hello"))
-        framed(f"goaway and the end, {name}", frame(7, 0, 0, struct.pack(">II", 1, code)), "close")
+        framed(f"goaway and the end, {name}", frame(7, 0, 0, struct.pack(">II", 1, code)), None, "close")
     for name, parts in (("no settings first", None), ("ping", frame(6, 0, 0, b"12345678")), ("push", frame(5, 4, 1, b"\0\0\0\2" + GET)), ("data on nothing", data(0)),
                         ("data on an idle stream", data(3)), ("headers on an idle stream", headers(3, ANSWER)), ("headers on an even stream", headers(2, ANSWER)),
                         ("window of 0", frame(8, 0, 0, b"\0\0\0\0")), ("window of a stream, 0", frame(8, 0, 1, b"\0\0\0\0")), ("window above all", frame(8, 0, 0, b"\x7f\xff\xff\xff")),

@@ -422,6 +422,12 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             stream.end(Cause::ServerTimeout, Phase::Headers);
             Wait::Failed(Some(504))
         }
+        Event::ClientStopped(_) if stream.client.part.as_ref().is_some_and(|p| p.receipt.malformed.get()) => {
+            client_abort(stream, back);
+            super::request::count_front_error(stream);
+            stream.end(Cause::Proxy, Phase::Headers);
+            Wait::Failed(Some(400))
+        }
         Event::ClientStopped(cause) => {
             client_abort(stream, back);
             stream.end(cause, Phase::Headers);
@@ -638,7 +644,7 @@ fn count_down(stream: &mut Stream<'_>, down: &mut Half) {
     counts.wire_out += down.sent;
     counts.sent += down.counted_sent();
     if let Some(up) = stream.upstream.as_mut() {
-        counts.received += down.counted(&mut up.buf);
+        counts.received += down.counted(&mut up.buf) + up.call.as_ref().map_or(0, Call::take_extra);
     }
     crate::finish::count_spliced(stream, down);
 }
@@ -695,7 +701,14 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
                 count_broken(stream);
             }
             server_abort(stream, back);
-            stream.end(cause, Phase::Data);
+            crate::h2::note(stream);
+            let malformed =
+                stream.upstream.as_ref().and_then(|up| up.call.as_ref()).is_some_and(Call::was_malformed);
+            if malformed {
+                // Trailers that are none: the message is to blame, which counts beside the stream that ended with it.
+                count_response_error(stream);
+            }
+            stream.end(if malformed { Cause::Proxy } else { cause }, Phase::Data);
             Next::Close
         }
         Outcome::Malformed => {
@@ -789,6 +802,10 @@ async fn exchange(
         }
         if tunnel && up_done && down_done {
             return Poll::Ready(Outcome::Done);
+        }
+        if tunnel && !down_done && client.part.is_some() && client.socket.poll_broken(cx).is_ready() {
+            // The stream was reset, or its connection is gone: a half-closed one would stand.
+            return Poll::Ready(Outcome::Client(Cause::ClientAbort));
         }
         if up_done && !tunnel && !left && leaves(&client.socket, back, cx) {
             if !client.socket.is_broken() && matches!(down.framing, Framing::Close) {

@@ -19,12 +19,15 @@ pub struct Fate {
     pub reset: Cell<Option<u32>>,
     /// The server says that it did not look at the request, or never saw it.
     pub refused: Cell<bool>,
-    /// What the server sent is no response.
+    /// What the server sent is no head, or are no trailers.
     pub malformed: Cell<bool>,
     /// The response ended with its head.
     pub bare: Cell<bool>,
     /// Who waits for the stream to be opened, or for the news that it will not be.
     waiting: Cell<Option<TaskId>>,
+    /// Bytes that count for the body though its user gets none for them: a body where there can be none, and one for an end that
+    /// comes behind all else.
+    pub extra: Cell<u64>,
     /// Bytes of the fields that were added to the head of the final response to frame it as HTTP/1.
     pub added: Cell<i64>,
 }
@@ -92,6 +95,11 @@ impl Call {
         self.fate.malformed.get()
     }
 
+    /// Bytes that count for the body and never come, since the last call.
+    pub fn take_extra(&self) -> u64 {
+        self.fate.extra.take()
+    }
+
     /// Whether the response has no body, nor anything else behind its head.
     pub fn was_bare(&self) -> bool {
         self.fate.bare.get()
@@ -121,6 +129,9 @@ impl Call {
     pub fn note(&self, facts: &mut ServerConn) {
         facts.glitches = self.mux.glitches.get();
         facts.multiplex = self.mux.multiplex.get();
+        if facts.error.is_none() {
+            facts.error = self.mux.error.get();
+        }
         facts.stream = StreamOf { id: self.fate.id.get(), reset: self.fate.reset.get() };
     }
 }

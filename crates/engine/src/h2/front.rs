@@ -262,7 +262,8 @@ impl Serving {
 
     /// Understands what lies in the buffer.
     fn frames(&mut self, cx: &mut Context<'_>) {
-        let Some(mut buf) = self.buf.take() else { return };
+        let there = self.buf.take().or_else(|| self.unread.then(Buf::default));
+        let Some(mut buf) = there else { return };
         self.unread = false;
         self.forgive();
         self.connection.begin_turn();
@@ -278,9 +279,9 @@ impl Serving {
             };
             match event {
                 Event::Head { stream, end, refused, extended } => self.open(stream, end, refused, extended),
-                Event::Data { stream, bytes, end } => {
+                Event::Data { stream, bytes, end, lone } => {
                     if let Some(line) = self.lines.find(stream) {
-                        line.up.data(bytes, end);
+                        line.data(bytes, end, lone);
                         line.upload(cx, &mut self.connection, &mut self.out.bytes);
                     } else {
                         self.connection.release(stream, bytes.len(), &mut self.out.bytes);
@@ -291,8 +292,13 @@ impl Serving {
                         line.up.trailers(&self.head);
                     }
                 }
-                Event::Reset { stream, code, by_peer } => {
-                    let unserved = self.lines.find(stream).is_some_and(|line| !line.receipt.begun.get());
+                Event::Reset { stream, code, by_peer, malformed } => {
+                    let line = self.lines.find(stream);
+                    let unserved = line.as_ref().is_some_and(|line| !line.receipt.begun.get());
+                    line.into_iter().for_each(|line| line.receipt.malformed.set(malformed));
+                    if malformed {
+                        self.log_error(H2Log::Stream);
+                    }
                     self.forget(stream, by_peer.then_some(code));
                     if by_peer
                         && unserved

@@ -46,6 +46,12 @@ impl Line {
         Line { stream, link, method, extended, up, down, receipt, looked: false }
     }
 
+    /// Takes data of the request; `lone`: an end behind all else.
+    pub fn data(&mut self, bytes: &[u8], end: bool, lone: bool) {
+        self.receipt.extra.set(self.receipt.extra.get() + u64::from(lone));
+        self.up.data(bytes, end);
+    }
+
     /// Gives the task what came for it; whether something moved.
     pub fn upload(&mut self, cx: &mut Context<'_>, connection: &mut Connection, out: &mut Vec<u8>) -> bool {
         self.up.push(cx, &self.link, self.stream, connection, out)

@@ -73,6 +73,10 @@ pub struct Receipt {
     pub begun: Cell<bool>,
     /// The code with which the client reset the stream.
     pub reset: Cell<Option<u32>>,
+    /// What came as trailers of the request were none.
+    pub malformed: Cell<bool>,
+    /// Bytes that count for the body of the request though none came: one for an end behind all else.
+    pub extra: Cell<u64>,
     /// The whole response is in frames: no window holds it back any more.
     taken: Cell<bool>,
     /// When a part of the response last went into frames.

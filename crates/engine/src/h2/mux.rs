@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use model::conn::Multiplex;
+use model::conn::{ConnError, Multiplex};
 use model::proxy::H2Counters;
 use rt::{Buf, Mono, Socket, TaskId, Timer};
 use wire::h2::{Code, Connection, Event, Limits, Outline, Received, Role};
@@ -79,6 +79,8 @@ pub struct Mux {
     pub multiplex: Cell<Multiplex>,
     /// Violations and oddities so far.
     pub glitches: Cell<u32>,
+    /// What broke it.
+    pub error: Cell<ConnError>,
 }
 
 /// Begins to speak HTTP/2 on a connection to a server. A first stream is reserved for `session`.
@@ -98,6 +100,7 @@ pub fn start(socket: Transport, limits: Limits, owner: Owner, session: u64) -> R
         session: Cell::new(session),
         multiplex: Cell::new(Multiplex { limit, ..Multiplex::default() }),
         glitches: Cell::new(0),
+        error: Cell::default(),
     });
     let mut serving = Serving {
         mux: mux.clone(),
@@ -391,7 +394,11 @@ impl Serving {
         let buf = self.buf.get_or_insert_default();
         buf.compact();
         match socket.poll_recv(cx, buf.spare_mut()) {
-            Poll::Ready(Ok(0) | Err(_)) => return Err(()),
+            Poll::Ready(Ok(0)) => return Err(()),
+            Poll::Ready(Err(e)) => {
+                self.mux.error.set(ConnError::of_system(&e));
+                return Err(());
+            }
             Poll::Ready(Ok(n)) => buf.advance(n),
             Poll::Pending => {
                 self.buf = self.buf.take().filter(|buf| !buf.is_empty());
@@ -403,7 +410,8 @@ impl Serving {
 
     /// Understands what lies in the buffer.
     fn frames(&mut self, cx: &mut Context<'_>) -> Result<(), ()> {
-        let Some(mut buf) = self.buf.take() else { return Ok(()) };
+        let there = self.buf.take().or_else(|| self.unread.then(Buf::default));
+        let Some(mut buf) = there else { return Ok(()) };
         self.unread = false;
         let now = rt::now();
         if now.since(self.calmed) >= CALM {
@@ -413,12 +421,7 @@ impl Serving {
         self.connection.begin_turn();
         loop {
             let received = self.connection.receive(buf.filled(), &mut self.head, &mut self.out.bytes);
-            let Ok(Received { consumed, event }) = received else {
-                // What speaks another language has not answered at all.
-                let answered = self.connection.is_greeted();
-                self.routes.iter_mut().for_each(|route| route.fate.malformed.set(answered));
-                return Err(());
-            };
+            let Ok(Received { consumed, event }) = received else { return Err(()) };
             let Some(event) = event else {
                 buf.consume(consumed);
                 break;
@@ -429,9 +432,9 @@ impl Serving {
                         route.head(&mut self.head, end);
                     }
                 }
-                Event::Data { stream, bytes, end } => match self.routes.find(stream) {
+                Event::Data { stream, bytes, end, lone } => match self.routes.find(stream) {
                     Some(route) => {
-                        route.down.data(bytes, end);
+                        route.data(bytes, end, lone);
                         route.down.push(cx, &route.link, stream, &mut self.connection, &mut self.out.bytes);
                     }
                     None => self.connection.release(stream, bytes.len(), &mut self.out.bytes),
@@ -441,13 +444,13 @@ impl Serving {
                         route.down.trailers(&self.head);
                     }
                 }
-                Event::Reset { stream, code, by_peer } => {
+                Event::Reset { stream, code, by_peer, malformed } => {
                     let route = self.routes.find(stream);
                     if let Some(route) = route.as_ref().filter(|_| by_peer) {
                         route.fate.reset.set(Some(code.0));
                         route.fate.refused.set(code == Code::REFUSED_STREAM);
                     } else if let Some(route) = route {
-                        route.fate.malformed.set(true);
+                        route.fate.malformed.set(malformed);
                     }
                 }
                 Event::GoAway { .. } => self.wound_up(),

@@ -54,13 +54,22 @@ pub struct Route {
     asked: Asked,
     up: Pickup,
     pub down: Delivery,
+    /// Its response can have no body.
+    bodiless: bool,
 }
 
 impl Route {
     pub fn new(stream: Key, link: Socket, fate: Rc<Fate>, asked: Asked, read: Option<rt::Buf>) -> Route {
         let mut up = Pickup::new(Stage::from(asked.body));
         up.buf = read.filter(|buf| !buf.is_empty());
-        Route { stream, link, fate, asked, up, down: Delivery::new(Body::None) }
+        Route { stream, link, fate, asked, up, down: Delivery::new(Body::None), bodiless: false }
+    }
+
+    /// Takes data; `lone`: an end behind all else.
+    pub fn data(&mut self, bytes: &[u8], end: bool, lone: bool) {
+        let passed_over = if self.bodiless { bytes.len() as u64 } else { 0 };
+        self.fate.extra.set(self.fate.extra.get() + passed_over + u64::from(lone));
+        self.down.data(bytes, end);
     }
 
     /// Takes the head of a response.
@@ -68,6 +77,7 @@ impl Route {
         let status = head.status();
         let success = (200..300).contains(&status);
         self.fate.bare.set(end);
+        self.bodiless = matches!(status, 204 | 304) || self.asked.method == Method::Head;
         match &self.asked.upgrade {
             _ if status < 200 => {}
             Some((protocol, accept)) if success => {
@@ -83,12 +93,12 @@ impl Route {
             _ if success && self.asked.method == Method::Connect => self.down.body = Body::UntilClose,
             _ => {
                 let before = head.counted_len();
-                self.down.body = framed(head, self.asked.method, end);
+                self.down.body = framed(head, self.asked.method);
                 self.fate.added.set(head.counted_len().saturating_sub(before) as i64);
             }
         }
         self.down.head(head);
-        if end && self.down.body == Body::UntilClose {
+        if end && matches!(self.down.body, Body::UntilClose | Body::Chunked) {
             self.down.data(&[], true);
         }
     }
@@ -146,12 +156,8 @@ pub enum RouteState {
 }
 
 /// How the body of a response comes to its user, which the head is made to say.
-fn framed(head: &mut Head, method: Method, end: bool) -> Body {
+fn framed(head: &mut Head, method: Method) -> Body {
     match response_body(head, method) {
-        Body::UntilClose if end => {
-            let _ = head.append(b"content-length", b"0");
-            Body::None
-        }
         Body::UntilClose => {
             let _ = head.append(b"transfer-encoding", b"chunked");
             Body::Chunked

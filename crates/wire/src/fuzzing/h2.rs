@@ -72,7 +72,7 @@ fn run(role: Role, data: &[u8], cuts: &[usize]) -> Told {
 
 fn tell(connection: &mut Connection, event: &Event<'_>, head: &Head, told: &mut Told, out: &mut Vec<u8>) {
     match event {
-        Event::Data { stream, bytes, end } => {
+        Event::Data { stream, bytes, end, .. } => {
             connection.release(*stream, bytes.len(), out);
             match told.data.iter_mut().find(|(key, _)| *key == stream.to_bits()) {
                 Some((_, data)) => data.extend_from_slice(bytes),

@@ -1,7 +1,7 @@
 //! Header blocks in (RFC 9113 sections 4.3, 6.2, 6.10 and 8.1): put together, decoded always, because the tables of both
 //! ends have to stay alike, and then judged by the state of their stream.
 
-use super::code::{Code, Fault, Notice, protocol, size};
+use super::code::{Code, Fault, Notice, on_closed, protocol, size};
 use super::conn::{Connection, Ending, Event};
 use super::flow::{Inflow, Outflow};
 use super::frame::{self, Frame, MAX31};
@@ -13,6 +13,8 @@ use crate::head::Head;
 
 /// Frames that a block may be cut into.
 const FRAMES: u32 = 32;
+const LATE: &str = "HEADERS on a closed stream";
+const IDLE: &str = "HEADERS on an idle stream";
 
 impl Connection {
     pub(super) fn headers<'i>(
@@ -85,14 +87,18 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether a client may send a block on this stream, or on one that it opens by that.
+    /// Whether the peer may send a block on this stream; a client also on one that it opens by that.
     fn may_have_headers(&self, id: u32) -> Result<(), Fault> {
         if self.role == Role::Client {
-            return Ok(());
+            return match self.streams.find(id) {
+                None if self.is_idle(id) => Err(protocol(IDLE)),
+                None if self.streams.closed(id) == Closed::Known => Err(on_closed(LATE)),
+                _ => Ok(()),
+            };
         }
         let Some(key) = self.streams.find(id) else {
             let gone = !self.is_idle(id) && !matches!(self.streams.closed(id), Closed::Reset);
-            return if gone { Err(on_closed()) } else { Ok(()) };
+            return if gone { Err(on_closed(LATE)) } else { Ok(()) };
         };
         let ended = self.streams.slab.get(key).is_some_and(|stream| !stream.receiving);
         let why = "HEADERS behind the end of a stream";
@@ -141,7 +147,7 @@ impl Connection {
             (Some(key), _) => self.trailers(key, end, block, head),
             (None, _) if !self.is_idle(id) => self.late(id, end, block, out),
             (None, Role::Server) => self.request(id, end, block, head, out),
-            (None, Role::Client) => Err(protocol("HEADERS on an idle stream")),
+            (None, Role::Client) => Err(protocol(IDLE)),
         }
     }
 
@@ -157,7 +163,7 @@ impl Connection {
                 self.guard.junk();
                 Ok(None)
             }
-            (Closed::Known, _) | (Closed::Forgotten, Role::Server) => Err(on_closed()),
+            (Closed::Known, _) | (Closed::Forgotten, Role::Server) => Err(on_closed(LATE)),
             (Closed::Forgotten, Role::Client) => self.settle(id, Fault::Stream(Code::STREAM_CLOSED), out),
         }
     }
@@ -170,18 +176,22 @@ impl Connection {
         head: &mut Head,
     ) -> Outcome<'i> {
         let sound = self.decode(block, Section::Trailers, end, head)?.is_ok();
-        if self.role == Role::Server {
-            // HAProxy counts those of a client twice.
+        let turn = self.guard.turn;
+        let Some(stream) = self.streams.slab.get(key) else { return Ok(None) };
+        if stream.fed == turn {
+            // HAProxy counts those once more that it has to lay back until what came before them is taken.
             self.tally.received(frame::HEADERS);
         }
-        let Some(stream) = self.streams.slab.get(key) else { return Ok(None) };
         if !stream.receiving {
             return Err(Fault::Stream(Code::STREAM_CLOSED));
         }
-        if !end && self.role == Role::Server {
+        if !end {
             return Err(protocol("trailers that do not end the stream"));
         }
-        if !end || !sound || stream.left.is_some_and(|left| left > 0) {
+        if !sound {
+            return Err(Fault::Message);
+        }
+        if stream.left.is_some_and(|left| left > 0) {
             return Err(Fault::Stream(Code::PROTOCOL_ERROR));
         }
         self.guard.useful();
@@ -239,6 +249,7 @@ impl Connection {
             left,
             bodiless: false,
             queued: false,
+            fed: 0,
         }
     }
 
@@ -268,14 +279,19 @@ impl Connection {
         head: &mut Head,
     ) -> Outcome<'i> {
         let read = self.decode(block, Section::Response, end, head)?;
+        let turn = self.guard.turn;
         let Some(stream) = self.streams.slab.get_mut(key).filter(|stream| stream.receiving) else {
             return Err(Fault::Stream(Code::STREAM_CLOSED));
         };
-        let Ok(facts) = read else { return Err(Fault::Stream(Code::PROTOCOL_ERROR)) };
+        if std::mem::replace(&mut stream.fed, turn) == turn {
+            // See `trailers`.
+            self.tally.received(frame::HEADERS);
+        }
+        let Ok(facts) = read else { return Err(Fault::Message) };
         let status = head.status();
         if status < 200 {
             return if end {
-                Err(Fault::Stream(Code::PROTOCOL_ERROR))
+                Err(Fault::Message)
             } else {
                 // One interim response is due at times, a stream of them is not.
                 self.guard.junk();
@@ -283,14 +299,11 @@ impl Connection {
             };
         }
         stream.head_in = true;
-        let length = match status {
-            204 | 304 => Some(0),
-            // What a server sends for a body though HEAD asked for none is passed over, as HAProxy does.
-            _ if stream.bodiless => None,
-            _ => facts.length,
-        };
-        if end && !stream.bodiless && length.is_some_and(|length| length > 0) {
-            return Err(Fault::Stream(Code::PROTOCOL_ERROR));
+        // What a server sends for a body where there can be none is passed over, as HAProxy does.
+        stream.bodiless |= matches!(status, 204 | 304);
+        let length = facts.length.filter(|_| !stream.bodiless);
+        if end && length.is_some_and(|length| length > 0) {
+            return Err(Fault::Message);
         }
         stream.left = length;
         debug_assert_eq!(stream.id, id);
@@ -300,10 +313,6 @@ impl Connection {
         self.guard.useful();
         Ok(Some(Event::Head { stream: key, end, refused: None, extended: false }))
     }
-}
-
-fn on_closed() -> Fault {
-    Fault::Connection(Code::STREAM_CLOSED, "HEADERS on a closed stream", Notice::Nothing)
 }
 
 fn compression() -> Fault {

@@ -75,10 +75,16 @@ pub(super) enum Fault {
     Connection(Code, &'static str, Notice),
     /// Only the stream of the frame is ended.
     Stream(Code),
+    /// So it is, because the head or the trailers that came on it are none.
+    Message,
 }
 
 pub(super) fn protocol(why: &'static str) -> Fault {
     Fault::Connection(Code::PROTOCOL_ERROR, why, Notice::Full)
+}
+
+pub(super) fn on_closed(why: &'static str) -> Fault {
+    Fault::Connection(Code::STREAM_CLOSED, why, Notice::Nothing)
 }
 
 pub(super) fn size(why: &'static str) -> Fault {

@@ -27,11 +27,23 @@ pub enum Event<'i> {
         extended: bool,
     },
     /// A piece of a body. Each of its bytes has to be given to [`Connection::release`] once, even after a reset.
-    Data { stream: Key, bytes: &'i [u8], end: bool },
+    Data {
+        stream: Key,
+        bytes: &'i [u8],
+        end: bool,
+        /// It is an end that came behind all else.
+        lone: bool,
+    },
     /// The trailers that end a body are in the head.
     Trailers { stream: Key },
     /// The stream is gone: the peer reset it, or this side did because of a violation. Its key is stale.
-    Reset { stream: Key, code: Code, by_peer: bool },
+    Reset {
+        stream: Key,
+        code: Code,
+        by_peer: bool,
+        /// What was no head, or were no trailers, ended it.
+        malformed: bool,
+    },
     /// A request was malformed and its stream is closed; no key was ever made for it.
     Malformed { why: &'static str },
     /// More may be sent on this stream, or on all.
@@ -51,6 +63,17 @@ pub struct Received<'i> {
     pub event: Option<Event<'i>>,
 }
 
+/// What is left of a frame of data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub stream: Key,
+    pub left: u32,
+    pub pad: u32,
+    pub end: bool,
+    /// See [`Event::Data`].
+    pub lone: bool,
+}
+
 /// Where in the input the connection is.
 #[derive(Debug)]
 pub(super) enum Rx {
@@ -61,7 +84,9 @@ pub(super) enum Rx {
     /// In the payload of this frame, which is handled whole.
     Payload(Frame),
     /// In the data of a frame.
-    Data { stream: Key, left: u32, pad: u32, end: bool },
+    Data(Piece),
+    /// Behind the last data of a stream, which are fewer than were declared; so much padding follows.
+    Short { id: u32, pad: u32 },
     /// In what is of no interest.
     Skip(u32),
 }

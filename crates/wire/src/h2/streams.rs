@@ -30,8 +30,10 @@ pub struct Stream {
     pub head_in: bool,
     /// Bytes of the body that are yet to come, where a length was declared.
     pub left: Option<u64>,
-    /// The response has no body whatever it declares: to HEAD.
+    /// The response has no body whatever it declares: to HEAD, or by its status.
     pub bodiless: bool,
+    /// The turn in which something came on it last.
+    pub fed: u32,
     /// It waits in the line of those that want to send.
     pub queued: bool,
 }

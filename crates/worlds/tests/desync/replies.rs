@@ -140,6 +140,9 @@ macro_rules! status {
     };
 }
 
+/// A server that breaks the protocol has not answered: where the connection was used before, the client is told as much (RFC 9113 section 8.7).
+const BROKEN: &[u16] = &[502, 0];
+
 pub const STREAMS: &[Stream] = &[
     field!(b"x", b"y", &[200]),
     field!(b"content-length", b"5", &[200]),
@@ -158,7 +161,7 @@ pub const STREAMS: &[Stream] = &[
     field!(b"proxy-connection", b"close", &[502]),
     field!(b"upgrade", b"foo", &[502]),
     field!(b"X", b"y", &[502]),
-    field!(b"", b"y", &[502]),
+    field!(b"", b"y", BROKEN),
     field!(b"x y", b"z", &[502]),
     field!(b"x:y", b"z", &[502]),
     field!(b"x\r\ny", b"z", &[502]),
@@ -187,11 +190,11 @@ pub const STREAMS: &[Stream] = &[
     status!(b"+20", &[502]),
     status!(b"099", &[502]),
     status!(b"101", &[502]),
-    status!(b"100", &[502]),
+    status!(b"100", BROKEN),
     status!(b"\xd9\xa2\xd9\xa0\xd9\xa0", &[502]),
     stream!(|id| whole(id, &[(b"x", b"y"), OK]), &[502]),
     stream!(|id| whole(id, &[(b"x", b"y")]), &[502]),
-    stream!(|id| whole(id, &[]), &[502]),
+    stream!(|id| whole(id, &[]), BROKEN),
     stream!(|id| whole(id, &[OK, OK]), &[502]),
     // Several lengths.
     stream!(|id| whole(id, &[OK, (b"content-length", b"5"), (b"content-length", b"5")]), &[200]),
@@ -228,10 +231,10 @@ pub const STREAMS: &[Stream] = &[
     stream!(
         |id| [headers(id, &[(b":status", b"100")], false), data(id, b"evil", false), whole(id, &[OK])]
             .concat(),
-        &[502]
+        BROKEN
     ),
     // Frames out of order.
-    stream!(|id| [data(id, b"evil", false), whole(id, &[OK])].concat(), &[502]),
+    stream!(|id| [data(id, b"evil", false), whole(id, &[OK])].concat(), BROKEN),
     stream!(|id| [whole(id, &[OK]), data(id, b"evil", true)].concat(), &[200, 0]),
     stream!(|id| [whole(id, &[OK]), headers(id, &[OK], true)].concat(), &[200, 0]),
     stream!(
@@ -244,10 +247,10 @@ pub const STREAMS: &[Stream] = &[
     ),
     stream!(|id| [headers(id, &[OK], false), frame(3, 0, id, &[0, 0, 0, 0])].concat(), &[0, 502]),
     stream!(|id| frame(3, 0, id, &[0, 0, 0, 1]), &[0, 502]),
-    stream!(|id| [headers(2, &[OK], false), whole(id, &[OK])].concat(), &[502]),
-    stream!(|id| [frame(5, 4, id, &[0, 0, 0, 2, 0x82]), whole(id, &[OK])].concat(), &[502]),
-    stream!(|id| frame(1, 4, id, &[0x80]), &[502]),
-    stream!(|id| [frame(1, 0, id, &[0x88]), data(id, b"evil", true)].concat(), &[502]),
+    stream!(|id| [headers(2, &[OK], false), whole(id, &[OK])].concat(), BROKEN),
+    stream!(|id| [frame(5, 4, id, &[0, 0, 0, 2, 0x82]), whole(id, &[OK])].concat(), BROKEN),
+    stream!(|id| frame(1, 4, id, &[0x80]), BROKEN),
+    stream!(|id| [frame(1, 0, id, &[0x88]), data(id, b"evil", true)].concat(), BROKEN),
     stream!(|id| [frame(1, 0, id, &[0x88]), frame(9, 4, id, &[]), data(id, b"hello", true)].concat(), &[200]),
     // Trailers.
     stream!(

@@ -79,7 +79,7 @@ impl Client {
                         answer.whole = end;
                         left -= usize::from(end);
                     }
-                    Some(Event::Data { stream, bytes, end }) => {
+                    Some(Event::Data { stream, bytes, end, .. }) => {
                         let answer = &mut answers[at_of(stream)];
                         answer.body.extend_from_slice(bytes);
                         answer.whole = end;

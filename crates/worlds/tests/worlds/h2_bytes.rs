@@ -86,7 +86,7 @@ impl Side {
         let take =
             |connection: &mut Connection, head: &mut Head, out: &mut Vec<u8>, event: Event<'_>| match event {
                 Event::Head { stream, end, .. } => told.push(Told::Head { stream, head: head.clone(), end }),
-                Event::Data { stream, bytes, end } => {
+                Event::Data { stream, bytes, end, .. } => {
                     told.push(Told::Data { stream, bytes: bytes.to_vec(), end });
                     connection.release(stream, bytes.len(), out);
                 }

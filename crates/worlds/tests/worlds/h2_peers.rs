@@ -76,7 +76,7 @@ async fn serve(mut peer: Peer, mood: Mood) {
                 let patient = matches!(mood, Mood::Farewell | Mood::Abrupt);
                 answers.push(Answer { due: end || !patient, ..answer(head, stream, mood) });
             }
-            Event::Data { stream, bytes, end } => {
+            Event::Data { stream, bytes, end, .. } => {
                 connection.release(stream, bytes.len(), out);
                 answers.iter_mut().filter(|a| a.stream == stream).for_each(|a| a.due |= end);
             }

@@ -80,7 +80,7 @@ async fn serve(mut peer: Peer, desk: Rc<Desk>) {
                 }
                 parts.push(Part::of(head, stream, &desk, end));
             }
-            Event::Data { stream, bytes, end } => {
+            Event::Data { stream, bytes, end, .. } => {
                 for part in parts.iter_mut().filter(|p| p.stream == stream) {
                     part.body.extend_from_slice(bytes);
                     part.whole |= end;

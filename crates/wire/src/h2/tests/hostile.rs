@@ -41,16 +41,22 @@ fn check(make: fn() -> Connection, cases: &[(&str, Vec<Vec<u8>>, End)]) {
 fn in_pieces(make: fn() -> Connection, input: &[u8], section: &str, expected: &Sent, fatal: Option<Fatal>) {
     let mut connection = make();
     let (mut head, mut out, mut at) = (Head::request(), Vec::new(), 0);
-    for upto in 1..=input.len() {
-        match connection.receive(&input[at..upto], &mut head, &mut out) {
-            Err(error) => {
-                assert_eq!(Some(error), fatal, "{section}");
-                break;
-            }
-            Ok(Received { consumed, event }) => {
-                at += consumed;
-                if let Some(Event::Data { stream, bytes, .. }) = event {
-                    connection.release(stream, bytes.len(), &mut out);
+    'pieces: for upto in 1..=input.len() {
+        loop {
+            match connection.receive(&input[at..upto], &mut head, &mut out) {
+                Err(error) => {
+                    assert_eq!(Some(error), fatal, "{section}");
+                    break 'pieces;
+                }
+                Ok(Received { consumed, event }) => {
+                    at += consumed;
+                    match event {
+                        Some(Event::Data { stream, bytes, .. }) => {
+                            connection.release(stream, bytes.len(), &mut out)
+                        }
+                        Some(_) => {}
+                        None => break,
+                    }
                 }
             }
         }
@@ -365,6 +371,8 @@ fn lists_too_large_end_their_stream_and_the_connection_lives() {
 fn bad_responses() {
     let bad = Strm(PROTOCOL);
     let ok = |more: &[(&str, &str)]| headers(1, true, &[&[(":status", "200")][..], more].concat());
+    let empty = |status| headers(1, false, &[(":status", status)]);
+    let short = headers(1, false, &[(":status", "200"), ("content-length", "2")]);
     check(
         || client(Limits::default()),
         &[
@@ -389,7 +397,19 @@ fn bad_responses() {
             ),
             ("5.1.1 a stream of the server", vec![headers(2, true, &[(":status", "200")])], Conn(PROTOCOL)),
             ("8.4 a push", vec![frame(5, 4, 1, &[0, 0, 0, 2])], Conn(PROTOCOL)),
-            ("6.5.2 a server that allows to push", vec![setting(2, 1)], Conn(PROTOCOL)),
+            // It should not; such a server is understood all the same, as by HAProxy.
+            ("6.5.2 a server that allows to push", vec![setting(2, 1)], Fine),
+            ("6.5.2 a push that is no switch", vec![setting(2, 2)], Conn(PROTOCOL)),
+            ("8441.3 a word on CONNECT that is taken back", vec![setting(8, 1), setting(8, 0)], Fine),
+            ("8.1 data where there can be none", vec![empty("204"), data(1, true, b"x")], Fine),
+            (
+                "8.1 trailers that do not end",
+                vec![empty("200"), headers(1, false, &[("x", "y")])],
+                Conn(PROTOCOL),
+            ),
+            ("8.1 trailers in capitals", vec![empty("200"), headers(1, true, &[("X", "y")])], bad),
+            ("8.1.1 less data than said", vec![short, data(1, true, b"x")], bad),
+            ("5.1 data behind the end", vec![ok(&[]), data(1, true, b"x")], Conn(CLOSED)),
             ("what comes twice", vec![ok(&[]), ok(&[])], Conn(CLOSED)),
         ],
     );
