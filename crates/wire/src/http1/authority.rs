@@ -10,9 +10,18 @@ use crate::uri;
 
 /// Checks Host and target of a complete request.
 pub fn check(head: &mut Head, relax: bool) -> Result<(), ParseError> {
+    checked(head, relax, true)
+}
+
+/// Checks a request that came in another version: there Host stands for the authority, of which a CONNECT keeps the port.
+pub fn check_translated(head: &mut Head, relax: bool) -> Result<(), ParseError> {
+    checked(head, relax, false)
+}
+
+fn checked(head: &mut Head, relax: bool, cuts: bool) -> Result<(), ParseError> {
     hosts(head)?;
     if head.method_id() == Method::Connect {
-        return connect(head, relax);
+        return connect(head, relax, cuts);
     }
     match head.target().first() {
         Some(b'/' | b'*') => Ok(()),
@@ -49,8 +58,8 @@ fn has_one_port(host: &[u8]) -> bool {
     if host.first() == Some(&b'[') { host.last() == Some(&b']') } else { !host.contains(&b':') }
 }
 
-/// `host:port`, perhaps behind the name of a user. Host may leave a default port out, and then does.
-fn connect(head: &mut Head, relax: bool) -> Result<(), ParseError> {
+/// `host:port`, perhaps behind the name of a user. Host may leave a default port out, and does when it is to be cut.
+fn connect(head: &mut Head, relax: bool, cuts: bool) -> Result<(), ParseError> {
     let authority = uri::host_port(head.target());
     let (host, port) = uri::split_port(authority);
     let number = |port: &[u8]| !port.is_empty() && port.iter().all(u8::is_ascii_digit);
@@ -67,7 +76,7 @@ fn connect(head: &mut Head, relax: bool) -> Result<(), ParseError> {
         let mismatch = fault(head, ErrorKind::HostMismatch, Known::Host);
         return if relax { Ok(()) } else { Err(mismatch) };
     }
-    if default && host_port.is_some_and(|port| !port.is_empty()) {
+    if cuts && default && host_port.is_some_and(|port| !port.is_empty()) {
         let name = name.to_vec();
         let _ = head.replace_value(index, &name);
     }
