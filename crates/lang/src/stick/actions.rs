@@ -130,7 +130,17 @@ fn track(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
         if let Some(held) = table.enter(key, now) {
             // Rules before this one may have given the response another status than it came with.
             let counts = env.live.counts_as(env.txn.res.status());
-            place(&env, set).borrow_mut().start(counter, held, now, |row| also(row, set, counts));
+            // Rules on content of a backend come behind the request, those of a frontend before it.
+            let behind = set == Sets::HTTP_REQ || set == Sets::HTTP_RES || env.txn.counted.get() > 0;
+            place(&env, set).borrow_mut().start(counter, held, now, |row| {
+                if behind {
+                    row.add(Data::HttpReqCnt, 0, 1);
+                    row.add(Data::HttpReqRate, 0, 1);
+                }
+                if set == Sets::HTTP_RES {
+                    response_counts(row, counts);
+                }
+            });
         }
         Flow::Next
     })
@@ -141,17 +151,13 @@ fn place<'e>(env: &crate::Env<'e>, set: Sets) -> &'e std::cell::RefCell<Trackers
     if set == Sets::TCP_CONN || set == Sets::TCP_SESS { &env.conn.stick } else { &env.txn.stick }
 }
 
-/// What was counted before this rule could be reached.
-fn also(row: &mut Row<'_>, set: Sets, counts: model::txn::ResponseCounts) {
-    if set == Sets::HTTP_REQ || set == Sets::HTTP_RES {
-        row.add(Data::HttpReqCnt, 0, 1);
-        row.add(Data::HttpReqRate, 0, 1);
-    }
-    if set == Sets::HTTP_RES && counts.error {
+/// What a response counted as before rules on it could be reached.
+fn response_counts(row: &mut Row<'_>, counts: model::txn::ResponseCounts) {
+    if counts.error {
         row.add(Data::HttpErrCnt, 0, 1);
         row.add(Data::HttpErrRate, 0, 1);
     }
-    if set == Sets::HTTP_RES && counts.failure {
+    if counts.failure {
         row.add(Data::HttpFailCnt, 0, 1);
         row.add(Data::HttpFailRate, 0, 1);
     }
