@@ -9,7 +9,7 @@ use model::term::{Cause, Phase};
 use program::Proxy;
 use program::proxy::ErrorAnswer;
 use wire::http1::{Limits, Parsed, parse_response};
-use wire::method::{Method, Version};
+use wire::method::Version;
 
 use super::{Next, captures, headers, response, wait};
 use crate::errors;
@@ -84,7 +84,9 @@ pub async fn server_redirect(stream: &mut Stream<'_>, server: u32) -> Next {
 pub async fn interim(stream: &mut Stream<'_>, bytes: &[u8]) {
     stream.txn.hinted = true;
     if stream.txn.req.version() >= Version::HTTP_11 {
-        let _ = stream.client.socket.send_all(bytes).await;
+        if stream.client.socket.send_all(bytes).await.is_ok() {
+            stream.txn.down.wire_out += bytes.len() as u64;
+        }
     }
 }
 
@@ -180,7 +182,13 @@ async fn make(stream: &mut Stream<'_>, reply: Reply) -> Next {
     let mut body = Vec::new();
     let keep = reply.keep_alive;
     match body_of(stream, &reply, &mut body) {
-        Made::Message => {}
+        // A file for the status asks for a name and a password all the same.
+        Made::Message => {
+            for (name, value) in &reply.computed {
+                stream.txn.res.remove_all(*name);
+                let _ = stream.txn.res.append(name.as_bytes(), value);
+            }
+        }
         Made::BuiltIn => {
             head_of(stream, &reply, &body);
             let _ = stream.txn.res.set_status(reply.status, Some(errors::reason(reply.status).as_bytes()));
@@ -344,9 +352,8 @@ async fn finish(stream: &mut Stream<'_>, mut body: Vec<u8>, keep: bool, chunked:
     stream.txn.has_res = true;
     let status = stream.txn.res.status();
     let bodiless = response::is_bodiless(status);
-    // A rule may have made something else of the method: the client that asked for a head alone gets no body.
-    let asked = stream.txn.req.method_id() == Method::Head || stream.txn.line.method() == b"HEAD";
-    let head_only = bodiless || (stream.txn.has_req && asked);
+    // Whatever rules made of the method: who asked for a head alone gets no body, and nobody else goes without one.
+    let head_only = bodiless || (stream.txn.has_req && stream.txn.line.method() == b"HEAD");
     let res = &mut stream.txn.res;
     res.remove_all("transfer-encoding");
     let framed = bodiless || res.first("content-length").is_some();

@@ -13,7 +13,7 @@ use crate::words::Fault;
 pub(super) enum Kind {
     /// `return`: without a payload the answer is empty.
     Answer,
-    /// `deny`, `tarpit`: without a payload the proxy's error message is sent.
+    /// `deny`, `tarpit`: without arguments, or with `deny_status` alone, the proxy's error message is sent.
     Denial,
 }
 
@@ -32,12 +32,23 @@ struct Draft {
 /// Reads arguments up to the condition.
 pub(super) fn parse(reading: &mut Reading<'_, '_>, default: u16, kind: Kind) -> Result<Reply, Fault> {
     let mut draft = Draft::default();
+    if kind == Kind::Denial {
+        let at = reading.words.position();
+        if reading.words.take_if("deny_status") {
+            draft.status = Some(status(reading).map_err(|f| f.at(at))?);
+        }
+        // Any other argument, `status` among them, makes the denial an answer of its own.
+        if reading.is_over() {
+            draft.defaults = true;
+            draft.payload = Some(("default-errorfiles".into(), Payload::ErrorFile));
+        }
+    }
     while !reading.is_over() {
         let at = reading.words.position();
         let Some(word) = reading.words.peek_str().map(str::to_owned) else { break };
         reading.words.take();
         match word.as_str() {
-            "status" | "deny_status" => draft.status = Some(status(reading).map_err(|f| f.at(at))?),
+            "status" => draft.status = Some(status(reading).map_err(|f| f.at(at))?),
             "content-type" => {
                 draft.content_type = Some(reading.word("'content-type' expects <ctype> as argument")?.into())
             }
@@ -51,7 +62,7 @@ pub(super) fn parse(reading: &mut Reading<'_, '_>, default: u16, kind: Kind) -> 
             }
         }
     }
-    finish(reading, draft, default, kind)
+    finish(reading, draft, default)
 }
 
 /// The statuses that have error messages.
@@ -131,22 +142,17 @@ fn section_message(reading: &mut Reading<'_, '_>, section: &str, status: u16) ->
     Payload::ErrorFile
 }
 
-fn finish(reading: &mut Reading<'_, '_>, mut draft: Draft, default: u16, kind: Kind) -> Result<Reply, Fault> {
+fn finish(reading: &mut Reading<'_, '_>, mut draft: Draft, default: u16) -> Result<Reply, Fault> {
     let status = draft.status.unwrap_or(default);
     if draft.defaults && !HANDLED.contains(&status) {
         let text =
             format!("status code '{status}' not handled by default with 'default-errorfiles' argument.");
         return Err(Fault::new(text));
     }
-    let payload = match (draft.payload, draft.errorfiles, kind) {
-        (_, Some(section), _) => section_message(reading, &section, status),
-        (Some((_, payload)), None, _) => payload,
-        (None, None, Kind::Answer) => Payload::Empty,
-        // Fields of its own make a denial an answer of its own.
-        (None, None, Kind::Denial) if !draft.headers.is_empty() => Payload::Empty,
-        // There are no messages for other statuses.
-        (None, None, Kind::Denial) if !HANDLED.contains(&status) => Payload::Empty,
-        (None, None, Kind::Denial) => Payload::ErrorFile,
+    let payload = match (draft.payload, draft.errorfiles) {
+        (_, Some(section)) => section_message(reading, &section, status),
+        (Some((_, payload)), None) => payload,
+        (None, None) => Payload::Empty,
     };
     if matches!(payload, Payload::ErrorFile | Payload::Message(_)) && !draft.headers.is_empty() {
         reading.names.warn("hdr parameters ignored by the http reply when used with an errorfile.".into());
