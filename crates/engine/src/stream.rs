@@ -131,6 +131,8 @@ pub struct Http {
     pub response_ended: bool,
     /// Rules on the content of a TCP stream are at work (`tcp-request content`).
     pub as_tcp: bool,
+    /// The rules on what the server says have had their turn.
+    pub contacted: bool,
     /// The connection may not turn to HTTP/2 (`proto h1`).
     pub only_h1: bool,
     /// The server was told that the request came as early data.
@@ -193,6 +195,7 @@ impl<'c> Stream<'c> {
                 last: false,
                 response_ended: false,
                 as_tcp: false,
+                contacted: false,
                 only_h1: false,
                 told_early: false,
                 refused_early: false,

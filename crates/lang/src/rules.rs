@@ -57,6 +57,11 @@ impl RuleSet {
         self.rules.iter()
     }
 
+    /// The number of the rule at a position.
+    pub fn number(&self, at: Position) -> Option<u32> {
+        self.rules.get(at.0).map(|rule| rule.number)
+    }
+
     /// Runs from a position. After [`Run::Waits`], call again with the position and, for a need of an
     /// action, `exec.resumed` set.
     pub fn run(&self, exec: &mut Exec<'_>, from: Position) -> Run {

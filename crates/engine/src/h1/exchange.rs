@@ -182,6 +182,7 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     }
     match forward::until_response(stream).await {
         forward::Wait::Response => {}
+        forward::Wait::Over(next) => return Attempt::Over(next),
         forward::Wait::Retry => {
             if let Err(next) = early::settle(stream).await {
                 return Attempt::Over(next);

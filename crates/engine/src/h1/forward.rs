@@ -14,6 +14,7 @@ use wire::head::{Head, Kind, Known};
 use wire::http1::{Body, Limits, ParseError, Parsed, parse_response, response_body, upgrades, violation};
 use wire::method::Version;
 
+use super::exchange::Step;
 use super::{Next, early, headers, replaced, response, wait};
 use crate::captured::{self, Captured, Named};
 use crate::check::{self, Seen};
@@ -32,6 +33,8 @@ pub enum Wait {
     Retry,
     /// It failed: answer with this status, or close without a word.
     Failed(Option<u16>),
+    /// A rule ended it.
+    Over(Next),
 }
 
 /// What happened while the head was awaited.
@@ -75,6 +78,9 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     crate::filter::headers(stream, Side::Request);
     stream.upload.splice = splices(stream, stream.frontend(), back, true) && stream.upload.kept.is_none();
     let mut write_failed = false;
+    if let Step::Done(next) = contact(stream, back, &mut write_failed, client_limit, server_limit).await {
+        return Wait::Over(next);
+    }
     loop {
         let event = poll_fn(|cx| {
             if let Some(event) = upload(stream, cx, &mut write_failed, client_limit, server_limit) {
@@ -105,6 +111,34 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
             other => return failed(stream, back, other),
         }
     }
+}
+
+/// `tcp-response content` without an inspection delay is about what the server has said by the time that it is reached,
+/// which is nothing. The head of the request is on its way by then.
+async fn contact(
+    stream: &mut Stream<'_>,
+    back: &Proxy,
+    write_failed: &mut bool,
+    client_limit: Option<Duration>,
+    server_limit: Option<Duration>,
+) -> Step {
+    let rules = &back.rules.tcp_response;
+    if rules.is_empty()
+        || back.timeouts.inspect_response.is_some()
+        || std::mem::replace(&mut stream.http.contacted, true)
+    {
+        return Step::Go;
+    }
+    poll_fn(|cx| {
+        // Whoever waits for the response is told of the same event.
+        let stopped = upload(stream, cx, write_failed, client_limit, server_limit).is_some();
+        match stopped || *write_failed || stream.to_server.is_none() || expired(stream, cx).is_ready() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    super::rules::run(stream, rules, Side::Response, None).await
 }
 
 /// Counts the head of a response.

@@ -46,6 +46,8 @@ pub struct Spare(bool);
 pub fn count(stream: &mut Stream<'_>) -> Spare {
     let (came, whole) = look(stream);
     stream.txn.down.received += came;
+    let there = stream.upstream.as_ref().and_then(|up| up.buf.as_ref()).map_or(0, Buf::len);
+    stream.txn.down.wire_in += there as u64;
     let sent = stream.to_server.is_none() && stream.http.body_received && stream.http.server_keeps;
     Spare(whole && sent && !connect::authenticates_connection(stream))
 }

@@ -85,12 +85,12 @@ fn unframe(stream: &mut Stream<'_>) -> bool {
 /// response of its server, whatever becomes of it.
 async fn rules(stream: &mut Stream<'_>, back: &program::Proxy, front: &program::Proxy) -> Step {
     let both = both(stream, back, front);
-    for proxy in &both {
-        let inspect = proxy.timeouts.inspect_response;
-        if let Step::Done(next) = rules::run(stream, &proxy.rules.tcp_response, Side::Response, inspect).await
-        {
-            return Step::Done(next);
-        }
+    // Without a delay they had their turn when the server was reached.
+    if let Some(delay) = back.timeouts.inspect_response
+        && let Step::Done(next) =
+            rules::run(stream, &back.rules.tcp_response, Side::Response, Some(delay)).await
+    {
+        return Step::Done(next);
     }
     crate::finish::count_response(stream, stream.txn.res.status());
     // Rules that log see what the server said.
@@ -120,7 +120,7 @@ fn both<'p>(
 }
 
 fn has_rules(proxy: &program::Proxy) -> bool {
-    !proxy.rules.http_response.is_empty() || !proxy.rules.tcp_response.is_empty()
+    !proxy.rules.http_response.is_empty()
 }
 
 /// Notes what the response head says of framing and connection, before rules change it.

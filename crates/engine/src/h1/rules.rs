@@ -146,6 +146,7 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
                     Need::Body { time, at_least, large } => {
                         let wait = wait::Wait { time: Some(time), at_least, large };
                         if let Err(status) = body(stream, side, wait).await {
+                            stream.txn.last_rule.set(rules.number(at));
                             return Step::Done(answer::refuse(stream, status).await);
                         }
                         resumed = Some(Fulfilled::Done);
@@ -263,15 +264,18 @@ async fn carry_out(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Next {
             Next::Close
         }
         Flow::CloseServer => {
+            super::count_broken(stream);
             stream.end(Cause::ServerAbort, Phase::Headers);
             forget_time(stream, response);
             answer::refuse(stream, 502).await
         }
         Flow::SilentDrop { rst_ttl } => {
-            // Also in the midst of a response it is the client that is turned away.
-            denied(stream, false, stream.http.as_tcp);
+            // Also in the midst of a response it is the client that is turned away, and by the backend if the rule is its own.
+            denied(stream, false, false);
             stream.end(Cause::Proxy, Phase::Request);
             match response {
+                // Before anything was said there is none.
+                true if stream.txn.times.response.is_none() => stream.txn.status = 0,
                 true => stream.txn.status = stream.txn.res.status(),
                 false => forget_time(stream, response),
             }

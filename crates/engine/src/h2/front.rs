@@ -419,7 +419,7 @@ impl Serving {
                 moved |= line.download(cx, &mut self.connection, &mut self.head, out);
             }
             if line.expels() {
-                self.connection.close(Code::ENHANCE_YOUR_CALM, &mut out.bytes);
+                self.connection.expel(&mut out.bytes);
                 self.state = State::Closing;
                 return true;
             }

@@ -248,6 +248,13 @@ impl Connection {
         }
     }
 
+    /// Ends the connection of a peer that rules turned away: no error of the connection, so it is not counted as one.
+    pub fn expel(&mut self, out: &mut Vec<u8>) {
+        let counted = self.tally.goaways_sent;
+        self.close(Code::ENHANCE_YOUR_CALM, out);
+        self.tally.goaways_sent = counted;
+    }
+
     /// A stream that the peer did not process, according to its GOAWAY, and that may be sent elsewhere; it is gone
     /// with this call. To be called until there is none.
     pub fn refused(&mut self) -> Option<Key> {
