@@ -55,14 +55,15 @@ class Program:
         except OSError:
             pass
 
-    def lines(self, seconds):
-        """The log lines that come in so many seconds."""
+    def lines(self, seconds, level=False):
+        """The log lines that come in so many seconds, with their level before them if it is asked for."""
         out, deadline = [], time.monotonic() + seconds
         while True:
             left = max(0, deadline - time.monotonic())
             if not select.select([self.log], [], [], left)[0]:
                 return out
-            out.append(self.log.recv(8192).decode("latin-1").split(": ", 1)[1].strip())
+            head, text = self.log.recv(8192).decode("latin-1").split(": ", 1)
+            out.append((head.split(">")[0] + "> " if level else "") + text.strip())
 
     @staticmethod
     def compared(one, _other):

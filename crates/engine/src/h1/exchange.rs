@@ -222,7 +222,8 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     }
 }
 
-fn is_tunnel(stream: &Stream<'_>) -> bool {
+/// A CONNECT that the server has agreed to.
+pub fn is_tunnel(stream: &Stream<'_>) -> bool {
     stream.txn.req.method_id() == Method::Connect && (200..300).contains(&stream.txn.res.status())
 }
 

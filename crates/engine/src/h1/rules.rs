@@ -61,7 +61,12 @@ pub async fn backend(stream: &mut Stream<'_>) -> Step {
 async fn content(stream: &mut Stream<'_>, proxy: &Proxy) -> Step {
     let inspect = proxy.timeouts.inspect_request;
     stream.http.as_tcp = true;
+    // To the logs of a frontend the request has yet to come.
+    let line = stream.txn.backend.is_none().then(|| std::mem::take(&mut stream.txn.line));
     let step = run(stream, &proxy.rules.tcp_content, Side::Request, inspect).await;
+    if let Some(line) = line {
+        stream.txn.line = line;
+    }
     stream.http.as_tcp = false;
     if matches!(step, Step::Done(_)) && stream.txn.backend.is_none() && stream.txn.status == 0 {
         // Cut off as a TCP session: the log has no request either.
@@ -138,7 +143,15 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
         }
         match run {
             Run::Done => return Step::Go,
-            Run::Decided(flow, _) => return decide(stream, flow, side).await,
+            Run::Decided(flow, number) => {
+                let answers = matches!(flow, Flow::Reply(_));
+                let step = decide(stream, flow, side).await;
+                // Who answers has decided more than rules on the answer, who refuses less.
+                if answers {
+                    stream.txn.last_rule.set(Some(number));
+                }
+                return step;
+            }
             Run::Waits(Flow::Yield(need), at) => {
                 from = at;
                 match need {
@@ -146,8 +159,9 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
                     Need::Body { time, at_least, large } => {
                         let wait = wait::Wait { time: Some(time), at_least, large };
                         if let Err(status) = body(stream, side, wait).await {
+                            let next = answer::refuse(stream, status).await;
                             stream.txn.last_rule.set(rules.number(at));
-                            return Step::Done(answer::refuse(stream, status).await);
+                            return Step::Done(next);
                         }
                         resumed = Some(Fulfilled::Done);
                     }
@@ -182,6 +196,8 @@ async fn body(stream: &mut Stream<'_>, side: Side, wait: wait::Wait) -> Result<(
             let waited = wait::request(stream, wait).await;
             wait::note_request(stream, waited)
         }
+        // What follows in a tunnel is no body.
+        Side::Response if super::exchange::is_tunnel(stream) => Ok(()),
         Side::Response => {
             let waited = wait::response(stream, wait).await;
             wait::note_response(stream, waited)

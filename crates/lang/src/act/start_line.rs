@@ -177,7 +177,7 @@ fn replace(
         let arena = exec.arena;
         let old = arena.alloc_slice_copy(part.of(exec.txn.req.target()));
         let mut groups = Groups::default();
-        let absent = old.is_empty() && part != Part::Target;
+        let absent = part != Part::Target && (old.is_empty() || old == b"*");
         if absent || !regex.captures_at(old, 0, &mut groups) {
             return Flow::Next;
         }
