@@ -210,12 +210,7 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     }
     match response::process(stream).await {
         Step::Go => {
-            if crate::log::shows_response_early(stream) {
-                // The head counts as rules have left it.
-                stream.txn.asap = stream.txn.down.sent + replaced::unsent(stream);
-            }
-            crate::log::response_known(stream);
-            crate::log::step(stream, Origin::Response);
+            tell(stream);
             Attempt::Over(forward::body(stream).await)
         }
         Step::Done(next) => Attempt::Over(next),
@@ -231,6 +226,16 @@ async fn unreachable(stream: &mut Stream<'_>, failed: &Failed) -> Next {
     let (cause, phase, status) = failed.explain();
     if let Failed::Redirect(server) = failed {
         return answer::server_redirect(stream, *server).await;
+/// Writes the lines that wait for a response's head.
+pub fn tell(stream: &mut Stream<'_>) {
+    if crate::log::shows_response_early(stream) {
+        // The head counts as rules have left it.
+        stream.txn.asap = stream.txn.down.sent + replaced::unsent(stream);
+    }
+    crate::log::response_known(stream);
+    crate::log::step(stream, Origin::Response);
+}
+
     }
     stream.end(cause, phase);
     if cause == Cause::ClientAbort {

@@ -929,6 +929,7 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Next {
     if let super::exchange::Step::Done(next) = response::tunnel(stream).await {
         return next;
     }
+    super::exchange::tell(stream);
     let mut down = Half::new(Framing::Close);
     down.splice = splices(stream, front, back, false);
     down.filters = crate::filter::chain(stream, Side::Response);
