@@ -82,8 +82,8 @@ pub async fn server_redirect(stream: &mut Stream<'_>, server: u32) -> Next {
 
 /// Sends an interim response.
 pub async fn interim(stream: &mut Stream<'_>, bytes: &[u8]) {
-    stream.txn.hinted = true;
     if stream.txn.req.version() >= Version::HTTP_11 {
+        stream.txn.hinted = true;
         if stream.client.socket.send_all(bytes).await.is_ok() {
             stream.txn.down.wire_out += bytes.len() as u64;
         }

@@ -107,6 +107,8 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         Step::Go => captures::request_cookie(stream),
         Step::Done(next) => return next,
     }
+    // From here on it is a server that is to say something.
+    stream.txn.hinted = false;
     let mut wish = Wish { fixed: choose::bound(stream), ..Wish::default() };
     // A client of HTTP/2 may have taken its request back before anybody was chosen to serve it.
     if stream.http.client_left || stream.client.part.is_some() && stream.client.socket.is_broken() {
