@@ -9,6 +9,7 @@ use rt::Timer;
 
 use super::{Attempt, Failed, has_left};
 use crate::choose::{NoServer, Wish};
+use crate::h1::wait;
 use crate::stream::Stream;
 
 /// Time before the same server is tried again.
@@ -47,7 +48,7 @@ pub(super) async fn pause(stream: &Stream<'_>, proxy: &Proxy) -> Result<(), Atte
     // Who only closes behind a whole request has broken nothing off, nor has a client of TCP; the end of a Unix socket is no reset.
     let socket = &stream.client.socket;
     let broken = socket.is_broken() && (socket.raw().is_local() || socket.raw().is_reset());
-    if rested.is_err() && stream.txn.has_req && (broken || !stream.http.body_received) {
+    if rested.is_err() && stream.txn.has_req && (broken || !wait::is_whole(stream)) {
         count_broken_off(stream, proxy);
     }
     rested

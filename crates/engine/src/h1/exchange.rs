@@ -157,7 +157,13 @@ async fn gone(stream: &mut Stream<'_>) -> Next {
         None => stream.end(Cause::ClientAbort, Phase::Request),
     }
     let worker = stream.worker.index;
-    stream.backend().state.back.counters.of(worker).client_aborts.inc();
+    {
+        let back = stream.backend();
+        back.state.back.counters.of(worker).client_aborts.inc();
+        if let Some(server) = stream.txn.server {
+            back.server(server).state.counters.of(worker).client_aborts.inc();
+        }
+    }
     if stream.client.part.is_some() && stream.http.request_body == Body::None {
         // A request of HTTP/2 that came whole and was taken back is answered with nothing, not even in the log.
         super::request::count_front_error(stream);
@@ -219,15 +225,6 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     }
 }
 
-/// A CONNECT that the server has agreed to.
-pub fn is_tunnel(stream: &Stream<'_>) -> bool {
-    stream.txn.req.method_id() == Method::Connect && (200..300).contains(&stream.txn.res.status())
-}
-
-async fn unreachable(stream: &mut Stream<'_>, failed: &Failed) -> Next {
-    let (cause, phase, status) = failed.explain();
-    if let Failed::Redirect(server) = failed {
-        return answer::server_redirect(stream, *server).await;
 /// Writes the lines that wait for a response's head.
 pub fn tell(stream: &mut Stream<'_>) {
     if crate::log::shows_response_early(stream) {
@@ -238,6 +235,15 @@ pub fn tell(stream: &mut Stream<'_>) {
     crate::log::step(stream, Origin::Response);
 }
 
+/// A CONNECT that the server has agreed to.
+pub fn is_tunnel(stream: &Stream<'_>) -> bool {
+    stream.txn.req.method_id() == Method::Connect && (200..300).contains(&stream.txn.res.status())
+}
+
+async fn unreachable(stream: &mut Stream<'_>, failed: &Failed) -> Next {
+    let (cause, phase, status) = failed.explain();
+    if let Failed::Redirect(server) = failed {
+        return answer::server_redirect(stream, *server).await;
     }
     stream.end(cause, phase);
     if cause == Cause::ClientAbort {

@@ -15,7 +15,7 @@ mod replaced;
 mod request;
 mod response;
 mod rules;
-mod wait;
+pub(crate) mod wait;
 
 pub use exchange::run_upgraded;
 pub use forward::{count_broken, splices};

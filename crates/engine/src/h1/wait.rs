@@ -256,6 +256,13 @@ pub async fn pause(stream: &mut Stream<'_>, time: Duration) {
     }
 }
 
+/// Whether all of a request is at hand.
+pub fn is_whole(stream: &Stream<'_>) -> bool {
+    let relax = stream.frontend().options.unsafe_request;
+    stream.http.body_received
+        || Progress::of(stream.http.request_body, relax).look(stream.client.buf.as_ref(), None).is_some()
+}
+
 /// Whether a client that has closed its side left before its request was whole, as far as that fits a buffer.
 pub async fn left(stream: &mut Stream<'_>) -> bool {
     if stream.http.client_left || stream.http.body_received {
