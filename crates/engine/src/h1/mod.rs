@@ -216,6 +216,10 @@ pub async fn close(client: &Client, owes: bool, alone: bool) {
     if client.socket.shutdown_write().is_err() {
         return;
     }
+    if alone {
+        // Its own connections to servers have nobody left whom they could serve.
+        client.session.own.take();
+    }
     let _lingers = alone.then(|| Lingers::new(client)).flatten();
     let mut timer = rt::Timer::at(rt::now() + std::time::Duration::from_secs(1));
     let mut left = 256 * 1024usize;
