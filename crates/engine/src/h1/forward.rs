@@ -413,8 +413,8 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
                 return Wait::Retry;
             }
             let reused = stream.upstream.as_ref().is_some_and(|u| u.reused);
-            if reused && !received && !stream.is_first() {
-                // The client sent this on a kept connection: it retries what was lost on one.
+            if reused && !received {
+                // What was lost on a connection that had served others is the client's to try again.
                 server_abort(stream, back);
                 stream.txn.silent = true;
                 return Wait::Failed(None);
