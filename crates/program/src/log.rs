@@ -78,6 +78,13 @@ pub struct Sampling {
     pub seen: std::sync::atomic::AtomicU32,
 }
 
+impl Sampling {
+    /// The same share of another section's lines: each counts its own, also of what it inherits.
+    pub fn anew(&self) -> Sampling {
+        Sampling { ranges: self.ranges.clone(), size: self.size, ..Sampling::default() }
+    }
+}
+
 /// A named ring (`ring` section).
 #[derive(Clone, Debug)]
 pub struct Ring {

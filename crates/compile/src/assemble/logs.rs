@@ -1,5 +1,7 @@
 //! Log targets, their sinks by number, and log profiles.
 
+use std::sync::Arc;
+
 use model::Origin;
 use model::origin::COUNT;
 use program::log::{Profile, Ring, RingServer, Sink, Step, Target};
@@ -25,7 +27,10 @@ impl Assembly<'_> {
         let mut out = Vec::new();
         for line in &log.lines {
             match line {
-                None => out.extend_from_slice(&self.global_log),
+                None => out.extend(self.global_log.iter().map(|target| {
+                    let sample = target.sample.as_deref().map(|sample| Arc::new(sample.anew()));
+                    Target { sample, ..target.clone() }
+                })),
                 Some(draft) => out.extend(self.log_target(draft, whose, notes)),
             }
         }
@@ -70,7 +75,7 @@ impl Assembly<'_> {
             facility: draft.facility,
             max_level: draft.max_level,
             min_level: draft.min_level,
-            sample: draft.sample.clone(),
+            sample: draft.sample.as_deref().map(|sample| Arc::new(sample.anew())),
             profile,
         })
     }
