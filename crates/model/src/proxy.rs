@@ -32,11 +32,14 @@ pub struct H2Counters {
     /// Connections and streams so far.
     pub connections: Counter,
     pub streams: Counter,
+    /// Connections before these figures were cleared, which still count as sessions.
+    pub earlier: Counter,
 }
 
 impl H2Counters {
-    /// Back to zero, but for what is open.
-    pub fn clear(&self) {
+    /// Back to zero, but for what is open; the sessions go only with `all`.
+    pub fn clear(&self, all: bool) {
+        self.earlier.set(if all { 0 } else { self.earlier.get() + self.connections.get() });
         let frames = [&self.headers, &self.data, &self.settings, &self.resets, &self.goaways];
         let errors = [&self.connection_errors, &self.stream_errors, &self.resets_sent, &self.goaways_sent];
         for c in frames.into_iter().chain(errors).chain([&self.connections, &self.streams]) {
@@ -55,11 +58,14 @@ pub struct H1Counters {
     pub connections: Counter,
     /// Requests that began, of servers each attempt.
     pub streams: Counter,
+    /// Connections before these figures were cleared, which still count as sessions.
+    pub earlier: Counter,
 }
 
 impl H1Counters {
-    /// Back to zero, but for what is open.
-    pub fn clear(&self) {
+    /// Back to zero, but for what is open; the sessions go only with `all`.
+    pub fn clear(&self, all: bool) {
+        self.earlier.set(if all { 0 } else { self.earlier.get() + self.connections.get() });
         self.connections.set(0);
         self.streams.set(0);
     }

@@ -76,8 +76,8 @@ fn clear_front(front: &Front, all: bool) {
     reset(&[&front.session_rate, &front.conn_rate, &front.request_rate], all);
     for copy in front.counters.iter() {
         copy.tls.clear();
-        copy.h1.clear();
-        copy.h2.clear();
+        copy.h1.clear(all);
+        copy.h2.clear(all);
     }
     zero(&front.counters, &[|c| &c.wire_in, |c| &c.wire_out, |c| &c.spliced_in, |c| &c.spliced_out]);
     if !all {
@@ -115,8 +115,8 @@ fn clear_back(back: &Back, all: bool) {
     for copy in back.counters.iter() {
         copy.max_times.iter().for_each(|c| c.set(0));
         copy.tls.clear();
-        copy.h1.clear();
-        copy.h2.clear();
+        copy.h1.clear(all);
+        copy.h2.clear(all);
     }
     zero(&back.counters, &[|c| &c.wire_in, |c| &c.wire_out, |c| &c.spliced_in, |c| &c.spliced_out]);
     if !all {

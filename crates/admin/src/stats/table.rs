@@ -342,12 +342,14 @@ pub const COLUMNS: &[Column] = &[
     }),
     column("h1sess", "MCPP", "Sessions with HTTP/1", |r| {
         if r.http() {
-            return r.sum(Figure { front: Some(|c| &c.h1.connections), ..Figure::default() });
+            let now = r.sum(Figure { front: Some(|c| &c.h1.connections), ..Figure::default() });
+            return plus(now, r.sum(Figure { front: Some(|c| &c.h1.earlier), ..Figure::default() }));
         }
         r.sum(Figure { front: Some(|c| &c.upgraded), ..Figure::default() })
     }),
     column("h2sess", "MCPP", "Sessions with HTTP/2", |r| {
-        r.sum(Figure { front: Some(|c| &c.h2.connections), ..Figure::default() })
+        let now = r.sum(Figure { front: Some(|c| &c.h2.connections), ..Figure::default() });
+        plus(now, r.sum(Figure { front: Some(|c| &c.h2.earlier), ..Figure::default() }))
     }),
     column("h3sess", "MCPP", "Sessions with HTTP/3", no_front_figure),
     column("req_other", "MCPP", "Requests of no version of HTTP", no_front_figure),
@@ -398,3 +400,11 @@ pub const COLUMNS: &[Column] = &[
     }),
     column("cache_hint_hits", "MCPP", "Answers found in the cache by hints", |r| http_only(r, no_figure(r))),
 ];
+
+/// Two figures together, where there are such.
+fn plus(one: Value, other: Value) -> Value {
+    match (one, other) {
+        (Value::U64(one), Value::U64(other)) => Value::U64(one + other),
+        (none, _) => none,
+    }
+}
