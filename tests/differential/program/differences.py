@@ -398,8 +398,8 @@ def timely(side, case):
     closers = [name for name, setting in case.get("origins", {}).items() if setting.get("kind") != "tcp"]
     closes = lambda op: op[0] == "origin" and any(["close"] in script or ["head"] in script for script in op[1])
     closing = {(at + 1, name) for at, ops in enumerate(steps) if any(map(closes, ops)) for name in closers}
-    out = {}
-    for (step, channel), lines in side.items():
+    out, going = {}, set()
+    for (step, channel), lines in sorted(side.items()):
         name = channel.rpartition(" ")[2]
         if channel.startswith("client "):
             about = [op for at in (step - 2, step - 1) if 0 <= at < len(steps) for op in steps[at]]
@@ -410,6 +410,8 @@ def timely(side, case):
             if any(op[:2] == ["send", name] and " HTTP/1.0\r\n" in op[2] for op in about):
                 lines = without_interim(lines)
             if any(re.match(r"GOAWAY last=\d+ code=0$", line) for line in lines):
+                going.add(name)
+            if name in going:
                 # Who is told to go is waited for, for a while.
                 lines = [line for line in lines if line != "(closed)"]
             # Nor was what it had sent, where that is all that becomes of it.
@@ -435,13 +437,39 @@ GAUGES = re.compile(r"(?<= )\d+/\d+/\d+/\d+(?=/\+?\d+ \d+/\d+( |$))")
 
 def idle_ends(side, case):
     """The steps in which connections end that nobody does anything with."""
-    found = set()
-    for (step, channel), lines in side.items():
+    found, going = set(), {}
+    for (step, channel), lines in sorted(side.items()):
         name = channel.rpartition(" ")[2]
         about = [op for at in (step - 2, step - 1) if 0 <= at < len(case["steps"]) for op in case["steps"][at]]
-        if channel.startswith("client ") and any(map(ENDS.match, lines)) and not any(name in op for op in about):
+        if not channel.startswith("client "):
+            continue
+        if any(map(ENDS.match, lines)) and not any(name in op for op in about):
             found |= {step - 1, step, step + 1}
-    return found
+        # HAProxy waits for a client that it has told to go as long as it did before.
+        if any(re.match(r"GOAWAY last=\d+ code=0$", line) for line in lines):
+            going.setdefault(name, step)
+        if "(closed)" in lines and name in going:
+            found |= set(range(going.pop(name), step + 2))
+    return found.union(*(range(step, len(case["steps"]) + 1) for step in going.values()))
+
+
+def leaving(side):
+    """When each client of HTTP/2 that was told to go was gone."""
+    told, gone = set(), {}
+    for (step, channel), lines in sorted(side.items()):
+        if channel.startswith("client "):
+            told |= {channel} if any(re.match(r"GOAWAY last=\d+ code=0$", line) for line in lines) else set()
+            if channel in told and "(closed)" in lines:
+                gone.setdefault(channel, step)
+    return {channel: gone.get(channel) for channel in told}
+
+
+# How many connections a frontend has, or had at once.
+MAXIMA = re.compile(r"f\d+/(FRONTEND|sock-\d+|n\d+) (smax|scur)=|CurrConns: ")
+
+
+def without_maxima(side):
+    return {key: [l for l in lines if not MAXIMA.match(l)] if "show" in key[1] else lines for key, lines in side.items()}
 
 
 def counted(side, steps, case):
@@ -497,6 +525,8 @@ def compare(theirs, ours, case, shaky=(), deep=False):
     first, second = (of_case(keyed(record), case) for record in (theirs, ours))
     first, second = below_zero(first, second)
     ends = idle_ends(first, case) | idle_ends(second, case)
+    if leaving(first) != leaving(second):
+        first, second = (without_maxima(side) for side in (first, second))
     first, second = (timely(counted(side, ends, case), case) for side in (first, second))
     first, second = ({key: lines for key, lines in side.items() if key[0] < end and key[0] not in late} for side in (first, second))
     if late:
