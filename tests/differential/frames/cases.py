@@ -1,4 +1,4 @@
-"""The cases of frames.py: a kind, and what is sent. None lets what was sent take effect, "shut" closes the sending side, "wait" waits for
+"""The cases of frames.py: a kind, what is sent, and what a server of HTTP/2 does where the client is the one that is told. None lets what was sent take effect, "shut" closes the sending side, "wait" waits for
 timeouts; a case sends its parts at once where nothing stands between them."""
 import struct
 
@@ -311,6 +311,171 @@ def servers():
     framed("data behind the end", headers(1, ANSWER, 4), data(1, b"hello"), data(1, b"hello"))
 
 
+def served(name, client, script):
+    """A client of HTTP/1 sends this, a server of HTTP/2 plays the script when the request has come: what it sends, None for a moment, a tuple to
+    wait until so many frames like it have come, "now" to begin before there is a request, "close"."""
+    CASES["h2 server: " + name] = ("one", client, [SETTINGS, *script])
+
+
+def greeted(name, settings, client, script):
+    """The same with settings of the server's own."""
+    CASES["h2 server: " + name] = ("one", client, [frame(4, 0, 0, b"".join(struct.pack(">HI", *pair) for pair in settings)), *script])
+
+
+def both(name, client, script):
+    """A client of HTTP/2, and a server of HTTP/2."""
+    CASES["h2 both: " + name] = ("h2", [PREFACE + SETTINGS, *client], [SETTINGS, *script])
+
+
+def asks(method, path="/framed", lines="", body=""):
+    return f"{method} {path} HTTP/1.1\r\nhost: a\r\n{lines}\r\n{body}".encode()
+
+
+def to(name, more=b"", method=b"\x82"):
+    return method + b"\x86" + field(":path", name) + AUTHORITY + more
+
+GOOD = [headers(1, ANSWER, 4), data(1, b"hello")]
+LENGTH = "content-length: 6\r\n"
+CHUNKED = "transfer-encoding: chunked\r\n"
+REFUSED, NONE = b"\0\0\0\7", b"\0\0\0\0"
+reset = lambda stream, code: frame(3, 0, stream, code)
+window = lambda stream, more: frame(8, 0, stream, struct.pack(">I", more))
+
+
+def uploads():
+    """Bodies towards a server of HTTP/2 that answers, resets or leaves before it has them."""
+    served("upload", [asks("POST", lines=LENGTH, body="abcdef")], [("DATA/1 6 end", 1), *GOOD])
+    served("upload, slowly", [asks("POST", lines=LENGTH, body="abc"), None, b"def"], [("DATA/1 6 end", 1), *GOOD])
+    served("upload in chunks", [asks("POST", lines=CHUNKED, body="6\r\nabcdef\r\n0\r\n\r\n")], [("DATA/1 6 end", 1), *GOOD])
+    served("upload with trailers", [asks("POST", lines=CHUNKED, body="6\r\nabcdef\r\n0\r\nx: y\r\n\r\n")], [("HEADERS/1 x=y end", 1), *GOOD])
+    served("upload of nothing", [asks("POST", lines="content-length: 0\r\n")], GOOD)
+    served("upload of no chunks", [asks("POST", lines=CHUNKED, body="0\r\n\r\n")], [("DATA/1", 1), *GOOD])
+    served("upload answered early", [asks("POST", lines=LENGTH, body="abc"), None, None, b"def"], [("DATA/1 3", 1), *GOOD])
+    served("upload answered early, no error", [asks("POST", lines=LENGTH, body="abc"), None, None, b"def"], [("DATA/1 3", 1), *GOOD, reset(1, NONE)])
+    served("upload answered early, cancel", [asks("POST", lines=LENGTH, body="abc"), None, None, b"def"], [("DATA/1 3", 1), *GOOD, reset(1, CANCEL)])
+    for code, name in ((NONE, "no error"), (CANCEL, "cancel"), (REFUSED, "refused")):
+        served("upload reset, " + name, [asks("POST", lines=LENGTH, body="abc"), None, None, b"def"], [("DATA/1 3", 1), reset(1, code)])
+    served("upload, closed", [asks("POST", lines=LENGTH, body="abc"), None, None, b"def"], [("DATA/1 3", 1), ("SETTINGS/0 ack", 1), "close"])
+    served("upload whose client ends", [asks("POST", lines=LENGTH, body="abc"), None, "shut"], [("DATA/1 3", 1)])
+    served("upload, 100", [asks("POST", lines=LENGTH + "expect: 100-continue\r\n"), None, None, b"abcdef"], [headers(1, field(":status", "100"), 4), ("DATA/1 6 end", 1), *GOOD])
+    served("upload, expected and refused", [asks("POST", lines=LENGTH + "expect: 100-continue\r\n"), None], [headers(1, field(":status", "417") + field("content-length", "0"))])
+    served("upload behind 100s", [asks("POST", lines=LENGTH, body="abcdef")], [("DATA/1 6 end", 1), headers(1, field(":status", "100"), 4), headers(1, field(":status", "100"), 4), *GOOD])
+
+
+def windows():
+    """Servers that open their windows later, or change their minds."""
+    post, body = asks("POST", lines=LENGTH), b"abcdef"
+    sized = lambda size: frame(4, 0, 0, struct.pack(">HI", 4, size))
+    greeted("window of 3, opened", [(4, 3)], [post, None, body, None, None], [("DATA/1 3", 1), None, window(1, 3), ("DATA/1 6 end", 1), *GOOD])
+    greeted("window of 0, opened", [(4, 0)], [post, None, body, None, None], [None, None, window(1, 6), ("DATA/1 6 end", 1), *GOOD])
+    greeted("window of 0, raised", [(4, 0)], [post, None, body, None, None], [None, None, sized(100), ("DATA/1 6 end", 1), *GOOD])
+    greeted("window of 3, raised to 5 and opened", [(4, 3)], [post, None, body, None, None], [("DATA/1 3", 1), None, sized(5), ("DATA/1 5", 1), None, window(1, 1), ("DATA/1 6 end", 1), *GOOD])
+    greeted("window of 6, lowered", [(4, 6)], [post, None, b"abc", None, None, b"def", None, None], [("DATA/1 3", 1), sized(3), None, None, None, None, window(1, 3), ("DATA/1 6 end", 1), *GOOD])
+    greeted("window of 0, reset", [(4, 0)], [post, None, body, None], [None, None, reset(1, CANCEL)])
+    greeted("window of 0, closed", [(4, 0)], [post, None, body, None], [None, None, ("SETTINGS/0 ack", 1), "close"])
+    greeted("frames of 20000", [(5, 20000), (4, 50000)], [asks("POST", lines="content-length: 18000\r\n", body="x" * 18000)], [("DATA/1 18000 end", 1), *GOOD])
+    greeted("window of 20000", [(4, 20000)], [asks("POST", lines="content-length: 30000\r\n"), None, b"x" * 30000, None, None], [("DATA/1 20000", 1), None, window(1, 10000), ("DATA/1 30000 end", 1), *GOOD])
+    greeted("no table", [(1, 0)], [asks("GET", lines="x-a: b\r\n")], GOOD)
+    greeted("a huge table", [(1, 1 << 20)], [asks("GET", lines="x-a: b\r\n")], GOOD)
+    greeted("a table of 100, then of none", [(1, 100)], [asks("GET", "/kept", "x-a: b\r\n"), None, asks("GET", "/kept", "x-a: b\r\n")],
+            [*GOOD, frame(4, 0, 0, struct.pack(">HI", 1, 0)), ("HEADERS/.", 2), headers(3, ANSWER, 4), data(3, b"hello"), None, "close"])
+    greeted("no streams", [(3, 0)], [asks("GET")], GOOD)
+    greeted("a small list", [(6, 10)], [asks("GET", lines="x-a: b\r\n")], GOOD)
+
+
+
+def requests_to():
+    """Requests as a server of HTTP/2 gets them."""
+    for name, text in (("OPTIONS *", b"OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n"), ("HEAD", asks("HEAD")), ("DELETE", asks("DELETE")), ("te trailers", asks("GET", lines="te: trailers, gzip\r\n")),
+                       ("connection fields", asks("GET", lines="connection: x-a, keep-alive\r\nx-a: b\r\nkeep-alive: 1\r\nproxy-connection: c\r\n")), ("cookies", asks("GET", lines="cookie: a=1; b=2\r\ncookie: c=3\r\n")),
+                       ("HTTP/1.0", b"GET /framed HTTP/1.0\r\n\r\n"), ("HTTP/1.0 keep-alive", b"GET /framed HTTP/1.0\r\nhost: a\r\nconnection: keep-alive\r\n\r\n"),
+                       ("absolute", b"GET http://b/framed HTTP/1.1\r\nhost: b\r\n\r\n"), ("absolute https", b"GET https://b/framed HTTP/1.1\r\nhost: b\r\n\r\n"), ("no host", b"GET /framed HTTP/1.0\r\nx: y\r\n\r\n"),
+                       ("capitals", asks("GET", lines="X-AbC: Def\r\n")), ("many fields", asks("GET", lines="".join(f"x{n}: {'v' * 100}\r\n" for n in range(90)))),
+                       ("a huge field", asks("GET", lines=f"x: {'v' * 14000}\r\n"))):
+        served("request, " + name, [text], GOOD if name != "HEAD" else [headers(1, ANSWER)])
+    upgrade = asks("GET", lines="connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n")
+    asked, connects = ("HEADERS/1 .*", 1), [(8, 1)]
+    served("upgrade that is not offered", [upgrade, None, None], ["now", None, None, "close"])
+    greeted("upgrade", connects, [upgrade, None, b"abc", None, None], ["now", asked, headers(1, b"\x88", 4), ("DATA/1 3", 1), data(1, b"xyz"), None, "close"])
+    greeted("upgrade ended by its client", connects, [upgrade, None, b"abc", "shut", None], ["now", asked, headers(1, b"\x88", 4), ("DATA/1 3 end", 1), data(1, b"xyz"), None, "close"])
+    greeted("upgrade refused", connects, [upgrade, None, None], ["now", asked, headers(1, field(":status", "403") + field("content-length", "5"), 4), data(1, b"hello"), None, "close"])
+    greeted("upgrade reset", connects, [upgrade, None, None], ["now", asked, reset(1, CANCEL), None, "close"])
+    served("CONNECT", [b"CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n"], GOOD)
+
+
+def heads_of():
+    """Heads of servers, large and in pieces."""
+    for count in (5, 6, 30, 40):
+        served(f"head in {count} frames", [asks("GET")], [frame(1, 0, 1, ANSWER), *[frame(9, 0, 1, field(f"x{n}", "y")) for n in range(count - 2)], frame(9, 4, 1, field("z", "y")), data(1, b"hello")])
+    served("a huge head", [asks("GET")], [headers(1, ANSWER + b"".join(b"\0\2x%c\x7f\x09" % (97 + n) + b"v" * 136 for n in range(25)), 4), data(1, b"hello")])
+    served("110 fields", [asks("GET")], [headers(1, ANSWER + b"".join(field(f"x{n}", "") for n in range(110)), 4), data(1, b"hello")])
+    served("continuation of another stream", [asks("GET")], [frame(1, 0, 1, ANSWER[:3]), frame(9, 4, 3, ANSWER[3:])])
+    served("data within a head", [asks("GET")], [frame(1, 0, 1, ANSWER[:3]), data(1, b"hello")])
+    served("table used twice", [asks("GET", "/kept"), None, asks("GET", "/kept")], [headers(1, b"\x88\x0f\x0d\x015\x40\2xa\2bc", 4), data(1, b"hello"), ("HEADERS/.", 2), headers(3, b"\x88\x0f\x0d\x015\xbe", 4), data(3, b"hello"), None, "close"])
+
+
+def kept():
+    """What a connection to a server that served one request makes of the next."""
+    get = asks("GET", "/kept")
+    second = [headers(3, ANSWER, 4), data(3, b"hello"), None, "close"]
+    served("two requests", [get, None, get], [*GOOD, ("HEADERS/.", 2), *second])
+    served("two requests, goaway between", [get, None, None, get], [*GOOD, frame(7, 0, 0, struct.pack(">II", 1, 0)), None, "close"])
+    served("ping of 7 for the second", [get, None, get], [*GOOD, ("HEADERS/.", 2), frame(6, 0, 0, b"1234567")])
+    served("bad head for the second", [get, None, get], [*GOOD, ("HEADERS/.", 2), headers(3, b"\x88" + field("X", "y")), None, "close"])
+    served("close for the second", [get, None, get], [*GOOD, ("HEADERS/.", 2), "close"])
+    served("reset for the second", [get, None, get], [*GOOD, ("HEADERS/.", 2), reset(3, CANCEL), None, "close"])
+    served("late data of the first", [get, None, get], [headers(1, ANSWER, 4), data(1, b"hello", 0), None, None, data(1, b"", 1), ("HEADERS/.", 2), *second])
+    served("reset behind the first", [get, None, None, get], [*GOOD, reset(1, CANCEL), ("HEADERS/.", 2), *second])
+    served("window of the first", [get, None, None, get], [*GOOD, window(1, 5), ("HEADERS/.", 2), *second])
+    served("settings between", [get, None, None, get], [*GOOD, frame(4, 0, 0, struct.pack(">HI", 4, 100000)), frame(6, 0, 0, b"12345678"), ("HEADERS/.", 2), *second])
+    served("ping of 7 at rest", [get, None, None, get], [*GOOD, None, frame(6, 0, 0, b"1234567")])
+
+
+def together():
+    """Streams of a client beside each other on one connection to a server, and HTTP/2 on both sides."""
+    one, two = headers(1, to("/kept")), headers(3, to("/kept"))
+    answers = [headers(1, ANSWER, 4), headers(3, ANSWER, 4), data(3, b"HELLO"), data(1, b"hello"), None, "close"]
+    both("two at once", [one, None, two], [("HEADERS/.", 2), *answers])
+    both("one is reset", [one, None, two], [("HEADERS/.", 2), reset(1, CANCEL), headers(3, ANSWER, 4), data(3, b"hello"), None, "close"])
+    both("the client resets one", [one, None, two, None, reset(1, CANCEL)], [("HEADERS/.", 2), ("RST/1", 1), headers(3, ANSWER, 4), data(3, b"hello"), None, "close"])
+    both("the client resets one that is answered", [one, None, two, None, None, reset(1, CANCEL)], [("HEADERS/.", 2), headers(1, ANSWER, 4), data(1, b"he", 0), ("RST/1", 1), headers(3, ANSWER, 4), data(3, b"hello"), None, "close"])
+    both("goaway of one of two", [one, None, two], [("HEADERS/.", 2), frame(7, 0, 0, struct.pack(">II", 3, 0)), *answers])
+    both("both are cut", [one, None, two], [("HEADERS/.", 2), headers(1, ANSWER, 4), data(1, b"he", 0), None, "close"])
+    both("a broken frame for two", [one, None, two], [("HEADERS/.", 2), headers(1, ANSWER, 4), data(1, b"he", 0), None, frame(6, 0, 0, b"1234567")])
+    both("a bad head for one", [one, None, two], [("HEADERS/.", 2), headers(1, b"\x88" + field("X", "y")), headers(3, ANSWER, 4), data(3, b"hello"), None, "close"])
+    get, post = headers(1, to("/framed")), headers(1, to("/framed", method=b"\x83"), 4)
+    both("get", [get], GOOD)
+    both("a response without a length", [get], [headers(1, b"\x88", 4), data(1, b"hello")])
+    both("no body", [get], [headers(1, b"\x88")])
+    both("an end alone", [get], [headers(1, b"\x88", 4), None, data(1, b"")])
+    both("trailers", [get], [headers(1, b"\x88", 4), data(1, b"hello", 0), headers(1, field("x", "y"))])
+    both("trailers behind a head", [get], [headers(1, b"\x88", 4), None, headers(1, field("grpc-status", "1"))])
+    both("early hints", [get], [headers(1, field(":status", "103") + field("link", "x"), 4), None, *GOOD])
+    both("head", [headers(1, to("/framed", method=field(":method", "HEAD")))], [headers(1, ANSWER)])
+    both("204", [get], [headers(1, field(":status", "204"))])
+    both("304 with a length", [get], [headers(1, field(":status", "304") + field("content-length", "5"))])
+    both("post", [post, data(1, b"abc")], [("DATA/1 3 end", 1), *GOOD])
+    both("post with a length", [headers(1, to("/framed", field("content-length", "3"), b"\x83"), 4), data(1, b"abc")], [("DATA/1 3 end", 1), *GOOD])
+    both("post with trailers", [post, data(1, b"abc", 0), headers(1, field("x", "y"))], [("HEADERS/1 x=y end", 1), *GOOD])
+    both("post with an end alone", [post, data(1, b"abc", 0), None, data(1, b"")], [("DATA/1 3 end", 1), *GOOD])
+    both("post of nothing", [post, None, data(1, b"")], [("DATA/1", 1), *GOOD])
+    both("post answered early", [post, data(1, b"abc", 0), None, None, data(1, b"def")], [("DATA/1 3", 1), *GOOD])
+    both("post reset by its client", [post, data(1, b"abc", 0), None, reset(1, CANCEL)], [("DATA/1 3", 1)])
+    both("post reset by the server", [post, data(1, b"abc", 0), None, None, data(1, b"def")], [("DATA/1 3", 1), reset(1, CANCEL)])
+    both("response reset by its client", [get, None, reset(1, CANCEL)], [headers(1, ANSWER, 4), data(1, b"he", 0)])
+    both("response reset by the server", [get], [headers(1, ANSWER, 4), data(1, b"he", 0), None, reset(1, b"\0\0\0\2")])
+    both("response cut", [get], [headers(1, ANSWER, 4), data(1, b"he", 0), None, "close"])
+    both("too few data", [get], [headers(1, ANSWER, 4), None, data(1, b"he")])
+    both("bad trailers", [get], [headers(1, b"\x88", 4), data(1, b"hello", 0), None, headers(1, field("X", "y"))])
+    both("te trailers", [headers(1, to("/framed", field("te", "trailers")))], GOOD)
+    both("cookies", [headers(1, to("/framed", field("cookie", "a=1") + field("cookie", "b=2")))], GOOD)
+    both("another scheme", [headers(1, b"\x82" + field(":scheme", "ftp") + field(":path", "/framed") + AUTHORITY)], GOOD)
+    both("https", [headers(1, b"\x82\x87" + field(":path", "/framed") + AUTHORITY)], GOOD)
+    both("host alone", [headers(1, b"\x82\x86" + field(":path", "/framed") + field("host", "a"))], GOOD)
+    both("goaway of the client", [get, frame(7, 0, 0, b"\0" * 8)], [None, None, None, *GOOD])
+    both("the client closes its side", [get, None, "shut"], [None, None, None, *GOOD])
+
+
 # ---------------------------------------------------------------- HTTP/1
 
 def raw(name, *parts, method=None):
@@ -394,4 +559,10 @@ def old():
 
 
 servers()
+uploads()
+windows()
+requests_to()
+heads_of()
+kept()
+together()
 old()

@@ -9,13 +9,14 @@ use crate::h2::Call;
 use crate::pump::{Framing, Half};
 use crate::stream::Stream;
 
-/// What the head of a response counts for, which has lost its framing as HTTP/1 by now ([`super::response::note`]), and what of it
-/// counts for nothing when it goes on: what a stream of HTTP/2 added to make it one of HTTP/1.
+/// What the head of a response counts for, and what of it counts for nothing when it goes on: what a stream of HTTP/2 added to make
+/// it one of HTTP/1. Its framing is not there by now ([`super::response::note`]).
 pub fn head_size(stream: &Stream<'_>, interim: bool) -> (u64, i64) {
     let call = stream.upstream.as_ref().and_then(|up| up.call.as_ref());
     let added = call.filter(|_| !interim).map_or(0, Call::added);
     let reason = call.map_or(0, |_| stream.txn.res.reason().len() as i64);
-    (headers::without(headers::counted(&stream.txn.res), reason), added + reason)
+    let there = if super::response::is_framed(stream) { 0 } else { added };
+    (headers::without(headers::counted(&stream.txn.res), there + reason), added + reason)
 }
 
 /// What came of the body of a response that has not gone on yet.

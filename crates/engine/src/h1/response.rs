@@ -64,7 +64,7 @@ pub fn is_bodiless(status: u16) -> bool {
 }
 
 /// Whether a stream of HTTP/2 gave its response the framing of HTTP/1.
-fn is_framed(stream: &Stream<'_>) -> bool {
+pub fn is_framed(stream: &Stream<'_>) -> bool {
     let multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
     multiplexed && stream.http.response_body == Body::Chunked
 }

@@ -68,7 +68,7 @@ impl Line {
         let mut moved = self.send(connection, out);
         if self.down.fill(cx, &self.link) {
             moved = true;
-            self.heads(connection, head, out);
+            self.heads(cx, connection, head, out);
             self.send(connection, out);
         }
         let given_up =
@@ -96,7 +96,13 @@ impl Line {
     }
 
     /// Reads heads of responses.
-    fn heads(&mut self, connection: &mut Connection, head: &mut Head, out: &mut Outbox) {
+    fn heads(
+        &mut self,
+        cx: &mut Context<'_>,
+        connection: &mut Connection,
+        head: &mut Head,
+        out: &mut Outbox,
+    ) {
         while let (Stage::Head, Some(buf)) =
             (&self.down.stage, self.down.buf.as_mut().filter(|buf| !Buf::is_empty(buf)))
         {
@@ -119,10 +125,20 @@ impl Line {
                     Method::Connect if status < 300 => Body::UntilClose,
                     method => response_body(head, method),
                 };
+                let bare = body == Body::Chunked && self.ends_at_once(cx);
+                let body = if bare { Body::None } else { body };
                 connection.respond(self.stream, head, status, body == Body::None, &mut out.bytes);
                 self.down.stage = body.into();
             }
         }
+    }
+
+    /// Whether the last chunk, and nothing else, stands behind a head: the client is told that there is no body.
+    fn ends_at_once(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.down.buf.as_ref().is_none_or(Buf::is_empty) {
+            self.down.fill(cx, &self.link);
+        }
+        self.down.buf.as_ref().is_some_and(|buf| buf.filled() == b"0\r\n\r\n")
     }
 
     /// The code that a client is told whose request ends without the whole of a response.

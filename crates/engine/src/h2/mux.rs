@@ -519,6 +519,7 @@ impl Serving {
             // Its user sees that nothing comes of it, and the server that something was meant to.
             if self.connection.is_empty() {
                 self.connection.open_none(&mut self.out.bytes);
+                self.mux.counters(|c| c.streams.inc());
                 self.mux.retire();
             }
             return;

@@ -86,7 +86,9 @@ impl Route {
                 let _ = head.append(b"connection", b"upgrade");
                 let _ = head.append(b"upgrade", protocol);
                 if !accept.is_empty() {
+                    let before = head.counted_len();
                     let _ = head.append(b"sec-websocket-accept", accept);
+                    self.fate.added.set(head.counted_len().saturating_sub(before) as i64);
                 }
                 self.down.body = Body::UntilClose;
             }

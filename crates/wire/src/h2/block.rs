@@ -11,8 +11,10 @@ use super::settings::Role;
 use super::streams::{Closed, Stream};
 use crate::head::Head;
 
-/// Frames that a block may be cut into.
-const FRAMES: u32 = 32;
+/// Frames that a block may be cut into. Its bytes are limited, too, and frames without any count as junk.
+const FRAMES: u32 = 1024;
+/// Into how many more a block may be cut before that is odd.
+const CUT: u32 = 4;
 const LATE: &str = "HEADERS on a closed stream";
 const IDLE: &str = "HEADERS on an idle stream";
 
@@ -67,6 +69,14 @@ impl Connection {
             return Ok(None);
         }
         self.block_of = None;
+        let more = self.block_frames.saturating_sub(1);
+        if more > CUT {
+            for _ in 0..more.div_ceil(16) {
+                if let Err(fatal) = self.glitch(out) {
+                    return Err(Fault::Connection(fatal.code, fatal.why, Notice::Full));
+                }
+            }
+        }
         let block = std::mem::take(&mut self.block);
         self.block(stream, end, &block, head, out)
     }
@@ -81,6 +91,8 @@ impl Connection {
             return Err(Fault::Connection(Code::ENHANCE_YOUR_CALM, why, Notice::Full));
         }
         if self.block.len() + fragment.len() > self.limits.list.max(16_384) {
+            // HAProxy had counted it before it knew.
+            self.tally.received(frame::HEADERS);
             return Err(Fault::Connection(Code::INTERNAL_ERROR, "header block too large", Notice::Logged));
         }
         self.block.extend_from_slice(fragment);

@@ -460,7 +460,7 @@ fn floods_end_the_connection() {
     }
     let rapid: Vec<u8> = (0..10_100).flat_map(|number| reset(number * 2 + 1)).collect();
     assert_eq!(feed(&mut plain(), &rapid).2.map(|fatal| fatal.code), Some(Code::ENHANCE_YOUR_CALM));
-    let endless = [frame(HEADERS, 1, 1, &[0x82]), frame(CONTINUATION, 0, 1, &[]).repeat(50)].concat();
+    let endless = [frame(HEADERS, 1, 1, &[0x82]), frame(CONTINUATION, 0, 1, &[]).repeat(1100)].concat();
     assert_eq!(feed(&mut plain(), &endless).2.map(|fatal| fatal.code), Some(Code::ENHANCE_YOUR_CALM));
     let large = frame(CONTINUATION, 0, 1, &[0; 10_000]).repeat(2);
     let large = [frame(HEADERS, 1, 1, &[0x82]), large].concat();
