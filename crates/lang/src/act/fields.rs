@@ -230,12 +230,12 @@ impl Replace {
             return self.part(exec, old, out);
         }
         let mut changed = false;
-        // What does not match keeps its blanks; what does loses those before it.
+        // What does not match keeps its blanks; what does loses those around it.
         let mut rest = Some(old);
         while let Some(value) = rest {
             let (raw, tail) = value.split_at_checked(comma(value)).unwrap_or((value, &[]));
             let start = out.len();
-            if self.part(exec, raw.trim_ascii_start(), out) {
+            if self.part(exec, raw.trim_ascii(), out) {
                 changed = true;
             } else {
                 out.truncate(start);
