@@ -90,8 +90,8 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
     if stream.txn.backend.is_none() {
         let Some(backend) = choose::backend(stream) else {
             stream.end(Cause::ServerAbort, Phase::Connect);
-            // Nobody was there to take the request: it counts as one that never came whole.
-            stream.txn.times.request = None;
+            // Nobody was there to take the request: it counts as one that never came whole, unless it was waited for.
+            stream.txn.times.request.take_if(|_| !stream.txn.times.waited);
             return answer::refuse(stream, 503).await;
         };
         stream.set_backend(backend);
@@ -107,8 +107,6 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         Step::Go => captures::request_cookie(stream),
         Step::Done(next) => return next,
     }
-    // From here on it is a server that is to say something.
-    stream.txn.hinted = false;
     let mut wish = Wish { fixed: choose::bound(stream), ..Wish::default() };
     // A client of HTTP/2 may have taken its request back before anybody was chosen to serve it.
     if stream.http.client_left || stream.client.part.is_some() && stream.client.socket.is_broken() {
@@ -247,6 +245,8 @@ async fn unreachable(stream: &mut Stream<'_>, failed: &Failed) -> Next {
     }
     stream.end(cause, phase);
     if cause == Cause::ClientAbort {
+        // It is a server that had nothing to say, whatever was hinted at before.
+        stream.txn.hinted = false;
         // Nothing was exchanged that this client could have cut off, unless it broke its place in the queue.
         if phase == Phase::Queue && stream.client.socket.is_broken() {
             stream.backend().state.back.counters.of(stream.worker.index).client_aborts.inc();
