@@ -122,6 +122,7 @@ impl Line {
                 connection.respond(self.stream, head, status, false, &mut out.bytes);
             } else {
                 let body = match self.method {
+                    _ if self.receipt.headed.get() => Body::None,
                     Method::Connect if status < 300 => Body::UntilClose,
                     method => response_body(head, method),
                 };

@@ -85,6 +85,8 @@ pub struct Receipt {
     given_up: Cell<bool>,
     /// A rule rejected the request: the connection that it came on ends with it.
     expelled: Cell<bool>,
+    /// A rule made a HEAD of the request: its response has no body, whatever the client asked with.
+    headed: Cell<bool>,
     /// The task of the stream, while it waits for the response to be taken.
     waiting: RefCell<Option<Waker>>,
 }
@@ -111,6 +113,11 @@ impl Receipt {
     /// Has the connection end as soon as the task of the stream is gone.
     pub fn expel(&self) {
         self.expelled.set(true);
+    }
+
+    /// Says that the response to come has no body.
+    pub fn head_only(&self) {
+        self.headed.set(true);
     }
 
     /// Notes that the whole response is in frames.
