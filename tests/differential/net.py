@@ -146,14 +146,14 @@ def show(name, difference):
         print(f"    {key}: here {one}\n    {' ' * len(key)}  there {other}")
 
 
-def main(maker, cases, here, answers="answers.json", share=None):
+def main(maker, cases, here, answers="answers.json", share=None, jobs=8):
     """The command line that the nets share."""
     p = argparse.ArgumentParser()
     for name in ("--binary", "--oracle", "--only"):
         p.add_argument(name)
     for name in ("--record", "--ask"):
         p.add_argument(name, action="store_true")
-    p.add_argument("--jobs", type=int, default=8)
+    p.add_argument("--jobs", type=int, default=jobs)
     o = p.parse_args()
     path = os.path.join(here, answers)
     names = [name for name in cases if not o.only or re.search(o.only, name)]
@@ -180,7 +180,7 @@ def main(maker, cases, here, answers="answers.json", share=None):
     # What differs is asked again with time to spare before it counts: a busy machine answers late.
     again = surprises(names)
     for patience in (2, 3):
-        for name, answer in (run(o.binary, again, 8, patience) if again else {}).items():
+        for name, answer in (run(o.binary, again, o.jobs, patience) if again else {}).items():
             if not difference(answer, theirs[name]) or name in expected:
                 ours[name] = answer
         again = surprises(again)
