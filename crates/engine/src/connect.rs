@@ -134,6 +134,10 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
             let all = stream.txn.overrides.retries.unwrap_or(proxy.retries);
             stream.txn.retries = stream.txn.retries.max(all);
         }
+        if stream.txn.has_req && poll_fn(|cx| Poll::Ready(has_left(stream, proxy, cx))).await {
+            // Nobody waits for another attempt.
+            return Err(Failed::Connect(Attempt::Aborted));
+        }
         if failure == Attempt::Resource || stream.txn.retries >= retries {
             count_failure(stream, proxy, server);
             return Err(Failed::Connect(failure));

@@ -330,6 +330,10 @@ impl<'c> Stream<'c> {
     /// Gives back the place at the server and leaves the backend: what follows (the log line) sees them without us.
     pub fn release(&mut self) {
         if let Some(up) = self.upstream.take() {
+            if self.txn.term.cause == Cause::ClientTimeout && self.txn.has_req && up.call.is_none() {
+                // The rest of a request that was waited for too long does not come: the connection is closed, not reset.
+                let _ = up.socket.shutdown_write();
+            }
             up.socket.close();
         }
         self.place = None;
@@ -344,6 +348,9 @@ impl<'c> Stream<'c> {
             && self.upstream.as_ref().is_some_and(|u| u.call.is_none() && u.socket.raw().is_reset())
         {
             self.txn.server_conn.error = model::conn::ConnError::RESET;
+        }
+        if cause == Cause::ClientAbort && self.client.part.is_none() && self.client.socket.raw().is_reset() {
+            self.client.conn().error.set(model::conn::ConnError::RESET);
         }
         self.txn.term.end(cause, phase);
     }

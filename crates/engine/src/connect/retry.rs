@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
+use model::conn::ConnError;
 use program::proxy::Proxy;
 use rt::Timer;
 
@@ -32,7 +33,11 @@ pub(super) async fn retry(
     // A server that let the time pass has had its rest. One that the system does not let us reach needs none.
     match failure {
         Attempt::TimedOut | Attempt::Unreachable => Ok(()),
-        _ => pause(stream, proxy).await,
+        _ => {
+            // The connection that failed is gone, and with it what went wrong.
+            stream.txn.server_conn.error = ConnError::NONE;
+            pause(stream, proxy).await
+        }
     }
 }
 

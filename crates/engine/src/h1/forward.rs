@@ -425,6 +425,7 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             Wait::Failed(Some(502))
         }
         Event::Bad(e) => {
+            part_orderly(stream);
             stream.txn.server_conn.glitches += 1;
             let bytes =
                 stream.upstream.as_ref().and_then(|u| u.buf.as_ref()).map(Buf::filled).unwrap_or_default();
@@ -473,9 +474,6 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             client_abort(stream, back);
             client_abort(stream, back);
             stream.end(Cause::ClientAbort, Phase::Data);
-            if stream.client.socket.raw().is_reset() {
-                stream.client.conn().error.set(ConnError::RESET);
-            }
             Wait::Failed(Some(400))
         }
         Event::ClientLeft => {
@@ -497,6 +495,14 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
             killed(stream, cause);
             Wait::Failed(None)
         }
+    }
+}
+
+/// Ends what is said to a server that broke the protocol: its connection is closed, not reset.
+fn part_orderly(stream: &Stream<'_>) {
+    if let Some(up) = stream.upstream.as_ref().filter(|up| up.call.is_none()) {
+        // One that is gone needs no end.
+        let _ = up.socket.shutdown_write();
     }
 }
 
@@ -746,6 +752,7 @@ fn finish_body(stream: &mut Stream<'_>, down: &Half, outcome: Outcome) -> Next {
             Next::Close
         }
         Outcome::Malformed => {
+            part_orderly(stream);
             stream.client.socket.mute();
             count_response_error(stream);
             stream.end(Cause::Proxy, Phase::Data);
