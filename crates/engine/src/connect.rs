@@ -185,6 +185,20 @@ fn says_nothing_more(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -
     said && proxy.options.abortonclose && (socket.poll_broken(cx).is_ready() || socket.is_hung_up())
 }
 
+/// Whether a client of TCP has closed its side, or more, without a word.
+async fn left_silently(stream: &Stream<'_>) -> bool {
+    let client = &stream.client;
+    if stream.txn.has_req || client.has_input() || !client.socket.is_plain() {
+        return false;
+    }
+    let mut first = [0];
+    poll_fn(|cx| {
+        let said = client.socket.raw().poll_peek(cx, &mut first, 1);
+        Poll::Ready(matches!(said, Poll::Ready(Ok(0) | Err(_))))
+    })
+    .await
+}
+
 /// Where an attempt leads.
 struct Aim<'a> {
     proxy: &'a Proxy,
@@ -573,6 +587,10 @@ async fn open(
         count_h1(stream, proxy, true);
     }
     socket.reset_on_close();
+    if proxy.options.nolinger && stream.txn.has_req {
+        // Whoever closes first, and whatever is on its way.
+        let _ = socket.set_linger0();
+    }
     note_source(stream, &socket);
     let mut timer = Timer::new();
     timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
@@ -593,7 +611,10 @@ async fn open(
         }
         timer.poll_expired(cx).map(|()| Err(Attempt::TimedOut))
     });
-    let connected = connected.await;
+    let mut connected = connected.await;
+    if connected.is_ok() && proxy.options.abortonclose && left_silently(stream).await {
+        connected = Err(Attempt::Aborted);
+    }
     stream.txn.server_conn.error = error;
     connected.map(|()| socket.into())
 }

@@ -62,8 +62,9 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
             // `option dontlognull` is silent about a client that said nothing, also where a rule refuses it.
             stream.txn.null |= stream.txn.up.received + stream.upload.received == 0;
             crate::finish::run(&mut stream);
-            if matches!(outcome, Outcome::Cut) {
-                swallow(stream.client);
+            match outcome {
+                Outcome::Cut => swallow(stream.client),
+                _ => crate::h1::say_end(stream.client),
             }
             None
         }
@@ -115,7 +116,7 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     {
         return Outcome::Cut;
     }
-    if broken {
+    if broken || stream.client.socket.raw().is_reset() {
         broke(stream);
         return Outcome::Cut;
     }
@@ -132,7 +133,10 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
             count_abort(stream, back, cause);
             stream.end(cause, Phase::Data);
         }
-        stream.end(cause, phase);
+        // Who leaves without a word has broken nothing off.
+        if cause != Cause::ClientAbort || stream.client.has_input() {
+            stream.end(cause, phase);
+        }
         return Outcome::Cut;
     }
     crate::h1::forget(stream);
@@ -327,6 +331,14 @@ async fn more_response(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> b
     .await
 }
 
+/// The other side has closed: from now on the time of this one is `fin`, and it began when it was last heard of.
+fn shorten(timer: &mut rt::Timer, limit: &mut Option<Duration>, fin: Option<Duration>) {
+    let Some(fin) = fin else { return timer.set_after(*limit) };
+    let seen = timer.deadline().zip(*limit).map_or_else(rt::now, |(at, limit)| at.saturating_sub(limit));
+    *limit = Some(fin);
+    timer.set(Some(seen + fin));
+}
+
 /// Moves bytes both ways until both sides are done, or one is no more.
 async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     let tunnel = back.timeouts.tunnel;
@@ -336,7 +348,10 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     let mut limits = (tunnel.or(client_limit), tunnel.or(server_limit));
     // A side that says nothing for too long counts as one that closed; the other side's time goes on.
     let mut late = None;
-    stream.client.timer.set_after(limits.0);
+    // A client that has said nothing has been silent since it came.
+    let silent = stream.txn.up.received == 0;
+    let since = stream.txn.times.idle_from.filter(|_| silent).unwrap_or_else(rt::now);
+    stream.client.timer.set(limits.0.map(|limit| since + limit));
     stream.server_timer.set_after(limits.1);
     let mut down = Half::new(Framing::Close);
     down.splice = crate::h1::splices(stream, front, back, false);
@@ -364,8 +379,7 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
                 Poll::Ready(Ok(_)) => {
                     up_done = true;
                     let _ = up.socket.shutdown_write();
-                    limits.1 = back.timeouts.server_fin.or(limits.1);
-                    stream.server_timer.set_after(limits.1);
+                    shorten(&mut stream.server_timer, &mut limits.1, back.timeouts.server_fin);
                 }
                 Poll::Ready(Err(Break::Write(_))) => {
                     return Poll::Ready(Some((Cause::ServerAbort, Phase::Data)));
@@ -382,8 +396,7 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
                     if !(front.options.nolinger && stream.upload.eof) {
                         let _ = client.socket.shutdown_write();
                     }
-                    limits.0 = front.timeouts.client_fin.or(limits.0);
-                    client.timer.set_after(limits.0);
+                    shorten(&mut client.timer, &mut limits.0, front.timeouts.client_fin);
                 }
                 Poll::Ready(Err(Break::Write(_))) => {
                     return Poll::Ready(Some((Cause::ClientAbort, Phase::Data)));
@@ -413,11 +426,14 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
         // Who does not take what waits for him ends the stream; who is only silent ends what he sends.
         if (down.blocked || !up_done && !stream.upload.blocked) && client.timer.poll_expired(cx).is_ready() {
             late = late.or(Some((Cause::ClientTimeout, Phase::Data)));
-            if down.blocked {
+            if down.blocked || back.options.nolinger {
                 return Poll::Ready(late);
             }
             up_done = true;
             let _ = up.socket.shutdown_write();
+            if back.timeouts.server_fin.is_some() {
+                shorten(&mut stream.server_timer, &mut limits.1, back.timeouts.server_fin);
+            }
         }
         if (stream.upload.blocked || !down_done && !down.blocked)
             && stream.server_timer.poll_expired(cx).is_ready()
@@ -428,10 +444,18 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
             }
             down_done = true;
             let _ = client.socket.shutdown_write();
+            if front.timeouts.client_fin.is_some() {
+                shorten(&mut client.timer, &mut limits.0, front.timeouts.client_fin);
+            }
         }
         if up_done && down_done { Poll::Ready(late) } else { Poll::Pending }
     })
     .await;
+    if late.is_some() && outcome.is_some_and(|(cause, _)| cause == Cause::ServerAbort) {
+        // The time of one side was over, and then the other broke its connection.
+        crate::h1::count_broken(stream);
+        stream.txn.server_conn.error = model::conn::ConnError::RESET;
+    }
     let outcome = late.or(outcome);
     stream.txn.down.received += down.received;
     stream.txn.down.sent += down.sent;

@@ -95,7 +95,7 @@ HTTP_OPTIONS = {
     "http-server-close": ["fb: option http-server-close"], "httpclose": ["fb: option httpclose"],
     "http-buffer-request": ["f: option http-buffer-request"], "logasap": ["f: option logasap"],
     "no retries": ["b: retries 0"], "retries of all": ["b: retries 2", "b: retry-on all-retryable-errors"],
-    "redispatch": ["b: retries 2", "b: option redispatch 1", "b: server t 127.0.0.1:1"],
+    "redispatch": ["b: retries 2", "b: balance roundrobin", "b: option redispatch 1", "b: server t 127.0.0.1:1"],
     "timeouts": ["f: timeout http-request 600ms", "f: timeout http-keep-alive 500ms"], "nolinger": ["fb: option nolinger"],
     "dontlognull": ["f: option dontlognull"], "http-ignore-probes": ["f: option http-ignore-probes"],
     "content rules": ["f: tcp-request inspect-delay 400ms", "f: tcp-request content accept if HTTP"],

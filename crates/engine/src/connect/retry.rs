@@ -1,7 +1,7 @@
 //! Attempts that failed: whether there is another, where it goes, and what is counted.
 
 use std::future::poll_fn;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use model::conn::ConnError;
@@ -45,7 +45,7 @@ pub(super) async fn retry(
 pub(super) async fn pause(stream: &Stream<'_>, proxy: &Proxy) -> Result<(), Attempt> {
     let mut timer = Timer::new();
     timer.set_after(Some(proxy.timeouts.connect.map_or(TURN_AROUND, |t| t.min(TURN_AROUND))));
-    let rested = poll_fn(|cx| match has_left(stream, proxy, cx) {
+    let rested = poll_fn(|cx| match gives_up(stream, proxy, cx) {
         true => Poll::Ready(Err(Attempt::Aborted)),
         false => timer.poll_expired(cx).map(Ok),
     })
@@ -57,6 +57,13 @@ pub(super) async fn pause(stream: &Stream<'_>, proxy: &Proxy) -> Result<(), Atte
         count_broken_off(stream, proxy);
     }
     rested
+}
+
+/// Whether nobody waits for the next attempt any more. What a client of TCP has said is told to a server, whatever becomes of it.
+fn gives_up(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
+    let client = &stream.client;
+    let killed = client.session.kill.get().is_some();
+    killed || !(client.has_input() && !stream.txn.has_req) && has_left(stream, proxy, cx)
 }
 
 /// Counts a client that broke its connection while its request waited for another attempt.

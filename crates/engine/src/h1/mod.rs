@@ -60,7 +60,10 @@ pub async fn serve(client: &mut Client, mut first: Option<(Next, Owed)>) -> bool
     loop {
         let (next, owed) = match first.take() {
             Some(served) => served,
-            None if !client.has_input() && !idle(client).await => return false,
+            None if !client.has_input() && !idle(client).await => {
+                say_end(client);
+                return false;
+            }
             None => rt::boxed(exchange::run(client)).await,
         };
         // In recycled memory, so that the task of an idle connection stays small.
@@ -82,6 +85,7 @@ pub async fn serve(client: &mut Client, mut first: Option<(Next, Owed)>) -> bool
         if let Some(rest) = owed
             && !rt::boxed(drain(client, rest)).await
         {
+            say_end(client);
             return false;
         }
         if client.buf.as_ref().is_some_and(rt::Buf::is_empty) {
@@ -186,6 +190,15 @@ async fn finish_handshake(client: &Client) {
     .await;
 }
 
+/// With `option nolinger` a client learns that this is the end, unless it has closed its side: the reset that follows is to
+/// free the kernel's memory.
+pub(crate) fn say_end(client: &Client) {
+    let left = || matches!(client.socket.try_recv(&mut [0]), Some(Ok(0)));
+    if client.frontend().options.nolinger && !left() {
+        let _ = client.socket.shutdown_write();
+    }
+}
+
 /// Closes so that the client can still read what was sent: unread input would turn the close into a reset, and so would
 /// what is yet to come of a request that was answered early.
 /// While streams of HTTP/2 have yet to be logged (`alone` is false) their connection counts as one that is there.
@@ -206,12 +219,7 @@ pub async fn close(client: &Client, owes: bool, alone: bool) {
     }
     let comes = owes || client.has_input() || client.socket.is_readable();
     if !comes {
-        let left = || matches!(client.socket.try_recv(&mut [0]), Some(Ok(0)));
-        if client.frontend().options.nolinger && !left() {
-            // The client learns that this is the end; the reset that follows is to free the kernel's memory.
-            let _ = client.socket.shutdown_write();
-        }
-        return;
+        return say_end(client);
     }
     if client.socket.shutdown_write().is_err() {
         return;
