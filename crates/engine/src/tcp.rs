@@ -348,10 +348,10 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     let mut limits = (tunnel.or(client_limit), tunnel.or(server_limit));
     // A side that says nothing for too long counts as one that closed; the other side's time goes on.
     let mut late = None;
-    // A client that has said nothing has been silent since it came.
-    let silent = stream.txn.up.received == 0;
-    let since = stream.txn.times.idle_from.filter(|_| silent).unwrap_or_else(rt::now);
-    stream.client.timer.set(limits.0.map(|limit| since + limit));
+    // A client that has said nothing has been silent since it came; one that had to wait for its server for longer begins anew.
+    let came = stream.txn.times.idle_from.filter(|_| stream.txn.up.received == 0);
+    let over = limits.0.zip(came).map(|(limit, came)| came + limit).filter(|at| *at > rt::now());
+    stream.client.timer.set(over.or_else(|| limits.0.map(|limit| rt::now() + limit)));
     stream.server_timer.set_after(limits.1);
     let mut down = Half::new(Framing::Close);
     down.splice = crate::h1::splices(stream, front, back, false);

@@ -78,8 +78,12 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     crate::filter::headers(stream, Side::Request);
     stream.upload.splice = splices(stream, stream.frontend(), back, true) && stream.upload.kept.is_none();
     let mut write_failed = false;
-    if let Step::Done(next) = contact(stream, back, &mut write_failed, client_limit, server_limit).await {
-        return Wait::Over(next);
+    let stopped = match contact(stream, back, &mut write_failed, client_limit, server_limit).await {
+        Ok(stopped) => stopped,
+        Err(next) => return Wait::Over(next),
+    };
+    if let Some(event) = stopped {
+        return failed(stream, back, event);
     }
     loop {
         let event = poll_fn(|cx| {
@@ -114,31 +118,38 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
 }
 
 /// `tcp-response content` without an inspection delay is about what the server has said by the time that it is reached,
-/// which is nothing. The head of the request is on its way by then.
+/// which is nothing. The head of the request is on its way by then. What stopped the request meanwhile is told once.
+///
+/// # Errors
+/// A rule ended the exchange.
 async fn contact(
     stream: &mut Stream<'_>,
     back: &Proxy,
     write_failed: &mut bool,
     client_limit: Option<Duration>,
     server_limit: Option<Duration>,
-) -> Step {
+) -> Result<Option<Event>, Next> {
     let rules = &back.rules.tcp_response;
     if rules.is_empty()
         || back.timeouts.inspect_response.is_some()
         || std::mem::replace(&mut stream.http.contacted, true)
     {
-        return Step::Go;
+        return Ok(None);
     }
-    poll_fn(|cx| {
-        // Whoever waits for the response is told of the same event.
-        let stopped = upload(stream, cx, write_failed, client_limit, server_limit).is_some();
-        match stopped || *write_failed || stream.to_server.is_none() || expired(stream, cx).is_ready() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+    let stopped = poll_fn(|cx| {
+        if let Some(event) = upload(stream, cx, write_failed, client_limit, server_limit) {
+            return Poll::Ready(Some(event));
         }
+        if *write_failed || stream.to_server.is_none() {
+            return Poll::Ready(None);
+        }
+        expired(stream, cx).map(Some)
     })
     .await;
-    super::rules::run(stream, rules, Side::Response, None).await
+    match super::rules::run(stream, rules, Side::Response, None).await {
+        Step::Go => Ok(stopped),
+        Step::Done(next) => Err(next),
+    }
 }
 
 /// Counts the head of a response.
@@ -498,7 +509,7 @@ fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wait {
     }
 }
 
-/// Ends what is said to a server that broke the protocol: its connection is closed, not reset.
+/// Ends what is said to a server that broke the protocol: its connection is closed, not reset (but for `option nolinger`).
 fn part_orderly(stream: &Stream<'_>) {
     if let Some(up) = stream.upstream.as_ref().filter(|up| up.call.is_none()) {
         // One that is gone needs no end.
@@ -626,6 +637,8 @@ pub async fn prepare_retry(stream: &mut Stream<'_>, wish: &mut Wish) -> bool {
     rewind(stream);
     stream.txn.res.clear();
     stream.txn.has_res = false;
+    // What the last answer said of its connection and its body says nothing of the next.
+    (stream.http.server_keeps, stream.http.response_body) = (false, Body::None);
     // Counted is the attempt that brings the answer.
     (stream.txn.up.sent, stream.txn.down.received) = (0, 0);
     connect::count_l7_retry(stream, server, wish);

@@ -69,11 +69,15 @@ pub async fn serve(client: &mut Client, mut first: Option<(Next, Owed)>) -> bool
         // In recycled memory, so that the task of an idle connection stays small.
         if next == Next::Close {
             let mut owes = owed.is_some();
+            // What the pump has seen of a request that is given up it has counted.
+            let counted = owed.as_ref().is_some_and(|rest| rest.half.begun && !rest.awaited);
             if let Some(rest) = owed.filter(|rest| rest.awaited) {
                 rt::boxed(drain(client, rest)).await;
                 owes = false;
             }
-            client.count_unread(client.unread());
+            if !counted {
+                client.count_unread(client.unread());
+            }
             client.spoke_h1();
             rt::boxed(close(client, owes, true)).await;
             return false;

@@ -97,7 +97,11 @@ pub fn count_stream(stream: &mut Stream<'_>) {
 
 /// What came was the first of a connection of HTTP/2, no request of HTTP/1.
 pub fn uncount_stream(stream: &Stream<'_>) {
-    stream.frontend().state.front.counters.of(stream.worker.index).h1.streams.dec();
+    let streams = &stream.frontend().state.front.counters.of(stream.worker.index).h1.streams;
+    // An operator may have cleared the counters since it was counted.
+    if streams.get() > 0 {
+        streams.dec();
+    }
 }
 
 /// Notes when the wait for the request began; returns when all of its head has to be there, if that is known already.

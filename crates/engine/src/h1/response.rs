@@ -49,16 +49,16 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
         headers::may_keep_client(stream) && body != Body::UntilClose && !doubtful && !unframed && !ended;
     let next = if keep { Next::KeepAlive } else { Next::Close };
     stream.http.next_keeps = keep;
-    if stream.txn.req.method_id() == Method::Head
-        && let Some(part) = &stream.client.part
-    {
-        part.receipt.head_only();
-    }
     stream.txn.status = stream.txn.res.status();
     if headers::send_response(stream, next).is_err() {
         stream.to_client = None;
         stream.end(Cause::Proxy, Phase::Headers);
         return Step::Done(answer::refuse(stream, 502).await);
+    }
+    if stream.txn.req.method_id() == Method::Head
+        && let Some(part) = &stream.client.part
+    {
+        part.receipt.head_only();
     }
     Step::Go
 }

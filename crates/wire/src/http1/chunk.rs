@@ -44,6 +44,8 @@ enum State {
     EndLf,
     /// Behind the body.
     End,
+    /// Something was malformed: nothing behind it is read as anything.
+    Broken,
 }
 
 /// Follows a chunked body through its pieces.
@@ -116,7 +118,7 @@ impl Scanner {
     pub fn strip(&mut self, bytes: &mut [u8]) -> Result<Scanned, Malformed> {
         let (mut at, mut kept) = (0, 0);
         while at < bytes.len() {
-            let piece = self.advance(bytes.get(at..).unwrap_or_default())?;
+            let piece = self.take(bytes.get(at..).unwrap_or_default())?;
             if piece.keep {
                 if kept != at {
                     bytes.copy_within(at..at + piece.len, kept);
@@ -164,13 +166,23 @@ impl Scanner {
     pub fn scan(&mut self, bytes: &[u8]) -> Result<(usize, bool), Malformed> {
         let mut at = 0;
         while at < bytes.len() {
-            let piece = self.advance(bytes.get(at..).unwrap_or_default())?;
+            let piece = self.take(bytes.get(at..).unwrap_or_default())?;
             at += piece.len;
             if piece.end {
                 return Ok((at, true));
             }
         }
         Ok((at, false))
+    }
+
+    /// As [`Scanner::advance`], and nothing can be read behind an error: who asks again is told the same.
+    #[inline]
+    fn take(&mut self, rest: &[u8]) -> Result<Piece, Malformed> {
+        let piece = self.advance(rest);
+        if piece.is_err() {
+            self.state = State::Broken;
+        }
+        piece
     }
 
     /// Takes the next piece of `rest`, which is not empty: the data of a chunk as far as it is there, or one byte.
@@ -223,7 +235,7 @@ impl Scanner {
         while at < bytes.len() {
             let data = self.state == State::Data;
             let rest = bytes.get(at..).unwrap_or_default();
-            let piece = self.advance(rest)?;
+            let piece = self.take(rest)?;
             if data {
                 take(rest.get(..piece.len).unwrap_or_default());
             }
@@ -289,6 +301,20 @@ mod tests {
 
     fn whole(bytes: &[u8]) -> Result<(usize, bool), Malformed> {
         Scanner::default().scan(bytes)
+    }
+
+    #[test]
+    fn nothing_is_read_behind_what_is_malformed() {
+        // Asked again about the same bytes, a scanner that forgot would find a body that ends in them.
+        let bytes = b"1\r\nx\r\n0\r\n\r\nGET /x HTTP/1.1\r\n";
+        let mut scanner = Scanner::default();
+        assert_eq!(scanner.scan(b"1C\r\n"), Ok((4, false)));
+        assert_eq!(scanner.scan(bytes), Ok((28, false)));
+        assert_eq!(scanner.strip(&mut b"xx".to_vec()), Err(Malformed));
+        for _ in 0..3 {
+            assert_eq!(scanner.strip(&mut bytes.to_vec()), Err(Malformed));
+            assert_eq!(scanner.scan(b"\r\n0\r\n\r\n"), Err(Malformed));
+        }
     }
 
     #[test]

@@ -140,7 +140,8 @@ macro_rules! status {
     };
 }
 
-/// A server that breaks the protocol has not answered: where the connection was used before, the client is told as much (RFC 9113 section 8.7).
+/// A server that breaks the protocol has not answered: where the connection was used before, the client is told to send its request
+/// again, as HAProxy does.
 const BROKEN: &[u16] = &[502, 0];
 
 pub const STREAMS: &[Stream] = &[

@@ -222,7 +222,7 @@ const TABLE: &[(&[u8], &str)] = &[
     (b"GET /a HTTP/1.1\r\nHost: w\r\nConnection: Upgrade\r\nUpgrade: h2c, websocket\r\nSec-WebSocket-Version: 13\r\n\r\n", ""),
     (b"GET /a HTTP/1.1\r\nHost: w\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\nGET /b HTTP/1.1\r\nHost: w\r\n\r\n", "GET /a w  | GET /b w "),
     (b"GET /a HTTP/1.1\r\nHost: w\r\nConnection: Upgrade\r\nUpgrade: foo\r\n\r\nGET /b HTTP/1.1\r\nHost: w\r\n\r\n", "GET /a w  | GET /b w "),
-    (b"POST /a HTTP/1.1\r\nHost: w\r\nConnection: Upgrade\r\nUpgrade: foo\r\nContent-Length: 5\r\n\r\nhelloGET /b HTTP/1.1\r\nHost: w\r\n\r\n", "GET /b w  | POST /a w hello :: GET /b w "),
+    (b"POST /a HTTP/1.1\r\nHost: w\r\nConnection: Upgrade\r\nUpgrade: foo\r\nContent-Length: 5\r\n\r\nhelloGET /b HTTP/1.1\r\nHost: w\r\n\r\n", "GET /b w  | POST /a w hello :: GET /b w  :: "),
     (b"GET /a HTTP/1.1\r\nHost: w\r\nConnection: Content-Length\r\nContent-Length: 5\r\n\r\nhello", "GET /a w hello"),
     (b"POST /a HTTP/1.1\r\nHost: w\r\nConnection: Transfer-Encoding\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "POST /a w hello"),
     (b"POST /a HTTP/1.1\r\nHost: w\r\nConnection: Host, X-Mark\r\nContent-Length: 5\r\n\r\nhello", "POST /a w hello"),
