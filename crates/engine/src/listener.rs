@@ -232,12 +232,21 @@ impl Door {
     }
 
     /// Takes the connections that wait already when the process stops, so that closing the socket resets none of them.
-    /// Where another process listens on the same port the kernel is told to leave new ones to it first.
+    /// Where another process listens on the same port the kernel is told to leave new ones to it first, and in the end to let
+    /// none begin here: reloads that follow one another quickly change the order by which the kernel knows the others.
     async fn drain(self) {
         let yielded = self.acceptor.listener().yield_to_others();
+        let _ = self.acceptor.resume();
+        self.empty_queue(yielded).await;
+        if yielded && self.acceptor.listener().refuse_new().is_ok() {
+            self.empty_queue(true).await;
+        }
+    }
+
+    /// Accepts what comes until nothing has come for a while, or waits no longer where no other process listens.
+    async fn empty_queue(&self, yielded: bool) {
         let until = rt::now() + if yielded { QUEUE_YIELDED } else { QUEUE_ALONE };
         let mut timer = rt::Timer::at(rt::now() + LINGER);
-        let _ = self.acceptor.resume();
         loop {
             let seen = self.worker.freed.count();
             let next = poll_fn(|cx| match self.poll_next(cx) {

@@ -183,6 +183,16 @@ impl Listener {
         yielded
     }
 
+    /// No connection begins here any more: who asks asks again, and then another socket of the port. For the last moments before a
+    /// close, in which [`Listener::yield_to_others`] may have sent some here after all: sockets of a port change places when
+    /// one of them closes.
+    ///
+    /// # Errors
+    /// The kernel refuses; connections may begin as before.
+    pub fn refuse_new(&self) -> io::Result<()> {
+        self.internet().map_or(Ok(()), crate::sockopt::drop_syns)
+    }
+
     /// The descriptor of a TCP socket that this process may do with as it likes.
     fn internet(&self) -> Option<BorrowedFd<'_>> {
         let mine = !self.inherited && matches!(self.local_addr(), Ok(Addr::Inet(_)));

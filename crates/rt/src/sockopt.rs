@@ -231,6 +231,34 @@ pub(crate) fn prefer_listener(fd: BorrowedFd<'_>, number: u32) -> io::Result<()>
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Has the kernel drop what begins a connection to a listening socket (a SYN without ACK), so that its sender asks again, in a second
+/// at first, and whoever listens then is asked. What goes on is let pass (SO_ATTACH_FILTER). Accepted sockets inherit it, which
+/// does nothing to them.
+pub(crate) fn drop_syns(fd: BorrowedFd<'_>) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    /// Where the flags stand in the header of TCP (RFC 9293 section 3.1), with which the filter's view begins.
+    const FLAGS: u32 = 13;
+    const SYN: u32 = 0x02;
+    const ACK: u32 = 0x10;
+    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    let mut steps = [
+        step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, FLAGS),
+        step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, SYN | ACK),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, SYN),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
+    ];
+    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    let length = size_of_val(&program) as libc::socklen_t;
+    // SAFETY: the kernel reads `length` bytes of `program`, which are its own, and the `len` instructions that it points to;
+    // both live until the call is over, and the kernel keeps a copy.
+    let result = unsafe {
+        let data = (&raw const program).cast();
+        libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, data, length)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Has the kernel share the connections of a port evenly again (SO_DETACH_REUSEPORT_BPF).
 pub(crate) fn share_evenly(fd: BorrowedFd<'_>) -> io::Result<()> {
     const SO_DETACH_REUSEPORT_BPF: i32 = 68;
