@@ -416,10 +416,10 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
         let moved_up = std::mem::take(&mut stream.upload.moved);
         let moved_down = std::mem::take(&mut down.moved);
         // `option independent-streams`: what a side is sent says nothing of its own silence.
-        if moved_up || moved_down && !(front.options.independent_streams && !down.blocked) {
+        if moved_up || moved_down && (!front.options.independent_streams || down.blocked) {
             client.timer.set_after(limits.0);
         }
-        if moved_down || moved_up && !(back.options.independent_streams && !stream.upload.blocked) {
+        if moved_down || moved_up && (!back.options.independent_streams || stream.upload.blocked) {
             stream.server_timer.set_after(limits.1);
         }
         moved |= moved_up || moved_down;

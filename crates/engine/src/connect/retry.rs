@@ -63,7 +63,7 @@ pub(super) async fn pause(stream: &Stream<'_>, proxy: &Proxy) -> Result<(), Atte
 fn gives_up(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
     let client = &stream.client;
     let killed = client.session.kill.get().is_some();
-    killed || !(client.has_input() && !stream.txn.has_req) && has_left(stream, proxy, cx)
+    killed || (stream.txn.has_req || !client.has_input()) && has_left(stream, proxy, cx)
 }
 
 /// Counts a client that broke its connection while its request waited for another attempt.

@@ -873,10 +873,10 @@ async fn exchange(
         let moved_down = std::mem::take(&mut down.moved);
         let moved_up = std::mem::take(&mut stream.upload.moved);
         // `option independent-streams`: what a side is sent says nothing of its own silence.
-        if moved_up || moved_down && !(front.options.independent_streams && !down.blocked) {
+        if moved_up || moved_down && (!front.options.independent_streams || down.blocked) {
             client.timer.set_after(client_limit);
         }
-        if moved_down || moved_up && !(back.options.independent_streams && !stream.upload.blocked) {
+        if moved_down || moved_up && (!back.options.independent_streams || stream.upload.blocked) {
             stream.server_timer.set_after(server_limit);
         }
         moved |= moved_up || moved_down;
