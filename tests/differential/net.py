@@ -1,39 +1,74 @@
 """What the nets of one kind share (frames/, rules/): named cases, a program that runs them one after the other, what moves in
 `show stat`, HAProxy's recorded answers, and the list of differences that are meant (known.txt)."""
-import argparse, gzip, json, multiprocessing, os, re, select, shutil, socket, subprocess, tempfile, time
+import argparse, contextlib, gzip, json, multiprocessing, os, re, select, shutil, signal, socket, subprocess, tempfile, time
+
+# How often a part of the cases is begun again behind one that stalled, or that the program did not survive.
+ROUNDS = 6
+
+
+class Stalled(Exception):
+    """Something took longer than it ever should. Not an OSError, which is what cases expect of their sockets."""
+
+
+@contextlib.contextmanager
+def within(seconds):
+    """Nothing in it, whatever it waits for, takes longer than so many seconds. For the main thread of a process."""
+    def stall(*_):
+        raise Stalled(f"not done in {seconds} s")
+    signal.signal(signal.SIGALRM, stall)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 class Program:
     """One program at work. Whoever inherits says what its configuration is (`configuration`) and how a case runs (`run`)."""
 
     def __init__(self, binary, patience):
-        self.dir, self.patience = tempfile.mkdtemp(prefix="net"), patience
+        self.dir, self.patience, self.process = tempfile.mkdtemp(prefix="net"), patience, None
         self.log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.log.bind(self.dir + "/log")
         self.log.setblocking(False)
         config, self.sockets = self.dir + "/config", []
-        with open(config, "w") as file:
-            file.write(self.configuration())
-        self.process = subprocess.Popen([binary, "-db", "-f", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                        pass_fds=[one.fileno() for one in self.sockets])
-        self.command("show info")
+        try:
+            with open(config, "w") as file:
+                file.write(self.configuration())
+            self.process = subprocess.Popen([binary, "-db", "-f", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                            pass_fds=[one.fileno() for one in self.sockets])
+            self.command("show info")
+        except BaseException:
+            self.stop()
+            raise
+
+    def most(self):
+        """How many seconds a case may take before it counts as stalled."""
+        return 20 * self.patience
 
     def command(self, words):
         deadline = time.monotonic() + 20
         while True:
+            conn = socket.socket(socket.AF_UNIX)
+            conn.settimeout(10)
             try:
-                conn = socket.socket(socket.AF_UNIX)
                 conn.connect(self.dir + "/admin")
                 break
             except OSError:
-                if time.monotonic() > deadline or self.process.poll() is not None:
+                conn.close()
+                if self.process.poll() is not None:
                     raise
+                if time.monotonic() > deadline:
+                    raise Stalled("nobody takes commands") from None
                 time.sleep(0.02)
-        conn.sendall(words.encode() + b"\n")
-        out = b""
-        while data := conn.recv(65536):
-            out += data
-        conn.close()
+        with conn:
+            out = b""
+            try:
+                conn.sendall(words.encode() + b"\n")
+                while data := conn.recv(65536):
+                    out += data
+            except TimeoutError:
+                raise Stalled("no answer to a command") from None
         return out.decode("latin-1")
 
     def read_figures(self, wanted, words="show stat"):
@@ -60,9 +95,9 @@ class Program:
         out, deadline = [], time.monotonic() + seconds
         while True:
             left = max(0, deadline - time.monotonic())
-            if not select.select([self.log], [], [], left)[0]:
+            if not readable(self.log, left):
                 return out
-            head, text = self.log.recv(8192).decode("latin-1").split(": ", 1)
+            head, _, text = self.log.recv(8192).decode("latin-1").partition(": ")
             out.append((head.split(">")[0] + "> " if level else "") + text.strip())
 
     @staticmethod
@@ -71,29 +106,68 @@ class Program:
         return one
 
     def stop(self):
-        self.process.terminate()
-        self.process.wait()
+        if self.process:
+            self.process.terminate()
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
-def work(job):
+def readable(sock, seconds):
+    """Whether something comes in so many seconds (select knows no descriptors beyond 1024)."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+def work(writer, *job):
+    """What a process of its own does with its part of the cases."""
     maker, binary, names, patience = job
     out = {}
-    program = maker(binary, patience, names)
+    for _ in range(ROUNDS):
+        if left := [name for name in names if name not in out]:
+            run_part(maker, binary, left, patience, out)
+    writer.send({name: out.get(name, {"died": f"not asked: {ROUNDS} cases before it stalled or ended the program"}) for name in names})
+    writer.close()
+
+
+def run_part(maker, binary, names, patience, out):
+    """Runs the cases in one program until it is gone, or stalls."""
+    try:
+        with within(60):
+            program = maker(binary, patience, names)
+    except Exception as error:  # Whatever it is, the cases could not be run.
+        out.update((name, {"died": f"no start: {error!r}"}) for name in names)
+        return
     try:
         for name in names:
             try:
-                out[name] = program.run(name)
-            except OSError as error:
-                out[name] = {"died": str(error)}
-                if program.process.poll() is not None:
-                    break
+                with within(program.most()):
+                    out[name] = program.run(name)
+            except Exception as error:  # As above.
+                out[name] = {"died": repr(error)}
+                if isinstance(error, Stalled) or program.process.poll() is not None:
+                    return
     finally:
         program.stop()
-    return out
 
 
 def ask(maker, binary, names, jobs, patience=1, share=None):
+    """What a program makes of the cases. Those for which the machine was too busy (`late`) are run again, a few times if need be."""
+    out, left = {}, names
+    for _ in range(ROUNDS):
+        out.update(ask_once(maker, binary, left, jobs, patience, share))
+        left = [name for name in left if out[name].pop("late", False)]
+        if not left:
+            return out
+    out.update((name, {"died": "the machine was too busy for its steps to come in time"}) for name in left)
+    return out
+
+
+def ask_once(maker, binary, names, jobs, patience, share):
     """What a program makes of the cases, with so many of it at work at once. `share` keeps cases together."""
     groups = {}
     for at, name in enumerate(names):
@@ -101,10 +175,21 @@ def ask(maker, binary, names, jobs, patience=1, share=None):
     parts = [[] for _ in range(jobs)]
     for at, group in enumerate(groups.values()):
         parts[at % jobs].extend(group)
-    out = {}
-    with multiprocessing.Pool(jobs) as pool:
-        for part in pool.imap_unordered(work, [(maker, binary, part, patience) for part in parts if part]):
-            out.update(part)
+    out, at_work = {}, []
+    context = multiprocessing.get_context("fork")
+    # Not a pool, which waits for ever for a process that was killed.
+    for part in filter(None, parts):
+        reader, writer = context.Pipe(False)
+        process = context.Process(target=work, args=(writer, maker, binary, part, patience), daemon=True)
+        process.start()
+        writer.close()
+        at_work.append((process, reader, part))
+    for process, reader, part in at_work:
+        try:
+            out.update(reader.recv())
+        except EOFError:
+            out.update((name, {"died": "its process is gone"}) for name in part)
+        process.join(10)
     return out
 
 
@@ -139,6 +224,10 @@ def save(path, answers):
 
 
 def show(name, difference):
+    for key, (one, other) in difference.items():
+        if key == "died":
+            print(f"FAIL {name}: could not be run {'here' if one else 'there'}: {one or other}")
+            return
     print(f"FAIL {name}")
     for key, (one, other) in difference.items():
         if isinstance(one, dict) and isinstance(other, dict):
@@ -146,48 +235,69 @@ def show(name, difference):
         print(f"    {key}: here {one}\n    {' ' * len(key)}  there {other}")
 
 
+def record(path, cases, names, one, other, same):
+    """Writes what was answered twice in the same way; of the cases that were not asked for, what was known."""
+    steady = {name: one[name] for name in names if same(one[name], other[name])}
+    asked = set(names)
+    before = load(path) if len(asked) < len(cases) else {}
+    steady = {name: steady[name] if name in asked else before[name] for name in cases if name in steady or name in before and name not in asked}
+    save(path, steady)
+    print(f"{len(steady)} recorded; not the same twice: {[name for name in names if not same(one[name], other[name])]}")
+
+
+def again(path, answers, now, same):
+    """Takes out of the record what is answered differently now. What could not be asked stays, and is told."""
+    died = [name for name in now if "died" in now[name]]
+    gone = [name for name in now if name not in died and not same(now[name], answers[name])]
+    save(path, {name: answers[name] for name in answers if name not in gone})
+    for name in gone:
+        print(f"dropped {name}")
+    for name in died:
+        print(f"FAIL {name}: could not be run: {now[name]['died']}")
+    print(f"{len(now)} asked again, {len(gone)} dropped, {len(died)} could not be asked")
+    return 1 if died else 0
+
+
 def main(maker, cases, here, answers="answers.json", share=None, jobs=8):
     """The command line that the nets share."""
     p = argparse.ArgumentParser()
     for name in ("--binary", "--oracle", "--only"):
         p.add_argument(name)
-    for name in ("--record", "--ask"):
-        p.add_argument(name, action="store_true")
+    for name, text in (("--record", "ask the oracle twice and write what it answers"), ("--ask", "show what the oracle answers"),
+                       ("--again", "ask the oracle again and drop from the record what it answers differently")):
+        p.add_argument(name, action="store_true", help=text)
     p.add_argument("--jobs", type=int, default=jobs)
     o = p.parse_args()
     path = os.path.join(here, answers)
     names = [name for name in cases if not o.only or re.search(o.only, name)]
     run = lambda binary, names, jobs, patience=1: ask(maker, binary, names, jobs, patience, share)
+    difference = lambda one, other: differs(maker.compared(one, other), maker.compared(other, one))
+    same = lambda one, other: "died" not in one and not difference(one, other)
+    if o.again:
+        answers = load(path)
+        return again(path, answers, run(o.oracle, [name for name in names if name in answers], o.jobs), same)
     theirs = run(o.oracle, names, o.jobs) if o.oracle else load(path)
     if o.ask:
         print(json.dumps(theirs, indent=1))
         return 0
     if o.record:
-        again = run(o.oracle, names, o.jobs, 2)
-        steady = {name: theirs[name] for name in names if theirs.get(name) == again.get(name)}
-        if o.only:
-            # The others stay as they are.
-            before = load(path)
-            steady = {name: steady.get(name) or before[name] for name in cases if name in steady or name in before and name not in names}
-        save(path, steady)
-        print(f"{len(steady)} recorded; not the same twice: {[name for name in names if theirs.get(name) != again.get(name)]}")
+        record(path, cases, names, theirs, run(o.oracle, names, o.jobs, 2), same)
         return 0
     names = [name for name in names if name in theirs]
     ours = run(o.binary, names, o.jobs)
     expected = known(os.path.join(here, "known.txt"))
-    difference = lambda one, other: differs(maker.compared(one, other), maker.compared(other, one))
     surprises = lambda names: [name for name in names if bool(difference(ours.get(name, {}), theirs[name])) != (name in expected)]
     # What differs is asked again with time to spare before it counts: a busy machine answers late.
-    again = surprises(names)
+    odd = surprises(names)
     for patience in (2, 3):
-        for name, answer in (run(o.binary, again, o.jobs, patience) if again else {}).items():
+        for name, answer in (run(o.binary, odd, o.jobs, patience) if odd else {}).items():
             if not difference(answer, theirs[name]) or name in expected:
                 ours[name] = answer
-        again = surprises(again)
-    for name in again:
+        odd = surprises(odd)
+    for name in odd:
         if name in expected:
             print(f"FAIL {name}: agrees now, take it out of known.txt")
         else:
             show(name, difference(ours.get(name, {}), theirs[name]))
-    print(f"outside: {len(names) - len(again)} passed, {len(again)} failed, 0 skipped")
-    return 1 if again else 0
+    print(f"outside: {len(names) - len(odd)} passed, {len(odd)} failed, 0 skipped")
+    return 1 if odd else 0

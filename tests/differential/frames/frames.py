@@ -10,7 +10,7 @@ cases.py makes them: frames that a client of HTTP/2 sends, frames that a server 
 HTTP/1. Compared is what the client and the origin get, how their connections end, the log lines and every counter that moves.
 Differences that are meant stand in known.txt with their reason; a known difference that has gone is a failure.
 """
-import os, re, select, socket, sys, threading, time
+import os, re, socket, sys, threading, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.join(HERE, "..", "program")]
@@ -231,6 +231,7 @@ class Program(net.Program):
         for origin in self.origins.values():
             origin.script, origin.got, origin.end = [], b"", ""
         conn = socket.socket(socket.AF_UNIX)
+        conn.settimeout(5)
         conn.connect(self.dir + ("/two" if kind == "h2" else "/one"))
         self.origins["framed"].script = script
         self.got, self.end = b"", "open"
@@ -268,7 +269,7 @@ class Program(net.Program):
         """Takes what comes until it is quiet."""
         deadline = time.monotonic() + seconds * self.patience
         while self.end == "open" and (left := deadline - time.monotonic()) > 0:
-            if not select.select([conn], [], [], left)[0]:
+            if not net.readable(conn, left):
                 return
             try:
                 data = conn.recv(65536)

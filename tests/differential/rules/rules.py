@@ -162,7 +162,7 @@ class Program(net.Program):
         self.refresh(at)
         self.origin.prepare(manner)
         before = self.figures(at)
-        client = traffic.Client(self.ports[at, "2" if kind in traffic.TWO else "1"], self.patience, 0.12 if "silent-drop" in spec else 0.5)
+        client = traffic.Client(self.ports[at, "2" if kind in traffic.TWO else "1"], self.patience, 0.12 if "silent-drop" in spec and kind != "slow" else 0.5)
         got = client.two(kind) if kind in traffic.TWO else client.one(kind)
         client.close()
         after = self.at_rest(at)

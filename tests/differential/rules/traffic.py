@@ -1,5 +1,5 @@
 """Clients and the origin of rules.py: requests of every kind, and what an origin does with them."""
-import os, select, socket, struct, sys, threading, time
+import os, socket, struct, sys, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "program"))
 import http2
@@ -85,6 +85,7 @@ def until(data, at, method):
 
 class Client:
     def __init__(self, port, patience, most=0.5):
+        # Without a timeout, with which a connection that is reset as soon as it is there was none.
         self.conn = socket.create_connection(("127.0.0.1", port))
         self.conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port, self.patience, self.got, self.end = self.conn.getsockname()[1], patience, b"", "open"
@@ -93,6 +94,7 @@ class Client:
 
     def send(self, data):
         try:
+            self.conn.settimeout(5)
             self.conn.sendall(data)
         except OSError:
             pass
@@ -100,10 +102,11 @@ class Client:
     def listen(self, seconds, enough=lambda: False):
         deadline = time.monotonic() + seconds * self.patience
         while self.end == "open" and not enough() and (left := deadline - time.monotonic()) > 0:
-            if not select.select([self.conn], [], [], left)[0]:
-                return
+            self.conn.settimeout(left)
             try:
                 data = self.conn.recv(65536)
+            except TimeoutError:
+                return
             except OSError:
                 self.end = "reset"
                 return
@@ -186,54 +189,83 @@ ANSWERS = {
 }
 
 
+class Case:
+    """What the origin does in a case (`manner`), and what each of its connections saw."""
+
+    def __init__(self, manner):
+        self.manner, self.seen, self.busy = manner, [], 0
+
+
 class Origin:
-    """Does what the case at hand says (`manner`), and keeps what it saw of each connection."""
+    """Does what the case at hand says, and keeps what it saw of each connection."""
 
     def __init__(self):
-        self.manner, self.seen, self.busy, self.socket, self.port = "plain", [], 0, None, 0
-        self.lock = threading.Condition()
+        self.case, self.socket, self.lock = Case("plain"), None, threading.Condition()
+        # Keeps the port while the origin refuses connections: it is one that any connection of the machine may get as its own, and then
+        # nobody can listen there for as long as that lasts, nor for the minute behind.
+        self.place = self.bound(0)
+        self.port = self.place.getsockname()[1]
         self.listen()
 
+    def bound(self, port):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind(("127.0.0.1", port))
+        return one
+
     def listen(self):
-        self.socket = socket.socket()
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(("127.0.0.1", self.port))
-        self.port = self.socket.getsockname()[1]
-        self.socket.listen(64)
-        threading.Thread(target=self.accept, args=(self.socket,), daemon=True).start()
+        listener = self.bound(self.port)
+        listener.listen(64)
+        self.socket = listener
+        threading.Thread(target=self.accept, args=(listener,), daemon=True).start()
 
     def prepare(self, manner):
         if manner == "refuse" and self.socket:
-            self.socket.shutdown(socket.SHUT_RDWR)
-            self.socket.close()
-            self.socket = None
+            listener, self.socket = self.socket, None
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
         elif manner != "refuse" and not self.socket:
             self.listen()
-        self.manner, self.seen = manner, []
+        with self.lock:
+            # What is left of the case before counts there, and nobody waits for it any more.
+            self.case = Case(manner)
 
     def accept(self, listener):
         while True:
             try:
                 conn, _ = listener.accept()
             except OSError:
-                return
+                if self.socket is not listener:
+                    return
+                time.sleep(0.01)
+                continue
             with self.lock:
-                self.busy += 1
-                seen = []
-                self.seen.append(seen)
-            threading.Thread(target=self.serve, args=(conn, seen, self.manner), daemon=True).start()
+                case, seen = self.case, []
+                case.busy += 1
+                case.seen.append(seen)
+            threading.Thread(target=self.serve, args=(conn, seen, case), daemon=True).start()
 
     def rest(self, seconds, made):
         """Waits until all connections, which are so many, have come and ended, and tells what they saw."""
         with self.lock:
-            self.lock.wait_for(lambda: not self.busy and len(self.seen) >= made, seconds)
-            return [list(one) for one in self.seen]
+            case = self.case
+            self.lock.wait_for(lambda: not case.busy and len(case.seen) >= made, seconds)
+            return [list(one) for one in case.seen]
 
-    def serve(self, conn, seen, manner):
-        conn.settimeout(3)
-        conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def serve(self, conn, seen, case):
+        try:
+            self.converse(conn, seen, case.manner)
+        finally:
+            conn.close()
+            with self.lock:
+                case.busy -= 1
+                self.lock.notify_all()
+
+    def converse(self, conn, seen, manner):
         self_closed = False
         try:
+            conn.settimeout(3)
+            conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             data = b""
             while not self_closed:
                 data, self_closed = self.exchange(conn, seen, manner, data)
@@ -243,10 +275,6 @@ class Origin:
             seen.append("forgotten")
         except (OSError, ValueError):
             seen.append("end")
-        conn.close()
-        with self.lock:
-            self.busy -= 1
-            self.lock.notify_all()
 
     def more(self, conn):
         data = conn.recv(65536)
@@ -294,6 +322,7 @@ class Origin:
             conn.sendall(b"HTTP/1.1 103 Early Hints\r\nlink: </x>; rel=preload\r\n\r\n")
         conn.sendall(f"HTTP/1.1 {status}\r\n{length}{HEAD}\r\n{'' if method == 'HEAD' else text}".encode())
         if manner == "reset":
-            time.sleep(0.03)
+            # Not at the instant at which a timeout of 30 ms ends.
+            time.sleep(0.06)
             conn.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         return data, manner in ("close", "reset", "cut")
