@@ -7,7 +7,7 @@
     fates.py --oracle HAPROXY --ask --only REGEX           show what a program answers
 
 cases.py makes them. Each has a frontend, a backend and a server of its own, so that hundreds run at once, over TCP. Compared is what
-the client and the server get and how their connections end, the log lines with all their timers in steps of 0.4 s, and every figure of
+the client and the server get and how their connections end, the log lines with their timers (give or take 0.3 s), and every figure of
 `show stat` when all is over. Differences that are meant stand in known.txt with their reason.
 """
 import os, re, socket, struct, sys, threading, time
@@ -21,6 +21,8 @@ CONFIG = """global
  log 127.0.0.1:{port} local0
  nbthread 1
  maxconn 4000
+ tune.pool-high-fd-ratio 100
+ tune.pool-low-fd-ratio 100
 defaults
  log global
  timeout client {client}ms
@@ -35,7 +37,16 @@ TCP_LINE = "%ft %b/%s t=%Tw/%Tc/%Tt %B %U %ts %fc/%bc/%sc/%rc %sq/%bq be=%[bc_er
 # Times, rates and what is not about this case.
 PASSED = re.compile("pid|iid|sid|type|weight|lastchg|downtime|rate.*|check_.*|last.*|slim|uweight|.?time|.?time_max|cli_addr|addr|.*_desc|agg_.*|status|act|bck|chk.*|.*limit|mode|algo|cookie|"
                     "hanafail|throttle|pxname|svname|tracked|qlimit|idle_conn_cur|used_conn_cur|need_conn_est|safe_conn_cur|.*_bytes_.*|srv_.*|conn_rate.*|req_rate.*|proto|-")
-STEP = 0.4
+# Ports of an address of our own: those of 127.0.0.1 are taken for a minute by every connection that ends, and the search for a free one may
+# last longer than everything else.
+HOST = f"127.{64 + (os.getpid() >> 16) % 64}.{(os.getpid() >> 8) % 256}.{os.getpid() % 256}"
+# Timers are kept in tenths of seconds, and may differ by so many: whatever is awaited differs from something else by more.
+NEAR = 3
+TIMES = re.compile(r"(?<= t=)[-\d/+]+")
+# How long a client waits for an end: longer than any timeout and what comes before it. Servers wait as long as it takes.
+CLIENT_END, SERVER_END = 12, 3600
+# What comes later than it should by so many seconds comes in no certain order: such a case is run again.
+LATE = 0.08
 
 
 class Server(threading.Thread):
@@ -45,7 +56,7 @@ class Server(threading.Thread):
         super().__init__(daemon=True)
         self.script, self.seen, self.lock = script, [], threading.Lock()
         self.socket = socket.socket()
-        self.socket.bind(("127.0.0.1", 0))
+        self.socket.bind((HOST, 0))
         self.port = self.socket.getsockname()[1]
         if script != "refuse":
             self.socket.listen(16)
@@ -60,8 +71,7 @@ class Server(threading.Thread):
             pass
 
     def serve(self, conn):
-        conn.settimeout(10)
-        peer = Peer(conn)
+        peer = Peer(conn, SERVER_END)
         with self.lock:
             self.seen.append(peer)
         try:
@@ -80,7 +90,8 @@ class Server(threading.Thread):
 class Peer:
     """One end of a connection, with what it got and how it ended."""
 
-    def __init__(self, conn):
+    def __init__(self, conn, longest):
+        self.longest, self.late = longest, False
         self.conn, self.got, self.end, self.over, self.read = conn, b"", "open", False, 0
 
     def act(self, step):
@@ -95,7 +106,8 @@ class Peer:
             self.until(lambda: whole(self.got), 8)
         elif step == "serve":
             while self.end == "open":
-                self.until(lambda: whole(self.got[self.read:]), 60)
+                if not self.until(lambda: whole(self.got[self.read:]), self.longest):
+                    return
                 if self.end == "open" and self.read < len(self.got):
                     self.read = len(self.got)
                     self.conn.sendall(cases.ANSWER)
@@ -107,26 +119,32 @@ class Peer:
         elif step == "close":
             self.leave()
         elif step == "end":
-            self.until(lambda: False, 60)
+            self.until(lambda: False, self.longest)
         elif isinstance(step, tuple) and step[0] == "got":
             self.until(lambda: len(self.got) >= step[1], 8)
         else:
+            begin = time.monotonic()
             self.until(lambda: False, step)
+            # Who has heard the last of the other side keeps its own pace all the same.
+            time.sleep(max(0, begin + step - time.monotonic()))
+            self.late |= time.monotonic() > begin + step + LATE
 
     def until(self, enough, seconds):
+        """Listens until it is enough, or the connection has ended; whether that came in time."""
         deadline = time.monotonic() + seconds
         while self.end == "open" and not enough() and (left := deadline - time.monotonic()) > 0:
             self.conn.settimeout(left)
             try:
                 data = self.conn.recv(65536)
             except TimeoutError:
-                return
+                break
             except OSError:
                 self.end = "reset"
-                return
+                break
             if not data:
                 self.end = "closed"
             self.got += data
+        return self.end != "open" or enough()
 
     def leave(self):
         self.over = True
@@ -144,6 +162,22 @@ def whole(data):
     return len(body) >= int(length.group(1)) if length else True
 
 
+def timers(line):
+    """The timers of a log line, and whether they go on."""
+    found = TIMES.search(line)
+    return [(int(part), part[0]) if part[0] in "-+" else (int(part), "") for part in found.group(0).split("/")] if found else []
+
+
+def sort_key(line):
+    return TIMES.sub("", line), timers(line)
+
+
+def near(one, other):
+    """Whether two lines say the same but for small differences of their timers."""
+    (text, times), (their_text, theirs) = sort_key(one), sort_key(other)
+    return text == their_text and len(times) == len(theirs) and all(sign == mark and abs(time - their) <= NEAR for (time, sign), (their, mark) in zip(times, theirs))
+
+
 def words(data):
     """A response in short: dates say nothing, and each program says what is wrong in words of its own."""
     text = data.decode("latin-1")
@@ -159,22 +193,23 @@ def words(data):
 
 class Program(net.Program):
     def __init__(self, binary, patience, names):
-        self.names, self.answers, self.found, self.listening = names, None, [], True
+        self.names, self.answers, self.found, self.listening, self.servers = names, None, [], True, {}
+        self.spans, self.stalls = {}, []
         # A Unix socket holds no more than ten lines, and what finds it full is lost.
         self.lines = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.lines.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
         self.lines.bind(("127.0.0.1", 0))
         self.lines.settimeout(0.1)
-        super().__init__(binary, patience)
         self.reader = threading.Thread(target=self.read_log, daemon=True)
         self.reader.start()
+        super().__init__(binary, patience)
 
     def configuration(self):
-        self.ports, self.servers, text = {}, {}, [CONFIG.format(d=self.dir, port=self.lines.getsockname()[1], client=cases.CLIENT, server=cases.SERVER, line=LINE.replace('"', ''))]
+        self.ports, text = {}, [CONFIG.format(d=self.dir, port=self.lines.getsockname()[1], client=cases.CLIENT, server=cases.SERVER, line=LINE.replace('"', ''))]
         for at, name in enumerate(self.names):
             case = cases.CASES[name]
             listener = socket.socket()
-            listener.bind(("127.0.0.1", 0))
+            listener.bind((HOST, 0))
             listener.listen(64)
             self.sockets.append(listener)
             self.ports[name] = listener.getsockname()[1]
@@ -182,7 +217,7 @@ class Program(net.Program):
             front = [f"frontend f{at}", f" mode {case['mode']}", f" bind fd@{listener.fileno()}", f" default_backend b{at}"]
             if case["mode"] == "tcp":
                 front.append(f' log-format "%f {TCP_LINE}"')
-            back = [f"backend b{at}", f" mode {case['mode']}", f" server s 127.0.0.1:{server.port} pool-purge-delay 60s"]
+            back = [f"backend b{at}", f" mode {case['mode']}", f" server s {HOST}:{server.port} pool-purge-delay 1h"]
             for line in case.get("lines", []):
                 where, line = line.split(": ", 1)
                 if "f" in where:
@@ -197,9 +232,25 @@ class Program(net.Program):
     def read_log(self):
         while self.listening:
             try:
-                self.found.append(self.lines.recv(8192).decode("latin-1").split(": ", 1)[1].strip())
+                self.found.append(self.lines.recv(8192).decode("latin-1").partition(": ")[2].strip())
             except TimeoutError:
                 continue
+
+    def watch(self):
+        """When this process itself was kept from running."""
+        while self.listening:
+            begin = time.monotonic()
+            time.sleep(0.02)
+            if time.monotonic() > begin + 0.02 + LATE:
+                self.stalls.append((begin, time.monotonic()))
+
+    def late(self, name):
+        begin, end = self.spans[name]
+        return any(a < end and b > begin for a, b in self.stalls) or any(peer.late for peer in self.servers[name].seen)
+
+    def most(self):
+        # The first one that is asked for runs them all.
+        return 60 + 3 * CLIENT_END * (1 + len(self.names) // cases.TOGETHER)
 
     def run(self, name):
         if self.answers is None:
@@ -210,14 +261,16 @@ class Program(net.Program):
         """All at once, a few dozen at a time."""
         self.answers, gate = {}, threading.Semaphore(cases.TOGETHER)
         threads = []
+        threading.Thread(target=self.watch, daemon=True).start()
         for name in self.names:
-            thread = threading.Thread(target=self.one, args=(name, gate))
-            thread.start()
-            threads.append(thread)
+            gate.acquire()
+            threads.append(threading.Thread(target=self.one, args=(name, gate), daemon=True))
+            threads[-1].start()
+            # Not all at the same instant.
+            time.sleep(0.01)
         for thread in threads:
             thread.join()
-        # What the program still waits for is over when the longest of its timeouts is.
-        time.sleep(1.3 + 0.3 * self.patience)
+        self.settle()
         lines, figures = self.found[:], self.all_figures()
         for at, name in enumerate(self.names):
             mine = [line.split(" ", 1)[1] for line in lines if line.split(" ", 1)[0] in (f"f{at}", f"f{at}~")]
@@ -225,22 +278,44 @@ class Program(net.Program):
             if not all(re.search(r" --(--)? ", line) for line in mine):
                 # HAProxy counts what it says in place of a server twice.
                 counted = {key: value for key, value in counted.items() if not key.endswith("resbout")}
+            self.answers[name]["late"] |= self.late(name)
             self.answers[name].update(log=sorted(self.plain(line, at) for line in mine), figures=counted, server=self.servers[name].told())
 
+    def settle(self):
+        """Waits until the program is through with everything, which it is when the longest of its timeouts has passed."""
+        deadline = time.monotonic() + 8 * self.patience
+        while time.monotonic() < deadline and any(self.read_figures(re.compile("scur")).values()):
+            time.sleep(0.2)
+        time.sleep(0.3 * self.patience)
+
     def one(self, name, gate):
-        with gate:
-            peer = Peer(socket.create_connection(("127.0.0.1", self.ports[name])))
+        begin = time.monotonic()
+        try:
+            peer = Peer(socket.create_connection((HOST, self.ports[name]), 10), CLIENT_END)
             for step in cases.CASES[name]["client"]:
                 # What can't be sent is not sent; what came may still be read.
                 self.quietly(lambda: peer.act(step))
             peer.leave()
-            self.answers[name] = {"client": words(peer.got), "end": peer.end}
+            self.answers[name] = {"client": words(peer.got), "end": peer.end, "late": peer.late}
+        except OSError as error:
+            self.answers[name] = {"died": repr(error), "late": False}
+        finally:
+            self.spans[name] = begin, time.monotonic() + 0.5
+            gate.release()
 
     def plain(self, line, at):
-        """Names without their number, times in steps."""
+        """Names without their number, times in tenths of seconds."""
         line = re.sub(rf"\b([fb]){at}\b", r"\1", line)
-        step = lambda found: found.group(0) if found.group(0) == "-1" else str(int(int(found.group(0)) / 1000 / STEP + 0.35))
-        return re.sub(r"t=[-\d/+]+", lambda times: re.sub(r"-?\d+", step, times.group(0)), line)
+        tenths = lambda found: found.group(0) if found.group(0) == "-1" else str(round(int(found.group(0)) / 100))
+        return TIMES.sub(lambda times: re.sub(r"-?\d+", tenths, times.group(0)), line)
+
+    @staticmethod
+    def compared(one, other):
+        """Lines whose timers are near those of the other one's are the same line."""
+        pairs = list(zip(*(sorted(answer.get("log", []), key=sort_key) for answer in (one, other))))
+        if not pairs or len(one["log"]) != len(other["log"]):
+            return one
+        return {**one, "log": [min(pair) if near(*pair) else pair[0] for pair in pairs]}
 
     def all_figures(self):
         out, names = {}, []
