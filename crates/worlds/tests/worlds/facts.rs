@@ -173,7 +173,7 @@ rows! {
         row("http-request redirect location /x set-cookie-fmt a=%[str(b)]", GET, &["set-cookie: a=b; path=/"], &[]),
     ];
     a_status_without_a_message_is_denied_all_the_same: [
-        row("http-request deny deny_status 599", GET, &["HTTP/1.1 599", "content-length: 0"], &[]),
+        row("http-request deny status 599", GET, &["HTTP/1.1 599", "content-length: 0"], &[]),
     ];
     a_backend_that_closes_closes_its_own_side: [
         row("listen p\n bind 127.0.0.1:80\n default_backend b\nbackend b\n option httpclose\n server s 127.0.1.1:80", GET, &["connection: close"], &[]),
