@@ -63,6 +63,8 @@ pub enum Attempt {
     Resource,
     /// The client went away.
     Aborted,
+    /// It had gone before, without a word.
+    Left,
     /// `maxsslconn`.
     Full,
 }
@@ -78,7 +80,7 @@ impl Failed {
             Failed::Connect(Attempt::TimedOut) => (Cause::ServerTimeout, Phase::Connect, 503),
             Failed::Connect(Attempt::Resource) => (Cause::Resource, Phase::Connect, 503),
             Failed::Connect(Attempt::Full) => (Cause::Internal, Phase::Connect, 500),
-            Failed::Connect(Attempt::Aborted) => (Cause::ClientAbort, Phase::Connect, 400),
+            Failed::Connect(Attempt::Aborted | Attempt::Left) => (Cause::ClientAbort, Phase::Connect, 400),
             Failed::Redirect(_) => (Cause::Local, Phase::Request, 302),
         }
     }
@@ -125,7 +127,7 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
         {
             check::observe(&worker, index, server, check::Seen::ConnectFailed);
         }
-        if failure == Attempt::Aborted {
+        if matches!(failure, Attempt::Aborted | Attempt::Left) {
             // It is no failure of the server that the client did not wait for it.
             return Err(Failed::Connect(failure));
         }
@@ -613,7 +615,7 @@ async fn open(
     });
     let mut connected = connected.await;
     if connected.is_ok() && proxy.options.abortonclose && left_silently(stream).await {
-        connected = Err(Attempt::Aborted);
+        connected = Err(Attempt::Left);
     }
     stream.txn.server_conn.error = error;
     connected.map(|()| socket.into())
@@ -655,7 +657,7 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
                 return Ok(());
             }
             Err(f) => {
-                if f == Attempt::Aborted {
+                if matches!(f, Attempt::Aborted | Attempt::Left) {
                     return Err(Failed::Connect(f));
                 }
                 if f == Attempt::Resource || stream.txn.retries >= retries {

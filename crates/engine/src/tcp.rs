@@ -133,8 +133,8 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
             count_abort(stream, back, cause);
             stream.end(cause, Phase::Data);
         }
-        // Who leaves without a word has broken nothing off.
-        if cause != Cause::ClientAbort || stream.client.has_input() {
+        // Who had left without a word before has broken nothing off.
+        if !matches!(failed, connect::Failed::Connect(connect::Attempt::Left)) || stream.client.has_input() {
             stream.end(cause, phase);
         }
         return Outcome::Cut;

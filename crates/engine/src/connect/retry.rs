@@ -45,9 +45,13 @@ pub(super) async fn retry(
 pub(super) async fn pause(stream: &Stream<'_>, proxy: &Proxy) -> Result<(), Attempt> {
     let mut timer = Timer::new();
     timer.set_after(Some(proxy.timeouts.connect.map_or(TURN_AROUND, |t| t.min(TURN_AROUND))));
+    let mut why = Attempt::Left;
     let rested = poll_fn(|cx| match gives_up(stream, proxy, cx) {
-        true => Poll::Ready(Err(Attempt::Aborted)),
-        false => timer.poll_expired(cx).map(Ok),
+        true => Poll::Ready(Err(why)),
+        false => {
+            why = Attempt::Aborted;
+            timer.poll_expired(cx).map(Ok)
+        }
     })
     .await;
     // Who only closes behind a whole request has broken nothing off, nor has a client of TCP; the end of a Unix socket is no reset.
