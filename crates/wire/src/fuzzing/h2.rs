@@ -10,8 +10,7 @@ use crate::uri;
 
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 pub(super) const OUTLINE: Outline<'static> = Outline { scheme: b"http", protocol: None };
-pub(super) const HTTP1: http1::Limits =
-    http1::Limits { head: 65_536, fields: 200, any_payload: false, insecure_coding: false };
+pub(super) const HTTP1: http1::Limits = http1::Limits::of(65_536, 200);
 
 /// Any bytes as the frames of a client, and as those of a server that was asked something.
 ///

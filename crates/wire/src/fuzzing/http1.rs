@@ -8,9 +8,9 @@ use crate::http1::{
 };
 use crate::method::Method;
 
-const LIMITS: Limits = Limits { head: 1024, fields: 20, any_payload: false, insecure_coding: false };
+const LIMITS: Limits = Limits::of(1024, 20);
 /// A head that was accepted may grow a little where its writer was brief.
-const AGAIN: Limits = Limits { head: 4096, fields: 20, any_payload: false, insecure_coding: false };
+const AGAIN: Limits = Limits::of(4096, 20);
 
 /// Any bytes as the head of a request.
 ///

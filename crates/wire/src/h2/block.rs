@@ -71,11 +71,7 @@ impl Connection {
         self.block_of = None;
         let more = self.block_frames.saturating_sub(1);
         if more > CUT {
-            for _ in 0..more.div_ceil(16) {
-                if let Err(fatal) = self.glitch(out) {
-                    return Err(Fault::Connection(fatal.code, fatal.why, Notice::Full));
-                }
-            }
+            self.odd(more.div_ceil(16), out)?;
         }
         let block = std::mem::take(&mut self.block);
         self.block(stream, end, &block, head, out)

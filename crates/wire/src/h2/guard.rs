@@ -9,7 +9,7 @@
 //! One that has cost [`JUNK_MAX`] more than it was worth is asked to be calm (RFC 9113 section 10.5). Because there is
 //! no clock here, the caller says when time has passed ([`Connection::calm_down`]), which forgives half.
 
-use super::code::{Code, Fatal};
+use super::code::{Code, Fatal, Fault, Notice};
 use super::conn::Connection;
 use super::frame::{self, Frame};
 
@@ -130,6 +130,13 @@ impl Connection {
     /// There were too many; `out` holds the `GOAWAY`.
     pub fn taken_back(&mut self, out: &mut Vec<u8>) -> Result<(), Fatal> {
         self.glitch(out)
+    }
+
+    /// Counts what is so many times as odd as a glitch.
+    pub(super) fn odd(&mut self, times: u32, out: &mut Vec<u8>) -> Result<(), Fault> {
+        (0..times)
+            .try_for_each(|_| self.glitch(out))
+            .map_err(|fatal| Fault::Connection(fatal.code, fatal.why, Notice::Full))
     }
 
     /// Counts a glitch, which may wind up or end the connection.

@@ -420,11 +420,8 @@ impl Connection {
         }
         self.has_settings = true;
         let before = self.remote.window;
-        for _ in 0..self.remote.update(payload, self.role)? {
-            if let Err(fatal) = self.glitch(out) {
-                return Err(Fault::Connection(fatal.code, fatal.why, Notice::Full));
-            }
-        }
+        let shrunk = self.remote.update(payload, self.role)?;
+        self.odd(shrunk, out)?;
         self.encoder.set_limit(self.remote.header_table);
         let change = i64::from(self.remote.window) - i64::from(before);
         if change != 0 {

@@ -8,17 +8,9 @@ use crate::head::{Head, Known};
 use crate::method::Method;
 use crate::uri;
 
-/// Checks Host and target of a complete request.
-pub fn check(head: &mut Head, relax: bool) -> Result<(), ParseError> {
-    checked(head, relax, true)
-}
-
-/// Checks a request that came in another version: there Host stands for the authority, of which a CONNECT keeps the port.
-pub fn check_translated(head: &mut Head, relax: bool) -> Result<(), ParseError> {
-    checked(head, relax, false)
-}
-
-fn checked(head: &mut Head, relax: bool, cuts: bool) -> Result<(), ParseError> {
+/// Checks Host and target of a complete request. Where Host stands for the authority of another version it keeps the port of
+/// a CONNECT; else a default one is cut (`cuts`).
+pub fn check(head: &mut Head, relax: bool, cuts: bool) -> Result<(), ParseError> {
     hosts(head)?;
     if head.method_id() == Method::Connect {
         return connect(head, relax, cuts);

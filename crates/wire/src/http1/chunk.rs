@@ -118,7 +118,7 @@ impl Scanner {
     pub fn strip(&mut self, bytes: &mut [u8]) -> Result<Scanned, Malformed> {
         let (mut at, mut kept) = (0, 0);
         while at < bytes.len() {
-            let piece = self.take(bytes.get(at..).unwrap_or_default())?;
+            let piece = self.piece(bytes.get(at..).unwrap_or_default())?;
             if piece.keep {
                 if kept != at {
                     bytes.copy_within(at..at + piece.len, kept);
@@ -166,7 +166,7 @@ impl Scanner {
     pub fn scan(&mut self, bytes: &[u8]) -> Result<(usize, bool), Malformed> {
         let mut at = 0;
         while at < bytes.len() {
-            let piece = self.take(bytes.get(at..).unwrap_or_default())?;
+            let piece = self.piece(bytes.get(at..).unwrap_or_default())?;
             at += piece.len;
             if piece.end {
                 return Ok((at, true));
@@ -177,7 +177,7 @@ impl Scanner {
 
     /// As [`Scanner::advance`], and nothing can be read behind an error: who asks again is told the same.
     #[inline]
-    fn take(&mut self, rest: &[u8]) -> Result<Piece, Malformed> {
+    fn piece(&mut self, rest: &[u8]) -> Result<Piece, Malformed> {
         let piece = self.advance(rest);
         if piece.is_err() {
             self.state = State::Broken;
@@ -235,7 +235,7 @@ impl Scanner {
         while at < bytes.len() {
             let data = self.state == State::Data;
             let rest = bytes.get(at..).unwrap_or_default();
-            let piece = self.take(rest)?;
+            let piece = self.piece(rest)?;
             if data {
                 take(rest.get(..piece.len).unwrap_or_default());
             }

@@ -30,11 +30,19 @@ pub struct Limits {
 impl Default for Limits {
     /// The manual's defaults: `tune.bufsize` 16384 less `tune.maxrewrite` 1024, `tune.http.maxhdr` 101.
     fn default() -> Limits {
-        Limits { head: 15360, fields: 101, any_payload: false, insecure_coding: false }
+        Limits::of(15360, 101)
     }
 }
 
 impl Limits {
+    /// None: for heads that were checked before.
+    pub const NONE: Limits = Limits { any_payload: true, ..Limits::of(usize::MAX, usize::MAX) };
+
+    /// So many bytes and lines, and nothing that the RFCs don't want.
+    pub const fn of(head: usize, fields: usize) -> Limits {
+        Limits { head, fields, any_payload: false, insecure_coding: false }
+    }
+
     /// HAProxy keeps a head in a form of its own, and it is that which has to fit: 8 bytes a line and at the end, 60 for
     /// itself, and the words without what stands between them.
     ///

@@ -14,27 +14,22 @@ pub fn check(head: &mut Head, limits: &Limits, relax: bool) -> Result<(), ParseE
     if head.present & Known::Upgrade.bit() != 0 {
         upgrade(head, relax)?;
     }
-    check_content(head, limits, relax)?;
-    match head.kind() {
-        Kind::Request => authority::check(head, relax),
-        Kind::Response => Ok(()),
-    }
+    check_as(head, limits, relax, true)
 }
 
 /// Checks a head that came in another version, where an upgrade is asked for without a key (RFC 8441 section 5).
 pub fn check_translated(head: &mut Head, relax: bool) -> Result<(), ParseError> {
-    check_content(head, &Limits::default(), relax)?;
-    match head.kind() {
-        Kind::Request => authority::check_translated(head, relax),
-        Kind::Response => Ok(()),
-    }
+    check_as(head, &Limits::default(), relax, false)
 }
 
-fn check_content(head: &mut Head, limits: &Limits, relax: bool) -> Result<(), ParseError> {
+fn check_as(head: &mut Head, limits: &Limits, relax: bool, cuts: bool) -> Result<(), ParseError> {
     if head.present & (Known::TransferEncoding.bit() | Known::ContentLength.bit()) != 0 {
         lengths(head, limits, relax)?;
     }
-    Ok(())
+    match head.kind() {
+        Kind::Request => authority::check(head, relax, cuts),
+        Kind::Response => Ok(()),
+    }
 }
 
 pub(super) fn fault(head: &Head, kind: ErrorKind, known: Known) -> ParseError {
