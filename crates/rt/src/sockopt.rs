@@ -217,16 +217,23 @@ pub(crate) fn get_raw(fd: BorrowedFd<'_>, level: i32, name: i32, value: &mut [u8
 /// Has the kernel hand all new connections of a port that several sockets share to the one with this number, for as
 /// long as there is one (SO_ATTACH_REUSEPORT_CBPF): the filter's only instruction returns the number.
 pub(crate) fn prefer_listener(fd: BorrowedFd<'_>, number: u32) -> io::Result<()> {
+    attach(fd, libc::SO_ATTACH_REUSEPORT_CBPF, &mut [instruction(libc::BPF_RET | libc::BPF_K, 0, 0, number)])
+}
+
+fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code: code as u16, jt, jf, k }
+}
+
+/// Gives a socket a filter.
+fn attach(fd: BorrowedFd<'_>, option: i32, steps: &mut [libc::sock_filter]) -> io::Result<()> {
     use std::os::fd::AsRawFd;
-    let code = (libc::BPF_RET | libc::BPF_K) as u16;
-    let mut answer = libc::sock_filter { code, jt: 0, jf: 0, k: number };
-    let program = libc::sock_fprog { len: 1, filter: &mut answer };
+    let len = u16::try_from(steps.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let program = libc::sock_fprog { len, filter: steps.as_mut_ptr() };
     let length = size_of_val(&program) as libc::socklen_t;
-    // SAFETY: the kernel reads `length` bytes of `program`, which are its own, and the one instruction that it points
-    // to; both live until the call is over, and the kernel keeps a copy.
+    // SAFETY: the kernel reads `length` bytes of `program`, which are its own, and the `len` instructions that it points to;
+    // both live until the call is over, and the kernel keeps a copy.
     let result = unsafe {
-        let data = (&raw const program).cast();
-        libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, data, length)
+        libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const program).cast(), length)
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -235,28 +242,18 @@ pub(crate) fn prefer_listener(fd: BorrowedFd<'_>, number: u32) -> io::Result<()>
 /// at first, and whoever listens then is asked. What goes on is let pass (SO_ATTACH_FILTER). Accepted sockets inherit it, which
 /// does nothing to them.
 pub(crate) fn drop_syns(fd: BorrowedFd<'_>) -> io::Result<()> {
-    use std::os::fd::AsRawFd;
     /// Where the flags stand in the header of TCP (RFC 9293 section 3.1), with which the filter's view begins.
     const FLAGS: u32 = 13;
     const SYN: u32 = 0x02;
     const ACK: u32 = 0x10;
-    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
     let mut steps = [
-        step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, FLAGS),
-        step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, SYN | ACK),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, SYN),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
+        instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, FLAGS),
+        instruction(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, SYN | ACK),
+        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, SYN),
+        instruction(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+        instruction(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
     ];
-    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
-    let length = size_of_val(&program) as libc::socklen_t;
-    // SAFETY: the kernel reads `length` bytes of `program`, which are its own, and the `len` instructions that it points to;
-    // both live until the call is over, and the kernel keeps a copy.
-    let result = unsafe {
-        let data = (&raw const program).cast();
-        libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, data, length)
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    attach(fd, libc::SO_ATTACH_FILTER, &mut steps)
 }
 
 /// Has the kernel share the connections of a port evenly again (SO_DETACH_REUSEPORT_BPF).
