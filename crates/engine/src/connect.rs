@@ -69,6 +69,13 @@ pub enum Attempt {
     Full,
 }
 
+impl Attempt {
+    /// Whether it was the client that ended it.
+    fn is_clients(self) -> bool {
+        matches!(self, Attempt::Aborted | Attempt::Left)
+    }
+}
+
 impl Failed {
     /// What is logged and answered: cause, phase, status.
     pub fn explain(&self) -> (Cause, Phase, u16) {
@@ -127,7 +134,7 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
         {
             check::observe(&worker, index, server, check::Seen::ConnectFailed);
         }
-        if matches!(failure, Attempt::Aborted | Attempt::Left) {
+        if failure.is_clients() {
             // It is no failure of the server that the client did not wait for it.
             return Err(Failed::Connect(failure));
         }
@@ -171,34 +178,48 @@ fn has_left(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
         || (proxy.options.abortonclose && client.socket.is_hung_up())
 }
 
+/// What a client of TCP has said.
+#[derive(PartialEq, Eq)]
+enum Word {
+    /// Something, which a server is to be told.
+    Said,
+    /// Nothing yet.
+    Awaited,
+    /// Nothing, and it has closed its side, or more.
+    Never,
+}
+
+impl Word {
+    fn of(stream: &Stream<'_>, cx: &mut Context<'_>) -> Word {
+        if stream.client.has_input() {
+            return Word::Said;
+        }
+        match stream.client.socket.raw().poll_peek(cx, &mut [0], 1) {
+            Poll::Ready(Ok(0) | Err(_)) => Word::Never,
+            Poll::Ready(Ok(_)) => Word::Said,
+            Poll::Pending => Word::Awaited,
+        }
+    }
+}
+
 /// Whether a client of TCP is done before a server was reached. Who closes, or breaks off, without having said a word has nothing
 /// that a server could be told. What others have said waits for a server whatever becomes of them, unless `option abortonclose`
 /// says that it need not.
 fn says_nothing_more(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
-    let client = &stream.client;
-    let mut first = [0];
-    let said = client.has_input()
-        || match client.socket.raw().poll_peek(cx, &mut first, 1) {
-            Poll::Ready(Ok(0) | Err(_)) => return true,
-            Poll::Ready(Ok(_)) => true,
-            Poll::Pending => return false,
-        };
-    let socket = &client.socket;
-    said && proxy.options.abortonclose && (socket.poll_broken(cx).is_ready() || socket.is_hung_up())
+    let socket = &stream.client.socket;
+    match Word::of(stream, cx) {
+        Word::Never => true,
+        Word::Awaited => false,
+        Word::Said => {
+            proxy.options.abortonclose && (socket.poll_broken(cx).is_ready() || socket.is_hung_up())
+        }
+    }
 }
 
-/// Whether a client of TCP has closed its side, or more, without a word.
+/// Whether a client of TCP has left without a word.
 async fn left_silently(stream: &Stream<'_>) -> bool {
-    let client = &stream.client;
-    if stream.txn.has_req || client.has_input() || !client.socket.is_plain() {
-        return false;
-    }
-    let mut first = [0];
-    poll_fn(|cx| {
-        let said = client.socket.raw().poll_peek(cx, &mut first, 1);
-        Poll::Ready(matches!(said, Poll::Ready(Ok(0) | Err(_))))
-    })
-    .await
+    let of_tcp = !stream.txn.has_req && stream.client.socket.is_plain();
+    of_tcp && poll_fn(|cx| Poll::Ready(Word::of(stream, cx) == Word::Never)).await
 }
 
 /// Where an attempt leads.
@@ -657,7 +678,7 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
                 return Ok(());
             }
             Err(f) => {
-                if matches!(f, Attempt::Aborted | Attempt::Left) {
+                if f.is_clients() {
                     return Err(Failed::Connect(f));
                 }
                 if f == Attempt::Resource || stream.txn.retries >= retries {

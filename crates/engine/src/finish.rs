@@ -108,11 +108,8 @@ fn count(stream: &Stream<'_>) {
     let txn = &*stream.txn;
     let front = stream.frontend();
     let f = front.state.front.counters.of(worker);
-    let (up, down) = uncounted(txn, txn.up, txn.down);
-    f.bytes.add(&up, &down);
+    count_bytes(stream, txn.up, txn.down);
     count_wire(stream);
-    let listener = front.binds[stream.client.conn().listener as usize].state.counters.of(worker);
-    listener.bytes.add(&up, &down);
     stream.worker.shared.program.world.process.counters.of(worker).bytes_out.add(txn.down.wire_out);
     // A stream of HTTP that ends without an answer counts as one with another status, one of HTTP/2 that was no request does not.
     let malformed = stream.client.part.is_some() && !txn.has_req;
@@ -124,10 +121,8 @@ fn count(stream: &Stream<'_>) {
     if let Some(c) = class {
         f.responses[c].inc();
     }
-    // Until one is chosen, a proxy is its own backend for the bytes.
     let back = stream.backend();
     let b = back.state.back.counters.of(worker);
-    b.bytes.add(&up, &down);
     if txn.backend.is_none() {
         return;
     }
@@ -140,7 +135,6 @@ fn count(stream: &Stream<'_>) {
     let Some(place) = &stream.place else { return };
     let state = &place.config().state;
     let s = state.counters.of(worker);
-    s.bytes.add(&up, &down);
     let times = durations(txn);
     state.times.add(times);
     back.state.back.times.add(times);
@@ -153,11 +147,20 @@ fn count(stream: &Stream<'_>) {
     }
 }
 
-/// The traffic of a transaction that no counter holds yet.
-fn uncounted(txn: &Txn, up: Traffic, down: Traffic) -> (Traffic, Traffic) {
-    match &txn.meanwhile {
+/// Enters the traffic of a transaction, but for what the counters hold of it already.
+fn count_bytes(stream: &Stream<'_>, up: Traffic, down: Traffic) {
+    let (up, down) = match &stream.txn.meanwhile {
         Some(held) => (up.beyond(&held.up), down.beyond(&held.down)),
         None => (up, down),
+    };
+    let worker = stream.worker.index;
+    let front = stream.frontend();
+    front.state.front.counters.of(worker).bytes.add(&up, &down);
+    front.binds[stream.client.conn().listener as usize].state.counters.of(worker).bytes.add(&up, &down);
+    // Until one is chosen, a proxy is its own backend for the bytes.
+    stream.backend().state.back.counters.of(worker).bytes.add(&up, &down);
+    if let Some(place) = &stream.place {
+        place.config().state.counters.of(worker).bytes.add(&up, &down);
     }
 }
 
@@ -176,17 +179,9 @@ pub fn count_meanwhile(stream: &mut Stream<'_>, down: &Half) {
         };
         Traffic { received: so_far.received + received, sent: so_far.sent + sent, ..*so_far }
     };
-    let all = (passed(&stream.txn.up, &stream.upload), passed(&stream.txn.down, down));
-    let (up, down) = uncounted(&stream.txn, all.0, all.1);
-    let worker = stream.worker.index;
-    let front = stream.frontend();
-    front.state.front.counters.of(worker).bytes.add(&up, &down);
-    front.binds[stream.client.conn().listener as usize].state.counters.of(worker).bytes.add(&up, &down);
-    stream.backend().state.back.counters.of(worker).bytes.add(&up, &down);
-    if let Some(place) = &stream.place {
-        place.config().state.counters.of(worker).bytes.add(&up, &down);
-    }
-    stream.txn.meanwhile = Some(Box::new(Meanwhile { up: all.0, down: all.1, at: now }));
+    let (up, down) = (passed(&stream.txn.up, &stream.upload), passed(&stream.txn.down, down));
+    count_bytes(stream, up, down);
+    stream.txn.meanwhile = Some(Box::new(Meanwhile { up, down, at: now }));
 }
 
 /// Counts a response at the server that it came from, interim ones included: what is answered in its place is none.

@@ -52,6 +52,7 @@ mod filter;
 pub mod finish;
 pub mod live;
 pub mod log;
+mod losses;
 pub mod net;
 pub mod service;
 

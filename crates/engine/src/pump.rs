@@ -146,6 +146,12 @@ impl Half {
         self.ended
     }
 
+    /// Whether what was sent gives its receiver more time to speak: not with `option independent-streams`, unless it has yet to
+    /// take what waits for it.
+    pub fn prolongs(&self, independent: bool) -> bool {
+        !independent || self.blocked
+    }
+
     /// Bytes of the message that were received, as logs and statistics count them: data, and of chunks the trailers and
     /// one byte for the end. What waits in `buf` is among them, what lies there behind the message is not.
     pub fn counted(&mut self, buf: &mut Option<Buf>) -> u64 {

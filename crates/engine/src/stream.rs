@@ -331,7 +331,8 @@ impl<'c> Stream<'c> {
     pub fn release(&mut self) {
         if let Some(up) = self.upstream.take() {
             if self.txn.term.cause == Cause::ClientTimeout && self.txn.has_req && up.call.is_none() {
-                // The rest of a request that was waited for too long does not come: the connection is closed, not reset (but for `option nolinger`).
+                // The rest of a request that was waited for too long does not come: the connection is closed, not
+                // reset (but for `option nolinger`).
                 let _ = up.socket.shutdown_write();
             }
             up.socket.close();

@@ -16,6 +16,7 @@ use rt::Buf;
 use crate::choose::{self, Wish};
 use crate::connect;
 use crate::h1::{Next, Owed};
+use crate::losses;
 use crate::pump::{Break, Framing, Half};
 use crate::session::Client;
 use crate::stream::Stream;
@@ -130,7 +131,7 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
         let broken = phase == Phase::Queue || stream.client.socket.raw().is_reset();
         if cause == Cause::ClientAbort && broken {
             // A connection that broke ends the stream wherever it is; so does the wait in a queue only that way.
-            count_abort(stream, back, cause);
+            count_abort(stream, cause);
             stream.end(cause, Phase::Data);
         }
         // Who had left without a word before has broken nothing off.
@@ -331,9 +332,9 @@ async fn more_response(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> b
     .await
 }
 
-/// The other side has closed: from now on the time of this one is `fin`, and it began when it was last heard of.
+/// The other side has closed: from now on the time of this one is `fin`, if there is such, and it began when it was last heard of.
 fn shorten(timer: &mut rt::Timer, limit: &mut Option<Duration>, fin: Option<Duration>) {
-    let Some(fin) = fin else { return timer.set_after(*limit) };
+    let Some(fin) = fin else { return };
     let seen = timer.deadline().zip(*limit).map_or_else(rt::now, |(at, limit)| at.saturating_sub(limit));
     *limit = Some(fin);
     timer.set(Some(seen + fin));
@@ -379,7 +380,10 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
                 Poll::Ready(Ok(_)) => {
                     up_done = true;
                     let _ = up.socket.shutdown_write();
-                    shorten(&mut stream.server_timer, &mut limits.1, back.timeouts.server_fin);
+                    match back.timeouts.server_fin {
+                        None => stream.server_timer.set_after(limits.1),
+                        fin => shorten(&mut stream.server_timer, &mut limits.1, fin),
+                    }
                 }
                 Poll::Ready(Err(Break::Write(_))) => {
                     return Poll::Ready(Some((Cause::ServerAbort, Phase::Data)));
@@ -396,7 +400,10 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
                     if !(front.options.nolinger && stream.upload.eof) {
                         let _ = client.socket.shutdown_write();
                     }
-                    shorten(&mut client.timer, &mut limits.0, front.timeouts.client_fin);
+                    match front.timeouts.client_fin {
+                        None => client.timer.set_after(limits.0),
+                        fin => shorten(&mut client.timer, &mut limits.0, fin),
+                    }
                 }
                 Poll::Ready(Err(Break::Write(_))) => {
                     return Poll::Ready(Some((Cause::ClientAbort, Phase::Data)));
@@ -415,11 +422,10 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
         }
         let moved_up = std::mem::take(&mut stream.upload.moved);
         let moved_down = std::mem::take(&mut down.moved);
-        // `option independent-streams`: what a side is sent says nothing of its own silence.
-        if moved_up || moved_down && (!front.options.independent_streams || down.blocked) {
+        if moved_up || moved_down && down.prolongs(front.options.independent_streams) {
             client.timer.set_after(limits.0);
         }
-        if moved_down || moved_up && (!back.options.independent_streams || stream.upload.blocked) {
+        if moved_down || moved_up && stream.upload.prolongs(back.options.independent_streams) {
             stream.server_timer.set_after(limits.1);
         }
         moved |= moved_up || moved_down;
@@ -431,9 +437,7 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
             }
             up_done = true;
             let _ = up.socket.shutdown_write();
-            if back.timeouts.server_fin.is_some() {
-                shorten(&mut stream.server_timer, &mut limits.1, back.timeouts.server_fin);
-            }
+            shorten(&mut stream.server_timer, &mut limits.1, back.timeouts.server_fin);
         }
         if (stream.upload.blocked || !down_done && !down.blocked)
             && stream.server_timer.poll_expired(cx).is_ready()
@@ -444,16 +448,14 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
             }
             down_done = true;
             let _ = client.socket.shutdown_write();
-            if front.timeouts.client_fin.is_some() {
-                shorten(&mut client.timer, &mut limits.0, front.timeouts.client_fin);
-            }
+            shorten(&mut client.timer, &mut limits.0, front.timeouts.client_fin);
         }
         if up_done && down_done { Poll::Ready(late) } else { Poll::Pending }
     })
     .await;
     if late.is_some() && outcome.is_some_and(|(cause, _)| cause == Cause::ServerAbort) {
         // The time of one side was over, and then the other broke its connection.
-        crate::h1::count_broken(stream);
+        losses::broken(stream);
         stream.txn.server_conn.error = model::conn::ConnError::RESET;
     }
     let outcome = late.or(outcome);
@@ -467,32 +469,19 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
         if let Some(up) = &stream.upstream {
             up.socket.mute();
         }
-        count_abort(stream, back, cause);
+        count_abort(stream, cause);
         stream.end(cause, phase);
     }
 }
 
-fn count_abort(stream: &Stream<'_>, back: &Proxy, cause: Cause) {
-    let worker = stream.worker.index;
-    let b = back.state.back.counters.of(worker);
-    let config = stream.place.as_ref().map(|p| p.config());
-    let s = config.as_ref().map(|c| c.state.counters.of(worker));
+fn count_abort(stream: &Stream<'_>, cause: Cause) {
     match cause {
-        Cause::ClientAbort | Cause::ClientTimeout => {
-            b.client_aborts.inc();
-            if let Some(s) = s {
-                s.client_aborts.inc();
-            }
+        Cause::ClientAbort | Cause::ClientTimeout => losses::client_abort(stream),
+        Cause::ServerAbort => {
+            losses::broken(stream);
+            losses::server_abort(stream);
         }
-        Cause::ServerAbort | Cause::ServerTimeout => {
-            if cause == Cause::ServerAbort {
-                crate::h1::count_broken(stream);
-            }
-            b.server_aborts.inc();
-            if let Some(s) = s {
-                s.server_aborts.inc();
-            }
-        }
+        Cause::ServerTimeout => losses::server_abort(stream),
         _ => {}
     }
 }

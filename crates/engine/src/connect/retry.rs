@@ -58,7 +58,7 @@ pub(super) async fn pause(stream: &Stream<'_>, proxy: &Proxy) -> Result<(), Atte
     let socket = &stream.client.socket;
     let broken = socket.is_broken() && (socket.raw().is_local() || socket.raw().is_reset());
     if rested.is_err() && stream.txn.has_req && (broken || !wait::is_whole(stream)) {
-        count_broken_off(stream, proxy);
+        crate::losses::client_abort(stream);
     }
     rested
 }
@@ -68,15 +68,6 @@ fn gives_up(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
     let client = &stream.client;
     let killed = client.session.kill.get().is_some();
     killed || (stream.txn.has_req || !client.has_input()) && has_left(stream, proxy, cx)
-}
-
-/// Counts a client that broke its connection while its request waited for another attempt.
-fn count_broken_off(stream: &Stream<'_>, proxy: &Proxy) {
-    let worker = stream.worker.index;
-    proxy.state.back.counters.of(worker).client_aborts.inc();
-    if let Some(place) = &stream.place {
-        place.config().state.counters.of(worker).client_aborts.inc();
-    }
 }
 
 /// Counts a retry for `retry-on` and decides where the next attempt goes.

@@ -286,7 +286,7 @@ fn message(stream: &mut Stream<'_>, message: &[u8], body: &mut Vec<u8>) -> Made 
     if message.is_empty() {
         return Made::Silence;
     }
-    let limits = Limits { head: message.len(), fields: usize::MAX, ..Limits::default() };
+    let limits = Limits::of(message.len(), usize::MAX);
     match parse_response(message, &mut stream.txn.res, &limits, true) {
         Ok(Parsed::Complete { consumed }) => {
             body.extend_from_slice(&message[consumed..]);

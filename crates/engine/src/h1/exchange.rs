@@ -7,10 +7,12 @@ use wire::http1::Body;
 use wire::method::Method;
 
 use super::{
-    Next, Owed, Rest, answer, captures, early, forward, headers, replaced, request, response, rules,
+    Next, Owed, Rest, answer, awaiting, captures, early, forward, headers, replaced, request, response,
+    retry, rules,
 };
 use crate::choose::{self, Wish};
 use crate::connect::{self, Failed};
+use crate::losses;
 use crate::pump::{Framing, Half};
 use crate::session::Client;
 use crate::stream::Stream;
@@ -131,13 +133,9 @@ async fn bad(stream: &mut Stream<'_>, status: u16, upgraded: bool) -> Next {
         return answer::refuse(stream, status).await;
     }
     if upgraded {
-        let worker = stream.worker.index;
-        let front = stream.frontend();
-        front.state.front.counters.of(worker).req_errors.inc();
-        let listener = stream.client.conn().listener as usize;
-        front.binds[listener].state.counters.of(worker).req_errors.inc();
+        request::count_front_error(stream);
         if stream.txn.backend.is_some() {
-            stream.backend().state.back.counters.of(worker).client_aborts.inc();
+            losses::client_abort(stream);
         }
     }
     stream.txn.backend = None;
@@ -164,7 +162,7 @@ async fn gone(stream: &mut Stream<'_>) -> Next {
     }
     if stream.client.part.is_some() && stream.http.request_body == Body::None {
         // A request of HTTP/2 that came whole and was taken back is answered with nothing, not even in the log.
-        super::request::count_front_error(stream);
+        request::count_front_error(stream);
         return Next::Close;
     }
     answer::refuse(stream, 400).await
@@ -186,19 +184,19 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
         stream.end(Cause::Internal, Phase::Headers);
         return Attempt::Over(answer::refuse(stream, 500).await);
     }
-    match forward::until_response(stream).await {
-        forward::Wait::Response => {}
-        forward::Wait::Over(next) => return Attempt::Over(next),
-        forward::Wait::Retry => {
+    match awaiting::until_response(stream).await {
+        awaiting::Wait::Response => {}
+        awaiting::Wait::Over(next) => return Attempt::Over(next),
+        awaiting::Wait::Retry => {
             if let Err(next) = early::settle(stream).await {
                 return Attempt::Over(next);
             }
-            if forward::prepare_retry(stream, wish).await {
+            if retry::prepare_retry(stream, wish).await {
                 return Attempt::Again;
             }
             return Attempt::Over(answer::refuse(stream, 502).await);
         }
-        forward::Wait::Failed(status) => {
+        awaiting::Wait::Failed(status) => {
             // It went to the server: an answer made now can't tell of it.
             stream.http.dismissed = true;
             return Attempt::Over(match status {

@@ -4,21 +4,24 @@
 //! a future in recycled memory that is made when the first byte has come.
 
 mod answer;
+mod awaiting;
 pub mod cacheable;
 pub(crate) mod captures;
 pub mod early;
 pub mod exchange;
+mod failed;
 mod forward;
 mod forwarded;
 mod headers;
 mod replaced;
 mod request;
 mod response;
+mod retry;
 mod rules;
 pub(crate) mod wait;
 
 pub use exchange::run_upgraded;
-pub use forward::{count_broken, splices};
+pub use forward::splices;
 pub use request::{forget, peek};
 pub use rules::denied;
 

@@ -323,6 +323,6 @@ pub fn note_response(stream: &mut Stream<'_>, waited: Waited) -> Result<(), u16>
             stream.end(Cause::Proxy, Phase::Headers);
         }
     }
-    super::forward::count_response_error(stream);
+    crate::losses::response_failure(stream);
     Err(if waited == Waited::Late { 504 } else { 502 })
 }

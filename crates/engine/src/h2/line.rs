@@ -107,9 +107,7 @@ impl Line {
             (&self.down.stage, self.down.buf.as_mut().filter(|buf| !Buf::is_empty(buf)))
         {
             head.clear_as(wire::head::Kind::Response);
-            let limits =
-                Limits { head: usize::MAX, fields: usize::MAX, any_payload: true, insecure_coding: false };
-            match parse_response(buf.filled(), head, &limits, true) {
+            match parse_response(buf.filled(), head, &Limits::NONE, true) {
                 Ok(Parsed::Complete { consumed }) => buf.consume(consumed),
                 Ok(Parsed::Partial) => return,
                 Err(_) => return self.abort(Code::INTERNAL_ERROR, connection, out),

@@ -623,13 +623,7 @@ impl Order {
                 _ => return Err(()),
             }
             let mut head = Head::request();
-            let limits = http1::Limits {
-                head: usize::MAX,
-                fields: usize::MAX,
-                any_payload: true,
-                insecure_coding: false,
-            };
-            match parse_request(buf.filled(), &mut head, &limits, true) {
+            match parse_request(buf.filled(), &mut head, &http1::Limits::NONE, true) {
                 Ok(Parsed::Complete { consumed }) => {
                     buf.consume(consumed);
                     self.head = Some(head);
