@@ -3,10 +3,12 @@
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use model::Peer;
 use model::conn::ConnError;
+use model::secured::Secured;
 use model::term::{Cause, Phase};
 use program::proxy::{Mode, Proxy, Reuse};
 use program::server::{PortMap, Server, ServerTls};
@@ -237,6 +239,18 @@ struct Aim<'a> {
     identity: (Identity, bool),
 }
 
+impl Aim<'_> {
+    /// Whether a handshake has to tell the protocol, be it one of one.
+    fn asks(&self) -> bool {
+        self.speaks != Speaks::H2 && self.config.tls().is_some_and(|tls| !tls.alpn.is_empty())
+    }
+
+    /// Whether a connection is one of HTTP/1 from its beginning.
+    fn is_surely_h1(&self) -> bool {
+        !self.speaks.may_be_h2() && !self.asks()
+    }
+}
+
 async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<(), Attempt> {
     let config = &*proxy.server(server);
     let addr = &address(stream, config).ok_or(Attempt::Refused)?;
@@ -306,6 +320,7 @@ async fn dial(
     let worker = stream.worker.clone();
     config.state.counters.of(worker.index).connects.inc();
     proxy.state.back.counters.of(worker.index).connects.inc();
+    stream.txn.server_secured = config.tls().map(|_| Arc::new(Secured::awaited("TLSv1.3")));
     let opened = open_to(stream, aim).await;
     if opened.is_err() && config.tls().is_some() {
         tls::figures::unreached();
@@ -327,7 +342,7 @@ async fn dial(
         return rt::boxed(begin_h2(stream, aim, socket)).await;
     }
     drop(announced);
-    if speaks.may_be_h2() {
+    if !aim.is_surely_h1() {
         count_h1(stream, proxy, true);
     }
     if speaks == Speaks::Asks {
@@ -351,7 +366,7 @@ async fn open_to(stream: &mut Stream<'_>, aim: &Aim<'_>) -> Result<Transport, At
     let options = options(stream, aim.proxy, Some(aim.config), source);
     // The log names both ends also of a connection that fails.
     stream.txn.server_conn.dst = crate::net::peer(Some(aim.addr));
-    let h1 = !aim.speaks.may_be_h2();
+    let h1 = (aim.is_surely_h1(), if aim.asks() { 0 } else { aim.speaks.known_major() });
     let Some(through) = aim.config.socks4 else {
         return open(stream, aim.proxy, aim.addr, &options, h1).await;
     };
@@ -454,6 +469,7 @@ async fn secure(
         false => Handshake::connect(&tls.connector, how.name, how.alpn),
     };
     let handshake = handshake.map_err(|_| Attempt::Refused)?;
+    stream.txn.server_secured = Some(Arc::new(Secured::awaited(tls.connector.highest())));
     let mut timer = Timer::new();
     timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
     let mut left = false;
@@ -492,7 +508,7 @@ async fn secure(
 fn install(stream: &mut Stream<'_>, socket: Transport, (identity, shareable): (Identity, bool), addr: &Addr) {
     let http = stream.txn.has_req;
     let facts = &mut stream.txn.server_conn;
-    (facts.begun, facts.reused, facts.error) = (true, false, ConnError::NONE);
+    (facts.begun, facts.reused, facts.error, facts.fault) = (true, false, ConnError::NONE, 0);
     facts.dst = crate::net::peer(Some(addr));
     facts.http_major = u8::from(http);
     stream.txn.server_secured = socket.facts().cloned();
@@ -513,7 +529,7 @@ fn note_source(stream: &mut Stream<'_>, socket: &rt::Socket) {
 /// change of the server's address see to that, so nobody has to ask the system.
 fn resume(stream: &mut Stream<'_>, idle: Idle, (identity, shareable): (Identity, bool), addr: &Addr) {
     let facts = &mut stream.txn.server_conn;
-    (facts.begun, facts.reused, facts.error) = (true, true, ConnError::NONE);
+    (facts.begun, facts.reused, facts.error, facts.fault) = (true, true, ConnError::NONE, 0);
     (facts.http_major, facts.dst) = (1, crate::net::peer(Some(addr)));
     stream.txn.server_secured = idle.socket.facts().cloned();
     note_source(stream, idle.socket.raw());
@@ -581,13 +597,14 @@ async fn idle(
     crate::pool::take_over(worker, At { proxy: backend, server }, identity, safe_only).await
 }
 
-/// Connects, at most for `timeout connect`. `h1`: it is known that the connection will be one of HTTP/1.
+/// Connects, at most for `timeout connect`. `h1`: whether it is known that the connection will be one of HTTP/1; `major`: the version
+/// of HTTP that is known before a handshake.
 async fn open(
     stream: &mut Stream<'_>,
     proxy: &Proxy,
     addr: &Addr,
     options: &ConnectOptions,
-    h1: bool,
+    (h1, major): (bool, u8),
 ) -> Result<Transport, Attempt> {
     let socket = Socket::connect(addr, options).map_err(|e| {
         let facts = &mut stream.txn.server_conn;
@@ -603,9 +620,9 @@ async fn open(
         }
     })?;
     stream.count_attempt();
-    let http_major = u8::from(stream.txn.has_req);
+    let http_major = if stream.txn.has_req { major } else { 0 };
     let facts = &mut stream.txn.server_conn;
-    (facts.begun, facts.http_major, facts.error) = (true, http_major, ConnError::NONE);
+    (facts.begun, facts.http_major, facts.error, facts.fault) = (true, http_major, ConnError::NONE, 0);
     if h1 {
         count_h1(stream, proxy, true);
     }
@@ -672,7 +689,7 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
     }
     loop {
         proxy.state.back.counters.of(stream.worker.index).connects.inc();
-        match open(stream, proxy, &addr, &options, true).await {
+        match open(stream, proxy, &addr, &options, (true, 1)).await {
             Ok(socket) => {
                 install(stream, socket, (identity, false), &addr);
                 return Ok(());

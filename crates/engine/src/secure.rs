@@ -69,6 +69,7 @@ pub async fn server(
         Err(Some(why)) => {
             let (number, fault) = describe_server(&why);
             let facts = Secured { fault: fault.map_or(0, |f| f.0), ..secured(handshake.so_far()) };
+            let facts = if facts.cipher.is_empty() { Secured { cipher: "(NONE)", ..facts } } else { facts };
             Err(Refused::Failed(number, text(number, fault), Arc::new(facts)))
         }
     }
@@ -138,7 +139,7 @@ fn describe_server(why: &Failure) -> (u8, Option<(u32, &'static str)>) {
             };
             (number, Some((0x0A00_0086, "certificate verify failed")))
         }
-        why => describe(why, true),
+        why => describe(why, true, false),
     }
 }
 
@@ -178,6 +179,8 @@ pub async fn client(client: &mut Client, proxy: &Proxy, acceptor: Arc<Acceptor>)
     let begun = begun.as_ref().map(rt::Buf::filled).unwrap_or_default();
     let mut handshake = Handshake::accept(acceptor, begun);
     let (socket, timer, session) = (client.socket.raw(), &mut client.timer, &client.session);
+    // Whether the client was answered in an earlier turn than the one at hand.
+    let mut answered = false;
     let outcome = poll_fn(|cx| {
         if session.kill.get().is_some() {
             return Poll::Ready(Err(Failure::Aborted(None)));
@@ -190,6 +193,7 @@ pub async fn client(client: &mut Client, proxy: &Proxy, acceptor: Arc<Acceptor>)
                 Step::Write => socket.poll_writable(cx),
             };
             if wait.is_pending() {
+                answered = handshake.has_answered();
                 return timer
                     .poll_expired(cx)
                     .map(|()| Err(Failure::Aborted(Some(io::ErrorKind::TimedOut.into()))));
@@ -217,9 +221,13 @@ pub async fn client(client: &mut Client, proxy: &Proxy, acceptor: Arc<Acceptor>)
             true
         }
         Err(why) => {
-            [front, bind].iter().for_each(|c| c.failed.inc());
             let facts = handshake.so_far();
-            failed(client, &why, handshake.has_heard(), facts);
+            let (number, fault) = describe(&why, handshake.has_heard(), answered);
+            // Who lets the time pass has failed nothing, and was never through.
+            let in_time = number != number::TIMEOUT;
+            [front, bind].iter().filter(|_| in_time).for_each(|c| c.failed.inc());
+            client.conn().handshake_done.set(in_time.then(rt::now));
+            failed(client, (number, fault), facts);
             false
         }
     }
@@ -255,9 +263,8 @@ pub fn secured(facts: Facts) -> Secured {
     }
 }
 
-fn failed(client: &Client, why: &Failure, heard: bool, facts: Facts) {
+fn failed(client: &Client, (number, fault): (u8, Option<(u32, &'static str)>), facts: Facts) {
     let conn = client.conn();
-    let (number, fault) = describe(why, heard);
     let fault =
         fault.map(|(code, text)| tls::faults::of_version(code, facts.version).unwrap_or((code, text)));
     conn.error.set(ConnError(number));
@@ -295,9 +302,11 @@ fn text(number: u8, fault: Option<(u32, &'static str)>) -> String {
     }
 }
 
-/// The number of the connection's error, and what OpenSSL would say.
-fn describe(why: &Failure, heard: bool) -> (u8, Option<(u32, &'static str)>) {
+/// The number of the connection's error, and what OpenSSL would say. Who leaves with his hello still warm has said nothing yet; one
+/// that was `answered` before and says nothing more has broken the handshake off.
+fn describe(why: &Failure, heard: bool, answered: bool) -> (u8, Option<(u32, &'static str)>) {
     match why {
+        Failure::Aborted(None) if answered => (number::HANDSHAKE, None),
         Failure::Empty => (number::EMPTY, None),
         Failure::Aborted(Some(e)) if e.kind() == io::ErrorKind::TimedOut => (number::TIMEOUT, None),
         // OpenSSL tells a connection that was reset from one that was closed.

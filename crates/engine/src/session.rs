@@ -188,6 +188,9 @@ impl Client {
                     if r.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::ConnectionReset) {
                         session.conn.error.set(ConnError::RESET);
                     }
+                    if let Some(fault) = socket.fault() {
+                        session.conn.break_off(fault);
+                    }
                     return Poll::Ready(r.inspect(|n| b.advance(*n)));
                 }
             }
@@ -396,7 +399,7 @@ async fn open(client: &mut Client) -> bool {
     {
         return false;
     }
-    client.conn().handshake_done.set(rt::now());
+    client.conn().handshake_done.set(Some(rt::now()));
     if !run_rules(client, &proxy.rules.tcp_session, &mut wants).await {
         // `silent-drop` counts among the requests.
         match client.session.vanished.get() {
@@ -407,6 +410,8 @@ async fn open(client: &mut Client) -> bool {
         if bind.accept_proxy || bind.accept_cip.is_some() || bind.tls.is_some() {
             crate::log::connection_error(client, "Success");
         }
+        // Nobody is told farewell who was not let in.
+        client.socket.mute();
         return false;
     }
     crate::stick::session(client.conn());

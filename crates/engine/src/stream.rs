@@ -350,8 +350,21 @@ impl<'c> Stream<'c> {
         {
             self.txn.server_conn.error = model::conn::ConnError::RESET;
         }
-        if cause == Cause::ClientAbort && self.client.part.is_none() && self.client.socket.raw().is_reset() {
-            self.client.conn().error.set(model::conn::ConnError::RESET);
+        if let Some(up) = self.upstream.as_ref().filter(|u| u.call.is_none())
+            && let Some(fault) = up.socket.fault()
+        {
+            (self.txn.server_conn.error, self.txn.server_conn.fault) = (model::conn::ConnError::FATAL, fault);
+        }
+        if cause == Cause::ClientAbort {
+            let lead = self.client.lead();
+            let socket = &lead.as_deref().unwrap_or(&*self.client).socket;
+            match socket.fault() {
+                Some(fault) => self.client.conn().break_off(fault),
+                None if socket.raw().is_reset() => {
+                    self.client.conn().error.set(model::conn::ConnError::RESET);
+                }
+                None => {}
+            }
         }
         self.txn.term.end(cause, phase);
     }

@@ -47,7 +47,7 @@ pub async fn serve(client: &mut Client) -> Option<(Next, Owed)> {
 
 async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     let mut stream = Stream::new(client);
-    stream.txn.times.idle_from = Some(stream.client.conn().handshake_done.get());
+    stream.txn.times.idle_from = stream.client.conn().handshake_done.get();
     stream.upload = Half::new(Framing::Close);
     stream.number();
     crate::filter::started(&stream);

@@ -238,6 +238,12 @@ impl Transport {
         self.tls.as_ref()?.facts.get()
     }
 
+    /// OpenSSL's number of what broke TLS, if something did.
+    pub fn fault(&self) -> Option<u32> {
+        let fault = self.tls.as_ref()?.stream.borrow().fault();
+        (fault != 0).then_some(fault)
+    }
+
     /// Reads if there is something to read: `None` if that has to be awaited. 0 is the end of the stream.
     #[inline]
     pub fn try_recv(&self, buf: &mut [u8]) -> Option<io::Result<usize>> {

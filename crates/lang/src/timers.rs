@@ -16,9 +16,12 @@ pub(crate) struct Timers {
     /// Where this transaction starts.
     origin: Mono,
     accept_date: Wall,
-    handshake: Duration,
+    /// `None` where the client's time for it was over first.
+    handshake: Option<Duration>,
     /// The end, or now.
     end: Mono,
+    /// Without a first byte it is a session that came to no request.
+    idles_not: bool,
 }
 
 fn between(from: Option<Mono>, to: Option<Mono>) -> i64 {
@@ -32,20 +35,23 @@ impl Timers {
     pub(crate) fn of(env: &Env<'_>) -> Timers {
         let (conn, times) = (env.conn, env.txn.times);
         let end = times.ended.unwrap_or_else(|| env.live.now());
+        let idles_not = env.txn.unread || conn.http_major.get() > 0;
         match times.idle_from {
             Some(from) if !env.txn.first_request && from > conn.accepted => Timers {
                 times,
                 origin: from,
                 accept_date: conn.accept_date + from.since(conn.accepted),
-                handshake: Duration::ZERO,
+                handshake: Some(Duration::ZERO),
                 end,
+                idles_not,
             },
             _ => Timers {
                 times,
                 origin: conn.accepted,
                 accept_date: conn.accept_date,
-                handshake: conn.handshake_done.get().since(conn.accepted),
+                handshake: conn.handshake_done.get().map(|done| done.since(conn.accepted)),
                 end,
+                idles_not,
             },
         }
     }
@@ -56,17 +62,19 @@ impl Timers {
     }
 
     fn idle_from(&self) -> Mono {
-        self.origin + self.handshake
+        self.origin + self.handshake.unwrap_or_default()
     }
 
     /// `Th`.
     pub(crate) fn handshake(&self) -> i64 {
-        i64::try_from(self.handshake.as_millis()).unwrap_or(i64::MAX)
+        self.handshake.map_or(-1, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
     }
 
     /// `Ti`.
     pub(crate) fn idle(&self) -> i64 {
-        between(Some(self.idle_from()), self.times.first_byte)
+        // What never came was not waited for: its time is the active one.
+        let begun = self.times.first_byte.or(self.idles_not.then(|| self.idle_from()));
+        between(Some(self.idle_from()), begun)
     }
 
     /// `TR`.

@@ -37,6 +37,8 @@ impl ConnError {
     pub const SOCKS_SILENT: Self = Self(40);
     /// A SOCKS4 proxy that said no.
     pub const SOCKS_DENIED: Self = Self(41);
+    /// A peer that broke the rules of TLS, or said that we did.
+    pub const FATAL: Self = Self(43);
     /// A peer that reset the connection.
     pub const RESET: Self = Self(48);
 
@@ -46,9 +48,16 @@ impl ConnError {
         match error.kind() {
             Kind::ConnectionRefused => Self(47),
             Kind::ConnectionReset => Self::RESET,
+            // That is what encrypted connections call it.
+            Kind::InvalidData => Self::FATAL,
             Kind::NetworkUnreachable => Self(49),
             _ => Self::SOCKET,
         }
+    }
+
+    /// Whether it is one of those that TLS has only before a connection is encrypted.
+    pub fn is_of_handshake(self) -> bool {
+        (24..=37).contains(&self.0)
     }
 
     /// Whether there is none.
@@ -90,7 +99,7 @@ pub struct Conn {
     /// When it was accepted, as a date.
     pub accept_date: Wall,
     /// When handshakes (PROXY, TLS) were done.
-    pub handshake_done: Cell<Mono>,
+    pub handshake_done: Cell<Option<Mono>>,
     /// What the PROXY header said, if there was one.
     pub proxy_header: RefCell<Option<Box<ProxyHeader>>>,
     /// HTTP version of the client side: 0 in TCP mode, 1, 2 or 3.
@@ -113,6 +122,8 @@ pub struct Conn {
     pub vars: RefCell<Vars>,
     /// Error of the connection.
     pub error: Cell<ConnError>,
+    /// OpenSSL's number of what ended an encrypted connection, 0 if nothing.
+    pub fault: Cell<u32>,
     /// Early data came and the TLS handshake was not over when that was last looked at.
     pub early: Cell<bool>,
     /// What TLS found, where it was spoken.
@@ -135,7 +146,8 @@ impl Conn {
             fc_dst: Cell::default(),
             accepted,
             accept_date: date,
-            handshake_done: Cell::new(accepted),
+            handshake_done: Cell::new(Some(accepted)),
+            fault: Cell::new(0),
             proxy_header: RefCell::new(None),
             http_major: Cell::new(0),
             multiplex: Cell::default(),
@@ -166,6 +178,12 @@ impl Conn {
     /// Notes what TLS found, once.
     pub fn set_secured(&self, facts: Secured) {
         let _ = self.secured.set(Box::new(facts));
+    }
+
+    /// TLS broke after the handshake.
+    pub fn break_off(&self, fault: u32) {
+        self.fault.set(fault);
+        self.error.set(ConnError::FATAL);
     }
 
     /// Sets source and destination as the network gave them.

@@ -45,6 +45,13 @@ pub struct Secured {
     pub material: Option<Box<Material>>,
 }
 
+impl Secured {
+    /// Of a connection on which TLS will be spoken, or never was: what OpenSSL says while nothing is agreed on.
+    pub fn awaited(version: &'static str) -> Secured {
+        Secured { version, cipher: "(NONE)", ..Secured::default() }
+    }
+}
+
 /// What names a handshake, and what can decrypt its connection.
 #[derive(Clone, Default)]
 pub struct Material {

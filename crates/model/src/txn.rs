@@ -78,6 +78,8 @@ pub struct ServerConn {
     pub stream: StreamOf,
     /// Error of the connection.
     pub error: crate::conn::ConnError,
+    /// OpenSSL's number of what ended it where it was encrypted, 0 if nothing.
+    pub fault: u32,
     /// What the server did in this transaction that is odd or wrong (`bc_glitches`).
     pub glitches: u32,
     /// Requests before this one in the server's queue.

@@ -56,6 +56,8 @@ struct Pair {
     verifier: Arc<OfServers>,
     /// `ktls`.
     ktls: bool,
+    /// The highest version that is spoken.
+    highest: &'static str,
 }
 
 impl Connector {
@@ -79,6 +81,11 @@ impl Connector {
     /// From now on handshakes follow these rules.
     pub(crate) fn publish(&self, prepared: Prepared) {
         self.0.store(prepared.0);
+    }
+
+    /// The highest version that is spoken.
+    pub fn highest(&self) -> &'static str {
+        self.0.load().highest
     }
 
     /// Whether the kernel may make the records of its connections.
@@ -110,6 +117,8 @@ pub(crate) struct Prepared(Arc<Pair>);
 impl Pair {
     fn new(rules: &Rules) -> Result<(Pair, Vec<String>), String> {
         let agreed = rules.policy.resolve_for_server()?;
+        let newest = agreed.versions.iter().any(|v| v.version == rustls::ProtocolVersion::TLSv1_3);
+        let highest = if newest { "TLSv1.3" } else { "TLSv1.2" };
         let verifier =
             OfServers::new(rules.servers.clone(), rules.host.clone(), agreed.server_schemes.clone());
         let verifier = Arc::new(verifier);
@@ -146,7 +155,7 @@ impl Pair {
         };
         let early = rules.early_data.then(|| (early(&config), early(&without)));
         let (named, nameless) = (Arc::new(config), Arc::new(without));
-        Ok((Pair { named, nameless, early, verifier, ktls: rules.ktls }, agreed.ignored))
+        Ok((Pair { named, nameless, early, verifier, ktls: rules.ktls, highest }, agreed.ignored))
     }
 
     /// For one connection whose name can't be sent. Sessions are kept by the name that was sent, so one that began under

@@ -37,6 +37,25 @@ pub fn openssl(e: &Error) -> (u32, &'static str) {
     (0x0A00_0000 | reason, text(0x0A00_0000 | reason))
 }
 
+/// Number of a fatal alert that came.
+pub fn of_alert(alert: u8) -> u32 {
+    0x0A00_0000 | (1000 + u32::from(alert))
+}
+
+/// Number of what is wrong with a record of an established connection by the alert that it is answered with. Records `in clear` come where
+/// none may be.
+pub fn of_record(alert: u8, in_clear: bool) -> u32 {
+    let reason = match alert {
+        20 => 0x119,
+        22 => 0xC6,
+        50 => 0x9F,
+        70 => 0x10B,
+        _ if in_clear => 0x1BB,
+        _ => 0xF4,
+    };
+    0x0A00_0000 | reason
+}
+
 /// What OpenSSL calls an error of a handshake of TLS 1.2, if that is another one than with TLS 1.3.
 pub fn of_version(code: u32, version: &str) -> Option<(u32, &'static str)> {
     let reason = match (code & 0x007F_FFFF, version) {
@@ -76,6 +95,8 @@ pub fn text(code: u32) -> &'static str {
         0x178 => "no shared signature algorithms",
         0x175 => "inappropriate fallback",
         0x10B => "wrong version number",
+        0x18C => "version too low",
+        0x1BB => "bad record type",
         0x119 => "decryption failed or bad record mac",
         _ => "",
     }

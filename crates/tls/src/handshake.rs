@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustls::client::UnbufferedClientConnection;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
-use rustls::{CommonState, Error, HandshakeKind, PeerIncompatible, ProtocolVersion};
+use rustls::{AlertDescription, CommonState, Error, HandshakeKind, PeerIncompatible, ProtocolVersion};
 use rustls_pki_types::ServerName;
 
 use crate::ahead::{Ahead, Transmit};
@@ -236,13 +236,18 @@ impl Handshake {
             _ => None,
         };
         let connection = UnbufferedClientConnection::new_with_alpn(config, name, alpn)?;
-        let ktls = connector.uses_kernel();
-        Ok(Handshake { sni, ktls, ..Handshake::new(Side::Client(Box::new(connection))) })
+        let (ktls, version) = (connector.uses_kernel(), connector.highest());
+        Ok(Handshake { sni, ktls, version, ..Handshake::new(Side::Client(Box::new(connection))) })
     }
 
     /// Whether the peer has said anything yet.
     pub fn has_heard(&self) -> bool {
         self.heard
+    }
+
+    /// Whether a client's hello was answered.
+    pub fn has_answered(&self) -> bool {
+        matches!(self.side, Some(Side::Server(..))) && self.output.is_none()
     }
 
     /// What is known of a handshake that failed.
@@ -326,6 +331,10 @@ impl Handshake {
                     let _ = self.flush(wire);
                     return Stop::Failed(match alert {
                         INAPPROPRIATE_FALLBACK => Failure::Fallback,
+                        UNEXPECTED_MESSAGE => Failure::Protocol(Error::InappropriateMessage {
+                            expect_types: Vec::new(),
+                            got_type: rustls::ContentType::Alert,
+                        }),
                         HANDSHAKE_FAILURE => {
                             Failure::Protocol(PeerIncompatible::NoSignatureSchemesInCommon.into())
                         }
@@ -489,7 +498,7 @@ impl Handshake {
                 loop {
                     let flow = Flow::of(&mut self.input, &mut self.output, &mut self.early, &mut self.ahead);
                     let said = match &mut self.side {
-                        _ if self.alien => break,
+                        _ if self.alien || e == Error::AlertReceived(AlertDescription::CloseNotify) => break,
                         Some(Side::Server(c, _)) if c.wants_write() => {
                             drive(flow, |b| c.process_tls_records(b))
                         }
@@ -501,10 +510,12 @@ impl Handshake {
                     }
                 }
                 // OpenSSL's alert of TLS 1.2, which has no "certificate required", is "handshake failure".
-                // A version that is not spoken is "protocol version".
+                // A version that is not spoken, or what is no TLS at all, is "protocol version".
                 let instead = match &e {
                     Error::NoCertificatesPresented => Some(HANDSHAKE_FAILURE),
-                    e if crate::faults::openssl(e).0 == UNSUPPORTED_PROTOCOL => Some(PROTOCOL_VERSION),
+                    e if matches!(crate::faults::openssl(e).0, UNSUPPORTED_PROTOCOL | WRONG_VERSION) => {
+                        Some(PROTOCOL_VERSION)
+                    }
                     _ => None,
                 };
                 if let (Some(instead), Some(output)) = (instead, &mut self.output)
@@ -525,6 +536,14 @@ impl Handshake {
             Ok(None) if self.input.as_ref().is_some_and(|r| r.filled().len() > 18_000) => None,
             Ok(None) => return Turn::Read,
             Ok(Some(message)) => Some(message),
+            // An alert, or a message that is no hello.
+            Err(_) if matches!(bytes, [21, 3, ..]) => {
+                self.version = "TLSv1.2";
+                return Turn::Refused(UNEXPECTED_MESSAGE);
+            }
+            Err(_) if matches!(bytes, [22, 3, _, _, _, first, ..] if *first != 1) => {
+                return Turn::Refused(UNEXPECTED_MESSAGE);
+            }
             // rustls says what is wrong with it.
             Err(_) => {
                 self.alien = !matches!(bytes, [22, 3, ..]);
@@ -538,6 +557,9 @@ impl Handshake {
         if parsed.is_fallback() && entry.speaks_tls13() {
             self.version = "TLSv1.2";
             return Turn::Refused(INAPPROPRIATE_FALLBACK);
+        }
+        if let Some(version) = parsed.outdated() {
+            self.version = version;
         }
         // rustls says nothing to such a client of TLS 1.2.
         let of_tls13 = parsed.offers_tls13() && entry.speaks_tls13();
@@ -573,6 +595,8 @@ impl Handshake {
 
     fn explain(&self, e: Error) -> Failure {
         match e {
+            // Who says farewell before the handshake is over leaves like one who closes.
+            Error::AlertReceived(AlertDescription::CloseNotify) => Failure::Empty,
             Error::InvalidCertificate(_) if self.findings != Findings::default() => {
                 Failure::Untrusted(self.findings)
             }
@@ -670,11 +694,14 @@ const STATUS_REQUEST: u16 = 5;
 const EARLY_DATA: u16 = 42;
 /// Bytes of a record that says nothing any more (RFC 8446 section 5).
 const CHANGE_CIPHER_SPEC: usize = 6;
+const UNEXPECTED_MESSAGE: u8 = 10;
 const HANDSHAKE_FAILURE: u8 = 40;
 /// The alert about a version that is not spoken.
 const PROTOCOL_VERSION: u8 = 70;
 /// OpenSSL's number of that error.
 const UNSUPPORTED_PROTOCOL: u32 = 0x0A00_0102;
+/// And of records that are none.
+const WRONG_VERSION: u32 = 0x0A00_010B;
 const UNRECOGNIZED_NAME: u8 = 112;
 const INAPPROPRIATE_FALLBACK: u8 = 86;
 

@@ -108,6 +108,17 @@ impl<'a> Hello<'a> {
         list.unwrap_or_default().chunks_exact(2).any(|p| p == [3, 4])
     }
 
+    /// The client's version, where that is one that nobody speaks any more.
+    pub fn outdated(&self) -> Option<&'static str> {
+        match self.version {
+            _ if self.offers_tls13() || self.offers_tls12() => None,
+            0x0300 => Some("SSLv3"),
+            0x0301 => Some("TLSv1"),
+            0x0302 => Some("TLSv1.1"),
+            _ => None,
+        }
+    }
+
     /// Whether the client offers TLS 1.2.
     pub fn offers_tls12(&self) -> bool {
         match self.extension(43).and_then(|e| Cursor(e).vector(1)) {

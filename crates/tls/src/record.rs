@@ -58,6 +58,8 @@ pub const BAD_MAC: Bad = Bad(20);
 pub const OVERFLOW: Bad = Bad(22);
 /// `unexpected_message`.
 pub const UNEXPECTED: Bad = Bad(10);
+/// What comes is no record of TLS.
+pub const VERSION: Bad = Bad(70);
 /// `decode_error`.
 pub const DECODE: Bad = Bad(50);
 
@@ -201,8 +203,8 @@ impl Key {
             }
             shape => {
                 let start = if shape == Shape::Explicit { EXPLICIT } else { 0 };
-                let Some((explicit, text)) = body.split_at_mut_checked(start) else { return Err(DECODE) };
-                let len = text.len().checked_sub(TAG).ok_or(DECODE)?;
+                let Some((explicit, text)) = body.split_at_mut_checked(start) else { return Err(BAD_MAC) };
+                let len = text.len().checked_sub(TAG).ok_or(BAD_MAC)?;
                 let mut nonce = self.nonce();
                 if shape == Shape::Explicit {
                     nonce[..4].copy_from_slice(&self.iv[..4]);
@@ -226,7 +228,7 @@ impl Key {
 pub fn whole(bytes: &[u8]) -> Result<Option<usize>, Bad> {
     let [kind, major, _, high, low, ..] = bytes else { return Ok(None) };
     if !(20..=24).contains(kind) || *major != 3 {
-        return Err(UNEXPECTED);
+        return Err(VERSION);
     }
     let len = usize::from(u16::from_be_bytes([*high, *low]));
     if len > MAX_PLAIN + MAX_EXTRA {

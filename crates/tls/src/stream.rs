@@ -16,6 +16,7 @@ use rustls::server::ServerConnectionData;
 use rustls::{ExtractedSecrets, ProtocolVersion};
 
 use crate::early::Early;
+use crate::faults;
 use crate::figures::Open;
 use crate::record::{self, Bad, Key, content};
 use crate::room::{MAX_PLAIN, Room};
@@ -179,6 +180,8 @@ pub struct Stream {
     eof: bool,
     pub(crate) closed: bool,
     pub(crate) broken: bool,
+    /// OpenSSL's number of what broke it, 0 if nothing.
+    fault: u32,
     update_asked: bool,
     pub(crate) muted: bool,
     /// The server refused early data.
@@ -237,6 +240,7 @@ impl Stream {
             eof: false,
             closed: false,
             broken: false,
+            fault: 0,
             update_asked: false,
             muted: false,
             refused: false,
@@ -424,6 +428,7 @@ impl Stream {
             USER_CANCELED => {}
             _ if level == WARNING && self.version != ProtocolVersion::TLSv1_3 => {}
             _ => {
+                self.fault = faults::of_alert(what);
                 self.broken = true;
                 self.closed = true;
             }
@@ -503,11 +508,23 @@ impl Stream {
     /// The peer broke the protocol: it is told, and that was all.
     fn fail(&mut self, wire: &impl Wire, bad: Bad) {
         self.broken = true;
+        self.fault = faults::of_record(bad.0, self.meets_clear_records());
         self.input = None;
         if !self.closed {
             self.closed = true;
             self.say(wire, content::ALERT, &[FATAL, bad.0]);
         }
+    }
+
+    /// Whether what comes next says that it is a record in clear, where none may be.
+    fn meets_clear_records(&self) -> bool {
+        let next = self.input.as_ref().and_then(|room| room.filled().first());
+        self.version == ProtocolVersion::TLSv1_3 && next.is_some_and(|kind| *kind != content::DATA)
+    }
+
+    /// OpenSSL's number of what broke the connection, 0 if nothing did.
+    pub fn fault(&self) -> u32 {
+        self.fault
     }
 
     /// Seals a short message behind what waits to be sent.

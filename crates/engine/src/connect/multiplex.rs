@@ -31,6 +31,15 @@ impl Speaks {
         matches!(self, Speaks::H2 | Speaks::Asks | Speaks::AsksH2)
     }
 
+    /// The version of HTTP, where no handshake has to tell it; 0 where one does.
+    pub(super) fn known_major(self) -> u8 {
+        match self {
+            Speaks::Plain | Speaks::H1 => 1,
+            Speaks::H2 => 2,
+            Speaks::Asks | Speaks::AsksH2 => 0,
+        }
+    }
+
     /// What ALPN offers instead of what is configured.
     pub(super) fn alpn(self, tls: &ServerTls) -> Option<Vec<Vec<u8>>> {
         let offered = || tls.alpn.iter();

@@ -35,7 +35,8 @@ pub(super) async fn retry(
         Attempt::TimedOut | Attempt::Unreachable => Ok(()),
         _ => {
             // The connection that failed is gone, and with it what went wrong.
-            stream.txn.server_conn.error = ConnError::NONE;
+            (stream.txn.server_conn.error, stream.txn.server_conn.begun) = (ConnError::NONE, false);
+            stream.txn.server_secured = None;
             pause(stream, proxy).await
         }
     }

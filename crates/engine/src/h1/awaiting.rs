@@ -283,6 +283,7 @@ fn download_head(
             Poll::Ready(Ok(0)) => return Poll::Ready(Event::ServerClosed),
             Poll::Ready(Err(e)) => {
                 stream.txn.server_conn.error = ConnError::of_system(&e);
+                stream.txn.server_conn.fault = up.socket.fault().unwrap_or(0);
                 return Poll::Ready(Event::ServerClosed);
             }
             Poll::Ready(Ok(n)) => {

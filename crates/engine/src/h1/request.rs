@@ -108,7 +108,8 @@ pub fn uncount_stream(stream: &Stream<'_>) {
 fn begin(stream: &mut Stream<'_>) -> Option<Mono> {
     let conn = stream.client.conn();
     // Idle time of the first request starts when handshakes were done.
-    let idle_from = if stream.txn.first_request { conn.handshake_done.get() } else { conn.idle_since.get() };
+    let ready = conn.handshake_done.get().unwrap_or(conn.accepted);
+    let idle_from = if stream.txn.first_request { ready } else { conn.idle_since.get() };
     stream.txn.times.idle_from = Some(idle_from);
     stream.txn.req.set_limit(stream.worker.shared.program.global.tune.bufsize);
     match stream.frontend().timeouts.http_request {

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use base::slab::Key;
+use model::conn::ConnError;
 use model::proxy::H2Counters;
 use program::global::H2Log;
 use rt::{Buf, Mono, Socket, Timer};
@@ -213,7 +214,12 @@ impl Serving {
                 }
                 return true;
             }
-            Poll::Ready(Err(_)) => {
+            Poll::Ready(Err(e)) => {
+                self.client.conn().error.set(ConnError::of_system(&e));
+                // Who breaks off before the first frame is logged like one who closes.
+                if self.connection.peer_closed() {
+                    self.log_error(H2Log::Connection);
+                }
                 self.state = State::Closing;
                 return true;
             }

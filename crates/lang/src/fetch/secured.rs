@@ -40,7 +40,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| Ok(Value::Bool(back(e).is_ok())),
         "Whether the server connection is encrypted.",
     ),
-    bc("ssl_bc_alg_keysize", Type::Int, |e, _| int(back(e)?.bits), "Bits of the key of its cipher."),
+    bc("ssl_bc_alg_keysize", Type::Int, |e, _| int(bits(back(e)?)?), "Bits of the key of its cipher."),
     bc(
         "ssl_bc_alpn",
         Type::Str,
@@ -52,13 +52,13 @@ pub(super) const FETCHES: &[FetchDef] = &[
     bc(
         "ssl_bc_err",
         Type::Int,
-        |e, _| int(fault(e.txn.server_secured.as_deref())?),
+        |e, _| super::server::known_error(e).and(int(server_fault(e)?)),
         "What OpenSSL would number its failure.",
     ),
     bc(
         "ssl_bc_err_str",
         Type::Str,
-        |e, _| fault_text(e, e.txn.server_secured.as_deref()),
+        |e, _| fault_text(e, server_fault(e)?),
         "What OpenSSL would say of its failure.",
     ),
     bc(
@@ -78,7 +78,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
     bc(
         "ssl_bc_use_keysize",
         Type::Int,
-        |e, _| int(back(e)?.bits),
+        |e, _| int(bits(back(e)?)?),
         "Bits of the key of its cipher that count.",
     ),
     fc(
@@ -176,16 +176,11 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "Curves that the client takes.",
         "ssl_fc_eclist_bin(1)",
     ),
-    fc(
-        "ssl_fc_err",
-        Type::Int,
-        |e, _| int(fault(e.conn.secured())?),
-        "What OpenSSL would number its failure.",
-    ),
+    fc("ssl_fc_err", Type::Int, |e, _| int(client_fault(e)?), "What OpenSSL would number its failure."),
     fc(
         "ssl_fc_err_str",
         Type::Str,
-        |e, _| fault_text(e, e.conn.secured()),
+        |e, _| fault_text(e, client_fault(e)?),
         "What OpenSSL would say of its failure.",
     ),
     list(
@@ -254,9 +249,14 @@ pub(super) fn front<'a>(env: &Env<'a>) -> Result<&'a Secured, Miss> {
     env.conn.secured().ok_or(Miss::None)
 }
 
-/// A connection to a server on which TLS is spoken.
+/// A connection to a server on which TLS is spoken, was to be spoken, or is about to be.
 pub(super) fn back<'a>(env: &Env<'a>) -> Result<&'a Secured, Miss> {
-    env.txn.server_secured.as_deref().filter(|s| s.fault == 0).ok_or(Miss::None)
+    env.txn.server_secured.as_deref().ok_or(Miss::None)
+}
+
+/// The bits of a cipher's key, where there is one.
+fn bits(facts: &Secured) -> Result<u16, Miss> {
+    Some(facts.bits).filter(|bits| *bits > 0).ok_or(Miss::None)
 }
 
 fn shown(env: &Env<'_>) -> Result<bool, Miss> {
@@ -270,7 +270,7 @@ fn cipher(facts: &Secured) -> Found<'_> {
 /// The result of verifying, which a handshake that failed does not have.
 fn verdict(env: &Env<'_>) -> Result<u8, Miss> {
     let facts = front(env)?;
-    if env.conn.error.get().0 == 0 { Ok(facts.verdict) } else { Err(Miss::None) }
+    if env.conn.error.get().is_of_handshake() { Err(Miss::None) } else { Ok(facts.verdict) }
 }
 
 /// OpenSSL's name of a curve.
@@ -281,13 +281,20 @@ fn curve(facts: &Secured) -> Found<'_> {
     }))
 }
 
-/// The number as OpenSSL packs it: library and reason.
-fn fault(facts: Option<&Secured>) -> Result<u32, Miss> {
-    facts.map(|s| s.fault).ok_or(Miss::None)
+/// The number as OpenSSL packs it, library and reason, of what ended the client's connection, or its handshake.
+fn client_fault(env: &Env<'_>) -> Result<u32, Miss> {
+    Ok(front(env)?.fault.max(env.conn.fault.get()))
 }
 
-fn fault_text<'a>(env: &Env<'a>, facts: Option<&Secured>) -> Found<'a> {
-    let code = facts.map(|s| s.fault).filter(|f| *f != 0).ok_or(Miss::None)?;
+/// The same of the server's.
+fn server_fault(env: &Env<'_>) -> Result<u32, Miss> {
+    Ok(back(env)?.fault.max(env.txn.server_conn.fault))
+}
+
+fn fault_text<'a>(env: &Env<'a>, code: u32) -> Found<'a> {
+    if code == 0 {
+        return Err(Miss::None);
+    }
     let said = format!("error:{code:08X}:SSL routines::{}", tls::faults::text(code));
     Ok(Value::Str(env.arena.alloc_slice_copy(said.as_bytes())))
 }

@@ -118,7 +118,7 @@ fn term<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
 }
 
 /// The error of a connection that is there or failed: one that nobody waited for to the end has none.
-fn known_error(env: &Env<'_>) -> Result<u8, Miss> {
+pub(super) fn known_error(env: &Env<'_>) -> Result<u8, Miss> {
     let facts = &env.txn.server_conn;
     let known = env.txn.times.connected.is_some() || !facts.error.is_none();
     known.then_some(facts.error.0).ok_or(Miss::None)

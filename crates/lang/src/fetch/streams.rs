@@ -162,6 +162,10 @@ fn server<'a>(env: &Env<'a>, figure: impl Fn(&Multiplex) -> u32) -> Found<'a> {
     if !env.txn.server_conn.begun {
         return Err(Miss::None);
     }
+    // What no handshake has given a protocol yet carries no streams.
+    if env.txn.has_req && env.txn.server_conn.http_major == 0 {
+        return Err(Miss::None);
+    }
     int(figure(&env.txn.server_conn.multiplex))
 }
 
