@@ -52,9 +52,9 @@ LATE = 0.08
 class Server(threading.Thread):
     """A server that does with each connection what its script says."""
 
-    def __init__(self, script):
+    def __init__(self, script, peer):
         super().__init__(daemon=True)
-        self.script, self.seen, self.lock = script, [], threading.Lock()
+        self.script, self.peer, self.seen, self.lock = script, peer, [], threading.Lock()
         self.socket = socket.socket()
         self.socket.bind((HOST, 0))
         self.port = self.socket.getsockname()[1]
@@ -71,7 +71,7 @@ class Server(threading.Thread):
             pass
 
     def serve(self, conn):
-        peer = Peer(conn, SERVER_END)
+        peer = self.peer(conn, SERVER_END)
         with self.lock:
             self.seen.append(peer)
         try:
@@ -84,7 +84,7 @@ class Server(threading.Thread):
     def told(self):
         """What its connections brought, and how they ended."""
         with self.lock:
-            return sorted([peer.got.decode("latin-1"), peer.end] for peer in self.seen)
+            return sorted(peer.told() for peer in self.seen)
 
 
 class Peer:
@@ -98,19 +98,13 @@ class Peer:
         if self.over:
             return
         if isinstance(step, bytes):
-            self.conn.settimeout(5)
-            self.conn.sendall(step)
+            self.say(step)
         elif step == "head":
-            self.until(lambda: b"\r\n\r\n" in self.got, 8)
+            self.until(self.head, 8)
         elif step == "whole":
-            self.until(lambda: whole(self.got), 8)
+            self.until(self.whole, 8)
         elif step == "serve":
-            while self.end == "open":
-                if not self.until(lambda: whole(self.got[self.read:]), self.longest):
-                    return
-                if self.end == "open" and self.read < len(self.got):
-                    self.read = len(self.got)
-                    self.conn.sendall(cases.ANSWER)
+            self.serve()
         elif step == "shut":
             self.conn.shutdown(socket.SHUT_WR)
         elif step == "reset":
@@ -129,6 +123,31 @@ class Peer:
             time.sleep(max(0, begin + step - time.monotonic()))
             self.late |= time.monotonic() > begin + step + LATE
 
+    def say(self, data):
+        self.conn.settimeout(5)
+        self.conn.sendall(data)
+
+    def hear(self, data):
+        self.got += data
+
+    def head(self):
+        return b"\r\n\r\n" in self.got
+
+    def whole(self):
+        return whole(self.got)
+
+    def serve(self):
+        while self.end == "open":
+            if not self.until(lambda: whole(self.got[self.read:]), self.longest):
+                return
+            if self.end == "open" and self.read < len(self.got):
+                self.read = len(self.got)
+                self.say(cases.ANSWER)
+
+    def told(self):
+        """What a server's connection brought, and how it ended."""
+        return [self.got.decode("latin-1"), self.end]
+
     def until(self, enough, seconds):
         """Listens until it is enough, or the connection has ended; whether that came in time."""
         deadline = time.monotonic() + seconds
@@ -143,7 +162,7 @@ class Peer:
                 break
             if not data:
                 self.end = "closed"
-            self.got += data
+            self.hear(data)
         return self.end != "open" or enough()
 
     def leave(self):
@@ -192,6 +211,8 @@ def words(data):
 
 
 class Program(net.Program):
+    cases, template, line, tcp_line = cases.CASES, CONFIG, LINE, TCP_LINE
+
     def __init__(self, binary, patience, names):
         self.names, self.answers, self.found, self.listening, self.servers = names, None, [], True, {}
         self.spans, self.stalls = {}, []
@@ -205,19 +226,19 @@ class Program(net.Program):
         super().__init__(binary, patience)
 
     def configuration(self):
-        self.ports, text = {}, [CONFIG.format(d=self.dir, port=self.lines.getsockname()[1], client=cases.CLIENT, server=cases.SERVER, line=LINE.replace('"', ''))]
+        self.ports, text = {}, [self.template.format(d=self.dir, port=self.lines.getsockname()[1], client=cases.CLIENT, server=cases.SERVER, line=self.line)]
         for at, name in enumerate(self.names):
-            case = cases.CASES[name]
+            case = self.cases[name]
             listener = socket.socket()
             listener.bind((HOST, 0))
             listener.listen(64)
             self.sockets.append(listener)
             self.ports[name] = listener.getsockname()[1]
-            self.servers[name] = server = Server(case["server"])
-            front = [f"frontend f{at}", f" mode {case['mode']}", f" bind fd@{listener.fileno()}", f" default_backend b{at}"]
+            self.servers[name] = server = Server(case["server"], self.server_peer(case))
+            front = [f"frontend f{at}", f" mode {case['mode']}", f" bind fd@{listener.fileno()} {case.get('bind', '')}", f" default_backend b{at}"]
             if case["mode"] == "tcp":
-                front.append(f' log-format "%f {TCP_LINE}"')
-            back = [f"backend b{at}", f" mode {case['mode']}", f" server s {HOST}:{server.port} pool-purge-delay 1h"]
+                front += [f' log-format "%f {self.tcp_line}"', f' error-log-format "%f ERROR {self.tcp_line}"'] if "bind" in case else [f' log-format "%f {self.tcp_line}"']
+            back = [f"backend b{at}", f" mode {case['mode']}", f" server s {HOST}:{server.port} pool-purge-delay 1h {case.get('far', '')}"]
             for line in case.get("lines", []):
                 where, line = line.split(": ", 1)
                 if "f" in where:
@@ -291,17 +312,27 @@ class Program(net.Program):
     def one(self, name, gate):
         begin = time.monotonic()
         try:
-            peer = Peer(socket.create_connection((HOST, self.ports[name]), 10), CLIENT_END)
-            for step in cases.CASES[name]["client"]:
-                # What can't be sent is not sent; what came may still be read.
-                self.quietly(lambda: peer.act(step))
-            peer.leave()
-            self.answers[name] = {"client": words(peer.got), "end": peer.end, "late": peer.late}
-        except OSError as error:
+            self.answers[name] = self.client(name, self.cases[name])
+        except Exception as error:  # Whatever it is, this thread's answer is waited for.
             self.answers[name] = {"died": repr(error), "late": False}
         finally:
             self.spans[name] = begin, time.monotonic() + 0.5
             gate.release()
+
+    def dial(self, name):
+        return socket.create_connection((HOST, self.ports[name]), 10)
+
+    def client(self, name, case):
+        peer = Peer(self.dial(name), CLIENT_END)
+        for step in case["client"]:
+            # What can't be sent is not sent; what came may still be read.
+            self.quietly(lambda: peer.act(step))
+        peer.leave()
+        return {"client": words(peer.got), "end": peer.end, "late": peer.late}
+
+    @staticmethod
+    def server_peer(_case):
+        return Peer
 
     def plain(self, line, at):
         """Names without their number, times in tenths of seconds."""
