@@ -34,7 +34,7 @@ pub fn status(program: &Program, server: &Server) -> String {
     match (bits & admin::DRAIN != 0, state.op()) {
         (_, Op::Stopping) => format!("NOLB{steps}"),
         (true, _) if server.agent.is_some() => "DRAIN (agent)".into(),
-        (true, _) => "DRAIN".into(),
+        (true, _) => format!("DRAIN{steps}"),
         _ if source.check.is_none() || !source.state.check_enabled.load(Relaxed) => "no check".into(),
         _ => format!("UP{steps}"),
     }

@@ -33,7 +33,7 @@ use target::{Traits, address, address_identity, identity, options};
 use crate::Worker;
 use crate::check;
 use crate::choose::{self, NoServer, Wish};
-use crate::pool::{Identity, Idle};
+use crate::pool::{Identity, Idle, Order};
 use crate::secure::{Refused, number};
 use crate::state::At;
 use crate::stream::{Stream, Upstream};
@@ -577,24 +577,23 @@ async fn idle(
     identity: Identity,
     first: bool,
 ) -> Option<Idle> {
-    let (allowed, safe_only) = match proxy.reuse {
-        Reuse::Never => (false, false),
-        Reuse::Safe => (!first, false),
-        Reuse::Aggressive => (true, first),
-        Reuse::Always => (true, false),
+    let first = first && !proxy.retry_on.outlives_idle();
+    let order = match proxy.reuse {
+        Reuse::Never => return None,
+        Reuse::Safe if first => return None,
+        Reuse::Aggressive if first => Order::Proven,
+        Reuse::Always if first => Order::ProvenFirst,
+        _ => Order::FreshFirst,
     };
-    if !allowed {
-        return None;
-    }
     let state = &proxy.server(server).state;
-    let own = worker.pools.take(backend, server, identity, safe_only, state);
+    let own = worker.pools.take(backend, server, identity, order, state);
     let shared = worker.shared.program.global.tune.shared_pool && rt::worker_count() > 1;
     let (idle, low) = (state.conns.idle(), proxy.server(server).pool_low_conn);
     // Below `pool-low-conn` each thread keeps what it has.
     if own.is_some() || !shared || idle == 0 || idle < low {
         return own;
     }
-    crate::pool::take_over(worker, At { proxy: backend, server }, identity, safe_only).await
+    crate::pool::take_over(worker, At { proxy: backend, server }, identity, order).await
 }
 
 /// Connects, at most for `timeout connect`. `h1`: whether it is known that the connection will be one of HTTP/1; `major`: the version

@@ -1,8 +1,7 @@
 //! Idle connections to servers, kept for the next request (manual, `http-reuse`).
 //!
-//! Each worker keeps its own, last in first out, so that the warmest is used and the others can grow old. A
-//! connection that waits here belongs to no task: the driver notes when its server closes it, and the
-//! next who wants it, or the sweep that runs every second, lets it go.
+//! Each worker keeps its own ([`rest`] says which is used first). A connection that waits here belongs to no task: the
+//! driver notes when its server closes it, and the next who wants it, or the sweep that runs every second, lets it go.
 //!
 //! With several workers (and `tune.idle-pool.shared`) connections wait at a quay, where another worker that has none
 //! takes them without asking. What a quay has no room for, and encrypted connections, whose state can't be shared, have
@@ -24,9 +23,11 @@ use crate::h2::Mux;
 use crate::transport::Transport;
 
 mod place;
+mod rest;
 mod share;
 
-use place::Place;
+pub use rest::Order;
+use rest::{Rest, Resting};
 pub use share::{Quays, take_over};
 
 /// What makes two connections to one server different: source address, PROXY header, destination, name. Two that
@@ -49,17 +50,10 @@ pub fn is_safe(requests: u32) -> bool {
     requests > 1
 }
 
-/// A connection while it rests.
-struct Resting {
-    place: Place,
-    identity: Identity,
-    requests: u32,
-}
-
 /// The idle connections of one worker to one server.
 #[derive(Default)]
 struct Pool {
-    idle: RefCell<Vec<Resting>>,
+    idle: RefCell<Rest>,
     /// Connections that carry many streams, idle or not.
     muxes: RefCell<Vec<Rc<Mux>>>,
     /// Those that only one client uses, and keeps.
@@ -97,7 +91,7 @@ impl Pools {
         }
     }
 
-    fn pool(&self, proxy: u32, server: u32) -> Option<&RefCell<Vec<Resting>>> {
+    fn pool(&self, proxy: u32, server: u32) -> Option<&RefCell<Rest>> {
         Some(&self.of(proxy, server)?.idle)
     }
 
@@ -186,25 +180,20 @@ impl Pools {
         self.len() == 0
     }
 
-    /// Takes a connection that is still alive. `safe_only` leaves those that are not, see [`is_safe`].
+    /// Takes a connection that is still alive.
     pub fn take(
         &self,
         proxy: u32,
         server: u32,
         identity: Identity,
-        safe_only: bool,
+        order: Order,
         state: &Server,
     ) -> Option<Idle> {
         let mut pool = self.pool(proxy, server)?.borrow_mut();
-        let mut i = pool.len();
-        while i > 0 {
-            i -= 1;
-            let fits = pool[i].identity == identity && (is_safe(pool[i].requests) || !safe_only);
-            if !fits && !pool[i].place.is_hung_up() {
-                continue;
-            }
+        while let Some(resting) = pool.next(identity, order) {
+            let fits = resting.identity == identity;
             // Whatever one that does not fit has to say belongs to no request.
-            let idle = self.leave(pool.remove(i), state);
+            let idle = self.leave(resting, state);
             if fits && let Some(idle) = idle.filter(Idle::is_quiet) {
                 return Some(idle);
             }
@@ -215,7 +204,7 @@ impl Pools {
     /// A connection ends its rest; `None` if another worker has taken it.
     fn leave(&self, resting: Resting, state: &Server) -> Option<Idle> {
         self.count.set(self.count.get() - 1);
-        let Resting { place, identity, requests } = resting;
+        let Resting { place, identity, requests, .. } = resting;
         let socket = place.leave()?;
         state.conns.leave(is_safe(requests));
         Some(Idle { socket, identity, requests })
@@ -227,9 +216,9 @@ impl Pools {
             return;
         }
         let Some(pool) = self.pool(proxy, server) else { return };
-        let mut pool = pool.borrow_mut();
-        if !pool.is_empty() {
-            self.leave(pool.remove(0), state);
+        let oldest = pool.borrow_mut().oldest();
+        if let Some(oldest) = oldest {
+            self.leave(oldest, state);
         }
     }
 
@@ -276,17 +265,14 @@ impl Pools {
     }
 
     /// Lets go of connections that ended or that other workers have taken.
-    fn clear(&self, pool: &mut Vec<Resting>, state: &Server) {
-        let ended = |r: &mut Resting| !r.place.is_quiet();
-        pool.extract_if(.., ended).for_each(|r| drop(self.leave(r, state)));
+    fn clear(&self, pool: &mut Rest, state: &Server) {
+        pool.extract(|r| !r.place.is_quiet(), |r| drop(self.leave(r, state)));
     }
 
     /// Forgets all connections to a server: it went down or changed its address.
     pub fn flush(&self, proxy: u32, server: u32, state: &Server) {
         let Some(pool) = self.of(proxy, server) else { return };
-        for resting in pool.idle.take() {
-            self.leave(resting, state);
-        }
+        pool.idle.take().extract(|_| true, |r| drop(self.leave(r, state)));
         pool.muxes.take().iter().for_each(|mux| mux.retire());
         pool.private.take().iter().filter_map(Weak::upgrade).for_each(|mux| mux.retire());
     }
@@ -339,7 +325,7 @@ impl Pools {
         }
         let part = (excess * own / all).div_ceil(2) + 1;
         let of_h1 = part.min(idle.len());
-        idle.drain(..of_h1).for_each(|r| drop(self.leave(r, state)));
+        std::iter::from_fn(|| idle.oldest()).take(of_h1).for_each(|r| drop(self.leave(r, state)));
         resting().take(part - of_h1).for_each(|mux| mux.retire());
     }
 }

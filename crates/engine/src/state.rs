@@ -75,6 +75,10 @@ pub fn force_health(worker: &Rc<Worker>, at: At, forced: Forced) {
         Forced::Down => (0, Verdict::Down),
     };
     server.state.health.store(value, Relaxed);
+    if server.state.op() == Op::Stopped && verdict == Verdict::Stopping {
+        // A check would have to find it up first.
+        return changes.force(at, Op::Stopping);
+    }
     changes.settle(at, verdict, true, BY_COMMAND);
 }
 
@@ -159,6 +163,13 @@ impl<'w> Changes<'w> {
         }
     }
 
+    /// An operator says what the state is; a maintenance goes on.
+    fn force(&self, at: At, op: Op) {
+        if self.server(at).state.admin() & admin::MAINT == 0 {
+            self.set_op(at, op, BY_COMMAND);
+        }
+    }
+
     fn set_op(&self, at: At, op: Op, why: &str) {
         let server = self.server(at);
         let state = &server.state;
@@ -230,7 +241,8 @@ impl<'w> Changes<'w> {
         match wanted {
             Wanted::Ready => self.admin(at, 0, admin::FMAINT | admin::FDRAIN, None),
             Wanted::Drain => self.admin(at, admin::FDRAIN, admin::FMAINT, None),
-            Wanted::Maint => self.admin(at, admin::FMAINT, 0, None),
+            // Whoever ends a maintenance does not expect to find the server drained for an older reason.
+            Wanted::Maint => self.admin(at, admin::FMAINT, admin::FDRAIN, None),
         }
     }
 
@@ -261,7 +273,9 @@ impl<'w> Changes<'w> {
     }
 
     fn enter_maintenance(&self, at: At, was_up: bool, usable: bool, via: &str) {
-        self.server(at).state.set_op(Op::Stopped, self.now);
+        let server = self.server(at);
+        server.state.set_op(Op::Stopped, self.now);
+        server.state.health.store(0, Relaxed);
         if was_up {
             let what = format!("is going DOWN for maintenance{via}");
             self.refresh_and_tell(at, |c| c.line_lost(at, loss(usable), &what));
@@ -275,13 +289,13 @@ impl<'w> Changes<'w> {
         let server = self.server(at);
         let state = &server.state;
         // Nothing is known of it now: `init-state` counts again, until checks decide.
-        let limits = limits(&server);
-        let health = server.check.as_ref().map_or(limits.rise, |_| state.initial_health.load(Relaxed));
-        state.health.store(health, Relaxed);
+        let health = server.check.as_ref().map(|_| state.initial_health.load(Relaxed));
+        state.health.store(health.unwrap_or(0), Relaxed);
+        let checked_down = health.is_some_and(|health| !limits(&server).is_up(health));
         let agent_says_down = server.agent.is_some() && state.agent_health.load(Relaxed) == 0;
         let op = match via {
             Some(tracked) => self.server(tracked).state.op(),
-            None if agent_says_down || !limits.is_up(health) => Op::Stopped,
+            None if agent_says_down || checked_down => Op::Stopped,
             None if server.slowstart.is_some() => Op::Starting,
             None => Op::Running,
         };

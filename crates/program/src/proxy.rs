@@ -458,6 +458,12 @@ impl RetryOn {
     pub fn needs_request(&self) -> bool {
         self.empty_response || self.junk_response || self.response_timeout || !self.statuses.is_empty()
     }
+
+    /// Whether a request is tried again whatever a connection that died at rest does to it. Then a client's first request, too,
+    /// may go over a connection that others have used (`http-reuse safe` and `aggressive`).
+    pub fn outlives_idle(&self) -> bool {
+        self.conn_failure && self.empty_response && self.response_timeout
+    }
 }
 
 impl Proxy {

@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::state::{self as change, Wanted};
-use model::server::admin;
 
 use crate::cli::call::{Call, Outcome, Reply};
 use crate::cli::table::Command;
@@ -49,7 +48,7 @@ pub const COMMANDS: &[Command] = &[
     Command::now(
         &["enable", "server"],
         "<bk>/<srv>",
-        "end the maintenance of a server",
+        "end the maintenance and the draining of a server",
         Level::Admin,
         enable,
     ),
@@ -63,7 +62,7 @@ pub fn disable(call: &mut Call<'_>) -> Outcome {
 
 /// `enable server`.
 pub fn enable(call: &mut Call<'_>) -> Outcome {
-    change::change_admin(&call.worker, call.server_to_change()?, 0, admin::FMAINT);
+    change::set_admin(&call.worker, call.server_to_change()?, Wanted::Ready);
     Ok(Reply::Done)
 }
 

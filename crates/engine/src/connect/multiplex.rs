@@ -83,7 +83,8 @@ pub(super) fn multiplexed(
     addr: &Addr,
 ) -> bool {
     let worker = stream.worker.clone();
-    let (backend, session, first) = (stream.backend_index(), stream.client.conn().serial, stream.is_first());
+    let (backend, session) = (stream.backend_index(), stream.client.conn().serial);
+    let first = stream.is_first() && !proxy.retry_on.outlives_idle();
     let fits = |mux: &Mux| match proxy.reuse {
         Reuse::Never => false,
         Reuse::Safe => !first && mux.fits(session),

@@ -88,7 +88,8 @@ pub(super) async fn join(
     if speaks == Speaks::Asks && !worker.pools.spoke_h2(backend, server) {
         return Ok(false);
     }
-    let (session, first) = (stream.client.conn().serial, stream.is_first());
+    let (session, first) =
+        (stream.client.conn().serial, stream.is_first() && !proxy.retry_on.outlives_idle());
     let fits = |opening: &Rc<Opening>| {
         let shares = match proxy.reuse {
             Reuse::Never => false,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use rt::{Label, Moored, Quay, Socket};
 
-use super::{Identity, Idle, Resting};
+use super::rest::Resting;
+use super::{Identity, Idle};
 use crate::transport::Transport;
 
 pub(super) enum Place {
@@ -24,7 +25,7 @@ impl Resting {
     pub(super) fn new(idle: Idle, quay: Option<&Arc<Quay>>) -> Resting {
         let Idle { socket, identity, requests } = idle;
         let place = Place::new(socket, quay, identity, requests.into());
-        Resting { place, identity, requests }
+        Resting { place, identity, requests, since: rt::now() }
     }
 }
 

@@ -6,7 +6,7 @@ use model::Server;
 use rt::{Claimed, Quay, RemoteNotify};
 
 use super::place::noted;
-use super::{Identity, Idle, is_safe};
+use super::{Identity, Idle, Order, is_safe};
 use crate::state::At;
 use crate::transport::Parted;
 
@@ -41,13 +41,13 @@ enum Seen {
 }
 
 /// Claims a connection of another worker. Whoever claims one also takes it out of the count of those that rest.
-fn look_around(quays: &Quays, state: &Server, index: usize, identity: Identity, safe_only: bool) -> Seen {
+fn look_around(quays: &Quays, state: &Server, index: usize, identity: Identity, order: Order) -> Seen {
     let count = rt::worker_count();
     let mut otherwise = Seen::Nothing;
     for step in 1..count {
         let Some(quay) = quays.of((index + step) % count) else { continue };
         let gone = |note| state.conns.leave(is_safe(noted(note)));
-        match quay.claim(identity, |note| is_safe(noted(note)) || !safe_only, gone) {
+        match quay.claim(identity, |note| is_safe(noted(note)) || order != Order::Proven, gone) {
             Claimed::Socket(socket, note) => {
                 let requests = noted(note);
                 state.conns.leave(is_safe(requests));
@@ -79,20 +79,20 @@ struct Letterbox {
 const ASKED: usize = 3;
 
 /// Takes an idle connection of another worker: from its quay, or by asking.
-pub async fn take_over(worker: &crate::Worker, at: At, identity: Identity, safe_only: bool) -> Option<Idle> {
+pub async fn take_over(worker: &crate::Worker, at: At, identity: Identity, order: Order) -> Option<Idle> {
     let backend = worker.shared.backend(at.proxy);
     let quays = &backend.slots.get(at.server as usize)?.quays;
     let server = worker.shared.program.find_server(at.proxy, at.server)?;
     // Encrypted connections can't wait at a quay, and a simulated world has none.
     let hidden = server.tls.is_some() || quays.own().is_none();
-    match look_around(quays, &server.state, worker.index, identity, safe_only) {
+    match look_around(quays, &server.state, worker.index, identity, order) {
         Seen::Got(idle) => Some(idle),
         Seen::Nothing if !hidden => None,
-        _ => ask(worker.index, at, identity, safe_only).await,
+        _ => ask(worker.index, at, identity, order).await,
     }
 }
 
-async fn ask(index: usize, at: At, identity: Identity, safe_only: bool) -> Option<Idle> {
+async fn ask(index: usize, at: At, identity: Identity, order: Order) -> Option<Idle> {
     let count = rt::worker_count();
     for step in 1..count.min(ASKED + 1) {
         let letterbox = Arc::new(Letterbox::default());
@@ -100,7 +100,7 @@ async fn ask(index: usize, at: At, identity: Identity, safe_only: bool) -> Optio
         let job = move || {
             let found = crate::run::with_worker(|w| {
                 let config = w.shared.program.find_server(at.proxy, at.server)?;
-                w.pools.take(at.proxy, at.server, identity, safe_only, &config.state)
+                w.pools.take(at.proxy, at.server, identity, order, &config.state)
             });
             let parcel = found.flatten().and_then(Idle::pack);
             *reply.answer.lock().unwrap_or_else(|p| p.into_inner()) = parcel;
