@@ -306,9 +306,9 @@ fn slot_is_full(worker: &Worker, slot: &Slot, backend: u32, server: u32) -> bool
     limit > 0 && slot.gate.served() >= limit
 }
 
-/// Sends everybody who waits for a server back to choose again: it went down. Returns how many they were.
-pub fn redistribute(worker: &Worker, backend: u32, server: u32) -> usize {
-    let waiting = worker.shared.backend(backend).slots[server as usize].queue.drain();
+/// Sends everybody who waits for a server (`None`: for any) back to choose again: it went down. Returns how many they were.
+pub fn redistribute(worker: &Worker, backend: u32, server: Option<u32>) -> usize {
+    let waiting = queue_of(&worker.shared.backend(backend), server).drain();
     for ticket in &waiting {
         ticket.notify.notify();
     }

@@ -379,13 +379,17 @@ impl<'w> Changes<'w> {
 
     /// What follows when a server is not to be used at all any more; returns how many requests look for another.
     fn abandon(&self, at: At) -> usize {
-        self.flush(at);
         let kills = self.server(at).down_kills;
         let options = &self.worker.shared.program.proxy(at.proxy).options;
         // Without these, a request waits on for a server that failed (manual, `option redispatch`): for one in maintenance none does.
         let maintained = self.server(at).state.admin() & admin::MAINT != 0;
+        // A server that is down may be back in a moment, and who insists on it is served through what is there.
+        if maintained {
+            self.flush(at);
+        }
         let leave = maintained || (options.redispatch != 0 && !options.persist);
-        let requeued = if leave { queue::redistribute(self.worker, at.proxy, at.server) } else { 0 };
+        let own = if leave { queue::redistribute(self.worker, at.proxy, Some(at.server)) } else { 0 };
+        let requeued = own + self.end_queue(at);
         if kills {
             on_all(self.worker, move |w| {
                 let here = |s: &crate::sessions::Session| {
@@ -397,9 +401,18 @@ impl<'w> Changes<'w> {
         requeued
     }
 
+    /// Whoever waits for any server of a backend waits for none that is there when the last one goes.
+    fn end_queue(&self, at: At) -> usize {
+        match self.worker.shared.backend(at.proxy).balancer.usable() {
+            0 => queue::redistribute(self.worker, at.proxy, None),
+            _ => 0,
+        }
+    }
+
     fn line_there(&self, at: At, level: u8, what: &str) {
         let waiting = || self.worker.shared.backend(at.proxy).queue.len();
         let before = waiting();
+        self.end_queue(at);
         queue::admit_next(self.worker, at.proxy, at.server);
         let rest = Rest { requeued: before.saturating_sub(waiting()), ..self.rest(at) };
         self.line(at, level, &format!("{what}.{}", text::there(&rest)));

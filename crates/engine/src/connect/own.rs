@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use model::server::admin;
 use program::proxy::Proxy;
 
 use crate::h2::Mux;
@@ -27,7 +28,7 @@ pub fn park(stream: &mut Stream<'_>) {
     let backend = stream.backend_index();
     let config = &*worker.shared.program.server(backend, server);
     // `max-reuse` counts streams of HTTP/2; a connection of HTTP/1 serves as long as it is kept, as HAProxy's do.
-    if config.pool_max_conn != 0 && config.state.is_up() {
+    if config.pool_max_conn != 0 && config.state.admin() & admin::MAINT == 0 {
         let shared = worker.shared.program.global.tune.shared_pool;
         let ways = worker.shared.backend(backend);
         let slot = ways.slots.get(server as usize);

@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 
 use model::conn::{ConnError, Multiplex};
 use model::proxy::H2Counters;
+use model::server::admin;
 use rt::{Buf, Mono, Socket, TaskId, Timer};
 use wire::h2::{Code, Connection, Event, Limits, Outline, Received, Role};
 use wire::head::Head;
@@ -203,8 +204,8 @@ impl Mux {
         let Owner { shared, backend, server, index, .. } = &self.owner;
         let Some(state) = server else { return false };
         let low = || shared.program.server(*backend, *index).pool_low_conn;
-        // Whoever was on the way when the server went down made a connection that nobody flushed.
-        !state.is_up()
+        // Whoever was on the way when the server was put into maintenance made a connection that nobody flushed.
+        state.admin() & admin::MAINT != 0
             || state.conns.are_enough(low())
                 && crate::run::with_worker(|w| w.pools.has_another(*backend, *index, self)) == Some(true)
     }
