@@ -78,9 +78,8 @@ pub fn step(limits: Limits, value: i64, outcome: Outcome) -> (i64, Option<Verdic
         // Also below the border: a failure while rising starts over.
         Outcome::Failed => (0, Some(Verdict::Down)),
         Outcome::Passed if up || value + 1 >= limits.rise => (limits.top(), Some(Verdict::Up)),
-        Outcome::Passed => (value + 1, None),
-        Outcome::Conditional if up => (limits.top(), Some(Verdict::Stopping)),
-        Outcome::Conditional => (value, None),
+        Outcome::Conditional if up || value + 1 >= limits.rise => (limits.top(), Some(Verdict::Stopping)),
+        Outcome::Passed | Outcome::Conditional => (value + 1, None),
     }
 }
 
@@ -151,9 +150,9 @@ mod tests {
     }
 
     #[test]
-    fn a_conditional_success_counts_only_while_up() {
+    fn a_conditional_success_counts_like_another_and_stops_the_server() {
         assert_eq!(walk(3, "~"), [(4, Some(Verdict::Stopping))]);
-        assert_eq!(walk(1, "~"), [(1, None)]);
+        assert_eq!(walk(0, "~~"), [(1, None), (4, Some(Verdict::Stopping))]);
         assert_eq!(walk(3, "?"), [(3, None)]);
     }
 

@@ -34,7 +34,8 @@ impl Seen {
         match (mode, self) {
             (Observe::Layer4, Seen::Connected) => Some(false),
             (Observe::Layer4, Seen::ConnectFailed) => Some(true),
-            (Observe::Layer4, _) | (Observe::Layer7, Seen::Connected | Seen::ConnectFailed) => None,
+            // A connection that stands says nothing of the responses that come through it.
+            (Observe::Layer4, _) | (Observe::Layer7, Seen::Connected) => None,
             // "Valid status codes include 100 to 499, 501 and 505."
             (Observe::Layer7, Seen::Response(status)) => Some(!matches!(status, 100..=499 | 501 | 505)),
             (Observe::Layer7, _) => Some(true),
@@ -46,9 +47,9 @@ impl Seen {
             Seen::Connected => "L4 successful connection",
             Seen::ConnectFailed => "L4 unsuccessful connection",
             Seen::Response(_) => "Wrong http response",
-            Seen::Timeout => "No http response in time",
-            Seen::BadResponse => "Invalid http response",
-            Seen::Broken => "Broken connection",
+            Seen::Timeout => "Read timeout (http)",
+            Seen::BadResponse => "Invalid http response (headers)",
+            Seen::Broken => "Read error (http)",
         }
     }
 }
@@ -103,7 +104,8 @@ mod tests {
         use Observe::*;
         assert_eq!(Seen::ConnectFailed.is_error(Layer4), Some(true));
         assert_eq!(Seen::Response(500).is_error(Layer4), None);
-        assert_eq!(Seen::ConnectFailed.is_error(Layer7), None);
+        assert_eq!(Seen::Connected.is_error(Layer7), None);
+        assert_eq!(Seen::ConnectFailed.is_error(Layer7), Some(true));
         let wrong: Vec<u16> =
             (100..600).filter(|s| Seen::Response(*s).is_error(Layer7) == Some(true)).collect();
         assert!(wrong.contains(&500) && wrong.contains(&503) && wrong.contains(&502));

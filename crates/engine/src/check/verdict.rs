@@ -22,6 +22,8 @@ pub fn checked(worker: &Rc<Worker>, at: At, result: CheckResult) {
         return;
     }
     let outcome = match result.status {
+        // A server that is down does not come back by that.
+        CheckStatus::L7OkCond if server.state.op() == Op::Stopped => Outcome::Neutral,
         CheckStatus::L7OkCond => Outcome::Conditional,
         s if s.passed() => Outcome::Passed,
         _ => Outcome::Failed,
@@ -105,7 +107,7 @@ fn count(
     let before = health.load(Relaxed);
     let (after, verdict) = health::step(limits, before, outcome);
     health.store(after, Relaxed);
-    if kind == Kind::Health && outcome == Outcome::Failed && limits.is_up(before) {
+    if kind == Kind::Health && outcome == Outcome::Failed && before > 0 {
         state.failed_checks.fetch_add(1, Relaxed);
     }
     let mut why = text::reason(&result);
