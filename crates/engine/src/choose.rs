@@ -9,7 +9,6 @@ use lang::logfmt::Use;
 use model::Peer;
 use model::term::{Cause, Phase};
 use program::proxy::{Affinity, Balance, Mode, Proxy, Switch, SwitchTo, UseServerTo};
-use wire::head::Known;
 use wire::http1::{Body, Scanner};
 
 use balance::Method;
@@ -169,8 +168,7 @@ pub fn key(stream: &Stream<'_>, proxy: &Proxy) -> Option<u32> {
         }
         Balance::Header { name, domain_only } => {
             let value = key::header(req?.first(&**name)?)?;
-            let domain = *domain_only && Known::of(name) == Known::Host;
-            Some(hash(if domain { key::main_domain(value) } else { value }))
+            Some(hash(if *domain_only { key::main_domain(value) } else { value }))
         }
         Balance::RdpCookie(name) => {
             stream.client.buf.as_ref().and_then(|b| crate::persist::rdp_cookie(b.filled(), name)).map(hash)

@@ -312,9 +312,9 @@ impl<'c> Stream<'c> {
         }
     }
 
-    /// Counts the connection that it goes on with as used.
+    /// Counts the connection that it goes on with as used; not in TCP, where it is its session's and no other may ever use it.
     pub fn use_connection(&mut self) {
-        if let Some(place) = &mut self.place {
+        if let Some(place) = self.place.as_mut().filter(|_| self.txn.has_req) {
             place.connect();
         }
     }
