@@ -232,6 +232,8 @@ def show(name, difference):
     for key, (one, other) in difference.items():
         if isinstance(one, dict) and isinstance(other, dict):
             one, other = ({k: v for k, v in a.items() if b.get(k) != v} for a, b in ((one, other), (other, one)))
+        elif isinstance(one, list) and isinstance(other, list) and sorted(map(str, one)) != sorted(map(str, other)):
+            one, other = ([v for v in a if v not in b] or a for a, b in ((one, other), (other, one)))
         print(f"    {key}: here {one}\n    {' ' * len(key)}  there {other}")
 
 
