@@ -37,13 +37,9 @@ pub(super) fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wai
         Event::Bad(_) | Event::ServerClosed => losses::broken(stream),
         _ => {}
     }
-    let reset = !stream.txn.server_conn.error.is_none();
-    match &event {
-        Event::ServerClosed if !reset => stream.server_is_done(),
-        Event::Bad(_) | Event::UnaskedUpgrade | Event::ServerTimeout | Event::ClientLeft => {
-            stream.server_is_done();
-        }
-        _ => {}
+    if !matches!(&event, Event::Head | Event::Interim | Event::BadBody | Event::Killed(_)) {
+        // Rules on the answer that is made now find the server without it.
+        stream.server_is_done();
     }
     let worker = stream.worker.index;
     let retry = &back.retry_on;
