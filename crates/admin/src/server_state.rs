@@ -56,7 +56,9 @@ fn down(source: &Server, health: i64) -> String {
     let agent_says = source.agent.is_some() && source.state.agent_health.load(Relaxed) == 0;
     match &source.check {
         _ if agent_says => "DOWN (agent)".into(),
-        Some(check) if health > 0 && health < i64::from(check.rise) => {
+        Some(check)
+            if health > 0 && health < i64::from(check.rise) && source.state.check_enabled.load(Relaxed) =>
+        {
             format!("DOWN {health}/{}", check.rise)
         }
         _ => "DOWN".into(),

@@ -270,6 +270,10 @@ pub async fn wait(
         Some(s) => admit_next(worker, backend, s),
         None => (0..b.slots.len() as u32).for_each(|s| admit_some(worker, b, backend, s)),
     }
+    if wait.server.is_none() && b.balancer.usable() == 0 {
+        // The last server went between the look and the queueing, and told only who waited by then.
+        return Err(Refused::Redistributed);
+    }
     let mut timer = Timer::new();
     timer.set_after(wait.timeout);
     let outcome = poll_fn(|cx| {

@@ -280,6 +280,8 @@ impl<'w> Changes<'w> {
             let what = format!("is going DOWN for maintenance{via}");
             self.refresh_and_tell(at, |c| c.line_lost(at, loss(usable), &what));
         } else {
+            // Who waits for it waits on, but nobody is to meet what stood before.
+            self.flush(at);
             self.refresh(at);
             self.line(at, log::NOTICE, &format!("was DOWN and now enters maintenance{via}."));
         }

@@ -363,8 +363,7 @@ fn on_head(stream: &mut Stream<'_>, back: &Proxy) -> Wait {
     let status = stream.txn.res.status();
     observe(stream, Seen::Response(status));
     if back.retry_on.statuses.contains(&status) && may_retry(stream, back) {
-        // The connection has done nothing wrong: the next attempt may go over it.
-        response::note(stream);
+        // Where it is kept, the next attempt may go over the connection.
         replaced::count(stream).settle(stream);
         return Wait::Retry;
     }

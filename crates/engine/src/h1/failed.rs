@@ -8,7 +8,7 @@ use wire::http1::ParseError;
 
 use super::awaiting::{Event, Wait};
 use super::forward::count_came;
-use super::retry::may_retry;
+use super::retry::{is_kept, may_retry};
 use super::{early, headers};
 use crate::captured::{self, Captured, Named};
 use crate::check::{self, Seen};
@@ -64,8 +64,9 @@ pub(super) fn failed(stream: &mut Stream<'_>, back: &Proxy, event: Event) -> Wai
                 return Wait::Retry;
             }
             let reused = stream.upstream.as_ref().is_some_and(|u| u.reused);
-            if reused && !received {
-                // What was lost on a connection that had served others is the client's to try again.
+            if reused && !received && !(retry.empty_response && is_kept(stream)) {
+                // What was lost on a connection that had served others is the client's to try again, unless that was to be
+                // done here, and was in vain.
                 losses::server_abort(stream);
                 stream.txn.silent = true;
                 return Wait::Failed(None);

@@ -12,9 +12,14 @@ use crate::stream::Stream;
 /// Whether the request can be sent once more.
 pub(super) fn may_retry(stream: &Stream<'_>, back: &Proxy) -> bool {
     let retries = stream.txn.overrides.retries.unwrap_or(back.retries);
+    stream.txn.retries < retries && is_kept(stream)
+}
+
+/// Whether all of the request is there that was sent, and no rule forbids to send it again.
+pub(super) fn is_kept(stream: &Stream<'_>) -> bool {
     let waiting = stream.client.buf.as_ref().map_or(0, Buf::len);
     let fits = stream.upload.kept.as_ref().is_some_and(|k| k.len() + waiting <= rt::bufsize());
-    fits && stream.txn.retries < retries && !stream.txn.decisions.no_l7_retry
+    fits && !stream.txn.decisions.no_l7_retry
 }
 
 /// Gets ready for another attempt after `retry-on` applied.
