@@ -346,7 +346,7 @@ fn plan(
         Algorithm::RoundRobin => Plan::Rotation(rotation(Rotation::new(&weighted(|s| s.eweight)), old)),
         Algorithm::StaticRr => {
             let map = static_map(servers, &weighted(|s| s.weight));
-            Plan::Rotation(rotation(Rotation::from_order(map.slots().to_vec()), old))
+            Plan::Rotation(walk(&map, old))
         }
         Algorithm::LeastConn => {
             let tree = Tree::new(servers.len(), &weighted(|s| s.eweight), loads);
@@ -367,7 +367,7 @@ fn plan(
         }
         Algorithm::Hash(HashType { method: Method::MapBased, .. }) => {
             let map = static_map(servers, &weighted(|s| s.weight));
-            let turns = rotation(Rotation::from_order(map.slots().to_vec()), old);
+            let turns = walk(&map, old);
             Plan::Map(map, turns)
         }
         Algorithm::Hash(HashType { method: Method::Consistent, .. }) => {
@@ -396,6 +396,15 @@ fn rotation(new: Rotation, old: Option<&Plan>) -> Rotation {
         new.resume(old);
     }
     new
+}
+
+// The turns of a map, for requests without a key.
+fn walk(map: &Map, old: Option<&Plan>) -> Rotation {
+    let new = Rotation::from_order(map.slots().to_vec());
+    match old {
+        Some(Plan::Rotation(old) | Plan::Map(_, old)) => new.keep_place(old),
+        _ => new,
+    }
 }
 
 // Who was up stays in its place; who comes up goes to the end.

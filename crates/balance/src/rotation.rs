@@ -23,6 +23,8 @@ pub const SLOTS_MAX: u64 = 32_768;
 pub struct Rotation {
     order: Box<[u32]>,
     members: Box<[u32]>,
+    /// Slots that were walked in the table before this one.
+    start: usize,
     cursor: Cursor,
 }
 
@@ -41,7 +43,30 @@ impl Rotation {
         let mut members = order.clone();
         members.sort_unstable();
         members.dedup();
-        Rotation { order: order.into(), members: members.into(), cursor: Cursor::default() }
+        Rotation { order: order.into(), members: members.into(), start: 0, cursor: Cursor::default() }
+    }
+
+    /// Goes on at the slot that was next in `old`, whatever servers have it now; where this table has no such slot, at
+    /// its first. That is how HAProxy walks the map of `static-rr`: with a place that only a pick sets back.
+    pub fn keep_place(self, old: &Rotation) -> Rotation {
+        Rotation { start: old.place(), ..self }
+    }
+
+    // The slot after the one picked last, which may be beyond the last one.
+    fn place(&self) -> usize {
+        let (len, picks) = (self.order.len(), self.cursor.0.load(Ordering::Relaxed));
+        match picks.checked_sub(1) {
+            Some(before) if len > 0 => (self.first() + before) % len + 1,
+            _ => self.start,
+        }
+    }
+
+    fn first(&self) -> usize {
+        if self.start < self.order.len() { self.start } else { 0 }
+    }
+
+    fn next(&self) -> u32 {
+        self.order[(self.first() + self.cursor.0.fetch_add(1, Ordering::Relaxed)) % self.order.len()]
     }
 
     /// Moves the cursor so that the server which was next in `old` is still next, if it takes part here.
@@ -64,7 +89,7 @@ impl Rotation {
             return None;
         }
         for _ in 0..(2 * self.members.len()).min(len) {
-            let server = self.order[self.cursor.0.fetch_add(1, Ordering::Relaxed) % len] as usize;
+            let server = self.next() as usize;
             if !skip(server) {
                 return Some(server);
             }
@@ -208,6 +233,40 @@ mod tests {
     fn a_light_server_is_found_behind_heavy_full_ones() {
         let rotation = Rotation::new(&[(0, 256), (1, 256), (2, 1)]);
         assert_eq!(rotation.pick(|s| s < 2), Some(2));
+    }
+
+    #[test]
+    fn a_static_order_keeps_its_place_as_observed_on_haproxy() {
+        // Weights 1, 3, 2; the second server leaves after so many picks, and comes back after three.
+        let (whole, without) = ([0, 1, 2, 1, 1, 2], [0, 2, 2]);
+        let observed = [
+            (0, "022", "112012"),
+            (1, "220", "121120"),
+            (2, "202", "211201"),
+            (3, "022", "112012"),
+            (5, "022", "112012"),
+            (6, "022", "112012"),
+        ];
+        let picks =
+            |r: &Rotation, n| (0..n).map(|_| r.pick(|_| false).unwrap().to_string()).collect::<String>();
+        for (before, gone, back) in observed {
+            let first = Rotation::from_order(whole.to_vec());
+            picks(&first, before);
+            let second = Rotation::from_order(without.to_vec()).keep_place(&first);
+            assert_eq!(picks(&second, 3), gone, "after {before}");
+            let third = Rotation::from_order(whole.to_vec()).keep_place(&second);
+            assert_eq!(picks(&third, 6), back, "after {before}");
+        }
+    }
+
+    #[test]
+    fn a_place_outlives_a_table_that_nobody_used() {
+        let first = Rotation::from_order(vec![0, 1, 2, 1, 1, 2]);
+        assert_eq!((0..5).filter_map(|_| first.pick(|_| false)).count(), 5);
+        let second = Rotation::from_order(vec![0, 2, 2]).keep_place(&first);
+        let none = Rotation::from_order(Vec::new()).keep_place(&second);
+        let third = Rotation::from_order(vec![0, 1, 2, 1, 1, 2]).keep_place(&none);
+        assert_eq!(third.pick(|_| false), Some(2));
     }
 
     #[test]
