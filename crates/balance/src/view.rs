@@ -51,14 +51,15 @@ impl ServerView {
 }
 
 /// The effective weight, in 1/16: the configured weight, scaled by how far slow start has come. `ramp` is the
-/// time since the server came back and the whole time of `slowstart`, in the same unit; none when it is over.
-/// A weight that isn't 0 never becomes 0.
+/// time since the server came back and the whole time of `slowstart`, in milliseconds; none when it is over.
+///
+/// As in HAProxy whole seconds count, and sixteenths of the weight, of which the first is there at once.
 pub fn effective_weight(weight: u32, ramp: Option<(u64, u64)>) -> u32 {
-    let full = u64::from(weight.min(WEIGHT_MAX) * WEIGHT_SCALE);
-    match ramp {
-        Some((elapsed, whole)) if elapsed < whole => (full * elapsed / whole).max(full.min(1)) as u32,
-        _ => full as u32,
-    }
+    let sixteenth = |(elapsed, whole): (u64, u64)| {
+        let scale = u64::from(WEIGHT_SCALE);
+        (scale * (elapsed / 1000) / whole.div_ceil(1000).max(1) + 1).min(scale) as u32
+    };
+    weight.min(WEIGHT_MAX) * ramp.map_or(WEIGHT_SCALE, sixteenth)
 }
 
 /// What the ring points of a server are derived from (configuration manual, server keyword `hash-key`).
@@ -151,11 +152,15 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_grows_from_one_unit_to_the_whole_weight() {
+    fn slow_start_grows_by_sixteenths_as_observed_on_haproxy() {
         assert_eq!(effective_weight(10, None), 160);
-        assert_eq!(effective_weight(10, Some((0, 1000))), 1);
-        assert_eq!(effective_weight(10, Some((500, 1000))), 80);
-        assert_eq!(effective_weight(10, Some((1000, 1000))), 160);
+        let sixteenths = |whole, at: &[u64]| -> Vec<u32> {
+            at.iter().map(|second| effective_weight(1, Some((second * 1000 + 30, whole)))).collect()
+        };
+        assert_eq!(sixteenths(6_000, &[0, 1, 2, 3, 4, 5, 6]), [1, 3, 6, 9, 11, 14, 16]);
+        assert_eq!(sixteenths(40_000, &[0, 2, 3, 4, 5, 7, 8, 10, 13]), [1, 1, 2, 2, 3, 3, 4, 5, 6]);
+        assert_eq!(sixteenths(60_000, &[3, 4, 7, 8, 11, 12]), [1, 2, 2, 3, 3, 4]);
+        assert_eq!(sixteenths(1_500, &[0, 1, 2]), [1, 9, 16]);
         assert_eq!(effective_weight(0, Some((0, 1000))), 0);
     }
 

@@ -473,7 +473,7 @@ fn loss(usable: bool) -> u8 {
     if usable { log::ALERT } else { log::NOTICE }
 }
 
-/// Steps of a slow start.
+/// Steps of a slow start that takes less than as many seconds: the weight grows each second, the places without steps.
 const WARM_UP_STEPS: u32 = 20;
 
 /// Raises a server's weight and places little by little until its slow start is over. It does not keep a server that is
@@ -486,7 +486,9 @@ async fn warm_up(worker: Rc<Worker>, at: At) {
     else {
         return;
     };
-    let pause = (whole / WARM_UP_STEPS).max(Duration::from_millis(1));
+    let pause = (whole / WARM_UP_STEPS).clamp(Duration::from_millis(1), Duration::from_secs(1));
+    // It ends with a whole second.
+    let end = whole.as_millis().div_ceil(1000) * 1000;
     let since = state.upgrade().map_or(0, |s| s.last_change.load(Relaxed));
     loop {
         rt::sleep(pause).await;
@@ -496,8 +498,7 @@ async fn warm_up(worker: Rc<Worker>, at: At) {
         if !mine || state.is_removed() {
             return;
         }
-        let over =
-            rt::now().as_millis().saturating_sub(since) >= u64::try_from(whole.as_millis()).unwrap_or(0);
+        let over = u128::from(rt::now().as_millis().saturating_sub(since)) >= end;
         if over {
             state.set_op(Op::Running, rt::now());
         }

@@ -126,7 +126,7 @@ pub fn weight(r: &Row<'_>) -> Value {
 /// `uweight`.
 pub fn user_weight(r: &Row<'_>) -> Value {
     match (r.kind, r.server) {
-        (Kind::Backend, _) => r.total_weight().into(),
+        (Kind::Backend, _) => r.full_weight().into(),
         (_, Some(s)) => s.state.weight.load(Relaxed).into(),
         _ => Value::None,
     }
@@ -215,8 +215,14 @@ pub fn downtime(r: &Row<'_>) -> Value {
 
 /// `throttle`.
 pub fn throttle(r: &Row<'_>) -> Value {
-    let share = |(elapsed, whole): (u64, u64)| clip((elapsed * 100 / whole.max(1)).clamp(1, 100));
-    r.server.and_then(|s| ramp(s, r.now)).map(share).into()
+    let server = r.server.and_then(|s| ramp(s, r.now).map(|ramp| (s, ramp)));
+    let share = server.map(|(s, ramp)| {
+        let weight = s.state.weight.load(Relaxed);
+        let (now, whole) =
+            (balance::effective_weight(weight, Some(ramp)), balance::effective_weight(weight, None));
+        (now * 100 + balance::WEIGHT_SCALE - 1) / whole.max(1)
+    });
+    share.into()
 }
 
 /// `tracked`.

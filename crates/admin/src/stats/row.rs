@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use base::time::{Mono, Wall};
 use engine::Shared;
+use engine::shared::ramp;
 use model::proxy::{BackCounters, FrontCounters, ListenerCounters};
 use model::server::ServerCounters;
 use model::{Counter, Sharded};
@@ -232,19 +233,29 @@ impl<'r> Row<'r> {
         (usable(false), usable(true))
     }
 
-    /// The sum of weights of the servers that get requests now.
+    /// The sum of weights of the servers that get requests now, as far as slow start has come with them.
     pub fn total_weight(&self) -> u32 {
-        let weight = |s: &Server| s.state.weight.load(Relaxed);
+        self.sum_of_weights(|s| ramp(s, self.now))
+    }
+
+    /// The same sum when every slow start is over.
+    pub fn full_weight(&self) -> u32 {
+        self.sum_of_weights(|_| None)
+    }
+
+    fn sum_of_weights(&self, ramp: impl Fn(&Server) -> Option<(u64, u64)>) -> u32 {
+        let weight = |s: &Server| balance::effective_weight(s.state.weight.load(Relaxed), ramp(s));
         let usable = |backup: bool| {
             self.proxy.servers.iter().filter(move |s| s.backup == backup && s.state.is_usable())
         };
-        if usable(false).next().is_some() {
-            return usable(false).map(|s| weight(&s)).sum();
-        }
-        if self.proxy.options.allbackups {
-            return usable(true).map(|s| weight(&s)).sum();
-        }
-        usable(true).next().map_or(0, |s| weight(&s))
+        let sum: u32 = if usable(false).next().is_some() {
+            usable(false).map(|s| weight(&s)).sum()
+        } else if self.proxy.options.allbackups {
+            usable(true).map(|s| weight(&s)).sum()
+        } else {
+            usable(true).next().map_or(0, |s| weight(&s))
+        };
+        sum.div_ceil(balance::WEIGHT_SCALE)
     }
 }
 
