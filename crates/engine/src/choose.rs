@@ -263,13 +263,13 @@ pub async fn server(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<Place, N
             Some(server) => {
                 if let Some(place) = queue::try_enter(&worker, index, server) {
                     if wish.avoid != Some(server) {
-                        let state = &proxy.server(server).state;
-                        state.counters.of(worker.index).chosen.inc();
-                        proxy.state.back.counters.of(worker.index).chosen.inc();
+                        count_chosen(&worker, proxy, server);
                     }
                     return Ok(place);
                 }
                 if keeping.waits() {
+                    // The choice is made, however long the server lets it wait.
+                    count_chosen(&worker, proxy, server);
                     match wait(stream, index, Some(server)).await {
                         Err(Refused::Redistributed) => continue,
                         other => return other.map_err(NoServer::Refused),
@@ -296,6 +296,12 @@ pub async fn server(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<Place, N
             }
         }
     }
+}
+
+/// The algorithm chose a server (`lbtot`).
+fn count_chosen(worker: &Worker, proxy: &Proxy, server: u32) {
+    proxy.server(server).state.counters.of(worker.index).chosen.inc();
+    proxy.state.back.counters.of(worker.index).chosen.inc();
 }
 
 /// How far a request is bound to the server that its key leads to.

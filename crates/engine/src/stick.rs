@@ -214,7 +214,7 @@ fn server_of(stream: &Stream<'_>, proxy: &Proxy, held: &Tracked) -> Option<u32> 
     let at = named.or_else(by_id)?;
     let insists = stream.txn.decisions.force_persist || proxy.options.persist;
     let usable = proxy.servers.get(at as usize)?.state.is_up() || insists;
-    Some(at).filter(|_| usable && !stream.txn.decisions.ignore_persist)
+    Some(at).filter(|_| usable)
 }
 
 /// A server as its address names it (`srvkey addr`).
