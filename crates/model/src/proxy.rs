@@ -171,6 +171,10 @@ pub struct FrontCounters {
     pub ends: Ends,
     /// Of the requests those of HTTP/2 (`h2req`).
     pub h2_requests: Counter,
+    /// Of the requests those that say they are of HTTP/3 (`h3req`).
+    pub h3_requests: Counter,
+    /// Of the requests those of none of these versions (`req_other`).
+    pub other_requests: Counter,
     /// Figures of HTTP/1.
     pub h1: H1Counters,
     /// Figures of HTTP/2.

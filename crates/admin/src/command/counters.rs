@@ -104,6 +104,8 @@ fn clear_front(front: &Front, all: bool) {
         copy.bytes.clear();
         copy.ends.clear();
         copy.h2_requests.set(0);
+        copy.h3_requests.set(0);
+        copy.other_requests.set(0);
         copy.responses.iter().for_each(|c| c.set(0));
     }
 }

@@ -352,18 +352,25 @@ pub const COLUMNS: &[Column] = &[
         plus(now, r.sum(Figure { front: Some(|c| &c.h2.earlier), ..Figure::default() }))
     }),
     column("h3sess", "MCPP", "Sessions with HTTP/3", no_front_figure),
-    column("req_other", "MCPP", "Requests of no version of HTTP", no_front_figure),
+    column("req_other", "MCPP", "Requests of no version of HTTP", |r| {
+        r.sum(Figure { front: Some(|c| &c.other_requests), ..Figure::default() })
+    }),
     column("h1req", "MCPP", "Requests with HTTP/1", |r| {
-        let h2 = r.sum(Figure { front: Some(|c| &c.h2_requests), ..Figure::default() });
-        match (r.sum(Figure { front: Some(|c| &c.requests), ..Figure::default() }), h2) {
-            (Value::U64(all), Value::U64(h2)) => Value::U64(all.saturating_sub(h2)),
-            (none, _) => none,
+        let of = |front| r.sum(Figure { front: Some(front), ..Figure::default() });
+        match (of(|c| &c.requests), of(|c| &c.h2_requests), of(|c| &c.h3_requests), of(|c| &c.other_requests))
+        {
+            (Value::U64(all), Value::U64(h2), Value::U64(h3), Value::U64(other)) => {
+                Value::U64(all.saturating_sub(h2 + h3 + other))
+            }
+            (none, ..) => none,
         }
     }),
     column("h2req", "MCPP", "Requests with HTTP/2", |r| {
         r.sum(Figure { front: Some(|c| &c.h2_requests), ..Figure::default() })
     }),
-    column("h3req", "MCPP", "Requests with HTTP/3", no_front_figure),
+    column("h3req", "MCPP", "Requests with HTTP/3", |r| {
+        r.sum(Figure { front: Some(|c| &c.h3_requests), ..Figure::default() })
+    }),
     column("proto", "SGPV", "Protocol of a listener", protocol),
     column("priv_idle_cur", "MGPV", "Idle connections of one client each", |r| r.server.map(|_| 0u32).into()),
     column("reqbin", "MCPP", "Bytes of requests received", |r| {

@@ -240,12 +240,20 @@ fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
 pub fn count_request(stream: &Stream<'_>) {
     let worker = &stream.worker;
     let front = &stream.frontend().state.front;
-    front.request_rate.add(rt::now().as_millis());
     let counters = front.counters.of(worker.index);
-    counters.requests.inc();
     // By what the request says: over HTTP/1, too.
-    if stream.client.part.is_some() || stream.txn.req.version_read().starts_with(b"HTTP/2") {
-        counters.h2_requests.inc();
+    let major = if stream.client.part.is_some() { Some(&b'2') } else { stream.txn.req.version_read().get(5) };
+    let counted = match major {
+        Some(b'2') => Some(&counters.h2_requests),
+        Some(b'3') => Some(&counters.h3_requests),
+        Some(b'0') => Some(&counters.other_requests),
+        _ => None,
+    };
+    // Versions that nobody knows yet are accepted, but HAProxy has no figure to count them in.
+    if !matches!(major, Some(b'4'..=b'9')) {
+        front.request_rate.add(rt::now().as_millis());
+        counters.requests.inc();
+        counted.into_iter().for_each(|counter| counter.inc());
     }
     stream.txn.counted.set(stream.txn.counted.get() + 1);
     worker.shared.program.world.process.counters.of(worker.index).requests.inc();

@@ -280,7 +280,7 @@ async fn carry_out(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Next {
             Next::Close
         }
         Flow::CloseServer => {
-            crate::losses::broken(stream);
+            crate::losses::response_failure(stream);
             stream.end(Cause::ServerAbort, Phase::Headers);
             forget_time(stream, response);
             answer::refuse(stream, 502).await
