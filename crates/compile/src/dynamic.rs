@@ -386,7 +386,9 @@ fn compiled(
     if program.vars != Default::default() {
         return Err("variables cannot be used by dynamic servers".into());
     }
-    let notes = told(Level::Warning);
+    let mut notes = told(Level::Warning);
+    // A line that only we wrote above it is nobody's to remove.
+    notes.retain(|note| !note.starts_with("Option 'expose-experimental-directives' is set"));
     let proxy = program.proxies.into_vec().pop().ok_or("Invalid server.")?;
     let server = proxy.servers.into_vec().pop().ok_or("Invalid server.")?;
     Ok((server, notes))
