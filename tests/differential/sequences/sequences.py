@@ -36,8 +36,8 @@ defaults
 """
 LINE = "%f %b/%s t=%Tw/%Tc/%Tr/%Ta %ST %B %U %tsc %rc %sq/%bq %[var(txn.v)] %{+Q}r be=%[bc_err_name]"
 TCP_LINE = "%f %b/%s t=%Tw/%Tc/%Tt %B %U %ts %rc %sq/%bq be=%[bc_err_name]"
-# What depends on the moment, on the program, or says nothing.
-PASSED = re.compile("pid|iid|sid|type|lastchg|downtime|.*rate.*|.*time.*|check_duration|agent_duration|lastsess|slim|.?time|.?time_max|.*addr|algo|mode|cookie|proto|-|agg_.*|pxname|svname|qcur|"
+# What depends on the moment, on the program, or says nothing; srid on how many servers other cases have deleted before.
+PASSED = re.compile("pid|iid|sid|srid|type|lastchg|downtime|.*rate.*|.*time.*|check_duration|agent_duration|lastsess|slim|.?time|.?time_max|.*addr|algo|mode|cookie|proto|-|agg_.*|pxname|svname|qcur|"
                     "scur|.*_max|.*max|bin|bout|.*_bytes_.*|need_conn_est|safe_conn_cur|idle_conn_cur|used_conn_cur|srv_.*|last_agt|last_chk|resbout|reqbout|reqbin|resbin|h1_open.*|.*limit")
 HOST = f"127.{128 + (os.getpid() >> 16) % 64}.{(os.getpid() >> 8) % 256}.{os.getpid() % 256}"
 # How many cases run at once, and how many of those with a process of their own.
