@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use model::Peer;
 use model::conn::ConnError;
 use model::secured::Secured;
+use model::server_conns::Seat;
 use model::term::{Cause, Phase};
 use program::proxy::{Mode, Proxy, Reuse};
 use program::server::{PortMap, Server, ServerTls};
@@ -55,7 +56,8 @@ pub enum Failed {
 pub enum Attempt {
     /// Refused, unreachable, reset.
     Refused,
-    /// The system said at once that it cannot be: nobody listens on a Unix socket, no route, a source that is not ours.
+    /// It was clear at once that it cannot be: nobody listens on a Unix socket, no route, a source that is not ours, or the
+    /// server has all the connections that `strict-maxconn` lets it have.
     Unreachable,
     /// The server's certificate is not for the name of this connection, which trying again won't change.
     WrongName,
@@ -318,6 +320,7 @@ async fn dial(
 ) -> Result<(), Attempt> {
     let &Aim { proxy, server, config, addr, speaks, .. } = aim;
     let worker = stream.worker.clone();
+    let seat = seat(&worker, At { proxy: stream.backend_index(), server }, config).await?;
     config.state.counters.of(worker.index).connects.inc();
     proxy.state.back.counters.of(worker.index).connects.inc();
     stream.txn.server_secured = config.tls().map(|_| Arc::new(Secured::awaited("TLSv1.3")));
@@ -330,6 +333,7 @@ async fn dial(
         }
     }
     let mut socket = opened?;
+    socket.set_seat(seat);
     if let Some(tls) = config.tls() {
         let early = early(stream, proxy, server, tls, speaks);
         let how = Hello { header: aim.header, name: aim.name, alpn: speaks.alpn(tls), early };
@@ -358,6 +362,20 @@ async fn dial(
         stream.to_server.get_or_insert_default().push(header);
     }
     Ok(())
+}
+
+/// A seat at a server with `strict-maxconn`. Where all are taken a connection that rests is closed, in favour of the next
+/// attempt.
+async fn seat(worker: &Worker, at: At, config: &Server) -> Result<Option<Seat>, Attempt> {
+    if !config.strict_maxconn {
+        return Ok(None);
+    }
+    let seat = Seat::take(&config.state);
+    if seat.is_none() {
+        rt::boxed(crate::pool::close_one(worker, at)).await;
+        return Err(Attempt::Unreachable);
+    }
+    Ok(seat)
 }
 
 /// Connects, through a SOCKS4 proxy where one is to be used.

@@ -20,6 +20,7 @@ use rt::{Mono, Quay};
 
 use crate::connect::Opening;
 use crate::h2::Mux;
+use crate::state::At;
 use crate::transport::Transport;
 
 mod place;
@@ -28,7 +29,7 @@ mod share;
 
 pub use rest::Order;
 use rest::{Rest, Resting};
-pub use share::{Quays, take_over};
+pub use share::{Quays, close_one, take_over};
 
 /// What makes two connections to one server different: source address, PROXY header, destination, name. Two that
 /// are equal may stand in for each other.
@@ -220,6 +221,18 @@ impl Pools {
         if let Some(oldest) = oldest {
             self.leave(oldest, state);
         }
+    }
+
+    /// Closes a connection that rests, the oldest one; whether there was any.
+    pub fn close_one(&self, At { proxy, server }: At, state: &Server) -> bool {
+        let Some(pool) = self.of(proxy, server) else { return false };
+        let mut idle = pool.idle.borrow_mut();
+        if std::iter::from_fn(|| idle.oldest()).any(|oldest| self.leave(oldest, state).is_some()) {
+            return true;
+        }
+        let muxes = pool.muxes.borrow();
+        let resting = muxes.iter().find(|mux| mux.is_idle() && !mux.is_closing());
+        resting.map(|mux| mux.retire()).is_some()
     }
 
     /// Puts a connection to rest, unless the server has enough of them (`limit`, negative: no limit), keeps none

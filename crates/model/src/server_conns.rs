@@ -1,6 +1,9 @@
 //! The connections to one server: how many are in use, how many rest, and how many are worth keeping.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use crate::Server;
 
 /// Counts of one server's connections, over all workers. One that carries many streams is in use while any of them is.
 #[derive(Debug, Default)]
@@ -11,6 +14,26 @@ pub struct ServerConns {
     need: AtomicU32,
     idle: AtomicU32,
     safe: AtomicU32,
+    /// Connections that hold a [`Seat`].
+    seats: AtomicU32,
+}
+
+/// One of the connections that a server with `strict-maxconn` may have, used or at rest; free again when it is dropped.
+pub struct Seat(Arc<Server>);
+
+impl Seat {
+    /// A seat, if the server has fewer connections than its `maxconn` of the moment, or none.
+    pub fn take(server: &Arc<Server>) -> Option<Seat> {
+        let most = server.maxconn.load(Relaxed);
+        let more = |seats: u32| (most == 0 || seats < most).then_some(seats.saturating_add(1));
+        server.conns.seats.fetch_update(Relaxed, Relaxed, more).ok().map(|_| Seat(server.clone()))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.conns.seats.fetch_sub(1, Relaxed);
+    }
 }
 
 impl ServerConns {

@@ -317,8 +317,9 @@ UNREACHED = re.compile(r"(HTTP/1\.\d|  :status:) 502")
 
 def parted(record, case):
     """The step from which on the two programs go different ways: HAProxy ends a connection for frames that came too late, or takes a status
-    of two digits for one, drops a file that servers use, sends a body of HTTP/2 without its head, does not try a server of HTTP/2 again that refuses the connection, or drops a client that waits; a server with `strict-maxconn` and no `maxconn` gets no connection there at all."""
-    if any(re.search(r" strict-maxconn\b", line) and not re.search(r" maxconn \d", line) for line in case["config"]):
+    of two digits for one, drops a file that servers use, sends a body of HTTP/2 without its head, does not try a server of HTTP/2 again that refuses the connection, or drops a client that waits; a server with `strict-maxconn` and no `maxconn`, or with checks, gets no connection there at all."""
+    strict = [line for line in case["config"] if re.search(r" strict-maxconn\b", line)]
+    if any(not re.search(r" maxconn \d", line) or re.search(r" (agent-)?check\b", line) for line in strict):
         return 0
     if nowhere(case["config"]):
         return 0

@@ -347,6 +347,7 @@ impl Serving {
     fn leave(&mut self) {
         self.peer = ServerSide::Gone;
         self.mux.retire();
+        self.mux.socket.set_seat(None);
         self.mux.socket.close();
         let _ = self.mux.socket.shutdown_write();
         self.out.discard();

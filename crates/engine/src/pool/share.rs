@@ -6,7 +6,7 @@ use model::Server;
 use rt::{Claimed, Quay, RemoteNotify};
 
 use super::place::noted;
-use super::{Identity, Idle, Order, is_safe};
+use super::{Identity, Idle, Order, Pools, is_safe};
 use crate::state::At;
 use crate::transport::Parted;
 
@@ -69,10 +69,15 @@ struct Parcel {
 }
 
 /// Where a worker that was asked puts its answer.
-#[derive(Default)]
-struct Letterbox {
-    answer: Mutex<Option<Parcel>>,
+struct Letterbox<T> {
+    answer: Mutex<Option<T>>,
     answered: RemoteNotify,
+}
+
+impl<T> Default for Letterbox<T> {
+    fn default() -> Self {
+        Letterbox { answer: Mutex::default(), answered: RemoteNotify::default() }
+    }
 }
 
 /// How many other workers are asked before a new connection is opened.
@@ -83,36 +88,57 @@ pub async fn take_over(worker: &crate::Worker, at: At, identity: Identity, order
     let backend = worker.shared.backend(at.proxy);
     let quays = &backend.slots.get(at.server as usize)?.quays;
     let server = worker.shared.program.find_server(at.proxy, at.server)?;
-    // Encrypted connections can't wait at a quay, and a simulated world has none.
-    let hidden = server.tls.is_some() || quays.own().is_none();
+    // Connections that are more than a socket can't wait at a quay, and a simulated world has none.
+    let hidden = server.tls.is_some() || server.strict_maxconn || quays.own().is_none();
     match look_around(quays, &server.state, worker.index, identity, order) {
         Seen::Got(idle) => Some(idle),
         Seen::Nothing if !hidden => None,
-        _ => ask(worker.index, at, identity, order).await,
+        _ => {
+            let take = move |pools: &Pools, state: &Server| {
+                pools.take(at.proxy, at.server, identity, order, state).and_then(Idle::pack)
+            };
+            ask(worker.index, ASKED, at, take).await.and_then(Parcel::unpack)
+        }
     }
 }
 
-async fn ask(index: usize, at: At, identity: Identity, order: Order) -> Option<Idle> {
+/// Closes a connection to a server that rests, here or at another worker.
+pub async fn close_one(worker: &crate::Worker, at: At) {
+    let here = worker.shared.program.find_server(at.proxy, at.server);
+    if here.is_some_and(|server| worker.pools.close_one(at, &server.state)) {
+        // One that belongs to a task is closed when that has had its turn.
+        return rt::yield_now().await;
+    }
+    let close = move |pools: &Pools, state: &Server| pools.close_one(at, state).then_some(());
+    let _ = ask(worker.index, usize::MAX, at, close).await;
+}
+
+/// Asks other workers, one after the other and `most` at most, until one finds what is looked for among its connections.
+async fn ask<T: Send + 'static>(
+    index: usize,
+    most: usize,
+    at: At,
+    look: impl Fn(&Pools, &Server) -> Option<T> + Copy + Send + 'static,
+) -> Option<T> {
     let count = rt::worker_count();
-    for step in 1..count.min(ASKED + 1) {
+    for step in 1..count.min(most.saturating_add(1)) {
         let letterbox = Arc::new(Letterbox::default());
         let reply = letterbox.clone();
         let job = move || {
             let found = crate::run::with_worker(|w| {
                 let config = w.shared.program.find_server(at.proxy, at.server)?;
-                w.pools.take(at.proxy, at.server, identity, order, &config.state)
+                look(&w.pools, &config.state)
             });
-            let parcel = found.flatten().and_then(Idle::pack);
-            *reply.answer.lock().unwrap_or_else(|p| p.into_inner()) = parcel;
+            *reply.answer.lock().unwrap_or_else(|p| p.into_inner()) = found.flatten();
             reply.answered.notify();
         };
         if !rt::send_to((index + step) % count, Box::new(job)) {
             continue;
         }
         letterbox.answered.notified().await;
-        let parcel = letterbox.answer.lock().unwrap_or_else(|p| p.into_inner()).take();
-        if let Some(idle) = parcel.and_then(Parcel::unpack) {
-            return Some(idle);
+        let found = letterbox.answer.lock().unwrap_or_else(|p| p.into_inner()).take();
+        if found.is_some() {
+            return found;
         }
     }
     None
