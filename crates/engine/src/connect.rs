@@ -333,7 +333,6 @@ async fn dial(
         }
     }
     let mut socket = opened?;
-    socket.set_seat(seat);
     if let Some(tls) = config.tls() {
         let early = early(stream, proxy, server, tls, speaks);
         let how = Hello { header: aim.header, name: aim.name, alpn: speaks.alpn(tls), early };
@@ -343,7 +342,7 @@ async fn dial(
     let agreed = socket.is_early() || socket.facts().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"));
     if speaks == Speaks::H2 || (agreed && speaks.may_be_h2()) {
         check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
-        return rt::boxed(begin_h2(stream, aim, socket)).await;
+        return rt::boxed(begin_h2(stream, aim, socket, seat)).await;
     }
     drop(announced);
     if !aim.is_surely_h1() {
@@ -357,6 +356,9 @@ async fn dial(
     }
     check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
     install(stream, socket, aim.identity, addr);
+    if let Some(up) = &mut stream.upstream {
+        up.seat = seat;
+    }
     stream.use_connection();
     if let Some(header) = aim.header.filter(|_| config.tls().is_none()) {
         stream.to_server.get_or_insert_default().push(header);
@@ -532,8 +534,9 @@ fn install(stream: &mut Stream<'_>, socket: Transport, (identity, shareable): (I
     stream.txn.server_secured = socket.facts().cloned();
     stream.txn.times.connected = Some(rt::now());
     note_source(stream, socket.raw());
+    let (buf, seat, call) = (None, None, None);
     stream.upstream =
-        Some(Upstream { socket, buf: None, reused: false, requests: 0, identity, shareable, call: None });
+        Some(Upstream { socket, buf, reused: false, requests: 0, identity, shareable, seat, call });
 }
 
 /// Notes the local address for log lines that tell it: when they are written the connection serves somebody else.
@@ -551,9 +554,9 @@ fn resume(stream: &mut Stream<'_>, idle: Idle, (identity, shareable): (Identity,
     (facts.http_major, facts.dst) = (1, crate::net::peer(Some(addr)));
     stream.txn.server_secured = idle.socket.facts().cloned();
     note_source(stream, idle.socket.raw());
-    let Idle { socket, requests, .. } = idle;
+    let Idle { socket, requests, seat, .. } = idle;
     let (buf, call) = (None, None);
-    stream.upstream = Some(Upstream { socket, buf, reused: true, requests, identity, shareable, call });
+    stream.upstream = Some(Upstream { socket, buf, reused: true, requests, identity, shareable, seat, call });
     stream.use_connection();
     stream.txn.times.connected = Some(rt::now());
 }

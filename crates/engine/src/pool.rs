@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use base::grow::Grow;
 use model::Server;
+use model::server_conns::Seat;
 use program::Program;
 use rt::{Mono, Quay};
 
@@ -43,6 +44,8 @@ pub struct Idle {
     pub identity: Identity,
     /// Requests it has served.
     pub requests: u32,
+    /// What it holds of a server with `strict-maxconn`.
+    pub seat: Option<Seat>,
 }
 
 /// Whether a connection that has served so many requests was used again before: its server is expected to keep it, so
@@ -205,10 +208,10 @@ impl Pools {
     /// A connection ends its rest; `None` if another worker has taken it.
     fn leave(&self, resting: Resting, state: &Server) -> Option<Idle> {
         self.count.set(self.count.get() - 1);
-        let Resting { place, identity, requests, .. } = resting;
+        let Resting { place, identity, requests, seat, .. } = resting;
         let socket = place.leave()?;
         state.conns.leave(is_safe(requests));
-        Some(Idle { socket, identity, requests })
+        Some(Idle { socket, identity, requests, seat })
     }
 
     /// Makes room for a new connection to a server when descriptors become few: the oldest at rest goes.
@@ -351,8 +354,8 @@ fn in_use(fresh: &Transport) -> u64 {
 
 impl Idle {
     /// A connection that may rest.
-    pub fn new(socket: Transport, identity: Identity, requests: u32) -> Idle {
-        Idle { socket, identity, requests }
+    pub fn new(socket: Transport, identity: Identity, requests: u32, seat: Option<Seat>) -> Idle {
+        Idle { socket, identity, requests, seat }
     }
 
     /// Whether the connection stands and its server has said nothing since: what it says now belongs to no request.

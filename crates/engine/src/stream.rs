@@ -11,6 +11,7 @@ use lang::rules::{Position, Run};
 use lang::{Env, RuleSet};
 use model::Txn;
 use model::proxy::{enter, leave};
+use model::server_conns::Seat;
 use model::term::{Cause, Phase};
 use program::Proxy;
 use rt::{Buf, Timer};
@@ -38,6 +39,8 @@ pub struct Upstream {
     pub identity: crate::pool::Identity,
     /// Other clients may use it after this request.
     pub shareable: bool,
+    /// What it holds of a server with `strict-maxconn`.
+    pub seat: Option<Seat>,
     /// It is a stream of a multiplexed connection.
     pub call: Option<crate::h2::Call>,
 }

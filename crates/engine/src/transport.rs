@@ -11,7 +11,6 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use model::secured::Secured;
-use model::server_conns::Seat;
 use rt::{Detached, Socket};
 use tls::Stream;
 
@@ -19,8 +18,6 @@ use tls::Stream;
 pub struct Transport {
     socket: Socket,
     tls: Option<Box<Secure>>,
-    /// What it holds of a server with `strict-maxconn`.
-    seat: Cell<Option<Seat>>,
 }
 
 /// What TLS adds.
@@ -68,7 +65,7 @@ impl Secure {
 
 impl From<Socket> for Transport {
     fn from(socket: Socket) -> Transport {
-        Transport { socket, tls: None, seat: Cell::default() }
+        Transport { socket, tls: None }
     }
 }
 
@@ -89,7 +86,6 @@ pub enum Early {
 pub struct Parted {
     socket: Detached,
     tls: Option<Box<Secure>>,
-    seat: Cell<Option<Seat>>,
 }
 
 impl Transport {
@@ -417,19 +413,14 @@ impl Transport {
         }
     }
 
-    /// Gives it a seat at its server until it is dropped, or takes that away.
-    pub fn set_seat(&self, seat: Option<Seat>) {
-        self.seat.set(seat);
-    }
-
-    /// The socket, if there is nothing else: bytes go over it as they are, and it holds no seat.
+    /// The socket, if bytes go over it as they are.
     ///
     /// # Errors
-    /// The connection.
-    pub fn into_plain(mut self) -> Result<Socket, Transport> {
-        match (&self.tls, self.seat.get_mut()) {
-            (None, None) => Ok(self.socket),
-            _ => Err(self),
+    /// The connection, if it is encrypted.
+    pub fn into_plain(self) -> Result<Socket, Transport> {
+        match self.tls {
+            None => Ok(self.socket),
+            Some(_) => Err(self),
         }
     }
 
@@ -438,7 +429,7 @@ impl Transport {
     /// # Errors
     /// As [`Socket::detach`].
     pub fn detach(self) -> io::Result<Parted> {
-        Ok(Parted { socket: self.socket.detach()?, tls: self.tls, seat: self.seat })
+        Ok(Parted { socket: self.socket.detach()?, tls: self.tls })
     }
 }
 
@@ -490,6 +481,6 @@ impl Parted {
     /// # Errors
     /// As [`Detached::attach`].
     pub fn attach(self) -> io::Result<Transport> {
-        Ok(Transport { socket: self.socket.attach()?, tls: self.tls, seat: self.seat })
+        Ok(Transport { socket: self.socket.attach()?, tls: self.tls })
     }
 }

@@ -172,6 +172,8 @@ pub struct Server {
     pub max_reuse: i32,
     /// `strict-maxconn`.
     pub strict_maxconn: bool,
+    /// `idle-ping`.
+    pub idle_ping: Option<Duration>,
     /// `hash-key`.
     pub hash_key: HashKey,
     /// `init-addr` decided; the host name behind it, if any.

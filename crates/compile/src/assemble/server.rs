@@ -227,6 +227,7 @@ impl Assembly<'_> {
                 h2: server.proto == Some(Mux::H2),
                 ws: server.ws,
                 strict_maxconn: server.strict_maxconn,
+                idle_ping: server.idle_ping,
                 hash_key: server.hash_key,
                 fqdn: match &server.place {
                     Where::Inet { host: Host::Name(name, _), .. } => Some(name.as_str().into()),

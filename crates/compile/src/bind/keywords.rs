@@ -149,17 +149,18 @@ const TABLE: &[BindKeyword] = &[
         "idle-ping",
         1,
         |b, w, s| {
-            b.settings.idle_ping = Some(delay(s, w, |fault| match fault {
+            let d = delay(s, w, |fault| match fault {
                 units::TimeFault::Unexpected(c) => {
                     format!("unexpected character '{c}' in 'idle-ping' argument on bind line.")
                 }
                 units::TimeFault::Overflow => format!(
                     "timer overflow in argument <{w}> to <idle-ping> on bind line, maximum value is 2147483647 ms (~24.8 days)."
                 ),
-            })?);
+            })?;
+            b.settings.idle_ping = (!d.is_zero()).then_some(d);
             Ok(())
         },
-        "Probe idle HTTP/2 connections after this time.",
+        "Time after which an idle HTTP/2 connection is probed.",
     ),
     word("interface", 1, |b, w, _| text(&mut b.settings.interface, w), "Only from this network interface."),
     word("label", 1, |b, w, _| text(&mut b.settings.label, w), "Optional label of the listener."),

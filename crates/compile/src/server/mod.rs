@@ -77,6 +77,7 @@ pub(crate) struct ServerDraft {
     pub minconn: u32,
     pub maxqueue: u32,
     pub slowstart: Option<Duration>,
+    pub idle_ping: Option<Duration>,
     pub check: bool,
     /// `healthcheck`: a section's check instead of the backend's.
     pub healthcheck: Option<Box<str>>,
@@ -163,6 +164,7 @@ impl Default for ServerDraft {
             minconn: 0,
             maxqueue: 0,
             slowstart: None,
+            idle_ping: None,
             check: false,
             healthcheck: None,
             inter: Duration::from_secs(2),

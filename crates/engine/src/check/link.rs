@@ -117,6 +117,8 @@ impl Link {
             index: server,
             identity: 0,
             most: 1,
+            ping: None,
+            seat: None,
         };
         let limits = h2::server_limits(&worker.shared.program, true);
         let call = Call::with(h2::start(socket, limits, owner, 0), far);

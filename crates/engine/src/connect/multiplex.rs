@@ -1,5 +1,6 @@
 //! Servers that speak HTTP/2: whether one does for a request, and streams of connections to it.
 
+use model::server_conns::Seat;
 use program::proxy::{Proxy, Reuse};
 use program::server::{Server, ServerTls, Ws};
 use rt::{Addr, Socket};
@@ -117,6 +118,7 @@ pub(super) async fn begin_h2(
     stream: &mut Stream<'_>,
     aim: &Aim<'_>,
     socket: Transport,
+    seat: Option<Seat>,
 ) -> Result<(), Attempt> {
     let &Aim { server, identity: (identity, shareable), addr, .. } = aim;
     let worker = stream.worker.clone();
@@ -141,6 +143,8 @@ pub(super) async fn begin_h2(
         index: server,
         identity,
         most,
+        ping: config.idle_ping,
+        seat,
     };
     let limits = crate::h2::server_limits(&worker.shared.program, proxy.options.unsafe_response);
     let mux = crate::h2::start(socket, limits, owner, session);

@@ -16,7 +16,7 @@ pub fn park(stream: &mut Stream<'_>) {
     stream.leave_connection();
     let worker = stream.worker.clone();
     let requests = up.requests + 1;
-    let idle = Idle::new(up.socket, up.identity, requests);
+    let idle = Idle::new(up.socket, up.identity, requests, up.seat);
     let server = stream.place.as_ref().map(|p| p.server);
     let challenged = authenticates_connection(stream);
     if !up.shareable || challenged {

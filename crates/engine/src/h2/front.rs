@@ -18,6 +18,7 @@ use wire::method::Method;
 
 use super::line::Line;
 use super::outbox::Outbox;
+use super::pulse::{Lost, Pulse};
 use super::roster::Roster;
 use super::{Arrival, Part, Receipt, limits, tally};
 use crate::session::Client;
@@ -57,9 +58,13 @@ pub async fn serve(mut client: Client) {
     client.conn().multiplex.set(multiplex);
     let connection = Connection::new(Role::Server, limits, &mut out.bytes);
     let (buf, timer) = (client.buf.take(), std::mem::replace(&mut client.timer, Timer::new()));
+    let bind = client.frontend().binds.get(client.conn().listener as usize);
+    let idle_ping = bind.and_then(|bind| bind.idle_ping);
     let mut serving = Serving {
+        pulse: Pulse::new(idle_ping),
         client: Rc::new(client),
         timer,
+        rested: None,
         connection,
         out,
         lines: Roster::new(),
@@ -108,6 +113,9 @@ enum State {
 struct Serving {
     client: Rc<Client>,
     timer: Timer,
+    /// Since when there is no stream.
+    rested: Option<Mono>,
+    pulse: Pulse,
     connection: Connection,
     out: Outbox,
     /// Bytes received and not understood.
@@ -175,7 +183,11 @@ impl Serving {
                 break;
             }
             if !moved {
-                return self.expired(cx);
+                match self.pulse.poll(cx, &mut self.connection, &mut self.out.bytes) {
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(Lost)) => return self.give_up(cx),
+                    Poll::Pending => return self.expired(cx),
+                }
             }
         }
         rt::give_way(cx);
@@ -229,8 +241,9 @@ impl Serving {
                 return false;
             }
         }
-        self.arm();
+        self.pulse.heard();
         self.frames(cx);
+        self.arm();
         true
     }
 
@@ -368,6 +381,7 @@ impl Serving {
                 Body::Chunked
             }
         };
+        self.rested = None;
         let receipt = Rc::<Receipt>::default();
         let id = self.connection.id(stream).unwrap_or(0);
         self.spawn(far, Arrival { head, refused }, id, receipt.clone());
@@ -467,18 +481,22 @@ impl Serving {
         tally::count(&mut self.connection, &counters.h2);
     }
 
-    /// Sets the deadline of the connection: it counts while there is no stream, or while nothing can be sent.
+    /// Sets the deadline of the connection: it counts while there is no stream, or while nothing can be sent. What the client says
+    /// without opening a stream gives it no more time for that than it had.
     fn arm(&mut self) {
         let timeouts = &self.client.frontend().timeouts;
-        let idle = self.connection.is_empty();
-        let limit = match self.connection.opened() {
-            _ if !idle => timeouts.client,
-            0 => timeouts.http_request.or(timeouts.client),
-            _ => timeouts.http_keep_alive.or(timeouts.http_request).or(timeouts.client),
+        let (idle, now) = (self.connection.is_empty(), rt::now());
+        let rested = *self.rested.get_or_insert(now);
+        self.rested = self.rested.filter(|_| idle);
+        let request = match self.connection.opened() {
+            _ if !idle => None,
+            0 => timeouts.http_request,
+            _ => timeouts.http_keep_alive.or(timeouts.http_request),
         };
         self.client.session.idle.set(idle && self.connection.opened() > 0);
         self.gave_up = false;
-        self.timer.set_after(limit);
+        let by_request = request.map(|limit| rested + limit);
+        self.timer.set(by_request.or(timeouts.client.map(|limit| now + limit)));
     }
 
     /// The process or the frontend stops, or somebody wants the connection to end.
@@ -507,6 +525,11 @@ impl Serving {
         if served && self.out.is_empty() {
             return Poll::Pending;
         }
+        self.give_up(cx)
+    }
+
+    /// Nothing more is expected of the client.
+    fn give_up(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.connection.close(Code::NO_ERROR, &mut self.out.bytes);
         let _ = self.out.send(cx, &self.client.socket, true);
         Poll::Ready(())

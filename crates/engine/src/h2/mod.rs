@@ -19,6 +19,7 @@
 //! | `roster` | what belongs to the streams, for as long as somebody has something to take |
 //! | `delivery`, `pickup` | the two directions between frames and the user of a stream |
 //! | `outbox`, `limits`, `tally` | what waits to be sent; what `tune.h2` says; what is counted |
+//! | `pulse` | whether the peer of an idle connection is there |
 
 mod call;
 mod delivery;
@@ -28,6 +29,7 @@ mod line;
 mod mux;
 mod outbox;
 mod pickup;
+mod pulse;
 mod roster;
 mod route;
 mod tally;

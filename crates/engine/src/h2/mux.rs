@@ -8,10 +8,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use model::conn::{ConnError, Multiplex};
 use model::proxy::H2Counters;
 use model::server::admin;
+use model::server_conns::Seat;
 use rt::{Buf, Mono, Socket, TaskId, Timer};
 use wire::h2::{Code, Connection, Event, Limits, Outline, Received, Role};
 use wire::head::Head;
@@ -19,6 +21,7 @@ use wire::http1::{self, Parsed, parse_request};
 
 use super::call::{Call, Fate};
 use super::outbox::Outbox;
+use super::pulse::{Lost, Pulse};
 use super::roster::Roster;
 use super::route::{Asked, Route, RouteState};
 use super::tally;
@@ -29,7 +32,7 @@ use crate::transport::Transport;
 /// Turns before other tasks get theirs.
 const TURNS: u32 = 16;
 /// How often what a peer cost is half forgiven.
-const CALM: std::time::Duration = std::time::Duration::from_secs(1);
+const CALM: Duration = Duration::from_secs(1);
 
 /// A request for a connection.
 pub struct Order {
@@ -61,6 +64,10 @@ pub struct Owner {
     pub identity: Identity,
     /// Requests that it may serve in all.
     pub most: u32,
+    /// `idle-ping`.
+    pub ping: Option<Duration>,
+    /// What it holds of a server with `strict-maxconn`, as long as the connection stands.
+    pub seat: Option<Seat>,
 }
 
 /// A connection.
@@ -85,10 +92,11 @@ pub struct Mux {
 }
 
 /// Begins to speak HTTP/2 on a connection to a server. A first stream is reserved for `session`.
-pub fn start(socket: Transport, limits: Limits, owner: Owner, session: u64) -> Rc<Mux> {
+pub fn start(socket: Transport, limits: Limits, mut owner: Owner, session: u64) -> Rc<Mux> {
     let mut out = Outbox::new(socket.is_plain());
     let limit = limits.streams;
     let connection = Connection::new(Role::Client, limits, &mut out.bytes);
+    let (pulse, seat) = (Pulse::new(owner.ping), owner.seat.take());
     let mux = Rc::new(Mux {
         owner,
         socket,
@@ -105,6 +113,8 @@ pub fn start(socket: Transport, limits: Limits, owner: Owner, session: u64) -> R
     });
     let mut serving = Serving {
         mux: mux.clone(),
+        seat,
+        pulse,
         connection,
         out,
         buf: None,
@@ -244,6 +254,8 @@ impl Mux {
 /// The task's side of it.
 struct Serving {
     mux: Rc<Mux>,
+    seat: Option<Seat>,
+    pulse: Pulse,
     connection: Connection,
     out: Outbox,
     /// Bytes received and not understood.
@@ -316,7 +328,15 @@ impl Serving {
                 break;
             }
             if !moved {
-                return Poll::Pending;
+                match self.pulse.poll(cx, &mut self.connection, &mut self.out.bytes) {
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(Lost)) => {
+                        self.connection.close(Code::NO_ERROR, &mut self.out.bytes);
+                        let _ = self.out.send(cx, &self.mux.socket, true);
+                        self.leave();
+                    }
+                    Poll::Pending => return Poll::Pending,
+                }
             }
         }
         rt::give_way(cx);
@@ -347,7 +367,7 @@ impl Serving {
     fn leave(&mut self) {
         self.peer = ServerSide::Gone;
         self.mux.retire();
-        self.mux.socket.set_seat(None);
+        self.seat = None;
         self.mux.socket.close();
         let _ = self.mux.socket.shutdown_write();
         self.out.discard();
@@ -407,6 +427,7 @@ impl Serving {
                 return Ok(false);
             }
         }
+        self.pulse.heard();
         self.frames(cx).map(|()| true)
     }
 

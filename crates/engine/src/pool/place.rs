@@ -23,9 +23,11 @@ pub(super) fn noted(note: u64) -> u32 {
 impl Resting {
     /// A connection begins to rest.
     pub(super) fn new(idle: Idle, quay: Option<&Arc<Quay>>) -> Resting {
-        let Idle { socket, identity, requests } = idle;
+        let Idle { socket, identity, requests, seat } = idle;
+        // A seat does not go through a quay.
+        let quay = quay.filter(|_| seat.is_none());
         let place = Place::new(socket, quay, identity, requests.into());
-        Resting { place, identity, requests, since: rt::now() }
+        Resting { place, identity, requests, seat, since: rt::now() }
     }
 }
 

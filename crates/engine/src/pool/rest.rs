@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use model::server_conns::Seat;
 use rt::Mono;
 
 use super::place::Place;
@@ -12,6 +13,7 @@ pub(super) struct Resting {
     pub(super) place: Place,
     pub(super) identity: Identity,
     pub(super) requests: u32,
+    pub(super) seat: Option<Seat>,
     /// When it came to rest.
     pub(super) since: Mono,
 }

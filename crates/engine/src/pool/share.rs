@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use model::Server;
+use model::server_conns::Seat;
 use rt::{Claimed, Quay, RemoteNotify};
 
 use super::place::noted;
@@ -52,7 +53,7 @@ fn look_around(quays: &Quays, state: &Server, index: usize, identity: Identity, 
                 let requests = noted(note);
                 state.conns.leave(is_safe(requests));
                 socket.reset_on_close();
-                return Seen::Got(Idle::new(socket.into(), identity, requests));
+                return Seen::Got(Idle::new(socket.into(), identity, requests, None));
             }
             Claimed::Full => otherwise = Seen::Ask,
             Claimed::Nothing => {}
@@ -66,6 +67,7 @@ struct Parcel {
     socket: Parted,
     identity: Identity,
     requests: u32,
+    seat: Option<Seat>,
 }
 
 /// Where a worker that was asked puts its answer.
@@ -147,7 +149,7 @@ async fn ask<T: Send + 'static>(
 impl Idle {
     fn pack(self) -> Option<Parcel> {
         let socket = self.socket.detach().ok()?;
-        Some(Parcel { socket, identity: self.identity, requests: self.requests })
+        Some(Parcel { socket, identity: self.identity, requests: self.requests, seat: self.seat })
     }
 }
 
@@ -155,6 +157,6 @@ impl Parcel {
     fn unpack(self) -> Option<Idle> {
         let socket = self.socket.attach().ok()?;
         socket.raw().reset_on_close();
-        Some(Idle::new(socket, self.identity, self.requests))
+        Some(Idle::new(socket, self.identity, self.requests, self.seat))
     }
 }

@@ -138,6 +138,8 @@ pub struct Connection {
     pub(super) ending: Ending,
     /// The last stream that the peer says it processes.
     pub(super) peer_last: Option<u32>,
+    /// The peer was asked whether it is there, and has not answered.
+    pub(super) asked: bool,
     pub(super) dead: bool,
 }
 
@@ -173,6 +175,7 @@ impl Connection {
             tally: Tally::default(),
             ending: Ending::No,
             peer_last: None,
+            asked: false,
             dead: false,
             limits,
         }

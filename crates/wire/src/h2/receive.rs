@@ -473,6 +473,9 @@ impl Connection {
             frame::put(out, frame::PING, frame::ACK, 0, payload);
         } else if payload == FAREWELL && self.ending == Ending::Announced {
             self.finish(out);
+        } else {
+            // Whatever it repeats, it is an answer.
+            self.asked = false;
         }
         Ok(None)
     }

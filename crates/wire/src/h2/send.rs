@@ -14,6 +14,8 @@ use crate::method::Method;
 
 /// What the ping says whose answer ends an announcement.
 pub(super) const FAREWELL: [u8; 8] = *b"farewell";
+/// What the ping says that asks whether the peer is there.
+const THERE: [u8; 8] = *b"presence";
 
 /// No stream can be opened now; see [`Connection::can_open`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,6 +220,16 @@ impl Connection {
         }
         frame::put(out, frame::PING, 0, 0, &FAREWELL);
         self.ending = Ending::Announced;
+    }
+
+    /// Asks whether the peer is there; `false` if it has yet to answer the last such question.
+    pub fn ask(&mut self, out: &mut Vec<u8>) -> bool {
+        if self.asked || self.dead {
+            return false;
+        }
+        frame::put(out, frame::PING, 0, 0, &THERE);
+        self.asked = true;
+        true
     }
 
     /// Names the last stream that is served, without waiting any longer.

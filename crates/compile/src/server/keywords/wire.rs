@@ -2,7 +2,7 @@
 
 use program::server::Ws;
 
-use super::{ServerKeyword, delay, later, off, on, own, proto, text, word};
+use super::{ServerKeyword, later, off, on, own, proto, text, time, word};
 use crate::draft::{Deferred, Draft};
 use crate::server::{InitAddr, ServerDraft, source};
 use crate::statement::{Statement, Step};
@@ -19,8 +19,12 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word(
         "idle-ping",
         1,
-        |v, s, p| delay(s, v, p, "idle-ping").map(drop),
-        "Probes of idle HTTP/2 connections (no effect without).",
+        |v, s, p| {
+            let d = time(s, v, p, "idle-ping", "'idle-ping' expects an argument.")?;
+            v.idle_ping = (!d.is_zero()).then_some(d);
+            Ok(())
+        },
+        "Time after which an idle HTTP/2 connection is probed.",
     ),
     word("init-addr", 1, init_addr, "How the address is found at start."),
     later("log-bufsize", 1),
