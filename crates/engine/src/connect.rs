@@ -126,6 +126,7 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
         let outcome = attempt(stream, proxy, server).await;
         let failure = match outcome {
             Ok(()) => {
+                stream.txn.respond();
                 // With HTTP a key is stored when the server has answered.
                 if !stream.txn.has_req {
                     crate::stick::store(stream);

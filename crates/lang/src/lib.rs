@@ -65,4 +65,5 @@ pub use names::{Missing, Names};
 pub use registry::Registry;
 pub use rules::{Rule, RuleSet};
 pub use sample::{Found, Miss, Type, Value};
+pub use variables::write as set_variable;
 pub use words::{Fault, Words};

@@ -1,33 +1,72 @@
 //! Reading and writing variables, wherever their scope keeps them (manual, section 2.8).
 
-use model::vars::{Owned, Scope, VarRef};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use model::account::{Account, Limits};
+use model::vars::{Owned, Scope, VarRef, Vars};
 
 use crate::env::Env;
 use crate::sample::Value;
 
-/// The value of a variable, its bytes copied into the arena.
-pub(crate) fn read<'a>(env: &Env<'a>, var: VarRef) -> Option<Value<'a>> {
-    let copy = |v: &Owned| Value::from_owned(v, env.arena);
-    match var.scope {
-        Scope::Proc => env.live.world().vars.get(var.slot).map(|v| copy(&v)),
-        Scope::Sess => env.conn.vars.borrow().get(var.slot).map(copy),
-        Scope::Txn => env.txn.txn_vars.borrow().get(var.slot).map(copy),
-        Scope::Req => env.txn.req_vars.borrow().get(var.slot).map(copy),
-        Scope::Res => env.txn.res_vars.borrow().get(var.slot).map(copy),
-        Scope::Check => env.txn.check_vars.borrow().get(var.slot).map(copy),
+/// Where the variables of a scope are.
+enum Kept<'a> {
+    Process,
+    Here(&'a RefCell<Vars>),
+    /// Nowhere: the request is over, or there is no response yet.
+    Nowhere,
+}
+
+fn kept<'a>(env: &Env<'a>, scope: Scope) -> Kept<'a> {
+    let txn = env.txn;
+    match scope {
+        Scope::Proc => Kept::Process,
+        Scope::Sess => Kept::Here(&env.conn.vars),
+        Scope::Txn => Kept::Here(&txn.txn_vars),
+        Scope::Req if !txn.responding => Kept::Here(&txn.req_vars),
+        Scope::Res if txn.responding => Kept::Here(&txn.res_vars),
+        Scope::Req | Scope::Res => Kept::Nowhere,
+        Scope::Check => Kept::Here(&txn.check_vars),
     }
 }
 
-/// Sets a variable, or forgets it with `None`.
-pub(crate) fn write(env: &Env<'_>, var: VarRef, value: Option<Owned>) {
-    let slot = var.slot;
-    match var.scope {
-        Scope::Proc => env.live.world().vars.set(slot, value),
-        Scope::Sess => drop(env.conn.vars.borrow_mut().set(slot, value)),
-        Scope::Txn => drop(env.txn.txn_vars.borrow_mut().set(slot, value)),
-        Scope::Req => drop(env.txn.req_vars.borrow_mut().set(slot, value)),
-        Scope::Res => drop(env.txn.res_vars.borrow_mut().set(slot, value)),
-        Scope::Check => drop(env.txn.check_vars.borrow_mut().set(slot, value)),
+/// The value of a variable, its bytes copied into the arena.
+pub(crate) fn read<'a>(env: &Env<'a>, var: VarRef) -> Option<Value<'a>> {
+    let copy = |v: &Owned| Value::from_owned(v, env.arena);
+    match kept(env, var.scope) {
+        Kept::Here(vars) => vars.borrow().get(var.slot).map(copy),
+        Kept::Process => env.live.world().vars.get(var.slot).map(|v| copy(&v)),
+        Kept::Nowhere => None,
+    }
+}
+
+/// Sets a variable, or forgets it with `None`, as far as the limits of its scope allow.
+pub fn write(env: &Env<'_>, var: VarRef, value: Option<Owned>) {
+    let world = env.live.world();
+    match (kept(env, var.scope), world.vars.limits()) {
+        (Kept::Process, _) => world.vars.set(var.slot, value),
+        (Kept::Here(vars), None) => drop(vars.borrow_mut().set(var.slot, value)),
+        (Kept::Here(vars), Some(limits)) => {
+            account(env, var.scope, limits);
+            vars.borrow_mut().set_limited(var.slot, value);
+        }
+        (Kept::Nowhere, _) => {}
+    }
+}
+
+/// The account of a scope, within those of the scopes around it.
+fn account(env: &Env<'_>, scope: Scope, limits: &Limits) -> Arc<Account> {
+    let (most, around) = match scope {
+        Scope::Proc => return limits.process.clone(),
+        Scope::Sess => (limits.session, Scope::Proc),
+        Scope::Txn => (limits.transaction, Scope::Sess),
+        Scope::Check => (limits.check, Scope::Sess),
+        Scope::Req | Scope::Res => (limits.message, Scope::Txn),
+    };
+    let make = || Account::new(most, Some(account(env, around, limits)));
+    match kept(env, scope) {
+        Kept::Here(vars) => vars.borrow_mut().account(make).clone(),
+        Kept::Process | Kept::Nowhere => make(),
     }
 }
 

@@ -12,6 +12,7 @@
 //! Nothing here does I/O, and nothing here knows what configuration text looks like.
 #![forbid(unsafe_code)]
 
+pub mod account;
 pub mod bandwidth;
 pub mod check;
 pub mod conn;

@@ -272,6 +272,9 @@ pub struct Txn {
     pub req_vars: RefCell<Vars>,
     /// Variables of scope `res`.
     pub res_vars: RefCell<Vars>,
+    /// The request is through: a server is reached, or an answer made. Variables of the request are gone, those of the response
+    /// begin.
+    pub responding: bool,
     /// Variables of scope `check`: only a health check has them.
     pub check_vars: RefCell<Vars>,
     /// Name and line of the last rule with a final verdict (`last_rule_file`, `last_rule_line`).
@@ -409,6 +412,7 @@ impl Default for Txn {
             txn_vars: RefCell::default(),
             req_vars: RefCell::default(),
             res_vars: RefCell::default(),
+            responding: false,
             check_vars: RefCell::default(),
             last_rule: Cell::new(None),
             stick: RefCell::default(),
@@ -441,6 +445,12 @@ impl Txn {
             Some(_) => (self.up, self.down),
             None => (Traffic::default(), Traffic { received: self.asap, ..Traffic::default() }),
         }
+    }
+
+    /// The response begins.
+    pub fn respond(&mut self) {
+        self.responding = true;
+        self.req_vars.get_mut().clear();
     }
 
     /// Forgets everything, keeps the memory of heads, captures and variables.

@@ -5,9 +5,11 @@
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
+
+use crate::account::{Account, Limits};
 
 /// How long a variable lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,22 +71,11 @@ pub enum Owned {
     Method(Box<[u8]>),
 }
 
-impl Owned {
-    /// Bytes counted against `tune.vars.*-max-size`.
-    pub fn size(&self) -> usize {
-        match self {
-            Owned::Str(b) | Owned::Bin(b) | Owned::Method(b) => b.len(),
-            Owned::Ipv4(_) => 4,
-            Owned::Ipv6(_) => 16,
-            Owned::Bool(_) | Owned::Int(_) => 8,
-        }
-    }
-}
-
 /// The variables of one scope.
 #[derive(Debug, Default)]
 pub struct Vars {
     slots: Vec<Option<Owned>>,
+    account: Option<Arc<Account>>,
 }
 
 impl Vars {
@@ -104,9 +95,24 @@ impl Vars {
         std::mem::replace(&mut self.slots[i], value)
     }
 
+    /// The account of the scope, made when it is first needed.
+    pub fn account(&mut self, make: impl FnOnce() -> Arc<Account>) -> &Arc<Account> {
+        self.account.get_or_insert_with(make)
+    }
+
+    /// As [`Vars::set`], as far as the limits of the scope allow.
+    pub fn set_limited(&mut self, slot: u16, value: Option<Owned>) {
+        let value = match &self.account {
+            Some(account) => account.admit(self.get(slot), value),
+            None => value,
+        };
+        self.set(slot, value);
+    }
+
     /// Forgets all values, keeps the memory.
     pub fn clear(&mut self) {
         self.slots.clear();
+        self.account = None;
     }
 }
 
@@ -116,12 +122,23 @@ pub struct ProcVars {
     slots: RwLock<Vec<Option<Arc<Owned>>>>,
     /// Those that no rule mentions, by name: the runtime API made them.
     aside: RwLock<HashMap<Box<str>, Arc<Owned>>>,
+    limits: OnceLock<Limits>,
 }
 
 /// How many variables may be kept aside.
 const MOST_ASIDE: usize = 4096;
 
 impl ProcVars {
+    /// Limits the memory of all variables, once.
+    pub fn limit(&self, limits: Limits) {
+        let _ = self.limits.set(limits);
+    }
+
+    /// What limits the memory of variables, if anything does.
+    pub fn limits(&self) -> Option<&Limits> {
+        self.limits.get()
+    }
+
     /// The value of a variable that no rule mentions.
     pub fn aside(&self, name: &str) -> Option<Arc<Owned>> {
         self.aside.read().get(name).cloned()
@@ -130,7 +147,13 @@ impl ProcVars {
     /// Sets or forgets a variable that no rule mentions; `false` when there are too many.
     pub fn set_aside(&self, name: &str, value: Option<Owned>) -> bool {
         let mut all = self.aside.write();
+        let (old, wanted) = (all.get(name).map(|old| &**old), value.is_some());
+        let value = match self.limits() {
+            Some(limits) => limits.process.admit(old, value),
+            None => value,
+        };
         match value {
+            None if wanted => return false,
             None => drop(all.remove(name)),
             Some(_) if all.len() >= MOST_ASIDE && !all.contains_key(name) => return false,
             Some(value) => drop(all.insert(name.into(), Arc::new(value))),
@@ -150,6 +173,15 @@ impl ProcVars {
         if i >= s.len() {
             s.resize_with(i + 1, || None);
         }
+        // Those that the configuration names are there in any case, and were counted when it was read.
+        let value = match (self.limits(), value) {
+            (Some(limits), Some(value)) => Some(limits.process.replace(s[i].as_deref(), value)),
+            (Some(limits), None) => {
+                limits.process.forget(s[i].as_deref());
+                None
+            }
+            (None, value) => value,
+        };
         s[i] = value.map(Arc::new);
     }
 }

@@ -3,12 +3,24 @@
 
 use program::Mode;
 use program::proxy::Proxy;
-use syntax::Diagnostics;
+use syntax::{Diagnostic, Diagnostics, Level, Style};
 
 use super::remark;
 use crate::draft::{CheckKind, Draft, Kind};
 use crate::proxy::option::SWITCHES;
 use crate::server::ServerDraft;
+
+/// Cuts captured cookies to `tune.http.cookielen`.
+pub(super) fn captured(proxies: &mut [Proxy], most: usize, notes: &mut Diagnostics) {
+    for proxy in proxies.iter_mut().filter(|proxy| proxy.is_frontend && !proxy.disabled) {
+        if let Some(capture) = proxy.capture_cookie.as_mut().filter(|capture| capture.len > most) {
+            capture.len = most;
+            let text = format!("truncating capture length to {most} bytes for frontend '{}'.", proxy.name);
+            notes.push(Diagnostic::plain(Level::Warning, text).styled(Style::Bare).settling());
+        }
+        proxy.capture_cookie.take_if(|capture| capture.len == 0);
+    }
+}
 
 /// Looks at all proxies once everything is known, and fills in what follows from the whole. `maxconn` is that of proxies
 /// that have none.

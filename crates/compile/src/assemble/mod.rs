@@ -21,6 +21,8 @@ use std::sync::Arc;
 
 use lang::{Fault, Registry};
 use model::World;
+use model::account::Limits;
+use model::vars::Scope;
 use program::address::Listen;
 use program::listener::UnixRights;
 use program::log::{Ring, Sink, Target};
@@ -236,6 +238,7 @@ pub(crate) fn program(
     let global = assembly.global(global, set_vars, &finished, notes, &mut crowd);
     let default_maxconn = assembly.ground.options.proxy_maxconn.unwrap_or(global.maxconn);
     checks::whole(&mut finished, default_maxconn);
+    checks::captured(&mut finished, global.tune.cookielen, notes);
     if unused {
         let text = "Option 'expose-experimental-directives' is set in the global section but is no longer used. It is strongly recommended to remove it in order to avoid using an experimental directive by accident in the future.";
         notes.push(remark(Span::default(), text).settling());
@@ -255,6 +258,10 @@ pub(crate) fn program(
     let patterns = assembly.memory.patterns.catalog(place);
     let files = assembly.ground.sources.iter().map(|s| s.name().into()).collect();
     let environment = assembly.ground.environment.iter().map(|(n, v)| (n.into(), v.into())).collect();
+    let vars = assembly.memory.vars;
+    if let Some(limits) = Limits::new(global.tune.vars_max, vars.of(Scope::Proc).len()) {
+        assembly.ground.world.vars.limit(limits);
+    }
     Some(Program {
         environment,
         defaults,
@@ -268,7 +275,7 @@ pub(crate) fn program(
         sinks: assembly.sinks,
         rings: assembly.rings,
         log_profiles,
-        vars: assembly.memory.vars,
+        vars,
         tables: assembly.memory.tables,
         patterns,
         ticket_keys: assembly.ticket_keys,

@@ -70,7 +70,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "tune.http.cookielen",
         |s, g| {
-            g.tune.cookielen = positive(s)?.saturating_sub(1) as usize;
+            g.tune.cookielen = positive(s)? as usize;
             Ok(())
         },
         "Longest captured cookie.",

@@ -482,6 +482,7 @@ fn after_response(stream: &mut Stream<'_>, proxy: &Proxy) -> bool {
 pub fn after_response_rules(stream: &mut Stream<'_>) -> bool {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
+    stream.txn.respond();
     let mut fine = after_response(stream, &program.proxy(stream.backend_index()));
     if fine && stream.txn.backend.is_some_and(|b| b != stream.client.conn().frontend) {
         fine = after_response(stream, program.configured(stream.client.conn().frontend));

@@ -12,8 +12,7 @@ use wire::method::{Method, Version};
 
 /// Processes a complete final response head and stages it for the client.
 pub async fn process(stream: &mut Stream<'_>) -> Step {
-    // Variables of the request end where the response begins.
-    stream.txn.req_vars.get_mut().clear();
+    stream.txn.respond();
     stream.client.look_early();
     crate::stick::response(stream);
     let worker = stream.worker.clone();

@@ -4,7 +4,7 @@ use lang::env::{Env, Side};
 use lang::logfmt::Use;
 use lang::{Expr, LogFormat};
 use model::check::{CheckResult, CheckStatus};
-use model::vars::{Owned, Scope, VarRef};
+use model::vars::{Owned, VarRef};
 use program::check::{Expect, Pattern, Protocol};
 use wire::http1::{Limits, Parsed, parse_response};
 
@@ -242,10 +242,6 @@ impl Script<'_> {
 
     /// Sets or forgets a variable; only those of the process, the session and the check are in reach.
     pub(super) fn set(&self, var: VarRef, value: Option<Owned>) {
-        match var.scope {
-            Scope::Proc => self.worker.shared.program.world.vars.set(var.slot, value),
-            Scope::Sess => drop(self.conn.vars.borrow_mut().set(var.slot, value)),
-            _ => drop(self.txn.check_vars.borrow_mut().set(var.slot, value)),
-        }
+        self.evaluate(|env| lang::set_variable(env, var, value));
     }
 }
