@@ -369,7 +369,7 @@ async fn wait(stream: &mut Stream<'_>, backend: u32, server: Option<u32>) -> Res
     let tcp = proxy.mode == Mode::Tcp;
     let gone = |cx: &mut std::task::Context<'_>| {
         let broken = socket.poll_broken(cx).is_ready();
-        session.kill.get().is_some() || (tcp && broken) || (abort && (broken || socket.is_hung_up()))
+        session.kill.get().is_some() || (tcp && broken) || (abort && (broken || socket.has_ended(cx)))
     };
     let wait = Wait { priority, timeout, server };
     let outcome = queue::wait(&worker, backend, wait, &mut stream.txn.queue_positions, gone).await;

@@ -14,7 +14,7 @@ use model::term::{Cause, Phase};
 use program::proxy::{Mode, Proxy, Reuse};
 use program::server::{PortMap, Server, ServerTls};
 use rt::{Addr, ConnectOptions, Socket, Timer};
-use tls::Handshake;
+use tls::{Ahead, Handshake};
 use wire::method::Method;
 
 mod multiplex;
@@ -175,12 +175,12 @@ async fn assign(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> 
 /// leaving (`option abortonclose`), or an operator ended its session.
 fn has_left(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
     let client = &stream.client;
-    if !stream.txn.has_req && client.socket.is_plain() && client.session.kill.get().is_none() {
+    if !stream.txn.has_req && client.session.kill.get().is_none() {
         return says_nothing_more(stream, proxy, cx);
     }
     client.session.kill.get().is_some()
         || client.socket.poll_broken(cx).is_ready()
-        || (proxy.options.abortonclose && client.socket.is_hung_up())
+        || (proxy.options.abortonclose && client.socket.has_ended(cx))
 }
 
 /// What a client of TCP has said.
@@ -199,10 +199,10 @@ impl Word {
         if stream.client.has_input() {
             return Word::Said;
         }
-        match stream.client.socket.raw().poll_peek(cx, &mut [0], 1) {
-            Poll::Ready(Ok(0) | Err(_)) => Word::Never,
-            Poll::Ready(Ok(_)) => Word::Said,
-            Poll::Pending => Word::Awaited,
+        match stream.client.socket.poll_look(cx) {
+            Poll::Ready(Ahead::End | Ahead::Broken) => Word::Never,
+            Poll::Ready(Ahead::Data) => Word::Said,
+            Poll::Ready(Ahead::Nothing) | Poll::Pending => Word::Awaited,
         }
     }
 }
@@ -216,15 +216,14 @@ fn says_nothing_more(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -
         Word::Never => true,
         Word::Awaited => false,
         Word::Said => {
-            proxy.options.abortonclose && (socket.poll_broken(cx).is_ready() || socket.is_hung_up())
+            proxy.options.abortonclose && (socket.poll_broken(cx).is_ready() || socket.has_ended(cx))
         }
     }
 }
 
 /// Whether a client of TCP has left without a word.
 async fn left_silently(stream: &Stream<'_>) -> bool {
-    let of_tcp = !stream.txn.has_req && stream.client.socket.is_plain();
-    of_tcp && poll_fn(|cx| Poll::Ready(Word::of(stream, cx) == Word::Never)).await
+    !stream.txn.has_req && poll_fn(|cx| Poll::Ready(Word::of(stream, cx) == Word::Never)).await
 }
 
 /// Where an attempt leads.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use model::secured::Secured;
 use rt::{Detached, Socket};
-use tls::Stream;
+use tls::{Ahead, Stream};
 
 /// A connection.
 pub struct Transport {
@@ -365,6 +365,42 @@ impl Transport {
     #[inline]
     pub fn is_broken(&self) -> bool {
         self.socket.is_broken()
+    }
+
+    /// What the peer says next, if that is known. Nothing is taken, but behind TLS it is read ahead: ask for it where nobody
+    /// else reads.
+    pub fn poll_look(&self, cx: &mut Context<'_>) -> Poll<Ahead> {
+        let Some(tls) = &self.tls else {
+            return self.socket.poll_peek(cx, &mut [0], 1).map(|read| match read {
+                Ok(0) => Ahead::End,
+                Ok(_) => Ahead::Data,
+                Err(_) => Ahead::Broken,
+            });
+        };
+        if tls.is_early() {
+            return Poll::Pending;
+        }
+        loop {
+            match tls.stream.borrow_mut().look(&self.socket) {
+                Ahead::Nothing => {}
+                ahead => return Poll::Ready(ahead),
+            }
+            if self.socket.poll_readable(cx).is_pending() {
+                return Poll::Pending;
+            }
+            if self.gives_plain() {
+                // The kernel opens it when it is taken.
+                return Poll::Ready(Ahead::Data);
+            }
+        }
+    }
+
+    /// Whether the peer has closed its side: its half of the connection ended, or it said so within TLS. Whoever asks is
+    /// woken when that changes.
+    #[inline]
+    pub fn has_ended(&self, cx: &mut Context<'_>) -> bool {
+        let ends = |ahead| matches!(ahead, Poll::Ready(Ahead::End | Ahead::Broken));
+        self.is_hung_up() || !self.is_plain() && ends(self.poll_look(cx))
     }
 
     /// Ready when the peer has closed its side or the connection broke.

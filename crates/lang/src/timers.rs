@@ -22,6 +22,8 @@ pub(crate) struct Timers {
     end: Mono,
     /// Without a first byte it is a session that came to no request.
     idles_not: bool,
+    /// It is a session of TCP, whose stream begins with its connection.
+    tcp: bool,
 }
 
 fn between(from: Option<Mono>, to: Option<Mono>) -> i64 {
@@ -36,6 +38,7 @@ impl Timers {
         let (conn, times) = (env.conn, env.txn.times);
         let end = times.ended.unwrap_or_else(|| env.live.now());
         let idles_not = env.txn.unread || conn.http_major.get() > 0;
+        let tcp = !env.txn.has_req;
         match times.idle_from {
             Some(from) if !env.txn.first_request && from > conn.accepted => Timers {
                 times,
@@ -44,6 +47,7 @@ impl Timers {
                 handshake: Some(Duration::ZERO),
                 end,
                 idles_not,
+                tcp,
             },
             _ => Timers {
                 times,
@@ -52,6 +56,7 @@ impl Timers {
                 handshake: conn.handshake_done.get().map(|done| done.since(conn.accepted)),
                 end,
                 idles_not,
+                tcp,
             },
         }
     }
@@ -89,7 +94,8 @@ impl Timers {
 
     /// `Tw`.
     pub(crate) fn queue(&self) -> i64 {
-        between(Some(self.times.request.unwrap_or_else(|| self.idle_from())), self.times.queued)
+        let begun = if self.tcp { self.origin } else { self.idle_from() };
+        between(Some(self.times.request.unwrap_or(begun)), self.times.queued)
     }
 
     /// `Tc`.

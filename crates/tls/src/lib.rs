@@ -57,7 +57,7 @@ pub use client::Connector;
 pub use handshake::{Facts, Failure, Handshake, Step};
 pub use server::Acceptor;
 pub use store::Store;
-pub use stream::{Stream, Wire};
+pub use stream::{Ahead, Stream, Wire};
 
 #[cfg(test)]
 mod tests;

@@ -155,6 +155,19 @@ impl Default for Sizes {
     }
 }
 
+/// What comes next from a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// Data.
+    Data,
+    /// The end: it said so, or its connection ended.
+    End,
+    /// Nothing more: TLS is broken, or the connection.
+    Broken,
+    /// Nothing that is known of so far.
+    Nothing,
+}
+
 /// Bytes after which records are as large as they may be: more than a peer has to wait for while it begins to read.
 const BURST: u32 = 32 * 1024;
 
@@ -347,6 +360,41 @@ impl Stream {
                 _ if done > 0 => return Some(Ok(done)),
                 None => return None,
                 Some(Err(e)) => return Some(Err(e)),
+            }
+        }
+    }
+
+    /// Reads ahead, up to the next data, so that what a peer says is heard though nobody takes its data yet: its end above all.
+    pub fn look(&mut self, wire: &impl Wire) -> Ahead {
+        if self.is_early() {
+            return Ahead::Nothing;
+        }
+        loop {
+            if self.plain.1 > 0 || !self.early.is_empty() {
+                return Ahead::Data;
+            }
+            if self.broken {
+                return Ahead::Broken;
+            }
+            if self.eof {
+                return Ahead::End;
+            }
+            match self.next(wire) {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(bad) => {
+                    self.fail(wire, bad);
+                    continue;
+                }
+            }
+            if self.offload.is_some() && self.receives_from_now(wire) {
+                // What the kernel opens can't be put back.
+                return Ahead::Nothing;
+            }
+            match self.fill(wire) {
+                Some(Ok(n)) => self.eof |= n == 0,
+                Some(Err(_)) => return Ahead::Broken,
+                None => return Ahead::Nothing,
             }
         }
     }

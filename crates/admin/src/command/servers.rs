@@ -64,6 +64,8 @@ fn state_line(out: &mut String, anon: Anon, started: rt::Mono, proxy: &Proxy, se
     };
     let probe = s.probe.lock().clone();
     let said = server.probed;
+    // The checks of a proxy that is `disabled` are not even made.
+    let at_work = !proxy.disabled;
     let shown = |ip: Option<IpAddr>| ip.map_or("-".into(), |ip| ip.to_string());
     let _ = writeln!(
         out,
@@ -78,8 +80,8 @@ fn state_line(out: &mut String, anon: Anon, started: rt::Mono, proxy: &Proxy, se
         s.weight.load(Relaxed),
         s.initial_weight.load(Relaxed),
         s.health.load(Relaxed),
-        check_state(server),
-        agent_state(server),
+        if at_work { check_state(server) } else { 0 },
+        if at_work { agent_state(server) } else { 0 },
         u8::from(proxy.forced_id),
         u8::from(server.forced_id),
         s.fqdn.lock().as_deref().map_or("-".into(), |name| anon.word(name)),

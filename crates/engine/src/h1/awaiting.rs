@@ -327,7 +327,7 @@ fn watch_client(stream: &Stream<'_>, cx: &mut Context<'_>, back: &Proxy) -> Opti
     }
     // A stream of HTTP/2 ends its side of a tunnel without leaving, before the tunnel stands as well.
     let tunnel = stream.client.part.is_some() && stream.txn.req.method_id() == wire::method::Method::Connect;
-    (socket.is_hung_up() && back.options.abortonclose && !tunnel).then_some(Event::ClientLeft)
+    (back.options.abortonclose && !tunnel && socket.has_ended(cx)).then_some(Event::ClientLeft)
 }
 
 fn expired(stream: &mut Stream<'_>, cx: &mut Context<'_>) -> Poll<Event> {

@@ -293,7 +293,7 @@ pub async fn until_taken(stream: &mut Stream<'_>) {
 
 /// Whether a client that has sent its request is gone: its connection broke, or it closed its side and that counts.
 fn leaves(socket: &Transport, back: &Proxy, cx: &mut Context<'_>) -> bool {
-    socket.poll_broken(cx).is_ready() || (back.options.abortonclose && socket.is_hung_up())
+    socket.poll_broken(cx).is_ready() || (back.options.abortonclose && socket.has_ended(cx))
 }
 
 /// After 101 or a 2xx to CONNECT: bytes both ways until both sides are done.
