@@ -365,14 +365,20 @@ async fn wait(stream: &mut Stream<'_>, backend: u32, server: Option<u32>) -> Res
     let d = &stream.txn.decisions;
     let priority = Priority { class: d.priority_class.into(), offset: d.priority_offset };
     let abort = proxy.options.abortonclose;
-    let (session, socket) = (stream.client.session.clone(), &stream.client.socket);
     let tcp = proxy.mode == Mode::Tcp;
+    let mut positions = stream.txn.queue_positions;
+    let waiting = &*stream;
     let gone = |cx: &mut std::task::Context<'_>| {
+        let (session, socket) = (&waiting.client.session, &waiting.client.socket);
         let broken = socket.poll_broken(cx).is_ready();
-        session.kill.get().is_some() || (tcp && broken) || (abort && (broken || socket.has_ended(cx)))
+        session.kill.get().is_some()
+            || connect::is_overdue(waiting)
+            || (tcp && broken)
+            || (abort && (broken || socket.has_ended(cx)))
     };
     let wait = Wait { priority, timeout, server };
-    let outcome = queue::wait(&worker, backend, wait, &mut stream.txn.queue_positions, gone).await;
+    let outcome = queue::wait(&worker, backend, wait, &mut positions, gone).await;
+    stream.txn.queue_positions = positions;
     if matches!(outcome, Err(Refused::TimedOut | Refused::Aborted)) {
         stream.txn.times.queued = Some(rt::now());
     }

@@ -47,6 +47,8 @@ pub enum Failed {
     NoServer(NoServer),
     /// All attempts failed; how the last one did.
     Connect(Attempt),
+    /// The time of a client that owed a word was over first (`timeout client`), in this phase.
+    Overdue(Phase),
     /// `redir`: the client is to be sent elsewhere.
     Redirect(u32),
 }
@@ -92,6 +94,7 @@ impl Failed {
             Failed::Connect(Attempt::Resource) => (Cause::Resource, Phase::Connect, 503),
             Failed::Connect(Attempt::Full) => (Cause::Internal, Phase::Connect, 500),
             Failed::Connect(Attempt::Aborted | Attempt::Left) => (Cause::ClientAbort, Phase::Connect, 400),
+            Failed::Overdue(phase) => (Cause::ClientTimeout, *phase, 400),
             Failed::Redirect(_) => (Cause::Local, Phase::Request, 302),
         }
     }
@@ -102,6 +105,36 @@ impl Failed {
 /// # Errors
 /// Why no server was reached.
 pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> {
+    watch_silence(stream).await;
+    let reached = try_servers(stream, wish).await;
+    match reached {
+        Err(failed) if is_overdue(stream) => {
+            crate::losses::client_abort(stream);
+            Err(Failed::Overdue(failed.explain().1))
+        }
+        other => other,
+    }
+}
+
+/// Has a client that owes a part of its request, or that has said nothing in TCP, be awaited for `timeout client` while servers are
+/// tried: see [`is_overdue`].
+async fn watch_silence(stream: &mut Stream<'_>) {
+    let limit = stream.txn.overrides.client.or(stream.frontend().timeouts.client);
+    let heard = match stream.txn.has_req {
+        true => (!crate::h1::wait::is_whole(stream)).then(rt::now),
+        false => stream.txn.times.idle_from.filter(|_| !stream.client.has_input()),
+    };
+    let timer = &mut stream.client.timer;
+    timer.set(heard.zip(limit).map(|(heard, limit)| heard + limit));
+    poll_fn(|cx| Poll::Ready(_ = timer.poll_expired(cx))).await;
+}
+
+/// Whether a client that owes something has been silent for too long.
+pub(crate) fn is_overdue(stream: &Stream<'_>) -> bool {
+    stream.client.timer.is_expired() && !stream.client.socket.is_readable()
+}
+
+async fn try_servers(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> {
     let worker = stream.worker.clone();
     let index = stream.backend_index();
     let proxy = &*worker.shared.program.proxy(index);
@@ -172,9 +205,12 @@ async fn assign(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> 
 }
 
 /// Whether the client is no longer there to be served: its connection broke, or it closed its side and that counts as
-/// leaving (`option abortonclose`), or an operator ended its session.
+/// leaving (`option abortonclose`), or an operator ended its session, or its time to send the rest of its request is over.
 fn has_left(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
     let client = &stream.client;
+    if stream.txn.has_req && is_overdue(stream) {
+        return true;
+    }
     if !stream.txn.has_req && client.session.kill.get().is_none() {
         return says_nothing_more(stream, proxy, cx);
     }
@@ -517,9 +553,7 @@ async fn secure(
         Err(Refused::TimedOut) => Err(Attempt::TimedOut),
         Err(Refused::Failed(code, _, facts)) => {
             stream.txn.server_secured = Some(facts);
-            // A server that closes without a word has failed the handshake, too.
-            let told = if code == number::EMPTY { number::HANDSHAKE } else { code };
-            stream.txn.server_conn.error = ConnError(told);
+            stream.txn.server_conn.error = ConnError(code);
             Err(if code == number::NAME { Attempt::WrongName } else { Attempt::Refused })
         }
     }

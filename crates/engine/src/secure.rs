@@ -70,7 +70,10 @@ pub async fn server(
             let (number, fault) = describe_server(&why);
             let facts = Secured { fault: fault.map_or(0, |f| f.0), ..secured(handshake.so_far()) };
             let facts = if facts.cipher.is_empty() { Secured { cipher: "(NONE)", ..facts } } else { facts };
-            Err(Refused::Failed(number, text(number, fault), Arc::new(facts)))
+            let text = text(number, fault);
+            // A server that closes without a word has failed the handshake; one that takes its leave has left.
+            let left = number != number::EMPTY || matches!(why, Failure::Farewell);
+            Err(Refused::Failed(if left { number } else { number::HANDSHAKE }, text, Arc::new(facts)))
         }
     }
 }
@@ -307,7 +310,7 @@ fn text(number: u8, fault: Option<(u32, &'static str)>) -> String {
 fn describe(why: &Failure, heard: bool, answered: bool) -> (u8, Option<(u32, &'static str)>) {
     match why {
         Failure::Aborted(None) if answered => (number::HANDSHAKE, None),
-        Failure::Empty => (number::EMPTY, None),
+        Failure::Empty | Failure::Farewell => (number::EMPTY, None),
         Failure::Aborted(Some(e)) if e.kind() == io::ErrorKind::TimedOut => (number::TIMEOUT, None),
         // OpenSSL tells a connection that was reset from one that was closed.
         Failure::Aborted(Some(e)) if e.kind() == io::ErrorKind::ConnectionReset => (number::HANDSHAKE, None),

@@ -73,6 +73,8 @@ pub enum Step {
 pub enum Failure {
     /// The peer closed before it said anything.
     Empty,
+    /// The peer took its leave (close_notify).
+    Farewell,
     /// The peer closed, or the connection broke.
     Aborted(Option<io::Error>),
     /// The two could not agree, or one broke the protocol.
@@ -474,8 +476,14 @@ impl Handshake {
                 if let Some(room) = &self.input {
                     self.gatherer.records(room.filled());
                 }
+                // rustls waits on for a server that has taken its leave in clear.
+                let leaves =
+                    matches!(&self.input, Some(room) if matches!(room.filled(), [21, 3, _, 0, 2, _, 0, ..]));
                 let flow = Flow::of(&mut self.input, &mut self.output, &mut self.early, &mut self.ahead);
-                let turn = drive(flow, |bytes| conn.process_tls_records(bytes));
+                let turn = match leaves {
+                    true => Err(Error::AlertReceived(AlertDescription::CloseNotify)),
+                    false => drive(flow, |bytes| conn.process_tls_records(bytes)),
+                };
                 self.judge(turn)
             }
             None => Turn::Read,
@@ -553,7 +561,9 @@ impl Handshake {
         };
         let parsed = message.as_deref().and_then(Hello::parse).unwrap_or_default();
         self.gatherer.client(message.as_deref().unwrap_or_default());
-        let Some(entry) = acceptor.choose(&parsed) else { return Turn::Refused(UNRECOGNIZED_NAME) };
+        let Some(entry) = acceptor.choose(&parsed, message.is_some()) else {
+            return Turn::Refused(UNRECOGNIZED_NAME);
+        };
         if parsed.is_fallback() && entry.speaks_tls13() {
             self.version = "TLSv1.2";
             return Turn::Refused(INAPPROPRIATE_FALLBACK);
@@ -595,8 +605,7 @@ impl Handshake {
 
     fn explain(&self, e: Error) -> Failure {
         match e {
-            // Who says farewell before the handshake is over leaves like one who closes.
-            Error::AlertReceived(AlertDescription::CloseNotify) => Failure::Empty,
+            Error::AlertReceived(AlertDescription::CloseNotify) => Failure::Farewell,
             Error::InvalidCertificate(_) if self.findings != Findings::default() => {
                 Failure::Untrusted(self.findings)
             }

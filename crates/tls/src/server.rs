@@ -223,8 +223,8 @@ impl Acceptor {
         self.captures
     }
 
-    /// The entry for a client.
-    pub fn choose(&self, hello: &Hello<'_>) -> Option<Arc<Entry>> {
+    /// The entry for a client. What has sent no hello (`is_hello` is false) is told what is wrong with it whatever `strict-sni` says.
+    pub fn choose(&self, hello: &Hello<'_>, is_hello: bool) -> Option<Arc<Entry>> {
         let table = self.table.load();
         if let Some(forge) = &self.forge
             && let Some(name) = hello.server_name().filter(|_| !table.names.knows(hello))
@@ -233,8 +233,8 @@ impl Acceptor {
         {
             return Some(made);
         }
-        let index =
-            table.names.choose(hello, |i| table.entries.get(i as usize)?.suits(hello), self.strict)?;
+        let strict = self.strict && is_hello;
+        let index = table.names.choose(hello, |i| table.entries.get(i as usize)?.suits(hello), strict)?;
         table.entries.get(index as usize).cloned()
     }
 }

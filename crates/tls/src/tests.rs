@@ -353,7 +353,7 @@ fn filters_take_the_place_of_names_and_exclude() {
     let found = |name: &str| {
         let extensions = hello(name);
         let hello = crate::hello::Hello { extensions: &extensions, ..Default::default() };
-        accept.choose(&hello).map(|e| e.identity.name.clone())
+        accept.choose(&hello, true).map(|e| e.identity.name.clone())
     };
     assert!(found("a.wild.example").is_some_and(|n| n.ends_with("1.pem")));
     assert!(found("not.wild.example").is_some_and(|n| n.ends_with("2.pem")));

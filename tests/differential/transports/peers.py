@@ -78,7 +78,10 @@ class Peer(fates.Peer):
                 pass
             self.flush()
         elif step == "ended":
-            self.until(self.whole, 8)
+            if not self.until(self.whole, 8):
+                # Who is not asked has nothing to say.
+                super().act("end")
+                raise OSError("no request")
         elif isinstance(step, tuple) and step[0] == "raw":
             super().say(step[1])
         elif isinstance(step, tuple) and step[0] == "frame":

@@ -72,6 +72,7 @@ impl Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
+        self.kept.iter().for_each(|kept| kept.idle.socket.close());
         self.muxes.iter().for_each(|(.., mux)| mux.retire());
     }
 }

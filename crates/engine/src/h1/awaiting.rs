@@ -316,6 +316,12 @@ fn watch_client(stream: &Stream<'_>, cx: &mut Context<'_>, back: &Proxy) -> Opti
         return None;
     }
     let socket = &stream.client.socket;
+    // A stream of HTTP/2 ends its side of a tunnel without leaving, before the tunnel stands as well.
+    let tunnel = stream.client.part.is_some() && stream.txn.req.method_id() == wire::method::Method::Connect;
+    let ended = back.options.abortonclose && !tunnel && socket.has_ended(cx);
+    if socket.fault().is_some() {
+        return Some(Event::ClientBroke);
+    }
     if socket.poll_broken(cx).is_ready() {
         // A client behind a Unix socket that closes ends both directions at once, and has left like any other that closes.
         let closed = !socket.raw().is_local() && !socket.raw().is_reset();
@@ -325,9 +331,7 @@ fn watch_client(stream: &Stream<'_>, cx: &mut Context<'_>, back: &Proxy) -> Opti
             Event::ClientBroke
         });
     }
-    // A stream of HTTP/2 ends its side of a tunnel without leaving, before the tunnel stands as well.
-    let tunnel = stream.client.part.is_some() && stream.txn.req.method_id() == wire::method::Method::Connect;
-    (back.options.abortonclose && !tunnel && socket.has_ended(cx)).then_some(Event::ClientLeft)
+    ended.then_some(Event::ClientLeft)
 }
 
 fn expired(stream: &mut Stream<'_>, cx: &mut Context<'_>) -> Poll<Event> {

@@ -242,6 +242,14 @@ async fn unreachable(stream: &mut Stream<'_>, failed: &Failed) -> Next {
         return answer::server_redirect(stream, *server).await;
     }
     stream.end(cause, phase);
+    if cause == Cause::ClientTimeout {
+        let next = answer::refuse(stream, status).await;
+        if !stream.txn.server_conn.begun {
+            // Nothing was under way to a server: the log tells of no answer.
+            stream.txn.status = 0;
+        }
+        return next;
+    }
     if cause == Cause::ClientAbort {
         // It is a server that had nothing to say, whatever was hinted at before.
         stream.txn.hinted = false;

@@ -284,7 +284,9 @@ pub async fn until_taken(stream: &mut Stream<'_>) {
     .await;
     if let Some(cause) = cause {
         receipt.give_up();
-        if stream.place.is_some() {
+        // The time for an answer that came of no server is nobody's loss.
+        let answered = stream.txn.times.response.is_some();
+        if stream.place.is_some() && (answered || cause == Cause::ClientAbort) {
             losses::client_abort(stream);
         }
         stream.end(cause, Phase::Last);
