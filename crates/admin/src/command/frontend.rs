@@ -58,6 +58,10 @@ pub fn disable<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcom
         match front.state() {
             FrontState::Stopped => return Err("Frontend was previously shut down, cannot disable.".into()),
             FrontState::Paused => return Err("All sockets are already disabled.".into()),
+            // A frontend without sockets has none that is enabled.
+            FrontState::Open if proxy.binds.is_empty() => {
+                return Err("All sockets are already disabled.".into());
+            }
             FrontState::Open => front.set_state(FrontState::Paused),
         }
         note(call, index, &format!("Paused frontend {}.", proxy.name));
@@ -107,6 +111,10 @@ pub fn shutdown<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outco
             return Err("Frontend was already shut down.".into());
         }
         front.set_state(FrontState::Stopped);
+        if proxy.binds.is_empty() {
+            // Nothing ended that anybody could have come to.
+            return Ok(Reply::Done);
+        }
         let (ours, theirs) = (&front.counters, &proxy.state.back.counters);
         let (ours, theirs) = (ours.sum(|c| &c.sessions), theirs.sum(|c| &c.sessions));
         let text = format!("Proxy {} stopped (cumulated conns: FE: {ours}, BE: {theirs}).", proxy.name);

@@ -145,7 +145,9 @@ fn del(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn 
 fn pattern(name: &str, kind: Kind) -> Result<View, Fault> {
     let set = LiveSet::new("", Shape::Acl);
     let fault = |text: String| Fault::new(text);
-    let view = set.view(kind, Flags::IGNORE_CASE).map_err(|e| fault(e.text))?;
+    // An expression says itself whether it minds the case; names are in lower case.
+    let flags = if kind == Kind::Reg { Flags::default() } else { Flags::IGNORE_CASE };
+    let view = set.view(kind, flags).map_err(|e| fault(e.text))?;
     set.add(None, name.as_bytes(), None).map_err(|e| fault(e.to_string()))?;
     Ok(view)
 }
