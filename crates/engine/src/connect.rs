@@ -709,6 +709,10 @@ async fn open(
     if connected.is_ok() && proxy.options.abortonclose && left_silently(stream).await {
         connected = Err(Attempt::Left);
     }
+    if connected.is_ok() && proxy.options.abortonclose && stream.http.left_early {
+        // Known to be gone for longer than a connection takes.
+        connected = Err(Attempt::Aborted);
+    }
     stream.txn.server_conn.error = error;
     connected.map(|()| socket.into())
 }

@@ -128,6 +128,8 @@ pub struct Http {
     pub after_failed: bool,
     /// The client went away before its request was whole.
     pub client_left: bool,
+    /// The client closed its side, or more, while a rule held its request.
+    pub left_early: bool,
     /// The response is through; what remains is the rest of the request.
     pub last: bool,
     /// The server closed while its response was held back.
@@ -191,6 +193,7 @@ impl<'c> Stream<'c> {
                 body_received: true,
                 after_failed: false,
                 client_left: false,
+                left_early: false,
                 misled: false,
                 buffered: false,
                 dismissed: false,

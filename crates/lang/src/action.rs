@@ -116,7 +116,7 @@ pub enum Need {
     },
     /// Let time pass (`pause`).
     Delay(Duration),
-    /// Send this informational response first (`early-hint`).
+    /// Send this field in an informational response first (`early-hint`), together with those of the rules behind that go on with it.
     Interim(Arc<[u8]>),
     /// The end of the TLS handshake (`wait-for-handshake`).
     Handshake,
@@ -190,6 +190,11 @@ pub trait Action: Send + Sync {
     /// Whether it ends the rule set whenever it runs (`deny`, `return`): later rules without
     /// a condition are then never reached, which deserves a warning.
     fn is_final(&self) -> bool {
+        false
+    }
+
+    /// Whether it adds a field to an informational response (`early-hint`).
+    fn is_hint(&self) -> bool {
         false
     }
 }

@@ -59,7 +59,7 @@ pub fn fields(data: &[u8]) {
     else {
         panic!("no early hint");
     };
-    lines(&hint, 3, "early-hint");
+    lines(&hint, 1, "early-hint");
 }
 
 fn answer(stage: &Stage, reply: Reply, rule: &str) {

@@ -62,6 +62,11 @@ impl RuleSet {
         self.rules.get(at.0).map(|rule| rule.number)
     }
 
+    /// Whether the rule behind a position goes on with the hint of the one there: it is one as well, and has no condition.
+    pub fn hints_on(&self, at: Position) -> bool {
+        self.rules.get(at.0 + 1).is_some_and(|rule| rule.condition.is_none() && rule.action.is_hint())
+    }
+
     /// Runs from a position. After [`Run::Waits`], call again with the position and, for a need of an
     /// action, `exec.resumed` set.
     pub fn run(&self, exec: &mut Exec<'_>, from: Position) -> Run {

@@ -124,6 +124,8 @@ RACES = re.compile("|".join((
     r"server answers and closes; logasap",
     # Whether the bytes are sent on before the end of their client becomes a reset, which takes them along.
     r"tcp: client talks and shuts; .*; nolinger",
+    # Whether a pause is cut short when the client of a request that came whole leaves.
+    r"client GET, (shuts|closes|resets) later; .*; pause",
     # Which side's end is seen first.
     r"client GET, (closes|shuts).*; server (answers until it closes|half a body, waits); no abortonclose")))
 
@@ -146,6 +148,10 @@ for option, lines in HTTP_OPTIONS.items():
     for client in SOME_CLIENTS:
         for server in SOME_SERVERS:
             add("http", client, server, option, lines)
+# Who leaves while a rule holds the request.
+for client in [*SOME_CLIENTS, "GET, resets later", "POST, half a body, shuts", "POST, half a body, resets"]:
+    for server in SOME_SERVERS:
+        add("http", client, server, "pause", ["f: http-request pause 600ms"])
 for option, lines in TCP_OPTIONS.items():
     for client in TCP_CLIENTS:
         for server in TCP_SERVERS:

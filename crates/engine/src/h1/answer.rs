@@ -80,11 +80,12 @@ pub async fn server_redirect(stream: &mut Stream<'_>, server: u32) -> Next {
     send(stream, reply).await
 }
 
-/// Sends an interim response.
-pub async fn interim(stream: &mut Stream<'_>, bytes: &[u8]) {
+/// Sends fields ahead of the response, in one of their own (`early-hint`).
+pub async fn hint(stream: &mut Stream<'_>, fields: &[u8]) {
     if stream.txn.req.version() >= Version::HTTP_11 {
         stream.txn.hinted = true;
-        if stream.client.socket.send_all(bytes).await.is_ok() {
+        let bytes = [b"HTTP/1.1 103 Early Hints\r\n", fields, b"\r\n"].concat();
+        if stream.client.socket.send_all(&bytes).await.is_ok() {
             stream.txn.down.wire_out += bytes.len() as u64;
         }
     }

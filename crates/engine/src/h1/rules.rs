@@ -134,7 +134,7 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
     bound_rewrites(stream, side);
     let deadline = inspect.map(|d| rt::now() + d);
     let (mut from, mut last, mut resumed) = (Position(0), inspect.is_none(), None);
-    let mut paused = false;
+    let (mut paused, mut hints) = (false, Vec::new());
     loop {
         let run = stream.run_resumed(rules, side, from, last, resumed.take());
         if paused && !matches!(run, Run::Waits(..)) {
@@ -169,8 +169,11 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
                         wait::pause(stream, d).await;
                         resumed = Some(Fulfilled::Done);
                     }
-                    Need::Interim(bytes) => {
-                        answer::interim(stream, &bytes).await;
+                    Need::Interim(field) => {
+                        hints.extend_from_slice(&field);
+                        if !rules.hints_on(at) {
+                            answer::hint(stream, &std::mem::take(&mut hints)).await;
+                        }
                         resumed = Some(Fulfilled::Done);
                     }
                     Need::Handshake => {

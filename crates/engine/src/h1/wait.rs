@@ -233,14 +233,17 @@ pub async fn more(stream: &mut Stream<'_>, side: Side, deadline: Option<Mono>) -
     matches!(stream.client.receive().await, Ok(n) if n > 0)
 }
 
-/// `pause`: lets time pass, as long as there is somebody to wait. Who closes its side may wait for the answer to a request that came whole.
+/// `pause`: lets time pass, as long as there is somebody to wait. Who closes its side, or breaks off, behind a request that came
+/// whole is heard of when a server is sought, be that for an answer or not.
 pub async fn pause(stream: &mut Stream<'_>, time: Duration) {
     let mut timer = rt::Timer::at(rt::now() + time);
     let mut owes = !stream.http.body_received;
     loop {
         let client = &stream.client;
         let over = poll_fn(|cx| {
-            if client.session.kill.get().is_some() || client.socket.poll_broken(cx).is_ready() {
+            // A request of HTTP/2 that is taken back is nobody's any more.
+            let taken_back = client.part.is_some() && client.socket.poll_broken(cx).is_ready();
+            if client.session.kill.get().is_some() || taken_back {
                 return Poll::Ready(true);
             }
             if owes && client.socket.poll_hangup(cx).is_ready() {
@@ -250,10 +253,11 @@ pub async fn pause(stream: &mut Stream<'_>, time: Duration) {
         })
         .await;
         if over || left(stream).await {
-            return;
+            break;
         }
         owes = false;
     }
+    stream.http.left_early |= stream.client.socket.is_hung_up();
 }
 
 /// Whether all of a request is at hand.

@@ -8,9 +8,9 @@ use model::Origin;
 use wire::head::Known;
 
 use super::{Parsed, Reading, def, ending, step, with_format};
-use crate::action::{Exec, Flow, Need};
+use crate::action::{Action, Exec, Flow, Need};
 use crate::env::Side;
-use crate::logfmt::Use;
+use crate::logfmt::{LogFormat, Use};
 use crate::names::{Missing, Names, PLACE};
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
 use crate::words::{Fault, Words};
@@ -116,16 +116,28 @@ fn early_hint(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &m
     super::fields::warn_of_name(&name, &mut reading);
     let name = name.to_ascii_lowercase();
     let value = reading.format(missing)?;
-    let name = name.to_ascii_lowercase();
-    step(move |exec| {
+    Ok(Box::new(EarlyHint { name: name.into_bytes().into(), value }))
+}
+
+/// A field of a 103 response.
+struct EarlyHint {
+    name: Box<[u8]>,
+    value: LogFormat,
+}
+
+impl Action for EarlyHint {
+    fn run(&self, exec: &mut Exec<'_>) -> Flow {
         if exec.resumed.take().is_some() {
             return Flow::Next;
         }
-        with_format(exec, &value, Use::Header, |_, bytes| {
-            let head = [b"HTTP/1.1 103 Early Hints\r\n", name.as_bytes(), b": ", bytes, b"\r\n\r\n"].concat();
-            Flow::Yield(Need::Interim(head.into()))
+        with_format(exec, &self.value, Use::Header, |_, bytes| {
+            Flow::Yield(Need::Interim([&self.name, &b": "[..], bytes, b"\r\n"].concat().into()))
         })
-    })
+    }
+
+    fn is_hint(&self) -> bool {
+        true
+    }
 }
 
 fn expect(
