@@ -235,13 +235,18 @@ fn concerns(line: &[u8], cookie: &Cookie) -> bool {
     let blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let loose =
         || line.windows(2).any(|w| w[0] == b'=' && blank(w.get(1)) || w[1] == b'=' && blank(w.first()));
-    let changes = cookie.indirect || cookie.mode == CookieMode::Prefix;
+    let changes = strips(cookie) || cookie.mode == CookieMode::Prefix;
     changes && line.windows(cookie.name.len().max(1)).any(|w| w == &*cookie.name) || loose()
+}
+
+/// Whether the server sees nothing of the cookie: it was never its own.
+fn strips(cookie: &Cookie) -> bool {
+    cookie.indirect && cookie.mode == CookieMode::Insert
 }
 
 /// Copies a cookie line as the server is to see it; whether any cookie remains in it.
 fn clean(line: &[u8], cookie: &Cookie, out: &mut Vec<u8>) -> bool {
-    let strip = cookie.indirect && cookie.mode != CookieMode::Prefix;
+    let strip = strips(cookie);
     let (mut rest, mut before) = (line, None);
     let (mut cut, mut cut_any, mut remains) = (false, false, false);
     let mut first = true;
@@ -303,9 +308,12 @@ pub fn response(stream: &mut Stream<'_>, proxy: &Proxy) {
 /// Handles what the server set itself under the same name; whether it set anything that remains.
 fn server_cookies(stream: &mut Stream<'_>, cookie: &Cookie, value: Option<&[u8]>) -> bool {
     let mut remains = false;
-    if cookie.mode == CookieMode::Passive {
+    if !is_told(cookie) {
         return false;
     }
+    // Whoever has a cookie that leads here needs no other one where cookies go no further than here.
+    let unwanted = cookie.mode == CookieMode::Insert || cookie.indirect && leads_here(stream, value);
+    let removes = unwanted && !cookie.preserve;
     let own = stream.txn.res.set_cookies().filter(|c| c.name == &*cookie.name);
     let found: Vec<(usize, usize, usize)> = own.map(|c| (c.index, c.value.len(), c.end)).collect();
     for (index, length, end) in found {
@@ -316,6 +324,10 @@ fn server_cookies(stream: &mut Stream<'_>, cookie: &Cookie, value: Option<&[u8]>
         let start = cookie.name.len() + 1;
         let end = start + length;
         match (cookie.mode, value) {
+            _ if removes => {
+                res.remove(index);
+                stream.txn.term.set_cookie = b'D';
+            }
             (CookieMode::Rewrite, Some(v)) => {
                 let new = [&line[..start], v, &line[end..]].concat();
                 let _ = res.replace_value(index, &new);
@@ -328,10 +340,6 @@ fn server_cookies(stream: &mut Stream<'_>, cookie: &Cookie, value: Option<&[u8]>
                 stream.txn.term.set_cookie = b'R';
                 remains = true;
             }
-            (CookieMode::Insert, _) if !cookie.preserve => {
-                res.remove(index);
-                stream.txn.term.set_cookie = b'D';
-            }
             _ => {
                 let _ = res.replace_value(index, &line);
                 stream.txn.term.set_cookie = b'P';
@@ -342,13 +350,17 @@ fn server_cookies(stream: &mut Stream<'_>, cookie: &Cookie, value: Option<&[u8]>
     remains
 }
 
+/// Whether the client's own cookie names the server at work. One that is down may serve those who insist on it: their cookie is right.
+fn leads_here(stream: &Stream<'_>, value: Option<&[u8]>) -> bool {
+    let named = stream.http.cookie.named.as_deref();
+    matches!(stream.txn.term.cookie, b'V' | b'D') && named == value && value.is_some()
+}
+
 /// Adds the cookie if the client's own does not already lead here.
 fn insert(stream: &mut Stream<'_>, proxy: &Proxy, cookie: &Cookie, server: u32, value: Option<&[u8]>) {
-    let term = stream.txn.term;
-    let Known { named, first, last, needless } = std::mem::take(&mut stream.http.cookie);
+    let leads_here = leads_here(stream, value);
+    let Known { first, last, needless, .. } = std::mem::take(&mut stream.http.cookie);
     let now = rt::wall().as_secs();
-    // A server that is down may serve those who insist on it: their cookie is right.
-    let leads_here = matches!(term.cookie, b'V' | b'D') && named.as_deref() == value && value.is_some();
     // Dates are renewed with each response, in steps of four seconds. A cookie has those that are asked for.
     let dated = cookie.maxidle.is_some() || cookie.maxlife.is_some();
     let stale = match dated {
