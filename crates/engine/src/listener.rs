@@ -57,7 +57,7 @@ pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listen
     // From here on only acceptors hold the socket, so that it is closed when the last worker has left it.
     drop(listener);
     let _accepting = Accepting::begin(&worker, frontend);
-    let door = Door { worker, frontend, index, acceptor };
+    let door = Door { worker, frontend, index, acceptor, row: Cell::new(0) };
     while !door.is_closed() {
         if door.state() == FrontState::Paused || door.acceptor.is_suspended() {
             door.pause().await;
@@ -108,6 +108,8 @@ struct Door {
     frontend: u32,
     index: u32,
     acceptor: Acceptor,
+    /// Connections accepted since others had their turn.
+    row: Cell<u32>,
 }
 
 /// What came of looking for a connection.
@@ -159,7 +161,17 @@ impl Door {
                 false
             }
             Some(Next::Full) => false,
-            Some(Next::Begun | Next::Failed) | None => true,
+            Some(Next::Begun) => {
+                // Others get their turn after so many in a row (`tune.maxaccept`).
+                let most = self.worker.shared.program.global.tune.maxaccept;
+                self.row.set(self.row.get() + 1);
+                if most > 0 && self.row.get() >= most {
+                    self.row.set(0);
+                    rt::yield_now().await;
+                }
+                true
+            }
+            Some(Next::Failed) | None => true,
         }
     }
 

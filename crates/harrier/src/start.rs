@@ -25,7 +25,9 @@ use crate::{say, stop, watchdog};
 pub fn run(loaded: Loaded, args: &Args) -> ExitCode {
     let program = loaded.program;
     remark(args);
-    set_limits(&program, args);
+    if !set_limits(&program, args) {
+        return ExitCode::FAILURE;
+    }
     rt::set_bufsize(program.global.tune.bufsize);
     rt::set_pipe_size(program.global.tune.pipesize.unwrap_or(0));
     rt::set_pipe_limit(program.global.maxpipes as usize);
@@ -78,23 +80,30 @@ fn remark(args: &Args) {
     }
 }
 
-/// Memory as `-m` says; descriptors as many as the limits on connections need.
-fn set_limits(program: &Program, args: &Args) {
+/// Memory as `-m` says; descriptors as many as the limits on connections need. `false` when the process has to end because of
+/// `strict-limits`.
+fn set_limits(program: &Program, args: &Args) -> bool {
+    let strict = program.global.strict_limits;
+    let say = if strict { say::alert } else { say::warning };
     if let Some(megabytes) = args.memory
         && let Err(e) = Limit::Data.set(Some(megabytes << 20))
     {
-        say::warning(&format!("Cannot limit memory to {megabytes} MB: {}.", say::reason(&e)));
+        say(&format!("Cannot limit memory to {megabytes} MB: {}.", say::reason(&e)));
+        if strict {
+            return false;
+        }
     }
     let wanted = program.global.ulimit_n;
     let (soft, hard) = Limit::Descriptors.get();
     if wanted == 0 || soft.is_none_or(|s| s >= wanted) || Limit::Descriptors.set(Some(wanted)).is_ok() {
-        return;
+        return true;
     }
     // At least what is allowed without further rights.
-    if let Some(h) = hard {
+    if let Some(h) = hard.filter(|_| !strict) {
         let _ = Limit::Descriptors.set(Some(h.min(wanted)));
     }
-    say::warning(&format!("Cannot raise FD limit to {wanted}, limit is {}.", hard.unwrap_or(0)));
+    say(&format!("Cannot raise FD limit to {wanted}, limit is {}.", hard.unwrap_or(0)));
+    !strict
 }
 
 /// What has to be opened before the chroot and is used behind it.

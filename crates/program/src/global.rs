@@ -133,8 +133,6 @@ pub struct Switches {
     pub ktls: bool,
     /// `noreuseport`.
     pub reuseport: bool,
-    /// `nogetaddrinfo`.
-    pub getaddrinfo: bool,
 }
 
 /// A set of status codes 100 to 599.
@@ -173,12 +171,14 @@ pub struct Tune {
     pub large_bufsize: usize,
     /// `tune.maxrewrite`.
     pub maxrewrite: usize,
-    /// `tune.maxaccept`.
+    /// `tune.maxaccept`, 0: no limit.
     pub maxaccept: u32,
     /// `tune.maxpollevents`.
     pub maxpollevents: u32,
     /// `tune.http.maxhdr`.
     pub maxhdr: usize,
+    /// `tune.cli.max-payload-size`.
+    pub cli_payload: usize,
     /// `tune.http.logurilen`.
     pub logurilen: usize,
     /// `tune.http.cookielen`.
@@ -213,14 +213,8 @@ pub struct Tune {
     pub vars_max: [usize; 6],
     /// `tune.stick-counters`.
     pub stick_counters: u32,
-    /// `tune.listener.multi-queue`: `fair`, `on`, `off`.
-    pub multi_queue: bool,
     /// `tune.max-checks-per-thread`.
     pub max_checks: u32,
-    /// `tune.pattern.cache-size`.
-    pub pattern_cache: u32,
-    /// `tune.max-rules-at-once`.
-    pub max_rules: u32,
     /// `profiling.tasks`: whether the time of calls is measured, one of [`model::world::profiling`].
     pub profiling: u8,
     /// `jwt.decrypt_alg_list`: what is allowed; `None`: everything.
@@ -298,6 +292,7 @@ impl Default for Tune {
             maxaccept: 4,
             maxpollevents: 200,
             maxhdr: 101,
+            cli_payload: 128 * 1024,
             logurilen: 1024,
             cookielen: 63,
             shared_pool: true,
@@ -315,10 +310,7 @@ impl Default for Tune {
             runqueue_depth: 0,
             vars_max: [0; 6],
             stick_counters: 3,
-            multi_queue: true,
             max_checks: 0,
-            pattern_cache: 10_000,
-            max_rules: 50,
             ignored: 0,
             h2: H2::default(),
         }

@@ -13,11 +13,20 @@ use super::follow;
 use super::line::{self, Line, MAX_WORDS};
 use super::table::{self, Run};
 
-/// The longest payload (`tune.cli.max-payload-size`).
-const MAX_PAYLOAD: usize = 128 * 1024;
+/// How much of what nobody wants to know is read, so that the answer is not lost with the connection.
+const MAX_LEFT: usize = 128 * 1024;
 
 /// The answer to a line that does not fit.
 const TOO_LONG: &str = "The command line is too big for the buffer size. Please change 'tune.bufsize' in the configuration to use a bigger command.\n";
+
+/// The answer to a payload that does not fit.
+const TOO_BIG: &str = "The payload is too big. Please change 'tune.cli.max-payload-size' in the configuration to use a bigger payload.\n";
+
+/// Why there is no payload.
+enum NoPayload {
+    Gone,
+    TooBig,
+}
 
 /// Bytes read and not yet looked at.
 struct Input {
@@ -32,22 +41,20 @@ pub async fn converse(worker: Rc<Worker>, socket: Socket, mut client: Client) {
     let most = rt::bufsize().saturating_sub(2);
     while let Some(bytes) = next_line(&socket, &mut input, &client, most).await {
         if bytes.len() > most {
-            let _ = socket.send_all(TOO_LONG.as_bytes()).await;
-            let _ = socket.shutdown_write();
-            // Closing in front of what is not read yet would reset the connection, and the answer with it.
-            let mut left = MAX_PAYLOAD;
-            while left > 0 && receive(&socket, &mut input, &client).await {
-                left = left.saturating_sub(input.bytes.len());
-                input.bytes.clear();
-            }
-            return;
+            return refuse(&socket, &mut input, &client, TOO_LONG).await;
         }
         let line = line::parse(&bytes);
         let payload = match &line.payload_end {
-            Some(end) => match payload(&socket, &mut input, &mut client, end).await {
-                Some(text) => Some(text),
-                None => break,
-            },
+            Some(end) => {
+                // A command that fits a buffer together with its payload is read as a whole.
+                let beside = most.saturating_sub(bytes.len());
+                let most = worker.shared.program.global.tune.cli_payload.saturating_sub(1).max(beside);
+                match payload(&socket, &mut input, &mut client, end, most).await {
+                    Ok(text) => Some(text),
+                    Err(NoPayload::TooBig) => return refuse(&socket, &mut input, &client, TOO_BIG).await,
+                    Err(NoPayload::Gone) => break,
+                }
+            }
             None => None,
         };
         out.clear();
@@ -60,6 +67,18 @@ pub async fn converse(worker: Rc<Worker>, socket: Socket, mut client: Client) {
         }
     }
     let _ = socket.shutdown_write();
+}
+
+/// Tells what is wrong with what came, and ends the connection.
+async fn refuse(socket: &Socket, input: &mut Input, client: &Client, text: &str) {
+    let _ = socket.send_all(text.as_bytes()).await;
+    let _ = socket.shutdown_write();
+    // Closing in front of what is not read yet would reset the connection, and the answer with it.
+    let mut left = MAX_LEFT;
+    while left > 0 && receive(socket, input, client).await {
+        left = left.saturating_sub(input.bytes.len());
+        input.bytes.clear();
+    }
 }
 
 /// The next line; of one that is longer than `most`, so much that this can be seen.
@@ -98,19 +117,25 @@ async fn receive(socket: &Socket, input: &mut Input, client: &Client) -> bool {
     n > 0
 }
 
-/// Reads lines up to the one that ends the payload.
-async fn payload(socket: &Socket, input: &mut Input, client: &mut Client, end: &str) -> Option<String> {
+/// Reads lines up to the one that ends the payload, `most` bytes at most.
+async fn payload(
+    socket: &Socket,
+    input: &mut Input,
+    client: &mut Client,
+    end: &str,
+    most: usize,
+) -> Result<String, NoPayload> {
     let mut text = Vec::new();
     loop {
         if client.prompt {
-            socket.send_all(b"+ ").await.ok()?;
+            socket.send_all(b"+ ").await.map_err(|_| NoPayload::Gone)?;
         }
-        let line = next_line(socket, input, client, MAX_PAYLOAD).await?;
+        let line = next_line(socket, input, client, most).await.ok_or(NoPayload::Gone)?;
+        if text.len() + line.len() >= most {
+            return Err(NoPayload::TooBig);
+        }
         if line == end.as_bytes() {
-            return Some(String::from_utf8_lossy(&text).into_owned());
-        }
-        if text.len() + line.len() >= MAX_PAYLOAD {
-            return None;
+            return Ok(String::from_utf8_lossy(&text).into_owned());
         }
         text.extend_from_slice(&line);
         text.push(b'\n');

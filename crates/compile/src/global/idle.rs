@@ -147,8 +147,6 @@ const IDLE: &[Idle] = &[
         "'$' expects a non-negative number but got '@'."),
     Idle(&["tune.notsent-lowat.client", "tune.notsent-lowat.server", "tune.recv_enough"], Form::Size,
         Missing::Said("'$' expects an integer argument."), "unexpected '@' after size passed to '$'"),
-    Idle(&["tune.cli.max-payload-size"], Form::Size, Missing::Said("'$' expects a size argument."),
-        "unexpected '@' after size passed to '$'"),
     Idle(&["tune.epoll.mask-events"], Form::Some(&["err", "hup", "rdhup"]), Missing::Fine,
         "'$' expects a comma-delimited list of 'err', 'hup' and 'rdhup' but got '@'."),
     Idle(&["tune.events.max-events-at-once"], Form::Leading(1, 10_000), Missing::Wrong,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::process::flag;
+use super::removed::pointless;
 use super::{GlobalDraft, entry, once};
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step, clamp, tight};
@@ -131,9 +132,13 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ),
     entry(
         "nogetaddrinfo",
-        |s, g| flag(s, |on| g.disabled.getaddrinfo = on),
-        "Resolve with an older call.",
-        "nogetaddrinfo",
+        |s, _| {
+            flag(s, |_| ())?;
+            pointless(s);
+            Ok(())
+        },
+        "Resolve with an older call: no effect.",
+        "",
     ),
     entry("noktls", |s, g| flag(s, |on| g.disabled.ktls = on), "No TLS in the kernel.", "noktls"),
     entry("noreuseport", |s, g| flag(s, |on| g.disabled.reuseport = on), "No SO_REUSEPORT.", "noreuseport"),

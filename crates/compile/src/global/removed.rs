@@ -207,7 +207,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     quiet("tune.applet.zero-copy-forwarding"),
     quiet("tune.buffers.limit"),
     quiet("tune.buffers.reserve"),
-    quiet("tune.cli.max-payload-size"),
     quiet("tune.disable-fast-forward"),
     quiet("tune.disable-zero-copy-forwarding"),
     quiet("tune.epoll.mask-events"),
@@ -274,6 +273,12 @@ fn no_effect(s: &mut Statement<'_>, global: &mut GlobalDraft) -> Step {
     let text = format!("'{keyword}' has no effect: what it tunes is not built into Harrier yet.");
     s.notes.warning(keyword.span(), text);
     idle::arguments(s, global)
+}
+
+/// Says that a keyword tunes what Harrier does in another way.
+pub(super) fn pointless(s: &mut Statement<'_>) {
+    let keyword = s.line.keyword();
+    s.notes.warning(keyword.span(), format!("'{keyword}' has no effect: Harrier has nothing of the kind."));
 }
 
 fn not_yet(s: &mut Statement<'_>, _: &mut GlobalDraft) -> Step {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 
+use super::removed::pointless;
 use super::{GlobalDraft, entry, once};
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step, clamp, tight};
@@ -60,6 +61,18 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Size of a small buffer; there are none.",
         "tune.bufsize.small 2k",
+    ),
+    entry(
+        "tune.cli.max-payload-size",
+        |s, g| {
+            if s.args.peek().is_none() {
+                return Err(s.fail("'tune.cli.max-payload-size' expects a size argument."));
+            }
+            g.tune.cli_payload = to_usize(whole(s, "tune.cli.max-payload-size")?);
+            Ok(())
+        },
+        "Longest payload of a runtime command.",
+        "tune.cli.max-payload-size 256k",
     ),
     entry(
         "tune.defaults.purge",
@@ -167,22 +180,19 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ),
     entry(
         "tune.listener.multi-queue",
-        |s, g| {
+        |s, _| {
             let word = s.next().map_or("", |w| w.text());
             s.end()?;
-            g.tune.multi_queue = match word {
-                "on" | "fair" => true,
-                "off" => false,
-                other => {
-                    return Err(s.fail(format!(
-                        "'tune.listener.multi-queue' expects either 'on', 'fair', or 'off' but got '{other}'."
-                    )));
-                }
-            };
+            if !matches!(word, "on" | "fair" | "off") {
+                return Err(s.fail(format!(
+                    "'tune.listener.multi-queue' expects either 'on', 'fair', or 'off' but got '{word}'."
+                )));
+            }
+            pointless(s);
             Ok(())
         },
-        "Hand accepted connections to the least loaded thread.",
-        "tune.listener.multi-queue on",
+        "Hand accepted connections to the least loaded thread: no effect.",
+        "",
     ),
     entry(
         "tune.max-checks-per-thread",
@@ -197,12 +207,14 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ),
     entry(
         "tune.max-rules-at-once",
-        |s, g| {
+        |s, _| {
             const EXPECTS: &str = "'tune.max-rules-at-once' expects a positive numeric value";
-            s.positive(EXPECTS, EXPECTS).map(|n| g.tune.max_rules = n)
+            s.positive(EXPECTS, EXPECTS)?;
+            pointless(s);
+            Ok(())
         },
-        "Rules before others get their turn.",
-        "tune.max-rules-at-once 100",
+        "Rules before others get their turn: no effect.",
+        "",
     ),
     entry(
         "tune.maxaccept",
@@ -234,12 +246,14 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ),
     entry(
         "tune.pattern.cache-size",
-        |s, g| {
+        |s, _| {
             const EXPECTS: &str = "'tune.pattern.cache-size' expects a positive numeric value";
-            s.positive(EXPECTS, EXPECTS).map(|n| g.tune.pattern_cache = n)
+            s.positive(EXPECTS, EXPECTS)?;
+            pointless(s);
+            Ok(())
         },
-        "Size of the cache of look-ups (no effect).",
-        "tune.pattern.cache-size 1000",
+        "Size of the cache of look-ups: no effect.",
+        "",
     ),
     entry(
         "tune.pipesize",
