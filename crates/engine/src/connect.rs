@@ -363,7 +363,7 @@ async fn dial(
     let opened = open_to(stream, aim).await;
     if opened.is_err() && config.tls().is_some() {
         tls::figures::unreached();
-        if matches!(opened, Err(Attempt::Refused)) && config.socks4.is_none() {
+        if matches!(opened, Err(Attempt::Refused)) {
             // Its handshake had begun, in a way, and failed with the connection.
             crate::secure::count_server(&worker, proxy, Some(&config.state), None);
         }

@@ -24,10 +24,10 @@ pub async fn frontend(stream: &mut Stream<'_>, upgraded: bool) -> Step {
         return Step::Done(next);
     }
     super::request::count_request(stream);
+    crate::stick::request(stream);
     if let Some(next) = answer::monitor(stream, proxy).await {
         return Step::Done(next);
     }
-    crate::stick::request(stream);
     // The rules to come are part of the request: what it took is not known yet.
     let read = stream.txn.times.request.take();
     crate::log::request_known(stream);

@@ -31,6 +31,8 @@ pub struct Line {
     pub receipt: Rc<Receipt>,
     /// The socket was looked at once more before the rest of the request is refused.
     looked: bool,
+    /// The client was told something ahead of the response.
+    hinted: bool,
 }
 
 impl Line {
@@ -43,7 +45,7 @@ impl Line {
         receipt: Rc<Receipt>,
     ) -> Line {
         let (up, down) = (Delivery::new(request), Pickup::new(Stage::Head));
-        Line { stream, link, method, extended, up, down, receipt, looked: false }
+        Line { stream, link, method, extended, up, down, receipt, looked: false, hinted: false }
     }
 
     /// Takes data of the request; `lone`: an end behind all else.
@@ -117,6 +119,7 @@ impl Line {
                 connection.respond(self.stream, head, 200, false, &mut out.bytes);
                 self.down.stage = Stage::Close;
             } else if status < 200 {
+                self.hinted = true;
                 connection.respond(self.stream, head, status, false, &mut out.bytes);
             } else {
                 let body = match self.method {
@@ -145,7 +148,7 @@ impl Line {
         match self.down.stage {
             _ if self.receipt.expelled.get() => Code::ENHANCE_YOUR_CALM,
             // Nothing was said: the client may send the request again, as it would on a connection of HTTP/1 that was closed.
-            Stage::Head => Code::REFUSED_STREAM,
+            Stage::Head if !self.hinted => Code::REFUSED_STREAM,
             _ => Code::CANCEL,
         }
     }
