@@ -123,7 +123,7 @@ impl Link {
         let limits = h2::server_limits(&worker.shared.program, true);
         let call = Call::with(h2::start(socket, limits, owner, 0), far);
         // HAProxy's checks say so in the clear, too.
-        call.submit(None, b"https");
+        call.submit(None, b"https", None);
         self.call = Some(call);
     }
 

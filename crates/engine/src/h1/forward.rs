@@ -34,6 +34,7 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     if stream.frontend().options.drop_response_trailers {
         down.drop_trailers();
     }
+    pass_trailers(stream);
     down.multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
     // A rule may have turned the client's HEAD into a GET: the client still gets no body.
     let head = stream.txn.line.method() == b"HEAD" && stream.txn.req.method() != b"HEAD";
@@ -48,6 +49,17 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     let outcome = exchange(stream, &mut down, front, back, false).await;
     count_down(stream, &mut down);
     finish_body(stream, &down, outcome)
+}
+
+/// Lets the trailers of a response whose length is declared go from a server of HTTP/2 to a client of HTTP/2: they go beside the body.
+fn pass_trailers(stream: &Stream<'_>) {
+    let call = stream.upstream.as_ref().and_then(|up| up.call.as_ref());
+    if let (Some(part), Some(call)) = (&stream.client.part, call)
+        && matches!(stream.http.response_body, Body::Length(_))
+        && !stream.frontend().options.drop_response_trailers
+    {
+        *part.receipt.response_trailers.borrow_mut() = call.trailers();
+    }
 }
 
 /// Counts what the pump moved of the response.

@@ -37,7 +37,10 @@ pub fn send_request(stream: &mut Stream<'_>) -> Result<(), TooLarge> {
         let mut head = Head::request();
         head.copy_from(&stream.txn.req);
         let scheme = head.default_scheme();
-        call.submit(Some(head), scheme);
+        let passed = !proxy.options.drop_request_trailers;
+        let part = stream.client.part.as_ref().filter(|_| passed);
+        let trailers = part.and_then(|part| part.receipt.request_trailers.borrow().clone());
+        call.submit(Some(head), scheme, trailers);
         return Ok(());
     }
     let adjust = proxy.options.case_adjust_server.then_some(&program.global.case_adjust);

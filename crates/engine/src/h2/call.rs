@@ -1,6 +1,6 @@
 //! A stream of a connection to a server, as its user sees it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -9,9 +9,10 @@ use rt::{Socket, TaskId};
 use wire::head::Head;
 
 use super::mux::{Mux, Order};
+use super::trailers::Trailers;
 
 /// What became of a stream.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Fate {
     /// Its number.
     pub id: Cell<Option<u32>>,
@@ -21,6 +22,8 @@ pub struct Fate {
     pub refused: Cell<bool>,
     /// What the server sent is no head, or are no trailers.
     pub malformed: Cell<bool>,
+    /// What follows the body of the response, where its length is declared.
+    pub trailers: RefCell<Option<Rc<Trailers>>>,
     /// The response ended with its head.
     pub bare: Cell<bool>,
     /// Who waits for the stream to be opened, or for the news that it will not be.
@@ -74,10 +77,16 @@ impl Call {
         Call { mux, far: Cell::new(Some(far)), fate: Rc::default() }
     }
 
-    /// Sends a request, whose head goes along as it is; where there is none it is read from the socket.
-    pub fn submit(&self, head: Option<Head>, scheme: &'static [u8]) {
+    /// Sends a request, whose head goes along as it is; where there is none it is read from the socket. `trailers` may follow a body
+    /// whose length the head declares.
+    pub fn submit(&self, head: Option<Head>, scheme: &'static [u8], trailers: Option<Rc<Trailers>>) {
         let Some(link) = self.far.take() else { return };
-        self.mux.order(Order { link, head, scheme, fate: self.fate.clone(), read: None });
+        self.mux.order(Order { link, head, scheme, fate: self.fate.clone(), read: None, trailers });
+    }
+
+    /// What follows the body of the response, where its length is declared.
+    pub fn trailers(&self) -> Option<Rc<Trailers>> {
+        self.fate.trailers.borrow().clone()
     }
 
     /// The socket of the connection.

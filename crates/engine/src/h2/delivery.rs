@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use base::slab::Key;
@@ -13,6 +14,8 @@ use rt::{Buf, Socket};
 use wire::h2::Connection;
 use wire::head::Head;
 use wire::http1::{Body, write_head};
+
+use super::trailers::Trailers;
 
 /// What is to reach the user of a stream.
 pub struct Delivery {
@@ -24,12 +27,29 @@ pub struct Delivery {
     owed: usize,
     /// The user is to see the end behind them.
     ends: bool,
+    /// What follows a body whose length is declared, for whom it concerns.
+    trailers: Option<Rc<Trailers>>,
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        self.settle(None);
+    }
 }
 
 impl Delivery {
     /// Nothing so far; a body of this kind is expected.
     pub fn new(body: Body) -> Delivery {
-        Delivery { body, waiting: VecDeque::new(), owed: 0, ends: false }
+        Delivery { body, waiting: VecDeque::new(), owed: 0, ends: false, trailers: None }
+    }
+
+    /// What will follow the body.
+    pub fn followed(&mut self) -> Rc<Trailers> {
+        self.trailers.get_or_insert_default().clone()
+    }
+
+    fn settle(&self, fields: Option<&Head>) {
+        self.trailers.iter().for_each(|trailers| trailers.settle(fields));
     }
 
     /// Takes a head.
@@ -40,6 +60,9 @@ impl Delivery {
     /// Takes data.
     pub fn data(&mut self, data: &[u8], end: bool) {
         self.owed += data.len();
+        if end {
+            self.settle(None);
+        }
         match self.body {
             Body::None => {}
             Body::Length(_) => self.append(data),
@@ -61,7 +84,7 @@ impl Delivery {
         }
     }
 
-    /// Takes the trailers that end the body. Without chunks there is no place for them.
+    /// Takes the trailers that end the body. Without chunks there is no place for them in it.
     pub fn trailers(&mut self, head: &Head) {
         match self.body {
             Body::Chunked => {
@@ -74,12 +97,14 @@ impl Delivery {
                 self.append(b"\r\n");
             }
             Body::UntilClose => self.ends = true,
-            Body::None | Body::Length(_) => {}
+            Body::Length(_) => self.settle(Some(head)),
+            Body::None => {}
         }
     }
 
     /// Nothing more will come: the user is to see so behind what came.
     pub fn end(&mut self) {
+        self.settle(None);
         self.ends = true;
     }
 
@@ -92,6 +117,7 @@ impl Delivery {
     pub fn abandon(&mut self, stream: Key, connection: &mut Connection, out: &mut Vec<u8>) {
         self.waiting = VecDeque::new();
         self.ends = false;
+        self.settle(None);
         let owed = std::mem::take(&mut self.owed);
         if owed > 0 {
             connection.release(stream, owed, out);

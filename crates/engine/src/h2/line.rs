@@ -44,7 +44,10 @@ impl Line {
         request: Body,
         receipt: Rc<Receipt>,
     ) -> Line {
-        let (up, down) = (Delivery::new(request), Pickup::new(Stage::Head));
+        let (mut up, down) = (Delivery::new(request), Pickup::new(Stage::Head));
+        if matches!(request, Body::Length(_)) {
+            *receipt.request_trailers.borrow_mut() = Some(up.followed());
+        }
         Line { stream, link, method, extended, up, down, receipt, looked: false, hinted: false }
     }
 
@@ -84,7 +87,7 @@ impl Line {
         if moved {
             self.receipt.moved.set(Some(rt::now()));
         }
-        if self.down.is_done() {
+        if self.down.is_done() || matches!(self.down.stage, Stage::Trailers) {
             self.receipt.take();
         }
         moved
@@ -130,6 +133,7 @@ impl Line {
                 let bare = body == Body::Chunked && self.ends_at_once(cx);
                 let body = if bare { Body::None } else { body };
                 connection.respond(self.stream, head, status, body == Body::None, &mut out.bytes);
+                self.down.trailers = self.receipt.response_trailers.take();
                 self.down.stage = body.into();
             }
         }

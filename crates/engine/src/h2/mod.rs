@@ -19,6 +19,7 @@
 //! | `roster` | what belongs to the streams, for as long as somebody has something to take |
 //! | `delivery`, `pickup` | the two directions between frames and the user of a stream |
 //! | `outbox`, `limits`, `tally` | what waits to be sent; what `tune.h2` says; what is counted |
+//! | `trailers` | what follows a body whose length is declared |
 //! | `pulse` | whether the peer of an idle connection is there |
 
 mod call;
@@ -33,6 +34,7 @@ mod pulse;
 mod roster;
 mod route;
 mod tally;
+mod trailers;
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -44,6 +46,7 @@ pub use call::{Call, websocket_accept, websocket_key};
 pub use front::{Preface, preface, serve};
 pub use limits::back as server_limits;
 pub use mux::{Mux, Owner, start};
+pub use trailers::Trailers;
 
 use crate::session::Client;
 use crate::stream::Stream;
@@ -79,6 +82,10 @@ pub struct Receipt {
     pub malformed: Cell<bool>,
     /// Bytes that count for the body of the request though none came: one for an end behind all else.
     pub extra: Cell<u64>,
+    /// What follows the body of the request, where its length is declared.
+    pub request_trailers: RefCell<Option<Rc<Trailers>>>,
+    /// The same of the response, where trailers may follow it.
+    pub response_trailers: RefCell<Option<Rc<Trailers>>>,
     /// The whole response is in frames: no window holds it back any more.
     taken: Cell<bool>,
     /// When a part of the response last went into frames.

@@ -25,6 +25,7 @@ use super::pulse::{Lost, Pulse};
 use super::roster::Roster;
 use super::route::{Asked, Route, RouteState};
 use super::tally;
+use super::trailers::Trailers;
 use crate::pool::Identity;
 use crate::shared::Shared;
 use crate::transport::Transport;
@@ -46,6 +47,8 @@ pub struct Order {
     pub fate: Rc<Fate>,
     /// What was read of a head that comes through the link.
     pub read: Option<Buf>,
+    /// What follows a body whose length is declared.
+    pub trailers: Option<Rc<Trailers>>,
 }
 
 /// Whose connection it is.
@@ -557,7 +560,8 @@ impl Serving {
             c.open_streams.inc();
             c.streams.inc();
         });
-        self.routes.insert(stream, Route::new(stream, order.link, order.fate, asked, order.read));
+        let route = Route::new(stream, order.link, order.fate, asked, order.read, order.trailers);
+        self.routes.insert(stream, route);
     }
 
     /// Moves what the streams have; whether there was something.

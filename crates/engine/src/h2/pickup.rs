@@ -1,6 +1,7 @@
 //! From the user of a stream to frames: bodies come in the form of HTTP/1, through a stream inside the worker.
 
 use std::io;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use base::slab::Key;
@@ -10,6 +11,7 @@ use wire::head::Head;
 use wire::http1::{Body, Scanner, split_trailers};
 
 use super::outbox::Outbox;
+use super::trailers::Trailers;
 
 /// Where a message is.
 pub enum Stage {
@@ -21,6 +23,8 @@ pub enum Stage {
     Chunked(Scanner),
     /// The body ends with the stream; so do tunnels.
     Close,
+    /// The body is sent; what follows it is not.
+    Trailers,
     /// All is sent.
     Done,
 }
@@ -50,17 +54,24 @@ pub struct Pickup {
     /// Data taken out of chunks and not sent.
     plain: Vec<u8>,
     plain_ends: bool,
-    trailers: Vec<u8>,
+    /// Those behind the chunks.
+    fields: Vec<u8>,
+    /// What follows a body whose length is declared.
+    pub trailers: Option<Rc<Trailers>>,
 }
 
 impl Pickup {
     /// Nothing so far.
     pub fn new(stage: Stage) -> Pickup {
-        Pickup { stage, buf: None, ended: false, plain: Vec::new(), plain_ends: false, trailers: Vec::new() }
+        let (plain, fields) = (Vec::new(), Vec::new());
+        Pickup { stage, buf: None, ended: false, plain, plain_ends: false, fields, trailers: None }
     }
 
     /// Reads what the user sent, if everything before it is gone; whether there was something.
     pub fn fill(&mut self, cx: &mut Context<'_>, link: &Socket) -> bool {
+        if let (Stage::Trailers, Some(trailers)) = (&self.stage, &self.trailers) {
+            return trailers.poll_settled(cx).is_ready();
+        }
         if self.ended || !self.plain.is_empty() || self.buf.as_ref().is_some_and(Buf::is_full) {
             return false;
         }
@@ -132,12 +143,14 @@ impl Pickup {
             Stage::Length(left) => {
                 let Some(buf) = &self.buf else { return Ok(false) };
                 let len = buf.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
-                let end = len as u64 == *left;
+                let bare = self.trailers.as_ref().is_none_or(|trailers| trailers.are_none());
+                let end = len as u64 == *left && bare;
                 *left -= data(&mut self.buf, len, end, stream, connection, out) as u64;
                 if *left == 0 {
-                    self.stage = Stage::Done;
+                    self.stage = if bare { Stage::Done } else { Stage::Trailers };
                 }
             }
+            Stage::Trailers => {}
             Stage::Close => {
                 let len = self.buf.as_ref().map_or(0, Buf::len);
                 data(&mut self.buf, len, false, stream, connection, out);
@@ -147,6 +160,11 @@ impl Pickup {
                 }
             }
             Stage::Chunked(_) => self.chunks(stream, connection, &mut out.bytes)?,
+        }
+        if let (Stage::Trailers, Some(trailers)) = (&self.stage, &self.trailers)
+            && trailers.send(stream, connection, &mut out.bytes)
+        {
+            self.stage = Stage::Done;
         }
         self.rest();
         Ok(out.len() > before)
@@ -165,16 +183,16 @@ impl Pickup {
             buf.clear();
             self.plain_ends = scanned.map_err(|_| Malformed)?;
             if self.plain_ends {
-                self.trailers = scanner.take_trailers();
+                self.fields = scanner.take_trailers();
             }
         }
-        let end = self.plain_ends && self.trailers.is_empty();
+        let end = self.plain_ends && self.fields.is_empty();
         let sent = connection.send(stream, &self.plain, end, out);
         self.plain.drain(..sent);
         if self.plain_ends && self.plain.is_empty() {
             if !end {
                 let mut head = Head::response();
-                split_trailers(&self.trailers, &mut head);
+                split_trailers(&self.fields, &mut head);
                 connection.send_trailers(stream, &head, out);
             }
             self.stage = Stage::Done;
@@ -189,7 +207,7 @@ impl Pickup {
 
     /// The user is gone before its message was whole.
     pub fn is_cut(&self) -> bool {
-        self.ended && self.is_empty() && !matches!(self.stage, Stage::Done | Stage::Close)
+        self.ended && self.is_empty() && !matches!(self.stage, Stage::Done | Stage::Close | Stage::Trailers)
     }
 }
 

@@ -14,6 +14,7 @@ use super::call::{Fate, websocket_accept};
 use super::delivery::Delivery;
 use super::outbox::Outbox;
 use super::pickup::{Pickup, Stage};
+use super::trailers::Trailers;
 
 /// What has to be remembered of a request to understand its response.
 pub struct Asked {
@@ -59,8 +60,16 @@ pub struct Route {
 }
 
 impl Route {
-    pub fn new(stream: Key, link: Socket, fate: Rc<Fate>, asked: Asked, read: Option<rt::Buf>) -> Route {
+    pub fn new(
+        stream: Key,
+        link: Socket,
+        fate: Rc<Fate>,
+        asked: Asked,
+        read: Option<rt::Buf>,
+        trailers: Option<Rc<Trailers>>,
+    ) -> Route {
         let mut up = Pickup::new(Stage::from(asked.body));
+        up.trailers = trailers;
         up.buf = read.filter(|buf| !buf.is_empty());
         Route { stream, link, fate, asked, up, down: Delivery::new(Body::None), bodiless: false }
     }
@@ -98,6 +107,9 @@ impl Route {
                 self.down.body = framed(head, self.asked.method);
                 self.fate.added.set(head.counted_len().saturating_sub(before) as i64);
             }
+        }
+        if matches!(self.down.body, Body::Length(_)) && !end {
+            *self.fate.trailers.borrow_mut() = Some(self.down.followed());
         }
         self.down.head(head);
         if end && matches!(self.down.body, Body::UntilClose | Body::Chunked) {
