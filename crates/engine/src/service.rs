@@ -12,8 +12,10 @@ pub struct Request<'r> {
     pub txn: &'r Txn,
     /// The client connection.
     pub conn: &'r model::Conn,
-    /// The body.
+    /// The body, as much of it as there is.
     pub body: &'r [u8],
+    /// Whether that is all of it.
+    pub whole: bool,
     /// The proxy at which the service stands.
     pub proxy: u32,
     /// The worker at hand.

@@ -1,4 +1,4 @@
-//! What is asked of the page behind its URI: `;csv`, `;json`, `;up`, `;no-maint`, `;norefresh`, `;st=CODE`,
+//! What is asked of the page behind its URI: `;csv`, `;json`, `;typed`, `;up`, `;no-maint`, `;norefresh`, `;st=CODE`,
 //! `scope=TEXT` (configuration manual, `stats uri`; management manual, 9.1).
 
 /// The longest text that `scope=` may look for.
@@ -12,11 +12,17 @@ pub enum Form {
     Html,
     /// CSV.
     Csv,
+    /// A line for each figure.
+    Typed,
     /// JSON.
     Json,
     /// The schema of the JSON.
     Schema,
 }
+
+/// Forms by their words, of which the first that stands in a target counts. `json-schema` begins like `json`.
+const FORMS: [(&str, Form); 4] =
+    [("json-schema", Form::Schema), ("json", Form::Json), ("typed", Form::Typed), ("csv", Form::Csv)];
 
 /// What became of an action, as the page reports it after the redirection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,17 +85,12 @@ impl Options {
     /// Reads what stands behind the page's URI.
     pub fn parse(rest: &str) -> Options {
         let mut o = Options::default();
-        for word in rest.split([';', '?', '&']) {
-            match word {
-                "csv" => o.form = Form::Csv,
-                "json" => o.form = Form::Json,
-                "json-schema" => o.form = Form::Schema,
-                "up" => o.up = true,
-                "no-maint" => o.no_maint = true,
-                "norefresh" => o.no_refresh = true,
-                word => o.pair(word),
-            }
-        }
+        let words = || rest.split([';', '?', '&']);
+        // A word may go on: `;csvx` is `;csv`.
+        let asked = |option: &str| words().any(|word| word.starts_with(option));
+        o.form = FORMS.iter().find(|(word, _)| asked(word)).map(|(_, form)| *form).unwrap_or_default();
+        (o.up, o.no_maint, o.no_refresh) = (asked("up"), asked("no-maint"), asked("norefresh"));
+        words().for_each(|word| o.pair(word));
         o
     }
 

@@ -8,6 +8,7 @@ use lang::cond::Outcome;
 use lang::env::Side;
 use model::Txn;
 use program::stats::Page;
+use wire::head::Head;
 
 use super::options::{Form, Options, Result};
 use super::row::Filter;
@@ -43,7 +44,7 @@ impl Service for Stats {
         let admin = may_change(&page, request);
         match request.txn.req.method() {
             b"POST" => {
-                let result = if admin { act(request) } else { Result::Deny };
+                let result = if admin { act(request, &page) } else { Result::Deny };
                 redirect(&page, Options { result: Some(result), ..options })
             }
             _ => show_page(request, &page, &options, admin),
@@ -103,12 +104,23 @@ fn ask_for_password(page: &Page) -> Answer {
     Answer { challenge: Some(realm), ..Answer::default() }
 }
 
-/// Whether one of the `stats admin` lines holds.
+/// Whether one of the `stats admin` lines holds, and it is no other site that has the browser ask.
 fn may_change(page: &Page, request: &Request<'_>) -> bool {
-    page.admin.iter().any(|condition| match &**condition {
-        None => true,
-        Some(condition) => holds(condition, request.worker, request),
-    })
+    let posted = request.txn.req.method() == b"POST";
+    (!posted || is_own_page(&request.txn.req))
+        && page.admin.iter().any(|condition| match &**condition {
+            None => true,
+            Some(condition) => holds(condition, request.worker, request),
+        })
+}
+
+/// Whether a form was sent by the page itself, as far as the browser tells: its `origin`, or else its `referer`, names the host of
+/// the request (manual, `stats admin`).
+fn is_own_page(req: &Head) -> bool {
+    let Some(from) = req.first("origin").or_else(|| req.first("referer")) else { return true };
+    let rest = [&b"http://"[..], b"https://"].iter().find_map(|scheme| from.strip_prefix(*scheme));
+    let host = rest.map(|rest| rest.split(|b| *b == b'/').next().unwrap_or_default());
+    host.zip(req.first("host")).is_some_and(|(from, host)| from.eq_ignore_ascii_case(host))
 }
 
 fn holds(condition: &lang::Condition, worker: &Worker, request: &Request<'_>) -> bool {
@@ -120,14 +132,11 @@ fn holds(condition: &lang::Condition, worker: &Worker, request: &Request<'_>) ->
     })
 }
 
-fn act(request: &Request<'_>) -> Result {
-    let length = request.txn.req.first("content-length");
-    let length = length.and_then(|l| std::str::from_utf8(l).ok()?.parse::<usize>().ok());
-    if length.is_some_and(|l| l > request.body.len()) {
+fn act(request: &Request<'_>, page: &Page) -> Result {
+    if !request.whole {
         return Result::Excd;
     }
-    let body = request.body.get(..length.unwrap_or(request.body.len())).unwrap_or_default();
-    engine::run::with_worker(|w| post::run(w, body)).unwrap_or(Result::Unkn)
+    engine::run::with_worker(|w| post::run(w, &page.scope, request.body)).unwrap_or(Result::Unkn)
 }
 
 fn redirect(page: &Page, options: Options) -> Answer {
@@ -157,6 +166,7 @@ fn show_page(request: &Request<'_>, page: &Page, options: &Options, admin: bool)
     let (kind, body) = match options.form {
         Form::Html => ("text/html", html::render(shared, page, options, &filter, admin)),
         Form::Csv => ("text/plain", show::csv(shared, &filter)),
+        Form::Typed => ("text/plain", show::typed(shared, &filter, false)),
         Form::Json => ("application/json", show::json(shared, &filter)),
         Form::Schema => ("application/json", schema::text()),
     };

@@ -7,7 +7,7 @@ use engine::Worker;
 use engine::state::{self, At, Forced, Wanted};
 use model::server::admin as bit;
 use model::term::Cause;
-use program::Server;
+use program::{Proxy, Server};
 
 use super::options::{Result, decode};
 use crate::cli::call::{find_proxy, find_server};
@@ -93,18 +93,28 @@ fn kill(at: At) -> bool {
     true
 }
 
-/// Does what a form asks for: `s=SERVER&s=SERVER&action=ACTION&b=BACKEND`.
-pub fn run(worker: &Rc<Worker>, body: &[u8]) -> Result {
+/// Does what a form asks for: `s=SERVER&s=SERVER&action=ACTION&b=BACKEND`. With a `scope` only servers of its proxies are changed.
+pub fn run(worker: &Rc<Worker>, scope: &[Box<str>], body: &[u8]) -> Result {
     let text = String::from_utf8_lossy(body);
+    let pairs = || {
+        text.split('&').map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (key, decode(value))
+        })
+    };
     let (mut backend, mut action, mut servers) = (None, None, Vec::new());
-    for pair in text.split('&') {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = decode(value);
+    for (_, name) in pairs().filter(|(key, _)| *key == "b") {
+        let found = find_proxy(&worker.shared, &name, |p| p.is_backend);
+        // What is out of scope is not even said to exist.
+        let within = |p: &Proxy| scope.contains(&p.name);
+        match found {
+            Some(found) if scope.is_empty() || within(&found.1) => backend = Some(found),
+            None if scope.is_empty() => return Result::Errp,
+            _ => return Result::Deny,
+        }
+    }
+    for (key, value) in pairs() {
         match key {
-            "b" => match find_proxy(&worker.shared, &value, |p| p.is_backend) {
-                Some(found) => backend = Some(found),
-                None => return Result::Errp,
-            },
             "action" => match ACTIONS.iter().find(|(word, ..)| *word == value) {
                 Some((.., run)) => action = Some(run),
                 None => return Result::Errp,

@@ -40,7 +40,9 @@ fn answer(worker: &Rc<Worker>, proxy: u32, head: &str, body: &str) -> Answer {
     let parsed = wire::http1::parse_request(head.as_bytes(), &mut txn.req, &Default::default(), false);
     assert!(matches!(parsed, Ok(wire::http1::Parsed::Complete { .. })), "{head}");
     let conn = Conn::new(1, proxy, 0, rt::now(), rt::wall());
-    let request = Request { txn: &txn, conn: &conn, body: body.as_bytes(), proxy, worker };
+    let length = txn.req.first("content-length").and_then(|l| std::str::from_utf8(l).ok()?.parse().ok());
+    let whole = length.is_none_or(|length: usize| length <= body.len());
+    let request = Request { txn: &txn, conn: &conn, body: body.as_bytes(), whole, proxy, worker };
     Stats.answer(&request)
 }
 

@@ -1,5 +1,7 @@
 //! Answers made here: errors, `return`, `redirect`, services.
 
+use std::borrow::Cow;
+
 use lang::Reply;
 use lang::action::Payload;
 use lang::cond::Outcome;
@@ -8,7 +10,7 @@ use lang::logfmt::Use;
 use model::term::{Cause, Phase};
 use program::Proxy;
 use program::proxy::ErrorAnswer;
-use wire::http1::{Limits, Parsed, parse_response};
+use wire::http1::{Body, Limits, Parsed, Scanner, parse_response};
 use wire::method::Version;
 
 use super::{Next, captures, headers, response, wait};
@@ -116,10 +118,8 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     super::rules::intercepted(stream);
     // A service is sent the request as a server would be.
     stream.txn.up.sent += headers::without(stream.txn.req.counted_len(), stream.http.request_added);
-    let answer = {
-        let body = stream.client.buf.as_ref().map(rt::Buf::filled).unwrap_or_default();
-        service.answer(&request_for(stream, &worker, proxy, body))
-    };
+    let body = body_for(stream);
+    let answer = service.answer(&request_for(stream, &worker, proxy, &body));
     if let Some(realm) = answer.challenge {
         return challenge(stream, realm).await;
     }
@@ -142,7 +142,26 @@ fn request_for<'r>(
     proxy: u32,
     body: &'r [u8],
 ) -> crate::service::Request<'r> {
-    crate::service::Request { txn: &stream.txn, conn: stream.client.conn(), body, proxy, worker }
+    let whole = wait::is_whole(stream);
+    crate::service::Request { txn: &stream.txn, conn: stream.client.conn(), body, whole, proxy, worker }
+}
+
+/// What there is of the request's body, without its framing.
+fn body_for<'r>(stream: &'r Stream<'_>) -> Cow<'r, [u8]> {
+    let bytes = stream.client.buf.as_ref().map(rt::Buf::filled).unwrap_or_default();
+    match stream.http.request_body {
+        Body::None => Cow::Borrowed(&[]),
+        Body::Length(n) => {
+            Cow::Borrowed(bytes.get(..usize::try_from(n).unwrap_or(usize::MAX)).unwrap_or(bytes))
+        }
+        Body::Chunked => {
+            let mut body = Vec::new();
+            // A fault in the framing leaves it incomplete.
+            let _ = Scanner::new(true).data(bytes, |piece| body.extend_from_slice(piece));
+            Cow::Owned(body)
+        }
+        Body::UntilClose => Cow::Borrowed(bytes),
+    }
 }
 
 /// A service wants a user name and a password.
