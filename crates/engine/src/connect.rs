@@ -121,7 +121,7 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
 async fn watch_silence(stream: &mut Stream<'_>) {
     let limit = stream.txn.overrides.client.or(stream.frontend().timeouts.client);
     let heard = match stream.txn.has_req {
-        true => (!crate::h1::wait::is_whole(stream)).then(rt::now),
+        true => (!crate::h1::wait::is_whole(stream)).then_some(stream.client.heard),
         false => stream.txn.times.idle_from.filter(|_| !stream.client.has_input()),
     };
     let timer = &mut stream.client.timer;

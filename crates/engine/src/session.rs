@@ -21,7 +21,7 @@ use model::txn::{Decisions, SharedLine};
 use model::{Conn, Peer, Txn};
 use program::Proxy;
 use program::proxy::Mode;
-use rt::{Buf, Socket, Timer};
+use rt::{Buf, Mono, Socket, Timer};
 
 use crate::Worker;
 use crate::admission;
@@ -42,6 +42,8 @@ pub struct Client {
     pub buf: Option<Buf>,
     /// Deadline of what is being waited for.
     pub timer: Timer,
+    /// When something was last received, or when the connection came.
+    pub heard: Mono,
     /// It is a stream of a multiplexed connection, which is counted elsewhere.
     pub part: Option<Box<crate::h2::Part>>,
     key: Option<Key>,
@@ -56,7 +58,7 @@ impl Client {
         part: crate::h2::Part,
     ) -> Client {
         let (timer, part) = (Timer::new(), Some(Box::new(part)));
-        Client { worker, session, socket, buf: None, timer, part, key: None }
+        Client { worker, session, socket, buf: None, timer, heard: rt::now(), part, key: None }
     }
 
     /// The connection that a stream belongs to; `None` where the connection is its own, or gone.
@@ -200,7 +202,11 @@ impl Client {
             let _ = socket.poll_readable(cx);
             timer.poll_expired(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
         });
-        got.await
+        let got = got.await;
+        if matches!(got, Ok(n) if n > 0) {
+            self.heard = rt::now();
+        }
+        got
     }
 }
 
@@ -300,7 +306,8 @@ pub fn start(worker: Rc<Worker>, (frontend, listener): (u32, u32), pending: bool
     let session = Rc::new(session);
     let key = worker.sessions.enter(session.clone());
     let socket = Transport::from(socket);
-    let client = Client { worker, session, socket, buf: None, timer: Timer::new(), part: None, key };
+    let client =
+        Client { worker, session, socket, buf: None, timer: Timer::new(), heard: rt::now(), part: None, key };
     prepare(proxy, client.socket.raw());
     let inner = client.session.clone();
     let task = spawn(proxy, listener, run(client));

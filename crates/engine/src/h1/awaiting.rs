@@ -65,7 +65,9 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     let server_limit = stream.txn.overrides.server.or(back.timeouts.server);
     let client_limit = stream.txn.overrides.client.or(stream.frontend().timeouts.client);
     stream.server_timer.set_after(server_limit);
-    stream.client.timer.set_after(client_limit);
+    // A client that owes a part of its request has been silent since it was last heard.
+    let heard = stream.client.heard;
+    stream.client.timer.set(client_limit.map(|limit| heard + limit));
     let multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
     let early = stream.upstream.as_ref().is_some_and(|up| up.early_end() == Some(Early::Open));
     if (back.retry_on.needs_request() || multiplexed || early) && stream.upload.sent == 0 {
@@ -195,11 +197,16 @@ fn upload(
         return None;
     }
     let client = &mut *stream.client;
+    let (received, held) = (half.received, half.blocked);
     let moved = half.poll(cx, &client.socket, &mut client.buf, &mut stream.to_server, &up.socket);
     if half.moved {
         half.moved = false;
-        client.timer.set_after(client_limit);
         stream.server_timer.set_after(server_limit);
+        // What had come before goes on without a word of the client. One that was not read from could say none.
+        if held || half.received != received {
+            client.heard = rt::now();
+            client.timer.set_after(client_limit);
+        }
     }
     match moved {
         Poll::Pending => None,
