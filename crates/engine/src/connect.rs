@@ -238,7 +238,7 @@ impl Word {
         match stream.client.socket.poll_look(cx) {
             Poll::Ready(Ahead::End | Ahead::Broken) => Word::Never,
             Poll::Ready(Ahead::Data) => Word::Said,
-            Poll::Ready(Ahead::Nothing) | Poll::Pending => Word::Awaited,
+            Poll::Ready(Ahead::Nothing | Ahead::Hidden) | Poll::Pending => Word::Awaited,
         }
     }
 }

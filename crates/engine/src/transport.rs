@@ -383,14 +383,12 @@ impl Transport {
         loop {
             match tls.stream.borrow_mut().look(&self.socket) {
                 Ahead::Nothing => {}
+                // Something, it seems, be it the end.
+                Ahead::Hidden => return self.socket.poll_readable(cx).map(|()| Ahead::Data),
                 ahead => return Poll::Ready(ahead),
             }
             if self.socket.poll_readable(cx).is_pending() {
                 return Poll::Pending;
-            }
-            if self.gives_plain() {
-                // The kernel opens it when it is taken.
-                return Poll::Ready(Ahead::Data);
             }
         }
     }

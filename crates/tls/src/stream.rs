@@ -166,6 +166,8 @@ pub enum Ahead {
     Broken,
     /// Nothing that is known of so far.
     Nothing,
+    /// Whatever the kernel has opened, which can't be put back once it is read.
+    Hidden,
 }
 
 /// Bytes after which records are as large as they may be: more than a peer has to wait for while it begins to read.
@@ -388,8 +390,7 @@ impl Stream {
                 }
             }
             if self.offload.is_some() && self.receives_from_now(wire) {
-                // What the kernel opens can't be put back.
-                return Ahead::Nothing;
+                return Ahead::Hidden;
             }
             match self.fill(wire) {
                 Some(Ok(n)) => self.eof |= n == 0,

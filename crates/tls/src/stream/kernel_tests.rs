@@ -8,7 +8,7 @@ use rt::{Cipher, Direction, RecordKey, Support};
 use rustls::crypto::cipher::{AeadKey, Iv};
 use rustls::{ConnectionTrafficSecrets, ProtocolVersion};
 
-use super::{FATAL, KEY_UPDATE, Kept, Stream, Wire};
+use super::{Ahead, FATAL, KEY_UPDATE, Kept, Stream, Wire};
 use crate::Handshake;
 use crate::client::{self, Connector};
 use crate::record::{self, Key, content};
@@ -343,6 +343,22 @@ fn alerts_come_in_pieces_and_renegotiation_is_refused() {
         assert!(s.try_recv(there, &mut [0; 10]).unwrap().is_err());
         assert!(c.try_recv(here, &mut [0; 10]).unwrap().is_err());
     });
+}
+
+#[test]
+fn what_the_kernel_opens_is_hidden_also_in_the_midst_of_a_message() {
+    for suite in [SUITES[0], SUITES[5]] {
+        established(suite, 100_000, Support::Renewable, |(c, here), (s, there)| {
+            assert_eq!(carry((c, here), (s, there), b"data"), b"data");
+            assert_eq!((s.look(there), s.gives_plain()), (Ahead::Hidden, true));
+            c.queue(content::HANDSHAKE, &[KEY_UPDATE]);
+            c.flush(here, false).unwrap().unwrap();
+            assert!(s.try_recv(there, &mut [0; 10]).is_none());
+            assert_eq!((s.look(there), s.gives_plain()), (Ahead::Hidden, false));
+            c.close(here);
+            assert_eq!(s.look(there), Ahead::Hidden);
+        });
+    }
 }
 
 #[test]
