@@ -147,6 +147,9 @@ impl ProcVars {
     /// Sets or forgets a variable that no rule mentions; `false` when there are too many.
     pub fn set_aside(&self, name: &str, value: Option<Owned>) -> bool {
         let mut all = self.aside.write();
+        if value.is_some() && all.len() >= MOST_ASIDE && !all.contains_key(name) {
+            return false;
+        }
         let (old, wanted) = (all.get(name).map(|old| &**old), value.is_some());
         let value = match self.limits() {
             Some(limits) => limits.process.admit(old, value),
@@ -155,7 +158,6 @@ impl ProcVars {
         match value {
             None if wanted => return false,
             None => drop(all.remove(name)),
-            Some(_) if all.len() >= MOST_ASIDE && !all.contains_key(name) => return false,
             Some(value) => drop(all.insert(name.into(), Arc::new(value))),
         }
         true
@@ -199,5 +201,16 @@ mod tests {
         assert_eq!(v.set(2, Some(Owned::Bool(true))), Some(Owned::Int(1)));
         assert_eq!(v.get(2), Some(&Owned::Bool(true)));
         assert_eq!(v.get(3), None);
+    }
+
+    #[test]
+    fn one_too_many_aside_takes_nothing() {
+        let vars = ProcVars::default();
+        vars.limit(Limits::new([1 << 30, 0, 0, 0, 0, 0], 0).unwrap());
+        let number = || Some(Owned::Int(1));
+        assert!((0..MOST_ASIDE).all(|n| vars.set_aside(&format!("proc.{n}"), number())));
+        let full = format!("{:?}", vars.limits());
+        assert!(!vars.set_aside("proc.more", number()) && vars.set_aside("proc.0", number()));
+        assert_eq!(format!("{:?}", vars.limits()), full);
     }
 }
