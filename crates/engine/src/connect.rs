@@ -156,9 +156,13 @@ async fn try_servers(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Fai
         if fetches && proxy.server(server).redir.is_some() {
             return Err(Failed::Redirect(server));
         }
-        let outcome = attempt(stream, proxy, server).await;
+        let moves = proxy.server(server).state.moves();
+        let outcome = attempt(stream, proxy, (server, moves)).await;
         let failure = match outcome {
             Ok(()) => {
+                if let Some(up) = &mut stream.upstream {
+                    up.moves = moves;
+                }
                 stream.txn.respond();
                 // With HTTP a key is stored when the server has answered.
                 if !stream.txn.has_req {
@@ -266,6 +270,8 @@ async fn left_silently(stream: &Stream<'_>) -> bool {
 struct Aim<'a> {
     proxy: &'a Proxy,
     server: u32,
+    /// How often it had been moved before.
+    moves: u64,
     config: &'a Server,
     addr: &'a Addr,
     /// The name that is sent to the server.
@@ -289,16 +295,18 @@ impl Aim<'_> {
     }
 }
 
-async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<(), Attempt> {
+/// One attempt at a server that had been moved so often when it began.
+async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, (server, moves): (u32, u64)) -> Result<(), Attempt> {
     let config = &*proxy.server(server);
     let addr = &address(stream, config).ok_or(Attempt::Refused)?;
     let name = config.tls().and_then(|tls| server_name(stream, tls));
     let name = name.as_deref();
     let header = config.send_proxy.as_ref().map(|send| crate::proxy_header::bytes(stream, send));
     let header = header.as_deref();
-    let (identity, shareable) = identity(stream, proxy, config, addr, name, header);
+    let (identity, shareable) = identity(stream, proxy, (config, moves), addr, name, header);
     let speaks = speaks(stream, config);
-    let aim = Aim { proxy, server, config, addr, name, header, speaks, identity: (identity, shareable) };
+    let aim =
+        Aim { proxy, server, moves, config, addr, name, header, speaks, identity: (identity, shareable) };
     let mut announced = None;
     if speaks.may_be_h2() {
         if multiplexed(stream, proxy, server, aim.identity, addr) {
@@ -568,9 +576,9 @@ fn install(stream: &mut Stream<'_>, socket: Transport, (identity, shareable): (I
     stream.txn.server_secured = socket.facts().cloned();
     stream.txn.times.connected = Some(rt::now());
     note_source(stream, socket.raw());
-    let (buf, seat, call) = (None, None, None);
+    let (buf, seat, call, moves) = (None, None, None, 0);
     stream.upstream =
-        Some(Upstream { socket, buf, reused: false, requests: 0, identity, shareable, seat, call });
+        Some(Upstream { socket, buf, reused: false, requests: 0, identity, shareable, moves, seat, call });
 }
 
 /// Notes the local address for log lines that tell it: when they are written the connection serves somebody else.
@@ -580,8 +588,8 @@ fn note_source(stream: &mut Stream<'_>, socket: &rt::Socket) {
     }
 }
 
-/// Goes on with a connection that was at rest. It leads where one made now would: its identity and the flush at every
-/// change of the server's address see to that, so nobody has to ask the system.
+/// Goes on with a connection that was at rest. It leads where one made now would: its identity sees to that, so nobody has
+/// to ask the system.
 fn resume(stream: &mut Stream<'_>, idle: Idle, (identity, shareable): (Identity, bool), addr: &Addr) {
     let facts = &mut stream.txn.server_conn;
     (facts.begun, facts.reused, facts.error, facts.fault) = (true, true, ConnError::NONE, 0);
@@ -589,8 +597,9 @@ fn resume(stream: &mut Stream<'_>, idle: Idle, (identity, shareable): (Identity,
     stream.txn.server_secured = idle.socket.facts().cloned();
     note_source(stream, idle.socket.raw());
     let Idle { socket, requests, seat, .. } = idle;
-    let (buf, call) = (None, None);
-    stream.upstream = Some(Upstream { socket, buf, reused: true, requests, identity, shareable, seat, call });
+    let (buf, call, moves) = (None, None, 0);
+    stream.upstream =
+        Some(Upstream { socket, buf, reused: true, requests, identity, shareable, moves, seat, call });
     stream.use_connection();
     stream.txn.times.connected = Some(rt::now());
 }
@@ -611,6 +620,7 @@ pub(crate) async fn idle_for_check(
     name: Option<&str>,
 ) -> Option<Transport> {
     let server = &*proxy.servers.get(at.server as usize)?;
+    let moves = server.state.moves();
     let source = server.source.is_some() || proxy.source.is_some();
     if server.send_proxy.is_some() || server.transparent || server.port != PortMap::Fixed || source {
         return None;
@@ -618,9 +628,9 @@ pub(crate) async fn idle_for_check(
     let identity = match server.pool_conn_name.is_some() || name.is_some() {
         true => {
             let name = name.map(str::as_bytes);
-            Traits { addr, source: None, mark: None, tos: None, name, header: None }.identity()
+            Traits { addr, moves, source: None, mark: None, tos: None, name, header: None }.identity()
         }
-        false => 0,
+        false => moves,
     };
     Some(idle(worker, proxy, at, identity, true).await?.socket)
 }

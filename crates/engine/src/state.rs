@@ -115,6 +115,7 @@ pub fn set_tls(worker: &Rc<Worker>, at: At, on: bool) {
     let changes = Changes::begin(worker);
     changes.server(at).state.plain.store(!on, Relaxed);
     changes.server(at).state.refuses_tls.store(false, Relaxed);
+    changes.server(at).state.note_move();
     changes.flush(at);
 }
 
@@ -340,7 +341,6 @@ impl<'w> Changes<'w> {
     pub fn set_weight(&self, at: At, weight: u32) {
         let state = &self.server(at).state;
         if state.weight.swap(weight, Relaxed) != weight {
-            state.generation.fetch_add(1, Relaxed);
             self.refresh(at);
             queue::admit_next(self.worker, at.proxy, at.server);
         }

@@ -39,6 +39,8 @@ pub struct Upstream {
     pub identity: crate::pool::Identity,
     /// Other clients may use it after this request.
     pub shareable: bool,
+    /// How often its server had been moved when it was sought: see [`model::Server::moves`].
+    pub moves: u64,
     /// What it holds of a server with `strict-maxconn`.
     pub seat: Option<Seat>,
     /// It is a stream of a multiplexed connection.

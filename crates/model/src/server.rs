@@ -4,7 +4,7 @@
 //! state, weight) go through the methods here; the engine then rebuilds the backend's schedule.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::*};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use base::time::{Mono, Wall};
@@ -240,8 +240,8 @@ pub struct Server {
     pub times: Averages,
     /// Figures of the path of requests.
     pub counters: Sharded<ServerCounters>,
-    /// Raised at each change that the balancing must see.
-    pub generation: AtomicU64,
+    /// How often it was moved, see [`Server::moves`].
+    moves: AtomicU64,
     /// Tells it from those that had its id before (`srid`), see [`crate::world::Process::revision`].
     pub revision: AtomicU32,
 }
@@ -315,7 +315,7 @@ impl Server {
             probe: Mutex::default(),
             times: Averages::default(),
             counters: Sharded::new(workers),
-            generation: AtomicU64::new(0),
+            moves: AtomicU64::new(0),
             revision: AtomicU32::new(0),
         }
     }
@@ -338,7 +338,6 @@ impl Server {
         }
         if old == Op::Starting as u32 && op == Op::Running {
             // The end of a slow start is no change of its own.
-            self.generation.fetch_add(1, Relaxed);
             return;
         }
         self.note_change(now, old == Op::Stopped as u32);
@@ -361,7 +360,6 @@ impl Server {
         if (old & admin::MAINT == 0) != (new & admin::MAINT == 0) {
             self.note_change(now, was_down);
         }
-        self.generation.fetch_add(1, Relaxed);
         old
     }
 
@@ -370,7 +368,6 @@ impl Server {
         if was_down {
             self.down_ms.fetch_add(now.as_millis().saturating_sub(since), Relaxed);
         }
-        self.generation.fetch_add(1, Relaxed);
     }
 
     /// Up, and not in maintenance: requests bound to it by a cookie may use it.
@@ -436,7 +433,18 @@ impl Server {
     /// Moves the server to another address.
     pub fn set_target(&self, target: Target) {
         self.target.store(Arc::new(target));
-        self.generation.fetch_add(1, Relaxed);
+        self.note_move();
+    }
+
+    /// Connections that are there, or on their way, lead elsewhere than those to come.
+    pub fn note_move(&self) {
+        self.moves.fetch_add(1, Release);
+    }
+
+    /// How often it was moved, to another address or another manner of talking. To be asked for before where it is: who connects while it moves
+    /// has then a connection that nobody takes for one to the new place.
+    pub fn moves(&self) -> u64 {
+        self.moves.load(Acquire)
     }
 }
 

@@ -116,6 +116,7 @@ impl Link {
             server: None,
             index: server,
             identity: 0,
+            moves: 0,
             most: 1,
             ping: None,
             seat: None,

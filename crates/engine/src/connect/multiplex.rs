@@ -120,7 +120,7 @@ pub(super) async fn begin_h2(
     socket: Transport,
     seat: Option<Seat>,
 ) -> Result<(), Attempt> {
-    let &Aim { server, identity: (identity, shareable), addr, .. } = aim;
+    let &Aim { server, moves, identity: (identity, shareable), addr, .. } = aim;
     let worker = stream.worker.clone();
     let (backend, session) = (stream.backend_index(), stream.client.conn().serial);
     let proxy = &*worker.shared.program.proxy(backend);
@@ -142,6 +142,7 @@ pub(super) async fn begin_h2(
         server: Some(config.state.clone()),
         index: server,
         identity,
+        moves,
         most,
         ping: config.idle_ping,
         seat,

@@ -94,7 +94,7 @@ fn with_port(mut addr: SocketAddr, ports: Option<(u16, u16)>) -> SocketAddr {
 pub(super) fn identity(
     stream: &Stream<'_>,
     proxy: &Proxy,
-    server: &Server,
+    (server, moves): (&Server, u64),
     addr: &Addr,
     name: Option<&[u8]>,
     header: Option<&[u8]>,
@@ -110,11 +110,11 @@ pub(super) fn identity(
         && stream.txn.decisions.bc_mark.is_none()
         && stream.txn.decisions.bc_tos.is_none();
     if plain {
-        return (0, shareable);
+        return (moves, shareable);
     }
     let source = server.source.as_ref().or(proxy.source.as_ref()).map(|s| source_address(stream, s));
     let (mark, tos) = (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos);
-    let with = |name: Option<&[u8]>| Traits { addr, source, mark, tos, name, header }.identity();
+    let with = |name: Option<&[u8]>| Traits { addr, moves, source, mark, tos, name, header }.identity();
     let identity = match &server.pool_conn_name {
         Some(expr) => stream.evaluate(lang::env::Side::Request, |env| {
             with(expr.eval(env).ok().map(|value| value.binary(env.arena)))
@@ -127,13 +127,15 @@ pub(super) fn identity(
 pub(super) fn address_identity(stream: &Stream<'_>, proxy: &Proxy, addr: &Addr) -> Identity {
     let source = proxy.source.as_ref().map(|s| source_address(stream, s));
     let (mark, tos) = (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos);
-    Traits { addr, source, mark, tos, name: None, header: None }.identity()
+    Traits { addr, moves: 0, source, mark, tos, name: None, header: None }.identity()
 }
 
 /// What tells connections to one server apart.
 #[derive(Hash)]
 pub(super) struct Traits<'a> {
     pub(super) addr: &'a Addr,
+    /// How often its server had been moved before.
+    pub(super) moves: u64,
     /// Where it comes from, and whether that is a foreign address; `None` if nothing says so.
     pub(super) source: Option<(Option<SocketAddr>, bool)>,
     pub(super) mark: Option<u32>,

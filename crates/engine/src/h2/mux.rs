@@ -65,6 +65,8 @@ pub struct Owner {
     /// Where the server stands in its backend.
     pub index: u32,
     pub identity: Identity,
+    /// How often its server had been moved before: see [`Server::moves`](model::Server::moves).
+    pub moves: u64,
     /// Requests that it may serve in all.
     pub most: u32,
     /// `idle-ping`.
@@ -217,8 +219,9 @@ impl Mux {
         let Owner { shared, backend, server, index, .. } = &self.owner;
         let Some(state) = server else { return false };
         let low = || shared.program.server(*backend, *index).pool_low_conn;
-        // Whoever was on the way when the server was put into maintenance made a connection that nobody flushed.
+        // Whoever was on the way when the server was put into maintenance, or moved, made a connection that nobody flushed.
         state.admin() & admin::MAINT != 0
+            || state.moves() != self.owner.moves
             || state.conns.are_enough(low())
                 && crate::run::with_worker(|w| w.pools.has_another(*backend, *index, self)) == Some(true)
     }
