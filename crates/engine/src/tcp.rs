@@ -1,6 +1,7 @@
 //! TCP mode: one stream for the whole connection.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use lang::rules::{Position, Run};
 use model::term::{Cause, Phase};
 use program::Proxy;
 use program::proxy::Mode;
-use rt::Buf;
+use rt::{Buf, Timer};
 
 use crate::choose::{self, Wish};
 use crate::connect;
@@ -39,7 +40,7 @@ pub async fn serve(client: &mut Client) -> Option<(Next, Owed)> {
     let session = client.session.clone();
     let worker = client.worker.clone();
     let work = async {
-        let work = std::pin::pin!(session_of(client));
+        let work = pin!(session_of(client));
         crate::sessions::serve(&worker, &session, work).await
     };
     rt::boxed(work).await
@@ -91,6 +92,10 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     let front = program.configured(stream.client.conn().frontend);
     crate::h1::captures::declared(stream);
     crate::log::accepted(stream);
+    // Also rules that wait for more end when the client has been silent for too long, and the stream with them.
+    let limit = client_limit(stream);
+    let since = stream.txn.times.idle_from.unwrap_or_else(rt::now);
+    stream.client.timer.set(limit.map(|limit| since + limit));
     // What came along with the connection is there at once, and so is a reset.
     stream.client.socket.raw().assume_readable();
     let broken = look(stream).is_err();
@@ -118,7 +123,11 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
         return Outcome::Cut;
     }
     if broken || stream.client.socket.raw().is_reset() {
-        broke(stream);
+        gone(stream, Cause::ClientAbort);
+        return Outcome::Cut;
+    }
+    if connect::is_overdue(stream) {
+        gone(stream, Cause::ClientTimeout);
         return Outcome::Cut;
     }
     let mut wish = Wish { fixed: choose::bound(stream), ..Wish::default() };
@@ -277,8 +286,13 @@ fn look(stream: &mut Stream<'_>) -> Result<(), Broken> {
 /// The client's connection is broken.
 struct Broken;
 
-/// The client reset its connection before anything was done for it.
-fn broke(stream: &mut Stream<'_>) {
+/// `timeout client`, of a client whose backend may not be known yet.
+fn client_limit(stream: &Stream<'_>) -> Option<Duration> {
+    stream.txn.overrides.client.or(stream.frontend().timeouts.client)
+}
+
+/// The client reset its connection, or was silent for too long, before anything was done for it.
+fn gone(stream: &mut Stream<'_>, cause: Cause) {
     let worker = stream.worker.index;
     let front = stream.frontend();
     front.state.front.counters.of(worker).req_errors.inc();
@@ -286,17 +300,28 @@ fn broke(stream: &mut Stream<'_>) {
     front.binds[listener].state.counters.of(worker).req_errors.inc();
     stream.backend().state.back.counters.of(worker).client_aborts.inc();
     stream.txn.null = !stream.client.has_input();
-    stream.end(Cause::ClientAbort, Phase::Request);
+    stream.end(cause, Phase::Request);
 }
 
+/// Waits for more of what the client sends; whether it came before the deadline, and before the client was silent for too long.
 async fn more_data(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool {
     if stream.client.buf.as_ref().is_some_and(Buf::is_full) {
         return false;
     }
-    stream.client.timer.set(deadline);
-    match stream.client.receive().await {
+    let mut inspected = Timer::new();
+    inspected.set(deadline);
+    let received = {
+        let mut receive = pin!(stream.client.receive());
+        poll_fn(|cx| match receive.as_mut().poll(cx) {
+            Poll::Pending => inspected.poll_expired(cx).map(|()| Ok(0)),
+            received => received,
+        })
+        .await
+    };
+    match received {
         Ok(n) if n > 0 => {
             stream.txn.up.received += n as u64;
+            stream.client.timer.set_after(client_limit(stream));
             true
         }
         _ => false,
@@ -333,7 +358,7 @@ async fn more_response(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> b
 }
 
 /// The other side has closed: from now on the time of this one is `fin`, if there is such, and it began when it was last heard of.
-fn shorten(timer: &mut rt::Timer, limit: &mut Option<Duration>, fin: Option<Duration>) {
+fn shorten(timer: &mut Timer, limit: &mut Option<Duration>, fin: Option<Duration>) {
     let Some(fin) = fin else { return };
     let seen = timer.deadline().zip(*limit).map_or_else(rt::now, |(at, limit)| at.saturating_sub(limit));
     *limit = Some(fin);
@@ -343,7 +368,7 @@ fn shorten(timer: &mut rt::Timer, limit: &mut Option<Duration>, fin: Option<Dura
 /// Moves bytes both ways until both sides are done, or one is no more.
 async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     let tunnel = back.timeouts.tunnel;
-    let client_limit = stream.txn.overrides.client.or(front.timeouts.client);
+    let client_limit = client_limit(stream);
     let server_limit = stream.txn.overrides.server.or(back.timeouts.server);
     // A tunnel begins when nothing is left to inspect, which is now.
     let mut limits = (tunnel.or(client_limit), tunnel.or(server_limit));
