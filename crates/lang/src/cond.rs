@@ -107,7 +107,10 @@ impl Test {
         });
         let outcome = match hit {
             Ok(true) => Outcome::Yes,
-            _ if self.expr.fetch.def.growing && !env.last && !env.live.payload(env.side).complete => {
+            _ if (self.expr.fetch.def.growing)(&self.expr.fetch.args)
+                && !env.last
+                && !env.live.payload(env.side).complete =>
+            {
                 Outcome::Later
             }
             Ok(false) => Outcome::No,

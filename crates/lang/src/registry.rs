@@ -47,7 +47,7 @@ pub struct FetchDef {
     /// Differs from one evaluation to the next, or has a side effect: never shared or hoisted.
     pub volatile: bool,
     /// What it finds grows while data comes: a test that fails is not decided before all of it is there.
-    pub growing: bool,
+    pub growing: fn(&[Arg]) -> bool,
     /// One line of documentation.
     pub doc: &'static str,
     /// An expression that compiles.
@@ -108,7 +108,7 @@ impl FetchDef {
             each: None,
             check: None,
             volatile: false,
-            growing: false,
+            growing: |_| false,
             doc,
             example: name,
         }
@@ -134,8 +134,8 @@ impl FetchDef {
     }
 
     /// See [`FetchDef::growing`].
-    pub const fn growing(mut self) -> FetchDef {
-        self.growing = true;
+    pub const fn growing(mut self, grows: fn(&[Arg]) -> bool) -> FetchDef {
+        self.growing = grows;
         self
     }
 

@@ -19,7 +19,7 @@ const LEN: FetchDef = FetchDef::new(
     |e, _| len(e, Side::Request),
     "Number of bytes buffered; in HTTP those of the message, head included.",
 )
-.growing()
+.growing(|_| true)
 .volatile();
 const BLOCK: FetchDef = FetchDef::new(
     "req.payload",
@@ -30,7 +30,8 @@ const BLOCK: FetchDef = FetchDef::new(
 )
 .args("integer,integer", "req.payload(0,16)")
 .check(check_block)
-.growing()
+// A block of so many bytes is what it is, once they are there.
+.growing(|args| number(args, 1) == 0)
 .volatile();
 const LV: FetchDef = FetchDef::new(
     "req.payload_lv",
