@@ -5,6 +5,9 @@ import csv, hashlib, io, json, re
 
 import http1
 
+# How a binary header of the PROXY protocol begins.
+SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
+
 
 def digest(data):
     return hashlib.sha1(data).hexdigest()[:12]
@@ -42,6 +45,9 @@ def dechunk(data):
 def messages(data, kind, text, methods=()):
     """Lines that show messages: a head line by line, a body by its content, whatever its framing."""
     lines, methods = [], list(methods)
+    if kind != "tcp" and data.startswith(SIGNATURE):
+        size = 16 + int.from_bytes(data[14:16], "big")
+        lines, data = ["| " + text(data[:size])], data[size:]
     while data:
         if kind == "tcp" or not re.match(rb"(HTTP/1\.\d \d\d\d|[!-~]+ \S* *HTTP/1\.\d\r)" if kind != "response" else rb"HTTP/1\.\d \d\d\d", data):
             return lines + ["| " + text(data)]
@@ -108,6 +114,24 @@ def messages_of_start(text):
     return out
 
 
+CODES = {"\\\\": "\\", "\\r": "\r", "\\n": "\n", "\\t": "\t"}
+
+
+def unescape(line):
+    return re.sub(r"\\x[0-9a-f]{2}|\\.", lambda m: CODES.get(m[0]) or chr(int(m[0][2:], 16)), line).encode("latin-1")
+
+
+def behind_header(line):
+    """What came behind a header of the PROXY protocol, told like what comes without one."""
+    if not line.startswith(("| PROXY ", "| " + escape(SIGNATURE))) or re.search(r"[.]{3}\(\d+ bytes, ", line):
+        return [line]
+    data = unescape(line[2:])
+    size = data.find(b"\r\n") + 2 if data.startswith(b"PROXY") else 16 + int.from_bytes(data[14:16], "big")
+    if size < 8 or size >= len(data):
+        return [line]
+    return ["| " + escape(data[:size]), *messages(data[size:], "request", escape)]
+
+
 def channel(name, lines):
     """The lines of one channel of a record."""
     if name == "log":
@@ -116,7 +140,8 @@ def channel(name, lines):
         return output(name.split(" ", 1)[1], lines)
     if name.startswith("origin "):
         # Who does not speak HTTP/2 shows its bytes: which fields HPACK puts into its table is the sender's choice.
-        return [re.sub(r"^(\| PRI \* HTTP/2\.0).*", r"\1", line) for line in lines]
+        lines = [re.sub(r"^(\| PRI \* HTTP/2\.0).*", r"\1", line) for line in lines]
+        return [part for line in lines for part in behind_header(line)]
     return lines
 
 

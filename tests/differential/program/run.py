@@ -84,11 +84,16 @@ def trailing(case):
     return any(op[0] == "stream" and op[-1] in ("trailers", "rst8") and isinstance(op[4], int) for ops in case.get("steps", ()) for op in ops)
 
 
+def begun(case):
+    """Origins pass over a binary header of the PROXY protocol since then."""
+    return any("proxy-v2" in line for line in case.get("config", ()))
+
+
 class Answers:
     """What HAProxy said about a case, kept in files: it is asked once for all builds of Harrier."""
 
     def __init__(self, case, what):
-        told = json.dumps([VERSION + 0.5 if trailing(case) else VERSION, what] + [case.get(k) for k in ("config", "files", "listen", "origins", "steps", "final", "patience")])
+        told = json.dumps([VERSION + 0.5 * trailing(case) + 0.125 * begun(case), what] + [case.get(k) for k in ("config", "files", "listen", "origins", "steps", "final", "patience")])
         name = hashlib.sha1(told.encode()).hexdigest()
         self.path = os.path.join(CACHE, name[:2], name)
 

@@ -37,7 +37,7 @@ class OriginLink:
         self.origin, self.link, self.number = origin, link, number
         self.script, self.buffer, self.record, self.told_end = None, bytearray(), bytearray(), False
         self.slow_close, self.played = origin.kind == "tcp", False
-        self.h2 = None
+        self.h2, self.begun = None, origin.kind == "tcp"
         if origin.kind == "h2":
             self.h2 = http2.Peer(link, False)
         link.wake = self.go
@@ -59,7 +59,18 @@ class OriginLink:
             self.origin.world.asked = True
         self.play()
 
+    def past_header(self):
+        """Whether what the connection begins with is there: the header of the PROXY protocol, where there is one in binary, is taken out."""
+        if not self.begun:
+            size = 16 + int.from_bytes(self.buffer[14:16], "big") if self.buffer.startswith(masks.SIGNATURE) else 0
+            self.begun = not masks.SIGNATURE.startswith(self.buffer) and len(self.buffer) >= size
+            if self.begun:
+                del self.buffer[:size]
+        return self.begun
+
     def play(self):
+        if self.buffer and not self.past_header():
+            return self.leave()
         for _ in range(1000):
             if self.script is None:
                 # How bytes of TCP are cut says nothing: one script for each connection.
