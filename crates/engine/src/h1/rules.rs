@@ -25,6 +25,9 @@ pub async fn frontend(stream: &mut Stream<'_>, upgraded: bool) -> Step {
     }
     super::request::count_request(stream);
     crate::stick::request(stream);
+    if let Step::Done(next) = in_time(stream, proxy).await {
+        return Step::Done(next);
+    }
     if let Some(next) = answer::monitor(stream, proxy).await {
         return Step::Done(next);
     }
@@ -43,6 +46,9 @@ pub async fn backend(stream: &mut Stream<'_>) -> Step {
     let proxy = &*worker.shared.program.proxy(index);
     if index != stream.client.conn().frontend {
         if let Step::Done(next) = content(stream, proxy).await {
+            return Step::Done(next);
+        }
+        if let Step::Done(next) = in_time(stream, proxy).await {
             return Step::Done(next);
         }
         if let Step::Done(next) = proxy_rules(stream, proxy, index).await {
@@ -73,6 +79,15 @@ async fn content(stream: &mut Stream<'_>, proxy: &Proxy) -> Step {
         stream.txn.line.clear();
     }
     step
+}
+
+/// Refuses a request of which a part never came while its content was inspected.
+async fn in_time(stream: &mut Stream<'_>, proxy: &Proxy) -> Step {
+    if proxy.timeouts.inspect_request.is_none() || !wait::is_overdue(stream) {
+        return Step::Go;
+    }
+    stream.end(Cause::ClientTimeout, Phase::Request);
+    Step::Done(answer::refuse(stream, 400).await)
 }
 
 async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step {
@@ -155,7 +170,13 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
             Run::Waits(Flow::Yield(need), at) => {
                 from = at;
                 match need {
-                    Need::Data => last = !wait::more(stream, side, deadline).await,
+                    Need::Data => {
+                        last = !wait::more(stream, side, deadline).await;
+                        if side == Side::Response {
+                            // What is waited for is part of the response (`%Tr`).
+                            stream.txn.times.response = stream.txn.times.response.map(|_| rt::now());
+                        }
+                    }
                     Need::Body { time, at_least, large } => {
                         let wait = wait::Wait { time: Some(time), at_least, large };
                         if let Err(status) = body(stream, side, wait).await {
@@ -167,6 +188,12 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
                     }
                     Need::Delay(d) => {
                         wait::pause(stream, d).await;
+                        if side == Side::Request && wait::is_overdue(stream) {
+                            // What never came whole has no time, and nobody is told anything.
+                            stream.txn.times.request = None;
+                            stream.end(Cause::ClientTimeout, Phase::Request);
+                            return Step::Done(Next::Close);
+                        }
                         resumed = Some(Fulfilled::Done);
                     }
                     Need::Interim(field) => {

@@ -229,14 +229,27 @@ pub async fn more(stream: &mut Stream<'_>, side: Side, deadline: Option<Mono>) -
     if stream.client.buf.as_ref().is_some_and(Buf::is_full) {
         return false;
     }
-    stream.client.timer.set(deadline);
+    stream.client.timer.set(deadline.into_iter().chain(silence(stream)).min());
     matches!(stream.client.receive().await, Ok(n) if n > 0)
+}
+
+/// When a client that owes a part of its request will have been silent for too long (`timeout client`).
+pub fn silence(stream: &Stream<'_>) -> Option<Mono> {
+    let limit = client_limit(stream).filter(|_| !is_whole(stream))?;
+    Some(stream.client.heard + limit)
+}
+
+/// Whether it is so by now, and nothing has come that was not read yet.
+pub fn is_overdue(stream: &Stream<'_>) -> bool {
+    silence(stream).is_some_and(|end| end <= rt::now()) && !stream.client.socket.is_readable()
 }
 
 /// `pause`: lets time pass, as long as there is somebody to wait. Who closes its side, or breaks off, behind a request that came
 /// whole is heard of when a server is sought, be that for an answer or not.
+/// A client that owes a part of its request is waited for no longer than it may be silent.
 pub async fn pause(stream: &mut Stream<'_>, time: Duration) {
-    let mut timer = rt::Timer::at(rt::now() + time);
+    let end = rt::now() + time;
+    let mut timer = rt::Timer::at(silence(stream).map_or(end, |silence| silence.min(end)));
     let mut owes = !stream.http.body_received;
     loop {
         let client = &stream.client;
@@ -248,6 +261,10 @@ pub async fn pause(stream: &mut Stream<'_>, time: Duration) {
             }
             if owes && client.socket.poll_hangup(cx).is_ready() {
                 return Poll::Ready(false);
+            }
+            if timer.poll_expired(cx).is_ready() && rt::now() < end && client.socket.is_readable() {
+                // It has said something meanwhile.
+                timer.set(Some(end));
             }
             timer.poll_expired(cx).map(|()| true)
         })
