@@ -45,7 +45,8 @@ def dechunk(data):
 def messages(data, kind, text, methods=()):
     """Lines that show messages: a head line by line, a body by its content, whatever its framing."""
     lines, methods = [], list(methods)
-    if kind != "tcp" and data.startswith(SIGNATURE):
+    # What is long is told by its sum, in which the ports of a header count.
+    if (kind != "tcp" or len(data) > 3000) and data.startswith(SIGNATURE):
         size = 16 + int.from_bytes(data[14:16], "big")
         lines, data = ["| " + text(data[:size])], data[size:]
     while data:
