@@ -66,6 +66,9 @@ pub(crate) struct Memory {
 /// The most bytes of a file named in a rule.
 const LARGEST_FILE: u64 = 16 << 20;
 
+/// The ACLs of a section, each with the line of its first declaration.
+type Declarations = HashMap<Box<str>, (LineRef, Arc<Acl>)>;
+
 /// Names as one proxy sees them.
 pub(crate) struct Resolver<'r> {
     pub memory: &'r mut Memory,
@@ -81,7 +84,8 @@ pub(crate) struct Resolver<'r> {
     pub defaults: Option<(bool, bool)>,
     /// The line at hand: ACLs are known from the line of their first declaration on.
     pub line: LineRef,
-    pub acls: HashMap<Box<str>, (LineRef, Arc<Acl>)>,
+    /// By section: those of `defaults` are for the rules of that section alone.
+    pub acls: HashMap<u32, Declarations>,
     /// ACLs that need no declaration, and the mentions of patterns that each makes.
     pub predefined: HashMap<Box<str>, (Arc<Acl>, Range<usize>)>,
     pub req_captures: Vec<Slot>,
@@ -225,7 +229,8 @@ impl Names for Resolver<'_> {
     }
 
     fn acl(&mut self, name: &str) -> Result<Arc<Acl>, Fault> {
-        if let Some((_, acl)) = self.acls.get(name).filter(|(first, _)| *first <= self.line) {
+        let declared = self.acls.get(&self.line.section);
+        if let Some((_, acl)) = declared.and_then(|d| d.get(name)).filter(|(first, _)| *first <= self.line) {
             return Ok(acl.clone());
         }
         if let Some((acl, mentions)) = self.predefined.get(name).cloned() {
@@ -241,7 +246,8 @@ impl Names for Resolver<'_> {
         let Some(acl) = predefined(name, registry, self) else {
             let fault = Fault::new(format!("no such ACL : '{name}'"));
             let mut names: Vec<&str> = lang::parse::predefined_names().collect();
-            names.extend(self.acls.keys().map(|k| &**k));
+            let declared = self.acls.get(&self.line.section);
+            names.extend(declared.into_iter().flat_map(|d| d.keys()).map(|k| &**k));
             let near = syntax::nearest(name, names).map(|n| format!("did you mean '{n}' maybe ?"));
             return Err(match near {
                 Some(help) => fault.help(help),

@@ -167,22 +167,22 @@ impl Parse<'_, '_, '_> {
             }
             if let Some((at, name)) = first {
                 let acl = Acl { name: name.clone(), tests: tests.into() };
-                self.names.acls.insert(name, (at, Arc::new(acl)));
+                self.names.acls.entry(at.section).or_default().insert(name, (at, Arc::new(acl)));
             }
         }
     }
 
-    /// The `acl` lines by name: in the order of the file, but those that others ask for with `acl(name)` before
+    /// The `acl` lines by section and name: in the order of the file, but those that others ask for with `acl(name)` before
     /// these, with all of their lines.
     fn acl_order(&mut self, p: &Draft) -> Vec<Vec<LineRef>> {
-        let mut names: Vec<&str> = Vec::new();
-        let mut lines: HashMap<&str, Vec<LineRef>> = HashMap::new();
-        let mut wanted: HashMap<&str, Vec<&str>> = HashMap::new();
+        let mut names: Vec<(u32, &str)> = Vec::new();
+        let mut lines: HashMap<(u32, &str), Vec<LineRef>> = HashMap::new();
+        let mut wanted: HashMap<(u32, &str), Vec<&str>> = HashMap::new();
         for at in &p.acls {
             let Some(line) = self.line(*at) else { continue };
             let mut words = line.words().iter().skip(1).map(|w| w.text());
-            let name = words.next().unwrap_or_default();
-            if !lines.contains_key(name) {
+            let name = (at.section, words.next().unwrap_or_default());
+            if !lines.contains_key(&name) {
                 names.push(name);
             }
             lines.entry(name).or_default().push(*at);
@@ -192,15 +192,15 @@ impl Parse<'_, '_, '_> {
         }
         // Depth first; a name that is being looked at already stands in a circle, which the parser then refuses.
         let mut order = Vec::new();
-        let mut stack: Vec<(&str, bool)> = names.iter().rev().map(|n| (*n, false)).collect();
+        let mut stack: Vec<_> = names.iter().rev().map(|n| (*n, false)).collect();
         let mut seen = HashSet::new();
         while let Some((name, done)) = stack.pop() {
             if done {
-                order.extend(lines.remove(name));
+                order.extend(lines.remove(&name));
             } else if seen.insert(name) {
                 stack.push((name, true));
-                let asked = wanted.get(name).into_iter().flatten();
-                stack.extend(asked.filter(|a| lines.contains_key(*a)).map(|a| (*a, false)));
+                let asked = wanted.get(&name).into_iter().flatten().map(|a| (name.0, *a));
+                stack.extend(asked.filter(|a| lines.contains_key(a)).map(|a| (a, false)));
             }
         }
         order

@@ -64,14 +64,14 @@ fn proxies_start_from_their_defaults() {
 }
 
 #[test]
-fn rules_of_named_defaults_come_first_and_share_acls() {
+fn rules_of_named_defaults_come_first_with_acls_of_their_own() {
     let p = program(&format!(
-        "defaults d\n{} acl local src 127.0.0.1\n http-request deny if local\nfrontend f from d\n timeout client 1s\n bind :1\n http-request allow if local\n",
+        "defaults d\n{} acl local src 127.0.0.1\n http-request deny if local\nfrontend f from d\n timeout client 1s\n bind :1\n acl local src 127.0.0.2\n http-request allow if local\n",
         " mode http\n"
     ));
     let rules: Vec<_> =
         p.proxies[0].rules.http_request.iter().map(|r| p.rule_places[r.number as usize].1).collect();
-    assert_eq!(rules, [4, 8]);
+    assert_eq!(rules, [4, 9]);
 }
 
 #[test]
