@@ -14,7 +14,7 @@ use program::{Bind, Mode};
 use syntax::{Diagnostic, Diagnostics, Style};
 
 use super::{Assembly, refusal, remark};
-use crate::draft::{BalanceDraft, Draft, ErrorDraft, FormatDraft, Named};
+use crate::draft::{BalanceDraft, Draft, ErrorDraft, FormatDraft, Kind, Named};
 use crate::mux::Fit;
 use crate::{bind, logformats};
 
@@ -306,6 +306,13 @@ impl Assembly<'_> {
         }
         if let Some(to) = found.and_then(|i| all.get(i)) {
             self.compatible(p, to, "as its default backend", *span, notes);
+            if p.kind == Kind::Listen && !p.servers.is_empty() {
+                let text = format!(
+                    "In proxy '{}', the 'default_backend' rule always has precedence over the servers, which will never be used.",
+                    p.name
+                );
+                notes.push(remark(*span, text));
+            }
         }
         found.filter(|_| p.kind.is_front()).and_then(|i| u32::try_from(i).ok())
     }
@@ -455,11 +462,11 @@ impl Assembly<'_> {
                 ErrorDraft::Section(name, statuses) => {
                     self.error_section(p, name, statuses, &mut by_status, notes)
                 }
-                ErrorDraft::Reply(at) => {
-                    if let Some((status, answer)) = self.http_error(index, p, *at, notes) {
-                        by_status.insert(status, answer);
-                    }
-                }
+                ErrorDraft::Reply(at) => match self.http_error(index, p, *at, notes) {
+                    Some((status, Some(answer))) => drop(by_status.insert(status, answer)),
+                    Some((status, None)) => drop(by_status.remove(&status)),
+                    None => {}
+                },
             }
         }
         Errors { by_status }

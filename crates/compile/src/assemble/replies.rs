@@ -25,14 +25,14 @@ struct Reader<'g, 'r> {
 }
 
 impl Assembly<'_> {
-    /// The status and the answer of an `http-error` line.
+    /// The status and the answer of an `http-error` line; none: what was set before is forgotten.
     pub(super) fn http_error(
         &mut self,
         index: usize,
         p: &Draft,
         at: LineRef,
         notes: &mut Diagnostics,
-    ) -> Option<(u16, ErrorAnswer)> {
+    ) -> Option<(u16, Option<ErrorAnswer>)> {
         let line = self.ground.line(at).filter(|_| !self.is_told(p, at))?;
         let registry = self.ground.registry;
         let place = self.ground.place(line.span());
@@ -98,11 +98,17 @@ impl<'g> Reader<'g, '_> {
         None
     }
 
-    fn answer(&mut self, asides: &mut Vec<String>, proxy: &str, place: &str) -> Read<(u16, ErrorAnswer)> {
+    fn answer(
+        &mut self,
+        asides: &mut Vec<String>,
+        proxy: &str,
+        place: &str,
+    ) -> Read<(u16, Option<ErrorAnswer>)> {
         // Without a payload the body is empty.
         let mut reply = Reply { payload: Payload::Empty, ..Reply::error(0) };
         let mut headers = Vec::new();
         let mut typed = None;
+        let mut message = None;
         while let Some(word) = self.next() {
             match word.text() {
                 "status" => {
@@ -113,14 +119,12 @@ impl<'g> Reader<'g, '_> {
                 "default-errorfiles" => reply.payload = Payload::ErrorFile,
                 "errorfile" => {
                     let path = self.value("errorfile", "<fmt>")?.text();
-                    let message = errors::read(path).map_err(|why| self.fail(why))?;
-                    return Ok((reply.status, ErrorAnswer::Message(message)));
+                    message = Some(errors::read(path).map_err(|why| self.fail(why))?);
+                    reply.payload = Payload::ErrorFile;
                 }
                 "errorfiles" => {
                     let section = self.value("errorfiles", "<name>")?.text();
-                    if let Some(message) = self.section_message(section, reply.status, proxy, place) {
-                        return Ok((reply.status, ErrorAnswer::Message(message)));
-                    }
+                    message = self.section_message(section, reply.status, proxy, place);
                     reply.payload = Payload::ErrorFile;
                 }
                 "file" => {
@@ -155,17 +159,22 @@ impl<'g> Reader<'g, '_> {
             None if own => {
                 return Err(self.fail("a content type must be defined when non-empty payload is configured"));
             }
+            Some(ctype) if matches!(reply.payload, Payload::ErrorFile) => asides.push(format!(
+                "content-type '{ctype}' ignored by the http reply when used with an errorfile."
+            )),
             Some(ctype) if !own => asides.push(format!(
                 "content-type '{ctype}' ignored by the http reply because neither errorfile nor payload defined."
             )),
             _ => {}
         }
-        if matches!(reply.payload, Payload::ErrorFile) && !headers.is_empty() {
-            headers.clear();
-            asides.push("hdr parameters ignored by the http reply when used with an errorfile.".into());
+        if matches!(reply.payload, Payload::ErrorFile) {
+            if !headers.is_empty() {
+                asides.push("hdr parameters ignored by the http reply when used with an errorfile.".into());
+            }
+            return Ok((reply.status, message.map(ErrorAnswer::Message)));
         }
         reply.content_type = typed.filter(|_| own);
         reply.headers = headers.into();
-        Ok((reply.status, ErrorAnswer::Reply(Arc::new(reply))))
+        Ok((reply.status, Some(ErrorAnswer::Reply(Arc::new(reply)))))
     }
 }

@@ -113,10 +113,35 @@ pub(crate) fn read(path: &str) -> Result<Arc<[u8]>, String> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(|_| format!("error opening file '{path}'."))?;
     file.take(1 << 20).read_to_end(&mut bytes).map_err(|_| format!("error reading file '{path}'."))?;
-    if !bytes.is_empty() && !bytes.starts_with(b"HTTP/") {
-        return Err(format!("unable to convert message in HTX for HTTP return code in file '{path}'."));
+    if !bytes.is_empty() {
+        whole(&bytes).map_err(|why| format!("'{path}': {why}"))?;
     }
     Ok(bytes.into())
+}
+
+/// A message must be one by the rules of HTTP, and as long as it says.
+fn whole(message: &[u8]) -> Result<(), String> {
+    use wire::http1::{Body, Limits, Parsed, parse_response, response_body};
+    let unreadable = |at: &dyn std::fmt::Display| format!("unable to parse headers (error offset: {at})");
+    let mut head = wire::head::Head::default();
+    let limits = Limits::of(message.len() + 1, usize::MAX);
+    let consumed = match parse_response(message, &mut head, &limits, false) {
+        Ok(Parsed::Complete { consumed }) => consumed,
+        Ok(Parsed::Partial) => return Err(unreadable(&-2)),
+        Err(why) => return Err(unreadable(&why.position)),
+    };
+    let length = message.len().saturating_sub(consumed);
+    match response_body(&head, wire::method::Method::Get) {
+        _ if head.status() < 200 => {
+            Err(format!("invalid http status code for an error message ({})", head.status()))
+        }
+        Body::None if length > 0 => Err("message payload not expected".into()),
+        Body::Length(told) if told != length as u64 => {
+            Err(format!("payload size does not match the announced content-length ({length} != {told})"))
+        }
+        Body::Chunked => Err("chunk-encoded payload not supported".into()),
+        _ => Ok(()),
+    }
 }
 
 fn location(s: &mut Statement<'_>, p: &mut Draft) -> Step {

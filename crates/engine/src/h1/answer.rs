@@ -259,7 +259,7 @@ fn body_of(stream: &mut Stream<'_>, reply: &Reply, body: &mut Vec<u8>) -> Made {
         Payload::ErrorFile => match configured(stream, reply.status) {
             Some(ErrorAnswer::Message(m)) => message(stream, &m, body),
             // What was no request has no stream that such an answer could be made for.
-            Some(ErrorAnswer::Reply(r)) if stream.txn.has_req && !matches!(r.payload, Payload::ErrorFile) => {
+            Some(ErrorAnswer::Reply(r)) if stream.txn.has_req => {
                 let made = body_of(stream, &r, body);
                 if matches!(made, Made::Parts | Made::BuiltIn) {
                     head_of(stream, &r, body);
