@@ -22,7 +22,7 @@ pub async fn run(worker: &Rc<Worker>, at: At, check: &Check, external: &External
     let timeouts = &worker.shared.program.proxy(at.proxy).timeouts;
     let timing = Timing::of(begun, check.inter, timeouts.connect, timeouts.check);
     let limit = Duration::from_millis(timing.for_connect().millis_since(begun));
-    let end = run_program(spec(worker, at, check, external), limit).await;
+    let end = run_program(spec(worker, at, external), limit).await;
     let (status, code) = match end {
         ProgramEnd::Exited(0) => (CheckStatus::ProcOk, 0),
         ProgramEnd::Exited(code) => (CheckStatus::ProcErr, code),
@@ -43,7 +43,7 @@ fn parts(addr: Option<(String, Option<u16>)>) -> (String, String) {
     }
 }
 
-fn spec(worker: &Worker, at: At, check: &Check, external: &External) -> ProgramSpec {
+fn spec(worker: &Worker, at: At, external: &External) -> ProgramSpec {
     let proxy = &*worker.shared.program.proxy(at.proxy);
     let server = &*proxy.server(at.server);
     let bound = proxy.binds.iter().find_map(|b| match &b.address {
@@ -52,10 +52,7 @@ fn spec(worker: &Worker, at: At, check: &Check, external: &External) -> ProgramS
         _ => None,
     });
     let target = match &**server.state.target.load() {
-        Target::Inet(a) => {
-            let a = check.addr.unwrap_or(*a);
-            Some((a.ip().to_string(), Some(check.port.unwrap_or(a.port()))))
-        }
+        Target::Inet(a) => Some((a.ip().to_string(), Some(a.port()))),
         Target::Unix { path, .. } => Some((String::from_utf8_lossy(path).into_owned(), None)),
         Target::None => None,
     };
@@ -64,6 +61,11 @@ fn spec(worker: &Worker, at: At, check: &Check, external: &External) -> ProgramS
     let or_unused = |text: &str| if text.is_empty() { "NOT_USED".to_owned() } else { text.to_owned() };
     let args = vec![or_unused(&proxy_addr), or_unused(&proxy_port), addr.clone(), or_unused(&port)];
     let state = &server.state;
+    let proto = match proxy.mode {
+        Mode::Http if server.h2 => "h2",
+        Mode::Http => "h1",
+        _ => "tcp",
+    };
     let env = [
         ("PATH", external.path.as_deref().unwrap_or_default().to_owned()),
         ("HAPROXY_PROXY_NAME", proxy.name.to_string()),
@@ -76,8 +78,8 @@ fn spec(worker: &Worker, at: At, check: &Check, external: &External) -> ProgramS
         ("HAPROXY_SERVER_PORT", port),
         ("HAPROXY_SERVER_MAXCONN", state.maxconn.load(Relaxed).to_string()),
         ("HAPROXY_SERVER_CURCONN", state.served.load(Relaxed).to_string()),
-        ("HAPROXY_SERVER_SSL", "0".to_owned()),
-        ("HAPROXY_SERVER_PROTO", if proxy.mode == Mode::Http { "h1" } else { "tcp" }.to_owned()),
+        ("HAPROXY_SERVER_SSL", u8::from(server.tls.is_some()).to_string()),
+        ("HAPROXY_SERVER_PROTO", proto.to_owned()),
     ];
     ProgramSpec {
         program: external.command.to_string(),

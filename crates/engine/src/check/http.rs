@@ -34,15 +34,30 @@ pub struct Request<'r> {
 }
 
 impl Request<'_> {
+    /// The target, whose authority is the host that a field names.
+    fn target(&self) -> Vec<u8> {
+        if self.uri.is_empty() {
+            return b"/".to_vec();
+        }
+        let host = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"host"));
+        let old = wire::uri::host_port(&self.uri);
+        let start = wire::uri::host_offset(&self.uri);
+        match (host, self.uri.get(..start), self.uri.get(start + old.len()..)) {
+            (Some((_, host)), Some(before), Some(behind)) if !old.is_empty() => {
+                [before, host, behind].concat()
+            }
+            _ => self.uri.clone(),
+        }
+    }
+
     /// Appends the request. Fields that frame it are ours alone.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut line = |parts: &[&[u8]]| {
             parts.iter().for_each(|p| out.extend_from_slice(p));
             out.extend_from_slice(b"\r\n");
         };
-        let uri: &[u8] = if self.uri.is_empty() { b"/" } else { &self.uri };
         let old = self.version.eq_ignore_ascii_case(b"HTTP/1.0");
-        line(&[self.method, b" ", uri, b" ", if old { b"HTTP/1.0" } else { b"HTTP/1.1" }]);
+        line(&[self.method, b" ", &self.target(), b" ", if old { b"HTTP/1.0" } else { b"HTTP/1.1" }]);
         let close: &[u8] = b"close";
         let kept: &[u8] = b"keep-alive";
         let mut connection = match self.pretends {

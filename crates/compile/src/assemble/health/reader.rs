@@ -227,7 +227,7 @@ impl<'g> Reader<'g, '_> {
     fn send_http(&mut self) -> Read<Step> {
         let (mut method, mut version): (Box<[u8]>, Box<[u8]>) = (Box::default(), Box::default());
         let (mut uri, mut body, mut comment) = (Arc::new(text(b"")), None, None);
-        let mut headers = Vec::new();
+        let (mut headers, mut host) = (Vec::new(), None);
         while let Some(word) = self.next() {
             match word.text() {
                 "meth" => method = self.value("meth", "a string")?.bytes().into(),
@@ -240,6 +240,13 @@ impl<'g> Reader<'g, '_> {
                 "hdr" => {
                     let name = self.value("hdr", "<name> and <value>")?.bytes();
                     let value = self.value("hdr", "<name> and <value>")?;
+                    if name.eq_ignore_ascii_case(b"host")
+                        && let Some(first) = host.replace(value)
+                    {
+                        return Err(
+                            self.fail(format!("'host' header already defined (previous value is '{first}')"))
+                        );
+                    }
                     let value = LogFormat::parse(value.bytes(), Place::Check, self.registry, &mut self.names);
                     let value = value.map_err(|f| self.fail(f.text))?;
                     if !name.eq_ignore_ascii_case(b"content-length")
@@ -321,7 +328,9 @@ impl<'g> Reader<'g, '_> {
         let word = self.value(name, "a string")?;
         let (known, list): (&[CheckStatus], _) = match name {
             "ok-status" => (&[L4Ok, L6Ok, L7Ok, L7OkCond], "'L4OK', 'L6OK', 'L7OK' or 'L7OKC'"),
-            "error-status" => (&[L4Con, L6Rsp, L7Rsp, L7Sts], "'L4CON', 'L6RSP', 'L7RSP' or 'L7STS'"),
+            "error-status" => {
+                (&[L7OkCond, L4Con, L6Rsp, L7Rsp, L7Sts], "'L4CON', 'L6RSP', 'L7RSP' or 'L7STS'")
+            }
             _ => (&[L4Timeout, L6Timeout, L7Timeout], "'L4TOUT', 'L6TOUT' or 'L7TOUT'"),
         };
         let found = known.iter().copied().find(|s| s.code() == word.text());
