@@ -123,10 +123,12 @@ pub fn address(address: IpAddr) -> u32 {
     }
 }
 
-/// The key as a decimal number: leading digits, stopping at the first other byte; modulo 2^32.
+/// The key as a decimal number: a sign and leading digits, stopping at the first other byte; modulo 2^32.
 pub fn decimal(key: &[u8]) -> u32 {
-    let digits = key.iter().take_while(|c| c.is_ascii_digit());
-    digits.fold(0, |n: u32, &c| n.wrapping_mul(10).wrapping_add(u32::from(c - b'0')))
+    let unsigned = key.strip_prefix(b"-");
+    let digits = unsigned.unwrap_or(key).iter().take_while(|c| c.is_ascii_digit());
+    let number = digits.fold(0, |n: u32, &c| n.wrapping_mul(10).wrapping_add(u32::from(c - b'0')));
+    if unsigned.is_some() { number.wrapping_neg() } else { number }
 }
 
 static CRC32: [u32; 256] = crc_table(0xedb8_8320);
@@ -184,6 +186,7 @@ mod tests {
         assert_eq!(decimal(b"1234x9"), 1234);
         assert_eq!(decimal(b"x"), 0);
         assert_eq!(decimal(b"4294967297"), 1);
+        assert_eq!(decimal(b"-5"), u32::MAX - 4);
     }
 
     #[test]

@@ -173,9 +173,12 @@ pub fn key(stream: &Stream<'_>, proxy: &Proxy) -> Option<u32> {
         Balance::RdpCookie(name) => {
             stream.client.buf.as_ref().and_then(|b| crate::persist::rdp_cookie(b.filled(), name)).map(hash)
         }
-        Balance::Hash(expr) => {
-            stream.evaluate(Side::Request, |env| Some(hash(expr.eval(env).ok()?.binary(env.arena))))
-        }
+        Balance::Hash(expr) => stream.evaluate(Side::Request, |env| {
+            let key = expr.eval(env).ok()?;
+            // A key that is its own hash is read as a number.
+            let number = proxy.hash.function == hash::Function::None;
+            Some(hash(if number { key.text(env.arena) } else { key.binary(env.arena) }))
+        }),
         _ => None,
     }
 }
