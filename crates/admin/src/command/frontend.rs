@@ -87,9 +87,11 @@ pub fn enable<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome
         let (index, proxy) = call.frontend()?;
         let front = &proxy.state.front;
         match front.state() {
-            FrontState::Stopped => return Err("Frontend was previously shut down, cannot enable.".into()),
-            FrontState::Open => return Err("All sockets are already enabled.".into()),
+            state if state == FrontState::Stopped || proxy.disabled => {
+                return Err("Frontend was previously shut down, cannot enable.".into());
+            }
             FrontState::Paused => front.set_state(FrontState::Open),
+            _ => return Err("All sockets are already enabled.".into()),
         }
         wake();
         until_all(|| front.away.load(Relaxed) == 0 || front.state() != FrontState::Open).await;

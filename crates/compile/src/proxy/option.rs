@@ -419,8 +419,11 @@ fn restrict(s: &mut Statement<'_>, p: &mut Draft) -> Step {
 
 /// The words of `option forwarded`; expressions are parsed once all names are known.
 fn forwarded_words(s: &mut Statement<'_>) -> Step {
+    let mut given = Vec::new();
     while let Some(word) = s.next() {
-        match word.text() {
+        let name = word.text();
+        given.push(name.strip_suffix("-expr").unwrap_or(name));
+        match name {
             "proto" | "host" | "by" | "by_port" | "for" | "for_port" => {}
             name @ ("host-expr" | "by-expr" | "by_port-expr" | "for-expr" | "for_port-expr") => {
                 s.word(format!("'option forwarded {name}' expects an expression as argument."))?;
@@ -428,6 +431,14 @@ fn forwarded_words(s: &mut Statement<'_>) -> Step {
             _ => {
                 return Err(s.fail("'option forwarded' only supports optional values: 'proto', 'host', 'host-expr', 'by', 'by-expr', 'by_port', 'by_port-expr', 'for', 'for-expr', 'for_port' and 'for_port-expr'."));
             }
+        }
+    }
+    for node in ["by", "for"] {
+        let port = format!("{node}_port");
+        if given.contains(&&*port) && !given.contains(&node) {
+            s.warn(format!(
+                "'option forwarded' : '{port}-expr' will be ignored because both '{node}' and '{node}-expr' are unset"
+            ));
         }
     }
     Ok(())

@@ -132,8 +132,8 @@ fn cookie(s: &mut Statement<'_>, p: &mut Draft) -> Step {
             "dynamic" => dynamic = true,
             "domain" => c.domains.push(domain(s)?),
             "attr" => c.attrs.push(attribute(s)?),
-            "maxidle" => c.maxidle = Some(age(s, "maxidle")?),
-            "maxlife" => c.maxlife = Some(age(s, "maxlife")?),
+            "maxidle" => c.maxidle = age(s, "maxidle")?,
+            "maxlife" => c.maxlife = age(s, "maxlife")?,
             _ => return Err(s.fail("'cookie' supports 'rewrite', 'insert', 'prefix', 'indirect', 'nocache', 'postonly', 'domain', 'maxidle', 'dynamic', 'maxlife' and 'attr' options.")),
         }
     }
@@ -161,8 +161,11 @@ fn domain(s: &mut Statement<'_>) -> Step<Box<str>> {
     {
         return Err(s.fail(format!("character '{odd}' is not permitted in attribute value.")));
     }
-    if !word.text().starts_with('.') || !word.text().get(1..).unwrap_or_default().contains('.') {
-        s.warn(format!("domain '{word}' contains no embedded dots nor does it start with a dot. RFC forbids it, this configuration may not work properly."));
+    if !word.text().contains('.') {
+        let text = format!(
+            "domain '{word}' contains no embedded dot, this configuration may not work properly (see RFC6265#5.2.3)."
+        );
+        s.notes.push(tight(syntax::Diagnostic::warning(word.span(), text)));
     }
     Ok(word.text().into())
 }
@@ -176,10 +179,11 @@ fn attribute(s: &mut Statement<'_>) -> Step<Box<str>> {
 }
 
 /// A time in seconds; what stands behind its unit is passed over.
-fn age(s: &mut Statement<'_>, name: &str) -> Step<Duration> {
+/// An age of zero is none.
+fn age(s: &mut Statement<'_>, name: &str) -> Step<Option<Duration>> {
     let text = match s.word(format!("'{name}' expects <idletime> in seconds as argument.")) {
         Ok(word) => match units::tolerant_seconds(word.text()) {
-            Ok((seconds, _)) => return Ok(Duration::from_secs(seconds)),
+            Ok((seconds, _)) => return Ok((seconds > 0).then(|| Duration::from_secs(seconds))),
             Err(TimeFault::Unexpected(c)) => format!("unexpected character '{c}' in argument to <{name}>."),
             Err(TimeFault::Overflow) => format!(
                 "timer overflow in argument <{word}> to <{name}>, maximum value is 2147483647 s (~68 years)."
