@@ -142,6 +142,7 @@ impl FormatDraft {
             FormatDraft::Known(Style::Http, _) => "option httplog",
             FormatDraft::Known(Style::Https, _) => "option httpslog",
             FormatDraft::Known(Style::Clf, _) => "option httplog clf",
+            FormatDraft::Known(Style::TcpClf, _) => "option tcplog clf",
             FormatDraft::Known(..) => "option tcplog",
             FormatDraft::None => return None,
         })

@@ -155,6 +155,8 @@ pub enum Style {
     Default,
     /// `option tcplog`.
     Tcp,
+    /// `option tcplog clf`.
+    TcpClf,
     /// `option httplog`.
     Http,
     /// `option httplog clf`.

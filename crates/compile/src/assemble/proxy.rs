@@ -329,7 +329,7 @@ impl Assembly<'_> {
                 let style = fitting(*style, *span, p, self, &mut Diagnostics::new());
                 let text = match style {
                     LogStyle::Tcp => logformats::TCP,
-                    LogStyle::Clf if p.mode == Mode::Tcp => logformats::TCP_CLF,
+                    LogStyle::TcpClf => logformats::TCP_CLF,
                     LogStyle::Clf => logformats::HTTP_CLF,
                     LogStyle::Https => logformats::HTTPS,
                     _ => logformats::HTTP,
@@ -581,9 +581,10 @@ fn fitting(
     notes: &mut Diagnostics,
 ) -> LogStyle {
     let inherited = p.kind == crate::draft::Kind::Backend && !said_here(p, assembly);
-    let name = match style {
-        LogStyle::Http => "httplog",
-        LogStyle::Https => "httpslog",
+    let (name, fallback, instead) = match style {
+        LogStyle::Http => ("httplog", "tcplog", LogStyle::Tcp),
+        LogStyle::Https => ("httpslog", "tcplog", LogStyle::Tcp),
+        LogStyle::Clf => ("httplog clf", "tcplog clf", LogStyle::TcpClf),
         _ => return style,
     };
     if p.mode == Mode::Http || inherited {
@@ -591,11 +592,11 @@ fn fitting(
     }
     let at = assembly.ground.place(span);
     let text = format!(
-        "parsing [{at}] : 'option {name}' not usable with {} (needs 'mode http'). Falling back to 'option tcplog'.",
+        "parsing [{at}] : 'option {name}' not usable with {} (needs 'mode http'). Falling back to 'option {fallback}'.",
         p.label()
     );
     notes.push(Diagnostic::warning(span, text).styled(Style::Bare));
-    LogStyle::Tcp
+    instead
 }
 
 /// Whether the line that names the format stands in this very section.

@@ -295,7 +295,7 @@ fn with_arguments(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
             Ok(())
         }
         "httplog" => log_format(s, p, name, Style::Http, Style::Clf),
-        "tcplog" => log_format(s, p, name, Style::Tcp, Style::Tcp),
+        "tcplog" => log_format(s, p, name, Style::Tcp, Style::TcpClf),
         "httpslog" => {
             let span = s.eaten().span();
             if p.kind == Kind::Backend {
