@@ -162,7 +162,7 @@ pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy, bound: Option<u32>) -> Opt
     let mut found = bound;
     stream.pending.clear();
     for rule in &proxy.stick.request {
-        if noted(stream, rule) {
+        if rule.stores && noted(stream, rule) {
             continue;
         }
         let stores = rule.stores && stream.pending.len() < MOST_STORES;
@@ -182,7 +182,7 @@ pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy, bound: Option<u32>) -> Opt
     found
 }
 
-/// Whether a key for the rule's table is noted already: such a table is asked no more, nor is another key stored there.
+/// Whether a key for the rule's table is noted already: no other is stored there. Rules that only match do not mind.
 fn noted(stream: &Stream<'_>, rule: &StickRule) -> bool {
     stream.pending.iter().any(|p| Arc::ptr_eq(p.table(), &rule.table))
 }
