@@ -133,16 +133,16 @@ fn use_server(stream: &Stream<'_>, proxy: &Proxy) -> Option<u32> {
         if !stream.holds(rule.condition.as_ref()) {
             continue;
         }
+        // A name that no server has ends the search, a server that is down does not.
         let index = match &rule.to {
             UseServerTo::Server(i) => Some(*i),
             UseServerTo::Format(format) => stream.worker.with_scratch(|name| {
                 stream.evaluate(Side::Request, |env| format.append(env, Use::Value, name));
                 proxy.position(|s| s.name.as_bytes() == name.as_slice() && !s.state.is_removed())
             }),
-        };
-        let is_up = |i: u32| proxy.servers.get(i as usize).is_some_and(|s| s.state.is_up());
-        if let Some(i) = index.filter(|i| force || is_up(*i)) {
-            return Some(i);
+        }?;
+        if force || proxy.servers.get(index as usize).is_some_and(|s| s.state.is_up()) {
+            return Some(index);
         }
     }
     None
