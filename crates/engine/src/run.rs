@@ -77,14 +77,9 @@ pub fn with_worker<R>(f: impl FnOnce(&Rc<Worker>) -> R) -> Option<R> {
 /// Stops accepting on this worker; connections go on until they are done.
 pub fn soft_stop() {
     with_worker(|w| {
+        w.stopped.set(Some(rt::now()));
         w.stop.raise();
-        for s in w.sessions.all() {
-            if s.idle.get()
-                && let Some(task) = s.task.get()
-            {
-                task.wake();
-            }
-        }
+        rt::spawn(crate::sessions::send_away(w.clone()));
     });
 }
 

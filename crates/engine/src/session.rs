@@ -108,9 +108,11 @@ impl Client {
         self.worker.shared.program.configured(self.session.conn.frontend)
     }
 
-    /// Whether the frontend was shut down by an operator (`shutdown frontend`): its clients are asked to leave.
+    /// Whether the frontend was shut down by an operator (`shutdown frontend`): its clients are asked to leave. A process that
+    /// stops has a time of its own for that, see [`crate::sessions::is_sent_away`].
     pub fn is_frontend_stopped(&self) -> bool {
-        self.frontend().state.front.state() == model::proxy::FrontState::Stopped
+        self.worker.stopped.get().is_none()
+            && self.frontend().state.front.state() == model::proxy::FrontState::Stopped
     }
 
     /// Lets the runtime API see the request line, if it is logged. A stream of HTTP/2 is not seen.

@@ -108,6 +108,41 @@ impl Sessions {
     }
 }
 
+/// How finely `close-spread-time` is divided among the connections.
+const SHARES: u32 = 1024;
+
+/// Whether a soft stop has this client leave by now: at once, or at a moment of its own within `close-spread-time`.
+pub fn is_sent_away(worker: &Worker, session: &Session) -> bool {
+    // The share is never nothing, so that of an infinite time none is ever over.
+    let share = base::hash::avalanche(session.conn.serial as u32) % SHARES + 1;
+    worker.stopped.get().is_some_and(|since| rt::now() >= since + spread(worker) / SHARES * share)
+}
+
+fn spread(worker: &Worker) -> Duration {
+    worker.shared.program.global.close_spread_time.unwrap_or_default()
+}
+
+/// Wakes the idle connections that a soft stop has leave, each when its moment has come.
+pub async fn send_away(worker: Rc<Worker>) {
+    let until = rt::now() + spread(&worker);
+    let step = (spread(&worker) / SHARES).clamp(Duration::from_millis(10), Duration::from_secs(1));
+    loop {
+        let last = rt::now() >= until;
+        for session in worker.sessions.all() {
+            if session.idle.get()
+                && is_sent_away(&worker, &session)
+                && let Some(task) = session.task.get()
+            {
+                task.wake();
+            }
+        }
+        if last {
+            return;
+        }
+        rt::sleep(step).await;
+    }
+}
+
 /// What the calls of streams took while they were measured (`show profiling`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Profile {

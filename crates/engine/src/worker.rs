@@ -43,6 +43,8 @@ pub struct Worker {
     pub sessions: crate::sessions::Sessions,
     /// Raised when the process stops.
     pub stop: crate::listener::Change,
+    /// When that was.
+    pub stopped: Cell<Option<rt::Mono>>,
     /// What calls took since they are measured.
     pub profiled: Cell<Profile>,
     /// A connection ended: a listener that rests may go on.
@@ -78,6 +80,7 @@ impl Worker {
             checks: Default::default(),
             sessions: Default::default(),
             stop: Default::default(),
+            stopped: Cell::default(),
             freed: Default::default(),
             lingering: Cell::new(0),
             errors: RefCell::default(),

@@ -50,6 +50,8 @@ pub struct Bind {
     pub tfo: bool,
     /// `tcp-md5sig`.
     pub md5sig: Option<Box<str>>,
+    /// `tcp-ss`: 0 keeps no SYN, 1 from the IP header on, 2 with the link's.
+    pub save_syn: u8,
     /// `cc`: congestion control.
     pub congestion: Option<Box<str>>,
     /// `mode`, `uid`/`user`, `gid`/`group` of a Unix socket.
@@ -124,6 +126,7 @@ impl Bind {
             tcp_ut: None,
             tfo: false,
             md5sig: None,
+            save_syn: 0,
             congestion: None,
             unix: UnixRights::default(),
             level: Level::default(),

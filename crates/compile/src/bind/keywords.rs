@@ -298,12 +298,13 @@ const TABLE: &[BindKeyword] = &[
     word(
         "tcp-ss",
         1,
-        |_, w, _| match units::lenient(w.text()) {
-            _ if !w.text().starts_with(|c: char| c.is_ascii_digit()) => Err(SAVE_SYN.into()),
-            0..=2 => Ok(()),
-            _ => Err(SAVE_SYN.into()),
+        |b, w, _| {
+            let digit = w.text().starts_with(|c: char| c.is_ascii_digit());
+            let mode = u8::try_from(units::lenient(w.text())).ok().filter(|mode| digit && *mode <= 2);
+            b.settings.save_syn = mode.ok_or(SAVE_SYN)?;
+            Ok(())
         },
-        "Keep SYNs of this size (no effect).",
+        "Keep the SYN of connections for fc_saved_syn: 1 from the IP header on, 2 with the link's, 0 not.",
     ),
     word(
         "tcp-ut",

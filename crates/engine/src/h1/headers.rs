@@ -12,6 +12,7 @@ use wire::head::{Head, Known};
 use wire::method::Version;
 
 use super::Next;
+use crate::sessions::is_sent_away;
 use crate::stream::Stream;
 use wire::http1::{self, Body};
 
@@ -191,9 +192,8 @@ pub fn keeps_server(front: &Proxy, back: &Proxy) -> bool {
 pub fn may_keep_client(stream: &Stream<'_>) -> bool {
     // A backend's `option httpclose` concerns its servers only.
     let close = stream.frontend().options.connection == Connection::Close;
-    let process = &stream.worker.shared.program.world.process;
     let stopping =
-        process.stopping.load(std::sync::atomic::Ordering::Relaxed) || stream.client.is_frontend_stopped();
+        is_sent_away(&stream.worker, &stream.client.session) || stream.client.is_frontend_stopped();
     // A client that has closed its side is told nothing of it: the connection ends where its next request would begin.
     stream.txn.has_req && stream.http.client_keeps && !close && !stopping
 }

@@ -31,6 +31,7 @@ use std::task::Poll;
 
 use crate::pump::Half;
 use crate::session::Client;
+use crate::sessions::is_sent_away;
 
 /// What the client still owes of a request that is answered. It comes from the heap because it is rare and the task of an
 /// idle connection small.
@@ -169,10 +170,10 @@ async fn idle(client: &mut Client) -> bool {
     client.timer.set_after(limit);
     // A connection that never said a word is a failed request when its time is over; the request itself says so.
     client.session.idle.set(!first);
-    let (socket, timer, session) = (&client.socket, &mut client.timer, &client.session);
-    let stopping = &client.worker.shared.program.world.process.stopping;
+    let (socket, timer, session, worker) =
+        (&client.socket, &mut client.timer, &client.session, &client.worker);
     let readable = poll_fn(|cx| {
-        if session.kill.get().is_some() || (leaves && stopping.load(Relaxed)) {
+        if session.kill.get().is_some() || (leaves && is_sent_away(worker, session)) {
             return Poll::Ready(false);
         }
         if socket.poll_readable(cx).is_ready() {

@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -22,6 +21,7 @@ use super::pulse::{Lost, Pulse};
 use super::roster::Roster;
 use super::{Arrival, Part, Receipt, limits, tally};
 use crate::session::Client;
+use crate::sessions::is_sent_away;
 
 /// Turns before other tasks get theirs.
 const TURNS: u32 = 16;
@@ -509,7 +509,7 @@ impl Serving {
         if !self.connection.is_empty() && self.client.is_frontend_stopped() {
             self.connection.hint(out);
         }
-        if self.client.worker.shared.program.world.process.stopping.load(Relaxed) {
+        if is_sent_away(&self.client.worker, &self.client.session) {
             // A request that is on its way is served: the end comes when the client has acknowledged the announcement.
             self.connection.shutdown(out);
         }
