@@ -8,23 +8,18 @@ use program::address::Listen;
 use program::options::KeepAlive;
 use rt::{Addr, Keepalive};
 
-/// A runtime address as rules and logs see it.
+/// A runtime address as rules and logs see it. An IPv4 client of a socket that serves IPv6 as well stays `::ffff:IPV4`, as
+/// the system tells it: rules compare it with either family, fields and lines show it so.
 pub fn peer(addr: Option<&Addr>) -> Peer {
     match addr {
-        Some(Addr::Inet(a)) => Peer::Inet(plain(*a)),
+        Some(Addr::Inet(a)) => Peer::Inet(*a),
         Some(_) | None => Peer::Unix,
     }
 }
 
-/// An IPv4 address in IPv6 clothing, as sockets that serve both report it, becomes a plain one.
+/// An address to connect from: one of an IPv4 client, however its socket told it, is of use with IPv4 servers only.
 pub fn plain(addr: SocketAddr) -> SocketAddr {
-    match addr {
-        SocketAddr::V6(a) => match a.ip().to_ipv4_mapped() {
-            Some(ip) => SocketAddr::new(ip.into(), a.port()),
-            None => addr,
-        },
-        SocketAddr::V4(_) => addr,
-    }
+    SocketAddr::new(addr.ip().to_canonical(), addr.port())
 }
 
 /// Where to connect to; `None` when the server has no address.

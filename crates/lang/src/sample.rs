@@ -147,7 +147,7 @@ impl<'a> Value<'a> {
                 Ok(())
             }
             Value::Ipv4(a) => write!(out, "{a}"),
-            Value::Ipv6(a) => write!(out, "{a}"),
+            Value::Ipv6(a) => write!(out, "{}", pattern::Shown(a)),
         };
     }
 
@@ -213,9 +213,13 @@ impl<'a> Value<'a> {
             Type::Bool => Value::Bool(self.truth()?),
             Type::Int => Value::Int(self.int()?),
             Type::Addr => self.addr()?.into(),
-            Type::Ipv4 => match self.addr()? {
-                IpAddr::V4(a) => Value::Ipv4(a),
-                IpAddr::V6(a) => Value::Ipv4(a.to_ipv4_mapped()?),
+            Type::Ipv4 => match self {
+                Value::Ipv6(a) => Value::Ipv4(pattern::embedded_v4(a)?.into()),
+                Value::Str(s) => Value::Ipv4(ipv4(s)?),
+                other => match other.addr()? {
+                    IpAddr::V4(a) => Value::Ipv4(a),
+                    IpAddr::V6(_) => return None,
+                },
             },
             Type::Ipv6 => match self.addr()? {
                 IpAddr::V4(a) => Value::Ipv6(a.to_ipv6_mapped()),

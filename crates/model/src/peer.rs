@@ -37,7 +37,8 @@ impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Peer::Unknown => f.write_str("-"),
-            Peer::Inet(a) => a.fmt(f),
+            // Without brackets, in either family.
+            Peer::Inet(a) => write!(f, "{}:{}", a.ip(), a.port()),
             Peer::Unix => f.write_str("unix"),
         }
     }

@@ -39,7 +39,7 @@ pub use listing::{Entry, Listing};
 pub use live::{LiveSet, Shape, Versions};
 pub use load::{Line, split_line};
 pub use merge::merge_in_background;
-pub use net::{embedded_v4, parse_value as parse_address};
+pub use net::{Shown, embedded_v4, parse_value as parse_address};
 pub use number::Compare;
 pub use regex::{Groups, Regex};
 pub use usage::{Face, Output};

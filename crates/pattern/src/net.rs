@@ -78,6 +78,19 @@ pub fn embedded_v4(a: Ipv6Addr) -> Option<u32> {
     }
 }
 
+/// An IPv6 address as the C library writes it: one that is an IPv4 address after 96 zero bits ends in the form of that.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown(pub Ipv6Addr);
+
+impl std::fmt::Display for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match u32::try_from(u128::from(self.0)) {
+            Ok(low) if low > 0xffff => write!(f, "::{}", std::net::Ipv4Addr::from(low)),
+            _ => self.0.fmt(f),
+        }
+    }
+}
+
 /// A string sample as an address: an IPv4 address ends where its fourth number does, whatever follows; an IPv6 address
 /// fills the whole string.
 pub fn parse_value(text: &[u8]) -> Option<IpAddr> {

@@ -22,7 +22,7 @@ pub enum Value<'a> {
     Bin(&'a [u8]),
 }
 
-/// Room for the text of a value that is not text.
+/// Room for the text, or the bytes, of a value that is neither.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     bytes: [u8; 48],
@@ -40,6 +40,11 @@ impl Scratch {
         let _ = rest.write_fmt(text);
         self.len = room - rest.len();
         &self.bytes[..self.len]
+    }
+
+    fn hold<const N: usize>(&mut self, bytes: &[u8; N]) -> &[u8] {
+        self.bytes[..N].copy_from_slice(bytes);
+        &self.bytes[..N]
     }
 }
 
@@ -61,16 +66,23 @@ impl<'a> Value<'a> {
             Value::Bool(b) => scratch.put(format_args!("{}", u8::from(b))),
             Value::Int(i) => scratch.put(format_args!("{i}")),
             Value::Ipv4(a) => scratch.put(format_args!("{a}")),
-            Value::Ipv6(a) => scratch.put(format_args!("{a}")),
+            Value::Ipv6(a) => scratch.put(format_args!("{}", crate::net::Shown(a))),
             Value::Str(s) => s,
             Value::Bin(b) => b.split(|c| *c == 0).next().unwrap_or_default(),
         }
     }
 
-    pub(crate) fn as_bytes(&self) -> Option<&'a [u8]> {
+    /// Numbers take eight bytes, the highest first.
+    pub(crate) fn as_bytes<'s>(&self, scratch: &'s mut Scratch) -> &'s [u8]
+    where
+        'a: 's,
+    {
         match *self {
-            Value::Str(b) | Value::Bin(b) => Some(b),
-            _ => None,
+            Value::Bool(b) => scratch.hold(&i64::from(b).to_be_bytes()),
+            Value::Int(i) => scratch.hold(&i.to_be_bytes()),
+            Value::Ipv4(a) => scratch.hold(&a.octets()),
+            Value::Ipv6(a) => scratch.hold(&a.octets()),
+            Value::Str(b) | Value::Bin(b) => b,
         }
     }
 

@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::pin::Pin;
 
 use engine::captured::{Captured, Named};
-use model::Peer;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply, find_proxy};
 use crate::cli::date;
@@ -84,17 +83,17 @@ fn dump(number: usize, c: &Captured, out: &mut String) {
     let _ = match c.response {
         false => writeln!(
             out,
-            "[{when}] frontend {}: invalid request\n  backend {}, server {server}, event #{number}, {}",
+            "[{when}] frontend {}: invalid request\n  backend {}, server {server}, event #{number}, src {}",
             at(&c.frontend),
             c.backend.as_ref().map_or_else(none, at),
-            source(c),
+            c.src,
         ),
         true => writeln!(
             out,
-            "[{when}] backend {}: invalid response\n  frontend {}, server {server}, event #{number}, {}",
+            "[{when}] backend {}: invalid response\n  frontend {}, server {server}, event #{number}, src {}",
             c.backend.as_ref().map_or_else(none, at),
             at(&c.frontend),
-            source(c),
+            c.src,
         ),
     };
     let _ = writeln!(
@@ -140,14 +139,6 @@ fn flags(c: &Captured) -> u32 {
     let chunked = c.state.starts_with("chunk") || c.state == "trailers";
     let known = if chunked { 0x11702 } else { 0x1400 };
     known | if versioned { 0x10 } else { 0 } | if c.response { 4 } else { 0 }
-}
-
-fn source(c: &Captured) -> String {
-    match c.src {
-        Peer::Inet(a) => format!("src {a}"),
-        Peer::Unix => "src unix".into(),
-        Peer::Unknown => "src -".into(),
-    }
 }
 
 /// The bytes, each line with its position; a line that goes on is marked with `+`.

@@ -270,7 +270,7 @@ fn key(call: &Call<'_>, table: &Table, verb: Verb) -> Result<Vec<u8>, Refusal> {
     match table.kind() {
         KeyKind::Ip => match address(word)? {
             IpAddr::V4(a) => Ok(a.octets().into()),
-            IpAddr::V6(a) => Ok(a.to_ipv4_mapped().ok_or("Invalid key")?.octets().into()),
+            IpAddr::V6(a) => Ok(pattern::embedded_v4(a).ok_or("Invalid key")?.to_be_bytes().into()),
         },
         KeyKind::Ipv6 => match address(word)? {
             IpAddr::V4(a) => Ok(a.to_ipv6_mapped().octets().into()),

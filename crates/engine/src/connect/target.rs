@@ -65,7 +65,7 @@ pub(super) fn options(
 /// The address to connect from, and whether it is a foreign one.
 fn source_address(stream: &Stream<'_>, source: &Source) -> (Option<SocketAddr>, bool) {
     let client = || match stream.txn.decisions.src.unwrap_or_else(|| stream.client.conn().src.get()) {
-        Peer::Inet(a) => Some(a),
+        Peer::Inet(a) => Some(crate::net::plain(a)),
         _ => None,
     };
     match &source.usesrc {

@@ -82,13 +82,14 @@ fn int<'a>(n: Option<u64>) -> Found<'a> {
     n.map(|n| Value::Int(i64::try_from(n).unwrap_or(i64::MAX))).ok_or(Miss::None)
 }
 
-fn key_of<'a>(env: &Env<'a>, value: Value<'a>, table: &Table) -> Result<&'a [u8], Miss> {
-    key::of(table.kind(), value, env.arena).ok_or(Miss::None)
+/// What makes no key of the table, such as an address of IPv6 where IPv4 is kept, is not in the table.
+fn key_of<'a>(env: &Env<'a>, value: Value<'a>, table: &Table) -> Option<&'a [u8]> {
+    key::of(table.kind(), value, env.arena)
 }
 
 fn run<'a, const CODE: u16>(env: &Env<'a>, value: Value<'a>, table: &'a Arg, index: usize) -> Found<'a> {
     let table = of(table).ok_or(Miss::None)?;
-    let key = key_of(env, value, table)?;
+    let Some(key) = key_of(env, value, table) else { return Ok(Value::Int(0)) };
     let now = now(env);
     let read = |row: &mut ::stick::Row<'_>| figure::run(CODE, table, row, index);
     if changes(CODE) {
@@ -115,9 +116,9 @@ fn time<'a>(
     read: impl Fn(&Table, &::stick::Entry, u64) -> u64,
 ) -> Found<'a> {
     let table = of(arg(args, 0)).ok_or(Miss::None)?;
-    let key = key_of(env, value, table)?;
+    let key = key_of(env, value, table);
     let now = now(env);
-    match table.peek(key, now, |entry| read(table, entry, now)) {
+    match key.and_then(|key| table.peek(key, now, |entry| read(table, entry, now))) {
         Some(ms) => int(Some(ms)),
         None if arg(args, 1).is_none() => Err(Miss::None),
         None => Ok(Value::Int(arg(args, 1).int_or(0))),
@@ -135,12 +136,13 @@ fn idle<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
 /// HAProxy's figure counts the look-up itself, and rules are written for that.
 fn trackers<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     let table = of(arg(args, 0)).ok_or(Miss::None)?;
-    let key = key_of(env, value, table)?;
-    int(Some(table.peek(key, now(env), |entry| u64::from(entry.uses()) + 1).unwrap_or(0)))
+    let key = key_of(env, value, table);
+    let uses = key.and_then(|key| table.peek(key, now(env), |entry| u64::from(entry.uses()) + 1));
+    int(Some(uses.unwrap_or(0)))
 }
 
 fn in_table<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     let table = of(arg(args, 0)).ok_or(Miss::None)?;
-    let key = key_of(env, value, table)?;
-    Ok(Value::Bool(table.peek(key, now(env), |_| ()).is_some()))
+    let key = key_of(env, value, table);
+    Ok(Value::Bool(key.and_then(|key| table.peek(key, now(env), |_| ())).is_some()))
 }

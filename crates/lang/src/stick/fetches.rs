@@ -1,6 +1,7 @@
 //! `sc_*`, `sc0_*` to `sc2_*`, `src_*`: figures of what is tracked, and of the client's address (section 7.3.3);
 //! `table_avl`, `table_cnt` (7.3.2).
 
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
 use ::stick::{Data, Table, Tracked};
@@ -205,22 +206,22 @@ fn element<'a, const CODE: u16, const AT: u8>(env: &Env<'a>, args: &'a [Arg]) ->
     int(look::<CODE>(env, at, arg(rest, 0), index(arg(args, 0))))
 }
 
-/// A figure of the client's address: 0 when it is not in the table; counting enters it.
+/// A figure of the client's address: 0 when it is not in the table, or can't be; counting enters it.
 fn of_source<const CODE: u16>(env: &Env<'_>, table: &Arg, index: usize) -> Option<u64> {
     let table = of(table)?;
-    let key = source_key(env, table)?;
-    let found = match figure::op(CODE) {
+    let source = env.src().ip()?;
+    let found = source_key(env, table, source).and_then(|key| match figure::op(CODE) {
         Op::Inc => table.enter(key, now(env)),
         _ => table.find(key, now(env)),
-    };
+    });
     match found {
         Some(held) => figure_of::<CODE>(env, &held, index),
         None => Some(0),
     }
 }
 
-fn source_key<'a>(env: &Env<'a>, table: &Table) -> Option<&'a [u8]> {
-    key::of(table.kind(), env.src().ip()?.into(), env.arena)
+fn source_key<'a>(env: &Env<'a>, table: &Table, source: IpAddr) -> Option<&'a [u8]> {
+    key::of(table.kind(), source.into(), env.arena)
 }
 
 fn source<'a, const CODE: u16>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
@@ -233,7 +234,7 @@ fn source_element<'a, const CODE: u16>(env: &Env<'a>, args: &'a [Arg]) -> Found<
 
 fn update_connections<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
     let table = of(arg(args, 0)).ok_or(Miss::None)?;
-    let key = source_key(env, table).ok_or(Miss::None)?;
+    let key = env.src().ip().and_then(|ip| source_key(env, table, ip)).ok_or(Miss::None)?;
     let held = table.enter(key, now(env)).ok_or(Miss::None)?;
     let count = held.row(now(env)).add(Data::ConnCnt, 0, 1);
     int(count)

@@ -143,7 +143,7 @@ impl<'a> Probe<'a> {
             Kind::Int | Kind::Version => Probe::Int(value.as_int()?),
             Kind::Len => Probe::Int(value.as_text(scratch).len() as i64),
             Kind::Ip => Probe::Addr(value.as_addr()?),
-            Kind::Bin => Probe::Bytes(value.as_bytes()?),
+            Kind::Bin => Probe::Bytes(value.as_bytes(scratch)),
             _ => Probe::Bytes(value.as_text(scratch)),
         })
     }
