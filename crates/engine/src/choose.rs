@@ -18,6 +18,7 @@ use balance::queue::Priority;
 use crate::connect;
 use crate::queue::{self, Place, Refused, Wait};
 use crate::shared::Stay;
+use crate::silence;
 use crate::stream::Stream;
 use crate::worker::Worker;
 
@@ -375,7 +376,7 @@ async fn wait(stream: &mut Stream<'_>, backend: u32, server: Option<u32>) -> Res
         let (session, socket) = (&waiting.client.session, &waiting.client.socket);
         let broken = socket.poll_broken(cx).is_ready();
         session.kill.get().is_some()
-            || connect::is_overdue(waiting)
+            || silence::is_over(waiting)
             || (tcp && broken)
             || (abort && (broken || socket.has_ended(cx)))
     };

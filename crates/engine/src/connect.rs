@@ -36,6 +36,7 @@ use crate::check;
 use crate::choose::{self, NoServer, Wish};
 use crate::pool::{Identity, Idle, Order};
 use crate::secure::{Refused, number};
+use crate::silence;
 use crate::state::At;
 use crate::stream::{Stream, Upstream};
 use crate::transport::Transport;
@@ -105,33 +106,15 @@ impl Failed {
 /// # Errors
 /// Why no server was reached.
 pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> {
-    watch_silence(stream).await;
+    silence::wake(stream).await;
     let reached = try_servers(stream, wish).await;
     match reached {
-        Err(failed) if is_overdue(stream) => {
+        Err(failed) if silence::is_over(stream) => {
             crate::losses::client_abort(stream);
             Err(Failed::Overdue(failed.explain().1))
         }
         other => other,
     }
-}
-
-/// Has a client that owes a part of its request, or that has said nothing in TCP, be awaited for `timeout client` while servers are
-/// tried: see [`is_overdue`].
-async fn watch_silence(stream: &mut Stream<'_>) {
-    let limit = stream.txn.overrides.client.or(stream.frontend().timeouts.client);
-    let heard = match stream.txn.has_req {
-        true => (!crate::h1::wait::is_whole(stream)).then_some(stream.client.heard),
-        false => stream.txn.times.idle_from.filter(|_| !stream.client.has_input()),
-    };
-    let timer = &mut stream.client.timer;
-    timer.set(heard.zip(limit).map(|(heard, limit)| heard + limit));
-    poll_fn(|cx| Poll::Ready(_ = timer.poll_expired(cx))).await;
-}
-
-/// Whether a client that owes something has been silent for too long.
-pub(crate) fn is_overdue(stream: &Stream<'_>) -> bool {
-    stream.client.timer.is_expired() && !stream.client.socket.is_readable()
 }
 
 async fn try_servers(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> {
@@ -212,7 +195,7 @@ async fn assign(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> 
 /// leaving (`option abortonclose`), or an operator ended its session, or its time to send the rest of its request is over.
 fn has_left(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
     let client = &stream.client;
-    if stream.txn.has_req && is_overdue(stream) {
+    if stream.txn.has_req && silence::is_over(stream) {
         return true;
     }
     if !stream.txn.has_req && client.session.kill.get().is_none() {

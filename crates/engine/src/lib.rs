@@ -23,6 +23,7 @@ pub mod secure;
 pub mod session;
 pub mod sessions;
 
+mod silence;
 pub mod stream;
 
 pub mod tcp;

@@ -21,7 +21,7 @@ use model::txn::{Decisions, SharedLine};
 use model::{Conn, Peer, Txn};
 use program::Proxy;
 use program::proxy::Mode;
-use rt::{Buf, Mono, Socket, Timer};
+use rt::{Buf, Socket, Timer};
 
 use crate::Worker;
 use crate::admission;
@@ -42,8 +42,6 @@ pub struct Client {
     pub buf: Option<Buf>,
     /// Deadline of what is being waited for.
     pub timer: Timer,
-    /// When something was last received, or when the connection came.
-    pub heard: Mono,
     /// It is a stream of a multiplexed connection, which is counted elsewhere.
     pub part: Option<Box<crate::h2::Part>>,
     key: Option<Key>,
@@ -58,7 +56,7 @@ impl Client {
         part: crate::h2::Part,
     ) -> Client {
         let (timer, part) = (Timer::new(), Some(Box::new(part)));
-        Client { worker, session, socket, buf: None, timer, heard: rt::now(), part, key: None }
+        Client { worker, session, socket, buf: None, timer, part, key: None }
     }
 
     /// The connection that a stream belongs to; `None` where the connection is its own, or gone.
@@ -176,7 +174,7 @@ impl Client {
     pub async fn receive(&mut self) -> io::Result<usize> {
         let (socket, timer, buf) = (&self.socket, &mut self.timer, &mut self.buf);
         let session = &self.session;
-        let got = poll_fn(|cx| {
+        poll_fn(|cx| {
             if session.kill.get().is_some() {
                 return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
             }
@@ -203,12 +201,8 @@ impl Client {
             }
             let _ = socket.poll_readable(cx);
             timer.poll_expired(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
-        });
-        let got = got.await;
-        if matches!(got, Ok(n) if n > 0) {
-            self.heard = rt::now();
-        }
-        got
+        })
+        .await
     }
 }
 
@@ -308,8 +302,7 @@ pub fn start(worker: Rc<Worker>, (frontend, listener): (u32, u32), pending: bool
     let session = Rc::new(session);
     let key = worker.sessions.enter(session.clone());
     let socket = Transport::from(socket);
-    let client =
-        Client { worker, session, socket, buf: None, timer: Timer::new(), heard: rt::now(), part: None, key };
+    let client = Client { worker, session, socket, buf: None, timer: Timer::new(), part: None, key };
     prepare(proxy, client.socket.raw());
     let inner = client.session.clone();
     let task = spawn(proxy, listener, run(client));
@@ -540,6 +533,6 @@ mod tests {
     fn the_task_of_an_idle_connection_is_small() {
         // design.md: at most 512 bytes. Whatever serves more than a waiting client goes into `rt::boxed`.
         let size = size_of_future(run);
-        assert!(size <= 392, "{size} bytes");
+        assert!(size <= 384, "{size} bytes");
     }
 }

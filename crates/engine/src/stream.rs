@@ -1,8 +1,10 @@
 //! One stream: a TCP session, or one HTTP request with its response. What it holds is given back when
 //! it is dropped, whatever happened.
 
+use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use base::fleet::Held;
 use lang::action::Exec;
@@ -14,7 +16,7 @@ use model::proxy::{enter, leave};
 use model::server_conns::Seat;
 use model::term::{Cause, Phase};
 use program::Proxy;
-use rt::{Buf, Timer};
+use rt::{Buf, Mono, Timer};
 
 use crate::Worker;
 use crate::live::{View, Waiting};
@@ -96,6 +98,8 @@ pub struct Stream<'c> {
     pub http: Http,
     /// The request's body on its way.
     pub upload: Half,
+    /// When the client was last heard, or when the stream began.
+    pub heard: Mono,
     /// Deadline of the server.
     pub server_timer: Timer,
     /// Keys that will be stuck to the server.
@@ -213,6 +217,7 @@ impl<'c> Stream<'c> {
                 counted: false,
             },
             upload: Half::new(Framing::Length(0)),
+            heard: rt::now(),
             server_timer: Timer::new(),
             pending: Vec::new(),
             entered: None,
@@ -265,6 +270,28 @@ impl<'c> Stream<'c> {
     /// The destination as rules and headers see it.
     pub fn dst(&self) -> model::Peer {
         self.txn.decisions.dst.unwrap_or_else(|| self.client.session.conn.dst.get())
+    }
+
+    /// How long the client may be silent: `timeout client`, or what rules made of it.
+    pub fn client_limit(&self) -> Option<Duration> {
+        self.txn.overrides.client.or(self.frontend().timeouts.client)
+    }
+
+    /// How long the server may be silent: `timeout server`, or what rules made of it.
+    pub fn server_limit(&self) -> Option<Duration> {
+        self.txn.overrides.server.or(self.backend().timeouts.server)
+    }
+
+    /// Receives more of what the client sends: see [`Client::receive`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn receive(&mut self) -> io::Result<usize> {
+        let got = self.client.receive().await;
+        if matches!(got, Ok(1..)) {
+            self.heard = rt::now();
+        }
+        got
     }
 
     /// Sends the stream to a backend.

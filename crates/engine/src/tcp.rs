@@ -1,6 +1,6 @@
 //! TCP mode: one stream for the whole connection.
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -20,6 +20,7 @@ use crate::h1::{Next, Owed};
 use crate::losses;
 use crate::pump::{Break, Framing, Half};
 use crate::session::Client;
+use crate::silence;
 use crate::stream::Stream;
 
 /// How a session ended, or how it goes on.
@@ -49,6 +50,7 @@ pub async fn serve(client: &mut Client) -> Option<(Next, Owed)> {
 async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     let mut stream = Stream::new(client);
     stream.txn.times.idle_from = stream.client.conn().handshake_done.get();
+    stream.heard = stream.txn.times.idle_from.unwrap_or(stream.heard);
     stream.upload = Half::new(Framing::Close);
     stream.number();
     crate::filter::started(&stream);
@@ -92,10 +94,6 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     let front = program.configured(stream.client.conn().frontend);
     crate::h1::captures::declared(stream);
     crate::log::accepted(stream);
-    // Also rules that wait for more end when the client has been silent for too long, and the stream with them.
-    let limit = client_limit(stream);
-    let since = stream.txn.times.idle_from.unwrap_or_else(rt::now);
-    stream.client.timer.set(limit.map(|limit| since + limit));
     // What came along with the connection is there at once, and so is a reset.
     stream.client.socket.raw().assume_readable();
     let broken = look(stream).is_err();
@@ -126,7 +124,7 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
         gone(stream, Cause::ClientAbort);
         return Outcome::Cut;
     }
-    if connect::is_overdue(stream) {
+    if silence::is_late(stream) {
         gone(stream, Cause::ClientTimeout);
         return Outcome::Cut;
     }
@@ -286,11 +284,6 @@ fn look(stream: &mut Stream<'_>) -> Result<(), Broken> {
 /// The client's connection is broken.
 struct Broken;
 
-/// `timeout client`, of a client whose backend may not be known yet.
-fn client_limit(stream: &Stream<'_>) -> Option<Duration> {
-    stream.txn.overrides.client.or(stream.frontend().timeouts.client)
-}
-
 /// The client reset its connection, or was silent for too long, before anything was done for it.
 fn gone(stream: &mut Stream<'_>, cause: Cause) {
     let worker = stream.worker.index;
@@ -308,20 +301,11 @@ async fn more_data(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool 
     if stream.client.buf.as_ref().is_some_and(Buf::is_full) {
         return false;
     }
-    let mut inspected = Timer::new();
-    inspected.set(deadline);
-    let received = {
-        let mut receive = pin!(stream.client.receive());
-        poll_fn(|cx| match receive.as_mut().poll(cx) {
-            Poll::Pending => inspected.poll_expired(cx).map(|()| Ok(0)),
-            received => received,
-        })
-        .await
-    };
-    match received {
+    // Which of the two it was is asked when the rules are through.
+    stream.client.timer.set(deadline.into_iter().chain(silence::deadline(stream)).min());
+    match stream.receive().await {
         Ok(n) if n > 0 => {
             stream.txn.up.received += n as u64;
-            stream.client.timer.set_after(client_limit(stream));
             true
         }
         _ => false,
@@ -368,8 +352,8 @@ fn shorten(timer: &mut Timer, limit: &mut Option<Duration>, fin: Option<Duration
 /// Moves bytes both ways until both sides are done, or one is no more.
 async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     let tunnel = back.timeouts.tunnel;
-    let client_limit = client_limit(stream);
-    let server_limit = stream.txn.overrides.server.or(back.timeouts.server);
+    let client_limit = stream.client_limit();
+    let server_limit = stream.server_limit();
     // A tunnel begins when nothing is left to inspect, which is now.
     let mut limits = (tunnel.or(client_limit), tunnel.or(server_limit));
     // A side that says nothing for too long counts as one that closed; the other side's time goes on.

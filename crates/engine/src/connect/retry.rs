@@ -8,9 +8,10 @@ use model::conn::ConnError;
 use program::proxy::Proxy;
 use rt::Timer;
 
-use super::{Attempt, Failed, has_left, is_overdue};
+use super::{Attempt, Failed, has_left};
 use crate::choose::{NoServer, Wish};
 use crate::h1::wait;
+use crate::silence;
 use crate::stream::Stream;
 
 /// Time before the same server is tried again.
@@ -58,7 +59,11 @@ pub(super) async fn pause(stream: &Stream<'_>, proxy: &Proxy) -> Result<(), Atte
     // Who only closes behind a whole request has broken nothing off, nor has a client of TCP; the end of a Unix socket is no reset.
     let socket = &stream.client.socket;
     let broken = socket.is_broken() && (socket.raw().is_local() || socket.raw().is_reset());
-    if rested.is_err() && stream.txn.has_req && !is_overdue(stream) && (broken || !wait::is_whole(stream)) {
+    if rested.is_err()
+        && stream.txn.has_req
+        && !silence::is_over(stream)
+        && (broken || !wait::is_whole(stream))
+    {
         crate::losses::client_abort(stream);
     }
     rested
@@ -68,7 +73,9 @@ pub(super) async fn pause(stream: &Stream<'_>, proxy: &Proxy) -> Result<(), Atte
 fn gives_up(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
     let client = &stream.client;
     let killed = client.session.kill.get().is_some();
-    killed || is_overdue(stream) || (stream.txn.has_req || !client.has_input()) && has_left(stream, proxy, cx)
+    killed
+        || silence::is_over(stream)
+        || (stream.txn.has_req || !client.has_input()) && has_left(stream, proxy, cx)
 }
 
 /// Counts a retry for `retry-on` and decides where the next attempt goes.

@@ -48,7 +48,7 @@ pub async fn tarpit(stream: &mut Stream<'_>, reply: Reply) -> Next {
     }
     // Nor is a client that owes a part of its request held for longer than it may be silent.
     let end = rt::now() + limit.unwrap_or_default();
-    let mut timer = rt::Timer::at(wait::silence(stream).map_or(end, |silence| silence.min(end)));
+    let mut timer = rt::Timer::at(crate::silence::end(stream).map_or(end, |silence| silence.min(end)));
     let socket = &stream.client.socket;
     let session = &stream.client.session;
     let closed = std::future::poll_fn(|cx| {

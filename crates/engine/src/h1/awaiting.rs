@@ -22,6 +22,7 @@ use super::{Next, early, headers, replaced, response, wait};
 use crate::captured;
 use crate::check::Seen;
 use crate::pump::{Break, Framing};
+use crate::silence;
 use crate::stream::Stream;
 use crate::transport::Early;
 
@@ -62,12 +63,11 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     stream.txn.res.set_limit(stream.worker.shared.program.global.tune.bufsize);
     let worker = stream.worker.clone();
     let back = &*worker.shared.program.proxy(stream.backend_index());
-    let server_limit = stream.txn.overrides.server.or(back.timeouts.server);
-    let client_limit = stream.txn.overrides.client.or(stream.frontend().timeouts.client);
+    let server_limit = stream.server_limit();
+    let client_limit = stream.client_limit();
     stream.server_timer.set_after(server_limit);
     // A client that owes a part of its request has been silent since it was last heard.
-    let heard = stream.client.heard;
-    stream.client.timer.set(client_limit.map(|limit| heard + limit));
+    stream.client.timer.set(silence::deadline(stream));
     let multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
     let early = stream.upstream.as_ref().is_some_and(|up| up.early_end() == Some(Early::Open));
     if (back.retry_on.needs_request() || multiplexed || early) && stream.upload.sent == 0 {
@@ -204,7 +204,7 @@ fn upload(
         stream.server_timer.set_after(server_limit);
         // What had come before goes on without a word of the client. One that was not read from could say none.
         if held || half.received != received {
-            client.heard = rt::now();
+            stream.heard = rt::now();
             client.timer.set_after(client_limit);
         }
     }

@@ -27,7 +27,7 @@ enum Waited {
 /// # Errors
 /// It did not come: what becomes of the connection.
 pub async fn handshake(stream: &mut Stream<'_>) -> Result<(), Next> {
-    let limit = stream.txn.overrides.client.or(stream.frontend().timeouts.client);
+    let limit = stream.client_limit();
     stream.client.timer.set_after(limit);
     let waited = poll_fn(|cx| {
         if stream.client.session.kill.get().is_some() {

@@ -157,8 +157,8 @@ async fn exchange(
     tunnel: bool,
 ) -> Outcome {
     let tunnel_limit = stream.txn.overrides.tunnel.or(back.timeouts.tunnel).filter(|_| tunnel);
-    let client_limit = tunnel_limit.or(stream.txn.overrides.client.or(front.timeouts.client));
-    let server_limit = tunnel_limit.or(stream.txn.overrides.server.or(back.timeouts.server));
+    let client_limit = tunnel_limit.or(stream.client_limit());
+    let server_limit = tunnel_limit.or(stream.server_limit());
     stream.client.timer.set_after(client_limit);
     stream.server_timer.set_after(server_limit);
     let mut up_done = !tunnel && stream.http.body_received && stream.to_server.is_none();
@@ -273,7 +273,7 @@ async fn exchange(
 pub async fn until_taken(stream: &mut Stream<'_>) {
     let Some(part) = stream.client.part.as_ref().filter(|_| stream.http.answered) else { return };
     let receipt = part.receipt.clone();
-    let limit = stream.txn.overrides.client.or(stream.frontend().timeouts.client);
+    let limit = stream.client_limit();
     let client = &mut *stream.client;
     // What ends with its connection ends here.
     let _ = client.socket.shutdown_write();

@@ -51,7 +51,7 @@ pub async fn read(stream: &mut Stream<'_>) -> Read {
             }
             await_more(stream, deadline);
         }
-        match stream.client.receive().await {
+        match stream.receive().await {
             Ok(0) => return closed(stream),
             Ok(_) => {}
             Err(e) => return failed(stream, &e),

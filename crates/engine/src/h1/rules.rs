@@ -12,6 +12,7 @@ use program::options::RestrictNames;
 
 use super::exchange::Step;
 use super::{Next, answer, early, replaced, wait};
+use crate::silence;
 use crate::stream::Stream;
 
 /// Rules of the frontend, its statistics page and its monitor. Those on content have had their turn when the stream was
@@ -83,7 +84,7 @@ async fn content(stream: &mut Stream<'_>, proxy: &Proxy) -> Step {
 
 /// Refuses a request of which a part never came while its content was inspected.
 async fn in_time(stream: &mut Stream<'_>, proxy: &Proxy) -> Step {
-    if proxy.timeouts.inspect_request.is_none() || !wait::is_overdue(stream) {
+    if proxy.timeouts.inspect_request.is_none() || !silence::is_over(stream) {
         return Step::Go;
     }
     stream.end(Cause::ClientTimeout, Phase::Request);
@@ -188,7 +189,7 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
                     }
                     Need::Delay(d) => {
                         wait::pause(stream, d).await;
-                        if side == Side::Request && wait::is_overdue(stream) {
+                        if side == Side::Request && silence::is_over(stream) {
                             // What never came whole has no time, and nobody is told anything.
                             stream.txn.times.request = None;
                             stream.end(Cause::ClientTimeout, Phase::Request);

@@ -17,6 +17,7 @@ use wire::head::Known;
 use wire::http1::{Body, ErrorKind, ParseError, Scanner, State};
 use wire::method::Version;
 
+use crate::silence;
 use crate::stream::Stream;
 
 /// How a wait ended.
@@ -111,8 +112,8 @@ pub async fn request(stream: &mut Stream<'_>, wait: Wait) -> Waited {
     stream.txn.times.request = None;
     let deadline = time.map(|t| rt::now() + t);
     let done = loop {
-        stream.client.timer.set(next_deadline(deadline, client_limit(stream)));
-        match stream.client.receive().await {
+        stream.client.timer.set(next_deadline(deadline, stream.client_limit()));
+        match stream.receive().await {
             Ok(n) if n > 0 => {
                 grow_request(stream, wait);
                 if let Some(done) = progress.look(stream.client.buf.as_ref(), at_least) {
@@ -131,10 +132,6 @@ pub async fn request(stream: &mut Stream<'_>, wait: Wait) -> Waited {
         stream.txn.times.request = Some(rt::now());
     }
     done
-}
-
-fn client_limit(stream: &Stream<'_>) -> Option<Duration> {
-    stream.txn.overrides.client.or(stream.frontend().timeouts.client)
 }
 
 /// What comes first: the end of the whole wait, or that of a silence that begins now.
@@ -170,7 +167,7 @@ async fn invite(stream: &mut Stream<'_>) {
 pub async fn response(stream: &mut Stream<'_>, wait: Wait) -> Waited {
     let Wait { time, at_least, .. } = wait;
     let mut progress = Progress::of(stream.http.response_body, stream.backend().options.unsafe_response);
-    let limit = stream.txn.overrides.server.or(stream.backend().timeouts.server);
+    let limit = stream.server_limit();
     let deadline = time.map(|t| rt::now() + t);
     stream.server_timer.set(next_deadline(deadline, limit));
     poll_fn(|cx| {
@@ -229,19 +226,8 @@ pub async fn more(stream: &mut Stream<'_>, side: Side, deadline: Option<Mono>) -
     if stream.client.buf.as_ref().is_some_and(Buf::is_full) {
         return false;
     }
-    stream.client.timer.set(deadline.into_iter().chain(silence(stream)).min());
-    matches!(stream.client.receive().await, Ok(n) if n > 0)
-}
-
-/// When a client that owes a part of its request will have been silent for too long (`timeout client`).
-pub fn silence(stream: &Stream<'_>) -> Option<Mono> {
-    let limit = client_limit(stream).filter(|_| !is_whole(stream))?;
-    Some(stream.client.heard + limit)
-}
-
-/// Whether it is so by now, and nothing has come that was not read yet.
-pub fn is_overdue(stream: &Stream<'_>) -> bool {
-    silence(stream).is_some_and(|end| end <= rt::now()) && !stream.client.socket.is_readable()
+    stream.client.timer.set(deadline.into_iter().chain(silence::end(stream)).min());
+    matches!(stream.receive().await, Ok(n) if n > 0)
 }
 
 /// `pause`: lets time pass, as long as there is somebody to wait. Who closes its side, or breaks off, behind a request that came
@@ -249,7 +235,7 @@ pub fn is_overdue(stream: &Stream<'_>) -> bool {
 /// A client that owes a part of its request is waited for no longer than it may be silent.
 pub async fn pause(stream: &mut Stream<'_>, time: Duration) {
     let end = rt::now() + time;
-    let mut timer = rt::Timer::at(silence(stream).map_or(end, |silence| silence.min(end)));
+    let mut timer = rt::Timer::at(silence::end(stream).map_or(end, |silence| silence.min(end)));
     let mut owes = !stream.http.body_received;
     loop {
         let client = &stream.client;
@@ -290,9 +276,9 @@ pub async fn left(stream: &mut Stream<'_>) -> bool {
         return stream.http.client_left;
     }
     let mut progress = Progress::of(stream.http.request_body, stream.frontend().options.unsafe_request);
-    stream.client.timer.set_after(client_limit(stream));
+    stream.client.timer.set_after(stream.client_limit());
     while progress.look(stream.client.buf.as_ref(), None).is_none() {
-        if !matches!(stream.client.receive().await, Ok(n) if n > 0) {
+        if !matches!(stream.receive().await, Ok(n) if n > 0) {
             stream.http.client_left = true;
             return true;
         }
