@@ -14,22 +14,25 @@ use model::term::{Cause, Phase};
 use program::proxy::{Mode, Proxy, Reuse};
 use program::server::{PortMap, Server, ServerTls};
 use rt::{Addr, ConnectOptions, Socket, Timer};
-use tls::{Ahead, Handshake};
+use tls::Handshake;
 use wire::method::Method;
 
+mod leaving;
 mod multiplex;
 mod opening;
 mod own;
 mod retry;
 mod target;
 
+use leaving::{has_left, left_silently};
 use multiplex::{Speaks, begin_h2, multiplexed, speaks};
 pub use opening::Opening;
 use own::take_own;
 pub use own::{Own, authenticates_connection, last_server, park};
 use retry::{count_choice, count_failure, count_unassigned, pause, retry};
 pub use retry::{count_l7_retry, count_lost, count_redispatch};
-use target::{Traits, address, address_identity, identity, options};
+pub use target::Fit;
+use target::{Traits, address, address_fit, fit, options};
 
 use crate::Worker;
 use crate::check;
@@ -139,13 +142,8 @@ async fn try_servers(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Fai
         if fetches && proxy.server(server).redir.is_some() {
             return Err(Failed::Redirect(server));
         }
-        let moves = proxy.server(server).state.moves();
-        let outcome = attempt(stream, proxy, (server, moves)).await;
-        let failure = match outcome {
+        let failure = match attempt(stream, proxy, server).await {
             Ok(()) => {
-                if let Some(up) = &mut stream.upstream {
-                    up.moves = moves;
-                }
                 stream.txn.respond();
                 // With HTTP a key is stored when the server has answered.
                 if !stream.txn.has_req {
@@ -191,70 +189,10 @@ async fn assign(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> 
     Ok(())
 }
 
-/// Whether the client is no longer there to be served: its connection broke, or it closed its side and that counts as
-/// leaving (`option abortonclose`), or an operator ended its session, or its time to send the rest of its request is over.
-fn has_left(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
-    let client = &stream.client;
-    if stream.txn.has_req && silence::is_over(stream) {
-        return true;
-    }
-    if !stream.txn.has_req && client.session.kill.get().is_none() {
-        return says_nothing_more(stream, proxy, cx);
-    }
-    client.session.kill.get().is_some()
-        || client.socket.poll_broken(cx).is_ready()
-        || (proxy.options.abortonclose && client.socket.has_ended(cx))
-}
-
-/// What a client of TCP has said.
-#[derive(PartialEq, Eq)]
-enum Word {
-    /// Something, which a server is to be told.
-    Said,
-    /// Nothing yet.
-    Awaited,
-    /// Nothing, and it has closed its side, or more.
-    Never,
-}
-
-impl Word {
-    fn of(stream: &Stream<'_>, cx: &mut Context<'_>) -> Word {
-        if stream.client.has_input() {
-            return Word::Said;
-        }
-        match stream.client.socket.poll_look(cx) {
-            Poll::Ready(Ahead::End | Ahead::Broken) => Word::Never,
-            Poll::Ready(Ahead::Data) => Word::Said,
-            Poll::Ready(Ahead::Nothing | Ahead::Hidden) | Poll::Pending => Word::Awaited,
-        }
-    }
-}
-
-/// Whether a client of TCP is done before a server was reached. Who closes, or breaks off, without having said a word has nothing
-/// that a server could be told. What others have said waits for a server whatever becomes of them, unless `option abortonclose`
-/// says that it need not.
-fn says_nothing_more(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
-    let socket = &stream.client.socket;
-    match Word::of(stream, cx) {
-        Word::Never => true,
-        Word::Awaited => false,
-        Word::Said => {
-            proxy.options.abortonclose && (socket.poll_broken(cx).is_ready() || socket.has_ended(cx))
-        }
-    }
-}
-
-/// Whether a client of TCP has left without a word.
-async fn left_silently(stream: &Stream<'_>) -> bool {
-    !stream.txn.has_req && poll_fn(|cx| Poll::Ready(Word::of(stream, cx) == Word::Never)).await
-}
-
 /// Where an attempt leads.
 struct Aim<'a> {
     proxy: &'a Proxy,
     server: u32,
-    /// How often it had been moved before.
-    moves: u64,
     config: &'a Server,
     addr: &'a Addr,
     /// The name that is sent to the server.
@@ -262,8 +200,8 @@ struct Aim<'a> {
     /// The PROXY header that a connection begins with.
     header: Option<&'a [u8]>,
     speaks: Speaks,
-    /// What tells its connections apart, and whether others may use them.
-    identity: (Identity, bool),
+    /// Which requests a connection made for this one may serve.
+    fit: Fit,
 }
 
 impl Aim<'_> {
@@ -278,29 +216,27 @@ impl Aim<'_> {
     }
 }
 
-/// One attempt at a server that had been moved so often when it began.
-async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, (server, moves): (u32, u64)) -> Result<(), Attempt> {
+async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<(), Attempt> {
     let config = &*proxy.server(server);
     let addr = &address(stream, config).ok_or(Attempt::Refused)?;
     let name = config.tls().and_then(|tls| server_name(stream, tls));
     let name = name.as_deref();
     let header = config.send_proxy.as_ref().map(|send| crate::proxy_header::bytes(stream, send));
     let header = header.as_deref();
-    let (identity, shareable) = identity(stream, proxy, (config, moves), addr, name, header);
+    let fit = fit(stream, proxy, config, addr, name, header);
     let speaks = speaks(stream, config);
-    let aim =
-        Aim { proxy, server, moves, config, addr, name, header, speaks, identity: (identity, shareable) };
+    let aim = Aim { proxy, server, config, addr, name, header, speaks, fit };
     let mut announced = None;
     if speaks.may_be_h2() {
-        if multiplexed(stream, proxy, server, aim.identity, addr) {
+        if multiplexed(stream, proxy, server, fit, addr) {
             return Ok(());
         }
-        if shareable {
-            let joined = opening::join(stream, proxy, server, identity, speaks).await?;
-            if joined && multiplexed(stream, proxy, server, aim.identity, addr) {
+        if fit.shareable {
+            let joined = opening::join(stream, proxy, server, fit.identity, speaks).await?;
+            if joined && multiplexed(stream, proxy, server, fit, addr) {
                 return Ok(());
             }
-            announced = opening::announce(stream, proxy, config, server, identity);
+            announced = opening::announce(stream, proxy, config, server, fit.identity);
         }
     }
     match resumed(stream, &aim).await {
@@ -311,7 +247,7 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, (server, moves): (u32, 
 
 /// Whether a connection that is idle serves the request.
 async fn resumed(stream: &mut Stream<'_>, aim: &Aim<'_>) -> bool {
-    let (identity, shareable) = aim.identity;
+    let Fit { identity, shareable, moves } = aim.fit;
     let own = take_own(stream, Some(aim.server), identity);
     // Once its client's, it is nobody else's: it may be logged in.
     let shareable = shareable && own.is_none();
@@ -321,7 +257,7 @@ async fn resumed(stream: &mut Stream<'_>, aim: &Aim<'_>) -> bool {
         own => own,
     };
     let Some(idle) = idle else { return false };
-    resume(stream, idle, (identity, shareable), aim.addr);
+    resume(stream, idle, Fit { identity, shareable, moves }, aim.addr);
     count_h1(stream, aim.proxy, false);
     let worker = stream.worker.index;
     aim.config.state.counters.of(worker).reuses.inc();
@@ -378,14 +314,11 @@ async fn dial(
     if speaks == Speaks::Asks {
         worker.pools.note_h2(stream.backend_index(), server, false);
     }
-    if aim.identity.1 {
+    if aim.fit.shareable {
         worker.pools.make_room(stream.backend_index(), server, &socket, &config.state);
     }
     check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
-    install(stream, socket, aim.identity, addr);
-    if let Some(up) = &mut stream.upstream {
-        up.seat = seat;
-    }
+    install(stream, socket, aim.fit, addr, seat);
     stream.use_connection();
     if let Some(header) = aim.header.filter(|_| config.tls().is_none()) {
         stream.to_server.get_or_insert_default().push(header);
@@ -550,7 +483,8 @@ async fn secure(
     }
 }
 
-fn install(stream: &mut Stream<'_>, socket: Transport, (identity, shareable): (Identity, bool), addr: &Addr) {
+/// Goes on with a new connection, which may hold a seat at its server.
+fn install(stream: &mut Stream<'_>, socket: Transport, fit: Fit, addr: &Addr, seat: Option<Seat>) {
     let http = stream.txn.has_req;
     let facts = &mut stream.txn.server_conn;
     (facts.begun, facts.reused, facts.error, facts.fault) = (true, false, ConnError::NONE, 0);
@@ -559,9 +493,7 @@ fn install(stream: &mut Stream<'_>, socket: Transport, (identity, shareable): (I
     stream.txn.server_secured = socket.facts().cloned();
     stream.txn.times.connected = Some(rt::now());
     note_source(stream, socket.raw());
-    let (buf, seat, call, moves) = (None, None, None, 0);
-    stream.upstream =
-        Some(Upstream { socket, buf, reused: false, requests: 0, identity, shareable, moves, seat, call });
+    stream.upstream = Some(Upstream { socket, buf: None, reused: false, requests: 0, fit, seat, call: None });
 }
 
 /// Notes the local address for log lines that tell it: when they are written the connection serves somebody else.
@@ -573,16 +505,14 @@ fn note_source(stream: &mut Stream<'_>, socket: &rt::Socket) {
 
 /// Goes on with a connection that was at rest. It leads where one made now would: its identity sees to that, so nobody has
 /// to ask the system.
-fn resume(stream: &mut Stream<'_>, idle: Idle, (identity, shareable): (Identity, bool), addr: &Addr) {
+fn resume(stream: &mut Stream<'_>, idle: Idle, fit: Fit, addr: &Addr) {
     let facts = &mut stream.txn.server_conn;
     (facts.begun, facts.reused, facts.error, facts.fault) = (true, true, ConnError::NONE, 0);
     (facts.http_major, facts.dst) = (1, crate::net::peer(Some(addr)));
     stream.txn.server_secured = idle.socket.facts().cloned();
     note_source(stream, idle.socket.raw());
     let Idle { socket, requests, seat, .. } = idle;
-    let (buf, call, moves) = (None, None, 0);
-    stream.upstream =
-        Some(Upstream { socket, buf, reused: true, requests, identity, shareable, moves, seat, call });
+    stream.upstream = Some(Upstream { socket, buf: None, reused: true, requests, fit, seat, call: None });
     stream.use_connection();
     stream.txn.times.connected = Some(rt::now());
 }
@@ -732,9 +662,9 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
     stream.txn.times.queued = Some(rt::now());
     let options = options(stream, proxy, None, proxy.source.as_ref());
     let addr = Addr::Inet(addr);
-    let identity = address_identity(stream, proxy, &addr);
-    if let Some(idle) = take_own(stream, None, identity) {
-        resume(stream, idle, (identity, false), &addr);
+    let fit = address_fit(stream, proxy, &addr);
+    if let Some(idle) = take_own(stream, None, fit.identity) {
+        resume(stream, idle, fit, &addr);
         count_h1(stream, proxy, false);
         return Ok(());
     }
@@ -742,7 +672,7 @@ async fn without_server(stream: &mut Stream<'_>, proxy: &Proxy, retries: u32) ->
         proxy.state.back.counters.of(stream.worker.index).connects.inc();
         match open(stream, proxy, &addr, &options, (true, 1)).await {
             Ok(socket) => {
-                install(stream, socket, (identity, false), &addr);
+                install(stream, socket, fit, &addr, None);
                 return Ok(());
             }
             Err(f) => {

@@ -72,8 +72,8 @@ pub async fn server(
             let facts = if facts.cipher.is_empty() { Secured { cipher: "(NONE)", ..facts } } else { facts };
             let text = text(number, fault);
             // A server that closes without a word has failed the handshake; one that takes its leave has left.
-            let left = number != number::EMPTY || matches!(why, Failure::Farewell);
-            Err(Refused::Failed(if left { number } else { number::HANDSHAKE }, text, Arc::new(facts)))
+            let silent = number == number::EMPTY && !matches!(why, Failure::Farewell);
+            Err(Refused::Failed(if silent { number::HANDSHAKE } else { number }, text, Arc::new(facts)))
         }
     }
 }

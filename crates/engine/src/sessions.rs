@@ -47,6 +47,13 @@ pub struct Session {
 }
 
 impl Session {
+    /// Has an idle connection look whether it is to leave.
+    fn leave(&self) {
+        if let Some(task) = self.task.get().filter(|_| self.idle.get()) {
+            task.wake();
+        }
+    }
+
     /// Asks the connection to end.
     pub fn end(&self, cause: Cause) {
         if self.kill.get().is_none() {
@@ -113,34 +120,32 @@ const SHARES: u32 = 1024;
 
 /// Whether a soft stop has this client leave by now: at once, or at a moment of its own within `close-spread-time`.
 pub fn is_sent_away(worker: &Worker, session: &Session) -> bool {
-    // The share is never nothing, so that of an infinite time none is ever over.
-    let share = base::hash::avalanche(session.conn.serial as u32) % SHARES + 1;
-    worker.stopped.get().is_some_and(|since| rt::now() >= since + spread(worker) / SHARES * share)
+    worker.stopped.get().is_some_and(|since| rt::now() >= since + share(spread(worker), session))
 }
 
 fn spread(worker: &Worker) -> Duration {
     worker.shared.program.global.close_spread_time.unwrap_or_default()
 }
 
+/// What a connection has of the time. It is never nothing, so that of an infinite time none is ever over.
+fn share(spread: Duration, session: &Session) -> Duration {
+    spread / SHARES * (base::hash::avalanche(session.conn.serial as u32) % SHARES + 1)
+}
+
 /// Wakes the idle connections that a soft stop has leave, each when its moment has come.
 pub async fn send_away(worker: Rc<Worker>) {
-    let until = rt::now() + spread(&worker);
-    let step = (spread(&worker) / SHARES).clamp(Duration::from_millis(10), Duration::from_secs(1));
-    loop {
-        let last = rt::now() >= until;
-        for session in worker.sessions.all() {
-            if session.idle.get()
-                && is_sent_away(&worker, &session)
-                && let Some(task) = session.task.get()
-            {
-                task.wake();
-            }
-        }
-        if last {
-            return;
-        }
-        rt::sleep(step).await;
+    let (begun, spread) = (rt::now(), spread(&worker));
+    // Those who are no more by then are not kept.
+    let weak = |session: &Rc<Session>| (share(spread, session), Rc::downgrade(session));
+    let mut leaving: Vec<_> = worker.sessions.all().iter().map(weak).collect();
+    leaving.sort_unstable_by_key(|(share, _)| *share);
+    for (share, session) in leaving {
+        rt::sleep_until(begun + share).await;
+        session.upgrade().inspect(|session| session.leave());
     }
+    // Who came while the sockets were being closed.
+    rt::sleep_until(begun + spread).await;
+    worker.sessions.all().iter().for_each(|session| session.leave());
 }
 
 /// What the calls of streams took while they were measured (`show profiling`).

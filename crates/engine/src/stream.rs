@@ -37,12 +37,8 @@ pub struct Upstream {
     pub reused: bool,
     /// Requests it has served before.
     pub requests: u32,
-    /// What other connections it may stand in for.
-    pub identity: crate::pool::Identity,
-    /// Other clients may use it after this request.
-    pub shareable: bool,
-    /// How often its server had been moved when it was sought: see [`model::Server::moves`].
-    pub moves: u64,
+    /// Which requests it may serve after this one.
+    pub fit: crate::connect::Fit,
     /// What it holds of a server with `strict-maxconn`.
     pub seat: Option<Seat>,
     /// It is a stream of a multiplexed connection.

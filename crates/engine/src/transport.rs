@@ -382,10 +382,10 @@ impl Transport {
         }
         loop {
             match tls.stream.borrow_mut().look(&self.socket) {
-                Ahead::Nothing => {}
+                None => {}
                 // Something, it seems, be it the end.
-                Ahead::Hidden => return self.socket.poll_readable(cx).map(|()| Ahead::Data),
-                ahead => return Poll::Ready(ahead),
+                Some(Ahead::Hidden) => return self.socket.poll_readable(cx).map(|()| Ahead::Data),
+                Some(ahead) => return Poll::Ready(ahead),
             }
             if self.socket.poll_readable(cx).is_pending() {
                 return Poll::Pending;

@@ -107,8 +107,8 @@ impl Test {
         });
         let outcome = match hit {
             Ok(true) => Outcome::Yes,
-            _ if (self.expr.fetch.def.growing)(&self.expr.fetch.args)
-                && !env.last
+            _ if !env.last
+                && (self.expr.fetch.def.growing)(&self.expr.fetch.args)
                 && !env.live.payload(env.side).complete =>
             {
                 Outcome::Later

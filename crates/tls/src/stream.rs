@@ -164,8 +164,6 @@ pub enum Ahead {
     End,
     /// Nothing more: TLS is broken, or the connection.
     Broken,
-    /// Nothing that is known of so far.
-    Nothing,
     /// Whatever the kernel has opened, which can't be put back once it is read.
     Hidden,
 }
@@ -366,20 +364,21 @@ impl Stream {
         }
     }
 
-    /// Reads ahead, up to the next data, so that what a peer says is heard though nobody takes its data yet: its end above all.
-    pub fn look(&mut self, wire: &impl Wire) -> Ahead {
+    /// Reads ahead, up to the next data, so that what a peer says is heard though nobody takes its data yet: its end above all. `None`:
+    /// nothing is known of so far.
+    pub fn look(&mut self, wire: &impl Wire) -> Option<Ahead> {
         if self.is_early() {
-            return Ahead::Nothing;
+            return None;
         }
         loop {
             if self.plain.1 > 0 || !self.early.is_empty() {
-                return Ahead::Data;
+                return Some(Ahead::Data);
             }
             if self.broken {
-                return Ahead::Broken;
+                return Some(Ahead::Broken);
             }
             if self.eof {
-                return Ahead::End;
+                return Some(Ahead::End);
             }
             match self.next(wire) {
                 Ok(true) => continue,
@@ -390,12 +389,12 @@ impl Stream {
                 }
             }
             if self.offload.is_some() && self.receives_from_now(wire) {
-                return Ahead::Hidden;
+                return Some(Ahead::Hidden);
             }
             match self.fill(wire) {
                 Some(Ok(n)) => self.eof |= n == 0,
-                Some(Err(_)) => return Ahead::Broken,
-                None => return Ahead::Nothing,
+                Some(Err(_)) => return Some(Ahead::Broken),
+                None => return None,
             }
         }
     }

@@ -119,10 +119,9 @@ impl Link {
             moves: 0,
             most: 1,
             ping: None,
-            seat: None,
         };
         let limits = h2::server_limits(&worker.shared.program, true);
-        let call = Call::with(h2::start(socket, limits, owner, 0), far);
+        let call = Call::with(h2::start(socket, limits, owner, None, 0), far);
         // HAProxy's checks say so in the clear, too.
         call.submit(None, b"https", None);
         self.call = Some(call);

@@ -6,9 +6,8 @@ use program::server::{Server, ServerTls, Ws};
 use rt::{Addr, Socket};
 
 use super::own::own_mux;
-use super::{Aim, Attempt, classify, install, may_be_early, note_source};
+use super::{Aim, Attempt, Fit, classify, install, may_be_early, note_source};
 use crate::h2::{Call, Mux};
-use crate::pool::Identity;
 use crate::stream::Stream;
 use crate::transport::Transport;
 
@@ -80,7 +79,7 @@ pub(super) fn multiplexed(
     stream: &mut Stream<'_>,
     proxy: &Proxy,
     server: u32,
-    (identity, shareable): (Identity, bool),
+    fit: Fit,
     addr: &Addr,
 ) -> bool {
     let worker = stream.worker.clone();
@@ -95,15 +94,15 @@ pub(super) fn multiplexed(
     // While the handshake is not over all that is sent goes as early data.
     let early = may_be_early(stream, proxy);
     let joins = |mux: &Mux| early || !mux.socket().is_early();
-    let mux = match shareable {
-        true => worker.pools.mux(backend, server, identity, |mux| fits(mux) && joins(mux)),
-        false => own_mux(stream, server, identity).filter(|mux| joins(mux)),
+    let mux = match fit.shareable {
+        true => worker.pools.mux(backend, server, fit.identity, |mux| fits(mux) && joins(mux)),
+        false => own_mux(stream, server, fit.identity).filter(|mux| joins(mux)),
     };
     let Some((call, socket)) = mux.and_then(|mux| mux.reserve(session)) else { return false };
     let state = &proxy.server(server).state;
     state.counters.of(worker.index).reuses.inc();
     proxy.state.back.counters.of(worker.index).reuses.inc();
-    use_call(stream, call, socket, (identity, shareable), addr);
+    use_call(stream, call, socket, fit, addr);
     let facts = &mut stream.txn.server_conn;
     (facts.begun, facts.reused, facts.error) = (true, true, model::conn::ConnError::NONE);
     if let Some(up) = &mut stream.upstream {
@@ -120,7 +119,7 @@ pub(super) async fn begin_h2(
     socket: Transport,
     seat: Option<Seat>,
 ) -> Result<(), Attempt> {
-    let &Aim { server, moves, identity: (identity, shareable), addr, .. } = aim;
+    let &Aim { server, fit, addr, .. } = aim;
     let worker = stream.worker.clone();
     let (backend, session) = (stream.backend_index(), stream.client.conn().serial);
     let proxy = &*worker.shared.program.proxy(backend);
@@ -130,7 +129,7 @@ pub(super) async fn begin_h2(
     }
     let most = match u32::try_from(config.max_reuse) {
         // One that nobody else finds serves one request.
-        _ if shareable && config.pool_max_conn == 0 => 1,
+        _ if fit.shareable && config.pool_max_conn == 0 => 1,
         Ok(most) => most.saturating_add(1),
         Err(_) => u32::MAX,
     };
@@ -141,16 +140,15 @@ pub(super) async fn begin_h2(
         stay: worker.shared.stay(backend, Some(server)),
         server: Some(config.state.clone()),
         index: server,
-        identity,
-        moves,
+        identity: fit.identity,
+        moves: fit.moves,
         most,
         ping: config.idle_ping,
-        seat,
     };
     let limits = crate::h2::server_limits(&worker.shared.program, proxy.options.unsafe_response);
-    let mux = crate::h2::start(socket, limits, owner, session);
+    let mux = crate::h2::start(socket, limits, owner, seat, session);
     worker.pools.note_h2(backend, server, true);
-    if !shareable {
+    if !fit.shareable {
         let mut own = stream.client.session.own.borrow_mut();
         own.get_or_insert_default().keep_mux(backend, server, mux.clone());
         worker.pools.note_private(backend, server, &mux);
@@ -158,13 +156,14 @@ pub(super) async fn begin_h2(
         worker.pools.share(backend, server, mux.clone());
     }
     let (call, near) = Call::new(mux).ok_or(Attempt::Resource)?;
-    use_call(stream, call, near, (identity, shareable), addr);
+    use_call(stream, call, near, fit, addr);
     Ok(())
 }
 
 /// From here on the stream's server is at the other end of a stream.
-fn use_call(stream: &mut Stream<'_>, call: Call, socket: Socket, identity: (Identity, bool), addr: &Addr) {
-    install(stream, socket.into(), identity, addr);
+fn use_call(stream: &mut Stream<'_>, call: Call, socket: Socket, fit: Fit, addr: &Addr) {
+    // What the connection holds of its server is the multiplexer's.
+    install(stream, socket.into(), fit, addr, None);
     stream.txn.server_conn.http_major = 2;
     stream.txn.server_secured = call.mux().socket().facts().cloned();
     note_source(stream, call.raw());

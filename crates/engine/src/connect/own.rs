@@ -15,11 +15,10 @@ pub fn park(stream: &mut Stream<'_>) {
     let Some(up) = stream.upstream.take_if(|up| up.call.is_none()) else { return };
     stream.leave_connection();
     let worker = stream.worker.clone();
-    let (requests, moves) = (up.requests + 1, up.moves);
-    let idle = Idle::new(up.socket, up.identity, requests, up.seat);
+    let idle = Idle::new(up.socket, up.fit.identity, up.requests + 1, up.seat);
     let server = stream.place.as_ref().map(|p| p.server);
     let challenged = authenticates_connection(stream);
-    if !up.shareable || challenged {
+    if !up.fit.shareable || challenged {
         let backend = stream.backend_index();
         let _stay = worker.shared.stay(backend, server);
         return keep_own(stream, Kept { backend, server, idle, _stay }, challenged);
@@ -28,7 +27,7 @@ pub fn park(stream: &mut Stream<'_>) {
     let backend = stream.backend_index();
     let config = &*worker.shared.program.server(backend, server);
     // `max-reuse` counts streams of HTTP/2; a connection of HTTP/1 serves as long as it is kept, as HAProxy's do.
-    let leads_there = config.state.moves() == moves && config.state.admin() & admin::MAINT == 0;
+    let leads_there = config.state.moves() == up.fit.moves && config.state.admin() & admin::MAINT == 0;
     if config.pool_max_conn != 0 && leads_there {
         let shared = worker.shared.program.global.tune.shared_pool;
         let ways = worker.shared.backend(backend);

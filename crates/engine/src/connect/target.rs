@@ -90,15 +90,28 @@ fn with_port(mut addr: SocketAddr, ports: Option<(u16, u16)>) -> SocketAddr {
     addr
 }
 
-/// What makes a connection of this request interchangeable with others, and whether other clients may use it at all.
-pub(super) fn identity(
+/// Which requests a connection may serve.
+#[derive(Clone, Copy, Debug)]
+pub struct Fit {
+    /// What other connections it may stand in for.
+    pub identity: Identity,
+    /// Other clients may use it.
+    pub shareable: bool,
+    /// How often its server had been moved when it was sought: see [`model::Server::moves`].
+    pub moves: u64,
+}
+
+/// Which requests a connection made for this one may serve.
+pub(super) fn fit(
     stream: &Stream<'_>,
     proxy: &Proxy,
-    (server, moves): (&Server, u64),
+    server: &Server,
     addr: &Addr,
     name: Option<&[u8]>,
     header: Option<&[u8]>,
-) -> (Identity, bool) {
+) -> Fit {
+    // Who moves the server from now on finds a connection that led elsewhere.
+    let moves = server.state.moves();
     let shareable = stream.txn.has_req && proxy.reuse != Reuse::Never;
     let plain = !server.transparent
         && server.port == PortMap::Fixed
@@ -110,7 +123,7 @@ pub(super) fn identity(
         && stream.txn.decisions.bc_mark.is_none()
         && stream.txn.decisions.bc_tos.is_none();
     if plain {
-        return (moves, shareable);
+        return Fit { identity: moves, shareable, moves };
     }
     let source = server.source.as_ref().or(proxy.source.as_ref()).map(|s| source_address(stream, s));
     let (mark, tos) = (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos);
@@ -121,13 +134,15 @@ pub(super) fn identity(
         }),
         None => with(name),
     };
-    (identity, shareable)
+    Fit { identity, shareable, moves }
 }
 
-pub(super) fn address_identity(stream: &Stream<'_>, proxy: &Proxy, addr: &Addr) -> Identity {
+/// The same of one to an address without a server.
+pub(super) fn address_fit(stream: &Stream<'_>, proxy: &Proxy, addr: &Addr) -> Fit {
     let source = proxy.source.as_ref().map(|s| source_address(stream, s));
     let (mark, tos) = (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos);
-    Traits { addr, moves: 0, source, mark, tos, name: None, header: None }.identity()
+    let traits = Traits { addr, moves: 0, source, mark, tos, name: None, header: None };
+    Fit { identity: traits.identity(), shareable: false, moves: 0 }
 }
 
 /// What tells connections to one server apart.

@@ -71,8 +71,6 @@ pub struct Owner {
     pub most: u32,
     /// `idle-ping`.
     pub ping: Option<Duration>,
-    /// What it holds of a server with `strict-maxconn`, as long as the connection stands.
-    pub seat: Option<Seat>,
 }
 
 /// A connection.
@@ -96,12 +94,13 @@ pub struct Mux {
     pub error: Cell<ConnError>,
 }
 
-/// Begins to speak HTTP/2 on a connection to a server. A first stream is reserved for `session`.
-pub fn start(socket: Transport, limits: Limits, mut owner: Owner, session: u64) -> Rc<Mux> {
+/// Begins to speak HTTP/2 on a connection to a server. A first stream is reserved for `session`; `seat` is what it holds of a server
+/// with `strict-maxconn`, as long as it stands.
+pub fn start(socket: Transport, limits: Limits, owner: Owner, seat: Option<Seat>, session: u64) -> Rc<Mux> {
     let mut out = Outbox::new(socket.is_plain());
     let limit = limits.streams;
     let connection = Connection::new(Role::Client, limits, &mut out.bytes);
-    let (pulse, seat) = (Pulse::new(owner.ping), owner.seat.take());
+    let pulse = Pulse::new(owner.ping);
     let mux = Rc::new(Mux {
         owner,
         socket,

@@ -350,13 +350,13 @@ fn what_the_kernel_opens_is_hidden_also_in_the_midst_of_a_message() {
     for suite in [SUITES[0], SUITES[5]] {
         established(suite, 100_000, Support::Renewable, |(c, here), (s, there)| {
             assert_eq!(carry((c, here), (s, there), b"data"), b"data");
-            assert_eq!((s.look(there), s.gives_plain()), (Ahead::Hidden, true));
+            assert_eq!((s.look(there), s.gives_plain()), (Some(Ahead::Hidden), true));
             c.queue(content::HANDSHAKE, &[KEY_UPDATE]);
             c.flush(here, false).unwrap().unwrap();
             assert!(s.try_recv(there, &mut [0; 10]).is_none());
-            assert_eq!((s.look(there), s.gives_plain()), (Ahead::Hidden, false));
+            assert_eq!((s.look(there), s.gives_plain()), (Some(Ahead::Hidden), false));
             c.close(here);
-            assert_eq!(s.look(there), Ahead::Hidden);
+            assert_eq!(s.look(there), Some(Ahead::Hidden));
         });
     }
 }
