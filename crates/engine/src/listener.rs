@@ -38,7 +38,7 @@ pub fn options(bind: &Bind, backlog: u32) -> ListenOptions {
         transparent: bind.transparent,
         interface: bind.interface.as_deref().map(str::to_owned),
         v6only: bind.v6only,
-        mss: bind.mss.and_then(|m| u16::try_from(m.unsigned_abs()).ok()),
+        mss: bind.mss.and_then(|m| u16::try_from(m).ok()),
         defer_accept: bind.defer_accept.then_some(Duration::from_secs(1)),
         fastopen: bind.tfo.then_some(backlog),
         user_timeout: bind.tcp_ut,

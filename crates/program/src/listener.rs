@@ -74,8 +74,6 @@ pub struct Bind {
     pub shards: u32,
     /// `nice`.
     pub nice: i16,
-    /// `nbconn` (reverse connections are not supported; kept for the count).
-    pub nbconn: u32,
     /// `idle-ping`.
     pub idle_ping: Option<Duration>,
     /// `label`.
@@ -138,7 +136,6 @@ impl Bind {
             threads: 0,
             shards: 1,
             nice: 0,
-            nbconn: 0,
             idle_ping: None,
             label: None,
             tls: None,

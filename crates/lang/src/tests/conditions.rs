@@ -99,4 +99,12 @@ fn an_acl_that_waits_for_data_is_not_told_yet() {
     assert_eq!(stage.holds("if { req.len gt 100000 } or TRUE"), Ok(Outcome::Yes));
     assert_eq!(stage.holds("if { req.len gt 100000 } FALSE"), Ok(Outcome::No));
     assert_eq!(stage.holds("if WAIT_END"), Ok(Outcome::Later));
+    // In TCP a block that has not come whole is waited for, and one that has is not.
+    (stage.txn.has_req, stage.outside.body) = (false, b"abcdef".to_vec());
+    assert_eq!(stage.holds("if { req.payload(0,5000) -m found }"), Ok(Outcome::Later));
+    assert_eq!(stage.holds("if { req.payload(0,5000) -m found } or TRUE"), Ok(Outcome::Yes));
+    assert_eq!(stage.holds("if { req.payload(0,5000) -m found } FALSE"), Ok(Outcome::No));
+    assert_eq!(stage.holds("if { req.payload(0,4) -m str other }"), Ok(Outcome::No));
+    stage.last = true;
+    assert_eq!(stage.holds("if { req.payload(0,5000) -m found }"), Ok(Outcome::No));
 }
