@@ -201,7 +201,7 @@ impl lang::Live for View<'_> {
     }
 
     fn logs_early(&self) -> bool {
-        self.worker.shared.program.configured(self.frontend).options.logasap
+        crate::log::early_lines(self.worker.shared.program.configured(self.frontend))
     }
 
     fn unique_id_format(&self) -> Option<&LogFormat> {

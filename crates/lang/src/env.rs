@@ -108,7 +108,7 @@ pub trait Live {
     fn counts_as(&self, _status: u16) -> model::txn::ResponseCounts {
         model::txn::ResponseCounts::default()
     }
-    /// Whether the frontend logs before the end (`option logasap`).
+    /// Whether the frontend logs before the end (`option logasap`, or a format that does not wait for it).
     fn logs_early(&self) -> bool {
         false
     }

@@ -83,7 +83,15 @@ impl FetchDef {
     pub fn is_of_stream(&self) -> bool {
         let sources = [REQUEST_FIGURES, RESPONSE_FIGURES, RESPONSE_KEPT, BACKEND, SERVER];
         let named = ["txn.", "bc.", "bc_"].iter().any(|prefix| self.name.starts_with(prefix));
-        named || sources.contains(&self.places) || matches!(self.name, "fc.timer.total" | "http_first_req")
+        let single = [
+            "fc.timer.total",
+            "http_first_req",
+            "capture.res.ver",
+            "cur_client_timeout",
+            "prio_class",
+            "prio_offset",
+        ];
+        named || sources.contains(&self.places) || single.contains(&self.name)
     }
 
     /// Whether its figures are complete only when the stream is over.
@@ -342,8 +350,10 @@ pub enum TagKind {
     Plain,
     /// A number.
     Number,
+    /// A number that `+X` writes in hexadecimal digits, as a text where it is encoded.
+    Figure,
     /// A number that still grows while the transaction lasts: `+` stands before it in all lines of a frontend that
-    /// logs early (`option logasap`), and in no others.
+    /// logs before the end (`option logasap`, or a format that does not wait for it), and in no others.
     Running,
     /// Texts separated by blanks, each quoted alone; `\0` separates them as they are written.
     List,

@@ -149,6 +149,7 @@ fn clear_back(back: &Back, all: bool) {
         copy.responses.iter().for_each(|c| c.set(0));
     }
     back.went_down.store(0, Relaxed);
+    back.last_session.store(0, Relaxed);
 }
 
 fn clear_listener(listener: &Listener, all: bool) {
@@ -210,4 +211,5 @@ fn clear_server(server: &Server, all: bool) {
     }
     server.failed_checks.store(0, Relaxed);
     server.went_down.store(0, Relaxed);
+    server.last_session.store(0, Relaxed);
 }

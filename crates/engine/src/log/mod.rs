@@ -121,7 +121,11 @@ pub fn write(stream: &mut Stream<'_>) {
     // In HTTP mode a stream that never saw a request ended before it began: that is none of the steps.
     let failed = speaks_http(stream) && !stream.txn.has_req && !stream.txn.refused;
     let steps = proxy.log.steps.filter(|_| !proxy.options.logasap && !failed);
-    if stream.txn.logged || steps.is_some_and(|s| s & Origin::Close.bit() == 0) {
+    // Where there is no format only who came is told, and what failed to those whose profile has a format.
+    if stream.txn.logged
+        || (proxy.log.style == Style::Default && !failed)
+        || steps.is_some_and(|s| s & Origin::Close.bit() == 0)
+    {
         return;
     }
     line(stream, if failed { Origin::Error } else { Origin::Close });
@@ -147,17 +151,22 @@ pub fn response_known(stream: &mut Stream<'_>) {
     }
 }
 
+/// Whether the lines of a proxy are written before the end: what they tell of bytes and times is not all then.
+pub fn early_lines(proxy: &Proxy) -> bool {
+    proxy.options.logasap || (proxy.log.steps.is_none() && !proxy.log.waits.end)
+}
+
 /// Whether a line is written with the response's head that may tell its bytes.
 pub fn shows_response_early(stream: &Stream<'_>) -> bool {
     let proxy = stream.frontend();
-    proxy.options.logasap || proxy.log.steps.is_some_and(|s| s & Origin::Response.bit() != 0)
+    early_lines(proxy) || proxy.log.steps.is_some_and(|s| s & Origin::Response.bit() != 0)
 }
 
 /// What the line of a stream waits for where no moment is named; with `option logasap` never for the end.
 fn waits(stream: &Stream<'_>) -> Option<Waits> {
     let (log, asap) = (&stream.frontend().log, stream.frontend().options.logasap);
     let waits = Waits { end: log.waits.end && !asap, ..log.waits };
-    ((log.steps.is_none() && log.format.is_some()) || asap).then_some(waits)
+    (log.format.is_some() && (log.steps.is_none() || asap)).then_some(waits)
 }
 
 fn early(stream: &mut Stream<'_>, origin: Origin) {

@@ -4,9 +4,9 @@
 
 use std::io::Write;
 
-use super::{cast_of, hex, until_nul};
+use super::{cast_of, hex, shown, streamless, until_nul};
 use crate::env::Env;
-use crate::logfmt::{Item, LogFormat, Options};
+use crate::logfmt::{Item, LogFormat, Options, Use};
 use crate::registry::TagKind;
 use crate::sample::{Type, Value, append_int, parse_int};
 
@@ -22,48 +22,65 @@ enum Piece {
     Encoded(Vec<u8>, bool),
     /// A number that was asked for as a text, which only JSON does.
     Digits(Vec<u8>),
+    /// What is a string of bytes in CBOR; in JSON their text.
+    Bytes(Vec<u8>),
     List(Vec<u8>),
 }
 
-fn piece(item: &Item, env: &Env<'_>) -> Piece {
+fn piece(item: &Item, env: &Env<'_>, how: Use) -> Piece {
     match item {
         Item::Text(_) => Piece::Nothing,
+        Item::Expr(expr, _) if streamless(env, how) && expr.fetch.def.is_of_stream() => Piece::Nothing,
         Item::Expr(expr, options) => match expr.eval(env) {
             Ok(value) => sample(value, options),
             Err(_) => Piece::Nothing,
         },
         Item::Tag(tag, options) => {
             let mut text = Vec::new();
-            if (tag.write)(env, options, &mut text).is_none() {
-                return Piece::Nothing;
-            }
-            match tag.kind {
-                TagKind::List | TagKind::Captures if text.is_empty() => Piece::Null,
-                TagKind::List => Piece::List(text),
-                TagKind::Captures => Piece::Encoded(text, true),
-                TagKind::Encoded if options.cast.is_none_or(|t| t == Type::Str) => {
-                    Piece::Encoded(text, false)
-                }
-                TagKind::Number | TagKind::Running if options.cast == Some(Type::Str) && !options.hex => {
-                    Piece::Digits(text.strip_prefix(b"+").map(<[u8]>::to_vec).unwrap_or(text))
-                }
-                TagKind::Text | TagKind::Encoded | TagKind::Address | TagKind::Plain => {
-                    typed(Value::Str(&text), cast_of(options, Type::Str))
-                }
-                _ if options.hex => Piece::Text(text),
-                _ => typed(Value::Str(text.strip_prefix(b"+").unwrap_or(&text)), cast_of(options, Type::Int)),
+            match (tag.write)(env, options, &mut text) {
+                Some(()) => alias(tag.kind, text, options),
+                None => Piece::Nothing,
             }
         }
     }
 }
 
+/// What an alias wrote. Only numbers can be turned into something else.
+fn alias(kind: TagKind, mut text: Vec<u8>, options: &Options) -> Piece {
+    match kind {
+        TagKind::List | TagKind::Captures if text.is_empty() => Piece::Null,
+        TagKind::List => {
+            Piece::List(text.split(|c| *c == 0).map(|part| shown(part, options)).collect::<Vec<_>>().join(&0))
+        }
+        TagKind::Captures => Piece::Encoded(text, true),
+        TagKind::Encoded => Piece::Encoded(text, false),
+        TagKind::Text | TagKind::Address | TagKind::Plain => Piece::Text(text),
+        TagKind::Figure if options.hex => Piece::Text(text),
+        TagKind::Figure | TagKind::Number | TagKind::Running => {
+            if text.first() == Some(&b'+') {
+                text.remove(0);
+            }
+            match options.cast {
+                Some(Type::Str) => Piece::Digits(text),
+                cast => typed(Value::Str(&text), cast.unwrap_or(Type::Int)),
+            }
+        }
+    }
+}
+
+/// What an expression found. Nothing is made of an empty text, and no number of bytes.
 fn sample(value: Value<'_>, options: &Options) -> Piece {
-    let default = match value {
-        Value::Bool(_) => Type::Bool,
-        Value::Int(_) => Type::Int,
-        _ => Type::Str,
-    };
-    typed(value, cast_of(options, default))
+    match value {
+        Value::Str(b"") | Value::Bin(b"") => Piece::Nothing,
+        Value::Bin(bytes) => match options.cast {
+            None => Piece::Bytes(bytes.to_vec()),
+            Some(Type::Str) => sample(Value::Str(until_nul(bytes)), options),
+            Some(_) => Piece::Nothing,
+        },
+        Value::Bool(_) => typed(value, cast_of(options, Type::Bool)),
+        Value::Int(_) => typed(value, cast_of(options, Type::Int)),
+        _ => typed(value, cast_of(options, Type::Str)),
+    }
 }
 
 fn typed(value: Value<'_>, to: Type) -> Piece {
@@ -76,10 +93,7 @@ fn typed(value: Value<'_>, to: Type) -> Piece {
         },
         _ => {
             let mut text = Vec::new();
-            match value {
-                Value::Bin(bytes) => text.extend_from_slice(until_nul(bytes)),
-                other => other.append_text(&mut text),
-            }
+            value.append_text(&mut text);
             Piece::Text(text)
         }
     }
@@ -92,7 +106,7 @@ fn named(item: &Item) -> Option<&str> {
     }
 }
 
-pub(super) fn json_object(format: &LogFormat, env: &Env<'_>, out: &mut Vec<u8>) {
+pub(super) fn json_object(format: &LogFormat, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
     out.push(b'{');
     let mut first = true;
     for item in &format.items {
@@ -102,18 +116,19 @@ pub(super) fn json_object(format: &LogFormat, env: &Env<'_>, out: &mut Vec<u8>) 
         }
         json_text(name.as_bytes(), out);
         out.extend_from_slice(b": ");
-        json_item(item, env, out);
+        json_item(item, env, how, out);
     }
     out.push(b'}');
 }
 
-pub(super) fn json_item(item: &Item, env: &Env<'_>, out: &mut Vec<u8>) {
-    match piece(item, env) {
+pub(super) fn json_item(item: &Item, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
+    match piece(item, env, how) {
         Piece::Nothing => out.extend_from_slice(b"\"\""),
         Piece::Null => out.extend_from_slice(b"null"),
         Piece::Bool(b) => out.extend_from_slice(if b { b"true" } else { b"false" }),
         Piece::Int(n) => append_int(out, n),
         Piece::Text(text) | Piece::Encoded(text, _) | Piece::Digits(text) => json_text(&text, out),
+        Piece::Bytes(bytes) => json_text(until_nul(&bytes), out),
         Piece::List(list) => {
             out.push(b'[');
             for (i, part) in list.split(|c| *c == 0).enumerate() {
@@ -143,20 +158,20 @@ fn json_text(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-pub(super) fn cbor_map(format: &LogFormat, env: &Env<'_>, out: &mut Vec<u8>) {
+pub(super) fn cbor_map(format: &LogFormat, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
     let mut raw = vec![0xbf];
     for item in &format.items {
         let Some(name) = named(item) else { continue };
         cbor_text(name.as_bytes(), &mut raw);
-        cbor_raw(item, env, &mut raw);
+        cbor_raw(item, env, how, &mut raw);
     }
     raw.push(0xff);
     cbor_out(&raw, format.bin, out);
 }
 
-pub(super) fn cbor_item(item: &Item, env: &Env<'_>, out: &mut Vec<u8>) {
+pub(super) fn cbor_item(item: &Item, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
     let mut raw = Vec::new();
-    cbor_raw(item, env, &mut raw);
+    cbor_raw(item, env, how, &mut raw);
     cbor_out(&raw, false, out);
 }
 
@@ -168,15 +183,20 @@ fn cbor_out(raw: &[u8], bin: bool, out: &mut Vec<u8>) {
     raw.iter().for_each(|c| out.extend(hex(*c)));
 }
 
-fn cbor_raw(item: &Item, env: &Env<'_>, out: &mut Vec<u8>) {
-    match piece(item, env) {
+fn cbor_raw(item: &Item, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
+    match piece(item, env, how) {
         Piece::Nothing | Piece::Null => out.push(0xf6),
         Piece::Bool(b) => out.push(if b { 0xf5 } else { 0xf4 }),
-        Piece::Int(n) if n < 0 => cbor_head(1, n.unsigned_abs() - 1, out),
-        Piece::Int(n) => cbor_head(0, n.unsigned_abs(), out),
+        Piece::Int(n) => cbor_int(n, out),
         Piece::Text(text) => cbor_text(&text, out),
         Piece::Encoded(text, parted) => cbor_chunks(&text, parted, out),
-        Piece::Digits(text) => cbor_head(0, parse_int(&text).unwrap_or(0).unsigned_abs(), out),
+        Piece::Digits(text) => cbor_int(parse_int(&text).unwrap_or(0), out),
+        Piece::Bytes(bytes) => {
+            out.push(0x5f);
+            cbor_head(2, bytes.len() as u64, out);
+            out.extend_from_slice(&bytes);
+            out.push(0xff);
+        }
         Piece::List(list) => {
             out.push(0x9f);
             list.split(|c| *c == 0).for_each(|part| cbor_chunks(part, false, out));
@@ -204,6 +224,13 @@ fn cbor_chunks(text: &[u8], parted: bool, out: &mut Vec<u8>) {
         rest = more;
     }
     out.push(0xff);
+}
+
+fn cbor_int(n: i64, out: &mut Vec<u8>) {
+    match n {
+        0.. => cbor_head(0, n.unsigned_abs(), out),
+        _ => cbor_head(1, n.unsigned_abs() - 1, out),
+    }
 }
 
 fn cbor_text(text: &[u8], out: &mut Vec<u8>) {

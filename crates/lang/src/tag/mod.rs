@@ -19,8 +19,8 @@ pub const TABLES: &[&[TagDef]] = &[tables::TAGS];
 pub(crate) fn write_line(format: &LogFormat, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
     match format.encoding {
         Encoding::Text => write_text(format, env, how, out),
-        Encoding::Json => encode::json_object(format, env, out),
-        Encoding::Cbor => encode::cbor_map(format, env, out),
+        Encoding::Json => encode::json_object(format, env, how, out),
+        Encoding::Cbor => encode::cbor_map(format, env, how, out),
     }
 }
 
@@ -59,8 +59,8 @@ fn write_item(item: &Item, bin: bool, env: &Env<'_>, how: Use, out: &mut Vec<u8>
     };
     match options.encoding {
         Encoding::Text => {}
-        Encoding::Json => return encode::json_item(item, env, out),
-        Encoding::Cbor => return encode::cbor_item(item, env, out),
+        Encoding::Json => return encode::json_item(item, env, how, out),
+        Encoding::Cbor => return encode::cbor_item(item, env, how, out),
     }
     let begin = out.len();
     // An address in hexadecimal digits is a number. In a header field nobody asks a sample to be quoted.
@@ -103,10 +103,10 @@ fn write_item(item: &Item, bin: bool, env: &Env<'_>, how: Use, out: &mut Vec<u8>
             false => out.truncate(begin),
         };
     }
-    if kind == TagKind::List {
-        separate(out, start, options.quote);
+    match kind {
+        TagKind::List => separate(out, start, options, how),
+        _ => dress(out, start, options, how),
     }
-    dress(out, start, options, how);
     if quoted {
         out.push(b'"');
     }
@@ -132,21 +132,28 @@ fn until_nul(bytes: &[u8]) -> &[u8] {
     bytes.split(|c| *c == 0).next().unwrap_or_default()
 }
 
-/// Turns the NULs between the texts of a list into blanks, and quotes each text.
-fn separate(out: &mut Vec<u8>, start: usize, quote: bool) {
-    if quote {
-        let parts = out.split_off(start);
-        for (i, part) in parts.split(|c| *c == 0).enumerate() {
-            if i > 0 {
-                out.push(b' ');
-            }
-            out.push(b'"');
-            out.extend_from_slice(if part == b"-" { b"" } else { part });
+/// Puts blanks in place of the NULs between the texts of a list, and dresses and quotes each text.
+fn separate(out: &mut Vec<u8>, start: usize, options: &Options, how: Use) {
+    let parts = out.split_off(start);
+    for (i, part) in parts.split(|c| *c == 0).enumerate() {
+        if i > 0 {
+            out.push(b' ');
+        }
+        if options.quote {
             out.push(b'"');
         }
-    } else {
-        out[start..].iter_mut().filter(|c| **c == 0).for_each(|c| *c = b' ');
+        let begin = out.len();
+        out.extend_from_slice(shown(part, options));
+        dress(out, begin, options, how);
+        if options.quote {
+            out.push(b'"');
+        }
     }
+}
+
+/// A text of a list: quoted, what is missing is empty.
+fn shown<'a>(part: &'a [u8], options: &Options) -> &'a [u8] {
+    if options.quote && part == b"-" { b"" } else { part }
 }
 
 /// Escapes what was appended since `start`, if an option or the use asks for it.

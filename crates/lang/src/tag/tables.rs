@@ -27,6 +27,10 @@ const fn number(name: &'static str, write: Write, doc: &'static str) -> TagDef {
     TagDef { name, write, http_only: false, known: Known::Early, kind: TagKind::Number, doc }
 }
 
+const fn figures(name: &'static str, write: Write, doc: &'static str) -> TagDef {
+    TagDef { name, write, http_only: false, known: Known::Early, kind: TagKind::Figure, doc }
+}
+
 const fn running(name: &'static str, write: Write, doc: &'static str) -> TagDef {
     TagDef { name, write, http_only: false, known: Known::Early, kind: TagKind::Running, doc }
 }
@@ -64,7 +68,7 @@ const fn end(def: TagDef) -> TagDef {
 pub(super) const TAGS: &[TagDef] = &[
     plain("T", |e, _, o| zoned(o, Civil::utc(e, secs(accepted(e)))), "Accept date, UTC."),
     plain("Tl", |e, _, o| zoned(o, Civil::local(e, secs(accepted(e)))), "Accept date, local."),
-    number("Ts", |e, p, o| figure(o, p, secs(accepted(e))), "Accept date, seconds since the epoch."),
+    figures("Ts", |e, p, o| figure(o, p, secs(accepted(e))), "Accept date, seconds since the epoch."),
     plain("t", |e, _, o| millis(e, o, accepted(e)), "Accept date, local, with milliseconds."),
     number("ms", |e, _, o| three(o, accepted(e)), "Milliseconds of the accept date."),
     http(plain("tr", |e, _, o| millis(e, o, requested(e)?), "Request date, local, with milliseconds.")),
@@ -115,14 +119,14 @@ pub(super) const TAGS: &[TagDef] = &[
         "Requests of the backend.",
     )),
     response(address("bi", |e, p, o| ip(o, p, e.server_source()), "Local address of the server connection.")),
-    response(number(
+    response(figures(
         "bp",
         |e, p, o| server_port(o, p, e.server_source()),
         "Local port of the server connection.",
     )),
     end(number("bq", |e, _, o| uint(o, e.txn.queue_positions.1), "Requests ahead in the backend's queue.")),
     response(address("ci", |e, p, o| ip(o, p, e.src()), "Client address.")),
-    response(number("cp", client_port, "Client port.")),
+    response(figures("cp", client_port, "Client port.")),
     text("f", |e, _, o| raw(o, e.live.frontend().name.as_bytes()), "Frontend."),
     end(number(
         "fc",
@@ -130,7 +134,7 @@ pub(super) const TAGS: &[TagDef] = &[
         "Connections of the frontend.",
     )),
     response(address("fi", |e, p, o| ip(o, p, e.dst()), "Address that the client connected to.")),
-    response(number(
+    response(figures(
         "fp",
         |e, p, o| listener_port(e, p, o, e.dst()),
         "Port that the client connected to, or the listener's number.",
@@ -140,7 +144,7 @@ pub(super) const TAGS: &[TagDef] = &[
         known: Known::Early,
         ..encoded("ft", frontend, "Frontend, with '~' behind it on TLS.")
     },
-    number(
+    figures(
         "lc",
         |e, p, o| figure(o, p, i64::try_from(e.txn.log_number.get()).unwrap_or(i64::MAX)),
         "Lines logged by the frontend.",
@@ -158,12 +162,12 @@ pub(super) const TAGS: &[TagDef] = &[
         "Captured response headers, as a list.",
     )),
     text("OG", origin, "When the line was made."),
-    number("pid", |e, p, o| figure(o, p, i64::from(e.live.node().1)), "Number of the process."),
+    figures("pid", |e, p, o| figure(o, p, i64::from(e.live.node().1)), "Number of the process."),
     encoded("r", |e, _, o| line(e, o, |l| &l.bytes), "Request line."),
     end(number("rc", retries, "Retries, with '+' after a redispatch.")),
     TagDef {
         known: Known::Request,
-        ..number(
+        ..figures(
             "rt",
             |e, p, o| figure(o, p, i64::try_from(e.txn.serial & 0xffff_ffff).unwrap_or(0)),
             "Number of the transaction.",
@@ -180,7 +184,7 @@ pub(super) const TAGS: &[TagDef] = &[
         "Requests of the server.",
     )),
     response(address("si", |e, p, o| ip(o, p, e.txn.server_conn.dst), "Address of the server.")),
-    response(number("sp", |e, p, o| server_port(o, p, e.txn.server_conn.dst), "Port of the server.")),
+    response(figures("sp", |e, p, o| server_port(o, p, e.txn.server_conn.dst), "Port of the server.")),
     end(number("sq", |e, _, o| uint(o, e.txn.queue_positions.0), "Requests ahead in the server's queue.")),
     response(text(
         "sslc",
