@@ -292,13 +292,12 @@ impl<'w> Changes<'w> {
         let server = self.server(at);
         let state = &server.state;
         // Nothing is known of it now: `init-state` counts again, until checks decide.
-        let health = server.check.as_ref().map(|_| state.initial_health.load(Relaxed));
-        state.health.store(health.unwrap_or(0), Relaxed);
-        let checked_down = health.is_some_and(|health| !limits(&server).is_up(health));
+        state.health.store(state.initial_health.load(Relaxed), Relaxed);
+        let initially_down = state.initially_down.load(Relaxed);
         let agent_says_down = server.agent.is_some() && state.agent_health.load(Relaxed) == 0;
         let op = match via {
             Some(tracked) => self.server(tracked).state.op(),
-            None if agent_says_down || checked_down => Op::Stopped,
+            None if agent_says_down || initially_down => Op::Stopped,
             None if server.slowstart.is_some() => Op::Starting,
             None => Op::Running,
         };

@@ -212,6 +212,8 @@ pub struct Server {
     pub health: AtomicI64,
     /// Health at the start and after maintenance (`init-state`).
     pub initial_health: AtomicI64,
+    /// Whether it is down then, be it checked or not.
+    pub initially_down: AtomicBool,
     /// Health by its agent: 0 down, 1 up.
     pub agent_health: AtomicI64,
     /// Errors in a row that `observe` saw.
@@ -301,6 +303,7 @@ impl Server {
             conns: ServerConns::default(),
             health: AtomicI64::new(0),
             initial_health: AtomicI64::new(0),
+            initially_down: AtomicBool::new(false),
             agent_health: AtomicI64::new(1),
             consecutive_errors: AtomicU32::new(0),
             failed_checks: AtomicU64::new(0),

@@ -3,8 +3,8 @@
 use base::fleet::{Fleet, Held};
 use std::sync::Arc;
 
-use balance::HashType;
 use balance::key::UriParams;
+use balance::{HashType, Method};
 use lang::cond::Outcome;
 use lang::dispatch::{Cursor, Dispatch};
 use lang::env::Env;
@@ -151,6 +151,20 @@ impl Proxy {
             Some(b'/') => uri == wire::uri::path_and_query(target),
             _ => uri == target,
         })
+    }
+
+    /// Whether its schedule is made once and for all: its servers have the weights that they began with, or none (manual,
+    /// "balance" and "hash-type").
+    pub fn has_static_weights(&self) -> bool {
+        match self.balance {
+            Balance::StaticRr => true,
+            Balance::RoundRobin
+            | Balance::LeastConn
+            | Balance::First
+            | Balance::Random(_)
+            | Balance::Sticky => false,
+            _ => self.hash.method == Method::MapBased,
+        }
     }
 
     /// It was deleted while it runs (`del backend`).

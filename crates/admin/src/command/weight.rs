@@ -2,10 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use balance::Method;
 use engine::state as change;
-use program::proxy::Balance;
-use program::{Proxy, Server};
+use program::Server;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
 use crate::cli::table::Command;
@@ -46,23 +44,15 @@ pub fn set_to(call: &Call<'_>, text: &str) -> Outcome {
     let at = call.server_to_change()?;
     let weight = parse(text, &call.config(at))?;
     let proxy = &*call.shared().program.proxy(at.proxy);
-    if is_static(proxy) && weight != 0 && weight != call.config(at).state.initial_weight.load(Relaxed) {
+    if proxy.has_static_weights()
+        && weight != 0
+        && weight != call.config(at).state.initial_weight.load(Relaxed)
+    {
         let text = "Backend is using a static LB algorithm and only accepts weights '0%' and '100%'.";
         return Err(text.into());
     }
     change::set_weight(&call.worker, at, weight);
     Ok(Reply::Done)
-}
-
-/// Whether the schedule of a backend is made once and for all.
-fn is_static(proxy: &Proxy) -> bool {
-    match proxy.balance {
-        Balance::StaticRr => true,
-        Balance::RoundRobin | Balance::LeastConn | Balance::First | Balance::Random(_) | Balance::Sticky => {
-            false
-        }
-        _ => proxy.hash.method == Method::MapBased,
-    }
 }
 
 /// A weight from 0 to 256, or a share of the initial one.

@@ -115,8 +115,10 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
     // success reads "1/2 DOWN" in the log. A `default-server` line counts as something said.
     let unproved = server.init_state == InitState::Unsaid && !server.defaulted;
     state.health.store(if unproved { 0 } else { health }, Relaxed);
-    state.initial_health.store(health, Relaxed);
-    if health < rise && server.check {
+    // Where nothing will ever prove it, it stays so.
+    state.initial_health.store(if unproved && !server.check { 0 } else { health }, Relaxed);
+    if health < rise {
+        *state.initially_down.get_mut() = true;
         state.set_op(Op::Stopped, Mono::ZERO);
         state.went_down.store(0, Relaxed);
     }

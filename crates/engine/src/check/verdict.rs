@@ -51,7 +51,12 @@ pub fn agent(worker: &Rc<Worker>, at: At, mut result: CheckResult, report: Optio
             changes.set_admin(at, wanted);
         }
         if let Some(weight) = report.weight {
-            changes.set_weight(at, weight_of(&server, weight));
+            let weight = weight_of(&server, weight);
+            let proxy = worker.shared.program.proxy(at.proxy);
+            let initial = server.state.initial_weight.load(Relaxed);
+            if !proxy.has_static_weights() || weight == 0 || weight == initial {
+                changes.set_weight(at, weight);
+            }
         }
         if let Some(maxconn) = report.maxconn {
             server.state.maxconn.store(maxconn, Relaxed);

@@ -359,6 +359,28 @@ fn an_agent_is_obeyed_however_its_words_arrive() {
 }
 
 #[test]
+fn a_static_schedule_takes_no_weight_of_an_agent_but_none_and_the_first() {
+    checked(&AGENT_CONFIG.replace("leastconn", "static-rr"), CALM, |stage| async move {
+        stage.serve(S, |_, _| async {});
+        let word: Rc<Cell<&str>> = Rc::new(Cell::new("up\n"));
+        let now = word.clone();
+        stage.serve(AGENT, move |peer, _| {
+            let word = now.get();
+            async move {
+                let _ = peer.send_slowly(word.as_bytes(), 3, Duration::from_millis(5)).await;
+            }
+        });
+        let server = stage.server("p/s");
+        for (text, wanted) in [("50%\n", 100), ("0%\n", 0), ("30%\n", 0), ("weight:7\n", 0), ("100%\n", 100)]
+        {
+            word.set(text);
+            after(3000).await;
+            assert_eq!(server.weight.load(Relaxed), wanted, "{text:?}");
+        }
+    });
+}
+
+#[test]
 fn an_agent_that_is_gone_changes_nothing() {
     checked(AGENT_CONFIG, ALL, |stage| async move {
         // Whatever the health check makes of it, no line may speak of the agent's failures as a change.
