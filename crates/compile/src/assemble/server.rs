@@ -268,9 +268,7 @@ impl Assembly<'_> {
         notes: &mut Diagnostics,
     ) -> Option<SendProxy> {
         let draft = &server.send_proxy;
-        if draft.version == 0 {
-            return None;
-        }
+        let version = draft.version()?;
         let mut tlvs = Vec::new();
         for (kind, format) in &draft.tlvs {
             if let Some(format) =
@@ -279,7 +277,7 @@ impl Assembly<'_> {
                 tlvs.push((*kind, format));
             }
         }
-        Some(SendProxy { version: draft.version, options: draft.options, tlvs })
+        Some(SendProxy { version, options: draft.options, tlvs })
     }
 }
 
@@ -369,7 +367,7 @@ fn check(
         h2: server.check_proto.or(server.proto) == Some(Mux::H2),
         connector,
         // Checks of the service itself speak as traffic does.
-        send_proxy: server.check_send_proxy || plain && server.send_proxy.version > 0,
+        send_proxy: server.check_send_proxy || plain && server.send_proxy.version().is_some(),
         via_socks4: server.check_via_socks4,
         reuse_pool: server.check_reuse_pool && plain && as_traffic(server, ruleset),
         pool_name: server.check_pool_conn_name.clone().or_else(|| server.tls.check_sni.clone()),

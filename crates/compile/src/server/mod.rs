@@ -48,12 +48,22 @@ impl Where {
     }
 }
 
-/// `send-proxy` and its variants.
+/// `send-proxy` and its variants. Each word has a switch of its own, whatever their order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProxyDraft {
-    pub version: u8,
+    /// `send-proxy`
+    pub v1: bool,
+    /// `send-proxy-v2` and what is more of it.
+    pub v2: bool,
     pub options: ProxyV2Options,
     pub tlvs: Vec<(u8, Deferred)>,
+}
+
+impl ProxyDraft {
+    /// The version that is sent: 2 wherever it is asked for.
+    pub(crate) fn version(&self) -> Option<u8> {
+        if self.v2 { Some(2) } else { self.v1.then_some(1) }
+    }
 }
 
 /// Settings of a server.

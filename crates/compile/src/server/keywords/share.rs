@@ -152,7 +152,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         },
         "Time after which half of the idle connections go.",
     ),
-    own(
+    word(
         "redir",
         1,
         |v, s, _| {

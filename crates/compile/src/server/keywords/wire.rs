@@ -46,10 +46,18 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         },
         "Network namespace.",
     ),
-    word("no-send-proxy", 0, |v, _, _| no_proxy(v, 1), "No PROXY header version 1."),
-    word("no-send-proxy-v2", 0, |v, _, _| no_proxy(v, 2), "No PROXY header version 2."),
-    word("no-send-proxy-v2-ssl", 0, |v, _, _| no_proxy(v, 2), "No PROXY header with TLS facts."),
-    word("no-send-proxy-v2-ssl-cn", 0, |v, _, _| no_proxy(v, 2), "No PROXY header with the client's name."),
+    word("no-send-proxy", 0, |v, _, _| off(&mut v.send_proxy.v1), "No PROXY header version 1."),
+    word("no-send-proxy-v2", 0, |v, _, _| off(&mut v.send_proxy.v2), "No PROXY header version 2."),
+    word("no-send-proxy-v2-ssl", 0, no_proxy_ssl, "No PROXY header with TLS facts."),
+    word(
+        "no-send-proxy-v2-ssl-cn",
+        0,
+        |v, s, d| {
+            v.send_proxy.options.cert_cn = false;
+            no_proxy_ssl(v, s, d)
+        },
+        "No PROXY header with the client's name.",
+    ),
     word("no-tfo", 0, |v, _, _| off(&mut v.tfo), "No TCP Fast Open."),
     word(
         "proto",
@@ -63,8 +71,8 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     later("resolve-opts", 1),
     later("resolve-prefer", 1),
     later("resolvers", 1),
-    word("send-proxy", 0, |v, _, _| send_proxy(v, 1), "Send a PROXY header version 1."),
-    word("send-proxy-v2", 0, |v, _, _| send_proxy(v, 2), "Send a PROXY header version 2."),
+    word("send-proxy", 0, |v, _, _| on(&mut v.send_proxy.v1), "Send a PROXY header version 1."),
+    word("send-proxy-v2", 0, |v, _, _| on(&mut v.send_proxy.v2), "Send a PROXY header version 2."),
     word("send-proxy-v2-ssl", 0, send_proxy_ssl, "Send a PROXY header with TLS facts."),
     word(
         "send-proxy-v2-ssl-cn",
@@ -144,22 +152,15 @@ fn socks4(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
     Ok(())
 }
 
-fn send_proxy(v: &mut ServerDraft, version: u8) -> Step {
-    v.send_proxy.version = version;
-    Ok(())
-}
-
 /// What goes into the header is told by the facts at hand, so both words mean the same.
 fn send_proxy_ssl(v: &mut ServerDraft, _: &mut Statement<'_>, _: &mut Draft) -> Step {
     v.send_proxy.options.ssl = true;
-    send_proxy(v, 2)
+    on(&mut v.send_proxy.v2)
 }
 
-fn no_proxy(v: &mut ServerDraft, version: u8) -> Step {
-    if v.send_proxy.version == version {
-        v.send_proxy.version = 0;
-    }
-    Ok(())
+fn no_proxy_ssl(v: &mut ServerDraft, _: &mut Statement<'_>, _: &mut Draft) -> Step {
+    v.send_proxy.options.ssl = false;
+    off(&mut v.send_proxy.v2)
 }
 
 fn proxy_options(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
@@ -185,21 +186,40 @@ fn proxy_options(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> S
 /// `set-proxy-v2-tlv-fmt(type) <format>`.
 fn tlv(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
     let name = s.eaten().text();
-    let number = name.split_once('(').map(|(_, n)| n.trim_end_matches(')'));
-    let kind = number.and_then(|n| match n.strip_prefix("0x") {
-        Some(hex) => u8::from_str_radix(hex, 16).ok(),
-        None => n.parse().ok(),
-    });
+    let kind = name.split_once('(').map_or(Ok(0), |(_, number)| tlv_type(number));
+    let kind = kind.map_err(|why| s.fail(format!("'{name}' : {why}")))?;
     let word = s.args.position();
-    let Some(kind) = kind else {
-        // HAProxy takes a field without a type, which nobody can send.
-        s.next();
-        return Ok(());
-    };
     // No format at all is a field without a value.
     s.args.next();
     v.send_proxy.tlvs.push((kind, Deferred { at: s.at, word }));
     Ok(())
+}
+
+/// A type before its closing parenthesis, in the notations of C: decimal, 0x20, 040.
+fn tlv_type(text: &str) -> Result<u8, &'static str> {
+    const EXPECTS: &str = "expects set-proxy-v2-tlv(<TLV ID>)";
+    const RANGE: &str = "the maximum allowed TLV ID is 255";
+    let (number, _) = text.split_once(')').ok_or(EXPECTS)?;
+    let number = number.trim_start();
+    let (negative, digits) = match number.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, number.strip_prefix('+').unwrap_or(number)),
+    };
+    let (radix, digits) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hex) => (16, hex),
+        None if digits.starts_with('0') => (8, digits),
+        None => (10, digits),
+    };
+    if number.is_empty() {
+        return Err("could not convert TLV ID");
+    }
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+        return Err(EXPECTS);
+    }
+    match u8::from_str_radix(digits, radix) {
+        Ok(kind) if kind == 0 || !negative => Ok(kind),
+        _ => Err(RANGE),
+    }
 }
 
 fn init_addr(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
