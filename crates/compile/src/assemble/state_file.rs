@@ -184,35 +184,47 @@ pub(super) fn apply(
             None => wrong.push(format!("invalid {name} value '{text}'")),
         }
     }
+    let [op, flags, weight, initial, ..] = values;
+    let flags = flags as u32;
+    // An operator forces one of both.
+    let both = admin::FMAINT | admin::FDRAIN;
+    if flags & both == both && wrong.is_empty() {
+        wrong.push(format!("invalid srv_admin_state value '{flags}'"));
+    }
     if !wrong.is_empty() {
         let text = format!("server-state application failed for server '{label}', {}", wrong.join(", "));
         return say(notes, Level::Warning, text);
     }
-    let [op, flags, weight, initial, ..] = values;
     let (was_up, was_stopping) = (server.is_up(), server.op() == Op::Stopping);
-    let flags = flags as u32 & (admin::FMAINT | admin::FDRAIN);
-    if flags != 0 {
-        server.change_admin(flags, 0, Mono::ZERO);
-    }
+    let left = administer(server, flags);
     if initial == u64::from(draft.weight) {
         server.weight.store(weight as u32, Relaxed);
     }
-    // In maintenance nothing is known of what it would be otherwise.
-    if flags & admin::FMAINT == 0 {
-        let full = i64::from(draft.rise) + i64::from(draft.fall) - 1;
-        let (op, health) = match op {
-            0 => (Op::Stopped, 0),
-            1 => (Op::Starting, full),
-            3 => (Op::Stopping, i64::from(draft.rise)),
-            _ => (Op::Running, full),
-        };
-        server.set_op(op, Mono::ZERO);
+    let maintained = server.admin() & admin::FMAINT != 0;
+    let full = i64::from(draft.rise) + i64::from(draft.fall) - 1;
+    let (state, health) = match op {
+        _ if left => (Op::Running, full),
+        0 => (Op::Stopped, 0),
+        1 => (Op::Starting, full),
+        3 => (Op::Stopping, i64::from(draft.rise)),
+        _ => (Op::Running, full),
+    };
+    // Of a server that an operator took out nothing is known of what it would be otherwise.
+    if !maintained {
+        server.set_op(state, Mono::ZERO);
+    }
+    if !maintained || draft.disabled {
         server.health.store(health, Relaxed);
     }
     if let (Target::Inet(at), Some(port)) = (&**server.target.load(), port(known)) {
         server.set_target(Target::Inet(std::net::SocketAddr::new(at.ip(), port)));
     }
-    told(server, &label, (was_up, was_stopping), all, notes);
+    if left {
+        let text = format!("Server {label} is UP/READY (leaving forced maintenance).");
+        say(notes, Level::Warning, text);
+    } else if !maintained || op == 0 {
+        told(server, &label, (was_up, was_stopping), all, notes);
+    }
     if server.agent_enabled.load(Relaxed) || values[9] & 2 == 0 {
         return;
     }
@@ -220,6 +232,23 @@ pub(super) fn apply(
         "server-state partially applied for server '{label}', agent checks are not enabled on this server"
     );
     say(notes, Level::Warning, text);
+}
+
+/// What an operator had asked for. Maintenance that the configuration had asked for then (`disabled`) ends with that word, and what
+/// it asks for now holds unless an operator had ended it before. Tells whether that is so.
+fn administer(server: &Server, flags: u32) -> bool {
+    let (then, now) = (flags & admin::CMAINT != 0, server.admin() & admin::CMAINT != 0);
+    let forced = flags & admin::FMAINT;
+    let left = now && then && forced == 0;
+    let (set, clear) = match now {
+        false => (flags & admin::FDRAIN | if then { 0 } else { forced }, 0),
+        true if left => (flags & admin::FDRAIN, admin::FMAINT),
+        true => (0, 0),
+    };
+    if set | clear != 0 {
+        server.change_admin(set, clear, Mono::ZERO);
+    }
+    left
 }
 
 /// The port that the server had.
