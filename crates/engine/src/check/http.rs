@@ -69,7 +69,7 @@ impl Request<'_> {
         for (name, value) in &self.headers {
             let is = |n: &str| name.eq_ignore_ascii_case(n.as_bytes());
             let replaced = self.server.is_some_and(|(own, _)| own.eq_ignore_ascii_case(name));
-            if is("content-length") || is("transfer-encoding") || replaced {
+            if is("content-length") || is("transfer-encoding") || replaced || value.is_empty() {
                 continue;
             }
             if is("connection") {

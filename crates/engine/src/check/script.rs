@@ -126,12 +126,18 @@ fn failure(status: CheckStatus, detail: String) -> CheckResult {
     CheckResult { status, detail, ..CheckResult::default() }
 }
 
+/// Whether a server must know of its new connection before this step: it is to speak first, or to be left for another one.
+fn listens(next: Option<&Step>) -> bool {
+    matches!(next, Some(Step::Expect(_) | Step::Connect { .. }))
+}
+
 impl Script<'_> {
     async fn steps(&mut self, rules: &Ruleset) -> Result<CheckResult, CheckResult> {
         let talks = |s: &&Step| {
             matches!(s, Step::Connect { .. } | Step::SendHttp { .. } | Step::Send { .. } | Step::Expect(_))
         };
-        let first = rules.steps.iter().find(talks);
+        let next = |from: usize| rules.steps.iter().skip(from).find(talks);
+        let first = next(0);
         if !matches!(first, Some(Step::Connect { .. })) {
             let send_proxy = self.check.send_proxy;
             let what = String::new();
@@ -144,6 +150,7 @@ impl Script<'_> {
                 linger: false,
                 tls,
                 h2: self.check.h2,
+                delay_ack: !listens(first),
                 place: None,
                 what,
             };
@@ -160,7 +167,8 @@ impl Script<'_> {
                 Step::Connect { comment, .. } => {
                     let place = Some((number, comment.as_deref().or(spare)));
                     self.flush(number, "send", None).await?;
-                    let target = self.target(step, place);
+                    let then = next(number + 1 - first);
+                    let target = self.target(step, place, !listens(then));
                     self.connect(target).await?;
                     if rules.tcp || rules.http {
                         passed = failure(self.connected(), "(tcp-check)".to_owned());

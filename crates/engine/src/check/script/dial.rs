@@ -27,6 +27,9 @@ pub(super) struct Target<'c> {
     pub(super) tls: Option<Spoken>,
     /// HTTP/2 without negotiation.
     pub(super) h2: bool,
+    /// The SYN-ACK is acknowledged with what is said next. A check that only connects never lets the server's program see
+    /// its connection: the reset that ends it comes instead.
+    pub(super) delay_ack: bool,
     /// Where it stands, for messages; nothing for the implicit one.
     pub(super) place: Option<(usize, Option<&'c str>)>,
     /// `connect`, or `connect port 80`.
@@ -35,7 +38,12 @@ pub(super) struct Target<'c> {
 
 impl Script<'_> {
     /// What a `connect` connects to.
-    pub(super) fn target<'c>(&self, step: &Step, place: Option<(usize, Option<&'c str>)>) -> Target<'c> {
+    pub(super) fn target<'c>(
+        &self,
+        step: &Step,
+        place: Option<(usize, Option<&'c str>)>,
+        delay_ack: bool,
+    ) -> Target<'c> {
         let Step::Connect {
             port, addr, send_proxy, default, via_socks4, linger, ssl, sni, alpn, proto, ..
         } = step
@@ -48,6 +56,7 @@ impl Script<'_> {
                 linger: false,
                 tls: self.spoken(),
                 h2: self.check.h2,
+                delay_ack,
                 place,
                 what: String::new(),
             };
@@ -64,7 +73,7 @@ impl Script<'_> {
         let tls = speaks.then(|| (sni.clone().or(own_sni), alpn.clone().or(own_alpn)));
         let socks = *via_socks4 || (*default && self.check.via_socks4);
         let h2 = proto.unwrap_or(*default && self.check.h2);
-        Target { port, addr: *addr, send_proxy, socks, linger: *linger, tls, h2, place, what }
+        Target { port, addr: *addr, send_proxy, socks, linger: *linger, tls, h2, delay_ack, place, what }
     }
 
     /// The port that an expression names; one that names none leaves the server's.
@@ -117,7 +126,8 @@ impl Script<'_> {
         }
         self.timer.set(Some(self.limits.for_connect()));
         let through = self.server.socks4.filter(|_| to.socks).map(Addr::Inet);
-        let options = options(self.worker, self.at, self.server);
+        let options =
+            rt::ConnectOptions { delay_ack: to.delay_ack, ..options(self.worker, self.at, self.server) };
         let first = through.as_ref().unwrap_or(&addr);
         let mut opened = Link::open(first, &options, to.linger, &mut self.timer).await;
         if let (Ok(link), Some(_)) = (&opened, &through) {
