@@ -9,6 +9,14 @@ import http1
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 
 
+def size_of_header(data):
+    """The size of the header of the PROXY protocol, in text or in binary, that these bytes begin with; 0: they begin with none. One
+    in binary may be longer than what is there."""
+    if data.startswith(b"PROXY "):
+        return data.find(b"\r\n") + 2 if b"\r\n" in data else 0
+    return 16 + int.from_bytes(data[14:16], "big") if data.startswith(SIGNATURE) else 0
+
+
 def digest(data):
     return hashlib.sha1(data).hexdigest()[:12]
 
@@ -47,7 +55,7 @@ def messages(data, kind, text, methods=()):
     lines, methods = [], list(methods)
     # What is long is told by its sum, in which the ports of a header count.
     if (kind != "tcp" or len(data) > 3000) and data.startswith(SIGNATURE):
-        size = 16 + int.from_bytes(data[14:16], "big")
+        size = size_of_header(data)
         lines, data = ["| " + text(data[:size])], data[size:]
     while data:
         if kind == "tcp" or not re.match(rb"(HTTP/1\.\d \d\d\d|[!-~]+ \S* *HTTP/1\.\d\r)" if kind != "response" else rb"HTTP/1\.\d \d\d\d", data):
@@ -127,8 +135,8 @@ def behind_header(line):
     if not line.startswith(("| PROXY ", "| " + escape(SIGNATURE))) or re.search(r"[.]{3}\(\d+ bytes, ", line):
         return [line]
     data = unescape(line[2:])
-    size = data.find(b"\r\n") + 2 if data.startswith(b"PROXY") else 16 + int.from_bytes(data[14:16], "big")
-    if size < 8 or size >= len(data):
+    size = size_of_header(data)
+    if not 0 < size < len(data):
         return [line]
     return ["| " + escape(data[:size]), *messages(data[size:], "request", escape)]
 

@@ -62,7 +62,8 @@ class OriginLink:
     def past_header(self):
         """Whether what the connection begins with is there: the header of the PROXY protocol, where there is one in binary, is taken out."""
         if not self.begun:
-            size = 16 + int.from_bytes(self.buffer[14:16], "big") if self.buffer.startswith(masks.SIGNATURE) else 0
+            binary = self.buffer.startswith(masks.SIGNATURE)
+            size = masks.size_of_header(self.buffer) if binary else 0
             self.begun = not masks.SIGNATURE.startswith(self.buffer) and len(self.buffer) >= size
             if self.begun:
                 del self.buffer[:size]
