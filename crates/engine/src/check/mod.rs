@@ -168,7 +168,6 @@ async fn run(worker: Rc<Worker>, planned: Planned, turns: Rc<Turns>) {
         (&*program.server(at.proxy, at.server), worker.shared.stay(at.proxy, Some(at.server)));
     rt::sleep(phase).await;
     while !server.state.is_removed() {
-        let begun = rt::now();
         match (kind, &server.check, &server.agent) {
             (Kind::Health, Some(check), _) if is_due(server) => {
                 let turn = turns.take().await;
@@ -187,7 +186,7 @@ async fn run(worker: Rc<Worker>, planned: Planned, turns: Rc<Turns>) {
             _ => {}
         }
         let pause = spread(interval(server, kind), program.global.spread_checks);
-        wait(&worker, at, kind, server, begun + pause).await;
+        wait(&worker, at, kind, server, pause).await;
     }
 }
 
@@ -197,11 +196,10 @@ fn is_due(server: &Server) -> bool {
     state.check_enabled.load(Relaxed) && state.admin() & admin::MAINT == 0
 }
 
-/// Waits for the next run; errors that traffic saw bring it forward to `fastinter`.
-async fn wait(worker: &Worker, at: At, kind: Kind, server: &Server, next: rt::Mono) {
-    // Never at once, however long the last run took: a server that hangs is not to be hammered.
-    let least = rt::now() + Duration::from_millis(1);
-    let mut timer = Timer::at(next.max(least));
+/// Waits for the next run; errors that traffic saw bring it forward to `fastinter`. The interval begins with the end of a run, so that
+/// a server which takes long to answer is asked less often.
+async fn wait(worker: &Worker, at: At, kind: Kind, server: &Server, pause: Duration) {
+    let mut timer = Timer::at(rt::now() + pause.max(Duration::from_millis(1)));
     let backend = worker.shared.backend(at.proxy);
     let hurry = &backend.slots[at.server as usize].hurry;
     let fast = server.check.as_ref().map(|c| c.fastinter.unwrap_or(c.inter));

@@ -259,6 +259,26 @@ fn the_intervals_are_those_of_the_manual() {
 }
 
 #[test]
+fn the_interval_begins_with_the_end_of_a_check() {
+    let config = "listen p\n bind 127.0.0.1:80\n option httpchk\n \
+                  server s 127.0.1.1:80 check inter 1s init-state fully-up";
+    checked(config, QUIET, |stage| async move {
+        let times: Rc<std::cell::RefCell<Vec<u64>>> = Rc::default();
+        let (seen, start) = (times.clone(), stage.start);
+        stage.serve(S, move |mut peer, _| {
+            seen.borrow_mut().push(rt::now().millis_since(start) / 100);
+            async move {
+                let _ = peer.request().await;
+                after(400).await;
+                let _ = peer.send(&response(200, b"ok")).await;
+            }
+        });
+        after(3050).await;
+        assert_eq!(*times.borrow(), [0, 14, 28]);
+    });
+}
+
+#[test]
 fn tcp_rules_talk_and_listen() {
     let config = "listen p\n bind 127.0.0.1:80\n mode tcp\n option tcp-check\n option log-health-checks\n \
                   tcp-check connect\n tcp-check send PING\\r\\n\n tcp-check expect string +PONG comment pong\n \
