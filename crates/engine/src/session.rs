@@ -363,10 +363,11 @@ async fn run(mut client: Client) {
     }
 }
 
-/// Whether HTTP/2 is agreed on: by the `bind` line, or in the TLS handshake.
+/// Whether HTTP/2 is agreed on: by the `bind` line (`proto`), or in the TLS handshake where that says nothing.
 fn speaks_h2(client: &Client) -> bool {
     let agreed = client.conn().secured().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"));
-    agreed || client.frontend().binds[client.conn().listener as usize].h2
+    let bind = &client.frontend().binds[client.conn().listener as usize];
+    bind.h2 || agreed && !bind.h1
 }
 
 /// Everything before the first byte of the protocol; whether the connection may go on.

@@ -237,8 +237,13 @@ const TABLE: &[BindKeyword] = &[
             b.settings.raw = mux == Mux::None;
             b.settings.h2 = mux == Mux::H2;
             b.settings.h1 = mux == Mux::H1;
-            if mux == Mux::H1 {
-                b.tls.words.alpn.get_or_insert_with(|| vec![b"http/1.1".to_vec()]);
+            let only: Option<&[u8]> = match mux {
+                Mux::H1 => Some(b"http/1.1"),
+                Mux::H2 => Some(b"h2"),
+                _ => None,
+            };
+            if let Some(name) = only {
+                b.tls.words.alpn.get_or_insert_with(|| vec![name.to_vec()]);
             }
             b.proto = Some(mux);
             Ok(())
@@ -407,6 +412,9 @@ fn delay(
 }
 
 fn id(bind: &mut BindDraft, word: &Word, _: &mut Statement<'_>) -> Result<(), String> {
+    if bind.addresses.len() > 1 {
+        return Err("'id' can only be used with a single socket".into());
+    }
     // Numbers of more than 32 bits wrap around, as in HAProxy.
     match number(word)? as i32 {
         n if n > 0 => bind.id = Some(n.unsigned_abs()),
