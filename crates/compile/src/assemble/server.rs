@@ -359,7 +359,7 @@ fn check(
         fall: server.fall,
         addr,
         port: server.check_port,
-        tls: server.tls.check || plain && server.tls.on,
+        tls: server.tls.check.unwrap_or(plain && server.tls.on),
         sni: server.tls.check_sni.clone(),
         sni_auto: server.tls.check_auto && ruleset.http,
         alpn: server.tls.check_alpn.clone(),
@@ -379,7 +379,7 @@ fn check(
 fn as_traffic(server: &ServerDraft, rules: &program::check::Ruleset) -> bool {
     let special = server.check_send_proxy
         || server.check_via_socks4
-        || server.tls.check
+        || server.tls.check.is_some_and(|check| check || server.tls.on)
         || server.tls.check_alpn.is_some();
     let connects = rules.steps.iter().any(|s| matches!(s, program::check::Step::Connect { .. }));
     rules.http && !special && !connects

@@ -28,8 +28,8 @@ pub(crate) struct ServerTlsDraft {
     pub sni: Option<Deferred>,
     pub auto: bool,
     pub no_reuse: bool,
-    /// `check-ssl`.
-    pub check: bool,
+    /// `check-ssl` or `no-check-ssl`, if one of them was said.
+    pub check: Option<bool>,
     pub check_sni: Option<Box<str>>,
     /// `check-sni-auto`.
     pub check_auto: bool,
@@ -48,7 +48,7 @@ impl Default for ServerTlsDraft {
             sni: None,
             auto: true,
             no_reuse: false,
-            check: false,
+            check: None,
             check_sni: None,
             check_auto: true,
             check_alpn: None,
@@ -109,7 +109,7 @@ impl Assembly<'_> {
         notes: &mut Diagnostics,
     ) -> Option<Arc<Connector>> {
         let draft = &server.tls;
-        let spoken_to = draft.able || draft.check || server.check && in_checks;
+        let spoken_to = draft.able || draft.check == Some(true) || server.check && in_checks;
         if !spoken_to {
             if let Err(why) = self.store.read_for_server(&draft.words) {
                 self.refuse_for(server, p, &why, notes);

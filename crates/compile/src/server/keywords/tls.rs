@@ -55,7 +55,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         |v, _, _| on(&mut v.tls.check_auto),
         "Checks send the host that they ask for as server name.",
     ),
-    word("check-ssl", 0, |v, _, _| on(&mut v.tls.check), "Checks speak TLS."),
+    word("check-ssl", 0, |v, _, _| check(v, true), "Checks speak TLS."),
     word(
         "ciphers",
         1,
@@ -118,7 +118,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         |v, _, _| off(&mut v.tls.check_auto),
         "Checks send no server name but that of 'check-sni'.",
     ),
-    word("no-check-ssl", 0, |v, _, _| off(&mut v.tls.check), "Checks without TLS."),
+    word("no-check-ssl", 0, |v, _, _| check(v, false), "Checks without TLS."),
     word("no-renegotiate", 0, |_, _, _| Ok(()), "Connections are never renegotiated."),
     word("no-sni-auto", 0, |v, _, _| off(&mut v.tls.auto), "No server name but that of 'sni'."),
     word(
@@ -210,6 +210,12 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "Name that the server's certificate must be for.",
     ),
 ];
+
+/// Whether checks speak TLS, whatever the service speaks.
+fn check(v: &mut ServerDraft, tls: bool) -> Step {
+    v.tls.check = Some(tls);
+    Ok(())
+}
 
 /// `force-*`.
 fn only(v: &mut ServerDraft, version: Version) -> Step {
