@@ -44,7 +44,6 @@ pub fn options(bind: &Bind, backlog: u32) -> ListenOptions {
         user_timeout: bind.tcp_ut,
         md5sig: bind.md5sig.as_deref().map(|k| k.as_bytes().to_vec()),
         save_syn: (bind.save_syn > 0).then_some(bind.save_syn),
-        congestion: bind.congestion.as_deref().map(str::to_owned),
         mode: bind.unix.mode,
         uid: bind.unix.uid,
         gid: bind.unix.gid,

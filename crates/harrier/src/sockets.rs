@@ -4,13 +4,14 @@
 //! chapter 4; if it can't be had all the same, SIGTTIN lets the old process go on as if nothing had happened.
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use engine::run::{self, Opened};
 use engine::{Shared, listener, net};
 use program::address::Listen;
 use program::global::Global;
-use program::{Bind, Program};
+use program::{Bind, Program, Proxy};
 use rt::sys::{self, Signal};
 use rt::{ListenOptions, Listener};
 
@@ -44,8 +45,7 @@ pub fn open(shared: &Shared, args: &Args) -> Option<Sockets> {
     let failed = if old.is_empty() { failed } else { insist(program, failed, &mut opened, &old) };
     for (proxy, bind, e) in &failed {
         let proxy = program.configured(*proxy);
-        let noun = if proxy.is_backend { "proxy" } else { "frontend" };
-        complain(&proxy.binds[*bind as usize], &format!("{noun} {}", proxy.name), e);
+        complain(&proxy.binds[*bind as usize], &format!("{} {}", noun(proxy), proxy.name), e);
     }
     let mut cli = Vec::new();
     let mut complete = failed.is_empty();
@@ -63,7 +63,41 @@ pub fn open(shared: &Shared, args: &Args) -> Option<Sockets> {
         say::alert(&format!("[{name}.main()] Some protocols failed to start their listeners! Exiting."));
         return None;
     }
+    for o in &opened {
+        let proxy = program.configured(o.proxy);
+        set_congestion(
+            &proxy.binds[o.bind as usize],
+            &o.listener,
+            &format!("{} {}", noun(proxy), proxy.name),
+        );
+    }
+    for (bind, listener) in &cli {
+        set_congestion(bind, listener, "frontend GLOBAL");
+    }
     Some(Sockets { opened, cli })
+}
+
+/// What messages call the owner of a `bind` line.
+fn noun(proxy: &Proxy) -> &'static str {
+    if proxy.is_backend { "proxy" } else { "frontend" }
+}
+
+/// Sets the congestion control algorithm of a `bind` line. Without it the socket serves as well, so it is a warning when there is none.
+fn set_congestion(bind: &Bind, listener: &Listener, whose: &str) {
+    let (Some(algorithm), Listen::Tcp(a)) = (&bind.congestion, &bind.address) else { return };
+    let Err(e) = listener.set_congestion(algorithm) else { return };
+    let (file, line) = &bind.place;
+    say::warning(&format!(
+        "Starting [{file}:{line}] for {whose}: protocol {}: cannot set TCP congestion control algorithm, ({}) for [{}:{}].",
+        family(a),
+        say::reason(&e),
+        a.ip(),
+        a.port()
+    ));
+}
+
+fn family(address: &SocketAddr) -> &'static str {
+    if address.is_ipv6() { "tcpv6" } else { "tcpv4" }
 }
 
 /// Waits until at most one process listens on the port of a `bind` line. One that stops has the kernel hand new connections to
@@ -141,8 +175,7 @@ fn complain(bind: &Bind, whose: &str, e: &io::Error) {
     let reason = say::reason(e);
     let what = match &bind.address {
         Listen::Tcp(a) => {
-            let family = if a.is_ipv6() { "tcpv6" } else { "tcpv4" };
-            format!("{family}: cannot bind socket ({reason}) for [{}:{}].", a.ip(), a.port())
+            format!("{}: cannot bind socket ({reason}) for [{}:{}].", family(a), a.ip(), a.port())
         }
         Listen::Unix(path) => {
             let path = String::from_utf8_lossy(path);

@@ -43,8 +43,6 @@ pub struct ListenOptions {
     pub md5sig: Option<Vec<u8>>,
     /// Keeps the SYN packet of accepted connections (TCP_SAVE_SYN): 1 from the IP header on, 2 with the link's.
     pub save_syn: Option<u8>,
-    /// The congestion control algorithm of accepted connections.
-    pub congestion: Option<String>,
     /// Bytes of the kernel's buffers of accepted connections, instead of what it finds best.
     pub recv_buffer: Option<usize>,
     /// See `recv_buffer`.
@@ -73,7 +71,6 @@ impl Default for ListenOptions {
             nodelay: true,
             md5sig: None,
             save_syn: None,
-            congestion: None,
             recv_buffer: None,
             send_buffer: None,
             mode: None,
@@ -207,9 +204,6 @@ pub(crate) fn tune(fd: BorrowedFd<'_>, v6: bool, options: &ListenOptions) -> io:
     }
     if let Some(mode) = options.save_syn {
         set_int(fd, libc::IPPROTO_TCP, libc::TCP_SAVE_SYN, mode.into())?;
-    }
-    if let Some(algorithm) = &options.congestion {
-        socket.set_tcp_congestion(algorithm.as_bytes())?;
     }
     if let Some(size) = options.recv_buffer {
         socket.set_recv_buffer_size(size)?;

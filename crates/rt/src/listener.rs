@@ -110,6 +110,15 @@ impl Listener {
         Ok(Listener { accept: driver::accept_passed, inherited: true, ..Listener::on(fd.into()) })
     }
 
+    /// Names the congestion control algorithm of the connections that it accepts.
+    ///
+    /// # Errors
+    /// If the system has none of that name, or keeps it for others.
+    pub fn set_congestion(&self, algorithm: &str) -> io::Result<()> {
+        let fd = self.handle.os()?;
+        socket2::SockRef::from(&fd).set_tcp_congestion(algorithm.as_bytes())
+    }
+
     fn on(handle: Handle) -> Listener {
         Listener { handle: Arc::new(handle), accept: driver::accept, inherited: false, share: Arc::default() }
     }

@@ -145,7 +145,8 @@ fn prepare(fd: BorrowedFd<'_>, addr: &Addr, options: &ConnectOptions) -> io::Res
         set_md5sig(fd, addr, key, false)?;
     }
     if let Some(algorithm) = &options.congestion {
-        socket.set_tcp_congestion(algorithm.as_bytes())?;
+        // Where there is no such algorithm, or it is not for us, the system's own serves.
+        let _ = socket.set_tcp_congestion(algorithm.as_bytes());
     }
     if let Some(size) = options.recv_buffer {
         socket.set_recv_buffer_size(size)?;
