@@ -116,6 +116,7 @@ fn listen(global: &Global, bind: &Bind, backlog: u32) -> io::Result<Listener> {
         reuseport: !global.disabled.reuseport,
         recv_buffer: global.tune.rcvbuf_client.map(|bytes| bytes as usize),
         send_buffer: global.tune.sndbuf_client.map(|bytes| bytes as usize),
+        unsent: global.tune.unsent_client,
         ..listener::options(bind, backlog)
     };
     match &bind.address {

@@ -193,6 +193,10 @@ pub struct Tune {
     pub rcvbuf_client: Option<u32>,
     /// `tune.rcvbuf.server`: bytes.
     pub rcvbuf_server: Option<u32>,
+    /// `tune.notsent-lowat.client`: bytes.
+    pub unsent_client: Option<u32>,
+    /// `tune.notsent-lowat.server`: bytes.
+    pub unsent_server: Option<u32>,
     /// `tune.sndbuf.client`: bytes.
     pub sndbuf_client: Option<u32>,
     /// `tune.sndbuf.server`: bytes.
@@ -300,6 +304,8 @@ impl Default for Tune {
             pool_high_fd: 25,
             rcvbuf_client: None,
             rcvbuf_server: None,
+            unsent_client: None,
+            unsent_server: None,
             sndbuf_client: None,
             sndbuf_server: None,
             pipesize: None,

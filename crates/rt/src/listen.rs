@@ -47,6 +47,8 @@ pub struct ListenOptions {
     pub recv_buffer: Option<usize>,
     /// See `recv_buffer`.
     pub send_buffer: Option<usize>,
+    /// How many bytes may wait unsent in the kernel (TCP_NOTSENT_LOWAT).
+    pub unsent: Option<u32>,
     /// Permissions of a Unix path.
     pub mode: Option<u32>,
     /// Owner of a Unix path.
@@ -73,6 +75,7 @@ impl Default for ListenOptions {
             save_syn: None,
             recv_buffer: None,
             send_buffer: None,
+            unsent: None,
             mode: None,
             uid: None,
             gid: None,
@@ -210,6 +213,9 @@ pub(crate) fn tune(fd: BorrowedFd<'_>, v6: bool, options: &ListenOptions) -> io:
     }
     if let Some(size) = options.send_buffer {
         socket.set_send_buffer_size(size)?;
+    }
+    if let Some(size) = options.unsent {
+        set_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, size.min(i32::MAX as u32) as i32)?;
     }
     Ok(())
 }

@@ -44,6 +44,8 @@ pub struct ConnectOptions {
     pub recv_buffer: Option<usize>,
     /// See `recv_buffer`.
     pub send_buffer: Option<usize>,
+    /// How many bytes may wait unsent in the kernel (TCP_NOTSENT_LOWAT).
+    pub unsent: Option<u32>,
     /// No acknowledgement is sent for the SYN-ACK until the first data (TCP_QUICKACK off).
     pub delay_ack: bool,
 }
@@ -65,6 +67,7 @@ impl Default for ConnectOptions {
             congestion: None,
             recv_buffer: None,
             send_buffer: None,
+            unsent: None,
             delay_ack: false,
         }
     }
@@ -153,6 +156,9 @@ fn prepare(fd: BorrowedFd<'_>, addr: &Addr, options: &ConnectOptions) -> io::Res
     }
     if let Some(size) = options.send_buffer {
         socket.set_send_buffer_size(size)?;
+    }
+    if let Some(size) = options.unsent {
+        set_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, size.min(i32::MAX as u32) as i32)?;
     }
     if options.delay_ack {
         socket.set_tcp_quickack(false)?;

@@ -352,6 +352,28 @@ fn a_tcp_connection_has_figures_and_takes_its_options() {
 }
 
 #[test]
+fn little_waits_in_the_kernel_where_little_may() {
+    on_worker(|| async {
+        let listener = listen();
+        let acceptor = listener.attach().unwrap();
+        let mut taken = Vec::new();
+        for unsent in [None, Some(4096)] {
+            let options = ConnectOptions { unsent, ..ConnectOptions::default() };
+            let ours = Socket::connect(&listener.local_addr().unwrap(), &options).unwrap();
+            // Nobody reads what is sent.
+            let _theirs = acceptor.accept().await.unwrap();
+            ours.connected().await.unwrap();
+            let mut sent = 0;
+            while let Some(Ok(n)) = ours.try_send(&[0; 16384], false) {
+                sent += n;
+            }
+            taken.push(sent);
+        }
+        assert!(taken[1] < taken[0], "{taken:?}");
+    });
+}
+
+#[test]
 fn a_connection_that_is_to_reset_does_so_only_while_nobody_has_closed() {
     on_worker(|| async {
         let listener = listen();

@@ -220,8 +220,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     quiet("tune.h1.zero-copy-fwd-recv"),
     quiet("tune.h1.zero-copy-fwd-send"),
     quiet("tune.memory.hot-size"),
-    quiet("tune.notsent-lowat.client"),
-    quiet("tune.notsent-lowat.server"),
     quiet("tune.pt.zero-copy-forwarding"),
     quiet("tune.recv_enough"),
     quiet("tune.renice.runtime"),

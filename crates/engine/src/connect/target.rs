@@ -50,6 +50,7 @@ pub(super) fn options(
         congestion: server.and_then(|s| s.congestion.as_deref()).map(str::to_owned),
         recv_buffer: tune.rcvbuf_server.map(|b| b as usize),
         send_buffer: tune.sndbuf_server.map(|b| b as usize),
+        unsent: tune.unsent_server,
         delay_ack: proxy.options.tcp_smart_connect,
         ..ConnectOptions::default()
     };
