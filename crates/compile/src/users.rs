@@ -54,7 +54,8 @@ pub(crate) fn section(
         password,
         groups: groups.into(),
     });
-    Userlist { name: section.name().into(), users: users.collect() }
+    let groups = draft.groups.into_iter().map(|(name, _)| name);
+    Userlist { name: section.name().into(), users: users.collect(), groups: groups.collect() }
 }
 
 fn missing(section: &Section, what: &str, name: &[u8], by: &str, owner: &[u8]) -> String {

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use model::Peer;
 use model::proxy::FrontState;
 use model::world::Process;
 use program::address::Listen;
@@ -114,7 +115,7 @@ struct Door {
 
 /// What came of looking for a connection.
 enum Next {
-    /// One was accepted, and its session begins.
+    /// One was accepted: its session begins, unless it is not wanted.
     Begun,
     /// The connection was gone before it was accepted, or something else failed that passes.
     Failed,
@@ -186,6 +187,9 @@ impl Door {
             match self.acceptor.try_accept() {
                 Ok(Some((socket, peer))) => {
                     let src = crate::net::peer(peer.as_ref());
+                    if self.is_unwanted(src) {
+                        return Poll::Ready(Next::Begun);
+                    }
                     let pending = admission.confirm();
                     session::start(self.worker.clone(), (self.frontend, self.index), pending, socket, src);
                     return Poll::Ready(Next::Begun);
@@ -195,6 +199,12 @@ impl Door {
                 Err(_) => return Poll::Ready(Next::Failed),
             }
         }
+    }
+
+    /// Whether a client's port is one of those that only privileged programs use, and these are to be rejected.
+    fn is_unwanted(&self, src: Peer) -> bool {
+        self.worker.shared.program.global.reject_privileged_ports
+            && src.port().is_some_and(|port| port < 1024)
     }
 
     /// Accepts nothing until room may have come.

@@ -28,6 +28,9 @@ pub type ConvFn = for<'a> fn(&Env<'a>, Value<'a>, &'a [Arg]) -> Found<'a>;
 /// Checks or prepares arguments beyond what the signature says.
 pub type CheckFn = fn(&mut Vec<Arg>, &mut dyn Names) -> Result<(), Fault>;
 
+/// Checks the patterns that an ACL compares samples with as a whole.
+pub type PatternsFn = fn(&[Arg], &[Box<[u8]>]) -> Result<(), Fault>;
+
 /// One fetch.
 pub struct FetchDef {
     /// Name.
@@ -44,6 +47,8 @@ pub struct FetchDef {
     pub each: Option<EachFn>,
     /// Checks the arguments.
     pub check: Option<CheckFn>,
+    /// Checks the patterns of an ACL, where only some texts can ever be found.
+    pub patterns: Option<PatternsFn>,
     /// Differs from one evaluation to the next, or has a side effect: never shared or hoisted.
     pub volatile: bool,
     /// What it finds grows while data comes: a test that fails is not decided before all of it is there.
@@ -115,6 +120,7 @@ impl FetchDef {
             eval,
             each: None,
             check: None,
+            patterns: None,
             volatile: false,
             growing: |_| false,
             doc,
@@ -132,6 +138,12 @@ impl FetchDef {
     /// With a check of its arguments.
     pub const fn check(mut self, check: CheckFn) -> FetchDef {
         self.check = Some(check);
+        self
+    }
+
+    /// With a check of what an ACL compares it with.
+    pub const fn patterns(mut self, patterns: PatternsFn) -> FetchDef {
+        self.patterns = Some(patterns);
         self
     }
 

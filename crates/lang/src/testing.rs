@@ -271,6 +271,7 @@ impl Names for Book {
                 user("plain", Password::Plain(b"secret"[..].into()), "staff"),
                 user("crypt", Password::Crypt(crate::fetch::Hashed::new(hash)), "admins"),
             ]),
+            groups: Box::new([b"staff"[..].into(), b"admins"[..].into()]),
         }))
     }
     fn backend_index(&self, _: &str) -> Result<u32, Fault> {

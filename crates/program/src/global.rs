@@ -78,6 +78,8 @@ pub struct Global {
     pub disabled: Switches,
     /// `busy-polling`.
     pub busy_polling: bool,
+    /// `harden.reject-privileged-ports.tcp`.
+    pub reject_privileged_ports: bool,
     /// `set-dumpable`.
     pub set_dumpable: bool,
     /// `external-check`.

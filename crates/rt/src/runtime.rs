@@ -46,7 +46,7 @@ pub struct Heartbeat {
 /// [`stop_worker`] is called on it.
 ///
 /// # Errors
-/// What the kernel says when it has no more descriptors or threads, or refuses the affinity.
+/// What the kernel says when it has no more descriptors or threads.
 pub fn start(workers: Vec<WorkerSpec>, init: impl Fn(usize) + Send + Sync + 'static) -> io::Result<Runtime> {
     let shared = shared(workers.len())?;
     let init: Arc<dyn Fn(usize) + Send + Sync> = Arc::new(init);
@@ -71,7 +71,7 @@ pub fn run(workers: Vec<WorkerSpec>, init: impl Fn(usize) + Send + Sync + 'stati
         threads.push(spawn_thread(index, spec, &shared, &init)?);
     }
     if let Some(cpus) = &first.affinity {
-        crate::sys::set_affinity(cpus)?;
+        crate::sys::set_affinity(cpus);
     }
     run_worker(0, shared.clone(), &*init)?;
     Runtime { peers: Peers(shared), threads }.join();
@@ -97,8 +97,10 @@ fn spawn_thread(
     let (shared, init) = (shared.clone(), init.clone());
     let (said, outcome) = std::sync::mpsc::sync_channel(1);
     let body = move || {
-        let ready = spec.affinity.as_deref().map_or(Ok(()), crate::sys::set_affinity);
-        let worker = ready.and_then(|()| Worker::on_kernel(index, shared));
+        if let Some(cpus) = &spec.affinity {
+            crate::sys::set_affinity(cpus);
+        }
+        let worker = Worker::on_kernel(index, shared);
         let started = worker.as_ref().map(|_| ()).map_err(|e| io::Error::from(e.kind()));
         let _ = said.send(started);
         if let Ok(worker) = worker {

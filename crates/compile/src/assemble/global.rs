@@ -78,6 +78,7 @@ impl Assembly<'_> {
             case_adjust: case_adjust(g.case_adjust, g.case_adjust_file, notes).into(),
             disabled: g.disabled,
             busy_polling: g.busy_polling,
+            reject_privileged_ports: g.reject_privileged_ports,
             set_dumpable: g.set_dumpable,
             external_check: g.external_check,
             insecure_fork_wanted: g.insecure_fork_wanted,

@@ -75,7 +75,7 @@ const IDLE: &[Idle] = &[
         "'$' : expects a value between 0 and 5"),
     Idle(&["tune.ssl.default-dh-param"], Form::Leading(1024, i64::MAX), Missing::Said("'$' expects an integer argument."),
         "'$' expects a value >= 1024."),
-    Idle(&["harden.reject-privileged-ports.quic", "harden.reject-privileged-ports.tcp"], Form::One(SWITCH), Missing::Wrong,
+    Idle(&["harden.reject-privileged-ports.quic"], Form::One(SWITCH), Missing::Wrong,
         "'$' expects either 'on' or 'off'."),
     Idle(&["tune.quic.be.cc.cubic-min-losses", "tune.quic.be.cc.max-frame-loss", "tune.quic.be.cc.reorder-ratio",
         "tune.quic.be.sec.glitches-threshold", "tune.quic.be.stream.max-concurrent", "tune.quic.fe.cc.cubic-min-losses",
@@ -171,7 +171,6 @@ const EXPERIMENTS: &[&str] = &["force-cfg-parser-pause", "tune.fd.edge-triggered
 /// Keywords whose further words HAProxy does not look at.
 const OPEN: &[&str] = &[
     "harden.reject-privileged-ports.quic",
-    "harden.reject-privileged-ports.tcp",
     "ssl-security-level",
     "cpu-set",
     "setcap",

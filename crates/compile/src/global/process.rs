@@ -123,6 +123,19 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "h1-do-not-close-on-insecure-transfer-encoding",
     ),
     entry(
+        "harden.reject-privileged-ports.tcp",
+        |s, g| {
+            g.reject_privileged_ports = match s.next().map_or("", Word::text) {
+                "on" => true,
+                "off" => false,
+                _ => return Err(s.fail("'harden.reject-privileged-ports.tcp' expects either 'on' or 'off'.")),
+            };
+            Ok(())
+        },
+        "Connections of TCP clients from ports below 1024 are closed at once.",
+        "harden.reject-privileged-ports.tcp on",
+    ),
+    entry(
         "hard-stop-after",
         |s, g| s.plain_time().map(|d| g.hard_stop_after = Some(d)),
         "Longest soft stop.",

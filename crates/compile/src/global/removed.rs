@@ -84,7 +84,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     // QUIC, Lua, compression, HTTP client, peers
     other("limited-quic"),
     other("harden.reject-privileged-ports.quic"),
-    other("harden.reject-privileged-ports.tcp"),
     other("tune.quic.be.cc.cubic-min-losses"),
     other("tune.quic.be.cc.hystart"),
     other("tune.quic.be.cc.max-frame-loss"),

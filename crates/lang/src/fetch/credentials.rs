@@ -10,6 +10,7 @@ use crate::env::{Env, Side};
 use crate::places::REQUEST;
 use crate::registry::FetchDef;
 use crate::sample::{Found, Miss, Type, Value};
+use crate::words::Fault;
 
 use super::text;
 
@@ -32,6 +33,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "The user, if its password is right; ACLs compare its groups.",
     )
     .args("user list", "http_auth_group(users)")
+    .patterns(known_groups)
     .each(each_group),
     FetchDef::new(
         "http_auth_pass",
@@ -78,6 +80,8 @@ pub struct Userlist {
     pub name: Box<str>,
     /// Its users.
     pub users: Box<[User]>,
+    /// Names of its groups, those without users too.
+    pub groups: Box<[Box<[u8]>]>,
 }
 
 impl Password {
@@ -162,6 +166,21 @@ fn http_auth<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
 
 fn group<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
     Ok(Value::Str(&user(env, args)?.name))
+}
+
+/// A group that the list does not have is a mistake: nobody would ever be found in it.
+fn known_groups(args: &[Arg], patterns: &[Box<[u8]>]) -> Result<(), Fault> {
+    let Some(list) = args.first().and_then(Userlist::of) else { return Ok(()) };
+    if patterns.is_empty() {
+        return Err(Fault::new("http_auth_group(): no groups specified"));
+    }
+    match patterns.iter().find(|pattern| !list.groups.contains(pattern)) {
+        Some(unknown) => {
+            let name = String::from_utf8_lossy(unknown);
+            Err(Fault::new(format!("http_auth_group(): invalid group '{name}'")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn each_group<'a>(env: &Env<'a>, args: &'a [Arg], seen: &mut dyn FnMut(Value<'a>) -> bool) -> Found<'a> {

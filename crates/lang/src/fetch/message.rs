@@ -53,7 +53,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |e, _| line(uri::path_and_query(without_star(kept_line(e)?.target()))),
         "Path and query as received.",
     ),
-    kept("capture.req.ver", Type::Str, |e, _| line(e.txn.line.version()), "Version as received, 'HTTP/1.1'."),
+    kept("capture.req.ver", Type::Str, capture_req_ver, "Version as received, 'HTTP/1.1'."),
     res("capture.res.hdr", Type::Str, captured_res, "A captured response header, by position.")
         .args("integer", "capture.res.hdr(0)")
         .check(check_capture),
@@ -190,6 +190,11 @@ fn version<'a>(env: &Env<'a>, side: Side) -> Found<'a> {
 fn version_text<'a>(env: &Env<'a>, side: Side) -> Option<&'a [u8]> {
     let replaced = || env.txn.replaced.filter(|_| side == Side::Response).map(|v| v.as_str().as_bytes());
     env.head(side).map(wire::head::Head::version_read).or_else(replaced)
+}
+
+/// The line that is kept for logs may be cut before its version.
+fn capture_req_ver<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
+    line(version_text(env, Side::Request).unwrap_or(env.txn.line.version()))
 }
 
 fn capture_res_ver<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {

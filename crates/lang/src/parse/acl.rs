@@ -151,6 +151,10 @@ impl Test {
         };
         let set = names.inline(criterion, state.number).map_err(|f| f.at(at))?;
         state.inline(kind, &set, words)?;
+        if let Some(check) = expr.fetch.def.patterns.filter(|_| kind == Kind::Str && expr.convs().is_empty())
+        {
+            check(&expr.fetch.args, &state.texts()).map_err(|f| f.at(at))?;
+        }
         Ok(Test { expr, kind, patterns: state.views.into() })
     }
 }
@@ -165,6 +169,18 @@ fn never_matches(criterion: &str) -> String {
 }
 
 impl Patterns {
+    /// All patterns, those of files too.
+    fn texts(&self) -> Vec<Box<[u8]>> {
+        let mut texts = Vec::new();
+        for view in &self.views {
+            let mut entries = view.set().entries(None);
+            while let Some(entry) = entries.advance() {
+                texts.push((&*entry.pattern).into());
+            }
+        }
+        texts
+    }
+
     /// Reads flags; whether `--` ended them.
     fn flags(
         &mut self,
