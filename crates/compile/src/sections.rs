@@ -63,6 +63,7 @@ pub(crate) fn read(
     };
     let mut defaults: BTreeMap<usize, Draft> = BTreeMap::new();
     let mut heirs: HashMap<usize, (bool, bool)> = HashMap::new();
+    let mut lists = Vec::new();
     for (index, section) in tree.sections.iter().enumerate() {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         if let Some(diagnostic) = odd_name(section) {
@@ -108,8 +109,7 @@ pub(crate) fn read(
                     }
                     _ => {}
                 }
-                let list = users::section(section, number, &around, notes);
-                out.users.insert(section.name().into(), Arc::new(list));
+                users::section(section, number, &around, &mut lists, notes);
             }
             "peers" => peers(section, number, &around, notes, &mut out),
             "http-errors" => http_errors(section, number, &around, notes, &mut out.http_errors),
@@ -158,6 +158,7 @@ pub(crate) fn read(
         }
     }
     out.defaults = named(defaults, tree, sources, &heirs);
+    out.users = users::finish(lists, notes).map(|list| (list.name.clone(), Arc::new(list))).collect();
     out
 }
 
