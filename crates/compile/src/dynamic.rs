@@ -148,6 +148,10 @@ pub fn server(
     if let Some(holder) = server.state.guid.as_deref().and_then(|guid| holder(program, guid)) {
         return Err(format!("'guid': duplicate entry with {holder}."));
     }
+    let state = line.iter().rposition(|w| w == "init-state").and_then(|at| line.get(at + 1));
+    if track.is_some() && state.is_some_and(|state| state != "none") {
+        return Err("unable to set init-state and tracking at the same time!".into());
+    }
     server.forced_id = words.iter().any(|w| w == "id");
     server.track = track;
     if let Some(check) = &mut server.check {

@@ -218,12 +218,14 @@ impl Aim<'_> {
 
 async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<(), Attempt> {
     let config = &*proxy.server(server);
+    // Asked for first: who moves the server from now on finds a connection that led elsewhere.
+    let moves = config.state.moves();
     let addr = &address(stream, config).ok_or(Attempt::Refused)?;
     let name = config.tls().and_then(|tls| server_name(stream, tls));
     let name = name.as_deref();
     let header = config.send_proxy.as_ref().map(|send| crate::proxy_header::bytes(stream, send));
     let header = header.as_deref();
-    let fit = fit(stream, proxy, config, addr, name, header);
+    let fit = fit(stream, proxy, (config, moves), addr, name, header);
     let speaks = speaks(stream, config);
     let aim = Aim { proxy, server, config, addr, name, header, speaks, fit };
     let mut announced = None;

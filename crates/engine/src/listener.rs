@@ -39,6 +39,7 @@ pub fn options(bind: &Bind, backlog: u32) -> ListenOptions {
         transparent: bind.transparent,
         interface: bind.interface.as_deref().map(str::to_owned),
         v6only: bind.v6only,
+        // Linux takes no smaller one once a connection stands, which is what one below zero asks for.
         mss: bind.mss.and_then(|m| u16::try_from(m).ok()),
         defer_accept: bind.defer_accept.then_some(Duration::from_secs(1)),
         fastopen: bind.tfo.then_some(backlog),
@@ -113,10 +114,16 @@ struct Door {
     row: Cell<u32>,
 }
 
+/// Whether a client's port is one of those that only privileged programs use, and these are to be rejected
+/// (`harden.reject-privileged-ports.tcp`).
+pub fn is_unwanted(worker: &Worker, src: Peer) -> bool {
+    worker.shared.program.global.reject_privileged_ports && src.port().is_some_and(|port| port < 1024)
+}
+
 /// What came of looking for a connection.
 enum Next {
     /// One was accepted: its session begins, unless it is not wanted.
-    Begun,
+    Taken,
     /// The connection was gone before it was accepted, or something else failed that passes.
     Failed,
     /// There is one, and no room for it.
@@ -162,7 +169,7 @@ impl Door {
                 false
             }
             Some(Next::Full) => false,
-            Some(Next::Begun) => {
+            Some(Next::Taken) => {
                 // Others get their turn after so many in a row (`tune.maxaccept`).
                 let most = self.worker.shared.program.global.tune.maxaccept;
                 self.row.set(self.row.get() + 1);
@@ -187,24 +194,18 @@ impl Door {
             match self.acceptor.try_accept() {
                 Ok(Some((socket, peer))) => {
                     let src = crate::net::peer(peer.as_ref());
-                    if self.is_unwanted(src) {
-                        return Poll::Ready(Next::Begun);
+                    if is_unwanted(&self.worker, src) {
+                        return Poll::Ready(Next::Taken);
                     }
                     let pending = admission.confirm();
                     session::start(self.worker.clone(), (self.frontend, self.index), pending, socket, src);
-                    return Poll::Ready(Next::Begun);
+                    return Poll::Ready(Next::Taken);
                 }
                 Ok(None) => {}
                 Err(e) if is_exhausted(&e) => return Poll::Ready(Next::Exhausted(e)),
                 Err(_) => return Poll::Ready(Next::Failed),
             }
         }
-    }
-
-    /// Whether a client's port is one of those that only privileged programs use, and these are to be rejected.
-    fn is_unwanted(&self, src: Peer) -> bool {
-        self.worker.shared.program.global.reject_privileged_ports
-            && src.port().is_some_and(|port| port < 1024)
     }
 
     /// Accepts nothing until room may have come.
@@ -277,7 +278,7 @@ impl Door {
                 Poll::Pending => Poll::Ready(None),
             });
             match next.await {
-                Some(Next::Begun | Next::Failed) => {}
+                Some(Next::Taken | Next::Failed) => {}
                 Some(Next::Full) => {
                     let _ = self.acceptor.pause();
                     let mut pause = rt::Timer::at(rt::now() + REST);

@@ -303,7 +303,7 @@ pub fn start(worker: Rc<Worker>, (frontend, listener): (u32, u32), pending: bool
     let key = worker.sessions.enter(session.clone());
     let socket = Transport::from(socket);
     let client = Client { worker, session, socket, buf: None, timer: Timer::new(), part: None, key };
-    prepare(proxy, listener, client.socket.raw());
+    prepare(proxy, client.socket.raw());
     let inner = client.session.clone();
     let task = spawn(proxy, listener, run(client));
     inner.task.set(Some(task));
@@ -330,11 +330,7 @@ fn local(proxy: &Proxy, listener: u32, socket: &Socket) -> Peer {
     }
 }
 
-fn prepare(proxy: &Proxy, listener: u32, socket: &Socket) {
-    if let Some(mss) = proxy.binds[listener as usize].mss.filter(|mss| *mss < 0) {
-        // As the manual has it: less than what the client says it takes.
-        let _ = socket.lower_tcp_mss(mss.unsigned_abs());
-    }
+fn prepare(proxy: &Proxy, socket: &Socket) {
     if let Some(k) = proxy.options.client_keepalive {
         let _ = socket.set_keepalive(crate::net::keepalive(k));
     }

@@ -135,13 +135,15 @@ fn share(spread: Duration, session: &Session) -> Duration {
 /// Wakes the idle connections that a soft stop has leave, each when its moment has come.
 pub async fn send_away(worker: Rc<Worker>) {
     let (begun, spread) = (rt::now(), spread(&worker));
-    // Those who are no more by then are not kept.
+    // Those who are no more by then don't count on.
     let weak = |session: &Rc<Session>| (share(spread, session), Rc::downgrade(session));
     let mut leaving: Vec<_> = worker.sessions.all().iter().map(weak).collect();
     leaving.sort_unstable_by_key(|(share, _)| *share);
     for (share, session) in leaving {
         rt::sleep_until(begun + share).await;
-        session.upgrade().inspect(|session| session.leave());
+        if let Some(session) = session.upgrade() {
+            session.leave();
+        }
     }
     // Who came while the sockets were being closed.
     rt::sleep_until(begun + spread).await;

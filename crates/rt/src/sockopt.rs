@@ -346,17 +346,6 @@ impl Socket {
         tune(self.handle(), |fd| SockRef::from(&fd).set_mark(mark))
     }
 
-    /// Makes the largest segment that is sent (TCP_MAXSEG) smaller by so many bytes than the peer and the way to it allow.
-    ///
-    /// # Errors
-    /// What the system says, also where too little is left.
-    pub fn lower_tcp_mss(&self, by: u32) -> io::Result<()> {
-        tune(self.handle(), |fd| {
-            let socket = SockRef::from(&fd);
-            socket.set_tcp_mss(socket.tcp_mss()?.saturating_sub(by).max(1))
-        })
-    }
-
     /// The type of service (IPv4) and traffic class (IPv6) of outgoing packets.
     pub fn set_tos(&self, tos: u8) -> io::Result<()> {
         tune(self.handle(), |fd| {

@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::Duration;
 
-use engine::Worker;
+use engine::{Worker, listener, net};
 use program::Bind;
 use rt::{Listener, Notify, Socket};
 
@@ -85,7 +85,11 @@ pub async fn serve(worker: Rc<Worker>, listener: Listener, bind: Bind) {
         });
         match next.await {
             None => return,
-            Some(Ok((socket, _))) => admit(&worker, &door, &bind, socket),
+            Some(Ok((socket, peer))) => {
+                if !listener::is_unwanted(&worker, net::peer(peer.as_ref())) {
+                    admit(&worker, &door, &bind, socket);
+                }
+            }
             Some(Err(e)) if is_transient(&e) => {}
             Some(Err(_)) => rt::sleep(REST).await,
         }

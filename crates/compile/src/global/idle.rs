@@ -145,7 +145,7 @@ const IDLE: &[Idle] = &[
         "'$' level must be between 0 and 9 inclusive."),
     Idle(&["tune.buffers.limit", "tune.buffers.reserve"], Form::Leading(0, i64::MAX), Missing::Fine,
         "'$' expects a non-negative number but got '@'."),
-    Idle(&["tune.notsent-lowat.client", "tune.notsent-lowat.server", "tune.recv_enough"], Form::Size,
+    Idle(&["tune.recv_enough"], Form::Size,
         Missing::Said("'$' expects an integer argument."), "unexpected '@' after size passed to '$'"),
     Idle(&["tune.epoll.mask-events"], Form::Some(&["err", "hup", "rdhup"]), Missing::Fine,
         "'$' expects a comma-delimited list of 'err', 'hup' and 'rdhup' but got '@'."),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 
 use super::removed::pointless;
-use super::{GlobalDraft, entry, idle, once};
+use super::{GlobalDraft, entry, once};
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step, clamp, tight};
 use crate::units;
@@ -306,16 +306,18 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     .once(once::DATAGRAMS),
     entry(
         "tune.notsent-lowat.client",
-        |s, g| unsent(s, g).map(|n| g.tune.unsent_client = n),
+        |s, g| kernel(s).map(|n| g.tune.unsent_client = n),
         "Bytes that may wait unsent in the kernel for a client; 0: any number.",
         "tune.notsent-lowat.client 16k",
-    ),
+    )
+    .once(once::TUNING),
     entry(
         "tune.notsent-lowat.server",
-        |s, g| unsent(s, g).map(|n| g.tune.unsent_server = n),
+        |s, g| kernel(s).map(|n| g.tune.unsent_server = n),
         "Bytes that may wait unsent in the kernel for a server; 0: any number.",
         "tune.notsent-lowat.server 16k",
-    ),
+    )
+    .once(once::TUNING),
     entry(
         "tune.sndbuf.client",
         |s, g| kernel(s).map(|n| g.tune.sndbuf_client = n),
@@ -466,13 +468,6 @@ fn kernel(s: &mut Statement<'_>) -> Step<Option<u32>> {
     let name = s.keyword();
     let size = whole(s, name)?;
     Ok(u32::try_from(size).ok().filter(|n| *n > 0))
-}
-
-/// What may wait unsent on a connection.
-fn unsent(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step<Option<u32>> {
-    let given = s.args.peek().map(|word| word.text().to_owned()).unwrap_or_default();
-    idle::arguments(s, g)?;
-    Ok(units::size(&given).ok().and_then(|size| u32::try_from(size).ok()).filter(|size| *size > 0))
 }
 
 /// The same of a kind of socket that there is not; HAProxy takes a missing one for an empty one.

@@ -343,6 +343,10 @@ fn whole(s: &mut Statement<'_>, server: &ServerDraft, label: &str, name: &str) -
         let text = format!("{label} : unable to enable checks and tracking at the same time!");
         return Err(bracket(Diagnostic::alert(server.span, text)));
     }
+    if server.track.is_some() && server.init_state != InitState::Unsaid {
+        let text = format!("{label} : unable to set init-state and tracking at the same time!");
+        return Err(bracket(Diagnostic::alert(server.span, text)));
+    }
     if server.agent && server.agent_port.is_none_or(|port| port == 0) {
         let text =
             format!("{label} : server {name} does not have agent port. Agent check has been disabled.");

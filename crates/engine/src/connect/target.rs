@@ -102,17 +102,15 @@ pub struct Fit {
     pub moves: u64,
 }
 
-/// Which requests a connection made for this one may serve.
+/// Which requests a connection made for this one may serve. How often the server had been moved was asked before its address.
 pub(super) fn fit(
     stream: &Stream<'_>,
     proxy: &Proxy,
-    server: &Server,
+    (server, moves): (&Server, u64),
     addr: &Addr,
     name: Option<&[u8]>,
     header: Option<&[u8]>,
 ) -> Fit {
-    // Who moves the server from now on finds a connection that led elsewhere.
-    let moves = server.state.moves();
     let shareable = stream.txn.has_req && proxy.reuse != Reuse::Never;
     let plain = !server.transparent
         && server.port == PortMap::Fixed

@@ -151,9 +151,11 @@ impl Test {
         };
         let set = names.inline(criterion, state.number).map_err(|f| f.at(at))?;
         state.inline(kind, &set, words)?;
-        if let Some(check) = expr.fetch.def.patterns.filter(|_| kind == Kind::Str && expr.convs().is_empty())
-        {
-            check(&expr.fetch.args, &state.texts()).map_err(|f| f.at(at))?;
+        if let Some(check) = expr.fetch.def.patterns {
+            // What is matched in another manner than the fetch's own names nothing that it knows of.
+            let own = !state.explicit && expr.convs().is_empty();
+            let named = if own { state.texts() } else { Vec::new() };
+            check(&expr.fetch.args, &named).map_err(|f| f.at(at))?;
         }
         Ok(Test { expr, kind, patterns: state.views.into() })
     }
