@@ -74,11 +74,7 @@ pub fn accepted(stream: &mut Stream<'_>) {
     if proxy.log.targets.is_empty() || stream.txn.silent {
         return;
     }
-    if proxy.log.style == Style::Default && proxy.log.own_steps && !proxy.options.logasap {
-        // There is no format for any of the steps. Where they are inherited HAProxy says who came all the same.
-        return;
-    }
-    if proxy.log.style == Style::Default {
+    if tells_who_came(proxy) {
         let mode = if proxy.mode == Mode::Http { "HTTP" } else { "TCP" };
         let text = format!("{} ({}/{mode})", connected(stream), proxy.name);
         let event = Event { origin: Origin::Accept, level: INFO, profile: None };
@@ -86,6 +82,12 @@ pub fn accepted(stream: &mut Stream<'_>) {
         return;
     }
     step(stream, Origin::Accept);
+}
+
+/// Whether a proxy says no more of a stream than who came: there is no format, and it names no steps of its own. Where they
+/// are inherited HAProxy says who came all the same.
+fn tells_who_came(proxy: &Proxy) -> bool {
+    proxy.log.style == Style::Default && (!proxy.log.own_steps || proxy.options.logasap)
 }
 
 /// From where to where a client connected, addresses and ports parted by a colon in either family. A Unix socket is
@@ -121,9 +123,9 @@ pub fn write(stream: &mut Stream<'_>) {
     // In HTTP mode a stream that never saw a request ended before it began: that is none of the steps.
     let failed = speaks_http(stream) && !stream.txn.has_req && !stream.txn.refused;
     let steps = proxy.log.steps.filter(|_| !proxy.options.logasap && !failed);
-    // Where there is no format only who came is told, and what failed to those whose profile has a format.
+    // Where only who came is told, what failed is told to those whose profile has a format.
     if stream.txn.logged
-        || (proxy.log.style == Style::Default && !failed)
+        || (tells_who_came(proxy) && !failed)
         || steps.is_some_and(|s| s & Origin::Close.bit() == 0)
     {
         return;
