@@ -201,13 +201,19 @@ pub(super) fn apply(
         server.weight.store(weight as u32, Relaxed);
     }
     let maintained = server.admin() & admin::FMAINT != 0;
-    let full = i64::from(draft.rise) + i64::from(draft.fall) - 1;
+    let (rise, fall) = (i64::from(draft.rise), i64::from(draft.fall));
     let (state, health) = match op {
-        _ if left => (Op::Running, full),
         0 => (Op::Stopped, 0),
-        1 => (Op::Starting, full),
-        3 => (Op::Stopping, i64::from(draft.rise)),
-        _ => (Op::Running, full),
+        1 if draft.slowstart.is_some() => (Op::Starting, 1),
+        1 => (Op::Running, 1),
+        3 => (Op::Stopping, rise),
+        _ => (Op::Running, rise + fall - 1),
+    };
+    // Who leaves maintenance begins anew: one failed check takes it down.
+    let (state, health) = match left {
+        true if draft.check => (Op::Running, rise),
+        true => (Op::Running, health),
+        false => (state, health),
     };
     // Of a server that an operator took out nothing is known of what it would be otherwise.
     if !maintained {

@@ -20,7 +20,8 @@ pub(super) fn address(stream: &Stream<'_>, server: &Server) -> Option<Addr> {
     let Target::Inet(configured) = &**target else { return crate::net::target(&target) };
     let mut addr = *configured;
     if server.transparent {
-        addr.set_ip(dst().ip()?);
+        // In its own family: an address to connect from may be of that.
+        addr.set_ip(dst().ip()?.to_canonical());
     }
     match server.port {
         PortMap::Fixed if server.transparent && addr.port() == 0 => addr.set_port(dst().port()?),
