@@ -120,6 +120,13 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
     }
 }
 
+/// Whether the client may be sent to where `redir` says: it came with GET or HEAD, whatever rules made of it, and there is a path.
+fn can_go_elsewhere(stream: &Stream<'_>) -> bool {
+    let method = Method::from_bytes(stream.txn.line.method());
+    matches!(method, Method::Get | Method::Head)
+        && !wire::uri::path_and_query(stream.txn.req.target()).is_empty()
+}
+
 async fn try_servers(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> {
     let worker = stream.worker.clone();
     let index = stream.backend_index();
@@ -138,8 +145,7 @@ async fn try_servers(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Fai
             count_choice(stream, proxy, wish);
         }
         let server = stream.place.as_ref().map_or(0, |p| p.server);
-        let fetches = matches!(stream.txn.req.method_id(), Method::Get | Method::Head);
-        if fetches && proxy.server(server).redir.is_some() {
+        if proxy.server(server).redir.is_some() && can_go_elsewhere(stream) {
             return Err(Failed::Redirect(server));
         }
         let failure = match attempt(stream, proxy, server).await {

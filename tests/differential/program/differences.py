@@ -311,8 +311,17 @@ def nowhere(config):
     return False
 
 
-# What HAProxy says when a server with `proto h2` refuses the connection.
-UNREACHED = re.compile(r"(HTTP/1\.\d|  :status:) 502")
+# What HAProxy says when a server with `proto h2` refuses the connection, whatever status rules give it.
+UNREACHED = re.compile(r"(HTTP/1\.\d|  :status:) 502|body \d+: <html><body><h1>502 ")
+
+
+def unreachable(case):
+    """Whether a server of HTTP/2 may refuse connections: nobody listens there, or a command gives it another address."""
+    if any(o.get("dead") and o.get("kind") == "h2" for o in case.get("origins", {}).values()):
+        return True
+    h2 = {line.split()[1] for line in case["config"] if re.match(r"\s+server .* proto h2\b", line)}
+    moved = (re.match(r"set server \S+/(\S+) addr ", op[1]) for ops in case["steps"] for op in ops if op[0] == "cli")
+    return any(found and found[1] in h2 for found in moved)
 
 
 def parted(record, case):
@@ -335,7 +344,7 @@ def parted(record, case):
     steps += headless(record)
     steps += cut_twice(case)
     steps += lost(record, case)
-    if any(o.get("dead") and o.get("kind") == "h2" for o in case.get("origins", {}).values()):
+    if unreachable(case):
         steps += [step for step, channel, lines in record if channel.startswith("client") and any(map(UNREACHED.match, lines))]
     if any("silent-drop" in line for line in case["config"]):
         # Idle connections end while the harness waits for what was dropped.
@@ -406,14 +415,14 @@ def timely(side, case):
         name = channel.rpartition(" ")[2]
         if channel.startswith("client "):
             about = [op for at in (step - 2, step - 1) if 0 <= at < len(steps) for op in steps[at]]
+            if any(re.match(r"GOAWAY last=\d+ code=0$", line) for line in lines):
+                going.add(name)
             if not any(name in op for op in about):
                 lines = [line for line in lines if not ENDS.match(line)]
             elif dropped:
                 lines = [line for line in lines if not ENDS.match(line)]
             if any(op[:2] == ["send", name] and " HTTP/1.0\r\n" in op[2] for op in about):
                 lines = without_interim(lines)
-            if any(re.match(r"GOAWAY last=\d+ code=0$", line) for line in lines):
-                going.add(name)
             if name in going:
                 # Who is told to go is waited for, for a while.
                 lines = [line for line in lines if line != "(closed)"]
