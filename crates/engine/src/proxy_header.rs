@@ -133,8 +133,9 @@ fn records(stream: &mut Stream<'_>, send: &SendProxy) -> Vec<(u8, Vec<u8>)> {
         tlvs.extend(authority(stream.client.conn()).map(|name| (tlv::AUTHORITY, name)));
     }
     if send.options.unique_id {
+        // An empty one is told as well, as is one that no format makes.
         let id = stream.evaluate(Side::Request, |env| env.with_unique_id(<[u8]>::to_vec));
-        tlvs.extend(id.map(|id| (tlv::UNIQUE_ID, id)));
+        tlvs.push((tlv::UNIQUE_ID, id.unwrap_or_default()));
     }
     if send.options.ssl {
         tlvs.push((tlv::SSL, tls_facts(stream.client.conn().secured(), &send.options)));

@@ -26,6 +26,7 @@ use crate::session::Client;
 use crate::shared::Stay;
 use crate::transport::{Early, Transport};
 use wire::http1::Body;
+use wire::method::Method;
 
 /// A connection to a server in use.
 pub struct Upstream {
@@ -256,6 +257,11 @@ impl<'c> Stream<'c> {
     /// Index of the backend, or of the frontend while none is chosen.
     pub fn backend_index(&self) -> u32 {
         self.txn.backend.unwrap_or(self.client.session.conn.frontend)
+    }
+
+    /// Whether the client asks for a tunnel: it may end its side of that before it stands, and has not left then.
+    pub fn wants_tunnel(&self) -> bool {
+        self.txn.has_req && self.txn.req.method_id() == Method::Connect
     }
 
     /// The client's address as rules and headers see it.

@@ -214,7 +214,8 @@ impl<'a> Env<'a> {
     }
 
     /// Hands the unique id of the transaction to `work`. It is made when somebody asks first, so rules that ran
-    /// before may have set what its format tells. `None` where there is no format, or nothing came of it.
+    /// before may have set what its format tells. `None` where there is no format;
+    /// what comes of one may be empty.
     pub fn with_unique_id<R>(&self, work: impl FnOnce(&[u8]) -> R) -> Option<R> {
         if self.txn.unique_id.borrow().is_none() {
             let mut id = Vec::new();
@@ -222,7 +223,7 @@ impl<'a> Env<'a> {
             *self.txn.unique_id.borrow_mut() = Some(id.into());
         }
         let id = self.txn.unique_id.borrow();
-        id.as_deref().filter(|id| !id.is_empty()).map(work)
+        id.as_deref().map(work)
     }
 
     /// The client's address as rules see it.

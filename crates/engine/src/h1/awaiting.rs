@@ -323,9 +323,7 @@ fn watch_client(stream: &Stream<'_>, cx: &mut Context<'_>, back: &Proxy) -> Opti
         return None;
     }
     let socket = &stream.client.socket;
-    // A stream of HTTP/2 ends its side of a tunnel without leaving, before the tunnel stands as well.
-    let tunnel = stream.client.part.is_some() && stream.txn.req.method_id() == wire::method::Method::Connect;
-    let ended = back.options.abortonclose && !tunnel && socket.has_ended(cx);
+    let ended = back.options.abortonclose && !stream.wants_tunnel() && socket.has_ended(cx);
     if socket.fault().is_some() {
         return Some(Event::ClientBroke);
     }

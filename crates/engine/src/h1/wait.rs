@@ -260,7 +260,7 @@ pub async fn pause(stream: &mut Stream<'_>, time: Duration) {
         }
         owes = false;
     }
-    stream.http.left_early |= stream.client.socket.is_hung_up();
+    stream.http.left_early |= stream.client.socket.is_hung_up() && !stream.wants_tunnel();
 }
 
 /// Whether all of a request is at hand.

@@ -97,7 +97,7 @@ pub(super) const TAGS: &[TagDef] = &[
     encoded("HQ", query, "Query with its question mark."),
     encoded("HU", |e, _, o| line(e, o, |l| l.target()), "Target."),
     encoded("HV", |e, _, o| line(e, o, |l| l.version()), "HTTP version."),
-    end(text("ID", |e, _, o| e.with_unique_id(|id| o.extend_from_slice(id)), "Unique id.")),
+    end(text("ID", unique_id, "Unique id.")),
     response(number(
         "ST",
         |e, _, o| {
@@ -255,6 +255,11 @@ fn millis(env: &Env<'_>, out: &mut Vec<u8>, date: Wall) -> Option<()> {
     log_date(out, &Civil::local(env, secs(date)));
     out.push(b'.');
     three(out, date)
+}
+
+/// An empty one is as good as none.
+fn unique_id(env: &Env<'_>, _: &Options, out: &mut Vec<u8>) -> Option<()> {
+    env.with_unique_id(|id| if id.is_empty() { None } else { raw(out, id) })?
 }
 
 fn three(out: &mut Vec<u8>, date: Wall) -> Option<()> {
