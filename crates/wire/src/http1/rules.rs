@@ -23,13 +23,17 @@ pub fn check_translated(head: &mut Head, relax: bool) -> Result<(), ParseError> 
 }
 
 fn check_as(head: &mut Head, limits: &Limits, relax: bool, cuts: bool) -> Result<(), ParseError> {
-    if head.present & (Known::TransferEncoding.bit() | Known::ContentLength.bit()) != 0 {
+    let measured = head.present & (Known::TransferEncoding.bit() | Known::ContentLength.bit()) != 0;
+    if measured {
         lengths(head, limits, relax)?;
     }
-    match head.kind() {
-        Kind::Request => authority::check(head, relax, cuts),
-        Kind::Response => Ok(()),
+    if head.kind() == Kind::Request {
+        authority::check(head, relax, cuts)?;
+        if measured {
+            payload(head, limits)?;
+        }
     }
+    Ok(())
 }
 
 pub(super) fn fault(head: &Head, kind: ErrorKind, known: Known) -> ParseError {
@@ -58,11 +62,17 @@ fn lengths(head: &mut Head, limits: &Limits, relax: bool) -> Result<(), ParseErr
         head.remove_all(Known::ContentLength);
         return Ok(());
     }
-    let old = !limits.any_payload && head.kind() == Kind::Request && head.version() < Version::HTTP_11;
-    if old
-        && (coded || length.is_some_and(|length| length > 0))
-        && matches!(head.method_id(), Method::Get | Method::Head | Method::Delete)
-    {
+    Ok(())
+}
+
+/// A body where one from before HTTP/1.1 surprises whoever does not expect it.
+fn payload(head: &mut Head, limits: &Limits) -> Result<(), ParseError> {
+    let old = !limits.any_payload && head.version() < Version::HTTP_11;
+    if !old || !matches!(head.method_id(), Method::Get | Method::Head | Method::Delete) {
+        return Ok(());
+    }
+    let coded = head.has(Known::TransferEncoding);
+    if coded || content_length(head)?.is_some_and(|length| length > 0) {
         let known = if coded { Known::TransferEncoding } else { Known::ContentLength };
         // Values may have been rewritten, names are where they came.
         let at = head.fields.iter().find(|field| field.known == known);

@@ -288,6 +288,12 @@ fn absolute_targets() {
             BAD,
             Text("GET http://a/ HTTP/1.1\r\nhost: b"),
         ),
+        (
+            "other host, 1.0 with a body",
+            b"GET http://a/ HTTP/1.0\r\nHost: b\r\nContent-Length: 1\r\n\r\n",
+            BAD,
+            Status(413),
+        ),
         ("other host, cut", b"GET http://a:80/ HTTP/1.1\r\nHost: b\r\n\r\n", BAD, put_in_order),
         (
             "port in one",
