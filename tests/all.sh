@@ -40,11 +40,13 @@ fi
 step cargo build --profile quick --locked -p harrier
 counted outside_sums tests/run.sh target/quick/harrier
 step python3 tests/coverage.py --binary target/quick/harrier
+counted outside_sums python3 tests/readme.py --binary target/quick/harrier
 counted outside_sums python3 tests/differential/run.py --binary target/quick/harrier
 counted outside_sums python3 tests/differential/program/run.py --replay --binary target/quick/harrier
 counted outside_sums python3 tests/differential/broken.py --binary target/quick/harrier
 counted outside_sums python3 tests/differential/commands.py --binary target/quick/harrier
 counted outside_sums python3 tests/differential/tls/tls.py --binary target/quick/harrier
+step python3 tests/differential/promex/promex.py --binary target/quick/harrier
 counted outside_sums python3 tests/differential/frames/frames.py --binary target/quick/harrier --jobs 4
 counted outside_sums python3 tests/differential/fates/fates.py --binary target/quick/harrier --jobs 4
 counted outside_sums python3 tests/clients/run.py --binary target/quick/harrier

@@ -143,17 +143,14 @@ class Prepared:
             if words[0] in SECTIONS:
                 section = words[0]
                 out.append(line)
-                if section == "global":
-                    out += self.own()
                 continue
             if section == "global" and (words[0] in DROPPED or words[:2] == ["stats", "socket"]):
                 continue
             line = self.line(words, line, taken, moved)
             if line is not None:
                 out.append(line)
-        if not any(l.split()[:1] == ["global"] for l in out):
-            out = ["global", *self.own(), *out]
-        self.text = "\n".join(out) + "\n"
+        # The number of threads must stand above all other sections.
+        self.text = "\n".join(["global", *self.own(), *out]) + "\n"
 
     def own(self):
         return [f"    stats socket {self.socket} level admin", "    nbthread 1"]
@@ -223,6 +220,7 @@ INTERVAL = "150ms"
 
 def requests(text):
     """Requests made from what a configuration names: lists of messages sent over one connection."""
+    text = re.sub(r"(?m)(?:^|(?<=\s))#.*$", "", text)
     words = lambda found: list(dict.fromkeys(w for f in found for w in f if w and not w.startswith(("-", "{", "}", "/work"))))
     patterns = r"((?:\s+(?!if\b|unless\b|or\b|\}|\|\|)[^\s{}]+)+)"
     hosts = words(m.split() for m in re.findall(r"(?i)\bhdr\w*\(host\)[^\s]*" + patterns, text))[:7]
@@ -302,10 +300,10 @@ def talk(port, proxy, messages, pid):
         mine = s.getsockname()[1]
     except OSError as e:
         out.append(f"error {type(e).__name__}")
-    else:
-        s.close()
-        settle(port, mine)
-    return out
+        return out, None
+    s.close()
+    settle(port, mine)
+    return out, mine
 
 
 def settle(port, mine):
@@ -384,10 +382,12 @@ def run(program, prepared, work, messages):
         if child.poll() is not None:
             errors.seek(0)
             return {"start": [f"exit {child.returncode}", errors.read()[-300:]]}
-        seen = {"answers": [], "logs": []}
+        seen = {"answers": [], "logs": [], "clients": set()}
         for i, (port, proxy) in enumerate(dict.fromkeys(prepared.ports)):
             for m in messages if i < 2 else messages[:2] + messages[-4:]:
-                seen["answers"].append((port, m, talk(port, proxy, m, child.pid)))
+                answers, mine = talk(port, proxy, m, child.pid)
+                seen["answers"].append((port, m, answers))
+                seen["clients"].add(str(mine))
                 if child.poll() is not None:
                     seen["start"] = [f"died: {child.returncode}"]
                     return seen
@@ -412,6 +412,11 @@ def run(program, prepared, work, messages):
     except BlockingIOError:
         pass
     log.close()
+    # The kernel chose the ports of our connections.
+    known = lambda found: "MINE" if found[0] in seen["clients"] else found[0]
+    seen["logs"] = [re.sub(r"\b\d{4,5}\b", known, line) for line in seen["logs"]]
+    known = lambda found: b"MINE" if found[0].decode() in seen["clients"] else found[0]
+    seen["origin"] = {n: [re.sub(rb"\b\d{4,5}\b", known, m) for m in l] for n, l in seen["origin"].items()}
     return seen
 
 
@@ -437,12 +442,12 @@ def masked(line):
     line = re.sub(r"^<(\d+)>(?:1 )?(\w+ +\d+ [\d:]+|[\d:.TZ+-]+) ", r"<\1>", line)
     line = re.sub(r"\[\d{2}/\w{3}/\d{4}:[\d:.]+( \+0000)?\]", "[T]", line)
     line = re.sub(r"(\w)\[\d+\]:", r"\1[P]:", line)
-    line = re.sub(r"(?<![\d.])(192\.0\.2\.\d+|127\.0\.0\.1):\d{4,5}(?= \[)", r"\1:P", line)
+    line = re.sub(r"(?<![\d.])(192\.0\.2\.\d+|127\.0\.0\.1):(?:\d{4,5}|MINE)(?= \[)", r"\1:P", line)
     line = re.sub(r"(?<= )(-?\d+/)+\+?-?\d+(?= \d{3} | \+?\d+ )", lambda m: re.sub(r"(?<!-)\d+", "N", m[0]), line)
     line = re.sub(r"(?<= )(\d\d\d|-1) \+?\d+(?= )", r"\1 B", line)
     # The TCP log of an HTTP proxy: bytes of an answer in our own words.
     line = re.sub(r"(<STATS>|<NOSRV>)( (?:-1/|N/)+N) [1-9]\d* ", r"\1\2 B ", line)
-    line = re.sub(r"(Connect from )([\d.]+):\d+", r"\1\2:P", line)
+    line = re.sub(r"(Connect from )([\d.]+):(?:\d+|MINE)", r"\1\2:P", line)
     return re.sub(r"[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|\d{10,}|[0-9A-F]{8}:[0-9A-F]{4}_\w+:\w+_\w+:\w+", "ID", line)
 
 

@@ -1,4 +1,5 @@
-//! Which faults are on: those that HARRIER_FAULT names, with commas between them. Only in builds of tests/faults.
+//! Which faults are on: those that HARRIER_FAULT names, with commas between them. Only in builds of
+//! tests/faults.
 
 use std::sync::OnceLock;
 

@@ -1,8 +1,8 @@
 //! Asking all workers.
 //!
-//! A worker's connections and bad messages are its own: nobody else may look at them. So a question travels to each
-//! worker as a job, and the answers come back to the task that asked. A worker that has ended, or one that hangs,
-//! is left out after a while, so that the runtime API still answers when it is needed most.
+//! A worker's connections and bad messages are its own: nobody else may look at them. So a question travels
+//! to each worker as a job, and the answers come back to the task that asked. A worker that has ended, or one
+//! that hangs, is left out after a while, so that the runtime API still answers when it is needed most.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub async fn gather<T: Send + 'static>(
 }
 
 fn answer<T>(index: usize, part: &Part<T>, question: &dyn Fn(&Rc<Worker>) -> T) {
-    if let Some(answer) = engine::run::with_worker(|w| question(w)) {
+    if let Some(answer) = engine::worker::with_worker(|w| question(w)) {
         part.0.answers.lock().push((index, answer));
     }
 }
@@ -77,7 +77,7 @@ pub fn tell_all(job: impl Fn(&Rc<Worker>) + Send + Sync + 'static) {
         rt::send_to(
             index,
             Box::new(move || {
-                engine::run::with_worker(|w| job(w));
+                engine::worker::with_worker(|w| job(w));
             }),
         );
     }

@@ -1,7 +1,8 @@
 //! Facts and figures of the process (`show info`; management manual, 9.3).
 //!
-//! One table says what there is; positions, names and types are those that tools for HAProxy know. A figure that does
-//! not apply, such as those of TLS in a build without it, is zero, because tools expect it to be there.
+//! One table says what there is; positions, names and types are those that tools for HAProxy know. A figure
+//! that does not apply, such as those of TLS in a build without it, is zero, because tools expect it to be
+//! there.
 
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
@@ -64,6 +65,11 @@ const fn item(
     read: fn(&Facts<'_>) -> Value,
 ) -> Item {
     Item { position, name, tag, about, read }
+}
+
+/// Names of all figures, and what they mean.
+pub fn figures() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ITEMS.iter().map(|item| (item.name, item.about))
 }
 
 const ITEMS: &[Item] = &[
@@ -158,13 +164,13 @@ const ITEMS: &[Item] = &[
         f.global().description.as_deref().map(str::to_owned).into()
     }),
     item(52, "Stopping", "MGPV", "1 while the process is stopping", |f| {
-        u32::from(f.process().stopping.load(Relaxed)).into()
+        u32::from(f.process().is_to_stop()).into()
     }),
     item(53, "Jobs", "MGPV", "Connections and listeners", |f| f.jobs().into()),
     item(54, "Unstoppable Jobs", "MGPV", "Of these, such as never end by themselves", |_| 0u32.into()),
     item(55, "Listeners", "MGPV", "Listeners", |f| f.listeners().into()),
-    item(56, "ActivePeers", "MGPV", "Peers that are in use", |_| 0u32.into()),
-    item(57, "ConnectedPeers", "MGPV", "Peers that are connected", |_| 0u32.into()),
+    item(56, "ActivePeers", "MGPV", "Peers that are in use", |f| f.peers().into()),
+    item(57, "ConnectedPeers", "MGPV", "Peers that are connected", |f| f.peers().into()),
     item(58, "DroppedLogs", "MGPV", "Log lines that could not be delivered", |f| {
         clip(f.process().counters.sum(|c| &c.dropped_logs))
     }),
@@ -212,6 +218,12 @@ fn clip(n: u64) -> Value {
 }
 
 impl Facts<'_> {
+    /// Peers with whom a session stands.
+    fn peers(&self) -> u32 {
+        let all = self.shared.program.peers.iter().flat_map(|section| &section.state.peers);
+        u32::try_from(all.filter(|peer| peer.connected.load(Relaxed)).count()).unwrap_or(u32::MAX)
+    }
+
     /// The facts as of now. `float` gives times with fractions.
     pub fn new(
         shared: &Shared,
@@ -233,6 +245,11 @@ impl Facts<'_> {
     /// The value of this name, as text; empty if there is none.
     pub fn text(&self, name: &str) -> String {
         ITEMS.iter().find(|i| i.name == name).map_or(String::new(), |i| (i.read)(self).to_text())
+    }
+
+    /// The figure of this name, and what it means.
+    pub fn figure(&self, name: &str) -> Option<(Value, &'static str)> {
+        ITEMS.iter().find(|i| i.name == name).map(|i| (i.value(self), i.about))
     }
 
     /// The share of time since the start in which the threads used no processor.

@@ -1,4 +1,5 @@
-//! What this program says it is. Tools that watch HAProxy compare the name and the first numbers of the version.
+//! What this program says it is. Tools that watch HAProxy compare the name and the first numbers of the
+//! version.
 
 /// `Name` in `show info`.
 pub const NAME: &str = "HAProxy";

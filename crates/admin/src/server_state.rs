@@ -68,7 +68,8 @@ fn down(source: &Server, health: i64) -> String {
 /// The address and port of a server apart, as `show servers` writes them: `-` when there is none.
 pub fn address(server: &Server) -> (String, u16) {
     match &**server.state.target.load() {
-        Target::None | Target::Unix { .. } => ("-".into(), 0),
+        Target::None => ("-".into(), u16::try_from(server.state.port.load(Relaxed)).unwrap_or(0)),
+        Target::Unix { .. } => ("-".into(), 0),
         Target::Inet(a) => (a.ip().to_string(), a.port()),
     }
 }

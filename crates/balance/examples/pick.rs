@@ -1,10 +1,10 @@
-//! What it costs to pick a server and to give it back: CPU nanoseconds per pick and release, by algorithm, number
-//! of servers and number of threads.
+//! What it costs to pick a server and to give it back: CPU nanoseconds per pick and release, by algorithm,
+//! number of servers and number of threads.
 //!
-//! CPU time and not wall time, so that threads beyond the number of cores, and whatever else the machine does,
-//! hardly count; a lock that convoys would show as wall time per operation far above CPU time over cores, which
-//! is why the last column tells the share of the cores that was used. Run with
-//! `cargo run --release -p balance --example pick`; an argument sets the milliseconds per figure (default 200).
+//! CPU time and not wall time, so that threads beyond the number of cores, and whatever else the machine
+//! does, hardly count; a lock that convoys would show as wall time per operation far above CPU time over
+//! cores, which is why the last column tells the share of the cores that was used. Run with `cargo run
+//! --release -p balance --example pick`; an argument sets the milliseconds per figure (default 200).
 
 use balance::{Algorithm, Balancer, HashType, ServerView, Settings};
 use base::rand::Rng;

@@ -1,12 +1,13 @@
 //! All algorithms behind one face.
 //!
-//! A [`Balancer`] belongs to a backend. Its settings are fixed; its schedule follows the servers: whenever health,
-//! weight or administrative state changes, the caller hands the whole list to [`Balancer::rebuild`]. How readers
-//! reach the schedule is told in [`crate::published`].
+//! A [`Balancer`] belongs to a backend. Its settings are fixed; its schedule follows the servers: whenever
+//! health, weight or administrative state changes, the caller hands the whole list to [`Balancer::rebuild`].
+//! How readers reach the schedule is told in [`crate::published`].
 //!
-//! Two verbs: *pick* only names a server; *take* also counts a request on it, as does *acquire* for a server that
-//! was found otherwise (a cookie, a stick table). Each request so counted is given back by *release*. Loads are
-//! counted for every algorithm, because persistence, `hash-balance-factor` and statistics ask for them.
+//! Two verbs: *pick* only names a server; *take* also counts a request on it, as does *acquire* for a server
+//! that was found otherwise (a cookie, a stick table). Each request so counted is given back by *release*.
+//! Loads are counted for every algorithm, because persistence, `hash-balance-factor` and statistics ask for
+//! them.
 
 use crate::leastconn::Tree;
 use crate::load::Loads;
@@ -150,8 +151,9 @@ impl Balancer {
         &self.settings
     }
 
-    /// Publishes a new schedule for these servers. The index of a server must stay its own as long as requests
-    /// are counted on it; servers may be added at the end. May be called from any thread, at any time.
+    /// Publishes a new schedule for these servers. The index of a server must stay its own as long as
+    /// requests are counted on it; servers may be added at the end. May be called from any thread, at any
+    /// time.
     pub fn rebuild(&self, servers: &[ServerView]) {
         let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.loads.grow(servers.len());
@@ -166,11 +168,12 @@ impl Balancer {
         });
     }
 
-    /// The server for a request, which is not counted yet; none when there is none that `skip` doesn't refuse.
+    /// The server for a request, which is not counted yet; none when there is none that `skip` doesn't
+    /// refuse.
     ///
-    /// `key` is the hash of the key for the hashing algorithms (none when the request has no key: then servers
-    /// take turns), a random number for `random`, and ignored by the others. `skip` says of a server that it is
-    /// full or was tried already.
+    /// `key` is the hash of the key for the hashing algorithms (none when the request has no key: then
+    /// servers take turns), a random number for `random`, and ignored by the others. `skip` says of a server
+    /// that it is full or was tried already.
     pub fn pick(&self, key: Option<u32>, skip: impl Fn(usize) -> bool) -> Option<usize> {
         self.schedule.read(|_, schedule| self.pick_from(schedule, key, skip))
     }
@@ -244,8 +247,8 @@ impl Balancer {
         self.loads.get(server)
     }
 
-    /// Where a request goes that consistent hashing refused everywhere: the server of the last point before the
-    /// one its hash belongs to (`hash-preserve-affinity maxconn`). None for every other algorithm.
+    /// Where a request goes that consistent hashing refused everywhere: the server of the last point before
+    /// the one its hash belongs to (`hash-preserve-affinity maxconn`). None for every other algorithm.
     pub fn last_resort(&self, hash: u32) -> Option<usize> {
         self.schedule.read(|_, schedule| match &schedule.plan {
             Plan::Ring(ring, ..) => ring.last(hash),

@@ -1,8 +1,9 @@
 //! From the bytes of a request to the key that is hashed.
 //!
-//! Pure functions over bytes: the engine has the URI, the query, the header value at hand and asks here which part
-//! of it counts. They follow configuration manual, `balance`; what the manual leaves open follows what HAProxy
-//! was observed to do. A key that isn't there is `None`, and the request goes to whoever's turn it is.
+//! Pure functions over bytes: the engine has the URI, the query, the header value at hand and asks here which
+//! part of it counts. They follow configuration manual, `balance`; what the manual leaves open follows what
+//! HAProxy was observed to do. A key that isn't there is `None`, and the request goes to whoever's turn it
+//! is.
 
 /// The arguments of `balance uri`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -47,16 +48,16 @@ pub fn url_param<'a>(uri: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     form_param(&uri[question + 1..], name)
 }
 
-/// The key of `balance url_param` in the body of a POST. White space ends a value, and one with characters that would have
-/// to be encoded is none.
+/// The key of `balance url_param` in the body of a POST. White space ends a value, and one with characters
+/// that would have to be encoded is none.
 pub fn posted_param<'a>(form: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let is_token = |c: &u8| c.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(c);
     let value = value_of(form, name)?.split(|c| matches!(c, b' ' | b'\t' | b'\r' | b'\n' | 0)).next()?;
     value.iter().all(is_token).then_some(value)
 }
 
-/// The value of the parameter `name` in a query; none when it is missing or has no `=`. White space and control
-/// characters end a value.
+/// The value of the parameter `name` in a query; none when it is missing or has no `=`. White space and
+/// control characters end a value.
 fn form_param<'a>(form: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     value_of(form, name)?.split(|&c| c <= b' ' || c == 0x7f).next()
 }
@@ -80,8 +81,8 @@ pub fn header(line: &[u8]) -> Option<&[u8]> {
     (!value.is_empty()).then_some(value)
 }
 
-/// The key of `balance hdr(<name>) use_domain_only`: of `haproxy.1wt.eu` only `1wt`, what stands between the last
-/// dot and the one before it. A dot at the very start, and one right before the last, separate nothing.
+/// The key of `balance hdr(<name>) use_domain_only`: of `haproxy.1wt.eu` only `1wt`, what stands between the
+/// last dot and the one before it. A dot at the very start, and one right before the last, separate nothing.
 pub fn main_domain(value: &[u8]) -> &[u8] {
     let Some(last) = value.iter().rposition(|&c| c == b'.').filter(|&at| at > 0) else { return value };
     let start = value[..last - 1].iter().rposition(|&c| c == b'.');

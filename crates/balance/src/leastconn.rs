@@ -1,28 +1,29 @@
 //! `leastconn`: the server with the fewest requests for its weight, in turn among equals, without a lock.
 //!
-//! The loads change with every request of every thread, so a sorted structure would be a convoy. This is a wide
-//! tree of minima instead: a leaf is the key of a server (its load per weight), a node the least key of its
-//! [`FAN`] children. Ten servers need no node, a thousand two levels. Nodes hold keys and not servers: with
-//! many servers at the same load, which is the usual case, a pick changes its leaf and hardly ever a node above.
-//! A pick walks down from the root along equal keys, from a place that moves on behind each pick; that is the
-//! round robin among equals. Every worker has its own such place, so that several of them work on different cache
-//! lines and not side by side on the same ones.
+//! The loads change with every request of every thread, so a sorted structure would be a convoy. This is a
+//! wide tree of minima instead: a leaf is the key of a server (its load per weight), a node the least key of
+//! its [`FAN`] children. Ten servers need no node, a thousand two levels. Nodes hold keys and not servers:
+//! with many servers at the same load, which is the usual case, a pick changes its leaf and hardly ever a
+//! node above. A pick walks down from the root along equal keys, from a place that moves on behind each pick;
+//! that is the round robin among equals. Every worker has its own such place, so that several of them work on
+//! different cache lines and not side by side on the same ones.
 //!
 //! # Why it stays right
 //!
-//! A word is a key, a version, and a mark. The key of a node may lag, but in one direction only: **when all threads
-//! are at rest no node is above the least key below it**. So nothing idle is ever hidden.
-//! - A rising key (a pick) recomputes the nodes that stood at the old key. To raise a node one marks it, looks at
-//!   its children, and stores the result if the word is still as one left it.
-//! - A falling key (a release) lowers the nodes above it until one is no higher. If that one is marked it takes the
-//!   mark away, so that whoever computed from the old key fails to store and looks again; if it isn't, whoever
-//!   marks it later will see the new key. So in the usual case neither picks nor releases write a node at all.
-//! - Who gives up raising after a few collisions leaves a node too low: a pick that is led to it finds no such
-//!   child and mends it.
+//! A word is a key, a version, and a mark. The key of a node may lag, but in one direction only: **when all
+//! threads are at rest no node is above the least key below it**. So nothing idle is ever hidden.
+//! - A rising key (a pick) recomputes the nodes that stood at the old key. To raise a node one marks it,
+//!   looks at its children, and stores the result if the word is still as one left it.
+//! - A falling key (a release) lowers the nodes above it until one is no higher. If that one is marked it
+//!   takes the mark away, so that whoever computed from the old key fails to store and looks again; if it
+//!   isn't, whoever marks it later will see the new key. So in the usual case neither picks nor releases
+//!   write a node at all.
+//! - Who gives up raising after a few collisions leaves a node too low: a pick that is led to it finds no
+//!   such child and mends it.
 //!
-//! The truth is in [`Loads`], which outlive the tree. A leaf copies it under a version; whoever fails twice to
-//! write a leaf has been overtaken by somebody who read the load later.
-//! Every loop is bounded; what can't be settled in a few tries falls back to looking at all servers once.
+//! The truth is in [`Loads`], which outlive the tree. A leaf copies it under a version; whoever fails twice
+//! to write a leaf has been overtaken by somebody who read the load later. Every loop is bounded; what can't
+//! be settled in a few tries falls back to looking at all servers once.
 
 use crate::load::Loads;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, after_write};
@@ -39,8 +40,8 @@ const TURNS: usize = if cfg!(loom) { 1 } else { 16 };
 /// The least loads of a farm.
 #[derive(Debug)]
 pub struct Tree {
-    /// From the leaves up to a level of [`FAN`] nodes, each padded with unusable ones to a multiple of that. The
-    /// root above the last is not stored: every thread would write it, and it is quickly computed.
+    /// From the leaves up to a level of [`FAN`] nodes, each padded with unusable ones to a multiple of that.
+    /// The root above the last is not stored: every thread would write it, and it is quickly computed.
     levels: Vec<Box<[AtomicU64]>>,
     weights: Box<[u32]>,
     /// Where each worker looks first.

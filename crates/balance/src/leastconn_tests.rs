@@ -148,7 +148,8 @@ mod interleavings {
     use super::*;
     use loom::sync::Arc;
 
-    // Four servers in two nodes, of which `busy` have a request; two threads act; then all must be true again.
+    // Four servers in two nodes, of which `busy` have a request; two threads act; then all must be true
+    // again.
     fn explore(busy: &'static [usize], acts: [fn(&Tree, &Loads); 2]) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);

@@ -1,14 +1,14 @@
 //! Floor 3: the balancing algorithms and queues: pure functions and lock-free state.
 //!
-//! Which server gets the next request is asked by every thread for every request, while the answer's ingredients
-//! (health, weights, administrative state) change a few times an hour. So the work is split: the slow side,
-//! [`Balancer::rebuild`], turns the list of servers into an immutable schedule and publishes it by swapping a
-//! pointer; the fast side reads the schedule and touches at most a cursor or the load of the server it chose.
-//! No pick ever waits for another thread.
+//! Which server gets the next request is asked by every thread for every request, while the answer's
+//! ingredients (health, weights, administrative state) change a few times an hour. So the work is split: the
+//! slow side, [`Balancer::rebuild`], turns the list of servers into an immutable schedule and publishes it by
+//! swapping a pointer; the fast side reads the schedule and touches at most a cursor or the load of the
+//! server it chose. No pick ever waits for another thread.
 //!
-//! A server is known here by its index and the few facts of a [`ServerView`]; nothing is known of HTTP, sockets
-//! or clocks. Keys are bytes ([`key`] cuts them out of URIs, parameters and header values), chance is a number
-//! that the caller passes in, so the same inputs give the same choice.
+//! A server is known here by its index and the few facts of a [`ServerView`]; nothing is known of HTTP,
+//! sockets or clocks. Keys are bytes ([`key`] cuts them out of URIs, parameters and header values), chance is
+//! a number that the caller passes in, so the same inputs give the same choice.
 //!
 //! | module | holds |
 //! |---|---|

@@ -16,8 +16,8 @@ pub struct Limits {
 
 impl Limits {
     /// The most requests that the server may serve while its backend has `backend_load` requests, of which
-    /// `fullconn` bring all servers to their `maxconn`. `ramp` is how long ago the server came back and how long
-    /// `slowstart` takes, in the same unit; none when it is over. 0 means no limit.
+    /// `fullconn` bring all servers to their `maxconn`. `ramp` is how long ago the server came back and how
+    /// long `slowstart` takes, in the same unit; none when it is over. 0 means no limit.
     pub fn now(&self, backend_load: u32, fullconn: u32, ramp: Option<(u64, u64)>) -> u32 {
         let limit = self.on_ramp(backend_load, fullconn);
         match ramp {
@@ -41,8 +41,8 @@ impl Limits {
         limit == 0 || served < limit
     }
 
-    /// Whether leastconn may choose the server: it also fills queues that `maxqueue` bounds, and so smooths the
-    /// load of servers with small limits.
+    /// Whether leastconn may choose the server: it also fills queues that `maxqueue` bounds, and so smooths
+    /// the load of servers with small limits.
     pub fn has_room_or_queue(&self, limit: u32, served: u32, queued: u32) -> bool {
         let taken = u64::from(served) + u64::from(queued);
         limit == 0 || taken < u64::from(limit) + u64::from(self.maxqueue)
@@ -54,7 +54,8 @@ impl Limits {
     }
 }
 
-/// What hashing does about a server that can't serve at once (configuration manual, `hash-preserve-affinity`).
+/// What hashing does about a server that can't serve at once (configuration manual,
+/// `hash-preserve-affinity`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Affinity {
     /// The key stays with its server, which queues it.
@@ -87,8 +88,8 @@ impl Affinity {
     }
 }
 
-/// Whether retry number `retry` (from 1) of `retries` goes to another server (configuration manual,
-/// `option redispatch`): with a positive interval every so many retries, with a negative one only the so-manieth
+/// Whether retry number `retry` (from 1) of `retries` goes to another server (configuration manual, `option
+/// redispatch`): with a positive interval every so many retries, with a negative one only the so-manieth
 /// before the end, -1 being the last; never with 0.
 pub fn redispatches(interval: i32, retry: u32, retries: u32) -> bool {
     match interval {

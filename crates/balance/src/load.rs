@@ -1,15 +1,16 @@
 //! Requests on each server.
 //!
-//! These counts outlive every schedule: a request that began under one is released under another. Servers may be
-//! added while others are counted on, so the counts stand in chunks that never move once made, each twice the
-//! size of the one before; finding one costs a leading-zero count. Each has a cache line of its own, because two
-//! threads that serve two servers should not disturb each other.
+//! These counts outlive every schedule: a request that began under one is released under another. Servers may
+//! be added while others are counted on, so the counts stand in chunks that never move once made, each twice
+//! the size of the one before (most backends have few servers); finding one costs a leading-zero count. Each
+//! has a cache line of its own, because two threads that serve two servers should not disturb each other.
 
 use crate::sync::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 
-const FIRST_BITS: u32 = if cfg!(loom) { 1 } else { 6 };
-const CHUNKS: usize = 20;
+/// The first chunk holds two to this.
+const FIRST_BITS: u32 = 1;
+const CHUNKS: usize = 25;
 
 /// The load of one server, on its own cache line.
 #[derive(Debug, Default)]
@@ -71,7 +72,7 @@ impl Loads {
     }
 }
 
-// Chunk k holds the indices from 64 * (2^k - 1) on, 64 * 2^k of them.
+// Chunk k holds the indices from 2 * (2^k - 1) on, 2 * 2^k of them.
 fn place(index: usize) -> (usize, usize) {
     let shifted = index + (1 << FIRST_BITS);
     let chunk = shifted.ilog2() - FIRST_BITS;
@@ -88,7 +89,7 @@ mod tests {
         for index in 0..5000 {
             assert_eq!(place(index), expected);
             expected.1 += 1;
-            if expected.1 == 64 << expected.0 {
+            if expected.1 == 2 << expected.0 {
                 expected = (expected.0 + 1, 0);
             }
         }

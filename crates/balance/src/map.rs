@@ -1,13 +1,13 @@
 //! The static map: `static-rr` walks it, map-based hashing looks its keys up in it.
 //!
-//! The map has one slot per unit of weight, dealt out so that the turns of each server are spread over the whole
-//! length. HAProxy and Harrier must agree on it slot by slot, or keys would change servers when one replaces the
-//! other; the rule is: every server's credit grows by its weight at each slot, the slot goes to
+//! The map has one slot per unit of weight, dealt out so that the turns of each server are spread over the
+//! whole length. HAProxy and Harrier must agree on it slot by slot, or keys would change servers when one
+//! replaces the other; the rule is: every server's credit grows by its weight at each slot, the slot goes to
 //! the first declared among those with the greatest floor((credit + total) / total), and costs the total.
 //!
 //! Walking all servers for each slot would take seconds for a thousand servers of weight 256. But a server's
-//! floor rises by exactly one each time its weights add up to another total, and falls by one when it wins, so
-//! it is enough to keep the servers sorted by it and to know when each rises next.
+//! floor rises by exactly one each time its weights add up to another total, and falls by one when it wins,
+//! so it is enough to keep the servers sorted by it and to know when each rises next.
 
 use crate::view::common_divisor;
 use std::cmp::Reverse;

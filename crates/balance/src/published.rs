@@ -1,13 +1,13 @@
 //! How readers reach the schedule: each thread keeps a copy of the pointer and checks a version.
 //!
-//! A schedule is read twice per request and replaced a few times an hour. `arc-swap` alone needs no lock, but its
-//! guard costs two atomic writes: 19 ns here, more than the pick itself (5 ns this way). So each thread remembers
-//! the last schedule it used and loads the current version, a word that stays in every core's cache. Only when
-//! that differs does it fetch the pointer, without a lock, through `arc-swap`.
+//! A schedule is read twice per request and replaced a few times an hour. `arc-swap` alone needs no lock, but
+//! its guard costs two atomic writes: 19 ns here, more than the pick itself (5 ns this way). So each thread
+//! remembers the last schedule it used and loads the current version, a word that stays in every core's
+//! cache. Only when that differs does it fetch the pointer, without a lock, through `arc-swap`.
 //!
-//! The price is that a thread keeps a replaced schedule alive until it reads again, at most one per thread and
-//! backend. Places in the threads' lists are recycled when a backend goes; versions are unique in the process, so
-//! what another backend left there is never taken for one's own.
+//! The price is that a thread keeps a replaced schedule alive until it reads again, at most one per thread
+//! and backend. Places in the threads' lists are recycled when a backend goes; versions are unique in the
+//! process, so what another backend left there is never taken for one's own.
 
 use crate::balancer::Schedule;
 use arc_swap::ArcSwap;

@@ -1,19 +1,20 @@
 //! Requests that wait for a server.
 //!
-//! A request waits in the queue of a server when something binds it there (a cookie, a hash), else in the queue of
-//! its backend, where whichever server has room first takes it. Both are ordered by priority class, then by the
-//! time of arrival shifted by the priority offset, then by arrival (configuration manual, actions
-//! `set-priority-class` and `set-priority-offset`). A server with room looks at the heads of both and takes the
-//! one that comes first; its own on a tie.
+//! A request waits in the queue of a server when something binds it there (a cookie, a hash), else in the
+//! queue of its backend, where whichever server has room first takes it. Both are ordered by priority class,
+//! then by the time of arrival shifted by the priority offset, then by arrival (configuration manual, actions
+//! `set-priority-class` and `set-priority-offset`). A server with room looks at the heads of both and takes
+//! the one that comes first; its own on a tie.
 //!
-//! Waiting is off the straight path, so a queue is an ordered map behind a lock. Its length is an atomic beside it:
-//! a request that finds room and nobody waiting takes no lock, and neither does the end of a request.
+//! Waiting is off the straight path, so a queue is an ordered map behind a lock. Its length is an atomic
+//! beside it: a request that finds room and nobody waiting takes no lock, and neither does the end of a
+//! request.
 //!
 //! # No lost turn
 //!
 //! [`Gate`] counts what a server serves. A request that must wait first joins the queue, *then* calls
-//! [`Gate::next`]; one that ends first leaves, *then* calls [`Gate::next`]. Whichever comes second sees the other,
-//! so a free place and a waiting request never miss each other.
+//! [`Gate::next`]; one that ends first leaves, *then* calls [`Gate::next`]. Whichever comes second sees the
+//! other, so a free place and a waiting request never miss each other.
 
 use crate::sync::{AtomicU32, AtomicUsize, Mutex, MutexGuard, Ordering, after_write};
 use std::collections::BTreeMap;
@@ -52,7 +53,8 @@ impl Place {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Full<T>(pub T);
 
-/// Tickets of waiting requests in order of service. What a ticket is (a waker, a slot of a task) is the caller's.
+/// Tickets of waiting requests in order of service. What a ticket is (a waker, a slot of a task) is the
+/// caller's.
 #[derive(Debug)]
 pub struct Queue<T> {
     length: AtomicUsize,
@@ -98,8 +100,8 @@ impl<T> Queue<T> {
         self.len() == 0
     }
 
-    /// Joins the queue at `now_ms`. `limit` is the most that may wait (`maxqueue`); 0 for no limit of its own,
-    /// in which case the caller's limit on requests bounds the queue.
+    /// Joins the queue at `now_ms`. `limit` is the most that may wait (`maxqueue`); 0 for no limit of its
+    /// own, in which case the caller's limit on requests bounds the queue.
     pub fn push(&self, priority: Priority, now_ms: u64, limit: usize, ticket: T) -> Result<Place, Full<T>> {
         let mut waiting = self.lock();
         if limit > 0 && waiting.tickets.len() >= limit {
@@ -124,8 +126,8 @@ impl<T> Queue<T> {
         ticket
     }
 
-    /// How many requests were ever taken out for a server: the difference between two looks tells how many were served
-    /// in between.
+    /// How many requests were ever taken out for a server: the difference between two looks tells how many
+    /// were served in between.
     pub fn taken(&self) -> u64 {
         self.lock().taken
     }
@@ -156,7 +158,8 @@ impl<T> Queue<T> {
     }
 }
 
-/// The next ticket for a server: of its own queue or of the backend's, whichever ranks first; its own on a tie.
+/// The next ticket for a server: of its own queue or of the backend's, whichever ranks first; its own on a
+/// tie.
 pub fn first_of<T>(own: &Queue<T>, shared: Option<&Queue<T>>) -> Option<T> {
     let Some(shared) = shared.filter(|queue| !queue.is_empty()) else {
         return if own.is_empty() { None } else { own.pop() };
@@ -201,8 +204,8 @@ impl Gate {
         own.is_empty() && self.take_place(limit)
     }
 
-    /// Takes a place whatever the limit: persistence may go over it, and so do health of a soft stop and retries
-    /// on a connection that is reused.
+    /// Takes a place whatever the limit: persistence may go over it, and so do health of a soft stop and
+    /// retries on a connection that is reused.
     pub fn force(&self) {
         self.served.fetch_add(1, Ordering::SeqCst);
     }

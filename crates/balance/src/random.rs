@@ -4,9 +4,9 @@
 //! alias method keeps for each server a threshold and a stand-in, and one random number is enough to choose a
 //! column and a side of it, whatever the number of servers. Chance comes in as a number, so a draw replays.
 //!
-//! In a tie the manual compares the request rates of the last second, to spread requests when nothing is loaded.
-//! This crate knows no clock; it compares, in the same spirit, how often each was drawn into service since the
-//! farm last changed, by weight.
+//! In a tie the manual compares the request rates of the last second, to spread requests when nothing is
+//! loaded. This crate knows no clock; it compares, in the same spirit, how often each was drawn into service
+//! since the farm last changed, by weight.
 
 use crate::load::Loads;
 use crate::sync::{AtomicU32, Ordering};
@@ -67,8 +67,8 @@ impl Draw {
         }
     }
 
-    /// The least loaded of `draws` servers, none of them refused by `skip`. A refused draw goes on to the next
-    /// server, so this finds one whenever there is one.
+    /// The least loaded of `draws` servers, none of them refused by `skip`. A refused draw goes on to the
+    /// next server, so this finds one whenever there is one.
     pub fn pick(
         &self,
         chance: u64,
@@ -95,8 +95,8 @@ impl Draw {
         Some(self.columns[best].server as usize)
     }
 
-    /// A number for a pick that comes without a random one: the first draws of a sequence that repeats with each
-    /// new schedule.
+    /// A number for a pick that comes without a random one: the first draws of a sequence that repeats with
+    /// each new schedule.
     pub fn chance(&self) -> u64 {
         let picks = self.picks().iter().map(|count| u64::from(count.load(Ordering::Relaxed)));
         picks.fold(1, |sum, count| sum.wrapping_mul(31).wrapping_add(count))

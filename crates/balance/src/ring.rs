@@ -1,8 +1,8 @@
 //! Consistent hashing: servers own points on a ring of 2^32, a key belongs to the nearest point.
 //!
 //! When a server comes or goes only the keys near its points move. Each server owns one point per unit of
-//! effective weight; point `i` is the avalanche of its seed plus `i`, so a growing weight adds points and moves
-//! none. HAProxy and Harrier place the same points, hence find the same servers.
+//! effective weight; point `i` is the avalanche of its seed plus `i`, so a growing weight adds points and
+//! moves none. HAProxy and Harrier place the same points, hence find the same servers.
 //!
 //! The points stand sorted in one array. They are spread evenly (that is what an avalanche does), so a table
 //! indexed by the topmost bits of a hash tells almost exactly where to look: a look-up costs two cache lines,
@@ -63,7 +63,8 @@ impl Ring {
         Ring { starts: starts(&points, shift), points: points.into(), shift }
     }
 
-    /// The server nearest to `hash`; when `skip` refuses it, that of the next point upward that it doesn't refuse.
+    /// The server nearest to `hash`; when `skip` refuses it, that of the next point upward that it doesn't
+    /// refuse.
     pub fn pick(&self, hash: u32, skip: impl Fn(usize) -> bool) -> Option<usize> {
         let mut refused = None;
         for server in self.upward(self.nearest(hash)) {
@@ -78,17 +79,18 @@ impl Ring {
         None
     }
 
-    /// The server of the last point before the one that `hash` belongs to: where the walk of [`Ring::pick`] ends
-    /// after it was refused everywhere. So says the manual of `hash-preserve-affinity maxconn`, which queues the
-    /// request there; HAProxy 3.5-dev5 was seen to queue them all on the server of the highest point instead,
-    /// which makes one server the bottleneck of a saturated farm and isn't followed.
+    /// The server of the last point before the one that `hash` belongs to: where the walk of [`Ring::pick`]
+    /// ends after it was refused everywhere. So says the manual of `hash-preserve-affinity maxconn`, which
+    /// queues the request there; HAProxy 3.5-dev5 was seen to queue them all on the server of the highest
+    /// point instead, which makes one server the bottleneck of a saturated farm and isn't followed.
     pub fn last(&self, hash: u32) -> Option<usize> {
         let len = self.points.len();
         let before = (self.nearest(hash) + len).checked_sub(1)?.checked_rem(len)?;
         self.points.get(before).map(|point| point.server as usize)
     }
 
-    /// The server whose turn it is, for a request without a key: that of the next point upward that `skip` doesn't refuse.
+    /// The server whose turn it is, for a request without a key: that of the next point upward that `skip`
+    /// doesn't refuse.
     pub fn turn(&self, walk: &Walk, skip: impl Fn(usize) -> bool) -> Option<usize> {
         let mut from = walk.next.load(Ordering::Relaxed);
         loop {
@@ -131,8 +133,9 @@ impl Ring {
         after.iter().chain(before).map(|point| point.server as usize)
     }
 
-    // The index of the nearest point, the lower one on a tie; both directions wrap. Where servers share a place
-    // (the same address twice, under `hash-key addr`), that of the first is met from below, of the last from above.
+    // The index of the nearest point, the lower one on a tie; both directions wrap. Where servers share a
+    // place (the same address twice, under `hash-key addr`), that of the first is met from below, of the last
+    // from above.
     fn nearest(&self, hash: u32) -> usize {
         let len = self.points.len();
         if len == 0 {

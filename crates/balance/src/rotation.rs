@@ -1,11 +1,11 @@
 //! `roundrobin`: each server in turn, as often as its weight says, as evenly spread as can be.
 //!
-//! The order is computed once per change and then walked by one atomic cursor, instead of being found anew for
-//! each request under a lock. It is the order that HAProxy is observed to use: time advances by one per pick; a
-//! server that was picked is due again after (total / weight) turns, what doesn't divide is carried over; whoever
-//! is due longest is next; at the same turn, whoever has the least left over less its weight, then who waited
-//! longer; and when nobody is due, the servers that had no turn yet get theirs, heaviest first.
-//! After `total` picks this repeats, so a table of that length says it all.
+//! The order is computed once per change and then walked by one atomic cursor, instead of being found anew
+//! for each request under a lock. It is the order that HAProxy is observed to use: time advances by one per
+//! pick; a server that was picked is due again after (total / weight) turns, what doesn't divide is carried
+//! over; whoever is due longest is next; at the same turn, whoever has the least left over less its weight,
+//! then who waited longer; and when nobody is due, the servers that had no turn yet get theirs, heaviest
+//! first. After `total` picks this repeats, so a table of that length says it all.
 //!
 //! Weights move in sixteenths, so the table of a large farm in slow start could be long. Beyond [`SLOTS_MAX`]
 //! weights are rounded (each server keeps at least one slot); the error stays below a slot per server.
@@ -46,8 +46,9 @@ impl Rotation {
         Rotation { order: order.into(), members: members.into(), start: 0, cursor: Cursor::default() }
     }
 
-    /// Goes on at the slot that was next in `old`, whatever servers have it now; where this table has no such slot, at
-    /// its first. That is how HAProxy walks the map of `static-rr`: with a place that only a pick sets back.
+    /// Goes on at the slot that was next in `old`, whatever servers have it now; where this table has no such
+    /// slot, at its first. That is how HAProxy walks the map of `static-rr`: with a place that only a pick
+    /// sets back.
     pub fn keep_place(self, old: &Rotation) -> Rotation {
         Rotation { start: old.place(), ..self }
     }
@@ -81,8 +82,8 @@ impl Rotation {
 
     /// The next server that `skip` doesn't refuse; none when it refuses all.
     ///
-    /// A refused turn is used up, so that the turns of a full server spread over the others instead of all going
-    /// to the one behind it.
+    /// A refused turn is used up, so that the turns of a full server spread over the others instead of all
+    /// going to the one behind it.
     pub fn pick(&self, skip: impl Fn(usize) -> bool) -> Option<usize> {
         let len = self.order.len();
         if len == 0 {

@@ -1,8 +1,8 @@
 //! What the algorithms know of a server, and which servers take part.
 //!
-//! Weights come in two kinds because the algorithms do: the static ones (`static-rr`, map-based hashing) follow
-//! the weight as configured, the others the effective weight, which slow start and agents move. The effective
-//! weight counts sixteenths, so that a server of weight 1 can still grow in sixteen steps.
+//! Weights come in two kinds because the algorithms do: the static ones (`static-rr`, map-based hashing)
+//! follow the weight as configured, the others the effective weight, which slow start and agents move. The
+//! effective weight counts sixteenths, so that a server of weight 1 can still grow in sixteen steps.
 
 use base::hash;
 use std::net::IpAddr;

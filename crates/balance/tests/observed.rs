@@ -1,6 +1,6 @@
-//! Choices that HAProxy 3.5-dev5 was observed to make, as a black box: the same servers and keys were given to
-//! the program and the names of the servers that answered were written down (`tests/observed/`). Harrier must
-//! choose alike, or clients would change servers when one replaces the other.
+//! Choices that HAProxy 3.5-dev5 was observed to make, as a black box: the same servers and keys were given
+//! to the program and the names of the servers that answered were written down (`tests/observed/`). Harrier
+//! must choose alike, or clients would change servers when one replaces the other.
 #![cfg(not(loom))]
 
 use balance::key::{self, UriParams};

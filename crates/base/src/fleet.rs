@@ -1,15 +1,15 @@
 //! A list whose elements come and go while it is read.
 //!
-//! Servers and backends are added and deleted while a configuration runs, and every request looks some up by index. The
-//! elements that were there at the beginning are one slice, as fast as any. Those that come later are counted: whoever
-//! looks one up gets a [`Held`], which keeps it for as long as it is held, and whoever remembers an index keeps a
-//! [`Pin`] beside it. An element that was taken out is freed when nobody holds it any more, and only then is its index
-//! given to another. So an index never means two things to anybody.
+//! Servers and backends are added and deleted while a configuration runs, and every request looks some up by
+//! index. The elements that were there at the beginning are one slice, as fast as any. Those that come later
+//! are counted: whoever looks one up gets a [`Held`], which keeps it for as long as it is held, and whoever
+//! remembers an index keeps a [`Pin`] beside it. An element that was taken out is freed when nobody holds it
+//! any more, and only then is its index given to another. So an index never means two things to anybody.
 //!
-//! A count that all threads change would cost each request some; so a thread that asks often ([`remember`]) keeps one count of
-//! each element for itself, and counts within the thread without atomics. All that it shares with the others on the way of
-//! a request is one word, which changes with the list. When an element was taken out each such thread has to be told to
-//! let go ([`Fleet::renew`]).
+//! A count that all threads change would cost each request some; so a thread that asks often ([`remember`])
+//! keeps one count of each element for itself, and counts within the thread without atomics. All that it
+//! shares with the others on the way of a request is one word, which changes with the list. When an element
+//! was taken out each such thread has to be told to let go ([`Fleet::renew`]).
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -162,8 +162,8 @@ impl<T> Fleet<T> {
         self.first.len() + locked(&self.later).vacant()
     }
 
-    /// Adds an element at an index that [`Fleet::vacant`] told, of this list or of one that it goes along with. Whatever is there
-    /// is taken out.
+    /// Adds an element at an index that [`Fleet::vacant`] told, of this list or of one that it goes along
+    /// with. Whatever is there is taken out.
     pub fn put(&self, at: usize, element: T) {
         let Some(at) = at.checked_sub(self.first.len()) else { return };
         let mut later = locked(&self.later);
@@ -172,8 +172,8 @@ impl<T> Fleet<T> {
         self.changed();
     }
 
-    /// Takes out one of those that were added. It is gone when nobody holds it any more; threads that remember have to
-    /// be told ([`Fleet::renew`]).
+    /// Takes out one of those that were added. It is gone when nobody holds it any more; threads that
+    /// remember have to be told ([`Fleet::renew`]).
     pub fn remove(&self, at: usize) -> Option<Held<'static, T>> {
         let at = at.checked_sub(self.first.len())?;
         let mut later = locked(&self.later);
@@ -424,7 +424,8 @@ impl<'f, T> Iterator for Iter<'f, T> {
 
 impl<T> ExactSizeIterator for Iter<'_, T> {}
 
-/// Where the elements of the beginning are, for those who look no further: an index of one that came later panics.
+/// Where the elements of the beginning are, for those who look no further: an index of one that came later
+/// panics.
 impl<T> Index<usize> for Fleet<T> {
     type Output = T;
 
@@ -576,7 +577,8 @@ mod tests {
             over.store(true, Ordering::Relaxed);
             readers.into_iter().for_each(|r| r.join().unwrap());
         });
-        // A reader that the kernel let wait kept what it knew of, so the list may have become long; now all is free.
+        // A reader that the kernel let wait kept what it knew of, so the list may have become long; now all
+        // is free.
         let bound = list.bound();
         for _ in list.len()..bound {
             list.push("y".repeat(9));

@@ -1,8 +1,9 @@
 //! A list that grows while it is read.
 //!
-//! Servers can be added while a configuration runs, and every request looks some up by index. So elements never move
-//! and are never taken away: the first ones are one slice, as fast as any, and those that come later stand in
-//! chunks, each twice as long as the one before, beginning with one: most lists that grow never have many. A reader takes no lock; whoever appends holds one.
+//! Servers can be added while a configuration runs, and every request looks some up by index. So elements
+//! never move and are never taken away: the first ones are one slice, as fast as any, and those that come
+//! later stand in chunks, each twice as long as the one before, beginning with one: most lists that grow
+//! never have many. A reader takes no lock; whoever appends holds one.
 
 use std::ops::Index;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,8 +1,8 @@
 //! The hash functions of the configuration language, bit for bit.
 //!
 //! Two programs that balance the same keys over the same servers must choose alike, and rules store hashes in
-//! maps and tables that outlive the process. So these functions are part of the interface: none may ever change
-//! its result. Everything works on unsigned 32-bit integers modulo 2^32 unless its name says 64.
+//! maps and tables that outlive the process. So these functions are part of the interface: none may ever
+//! change its result. Everything works on unsigned 32-bit integers modulo 2^32 unless its name says 64.
 //!
 //! Keys are short (an address, a path, a cookie), so the CRCs use one 256-entry table each instead of wide
 //! slicing, whose tables would cost more cache than they save time.

@@ -10,6 +10,7 @@ pub mod name;
 pub mod rand;
 pub mod rate;
 pub mod slab;
+pub mod text;
 pub mod time;
 pub mod units;
 pub mod worker;

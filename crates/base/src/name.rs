@@ -1,8 +1,8 @@
 //! A name that may change while everybody reads it (`set server ... name`).
 //!
-//! Names are read for each log line and change hardly ever, so reading takes no lock and no count: a name that has changed points to
-//! its successor, and whoever holds the old one reads on from there. Old names are kept as long as the whole, which is why
-//! they may change [`Name::MOST`] times only.
+//! Names are read for each log line and change hardly ever, so reading takes no lock and no count: a name
+//! that has changed points to its successor, and whoever holds the old one reads on from there. Old names are
+//! kept as long as the whole, which is why they may change [`Name::MOST`] times only.
 
 use std::fmt;
 use std::ops::Deref;

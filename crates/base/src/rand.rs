@@ -1,8 +1,8 @@
 //! A small, fast, seedable source of random numbers.
 //!
-//! Balancing, jitter and sampling want numbers that are cheap and, under the `sim` driver, replay from a seed;
-//! they never want secrecy. This is xoshiro256++ (Blackman and Vigna, public domain), seeded through splitmix64
-//! as its authors advise. Keys, nonces and session identifiers do not come from here.
+//! Balancing, jitter and sampling want numbers that are cheap and, under the `sim` driver, replay from a
+//! seed; they never want secrecy. This is xoshiro256++ (Blackman and Vigna, public domain), seeded through
+//! splitmix64 as its authors advise. Keys, nonces and session identifiers do not come from here.
 
 /// A generator: one per thread, never shared.
 #[derive(Clone, Debug)]

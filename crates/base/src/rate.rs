@@ -1,15 +1,17 @@
 //! Rates of events over a rolling period, without locks and without a clock.
 //!
-//! A rate is asked for far more often than it may be computed from a list of events, and by threads that must not
-//! wait for each other. So time is cut into windows of one period; a counter remembers the window that runs and
-//! the one before. The rate now is what the running window holds plus that part of the previous one which the
-//! period, looking back from now, still covers. That is exact for steady traffic and never off by more than the
-//! previous window holds. Windows follow each other from the first event on, and after a silence of two periods the next
-//! event begins anew: so a burst is counted whole for a period, as HAProxy counts it.
+//! A rate is asked for far more often than it may be computed from a list of events, and by threads that must
+//! not wait for each other. So time is cut into windows of one period; a counter remembers the window that
+//! runs and the one before. The rate now is what the running window holds plus that part of the previous one
+//! which the period, looking back from now, still covers. That is exact for steady traffic and never off by
+//! more than the previous window holds. Windows follow each other from the first event on, and after a
+//! silence of two periods the next event begins anew: so a burst is counted whole for a period, as HAProxy
+//! counts it.
 //!
-//! The two windows live in two words chosen by parity. A word holds the number of its window next to its count,
-//! so one compare-and-swap opens a window and one addition counts an event; a late thread whose clock still
-//! shows the old window adds to the old word. The time is passed in by the caller, which knows it anyway.
+//! The two windows live in two words chosen by parity. A word holds the number of its window next to its
+//! count, so one compare-and-swap opens a window and one addition counts an event; a late thread whose clock
+//! still shows the old window adds to the old word. The time is passed in by the caller, which knows it
+//! anyway.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -45,7 +47,8 @@ impl Rate {
         if is_older(seen >> COUNT_BITS, tag)
             && is_older(self.word(before).load(Relaxed) >> COUNT_BITS, before)
         {
-            // Both words are too old to be read under any phase. Of threads that come at once the last one says when it began.
+            // Both words are too old to be read under any phase. Of threads that come at once the last one
+            // says when it began.
             self.phase.store((now_ms % u64::from(period_ms.max(1))) as u32, Relaxed);
             (tag, _) = self.window(now_ms, period_ms);
             seen = self.word(tag).load(Relaxed);
@@ -101,8 +104,8 @@ impl Rate {
         }
     }
 
-    /// The number of the window that runs at `now_ms`, and how much of it is left. They are numbered from 2, so that a fresh
-    /// word, all zeroes, belongs to none that is asked for at the start.
+    /// The number of the window that runs at `now_ms`, and how much of it is left. They are numbered from 2,
+    /// so that a fresh word, all zeroes, belongs to none that is asked for at the start.
     fn window(&self, now_ms: u64, period_ms: u32) -> (u64, u64) {
         let period = u64::from(period_ms.max(1));
         let since = now_ms.saturating_sub(self.phase.load(Relaxed).into());

@@ -1,9 +1,9 @@
 //! A slab whose keys know when they are stale.
 //!
-//! Tasks, streams and timers are named by small integers that travel through queues and other threads, and may
-//! arrive after the thing they named is gone and its place taken. So a key carries the generation of its slot:
-//! looking up a stale key finds nothing instead of somebody else. Slots are recycled last-in first-out, which
-//! keeps the warm ones in use, and the values stay in one contiguous allocation.
+//! Tasks, streams and timers are named by small integers that travel through queues and other threads, and
+//! may arrive after the thing they named is gone and its place taken. So a key carries the generation of its
+//! slot: looking up a stale key finds nothing instead of somebody else. Slots are recycled last-in first-out,
+//! which keeps the warm ones in use, and the values stay in one contiguous allocation.
 
 /// The name of a value in one [`Slab`]: its slot and the generation of that slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

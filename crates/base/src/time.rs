@@ -1,8 +1,9 @@
 //! Instants as integers.
 //!
-//! A proxy compares and stores instants far more often than it prints them, so both clocks are plain integers that
-//! fit a register: [`Mono`] for deadlines and durations (nanoseconds of a clock that never goes back), [`Wall`] for
-//! logs and dates (microseconds since the Unix epoch). Neither reads a clock: the runtime does, once per loop turn.
+//! A proxy compares and stores instants far more often than it prints them, so both clocks are plain integers
+//! that fit a register: [`Mono`] for deadlines and durations (nanoseconds of a clock that never goes back),
+//! [`Wall`] for logs and dates (microseconds since the Unix epoch). Neither reads a clock: the runtime does,
+//! once per loop turn.
 
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;

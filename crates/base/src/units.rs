@@ -1,7 +1,8 @@
 //! Times, sizes and percentages as configurations write them (manual, sections 2.5 and 2.6).
 //!
-//! Both are an integer with at most one unit behind it. The parsers say what is wrong as a value; the sentences that
-//! HAProxy makes of it differ from keyword to keyword, so only the common one for times is kept here.
+//! Both are an integer with at most one unit behind it. The parsers say what is wrong as a value; the
+//! sentences that HAProxy makes of it differ from keyword to keyword, so only the common one for times is
+//! kept here.
 
 use std::fmt;
 
@@ -99,8 +100,8 @@ impl fmt::Display for TimeError {
     }
 }
 
-/// Reads a time. A bare number counts in `unit`, and so does the result; what is not a whole number of units is
-/// rounded up, so that only zero becomes zero.
+/// Reads a time. A bare number counts in `unit`, and so does the result; what is not a whole number of units
+/// is rounded up, so that only zero becomes zero.
 pub fn time(text: &str, unit: Unit) -> Result<u32, TimeError> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, rest) = text.split_at(digits);

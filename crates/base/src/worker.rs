@@ -1,8 +1,8 @@
 //! The number of the worker that this thread is.
 //!
-//! State that several threads write is sometimes kept once per worker. Which copy a thread uses must not depend on
-//! the order in which threads happened to start, or a simulated world would not replay; so the number is set by
-//! whoever starts the worker. A thread that nobody numbered is worker 0.
+//! State that several threads write is sometimes kept once per worker. Which copy a thread uses must not
+//! depend on the order in which threads happened to start, or a simulated world would not replay; so the
+//! number is set by whoever starts the worker. A thread that nobody numbered is worker 0.
 
 use std::cell::Cell;
 

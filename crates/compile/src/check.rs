@@ -1,8 +1,8 @@
 //! Ready-made checks (`option redis-check` and its kin), as conversations.
 //!
-//! Each is what the protocol's documents say a client does first: greet, and look whether the answer is the one of a
-//! healthy server. The bytes, judgements and texts are those that were observed of HAProxy, because people match on
-//! them.
+//! Each is what the protocol's documents say a client does first: greet, and look whether the answer is the
+//! one of a healthy server. The bytes, judgements and texts are those that were observed of HAProxy, because
+//! people match on them.
 
 use model::check::CheckStatus::{self, L6Ok, L6Rsp, L6Timeout, L7Ok, L7Rsp, L7Sts};
 use program::check::Protocol;
@@ -153,8 +153,8 @@ pub(crate) fn mysql(user: Option<&[u8]>, modern: bool) -> Vec<Canned> {
     vec![LINGER, Canned::Send(message), protocol(Protocol::MysqlGreeting), protocol(Protocol::MysqlAnswer)]
 }
 
-/// A TLS server answers an SSLv3 hello by a handshake or an alert record: 121 bytes of record, 117 of message, the
-/// time, a recognisable text for the random bytes, no session, 39 cipher suites, no compression.
+/// A TLS server answers an SSLv3 hello by a handshake or an alert record: 121 bytes of record, 117 of
+/// message, the time, a recognisable text for the random bytes, no session, 39 cipher suites, no compression.
 pub(crate) fn ssl_hello() -> Vec<Canned> {
     const HELLO: &str = "16030000790100007503\
         00%[date(),htonl,hex]\
@@ -169,7 +169,8 @@ pub(crate) fn ssl_hello() -> Vec<Canned> {
     ]
 }
 
-/// SPOP (SPOE.txt, section 3.2.4): an agent answers a HAPROXY-HELLO that says it is a check by an AGENT-HELLO.
+/// SPOP (SPOE.txt, section 3.2.4): an agent answers a HAPROXY-HELLO that says it is a check by an
+/// AGENT-HELLO.
 pub(crate) fn spop() -> Vec<Canned> {
     let mut body = vec![1, 0, 0, 0, 1, 0, 0];
     let mut item = |name: &[u8], value: &[u8]| {

@@ -1,7 +1,8 @@
 //! The dumps of `-dK`: keywords by class, as HAProxy's own lists have them, made of the tables.
 //!
-//! HAProxy lists the keywords that register themselves and leaves out its oldest ones, which are built into its
-//! parsers. So that the two dumps can be compared line by line, ours leaves out the same ones ([`BUILT_IN`]).
+//! HAProxy lists the keywords that register themselves and leaves out its oldest ones, which are built into
+//! its parsers. So that the two dumps can be compared line by line, ours leaves out the same ones
+//! ([`BUILT_IN`]).
 
 use std::fmt::Write;
 
@@ -132,7 +133,8 @@ const RULE_SETS: &[(&str, Sets, &[&str])] = &[
 const TCP_BUILT_IN: &[&str] =
     &["accept", "reject", "close", "capture", "expect-proxy", "expect-netscaler-cip", "track-sc*"];
 
-/// Sections that are no proxies. All but `userlist` wait for what they belong to and are refused with a word about it.
+/// Sections that are no proxies. All but `userlist` wait for what they belong to and are refused with a word
+/// about it.
 const OTHER_SECTIONS: &[(&str, &[&str])] = &[
     ("userlist", &["group", "user"]),
     ("peers", &[]),
@@ -186,7 +188,8 @@ const OTHER_SECTIONS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The list of a class as `-dK` names it: `acl`, `cfg`, `cnv`, `smp`; `None` for a class that is not known here.
+/// The list of a class as `-dK` names it: `acl`, `cfg`, `cnv`, `smp`; `None` for a class that is not known
+/// here.
 pub fn keywords(class: &str, registry: &Registry) -> Option<String> {
     Some(match class {
         "acl" => acls(registry),
@@ -316,7 +319,7 @@ fn section(out: &mut String, word: &str, names: impl Iterator<Item = &'static st
 /// First the words of all listeners, then those of TLS, each by name.
 fn binds(out: &mut String) {
     // `ssl` itself is not listed.
-    let mut words: Vec<_> = bind::keywords::all().filter(|k| k.name != "ssl").collect();
+    let mut words: Vec<_> = bind::all().filter(|k| k.name != "ssl").collect();
     words.sort_by_key(|k| (k.tls, k.name));
     for k in words {
         let tls = if k.tls { "ssl " } else { "" };

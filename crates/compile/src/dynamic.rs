@@ -1,9 +1,9 @@
-//! Servers that are added and variables that are set while a configuration runs (`add server`, `set var`; management
-//! manual, 9.3).
+//! Servers that are added and variables that are set while a configuration runs (`add server`, `set var`;
+//! management manual, 9.3).
 //!
-//! The words are those of a `server` line, so they are compiled as one: in a small configuration of their own, with a
-//! world of their own, from which the server is then taken. What refers to the rest of the running configuration
-//! (`track`, the id, the check of the backend) is put right afterwards.
+//! The words are those of a `server` line, so they are compiled as one: in a small configuration of their
+//! own, with a world of their own, from which the server is then taken. What refers to the rest of the
+//! running configuration (`track`, the id, the check of the backend) is put right afterwards.
 
 use std::sync::Arc;
 
@@ -18,115 +18,16 @@ use syntax::{Environment, Grammar, Level, PlainBuild, SECTION_WORDS, Source};
 use crate::server::keywords;
 use crate::{Options, compile_with};
 
-/// Words that such a server may have.
-const ALLOWED: &[&str] = &[
-    "addr",
-    "agent-addr",
-    "agent-check",
-    "agent-inter",
-    "agent-port",
-    "agent-send",
-    "allow-0rtt",
-    "alpn",
-    "backup",
-    "ca-file",
-    "check",
-    "check-alpn",
-    "check-pool-conn-name",
-    "check-proto",
-    "check-reuse-pool",
-    "check-send-proxy",
-    "check-sni",
-    "check-ssl",
-    "check-via-socks4",
-    "ciphers",
-    "ciphersuites",
-    "client-sigalgs",
-    "cookie",
-    "crl-file",
-    "crt",
-    "curves",
-    "disabled",
-    "downinter",
-    "error-limit",
-    "fall",
-    "fastinter",
-    "force-sslv3",
-    "force-tlsv10",
-    "force-tlsv11",
-    "force-tlsv12",
-    "force-tlsv13",
-    "guid",
-    "hash-key",
-    "healthcheck",
-    "id",
-    "idle-ping",
-    "init-state",
-    "inter",
-    "ktls",
-    "maxconn",
-    "maxqueue",
-    "minconn",
-    "no-backup",
-    "no-check-sni-auto",
-    "no-renegotiate",
-    "no-send-proxy",
-    "no-send-proxy-v2",
-    "no-sni-auto",
-    "no-ssl-reuse",
-    "no-sslv3",
-    "no-tfo",
-    "no-tls-tickets",
-    "no-tlsv10",
-    "no-tlsv11",
-    "no-tlsv12",
-    "no-tlsv13",
-    "npn",
-    "observe",
-    "on-error",
-    "on-marked-down",
-    "on-marked-up",
-    "pool-conn-name",
-    "pool-low-conn",
-    "pool-max-conn",
-    "pool-purge-delay",
-    "port",
-    "proto",
-    "proxy-v2-options",
-    "renegotiate",
-    "rise",
-    "send-proxy",
-    "send-proxy-v2",
-    "send-proxy-v2-ssl",
-    "send-proxy-v2-ssl-cn",
-    "set-proxy-v2-tlv-fmt",
-    "shard",
-    "sigalgs",
-    "slowstart",
-    "sni",
-    "source",
-    "ssl",
-    "ssl-max-ver",
-    "ssl-min-ver",
-    "strict-maxconn",
-    "tfo",
-    "tls-tickets",
-    "track",
-    "usesrc",
-    "verify",
-    "verifyhost",
-    "weight",
-    "ws",
-];
-
 /// The words that a server added at run time may have and that this build knows, in order.
-pub fn words() -> impl Iterator<Item = &'static str> {
-    let known = |word: &str| keywords::all().any(|k| k.name == word && k.set.is_some());
-    ALLOWED.iter().copied().filter(move |word| known(word))
+pub fn words() -> Vec<&'static str> {
+    let mut words: Vec<_> =
+        keywords::all().filter(|k| k.dynamic && k.set.is_some()).map(|k| k.name).collect();
+    words.sort_unstable();
+    words
 }
 
-/// Compiles a server for the backend `proxy` of a running program. `words` begins with its address. Gives the server,
-/// which is in maintenance and whose checks are off, and what there is to say about it.
+/// Compiles a server for the backend `proxy` of a running program. `words` begins with its address. Gives the
+/// server, which is in maintenance and whose checks are off, and what there is to say about it.
 ///
 /// # Errors
 /// What is wrong with it, in one line.
@@ -222,7 +123,8 @@ fn origin_of(program: &Program, backend: &Proxy, origin: &str) -> Result<Setting
 }
 
 impl Asked {
-    /// Adds words. Those that were taken from elsewhere were allowed there, and leave out what only the configuration can do.
+    /// Adds words. Those that were taken from elsewhere were allowed there, and leave out what only the
+    /// configuration can do.
     fn take(
         &mut self,
         program: &Program,
@@ -269,11 +171,11 @@ fn split<'w>(
 ) -> Result<(&'w str, Vec<&'w String>), String> {
     let plain = word.split_once('(').map_or(word, |(name, _)| name);
     let Some(keyword) = keywords::all().find(|k| k.name == plain) else {
-        let near = syntax::nearest(word, ALLOWED.iter().copied());
+        let near = syntax::nearest(word, keywords::all().filter(|k| k.dynamic).map(|k| k.name));
         let hint = near.map_or(".".into(), |n| format!("; did you mean '{n}' maybe ?"));
         return Err(format!("unknown keyword '{word}'{hint}"));
     };
-    if !taken && !ALLOWED.contains(&plain) {
+    if !taken && !keyword.dynamic {
         return Err(format!("'{plain}' option is not accepted for dynamic server"));
     }
     if plain == "source" {
@@ -398,8 +300,8 @@ fn compiled(
     Ok((server, notes))
 }
 
-/// A backend that is made of the `defaults` section `from`, not known to anybody yet. It is in the mode that is asked
-/// for, or else that of the section.
+/// A backend that is made of the `defaults` section `from`, not known to anybody yet. It is in the mode that
+/// is asked for, or else that of the section.
 ///
 /// # Errors
 /// What is wrong with it, in one line.
@@ -432,7 +334,7 @@ pub fn backend(
     let template =
         template.ok_or_else(|| failed(format!("'{from}' has settings that no backend may have")))?;
     let id = program.proxies.iter().map(|p| p.state.id).max().unwrap_or(1).saturating_add(1);
-    let state = program.world.proxy(name, || model::Proxy::new(name, id, guid, program.world.workers));
+    let state = Arc::new(model::Proxy::new(name, id, guid, program.world.workers));
     state.back.unpublished.store(true, std::sync::atomic::Ordering::Relaxed);
     let mut proxy = template.instance(name, state);
     proxy.fullconn = fullconn(program);
@@ -483,5 +385,8 @@ fn alone(text: &str, workers: usize, store: Option<Arc<::tls::Store>>) -> crate:
     }
     let reading = syntax::read(vec![Source::new("cli", text.as_bytes().to_vec())], environment, grammar);
     let options = Options { processors: workers, ..Options::default() };
-    compile_with(reading, &Registry::standard(), Arc::new(World::new(workers)), &options, store)
+    let world = Arc::new(World::new(workers));
+    let mut outcome = compile_with(reading, &Registry::standard(), world, &options, store);
+    outcome.program.iter_mut().for_each(Program::adopt);
+    outcome
 }

@@ -1,5 +1,6 @@
-//! `healthcheck` sections (manual, section 12.9): checks with a name of their own, which servers of any backend use
-//! instead of what their backend says. A section is a backend's worth of check keywords, so it is kept as one.
+//! `healthcheck` sections (manual, section 12.9): checks with a name of their own, which servers of any
+//! backend use instead of what their backend says. A section is a backend's worth of check keywords, so it is
+//! kept as one.
 
 use syntax::{Diagnostic, Diagnostics, Section, Sources, Style, Word};
 

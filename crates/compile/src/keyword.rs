@@ -1,10 +1,13 @@
 //! Entries of the keyword tables.
 //!
-//! A keyword is one entry of a plain `const` table beside its setter: where it may stand, whether `no` may stand in
-//! front of it, a line of documentation and an example that compiles. Dumps, suggestions, the manual and the tests
-//! that police the entries read the same tables.
+//! A keyword is one entry of a plain `const` table beside its setter: where it may stand, whether `no` may
+//! stand in front of it, a line of documentation and an example that compiles. Dumps, suggestions, the manual
+//! and the tests that police the entries read the same tables.
 
-use crate::statement::{Statement, Step};
+use syntax::{Diagnostic, Line, Modifier};
+
+use crate::draft::{Draft, Kind};
+use crate::statement::{Statement, Step, tight};
 
 /// The kinds of proxy sections, as a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +57,18 @@ pub struct Keyword<T: 'static> {
     pub doc: &'static str,
     /// A line that compiles; empty: it can't stand alone (it needs another section or a file).
     pub example: &'static str,
+    /// What holds where the keyword does not stand; empty: nothing to say, or the sentence says it.
+    pub default: &'static str,
     /// Whether the first value stays, and what is said of a second line (global keywords).
     pub once: Option<&'static Once>,
+    /// Read, checked, and without effect here; `doc` says why, and so does a notice where it is used.
+    pub idle: bool,
+}
+
+/// What is told of a word that has no effect, to whoever uses it: no warning, for the configuration is in
+/// order.
+pub(crate) fn idle(word: &str, why: &str) -> String {
+    format!("'{word}' has no effect in Harrier. {why}")
 }
 
 /// That a keyword counts once: the first value stays, a second line is told so and changes nothing.
@@ -83,9 +96,21 @@ pub enum Said {
 }
 
 impl<T> Keyword<T> {
+    /// The same keyword, with what holds where it does not stand.
+    pub(crate) const fn default(mut self, default: &'static str) -> Keyword<T> {
+        self.default = default;
+        self
+    }
+
     /// The same keyword, of which the first value stays.
     pub(crate) const fn once(mut self, once: &'static Once) -> Keyword<T> {
         self.once = Some(once);
+        self
+    }
+
+    /// The same keyword, which has no effect.
+    pub(crate) const fn idle(mut self) -> Keyword<T> {
+        self.idle = true;
         self
     }
 }
@@ -93,4 +118,66 @@ impl<T> Keyword<T> {
 /// The entry of a keyword.
 pub(crate) fn find<T>(tables: &[&'static [Keyword<T>]], name: &str) -> Option<&'static Keyword<T>> {
     tables.iter().flat_map(|table| table.iter()).find(|entry| entry.name == name)
+}
+
+/// An entry of a table of proxies' keywords.
+pub(crate) const fn entry(
+    name: &'static str,
+    places: Places,
+    set: fn(&mut Statement<'_>, &mut Draft) -> Step,
+    doc: &'static str,
+    example: &'static str,
+) -> Keyword<Draft> {
+    Keyword { name, places, set, doc, example, default: "", once: None, idle: false }
+}
+
+/// The keywords that `no` may stand in front of.
+const NEGATABLE: &[&str] =
+    &["log", "busy-polling", "set-dumpable", "strict-limits", "insecure-fork-wanted", "numa-cpu-mapping"];
+
+/// What HAProxy says about `no` and `default` where they can't stand.
+pub(crate) const NO_NEGATION: &str = "negation/default currently supported only for options, log, busy-polling, set-dumpable, strict-limits, insecure-fork-wanted and numa-cpu-mapping.";
+
+/// `no` and `default` stand in front of a few keywords only.
+pub(crate) fn refuse_modifier(line: &Line) -> Step {
+    let word = line.keyword().text();
+    let allowed = match line.modifier() {
+        Modifier::Set => true,
+        Modifier::Default => word == "option",
+        Modifier::No => word == "option" || NEGATABLE.contains(&word),
+    };
+    if allowed { Ok(()) } else { Err(tight(Diagnostic::alert(line.span(), NO_NEGATION))) }
+}
+
+/// Whether a keyword may act here. `Ok(false)`: it was ignored with a warning.
+pub(crate) fn placed(s: &mut Statement<'_>, p: &Draft, name: &str, places: Places) -> Step<bool> {
+    let (here, lacks) = match p.kind {
+        Kind::Defaults { named } => {
+            let ok = places.has(Places::NAMED) && named
+                || places.has(Places::DEFAULTS) && !places.has(Places::NAMED);
+            if ok {
+                return Ok(true);
+            }
+            let kind = if places.has(Places::NAMED) { "anonymous 'defaults'" } else { "'defaults'" };
+            let sub = s.line.args().first().map_or("", |w| w.text());
+            let name = if name == "capture" { format!("capture {sub}") } else { name.to_owned() };
+            let text = format!("'{name}' not allowed in {kind} section.");
+            let refusal = s.fail_at(s.line.keyword().span(), text);
+            return Err(if matches!(&*name, "description" | "id") { tight(refusal) } else { refusal });
+        }
+        Kind::Frontend => (Places::FRONTEND, "backend"),
+        Kind::Listen => (Places::LISTEN, "frontend"),
+        Kind::Backend => (Places::BACKEND, "frontend"),
+    };
+    if places.has(here) {
+        return Ok(true);
+    }
+    let hint = match name {
+        "fullconn" => " Maybe you want 'maxconn' instead ?",
+        "maxconn" => " Maybe you want 'fullconn' instead ?",
+        _ => "",
+    };
+    let text = format!("'{name}' ignored because {} has no {lacks} capability.{hint}", p.label());
+    s.notes.warning(s.line.span(), text);
+    Ok(false)
 }

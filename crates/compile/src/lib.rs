@@ -1,12 +1,17 @@
-//! Floor 5: from the tree of a configuration to the [`Program`] that runs.
+//! Floor 8: from the tree of a configuration to the [`Program`] that runs.
 //!
-//! Two passes, because rules may name what stands below them. The first goes through the sections in order and turns
-//! each line into settings of a draft by the entry of its keyword (`global`, `proxy`, `bind`, `server`: plain tables).
-//! The second (`assemble`) knows all proxies and servers, gives them their place in the live world, parses rules and
-//! expressions, and checks what only the whole can show.
+//! Two passes, because rules may name what stands below them. The first goes through the sections in order
+//! and turns each line into settings of a draft by the entry of its keyword (`global`, `proxy`, `bind`,
+//! `server`: plain tables). The second (`assemble`) knows all proxies and servers, gives them their place in
+//! the live world, parses rules and expressions, and checks what only the whole can show.
 //!
-//! Every complaint is a [`syntax::Diagnostic`] in HAProxy's words; a line that is wrong costs that line, and all wrong
-//! lines are reported in one run.
+//! Every complaint is a [`syntax::Diagnostic`] in HAProxy's words; a line that is wrong costs that line, and
+//! all wrong lines are reported in one run.
+//!
+//! The modules stand on floors: at the bottom what settings are while they are read (`draft`) and the cursor
+//! over the words of a line (`statement`); then the rows of tables (`keyword`) and the families of keywords;
+//! then the tables of a section (`proxy`, `global`, `bind`, `server`) and the sections; `assemble` above all
+//! of them. What is below names nothing above.
 #![forbid(unsafe_code)]
 
 mod assemble;
@@ -24,11 +29,14 @@ pub mod logformats;
 mod mailers;
 mod mux;
 mod names;
+mod notes;
 mod patterns;
+mod peers;
 mod profile;
 mod proxy;
 pub mod reference;
 mod resolve;
+mod resolvers;
 mod ring;
 mod sections;
 mod server;
@@ -62,6 +70,10 @@ pub struct Options {
     pub ignore_resolution: bool,
     /// `-L`: name of this peer.
     pub localpeer: Option<Box<str>>,
+    /// `-dV`: the certificates of servers are not verified unless a line says so.
+    pub trust_servers: bool,
+    /// `-dI`: programs may be run while traffic is served.
+    pub fork_wanted: bool,
 }
 
 impl Default for Options {
@@ -73,6 +85,8 @@ impl Default for Options {
             proxy_maxconn: None,
             ignore_resolution: false,
             localpeer: None,
+            trust_servers: false,
+            fork_wanted: false,
         }
     }
 }
@@ -93,13 +107,25 @@ pub struct Outcome {
     pub daemon: bool,
 }
 
-/// The number of workers that a configuration asks for (`nbthread`): the world needs it before anything is compiled.
-/// Without the keyword it is the number of processors; at most 64.
+/// The number of workers that a configuration asks for (`nbthread`): the world needs it before anything is
+/// compiled. Without the keyword it is the number of processors; at most 64, and no more than
+/// `thread-hard-limit` allows.
 pub fn workers(reading: &Reading, options: &Options) -> usize {
-    let lines = reading.tree.with_word("global").flat_map(|(_, section)| &section.lines);
-    let given = lines.filter(|line| line.keyword() == "nbthread").last();
-    let given = given.and_then(|line| line.args().first()?.text().parse::<usize>().ok()).filter(|n| *n > 0);
-    given.unwrap_or(options.processors).clamp(1, global::limits::MAX_THREADS as usize)
+    let number = |keyword: &str| {
+        let lines = reading.tree.with_word("global").flat_map(|(_, section)| &section.lines);
+        let line = lines.filter(|line| line.keyword() == keyword).last()?;
+        line.args().first()?.text().parse::<usize>().ok().filter(|n| *n > 0)
+    };
+    let most = number("thread-hard-limit").map_or(global::limits::MAX_THREADS as usize, |limit| {
+        limit.min(global::limits::MAX_THREADS as usize)
+    });
+    number("nbthread").unwrap_or(options.processors).clamp(1, most)
+}
+
+/// The folder in which relative paths of the configuration start (`default-path`), if it says so: to be gone
+/// to while it is compiled.
+pub fn folder(reading: &Reading) -> Option<std::path::PathBuf> {
+    global::path::folder(reading)
 }
 
 /// Compiles what was read. `world` must have been made for [`workers`] of the same reading.
@@ -117,7 +143,7 @@ fn compile_with(
 ) -> Outcome {
     let Reading { tree, sources, environment, diagnostics } = reading;
     let mut notes = diagnostics;
-    let drafts = sections::read(&tree, &sources, &environment, &mut notes);
+    let drafts = sections::read(&tree, &sources, &environment, options, &mut notes);
     let mut outcome = Outcome {
         program: None,
         diagnostics: Diagnostics::new(),
@@ -130,11 +156,11 @@ fn compile_with(
     let mut found = Diagnostics::new();
     let program = assemble::program(drafts, ground, store, &mut found);
     notes.extend(found);
-    // How the lines fit together is only looked at when each of them could be read, as in HAProxy: a line that was
-    // left out would be missed elsewhere.
+    // How the lines fit together is only looked at when each of them could be read, as in HAProxy: a line
+    // that was left out would be missed elsewhere.
     notes.stop_at_errors();
     unplaced(&mut notes);
-    outcome.program = program.filter(|_| !notes.has_errors());
+    outcome.program = Some(program).filter(|_| !notes.has_errors());
     if let Some(program) = &outcome.program {
         program.tls.seal();
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use program::log::{Format, Sampling, Sink};
 use syntax::addr::{self, Accept, Address, Host, Ports, Transport};
-use syntax::{Modifier, Span, Word};
+use syntax::{Modifier, Word};
 
-use crate::draft::Named;
+use crate::draft::{LogDraft, LogLine, Named, SinkDraft, TargetDraft};
 use crate::statement::{Statement, Step};
 use crate::units;
 
@@ -33,38 +33,6 @@ const FORMATS: &[(&str, Format)] = &[
     ("raw", Format::Raw),
 ];
 
-/// Where a target sends; rings are found by name once all sections are read.
-#[derive(Clone, Debug)]
-pub(crate) enum SinkDraft {
-    Known(Sink),
-    Ring(Named),
-    /// A syslog server over a stream.
-    Stream(model::server::Target),
-}
-
-/// A `log` line with a target.
-#[derive(Clone, Debug)]
-pub(crate) struct TargetDraft {
-    pub sink: SinkDraft,
-    /// `None`: whatever `log-send-hostname` makes the default.
-    pub format: Option<Format>,
-    pub len: usize,
-    pub facility: u8,
-    pub max_level: u8,
-    pub min_level: u8,
-    pub sample: Option<Arc<Sampling>>,
-    pub profile: Option<Named>,
-    /// Where the line stands.
-    pub span: Span,
-}
-
-/// The `log` lines of a section.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LogDraft {
-    /// In order; `None` stands for `log global`.
-    pub lines: Vec<Option<TargetDraft>>,
-}
-
 /// A framing by name.
 pub(crate) fn format(name: &str) -> Option<Format> {
     FORMATS.iter().find(|(n, _)| *n == name).map(|(_, f)| *f)
@@ -76,20 +44,22 @@ pub(crate) fn line(s: &mut Statement<'_>, log: &mut LogDraft, in_global: bool) -
         if s.args.peek().is_some() {
             return Err(s.fail("log : 'no log' does not expect arguments"));
         }
-        log.lines.clear();
+        if in_global {
+            log.take_back();
+        } else {
+            log.lines.clear();
+        }
         return Ok(());
     }
     if s.peek() == "global" && s.args.peek_at(1).is_none() {
         if in_global {
             return Err(s.fail("log : 'global' is not supported for a global syslog server"));
         }
-        if !log.lines.iter().any(Option::is_none) {
-            log.lines.push(None);
-        }
+        log.inherit(s.around.logged);
         return Ok(());
     }
     let target = target(s, in_global)?;
-    log.lines.push(Some(target));
+    log.lines.push(LogLine::Own(target));
     Ok(())
 }
 
@@ -206,7 +176,7 @@ fn sink(s: &Statement<'_>, word: &Word) -> Step<SinkDraft> {
     let address =
         addr::parse(text, Accept::LOG, s.around.environment).map_err(|why| s.fail(format!("log : {why}")))?;
     if address.transport == Transport::Stream {
-        let target = crate::ring::target(&address);
+        let target = crate::resolve::stream_target(&address);
         let target = target.ok_or_else(|| s.fail(format!("log : could not resolve address '{word}'")))?;
         return Ok(SinkDraft::Stream(target));
     }

@@ -1,5 +1,5 @@
-//! The ready-made log lines (manual, sections 8.2.2 to 8.2.4). They stand in the environment while a configuration is
-//! read, so that others can be built on them.
+//! The ready-made log lines (manual, sections 8.2.2 to 8.2.4). They stand in the environment while a
+//! configuration is read, so that others can be built on them.
 
 /// `option tcplog`.
 pub const TCP: &str = "%ci:%cp [%t] %ft %b/%s %Tw/%Tc/%Tt %B %ts %ac/%fc/%bc/%sc/%rc %sq/%bq";

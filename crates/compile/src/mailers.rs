@@ -1,16 +1,15 @@
 //! `mailers` sections and `email-alert` (manual, section 12.3).
 //!
-//! Since HAProxy 3.3 the process sends no mail of its own: a Lua script reads these settings and does. So they are
-//! checked in full and kept only as long as the checks need them; without a script nothing is ever sent, which is
-//! what HAProxy does, too.
+//! Since HAProxy 3.3 the process sends no mail of its own: a Lua script reads these settings and does. So
+//! they are checked in full and kept only as long as the checks need them; without a script nothing is ever
+//! sent, which is what HAProxy does, too.
 
 use syntax::addr::{self, Accept, Host, Transport};
 use syntax::{Diagnostic, Diagnostics, Section, Sources, Span, Style, Word};
 
-use crate::assemble::{refusal, remark};
 use crate::draft::{Draft, Named};
-use crate::keyword::{Keyword, Places};
-use crate::proxy::entry;
+use crate::keyword::{Keyword, Places, entry};
+use crate::notes::{refusal, remark};
 use crate::statement::{Statement, Step};
 
 /// A section.
@@ -90,16 +89,6 @@ fn timeout(s: &mut Statement<'_>) -> Step {
     s.args.eat_rest();
     s.millis(word, "timeout mail", |c| format!("unexpected character '{c}' in argument to <timeout mail>."))?;
     Ok(())
-}
-
-/// What a proxy says of mail.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct AlertDraft {
-    mailers: Option<Named>,
-    from: bool,
-    to: bool,
-    /// Anything was said at all.
-    any: bool,
 }
 
 /// The keyword of proxies.

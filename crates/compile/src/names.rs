@@ -1,15 +1,16 @@
 //! The resolver of names that `lang` asks while it parses rules.
 //!
 //! All sections are declared before any rule is parsed, so a rule may name what stands below it. What one
-//! configuration shares (slots of variables, pattern files, answers) is [`Memory`]; what one proxy has of its own
-//! (its ACLs, its capture slots) lives in the [`Resolver`] of that proxy.
+//! configuration shares (slots of variables, pattern files, answers) is [`Memory`]; what one proxy has of its
+//! own (its ACLs, its capture slots) lives in the [`Resolver`] of that proxy.
 
 use std::any::Any;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use lang::logfmt::{Item, Waits};
+use lang::logfmt::Waits;
 use lang::names::{CaptureSlot, Missing, PLACE};
 use lang::parse::predefined;
 use lang::{Acl, Fault, Names, Registry};
@@ -19,9 +20,9 @@ use pattern::{Face, LiveSet, View};
 use program::vars::VarNames;
 use syntax::Environment;
 
-use crate::draft::Slot;
+use crate::draft::{LineRef, Slot};
+use crate::notes::os_text;
 use crate::patterns::{Patterns, Spot};
-use crate::statement::LineRef;
 use lang::fetch::Userlist;
 
 /// A proxy as rules may name it.
@@ -31,6 +32,12 @@ pub(crate) struct Declared {
     pub is_front: bool,
     pub is_back: bool,
     pub servers: Vec<Arc<Server>>,
+    /// Those of them that are new.
+    pub fresh: Vec<Arc<Server>>,
+    /// Rules name it.
+    pub referenced: Cell<bool>,
+    /// The servers that rules name.
+    pub named: RefCell<HashSet<usize>>,
 }
 
 /// What all proxies of one configuration share.
@@ -51,6 +58,8 @@ pub(crate) struct Memory {
     pub small_buffers: Option<usize>,
     /// `expose-experimental-directives`.
     pub experimental: bool,
+    /// Names of `resolvers` sections in order.
+    pub resolvers: Vec<Box<str>>,
     /// Names of log profiles in order.
     pub log_profiles: Vec<Box<str>>,
     /// Certificates.
@@ -59,7 +68,8 @@ pub(crate) struct Memory {
     pub missing: Vec<(LineRef, Missing)>,
     /// What the formats of the proxy at hand wait for, those of its rules included.
     pub waits: Waits,
-    /// Lines of `defaults` sections of which was said what is wrong with them: proxies that inherit them say nothing.
+    /// Lines of `defaults` sections of which was said what is wrong with them: proxies that inherit them say
+    /// nothing.
     pub told: HashSet<LineRef>,
 }
 
@@ -91,7 +101,7 @@ pub(crate) struct Resolver<'r> {
     pub req_captures: Vec<Slot>,
     pub res_captures: Vec<Slot>,
     /// Its bandwidth limitation filters.
-    pub filters: Vec<Arc<lang::act::bandwidth::Bwlim>>,
+    pub filters: Vec<Arc<lang::bandwidth::Bwlim>>,
     pub warnings: Vec<String>,
     /// A line of `defaults` and how often it mentioned patterns so far.
     pub mentions: (LineRef, u32),
@@ -153,7 +163,7 @@ impl Resolver<'_> {
                 .map(|n| format!("did you mean '{n}' maybe ?"))
         };
         if let Some(d) = found.filter(|_| name.is_some()) {
-            d.state.back.referenced.store(true, std::sync::atomic::Ordering::Relaxed);
+            d.referenced.set(true);
         }
         found.map(|d| d.state.clone()).ok_or_else(|| {
             let fault = Fault::new(match name.filter(|n| !n.is_empty()) {
@@ -176,12 +186,15 @@ impl Names for Resolver<'_> {
         self.memory.missing.push((self.line, missing));
     }
 
-    fn format_has(&mut self, item: &Item) {
-        self.memory.waits.add(item);
-        // Rules count where they stand, not where they are inherited.
-        if !self.in_defaults() {
-            self.memory.waits.keep(item);
-        }
+    fn format_waits(&mut self, waits: Waits) {
+        // The request line is kept for rules where they stand, not where they are inherited.
+        let line = waits.line && !self.in_defaults();
+        self.memory.waits.join(Waits { line, ..waits });
+    }
+
+    /// Those that the binary brings for rules (`engine::worker::service`).
+    fn service(&self, name: &str) -> bool {
+        name == "prometheus-exporter"
     }
 
     fn frontend(&self, name: Option<&str>) -> Result<Arc<Proxy>, Fault> {
@@ -203,13 +216,12 @@ impl Names for Resolver<'_> {
             None if self.in_defaults() => return Err(Fault::new("backend name must be set")),
             None => (self.current().ok_or_else(|| none(""))?, name),
         };
-        let found = proxy.servers.iter().find(|s| *s.name == *server).ok_or_else(|| {
+        let at = proxy.servers.iter().position(|s| *s.name == *server).ok_or_else(|| {
             Fault::new(format!("unable to find server '{server}' in proxy '{}', referenced", proxy.name))
         })?;
-        for flag in [&proxy.state.back.referenced, &found.referenced] {
-            flag.store(true, std::sync::atomic::Ordering::Relaxed);
-        }
-        Ok((proxy.state.clone(), found.clone()))
+        proxy.referenced.set(true);
+        proxy.named.borrow_mut().insert(at);
+        Ok((proxy.state.clone(), proxy.servers[at].clone()))
     }
 
     fn variable(&mut self, name: &str) -> Result<VarRef, Fault> {
@@ -234,7 +246,8 @@ impl Names for Resolver<'_> {
             return Ok(acl.clone());
         }
         if let Some((acl, mentions)) = self.predefined.get(name).cloned() {
-            // Its mentions count in each line of `defaults`, whoever was the first to use it: those behind have numbers, too.
+            // Its mentions count in each line of `defaults`, whoever was the first to use it: those behind
+            // have numbers, too.
             for mention in mentions {
                 let spot = self.spot();
                 self.memory.patterns.mention_earlier(mention, spot);
@@ -285,13 +298,19 @@ impl Names for Resolver<'_> {
         }
     }
 
+    fn resolvers(&self, name: &str) -> Result<u32, Fault> {
+        let at = self.memory.resolvers.iter().position(|known| **known == *name);
+        let at = at.and_then(|at| u32::try_from(at).ok());
+        at.ok_or_else(|| Fault::new(format!("Can't find resolvers section '{name}' for do-resolve action")))
+    }
+
     fn backend_index(&self, name: &str) -> Result<u32, Fault> {
         let at = self.declared.iter().position(|d| d.is_back && *d.name == *name);
         at.and_then(|i| u32::try_from(i).ok())
             .ok_or_else(|| Fault::new(format!("unable to find required use_backend: '{name}'")))
     }
 
-    fn bandwidth(&self, name: &str) -> Result<Arc<lang::act::bandwidth::Bwlim>, Fault> {
+    fn bandwidth(&self, name: &str) -> Result<Arc<lang::bandwidth::Bwlim>, Fault> {
         let found = self.filters.iter().find(|f| *f.name == *name).cloned();
         // HAProxy looks whether there is any; a rule about another does nothing.
         let found = found.or_else(|| self.filters.first().map(|f| Arc::new(f.nowhere())));
@@ -381,10 +400,4 @@ impl Names for Resolver<'_> {
     fn warn(&mut self, text: String) {
         self.warnings.push(text);
     }
-}
-
-/// What the system says, without Rust's number behind it.
-pub(crate) fn os_text(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

@@ -1,8 +1,8 @@
 //! The sets of patterns that a configuration makes, and the catalog in which the runtime API finds them.
 //!
-//! HAProxy numbers sets in the order of the configuration, whereas rules are parsed proxy by proxy here. So each mention of
-//! a set is noted with its line, and the numbers are given when all rules are known. A line of a `defaults` section is
-//! parsed for each proxy that inherits it, but its patterns exist once.
+//! HAProxy numbers sets in the order of the configuration, whereas rules are parsed proxy by proxy here. So
+//! each mention of a set is noted with its line, and the numbers are given when all rules are known. A line
+//! of a `defaults` section is parsed for each proxy that inherits it, but its patterns exist once.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -11,8 +11,8 @@ use std::sync::{Arc, OnceLock};
 use lang::Fault;
 use pattern::{Catalog, Face, Listed, LiveSet, LoadError, Shape, View, bare_name};
 
-use crate::names::os_text;
-use crate::statement::LineRef;
+use crate::draft::LineRef;
+use crate::notes::os_text;
 
 /// Numbers that HAProxy gives to the patterns of its own client, before it reads the formats of logs.
 const OF_ITS_CLIENT: u32 = 4;
@@ -47,7 +47,8 @@ enum Usage {
     File { reference: String, acl: bool, map: bool },
 }
 
-/// A place in the configuration: the line, and the number of the mention in it if the line stands in `defaults`.
+/// A place in the configuration: the line, and the number of the mention in it if the line stands in
+/// `defaults`.
 #[derive(Clone, Copy)]
 pub(crate) struct Spot {
     pub at: LineRef,
@@ -124,7 +125,8 @@ impl Patterns {
         self.mentions.len()
     }
 
-    /// A set that was mentioned is mentioned again: what counts is the first line, and lines are not read in their order.
+    /// A set that was mentioned is mentioned again: what counts is the first line, and lines are not read in
+    /// their order.
     pub fn mention_earlier(&mut self, mention: usize, spot: Spot) {
         if let Some(mention) = self.mentions.get_mut(mention) {
             mention.at = mention.at.min(spot.at);
@@ -197,30 +199,29 @@ impl Mention {
 
 impl Group<'_> {
     fn listed(&self) -> Listed {
-        let mut out =
-            Listed { set: self.first.set.clone(), about: String::new(), in_acls: false, in_maps: false };
+        let (mut about, mut in_acls, mut in_maps) = (String::new(), false, false);
         for (mention, place) in &self.places {
             let (file, line) = place.as_ref().map_or(("", 0), |p| (p.file, p.line));
             match &mention.usage {
                 Usage::Inline(criterion) => {
-                    out.in_acls = true;
-                    out.about = format!("acl '{criterion}' file '{file}' line {line}.");
+                    in_acls = true;
+                    about = format!("acl '{criterion}' file '{file}' line {line}.");
                 }
                 Usage::File { reference, acl, map } => {
-                    if out.about.is_empty() {
-                        out.about = format!("pattern loaded from file '{reference}' used");
+                    if about.is_empty() {
+                        about = format!("pattern loaded from file '{reference}' used");
                     } else {
-                        out.about.pop();
-                        out.about.push(',');
+                        about.pop();
+                        about.push(',');
                     }
                     let word = if *map { "map" } else { "acl" };
-                    out.about.push_str(&format!(" by {word} at file '{file}' line {line}."));
-                    out.in_acls |= *acl;
-                    out.in_maps |= *map;
+                    about.push_str(&format!(" by {word} at file '{file}' line {line}."));
+                    in_acls |= *acl;
+                    in_maps |= *map;
                 }
             }
         }
-        out
+        Listed { set: self.first.set.clone(), about: about.into(), in_acls, in_maps }
     }
 }
 

@@ -1,4 +1,5 @@
-//! `log-profile` sections (manual, section 8.3.5): lines as one target wants them, by the moment they are made at.
+//! `log-profile` sections (manual, section 8.3.5): lines as one target wants them, by the moment they are
+//! made at.
 
 use model::Origin;
 use syntax::{Diagnostics, Section, Sources, Span, Word};

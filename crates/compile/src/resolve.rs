@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, ToSocketAddrs};
 
-use syntax::addr::{Family, Host};
+use model::server::{Target, UnixKind};
+use syntax::addr::{Address, Family, Host, Ports, Transport};
 
 /// The address of a host, looked up if it is a name; nothing for what is no Internet host.
 pub(crate) fn ip(address: &Host) -> Option<IpAddr> {
@@ -46,4 +47,25 @@ fn entry(file: &str, name: &str) -> Option<u32> {
         let mut fields = line.split(':');
         (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok())?
     })
+}
+
+/// Where a stream server is, if its address is known now.
+pub(crate) fn stream_target(address: &Address) -> Option<Target> {
+    if address.transport != Transport::Stream {
+        return None;
+    }
+    let unix =
+        |path: &String, kind| Some(Target::Unix { path: path.clone().into_bytes().into_boxed_slice(), kind });
+    match &address.host {
+        Host::Unix(path) => unix(path, UnixKind::Path),
+        Host::Abstract(name) => unix(name, UnixKind::Abns),
+        Host::AbstractZero(name) => unix(name, UnixKind::Abnsz),
+        host => {
+            let port = match address.ports {
+                Ports::One(port) if port > 0 => port,
+                _ => 514,
+            };
+            ip(host).map(|ip| Target::Inet((ip, port).into()))
+        }
+    }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use model::server::{Target, UnixKind};
 use program::log::{Format, Ring, RingServer};
-use syntax::addr::{self, Accept, Address, Host, Ports, Transport};
+use syntax::addr::{self, Accept};
 use syntax::{Diagnostic, Diagnostics, Section, Style, Word};
 
+use crate::resolve::stream_target;
 use crate::statement::{Statement, Step, bracket};
 use crate::units;
 
@@ -129,7 +129,8 @@ fn server(s: &mut Statement<'_>, ring: &str) -> Step<RingServer> {
     let label = format!("'server {ring}/{name}'");
     let refuse = |why: String| bracket(Diagnostic::alert(word.span(), format!("{label} : {why}")));
     let address = addr::parse(word.text(), Accept::SERVER, s.around.environment).map_err(refuse)?;
-    let target = target(&address).ok_or_else(|| refuse(format!("could not resolve address '{word}'.")))?;
+    let target =
+        stream_target(&address).ok_or_else(|| refuse(format!("could not resolve address '{word}'.")))?;
     let mut out = RingServer { name: name.text().into(), target, octet_count: false };
     while let Some(word) = s.next() {
         match word.text() {
@@ -153,25 +154,4 @@ fn server(s: &mut Statement<'_>, ring: &str) -> Step<RingServer> {
         }
     }
     Ok(out)
-}
-
-/// Where a stream server is, if its address is known now.
-pub(crate) fn target(address: &Address) -> Option<Target> {
-    if address.transport != Transport::Stream {
-        return None;
-    }
-    let unix =
-        |path: &String, kind| Some(Target::Unix { path: path.clone().into_bytes().into_boxed_slice(), kind });
-    match &address.host {
-        Host::Unix(path) => unix(path, UnixKind::Path),
-        Host::Abstract(name) => unix(name, UnixKind::Abns),
-        Host::AbstractZero(name) => unix(name, UnixKind::Abnsz),
-        host => {
-            let port = match address.ports {
-                Ports::One(port) if port > 0 => port,
-                _ => 514,
-            };
-            crate::resolve::ip(host).map(|ip| Target::Inet((ip, port).into()))
-        }
-    }
 }

@@ -7,31 +7,34 @@ use lang::fetch::Userlist;
 use program::log::Ring;
 use syntax::{Diagnostic, Diagnostics, Environment, Section, Sources, Tree, Word};
 
-use crate::draft::{Draft, Kind};
-use crate::global::{self, GlobalDraft};
+use crate::draft::{Draft, Kind, LineRef};
+use crate::global::draft::GlobalDraft;
+use crate::global::{self};
 use crate::healthcheck::{self, HealthDraft};
 use crate::mailers::{self, MailersDraft};
+use crate::peers::{self, PeersDraft};
 use crate::profile::{self, ProfileDraft};
-use crate::proxy;
-use crate::ring;
-use crate::statement::{LineRef, Statement, Step, Surroundings, tight};
+use crate::resolvers::{self, ResolversDraft};
+use crate::statement::{Statement, Step, Surroundings, tight};
 use crate::tls::stores::{self, StoreDraft};
-use crate::users;
+use crate::{proxy, ring, users};
 
 /// Everything that the first pass found.
+#[derive(Default)]
 pub(crate) struct Drafts {
     pub global: GlobalDraft,
     pub proxies: Vec<Draft>,
     pub http_errors: HashMap<Box<str>, BTreeMap<u16, Arc<[u8]>>>,
     pub users: HashMap<Box<str>, Arc<Userlist>>,
-    /// Names of `peers` sections.
-    pub peers: Vec<Box<str>>,
+    /// `peers` sections.
+    pub peers: Vec<PeersDraft>,
     /// Their tables.
-    pub peer_tables: Vec<crate::table::TableDraft>,
+    pub peer_tables: Vec<crate::draft::TableDraft>,
     pub rings: Vec<Ring>,
     pub profiles: Vec<ProfileDraft>,
     pub healthchecks: Vec<HealthDraft>,
     pub mailers: Vec<MailersDraft>,
+    pub resolvers: Vec<ResolversDraft>,
     /// `defaults` sections that have a name.
     pub defaults: Vec<Draft>,
     /// `crt-store` sections in order.
@@ -43,123 +46,190 @@ pub(crate) fn read(
     tree: &Tree,
     sources: &Sources,
     environment: &Environment,
+    options: &crate::Options,
     notes: &mut Diagnostics,
 ) -> Drafts {
-    let mut around =
-        Surroundings { sources, environment, earlier: &[], experimental: false, described: false };
-    let mut out = Drafts {
-        global: GlobalDraft::default(),
-        proxies: Vec::new(),
-        http_errors: HashMap::new(),
-        users: HashMap::new(),
-        peers: Vec::new(),
-        peer_tables: Vec::new(),
-        rings: vec![ring::built_in()],
-        profiles: Vec::new(),
-        healthchecks: Vec::new(),
-        mailers: Vec::new(),
-        defaults: Vec::new(),
-        stores: Vec::new(),
+    let mut reader = Reader {
+        tree,
+        sources,
+        environment,
+        options,
+        notes,
+        out: Drafts { global: GlobalDraft::of(options), rings: vec![ring::built_in()], ..Drafts::default() },
+        defaults: BTreeMap::new(),
+        heirs: HashMap::new(),
+        lists: Vec::new(),
     };
-    let mut defaults: BTreeMap<usize, Draft> = BTreeMap::new();
-    let mut heirs: HashMap<usize, (bool, bool)> = HashMap::new();
-    let mut lists = Vec::new();
     for (index, section) in tree.sections.iter().enumerate() {
-        let number = u32::try_from(index).unwrap_or(u32::MAX);
-        if let Some(diagnostic) = odd_name(section) {
-            notes.push(diagnostic);
-        }
-        match section.word() {
-            "global" => {
-                lines(section, number, &around, notes, |s| global::line(s, &mut out.global));
-                around.experimental = out.global.experimental;
-                around.described = out.global.description.is_some();
-            }
-            "defaults" => {
-                let kind = Kind::Defaults { named: section.name.is_some() };
-                lineage(section, &defaults, tree, sources, &mut heirs, notes);
-                let mut draft = start(kind, section, number, &defaults);
-                lines(section, number, &around, notes, |s| proxy::line(s, &mut draft));
-                defaults.insert(index, draft);
-            }
-            "frontend" | "backend" | "listen" => {
-                let kind = match section.word() {
-                    "frontend" => Kind::Frontend,
-                    "backend" => Kind::Backend,
-                    _ => Kind::Listen,
-                };
-                lineage(section, &defaults, tree, sources, &mut heirs, notes);
-                let mut draft = start(kind, section, number, &defaults);
-                let around = Surroundings { earlier: &out.proxies, ..around };
-                stranded(section, notes);
-                lines(section, number, &around, notes, |s| proxy::line(s, &mut draft));
-                out.proxies.push(draft);
-            }
-            "userlist" => {
-                match (section.name.is_some(), section.header.args().get(1)) {
-                    (false, _) => {
-                        let text = "'userlist' expects <name> as arguments.";
-                        notes.push(tight(Diagnostic::alert(section.header.span(), text)));
-                    }
-                    (_, Some(extra)) => {
-                        notes.alert(
-                            extra.span(),
-                            format!("'userlist' cannot handle unexpected argument '{extra}'."),
-                        );
-                    }
-                    _ => {}
-                }
-                users::section(section, number, &around, &mut lists, notes);
-            }
-            "peers" => peers(section, number, &around, notes, &mut out),
-            "http-errors" => http_errors(section, number, &around, notes, &mut out.http_errors),
-            "ring" => {
-                if let Some(mut ring) = ring::header(section, &out.rings, notes) {
-                    lines(section, number, &around, notes, |s| ring::line(s, &mut ring));
-                    ring::finish(&mut ring, section, notes);
-                    out.rings.push(ring);
-                }
-            }
-            "log-profile" => {
-                if let Some(mut profile) = profile::header(section, &out.profiles, sources, notes) {
-                    lines(section, number, &around, notes, |s| profile::line(s, &mut profile));
-                    out.profiles.push(profile);
-                }
-            }
-            "healthcheck" => {
-                let opened = healthcheck::header(section, number, &out.healthchecks, sources, notes);
-                if let Some(mut health) = opened {
-                    lines(section, number, &around, notes, |s| healthcheck::line(s, &mut health));
-                    out.healthchecks.push(health);
-                }
-            }
-            "mailers" => {
-                if let Some(mailers) = mailers::header(section, &out.mailers, sources, notes) {
-                    lines(section, number, &around, notes, mailers::line);
-                    out.mailers.push(mailers);
-                }
-            }
-            "crt-store" => {
-                if let Some(mut store) = stores::header(section, notes) {
-                    lines(section, number, &around, notes, |s| stores::line(s, &mut store));
-                    out.stores.push(store);
-                }
-            }
-            "traces" => {
-                notes.warning(
-                    section.header.span(),
-                    format!("'{}' sections have no effect in Harrier yet.", section.word()),
-                );
-            }
-            other => {
-                let text = format!("'{other}' sections are not supported yet by Harrier (planned)");
-                notes.alert(section.header.span(), text);
-            }
-        }
+        reader.section(index, section);
     }
+    let Reader { mut out, defaults, heirs, lists, notes, .. } = reader;
     out.defaults = named(defaults, tree, sources, &heirs);
     out.users = users::finish(lists, notes).map(|list| (list.name.clone(), Arc::new(list))).collect();
     out
+}
+
+/// The pass over the sections, and what it has so far.
+struct Reader<'t> {
+    tree: &'t Tree,
+    sources: &'t Sources,
+    environment: &'t Environment,
+    options: &'t crate::Options,
+    notes: &'t mut Diagnostics,
+    out: Drafts,
+    /// `defaults` sections by position.
+    defaults: BTreeMap<usize, Draft>,
+    /// Whether frontends and backends inherit from them.
+    heirs: HashMap<usize, (bool, bool)>,
+    lists: Vec<users::Draft<'t>>,
+}
+
+impl<'t> Reader<'t> {
+    fn section(&mut self, index: usize, section: &'t Section) {
+        let number = u32::try_from(index).unwrap_or(u32::MAX);
+        if let Some(diagnostic) = odd_name(section) {
+            self.notes.push(diagnostic);
+        }
+        match section.word() {
+            "global" => self.global(section, number),
+            "defaults" | "frontend" | "backend" | "listen" => self.proxy(section, index, number),
+            "userlist" => self.userlist(section, number),
+            "peers" | "http-errors" => self.shared(section, number),
+            "ring" | "log-profile" => self.logs(section, number),
+            "healthcheck" | "mailers" | "crt-store" | "resolvers" => self.servants(section, number),
+            "traces" => {
+                let text = format!("'{}' sections have no effect in Harrier yet.", section.word());
+                self.notes.warning(section.header.span(), text);
+            }
+            other => {
+                let text = format!("'{other}' sections are not supported yet by Harrier (planned)");
+                self.notes.alert(section.header.span(), text);
+            }
+        }
+    }
+
+    /// What lines may ask about the sections above.
+    fn around<'c>(
+        global: &GlobalDraft,
+        earlier: &'c [Draft],
+        of: (&'c Sources, &'c Environment),
+    ) -> Surroundings<'c> {
+        let (sources, environment) = of;
+        let (experimental, described) = (global.experimental, global.description.is_some());
+        Surroundings { sources, environment, earlier, experimental, described, logged: global.log.above() }
+    }
+
+    fn global(&mut self, section: &Section, number: u32) {
+        let around = Self::around(&self.out.global, &[], (self.sources, self.environment));
+        lines(section, number, &around, self.notes, |s| global::line(s, &mut self.out.global));
+    }
+
+    /// A proxy, or the defaults of some.
+    fn proxy(&mut self, section: &Section, index: usize, number: u32) {
+        let kind = match section.word() {
+            "defaults" => Kind::Defaults { named: section.name.is_some() },
+            "frontend" => Kind::Frontend,
+            "backend" => Kind::Backend,
+            _ => Kind::Listen,
+        };
+        lineage(section, &self.defaults, self.tree, self.sources, &mut self.heirs, self.notes);
+        let mut draft = start(kind, section, number, &self.defaults);
+        let earlier: &[Draft] = if kind.is_defaults() { &[] } else { &self.out.proxies };
+        let around = Self::around(&self.out.global, earlier, (self.sources, self.environment));
+        if !kind.is_defaults() {
+            stranded(section, self.notes);
+        }
+        lines(section, number, &around, self.notes, |s| proxy::line(s, &mut draft));
+        match kind {
+            Kind::Defaults { .. } => drop(self.defaults.insert(index, draft)),
+            _ => self.out.proxies.push(draft),
+        }
+    }
+
+    fn userlist(&mut self, section: &'t Section, number: u32) {
+        match (section.name.is_some(), section.header.args().get(1)) {
+            (false, _) => {
+                let text = "'userlist' expects <name> as arguments.";
+                self.notes.push(tight(Diagnostic::alert(section.header.span(), text)));
+            }
+            (_, Some(extra)) => {
+                let text = format!("'userlist' cannot handle unexpected argument '{extra}'.");
+                self.notes.alert(extra.span(), text);
+            }
+            _ => {}
+        }
+        let around = Self::around(&self.out.global, &[], (self.sources, self.environment));
+        users::section(section, number, &around, &mut self.lists, self.notes);
+    }
+
+    /// The name of this process among peers, as far as was said.
+    fn local_peer(&self) -> Box<str> {
+        let given = self.options.localpeer.clone().or_else(|| self.out.global.localpeer.clone());
+        given.unwrap_or_else(global::process::hostname)
+    }
+
+    /// What proxies refer to by name.
+    fn shared(&mut self, section: &Section, number: u32) {
+        let around = Self::around(&self.out.global, &[], (self.sources, self.environment));
+        match section.word() {
+            "peers" => {
+                let local = self.local_peer();
+                peers(section, number, &around, self.notes, &mut self.out, &local);
+            }
+            _ => http_errors(section, number, &around, self.notes, &mut self.out.http_errors),
+        }
+    }
+
+    /// Where logs go, and what they look like.
+    fn logs(&mut self, section: &Section, number: u32) {
+        let around = Self::around(&self.out.global, &[], (self.sources, self.environment));
+        let (out, notes) = (&mut self.out, &mut *self.notes);
+        match section.word() {
+            "ring" => {
+                let Some(mut ring) = ring::header(section, &out.rings, notes) else { return };
+                lines(section, number, &around, notes, |s| ring::line(s, &mut ring));
+                ring::finish(&mut ring, section, notes);
+                out.rings.push(ring);
+            }
+            _ => {
+                let opened = profile::header(section, &out.profiles, self.sources, notes);
+                let Some(mut profile) = opened else { return };
+                lines(section, number, &around, notes, |s| profile::line(s, &mut profile));
+                out.profiles.push(profile);
+            }
+        }
+    }
+
+    /// Checks, certificates and mail of several proxies.
+    fn servants(&mut self, section: &Section, number: u32) {
+        let around = Self::around(&self.out.global, &[], (self.sources, self.environment));
+        let (out, notes) = (&mut self.out, &mut *self.notes);
+        match section.word() {
+            "healthcheck" => {
+                let opened = healthcheck::header(section, number, &out.healthchecks, self.sources, notes);
+                let Some(mut health) = opened else { return };
+                lines(section, number, &around, notes, |s| healthcheck::line(s, &mut health));
+                out.healthchecks.push(health);
+            }
+            "mailers" => {
+                let opened = mailers::header(section, &out.mailers, self.sources, notes);
+                let Some(mailers) = opened else { return };
+                lines(section, number, &around, notes, mailers::line);
+                out.mailers.push(mailers);
+            }
+            "resolvers" => {
+                let opened = resolvers::header(section, &out.resolvers, self.sources, notes);
+                let Some(mut draft) = opened else { return };
+                lines(section, number, &around, notes, |s| resolvers::line(s, &mut draft));
+                out.resolvers.push(draft);
+            }
+            _ => {
+                let Some(mut store) = stores::header(section, notes) else { return };
+                lines(section, number, &around, notes, |s| stores::line(s, &mut store));
+                out.stores.push(store);
+            }
+        }
+    }
 }
 
 /// The sections that have a name, each with the reason why backends can't inherit from it.
@@ -178,7 +248,8 @@ fn named(
     defaults.into_iter().filter(|(_, d)| !d.name.is_empty()).map(unfit).collect()
 }
 
-/// What is wrong with rules of a defaults section for a frontend, or else a backend. `heirs` says whether frontends and backends inherit.
+/// What is wrong with rules of a defaults section for a frontend, or else a backend. `heirs` says whether
+/// frontends and backends inherit.
 fn unlike(base: &Draft, tree: &Tree, at: &str, heirs: (bool, bool), front: bool) -> Option<String> {
     let some = |of: fn(&Tree, LineRef, bool) -> bool| base.rules.iter().any(|rule| of(tree, *rule, front));
     if !front && some(captures) {
@@ -203,8 +274,8 @@ fn unlike(base: &Draft, tree: &Tree, at: &str, heirs: (bool, bool), front: bool)
     None
 }
 
-/// Rules of a defaults section fit one side of the traffic: who may not inherit them is told so. `heirs` remembers
-/// whether frontends and backends have inherited from a section.
+/// Rules of a defaults section fit one side of the traffic: who may not inherit them is told so. `heirs`
+/// remembers whether frontends and backends have inherited from a section.
 fn lineage(
     section: &Section,
     defaults: &BTreeMap<usize, Draft>,
@@ -293,27 +364,18 @@ fn peers(
     around: &Surroundings<'_>,
     notes: &mut Diagnostics,
     out: &mut Drafts,
+    local: &str,
 ) {
-    let name = section.name();
-    if name.is_empty() {
-        return notes.alert(section.header.span(), "missing name for peers section.");
-    }
-    if let Some(extra) = section.header.args().get(1) {
-        notes.alert(extra.span(), format!("'peers' cannot handle unexpected argument '{extra}'."));
-    }
-    let mut others = false;
+    let place = |span: syntax::Span| format!("{}:{}", around.sources.name(span.file), span.line);
+    let opened = peers::header(section, &out.peers, place, local, notes);
+    let Some(mut draft) = opened else { return };
     let tables = &mut out.peer_tables;
-    lines(section, number, around, notes, |s| crate::table::peers_line(s, name, tables, &mut others));
-    if others {
-        let text =
-            format!("peers section '{name}': Harrier does not talk to peers yet, only its tables count.");
-        notes.warning(section.header.span(), text);
-    }
-    out.peers.push(name.into());
+    lines(section, number, around, notes, |s| peers::line(s, &mut draft, tables));
+    out.peers.push(draft);
 }
 
-/// HAProxy passes over a `backend` line with more than a name when it is not `from` and the name of a `defaults` section,
-/// and then knows no section for the lines below.
+/// HAProxy passes over a `backend` line with more than a name when it is not `from` and the name of a
+/// `defaults` section, and then knows no section for the lines below.
 fn stranded(section: &Section, notes: &mut Diagnostics) {
     let words: Vec<&str> = section.header.words().iter().map(|w| w.text()).collect();
     let passed_over = matches!(*words, ["backend", _, "from"])
@@ -330,7 +392,7 @@ fn odd_name(section: &Section) -> Option<syntax::Diagnostic> {
     let alert = |text: String| Some(syntax::Diagnostic::alert(section.header.span(), text));
     match word {
         "ring" => alert(format!("invalid ring name '{name}' (character '{odd}' is not permitted).")),
-        "peers" | "mailers" | "userlist" | "http-errors" | "log-profile" | "healthcheck" => {
+        "peers" | "mailers" | "resolvers" | "userlist" | "http-errors" | "log-profile" | "healthcheck" => {
             let diagnostic = alert(format!("character '{odd}' is not permitted in '{word}' name '{name}'."))?;
             Some(if word == "userlist" { diagnostic.styled(syntax::Style::Reading) } else { diagnostic })
         }

@@ -1,21 +1,15 @@
 //! One statement while it is being understood: its words, a place for warnings, and ready-made complaints.
 //!
-//! Setters are plain functions `fn(&mut Statement, &mut Target) -> Step`. They eat words and either change the
-//! target or return the one complaint that keeps the line from being used; the next line is read all the same.
+//! Setters are plain functions `fn(&mut Statement, &mut Target) -> Step`. They eat words and either change
+//! the target or return the one complaint that keeps the line from being used; the next line is read all the
+//! same.
 
 use std::time::Duration;
 
 use syntax::{Args, Diagnostic, Diagnostics, Environment, Level, Line, Modifier, Span, Style, Word};
 
-use crate::draft::Draft;
+use crate::draft::{Above, Draft, LineRef};
 use crate::units::{self, TimeFault};
-
-/// A line by position: index of its section and of the line in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct LineRef {
-    pub section: u32,
-    pub line: u32,
-}
 
 /// A setter's outcome.
 pub(crate) type Step<T = ()> = Result<T, Diagnostic>;
@@ -32,6 +26,8 @@ pub(crate) struct Surroundings<'c> {
     pub experimental: bool,
     /// `description` of `global`, further up.
     pub described: bool,
+    /// The `log` lines of `global`, further up.
+    pub logged: Above,
 }
 
 /// A statement being understood.
@@ -132,8 +128,8 @@ impl<'c> Statement<'c> {
         Ok(word)
     }
 
-    /// One word of leading digits and the end of the line. What is no number counts as zero, as in HAProxy, but
-    /// that deserves a warning.
+    /// One word of leading digits and the end of the line. What is no number counts as zero, as in HAProxy,
+    /// but that deserves a warning.
     pub fn integer(&mut self, missing: impl Into<String>) -> Step<i64> {
         let word = self.word(missing)?;
         self.end()?;
@@ -170,7 +166,8 @@ impl<'c> Statement<'c> {
         }
     }
 
-    /// A time in milliseconds, its faults worded as `unexpected` (the character is filled in) or as overflow of `name`.
+    /// A time in milliseconds, its faults worded as `unexpected` (the character is filled in) or as overflow
+    /// of `name`.
     pub fn millis(&mut self, word: &Word, name: &str, unexpected: impl Fn(char) -> String) -> Step<u64> {
         let (ms, trailing) =
             units::tolerant(word.text()).map_err(|fault| self.time_fault(fault, word, name, unexpected))?;
@@ -267,4 +264,14 @@ pub(crate) fn tight(diagnostic: Diagnostic) -> Diagnostic {
 /// The same complaint in the form `config : [file:line] : text`, as server lines have it.
 pub(crate) fn bracket(diagnostic: Diagnostic) -> Diagnostic {
     diagnostic.styled(Style::Bracket)
+}
+
+/// A unique name has no odd characters and at most 127.
+pub(crate) fn unique_name(text: &str) -> Result<Box<str>, String> {
+    let odd = |c: &char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '-' | '.'));
+    match text.chars().find(odd) {
+        _ if text.len() > 127 => Err("invalid length".into()),
+        Some(odd) => Err(format!("invalid character '{odd}'")),
+        None => Ok(text.into()),
+    }
 }

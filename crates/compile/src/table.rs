@@ -5,21 +5,11 @@ use std::sync::Arc;
 
 use stick::key::DEFAULT_LEN;
 use stick::{Data, KeyKind, Layout, Settings, SrvKey, Table, data};
-use syntax::{Diagnostic, Diagnostics, Span};
+use syntax::{Diagnostic, Diagnostics};
 
+use crate::draft::TableDraft;
 use crate::statement::{Statement, Step, tight};
 use crate::units::{self, TimeFault};
-
-/// A table as declared.
-#[derive(Clone, Debug)]
-pub(crate) struct TableDraft {
-    /// Its name is filled in already.
-    pub settings: Settings,
-    /// Where it was declared.
-    pub span: Span,
-    /// How complaints name its owner.
-    pub owner: String,
-}
 
 /// The most elements of an array.
 const LARGEST_ARRAY: usize = 100;
@@ -242,10 +232,10 @@ pub(crate) fn make(
         drafts.iter().map(|d| (d.settings.name.clone(), d.settings.kind)).collect();
     let mut out = Vec::new();
     for mut draft in drafts {
-        checks(&draft, &kinds, peers, notes);
+        checks(&draft, &kinds, notes);
         if let Some(peers) = draft.settings.peers.as_ref().filter(|named| !peers.contains(named)) {
             let text = format!("{}: unable to find sync peers '{peers}'.", draft.owner);
-            lost.push((draft.settings.name.clone(), crate::assemble::refusal(draft.span, text)));
+            lost.push((draft.settings.name.clone(), crate::notes::refusal(draft.span, text)));
         }
         if stuck.contains(&draft.settings.name) {
             draft.settings.layout.store(Data::ServerId, 1, 0);
@@ -256,9 +246,9 @@ pub(crate) fn make(
     out
 }
 
-fn checks(draft: &TableDraft, kinds: &[(Box<str>, KeyKind)], peers: &[Box<str>], notes: &mut Diagnostics) {
+fn checks(draft: &TableDraft, kinds: &[(Box<str>, KeyKind)], notes: &mut Diagnostics) {
     let (settings, owner) = (&draft.settings, &draft.owner);
-    let mut refuse = |text: String| notes.push(crate::assemble::refusal(draft.span, text));
+    let mut refuse = |text: String| notes.push(crate::notes::refusal(draft.span, text));
     if let Some(to) = &settings.write_to {
         let failed = format!("{owner}: failed to initialize stick-table: write-to:");
         match kinds.iter().find(|(name, _)| name == to) {
@@ -276,37 +266,4 @@ fn checks(draft: &TableDraft, kinds: &[(Box<str>, KeyKind)], peers: &[Box<str>],
             Some(_) => {}
         }
     }
-    let Some(section) = &settings.peers else { return };
-    if peers.contains(section) {
-        let text = format!(
-            "{owner}: Harrier does not exchange entries with peers yet: what 'peers {section}' would share stays in this process."
-        );
-        notes.push(crate::assemble::remark(draft.span, text));
-    }
-}
-
-/// A `peers` section: its tables exist, its peers are not spoken to yet.
-pub(crate) fn peers_line(
-    s: &mut Statement<'_>,
-    section: &str,
-    tables: &mut Vec<TableDraft>,
-    others: &mut bool,
-) -> Step {
-    match s.keyword() {
-        "table" => {
-            let name = s.word("'table' expects a name.")?.text();
-            let name = format!("{section}/{name}");
-            if tables.iter().any(|t| *t.settings.name == *name) {
-                return Err(s.fail(format!("stick-table name '{name}' is used twice.")));
-            }
-            tables.push(read(s, &name, format!("Peers section '{section}'"), false)?);
-        }
-        "peer" | "server" | "bind" | "default-bind" | "default-server" | "log" | "shards" | "disabled"
-        | "enabled" => {
-            let _ = s.args.eat_rest();
-            *others = true;
-        }
-        other => return Err(s.fail(format!("unknown keyword '{other}' in 'peers' section"))),
-    }
-    Ok(())
 }

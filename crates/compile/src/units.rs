@@ -1,7 +1,7 @@
 //! Numbers, times and sizes as the configuration writes them (manual, sections 2.4 and 2.5).
 //!
-//! HAProxy reads numbers in two ways. Most keywords take the leading digits and ignore the rest, so `maxconn x` is
-//! zero: [`lenient`]. Times and sizes are strict.
+//! HAProxy reads numbers in two ways. Most keywords take the leading digits and ignore the rest, so `maxconn
+//! x` is zero: [`lenient`]. Times and sizes are strict.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ pub(crate) enum TimeFault {
     Overflow,
 }
 
-/// What `atoi` makes of a word: an optional sign and leading digits, zero without any; what does not fit wraps around.
+/// What `atoi` makes of a word: an optional sign and leading digits, zero without any; what does not fit
+/// wraps around.
 pub(crate) fn lenient(text: &str) -> i64 {
     i64::from(lang::sample::parse_int(text.trim_start().as_bytes()).unwrap_or(0) as i32)
 }
@@ -36,8 +37,8 @@ pub(crate) fn millis(text: &str) -> Result<u64, TimeFault> {
     exact(text, Unit::Millisecond)
 }
 
-/// The same for keywords that tolerate something behind the unit, as in `15min`: the value, and the first character
-/// too many. HAProxy warns, and uses the value.
+/// The same for keywords that tolerate something behind the unit, as in `15min`: the value, and the first
+/// character too many. HAProxy warns, and uses the value.
 pub(crate) fn tolerant(text: &str) -> Result<(u64, Option<char>), TimeFault> {
     tolerated(text, Unit::Millisecond)
 }
@@ -76,7 +77,8 @@ fn exact(text: &str, unit: Unit) -> Result<u64, TimeFault> {
     })
 }
 
-/// A size in bytes: digits and perhaps `k`, `m` or `g`. The error is what follows the part that is understood.
+/// A size in bytes: digits and perhaps `k`, `m` or `g`. The error is what follows the part that is
+/// understood.
 pub(crate) fn size(text: &str) -> Result<u64, &str> {
     base::units::size(text, u32::MAX.into()).map_err(|fault| fault.rest)
 }

@@ -3,7 +3,8 @@
 use lang::fetch::{Hashed, Password, User, Userlist};
 use syntax::{Diagnostic, Diagnostics, Section, Word};
 
-use crate::statement::{LineRef, Statement, Step, Surroundings, tight};
+use crate::draft::LineRef;
+use crate::statement::{Statement, Step, Surroundings, tight};
 
 /// A name's bytes.
 type Name = Box<[u8]>;

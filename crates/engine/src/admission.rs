@@ -1,10 +1,10 @@
 //! Whether one more connection may come in: the limits of the process, of its frontend and of its listener.
 //!
-//! A limit is exact with any number of workers, because a connection is counted in the same step that compares the count
-//! with the limit, before it is accepted. Rates can't be compared and counted in one step, so where one is limited that
-//! happens under a lock. A session is counted in its rate only when the rules of its connection have let it pass; until
-//! then it is pending, so that a burst of connections, which are all accepted before the first of them is looked at,
-//! stays within the limit.
+//! A limit is exact with any number of workers, because a connection is counted in the same step that
+//! compares the count with the limit, before it is accepted. Rates can't be compared and counted in one step,
+//! so where one is limited that happens under a lock. A session is counted in its rate only when the rules of
+//! its connection have let it pass; until then it is pending, so that a burst of connections, which are all
+//! accepted before the first of them is looked at, stays within the limit.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{MutexGuard, PoisonError};
@@ -37,7 +37,8 @@ impl<'a> Admission<'a> {
         // A frontend always has a limit: zero, which only a command sets, lets nobody in.
         let some = |limit: u32| if limit == 0 { u32::MAX } else { limit };
         let limits = [some(bind.maxconn), front.maxconn.load(Relaxed), some(process.maxconn.load(Relaxed))];
-        // The narrowest first: who is turned away there was never counted elsewhere, and no maximum tells of him.
+        // The narrowest first: who is turned away there was never counted elsewhere, and no maximum tells of
+        // him.
         let counts = [
             (&listener.current, Some(&listener.current_max)),
             (&front.current, Some(&front.current_max)),
@@ -99,7 +100,7 @@ fn rates_allow(proxy: &Proxy, bind: &Bind, process: &Process) -> bool {
     under(&front.session_rate, front.pending.load(Relaxed), proxy.rate_limit)
         && under(&process.conn_rate, 0, process.conn_rate_limit.load(Relaxed))
         && under(&process.sess_rate, process.pending.load(Relaxed), process.sess_rate_limit.load(Relaxed))
-        && (bind.tls.is_none() || crate::secure::admits(process, now))
+        && (bind.tls.is_none() || farm::secure::admits(process, now))
 }
 
 /// A pending session is counted, or will not be.

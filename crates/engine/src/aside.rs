@@ -1,7 +1,8 @@
-//! Work that would keep a worker waiting for the system: names that the C library resolves, commands that are run.
+//! Work that would keep a worker waiting for the system: names that the C library resolves, commands that are
+//! run.
 //!
-//! It goes to a thread of its own, and the task that wants the outcome is woken when it is there. There are only so many
-//! such threads at once: one that hangs can't be ended, only given up.
+//! It goes to a thread of its own, and the task that wants the outcome is woken when it is there. There are
+//! only so many such threads at once: one that hangs can't be ended, only given up.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,8 +32,8 @@ impl Drop for Place {
     }
 }
 
-/// Does some work on a thread called `name` and returns what came of it; `None` when it takes longer than `patience`, or
-/// when no thread can be had. Work that was given up still runs to its end.
+/// Does some work on a thread called `name` and returns what came of it; `None` when it takes longer than
+/// `patience`, or when no thread can be had. Work that was given up still runs to its end.
 pub async fn run<T: Send + 'static>(
     name: &str,
     patience: Duration,

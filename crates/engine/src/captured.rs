@@ -53,15 +53,3 @@ pub struct Captured {
     /// What was received.
     pub bytes: Box<[u8]>,
 }
-
-/// Bad messages that a worker keeps.
-const MOST: usize = 8;
-
-/// Keeps a bad message in place of the oldest one.
-pub fn keep(worker: &crate::Worker, captured: Captured) {
-    let mut kept = worker.errors.borrow_mut();
-    if kept.len() >= MOST {
-        kept.pop_front();
-    }
-    kept.push_back(captured);
-}

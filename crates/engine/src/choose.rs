@@ -3,6 +3,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use base::hash;
+use farm::Stay;
+use farm::queue::{self, Place, Refused, Wait};
 use lang::cond::Outcome;
 use lang::env::{Env, Side};
 use lang::logfmt::Use;
@@ -15,15 +17,12 @@ use balance::Method;
 use balance::key;
 use balance::queue::Priority;
 
-use crate::connect;
-use crate::queue::{self, Place, Refused, Wait};
-use crate::shared::Stay;
 use crate::silence;
 use crate::stream::Stream;
 use crate::worker::Worker;
 
-/// Applies `use_backend` and `default_backend`; `None` when no backend is to be had. Rules pass by backends that are
-/// disabled or unpublished, unless `force-be-switch` allows them.
+/// Applies `use_backend` and `default_backend`; `None` when no backend is to be had. Rules pass by backends
+/// that are disabled or unpublished, unless `force-be-switch` allows them.
 pub fn backend(stream: &mut Stream<'_>) -> Option<u32> {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
@@ -81,7 +80,7 @@ fn switched(worker: &Worker, frontend: &Proxy, env: &Env<'_>, switch: &Switch) -
             }
         }
     };
-    let Some(stay) = worker.shared.try_stay(to) else { return Some(Switched::Nowhere) };
+    let Some(stay) = worker.shared.farm.try_stay(to) else { return Some(Switched::Nowhere) };
     let proxy = &*worker.shared.program.proxy(to);
     (shown(proxy) || forced(frontend, env)).then_some(Switched::To(to, stay))
 }
@@ -197,22 +196,30 @@ fn posted(stream: &Stream<'_>, name: &[u8], hash: impl Fn(&[u8]) -> u32) -> Opti
     })
 }
 
-/// A place at the server that the client met last, where the algorithm leaves the choice and the request is to meet it again
-/// (`option prefer-last-server`, NTLM).
+/// A place at the server that the client met last, where the algorithm leaves the choice and the request is
+/// to meet it again (`option prefer-last-server`, NTLM).
 async fn last(stream: &mut Stream<'_>, index: u32, proxy: &Proxy) -> Result<Option<Place>, NoServer> {
     let free = matches!(
         proxy.balance,
         Balance::RoundRobin | Balance::LeastConn | Balance::First | Balance::Random(_)
     );
-    let Some((server, challenged)) = connect::last_server(stream, proxy).filter(|_| free) else {
-        return Ok(None);
-    };
+    let usable = |server| proxy.server(server).state.is_usable();
+    let met = stream
+        .client
+        .session
+        .own
+        .borrow_mut()
+        .as_mut()
+        .filter(|_| free)
+        .and_then(|own| own.last(index, proxy.options.prefer_last_server, usable));
+    let Some((server, challenged)) = met else { return Ok(None) };
     let worker = stream.worker.clone();
-    if let Some(place) = queue::try_enter(&worker, index, server) {
+    if let Some(place) = queue::try_enter(&worker.farm, index, server) {
         return Ok(Some(place));
     }
     let limit = proxy.max_keep_alive_queue;
-    let queued = worker.shared.backend(index).slots.get(server as usize).map_or(0, |slot| slot.queue.len());
+    let queued =
+        worker.shared.farm.backend(index).slots.get(server as usize).map_or(0, |slot| slot.queue.len());
     let patient = challenged || usize::try_from(limit).map_or(true, |limit| queued < limit);
     if !patient {
         return Ok(None);
@@ -232,7 +239,7 @@ pub async fn server(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<Place, N
     let worker = stream.worker.clone();
     let index = stream.txn.backend.ok_or(NoServer::None)?;
     let proxy = &*worker.shared.program.proxy(index);
-    let backend = &*worker.shared.backend(index);
+    let backend = &*worker.shared.farm.backend(index);
     if wish.fixed.is_none()
         && wish.avoid.is_none()
         && let Some(place) = last(stream, index, proxy).await?
@@ -242,7 +249,7 @@ pub async fn server(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<Place, N
     let mut key = if wish.fixed.is_some() { None } else { key(stream, proxy) };
     loop {
         if let Some(server) = wish.fixed {
-            if let Some(place) = queue::try_enter(&worker, index, server) {
+            if let Some(place) = queue::try_enter(&worker.farm, index, server) {
                 return Ok(place);
             }
             match wait(stream, index, Some(server)).await {
@@ -254,7 +261,7 @@ pub async fn server(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<Place, N
                 // Its queue is full, too: the request goes elsewhere if it may.
                 Err(Refused::Full) if proxy.options.redispatch != 0 && backend.balancer.usable() > 1 => {
                     (wish.fixed, key) = (None, self::key(stream, proxy));
-                    connect::count_redispatch(stream, proxy, server);
+                    count_redispatch(stream, proxy, server);
                 }
                 other => return other.map_err(NoServer::Refused),
             }
@@ -265,7 +272,7 @@ pub async fn server(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<Place, N
         let avoid = if mapped { None } else { wish.avoid };
         match pick(&worker, index, keeping, key, avoid) {
             Some(server) => {
-                if let Some(place) = queue::try_enter(&worker, index, server) {
+                if let Some(place) = queue::try_enter(&worker.farm, index, server) {
                     if wish.avoid != Some(server) {
                         count_chosen(&worker, proxy, server);
                     }
@@ -283,10 +290,10 @@ pub async fn server(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<Place, N
             None if backend.balancer.usable() == 0 => return Err(NoServer::None),
             // Nobody else has room: back to the server that failed.
             None if avoid.is_some()
-                && backend.balancer.pick(key, |s| queue::is_full(&worker, index, s)).is_some() =>
+                && backend.balancer.pick(key, |s| queue::is_full(&worker.farm, index, s)).is_some() =>
             {
-                let any = backend.balancer.pick(key, |s| queue::is_full(&worker, index, s));
-                let place = any.and_then(|s| queue::try_enter(&worker, index, u32::try_from(s).ok()?));
+                let any = backend.balancer.pick(key, |s| queue::is_full(&worker.farm, index, s));
+                let place = any.and_then(|s| queue::try_enter(&worker.farm, index, u32::try_from(s).ok()?));
                 if let Some(place) = place {
                     return Ok(place);
                 }
@@ -326,7 +333,8 @@ fn keeping(proxy: &Proxy, key: Option<u32>) -> Keeping {
 }
 
 impl Keeping {
-    /// Whether a request that finds no place at the server that was picked waits there, instead of looking again.
+    /// Whether a request that finds no place at the server that was picked waits there, instead of looking
+    /// again.
     fn waits(self) -> bool {
         matches!(self, Keeping::Bound(Affinity::Always | Affinity::MaxQueue))
     }
@@ -351,12 +359,12 @@ fn pick(
     avoid: Option<u32>,
 ) -> Option<u32> {
     let too_full = |s: usize| match keeping {
-        Keeping::Free | Keeping::Bound(Affinity::MaxConn) => queue::is_full(worker, backend, s),
+        Keeping::Free | Keeping::Bound(Affinity::MaxConn) => queue::is_full(&worker.farm, backend, s),
         Keeping::Bound(Affinity::Always) => false,
-        Keeping::Bound(Affinity::MaxQueue) => queue::has_full_queue(worker, backend, s),
+        Keeping::Bound(Affinity::MaxQueue) => queue::has_full_queue(&worker.farm, backend, s),
     };
     let skip = |s: usize| avoid.is_some_and(|a| a as usize == s) || too_full(s);
-    let picked = worker.shared.backend(backend).balancer.pick(key, skip)?;
+    let picked = worker.shared.farm.backend(backend).balancer.pick(key, skip)?;
     u32::try_from(picked).ok()
 }
 
@@ -381,12 +389,24 @@ async fn wait(stream: &mut Stream<'_>, backend: u32, server: Option<u32>) -> Res
             || (abort && (broken || socket.has_ended(cx)))
     };
     let wait = Wait { priority, timeout, server };
-    let outcome = queue::wait(&worker, backend, wait, &mut positions, gone).await;
+    let outcome = queue::wait(&worker.farm, backend, wait, &mut positions, gone).await;
     stream.txn.queue_positions = positions;
     if matches!(outcome, Err(Refused::TimedOut | Refused::Aborted)) {
         stream.txn.times.queued = Some(rt::now());
     }
     outcome
+}
+
+/// Counts a request that goes to another server than the one it was bound to or chosen for.
+pub fn count_redispatch(stream: &mut Stream<'_>, proxy: &Proxy, left: u32) {
+    let worker = stream.worker.index;
+    stream.txn.redispatched = true;
+    crate::persist::lost(stream);
+    proxy.state.back.counters.of(worker).redispatches.inc();
+    // It may have been deleted while the request waited for another one.
+    if let Some(left) = proxy.servers.get(left as usize) {
+        left.state.counters.of(worker).redispatches.inc();
+    }
 }
 
 /// What is logged and answered when no server could be assigned: cause, phase and status.

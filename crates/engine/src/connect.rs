@@ -2,21 +2,25 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use farm::At;
+use farm::check;
+use farm::pool::{self, Fit, Identity, Idle};
+use link::transport::Transport;
 use model::Peer;
 use model::conn::ConnError;
 use model::secured::Secured;
 use model::server_conns::Seat;
 use model::term::{Cause, Phase};
-use program::proxy::{Mode, Proxy, Reuse};
-use program::server::{PortMap, Server, ServerTls};
+use program::proxy::{Mode, Proxy};
+use program::server::Server;
 use rt::{Addr, ConnectOptions, Socket, Timer};
-use tls::Handshake;
 use wire::method::Method;
 
+mod header;
+mod hello;
 mod leaving;
 mod multiplex;
 mod opening;
@@ -24,25 +28,19 @@ mod own;
 mod retry;
 mod target;
 
+use hello::{Hello, early, may_be_early, secure, server_name};
 use leaving::{has_left, left_silently};
 use multiplex::{Speaks, begin_h2, multiplexed, speaks};
-pub use opening::Opening;
 use own::take_own;
-pub use own::{Own, authenticates_connection, last_server, park};
+pub use own::{authenticates_connection, park};
 use retry::{count_choice, count_failure, count_unassigned, pause, retry};
-pub use retry::{count_l7_retry, count_lost, count_redispatch};
-pub use target::Fit;
-use target::{Traits, address, address_fit, fit, options};
+pub use retry::{count_l7_retry, count_lost};
+use target::{address, address_fit, fit, options};
 
 use crate::Worker;
-use crate::check;
 use crate::choose::{self, NoServer, Wish};
-use crate::pool::{Identity, Idle, Order};
-use crate::secure::{Refused, number};
 use crate::silence;
-use crate::state::At;
 use crate::stream::{Stream, Upstream};
-use crate::transport::Transport;
 
 /// Why a server was not reached.
 #[derive(Debug)]
@@ -62,8 +60,8 @@ pub enum Failed {
 pub enum Attempt {
     /// Refused, unreachable, reset.
     Refused,
-    /// It was clear at once that it cannot be: nobody listens on a Unix socket, no route, a source that is not ours, or the
-    /// server has all the connections that `strict-maxconn` lets it have.
+    /// It was clear at once that it cannot be: nobody listens on a Unix socket, no route, a source that is
+    /// not ours, or the server has all the connections that `strict-maxconn` lets it have.
     Unreachable,
     /// The server's certificate is not for the name of this connection, which trying again won't change.
     WrongName,
@@ -120,7 +118,8 @@ pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Faile
     }
 }
 
-/// Whether the client may be sent to where `redir` says: it came with GET or HEAD, whatever rules made of it, and there is a path.
+/// Whether the client may be sent to where `redir` says: it came with GET or HEAD, whatever rules made of it,
+/// and there is a path.
 fn can_go_elsewhere(stream: &Stream<'_>) -> bool {
     let method = Method::from_bytes(stream.txn.line.method());
     matches!(method, Method::Get | Method::Head)
@@ -161,7 +160,7 @@ async fn try_servers(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Fai
         };
         if matches!(failure, Attempt::Refused | Attempt::Unreachable | Attempt::WrongName | Attempt::TimedOut)
         {
-            check::observe(&worker, index, server, check::Seen::ConnectFailed);
+            check::observe(&worker.farm, index, server, check::Seen::ConnectFailed);
         }
         if failure.is_clients() {
             // It is no failure of the server that the client did not wait for it.
@@ -229,7 +228,7 @@ async fn attempt(stream: &mut Stream<'_>, proxy: &Proxy, server: u32) -> Result<
     let addr = &address(stream, config).ok_or(Attempt::Refused)?;
     let name = config.tls().and_then(|tls| server_name(stream, tls));
     let name = name.as_deref();
-    let header = config.send_proxy.as_ref().map(|send| crate::proxy_header::bytes(stream, send));
+    let header = config.send_proxy.as_ref().map(|send| header::bytes(stream, send));
     let header = header.as_deref();
     let fit = fit(stream, proxy, (config, moves), addr, name, header);
     let speaks = speaks(stream, config);
@@ -300,7 +299,7 @@ async fn dial(
         tls::figures::unreached();
         if matches!(opened, Err(Attempt::Refused)) {
             // Its handshake had begun, in a way, and failed with the connection.
-            crate::secure::count_server(&worker, proxy, Some(&config.state), None);
+            farm::secure::count_server(&worker.farm, proxy, Some(&config.state), None);
         }
     }
     let mut socket = opened?;
@@ -312,7 +311,7 @@ async fn dial(
     // Early data are HTTP/2 where that is known to be agreed on.
     let agreed = socket.is_early() || socket.facts().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"));
     if speaks == Speaks::H2 || (agreed && speaks.may_be_h2()) {
-        check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
+        check::observe(&worker.farm, stream.backend_index(), server, check::Seen::Connected);
         return rt::boxed(begin_h2(stream, aim, socket, seat)).await;
     }
     drop(announced);
@@ -320,12 +319,13 @@ async fn dial(
         count_h1(stream, proxy, true);
     }
     if speaks == Speaks::Asks {
-        worker.pools.note_h2(stream.backend_index(), server, false);
+        worker.farm.pools.note_h2(stream.backend_index(), server, false);
     }
     if aim.fit.shareable {
-        worker.pools.make_room(stream.backend_index(), server, &socket, &config.state);
+        let at = At { proxy: stream.backend_index(), server };
+        worker.farm.pools.make_room(at, &socket, &config.state, &worker.shared.program);
     }
-    check::observe(&worker, stream.backend_index(), server, check::Seen::Connected);
+    check::observe(&worker.farm, stream.backend_index(), server, check::Seen::Connected);
     install(stream, socket, aim.fit, addr, seat);
     stream.use_connection();
     if let Some(header) = aim.header.filter(|_| config.tls().is_none()) {
@@ -334,15 +334,15 @@ async fn dial(
     Ok(())
 }
 
-/// A seat at a server with `strict-maxconn`. Where all are taken a connection that rests is closed, in favour of the next
-/// attempt.
+/// A seat at a server with `strict-maxconn`. Where all are taken a connection that rests is closed, in favour
+/// of the next attempt.
 async fn seat(worker: &Worker, at: At, config: &Server) -> Result<Option<Seat>, Attempt> {
     if !config.strict_maxconn {
         return Ok(None);
     }
     let seat = Seat::take(&config.state);
     if seat.is_none() {
-        rt::boxed(crate::pool::close_one(worker, at)).await;
+        rt::boxed(farm::pool::close_one(&worker.farm, at)).await;
         return Err(Attempt::Unreachable);
     }
     Ok(seat)
@@ -353,7 +353,7 @@ async fn open_to(stream: &mut Stream<'_>, aim: &Aim<'_>) -> Result<Transport, At
     let source = aim.config.source.as_ref().or(aim.proxy.source.as_ref());
     let options = options(stream, aim.proxy, Some(aim.config), source);
     // The log names both ends also of a connection that fails.
-    stream.txn.server_conn.dst = crate::net::peer(Some(aim.addr));
+    stream.txn.server_conn.dst = link::address::peer(Some(aim.addr));
     let h1 = (aim.is_surely_h1(), if aim.asks() { 0 } else { aim.speaks.known_major() });
     let Some(through) = aim.config.socks4 else {
         return open(stream, aim.proxy, aim.addr, &options, h1).await;
@@ -361,9 +361,9 @@ async fn open_to(stream: &mut Stream<'_>, aim: &Aim<'_>) -> Result<Transport, At
     let socket = open(stream, aim.proxy, &Addr::Inet(through), &options, h1).await?;
     let asked = rt::boxed(via_socks(stream, aim.proxy, &socket, aim.addr)).await;
     asked.map_err(|refused| match refused {
-        crate::socks::Refused::TimedOut => Attempt::TimedOut,
-        crate::socks::Refused::Aborted => Attempt::Aborted,
-        crate::socks::Refused::Io(e) => {
+        link::socks::Refused::TimedOut => Attempt::TimedOut,
+        link::socks::Refused::Aborted => Attempt::Aborted,
+        link::socks::Refused::Io(e) => {
             let denied = e.kind() == io::ErrorKind::ConnectionRefused;
             stream.txn.server_conn.error =
                 if denied { ConnError::SOCKS_DENIED } else { ConnError::SOCKS_SILENT };
@@ -373,122 +373,17 @@ async fn open_to(stream: &mut Stream<'_>, aim: &Aim<'_>) -> Result<Transport, At
     Ok(socket)
 }
 
-/// What a handshake with a server begins with.
-struct Hello<'a> {
-    /// The PROXY header, which goes before it.
-    header: Option<&'a [u8]>,
-    /// The name to send and to check.
-    name: Option<&'a [u8]>,
-    /// In place of the configured protocols.
-    alpn: Option<Vec<Vec<u8>>>,
-    /// The request may go out as early data.
-    early: bool,
-}
-
-/// Whether what a client sent may go to a server as early data (manual, `allow-0rtt` of servers), where the protocol is known
-/// before the handshake is over: with several to choose from it is not.
-fn early(stream: &Stream<'_>, proxy: &Proxy, server: u32, tls: &ServerTls, speaks: Speaks) -> bool {
-    let known = match speaks {
-        Speaks::Plain | Speaks::H2 => true,
-        Speaks::H1 => false,
-        Speaks::Asks | Speaks::AsksH2 => {
-            let spoken = stream.worker.pools.spoke_h2(stream.backend_index(), server);
-            spoken && tls.alpn.iter().all(|name| name[..] == *b"h2")
-        }
-    };
-    tls.early && known && !stream.http.refused_early && may_be_early(stream, proxy)
-}
-
-/// Whether a copy of what a client sent does no harm: it came as early data itself, or the configuration says that its requests
-/// may be repeated.
-fn may_be_early(stream: &Stream<'_>, proxy: &Proxy) -> bool {
-    if !stream.txn.has_req {
-        stream.client.look_early();
-    }
-    stream.client.conn().early.get() || (stream.txn.has_req && proxy.retry_on.early_rejected)
-}
-
-/// The name that is sent to a server, and that its certificate has to be for: `sni`, or the host of the request.
-fn server_name(stream: &Stream<'_>, tls: &ServerTls) -> Option<Box<[u8]>> {
-    match &tls.sni {
-        Some(sni) => stream
-            .evaluate(lang::env::Side::Request, |env| Some(sni.eval(env).ok()?.binary(env.arena).into())),
-        None if tls.auto && stream.txn.has_req => {
-            let host = stream.txn.req.first("host")?;
-            Some(host.split(|c| *c == b':').next()?.into())
-        }
-        None => None,
-    }
-}
-
 /// Asks a SOCKS4 proxy to connect on. `timeout connect` holds for it, too.
 async fn via_socks(
     stream: &Stream<'_>,
     proxy: &Proxy,
     socket: &Transport,
     addr: &Addr,
-) -> Result<(), crate::socks::Refused> {
+) -> Result<(), link::socks::Refused> {
     let mut timer = Timer::new();
     timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
     let gone = |cx: &mut Context<'_>| has_left(stream, proxy, cx);
-    crate::socks::connect(socket.raw(), addr, &mut timer, gone).await
-}
-
-/// TLS on a new connection, after the PROXY header, which goes in the clear. `timeout connect` holds for it, too.
-async fn secure(
-    stream: &mut Stream<'_>,
-    proxy: &Proxy,
-    config: &Server,
-    tls: &ServerTls,
-    how: Hello<'_>,
-    socket: &mut Transport,
-) -> Result<(), Attempt> {
-    if let Some(header) = how.header {
-        socket.send_all(header).await.map_err(|e| classify(&e))?;
-    }
-    if let Err(Refused::Failed(code, ..)) = crate::secure::full(&stream.worker) {
-        stream.txn.server_conn.error = ConnError(code);
-        return Err(Attempt::Full);
-    }
-    // A request is retried, or answered with 425; bytes of TCP can only be sent once more.
-    let again = !stream.txn.has_req;
-    let handshake = match how.early {
-        true => Handshake::connect_early(&tls.connector, how.name, how.alpn, again),
-        false => Handshake::connect(&tls.connector, how.name, how.alpn),
-    };
-    let handshake = handshake.map_err(|_| Attempt::Refused)?;
-    stream.txn.server_secured = Some(Arc::new(Secured::awaited(tls.connector.highest())));
-    let mut timer = Timer::new();
-    timer.set_after(stream.txn.overrides.connect.or(proxy.timeouts.connect));
-    let mut left = false;
-    let worker = stream.worker.clone();
-    let shaken = crate::secure::server(&worker, socket.raw(), handshake, &mut timer, |cx| {
-        left = has_left(stream, proxy, cx);
-        left
-    })
-    .await;
-    // What data overtook is counted when it is over, and what was broken off before its end is no failed handshake.
-    let early = matches!(&shaken, Ok((tls, _)) if tls.is_early());
-    if !early && !left && !matches!(shaken, Err(Refused::TimedOut)) {
-        crate::secure::count(&stream.worker, proxy, &config.state, &shaken);
-    }
-    match shaken {
-        Ok((tls, _)) if tls.is_early() => {
-            socket.secure_early(*tls);
-            Ok(())
-        }
-        Ok((tls, facts)) => {
-            socket.secure(*tls, Some(facts));
-            Ok(())
-        }
-        Err(_) if left => Err(Attempt::Aborted),
-        Err(Refused::TimedOut) => Err(Attempt::TimedOut),
-        Err(Refused::Failed(code, _, facts)) => {
-            stream.txn.server_secured = Some(facts);
-            stream.txn.server_conn.error = ConnError(code);
-            Err(if code == number::NAME { Attempt::WrongName } else { Attempt::Refused })
-        }
-    }
+    link::socks::connect(socket.raw(), addr, &mut timer, gone).await
 }
 
 /// Goes on with a new connection, which may hold a seat at its server.
@@ -496,7 +391,7 @@ fn install(stream: &mut Stream<'_>, socket: Transport, fit: Fit, addr: &Addr, se
     let http = stream.txn.has_req;
     let facts = &mut stream.txn.server_conn;
     (facts.begun, facts.reused, facts.error, facts.fault) = (true, false, ConnError::NONE, 0);
-    facts.dst = crate::net::peer(Some(addr));
+    facts.dst = link::address::peer(Some(addr));
     facts.http_major = u8::from(http);
     stream.txn.server_secured = socket.facts().cloned();
     stream.txn.times.connected = Some(rt::now());
@@ -504,19 +399,20 @@ fn install(stream: &mut Stream<'_>, socket: Transport, fit: Fit, addr: &Addr, se
     stream.upstream = Some(Upstream { socket, buf: None, reused: false, requests: 0, fit, seat, call: None });
 }
 
-/// Notes the local address for log lines that tell it: when they are written the connection serves somebody else.
+/// Notes the local address for log lines that tell it: when they are written the connection serves somebody
+/// else.
 fn note_source(stream: &mut Stream<'_>, socket: &rt::Socket) {
     if stream.worker.shared.logs_source {
         stream.txn.server_conn.src = crate::live::local_address(socket).unwrap_or_default();
     }
 }
 
-/// Goes on with a connection that was at rest. It leads where one made now would: its identity sees to that, so nobody has
-/// to ask the system.
+/// Goes on with a connection that was at rest. It leads where one made now would: its identity sees to that,
+/// so nobody has to ask the system.
 fn resume(stream: &mut Stream<'_>, idle: Idle, fit: Fit, addr: &Addr) {
     let facts = &mut stream.txn.server_conn;
     (facts.begun, facts.reused, facts.error, facts.fault) = (true, true, ConnError::NONE, 0);
-    (facts.http_major, facts.dst) = (1, crate::net::peer(Some(addr)));
+    (facts.http_major, facts.dst) = (1, link::address::peer(Some(addr)));
     stream.txn.server_secured = idle.socket.facts().cloned();
     note_source(stream, idle.socket.raw());
     let Idle { socket, requests, seat, .. } = idle;
@@ -526,64 +422,14 @@ fn resume(stream: &mut Stream<'_>, idle: Idle, fit: Fit, addr: &Addr) {
 }
 
 async fn take_idle(stream: &Stream<'_>, proxy: &Proxy, server: u32, identity: Identity) -> Option<Idle> {
-    // A request whose loss the client could not tell from a failed connect may only go where `http-reuse` lets it.
+    // A request whose loss the client could not tell from a failed connect may only go where `http-reuse`
+    // lets it.
     let at = At { proxy: stream.backend_index(), server };
-    idle(&stream.worker, proxy, at, identity, stream.is_first()).await
+    pool::idle(&stream.worker.farm, proxy, at, identity, stream.is_first()).await
 }
 
-/// An idle connection for a check that connects as traffic does (manual, `check-reuse-pool`): each is the first
-/// request of its session. `name` is that of the connection; sources other than fixed ones have no such connections.
-pub(crate) async fn idle_for_check(
-    worker: &Rc<Worker>,
-    proxy: &Proxy,
-    at: At,
-    addr: &Addr,
-    name: Option<&str>,
-) -> Option<Transport> {
-    let server = &*proxy.servers.get(at.server as usize)?;
-    let moves = server.state.moves();
-    let source = server.source.is_some() || proxy.source.is_some();
-    if server.send_proxy.is_some() || server.transparent || server.port != PortMap::Fixed || source {
-        return None;
-    }
-    let identity = match server.pool_conn_name.is_some() || name.is_some() {
-        true => {
-            let name = name.map(str::as_bytes);
-            Traits { addr, moves, source: None, mark: None, tos: None, name, header: None }.identity()
-        }
-        false => moves,
-    };
-    Some(idle(worker, proxy, at, identity, true).await?.socket)
-}
-
-async fn idle(
-    worker: &Rc<Worker>,
-    proxy: &Proxy,
-    At { proxy: backend, server }: At,
-    identity: Identity,
-    first: bool,
-) -> Option<Idle> {
-    let first = first && !proxy.retry_on.outlives_idle();
-    let order = match proxy.reuse {
-        Reuse::Never => return None,
-        Reuse::Safe if first => return None,
-        Reuse::Aggressive if first => Order::Proven,
-        Reuse::Always if first => Order::ProvenFirst,
-        _ => Order::FreshFirst,
-    };
-    let state = &proxy.server(server).state;
-    let own = worker.pools.take(backend, server, identity, order, state);
-    let shared = worker.shared.program.global.tune.shared_pool && rt::worker_count() > 1;
-    let (idle, low) = (state.conns.idle(), proxy.server(server).pool_low_conn);
-    // Below `pool-low-conn` each thread keeps what it has.
-    if own.is_some() || !shared || idle == 0 || idle < low {
-        return own;
-    }
-    crate::pool::take_over(worker, At { proxy: backend, server }, identity, order).await
-}
-
-/// Connects, at most for `timeout connect`. `h1`: whether it is known that the connection will be one of HTTP/1; `major`: the version
-/// of HTTP that is known before a handshake.
+/// Connects, at most for `timeout connect`. `h1`: whether it is known that the connection will be one of
+/// HTTP/1; `major`: the version of HTTP that is known before a handshake.
 async fn open(
     stream: &mut Stream<'_>,
     proxy: &Proxy,
@@ -597,7 +443,7 @@ async fn open(
         if options.source.is_some() && e.raw_os_error().is_none() {
             facts.error = ConnError::SOURCE;
             let text = format!("Cannot bind to source address before connect() for backend {}.", proxy.name);
-            crate::log::proxy_line(&stream.worker, stream.backend_index(), 0, &text);
+            crate::lines::proxy_line(&stream.worker, stream.backend_index(), 0, &text);
         }
         match classify(&e) {
             Attempt::Refused => Attempt::Unreachable,

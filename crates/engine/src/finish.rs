@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use link::pump::Half;
 use model::Txn;
 use model::counter::Counter;
 use model::proxy::{BackCounters, FrontCounters, status_class};
@@ -9,7 +10,6 @@ use model::txn::{Meanwhile, Traffic};
 use program::proxy::Mode;
 use rt::Mono;
 
-use crate::pump::Half;
 use crate::stream::Stream;
 
 /// Counts what the stream did and logs it.
@@ -19,15 +19,16 @@ pub fn run(stream: &mut Stream<'_>) {
     count_upload(stream);
     count_piped(stream, stream.upload.spliced, |front, back| (&front.spliced_in, &back.spliced_out));
     stream.client.conn().idle_since.set(now);
-    crate::h2::note(stream);
-    crate::stick::stream_over(stream);
+    stream.note_streams();
+    crate::tracking::stream_over(stream.client.conn(), &stream.txn);
     if !stream.txn.silent {
         count(stream);
     } else if stream.txn.has_req {
         count_wire(stream);
     }
     crate::filter::stopped(stream);
-    // The line sees the others at the backend and the server; who was never meant for its backend counts there himself, as in HAProxy.
+    // The line sees the others at the backend and the server; who was never meant for its backend counts
+    // there himself, as in HAProxy.
     if !stream.http.misled {
         stream.release();
     }
@@ -51,10 +52,11 @@ fn count_end(stream: &Stream<'_>, logged: bool) {
 
 /// Adds the upload's own figures to the transaction's, whatever part of it was made.
 fn count_upload(stream: &mut Stream<'_>) {
-    let (upload, up) = (&mut stream.upload, &mut stream.txn.up);
+    let (upload, txn) = (&mut stream.upload, &mut *stream.txn);
+    let up = &mut txn.up;
     up.wire_in += upload.received;
     up.wire_out += upload.sent;
-    if stream.txn.has_req {
+    if txn.has_req {
         let extra = stream.client.part.as_ref().map_or(0, |part| part.receipt.extra.take());
         up.received += upload.counted(&mut stream.client.buf) + extra;
         up.sent += upload.counted_sent();
@@ -111,7 +113,8 @@ fn count(stream: &Stream<'_>) {
     count_bytes(stream, txn.up, txn.down);
     count_wire(stream);
     stream.worker.shared.program.world.process.counters.of(worker).bytes_out.add(txn.down.wire_out);
-    // A stream of HTTP that ends without an answer counts as one with another status, one of HTTP/2 that was no request does not.
+    // A stream of HTTP that ends without an answer counts as one with another status, one of HTTP/2 that was
+    // no request does not.
     let malformed = stream.client.part.is_some() && !txn.has_req;
     let http = txn.status > 0 || txn.has_req || (front.mode == Mode::Http && !malformed);
     // Nor does one whose only answer was an interim one.
@@ -164,8 +167,8 @@ fn count_bytes(stream: &Stream<'_>, up: Traffic, down: Traffic) {
     }
 }
 
-/// `option contstats`: enters what has moved so far into the counters, every few seconds while something moves. `down` is
-/// on its way to the client; what waits in buffers is counted later.
+/// `option contstats`: enters what has moved so far into the counters, every few seconds while something
+/// moves. `down` is on its way to the client; what waits in buffers is counted later.
 pub fn count_meanwhile(stream: &mut Stream<'_>, down: &Half) {
     const EVERY: Duration = Duration::from_secs(5);
     let now = rt::now();
@@ -184,7 +187,8 @@ pub fn count_meanwhile(stream: &mut Stream<'_>, down: &Half) {
     stream.txn.meanwhile = Some(Box::new(Meanwhile { up, down, at: now }));
 }
 
-/// Counts a response at the server that it came from, interim ones included: what is answered in its place is none.
+/// Counts a response at the server that it came from, interim ones included: what is answered in its place is
+/// none.
 pub fn count_response(stream: &Stream<'_>, status: u16) {
     let Some(place) = &stream.place else { return };
     let config = place.config();

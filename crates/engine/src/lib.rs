@@ -1,61 +1,69 @@
-//! Floor 5: the way of a request.
+//! Floor 8: the way of a request.
 //!
 //! ```text
-//! listener -> session (tcp-request connection, PROXY, tcp-request session) -> tcp | h1
-//!   -> stream: read request -> rules of the frontend -> choose backend -> its rules -> choose server
-//!   -> server connection (idle pool | connect, PROXY) -> pump both ways -> response rules
+//! listener -> session (tcp-request connection, PROXY, TLS, tcp-request session) -> tcp, h1 or a mux
+//!   -> http: read request -> rules of the frontend -> choose backend -> its rules -> choose server
+//!   -> server connection (idle pool | connect, PROXY, TLS) -> both ways -> response rules
 //!   -> finish: log line, counters, keep-alive or close
 //! ```
 //!
-//! The modules stand in that order below. Everything of one connection happens on one worker, as one
-//! task; the code of a request is `async fn`s that read from top to bottom.
+//! Everything of one connection happens on one worker, as one task; the code of a request is `async fn`s that
+//! read from top to bottom. The modules stand on floors, the lowest first below: a module names none that
+//! stands behind its own paragraph.
 #![forbid(unsafe_code)]
 
+// What knows nothing of a worker.
 pub mod aside;
+pub mod captured;
+mod change;
+pub mod errors;
+pub mod net;
+mod own;
 pub mod process_vars;
-pub mod run;
-pub mod shared;
+pub mod profile;
+mod remembered;
+mod ruling;
+pub mod sessions;
+pub mod sinks;
+mod tracking;
+
+// A worker, what it shares with the others, and what looks at it.
 pub mod worker;
 
-pub mod admission;
-pub mod listener;
-pub mod secure;
-pub mod session;
-pub mod sessions;
+mod calls;
+pub mod departure;
+pub mod inner;
+pub mod lines;
+pub mod live;
+mod naming;
+pub mod responder;
 
-mod silence;
+// A client connection, and one stream of it.
+pub mod admission;
+pub mod client;
 pub mod stream;
 
-pub mod tcp;
-pub mod transport;
-
-pub mod h1;
-pub mod h2;
-
-pub mod choose;
-pub mod connect;
-pub mod persist;
-pub mod pool;
-pub mod proxy_header;
-pub mod pump;
-pub mod queue;
-mod socks;
-pub mod stick;
-
-pub mod check;
-pub mod farm;
-pub mod responder;
-pub mod state;
-
-pub mod captured;
-pub mod errors;
+// What is decided, counted and told of a stream.
+mod body;
 mod filter;
 pub mod finish;
-pub mod live;
 pub mod log;
 mod losses;
-pub mod net;
-pub mod service;
+pub mod persist;
+mod silence;
+pub mod stick;
 
-pub use shared::Shared;
-pub use worker::Worker;
+// A server for it, and both directions.
+pub mod choose;
+pub mod connect;
+mod duplex;
+
+// What serves a connection.
+pub mod h1;
+pub mod http;
+pub mod listener;
+pub mod run;
+pub mod session;
+pub mod tcp;
+
+pub use worker::{Shared, Worker};

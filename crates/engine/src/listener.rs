@@ -18,7 +18,8 @@ use rt::{Acceptor, ListenOptions, Listener};
 use crate::admission::Admission;
 use crate::{Worker, session};
 
-/// How long accepting rests when descriptors or memory ran out, or a limit is reached and no one says when it isn't.
+/// How long accepting rests when descriptors or memory ran out, or a limit is reached and no one says when it
+/// isn't.
 const REST: Duration = Duration::from_millis(100);
 
 /// Opens the socket of a `bind` line.
@@ -53,7 +54,8 @@ pub fn options(bind: &Bind, backlog: u32) -> ListenOptions {
     }
 }
 
-/// Accepts the connections of one listener on this worker until the process stops or its frontend is shut down.
+/// Accepts the connections of one listener on this worker until the process stops or its frontend is shut
+/// down.
 pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listener) {
     let Ok(acceptor) = listener.attach() else { return };
     // From here on only acceptors hold the socket, so that it is closed when the last worker has left it.
@@ -70,8 +72,8 @@ pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listen
     door.drain().await;
 }
 
-/// Counts the tasks that accept, in all and for a frontend: a process that stops softly waits for their end, and so does whoever shuts a
-/// frontend down.
+/// Counts the tasks that accept, in all and for a frontend: a process that stops softly waits for their end,
+/// and so does whoever shuts a frontend down.
 struct Accepting(Rc<Worker>, u32);
 
 impl Accepting {
@@ -95,12 +97,13 @@ fn is_exhausted(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(24 | 23 | 105 | 12))
 }
 
-/// How long a listening socket is kept after new connections go to another process: so long may a client take that
-/// was answered before.
+/// How long a listening socket is kept after new connections go to another process: so long may a client take
+/// that was answered before.
 const LINGER: Duration = Duration::from_millis(300);
 
-/// How long connections are accepted at most after a soft stop, if the queue is never empty: where another process listens
-/// that is a busy machine, and nothing may be lost; where none does they would come without end.
+/// How long connections are accepted at most after a soft stop, if the queue is never empty: where another
+/// process listens that is a busy machine, and nothing may be lost; where none does they would come without
+/// end.
 const QUEUE_YIELDED: Duration = Duration::from_secs(5);
 const QUEUE_ALONE: Duration = Duration::from_millis(100);
 
@@ -153,7 +156,8 @@ impl Door {
         self.process().stopping.load(Relaxed) || self.state() == FrontState::Stopped
     }
 
-    /// Accepts connections until the frontend is stopped or disabled, or there is no room for more: then false.
+    /// Accepts connections until the frontend is stopped or disabled, or there is no room for more: then
+    /// false.
     async fn serve(&self) -> bool {
         let next = poll_fn(|cx| {
             let changed = self.worker.stop.poll_changed(cx);
@@ -183,8 +187,8 @@ impl Door {
         }
     }
 
-    /// Takes a connection from the kernel, if there is room for it, and begins its session. It is counted before it is
-    /// accepted, so that no other worker takes its place meanwhile.
+    /// Takes a connection from the kernel, if there is room for it, and begins its session. It is counted
+    /// before it is accepted, so that no other worker takes its place meanwhile.
     fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Next> {
         loop {
             ready!(self.acceptor.poll_ready(cx));
@@ -193,7 +197,7 @@ impl Door {
             };
             match self.acceptor.try_accept() {
                 Ok(Some((socket, peer))) => {
-                    let src = crate::net::peer(peer.as_ref());
+                    let src = link::address::peer(peer.as_ref());
                     if is_unwanted(&self.worker, src) {
                         return Poll::Ready(Next::Taken);
                     }
@@ -225,7 +229,8 @@ impl Door {
         let _ = self.acceptor.resume();
     }
 
-    /// A disabled frontend gives up its ports, so that another process may have them, until it is enabled again.
+    /// A disabled frontend gives up its ports, so that another process may have them, until it is enabled
+    /// again.
     async fn pause(&self) {
         let front = &self.proxy().state.front;
         front.away.fetch_add(1, Relaxed);
@@ -244,19 +249,20 @@ impl Door {
         .await;
         front.holding.fetch_add(1, Relaxed);
         if !self.is_closed()
-            && let Err(e) = self.acceptor.restore(crate::run::backlog(self.proxy(), self.bind()))
+            && let Err(e) = self.acceptor.restore(backlog(self.proxy(), self.bind()))
             && front.pause_again()
         {
             self.tell_busy(&e);
             // Those that have their ports give them up again.
-            crate::state::on_all(&self.worker, |w| w.stop.raise());
+            crate::worker::on_all(&self.worker, |w| w.stop.raise());
         }
         front.away.fetch_sub(1, Relaxed);
     }
 
-    /// Takes the connections that wait already when the process stops, so that closing the socket resets none of them.
-    /// Where another process listens on the same port the kernel is told to leave new ones to it first, and in the end to let
-    /// none begin here: reloads that follow one another quickly change the order by which the kernel knows the others.
+    /// Takes the connections that wait already when the process stops, so that closing the socket resets none
+    /// of them. Where another process listens on the same port the kernel is told to leave new ones to it
+    /// first, and in the end to let none begin here: reloads that follow one another quickly change the order
+    /// by which the kernel knows the others.
     async fn drain(self) {
         let yielded = self.acceptor.listener().yield_to_others();
         let _ = self.acceptor.resume();
@@ -266,7 +272,8 @@ impl Door {
         }
     }
 
-    /// Accepts what comes until nothing has come for a while, or waits no longer where no other process listens.
+    /// Accepts what comes until nothing has come for a while, or waits no longer where no other process
+    /// listens.
     async fn empty_queue(&self, yielded: bool) {
         let until = rt::now() + if yielded { QUEUE_YIELDED } else { QUEUE_ALONE };
         let mut timer = rt::Timer::at(rt::now() + LINGER);
@@ -305,55 +312,17 @@ impl Door {
             }
             _ => format!("Cannot enable frontend {name}: {e}."),
         };
-        crate::log::console(&self.worker, "WARNING", &text);
-        crate::log::proxy_line(&self.worker, self.frontend, crate::log::WARNING, &text);
+        crate::lines::console(&self.worker, "WARNING", &text);
+        crate::lines::proxy_line(&self.worker, self.frontend, program::log::level::WARNING, &text);
     }
 
     fn alert(&self, text: &str) {
-        crate::log::proxy_line(&self.worker, self.frontend, crate::log::ALERT, text);
+        crate::lines::proxy_line(&self.worker, self.frontend, program::log::level::ALERT, text);
     }
 }
 
-/// A call that several tasks of a worker watch for: the process is stopping, a frontend was disabled, a connection
-/// ended.
-#[derive(Default)]
-pub struct Change {
-    raised: Cell<u32>,
-    watchers: std::cell::RefCell<Vec<rt::TaskId>>,
-}
-
-impl Change {
-    /// Wakes all watchers.
-    pub fn raise(&self) {
-        self.raised.set(self.raised.get().wrapping_add(1).max(1));
-        for task in self.watchers.take() {
-            task.wake();
-        }
-    }
-
-    /// Whether it was ever raised.
-    pub fn is_raised(&self) -> bool {
-        self.raised.get() > 0
-    }
-
-    /// How often it was raised.
-    pub fn count(&self) -> u32 {
-        self.raised.get()
-    }
-
-    /// Watches from the task at hand; whether it was ever raised.
-    pub fn poll_changed(&self, cx: &mut Context<'_>) -> bool {
-        self.poll_raised_since(0, cx)
-    }
-
-    /// Watches from the task at hand; whether it was raised since the count was `seen`.
-    pub fn poll_raised_since(&self, seen: u32, cx: &mut Context<'_>) -> bool {
-        if let Some(task) = rt::TaskId::of(cx.waker()) {
-            let mut watchers = self.watchers.borrow_mut();
-            if !watchers.contains(&task) {
-                watchers.push(task);
-            }
-        }
-        self.raised.get() != seen
-    }
+/// How many connections may wait to be accepted.
+pub fn backlog(proxy: &Proxy, bind: &Bind) -> u32 {
+    let maxconn = if bind.maxconn > 0 { bind.maxconn } else { proxy.state.front.maxconn.load(Relaxed) };
+    bind.backlog.or(proxy.backlog).unwrap_or(maxconn.max(1024))
 }

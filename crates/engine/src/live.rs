@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use base::fleet::Pin;
 use bumpalo::Bump;
+use lang::Env;
 use lang::env::{Limits, Payload, Side, TcpInfo};
-use lang::logfmt::LogFormat;
 use model::proxy::{Listener, Proxy};
 use model::vars::Scope;
 use model::{Conn, Server, Txn, World};
@@ -197,15 +197,16 @@ impl lang::Live for View<'_> {
     }
 
     fn counts_as(&self, status: u16) -> model::txn::ResponseCounts {
-        crate::stick::counts_as(self.worker, status)
+        crate::tracking::counts_as(&self.worker.shared.program.global, status)
     }
 
     fn logs_early(&self) -> bool {
-        crate::log::early_lines(self.worker.shared.program.configured(self.frontend))
+        crate::lines::early_lines(self.worker.shared.program.configured(self.frontend))
     }
 
-    fn unique_id_format(&self) -> Option<&LogFormat> {
-        self.worker.shared.program.configured(self.frontend).unique_id_format.as_deref()
+    fn write_unique_id(&self, env: &Env<'_>, out: &mut Vec<u8>) -> bool {
+        let format = &self.worker.shared.program.configured(self.frontend).unique_id_format;
+        format.as_ref().map(|format| format.append(env, lang::logfmt::Use::Header, out)).is_some()
     }
 
     fn rule_place(&self, rule: u32) -> Option<(&str, u32)> {
@@ -215,7 +216,7 @@ impl lang::Live for View<'_> {
     }
 
     fn log(&self, env: &lang::Env<'_>, origin: model::Origin, profile: Option<u32>) {
-        crate::log::now(self.worker, self.frontend, env, origin, profile);
+        crate::lines::now(self.worker, self.frontend, env, origin, profile);
     }
 
     fn limits(&self, side: Side) -> Option<Limits> {
@@ -279,7 +280,7 @@ impl lang::Live for View<'_> {
     }
 
     fn call_ns(&self) -> u64 {
-        self.worker.call_began.get().map_or(0, |began| crate::sessions::nanos(began.elapsed()))
+        self.worker.call_began.get().map_or(0, |began| crate::profile::nanos(began.elapsed()))
     }
 
     fn cpu_usage(&self) -> u32 {
@@ -307,7 +308,7 @@ impl lang::Live for View<'_> {
     }
 
     fn trace(&self, sink: &str, line: &[u8]) {
-        self.worker.sinks.trace(&self.worker.shared, sink, line);
+        self.worker.sinks.trace(sink, line);
     }
 
     fn node(&self) -> (&str, u32) {
@@ -317,7 +318,7 @@ impl lang::Live for View<'_> {
 
 /// The local address of a connection.
 pub fn local_address(socket: &rt::Socket) -> Option<model::Peer> {
-    socket.local_addr().ok().map(|a| crate::net::peer(Some(&a)))
+    socket.local_addr().ok().map(|a| link::address::peer(Some(&a)))
 }
 
 fn micros(d: std::time::Duration) -> u32 {

@@ -23,7 +23,7 @@ pub fn broken(stream: &Stream<'_>) {
 
 /// A response was none, which stick tables learn as well.
 pub fn response_failure(stream: &Stream<'_>) {
-    crate::stick::response_failure(stream);
+    crate::tracking::response_failure(stream.client.conn(), &stream.txn);
     broken(stream);
 }
 

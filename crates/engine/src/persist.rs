@@ -1,15 +1,14 @@
-//! Persistence by cookies (manual, `cookie`): finding the server that a request belongs to, hiding or rewriting
-//! the cookie on its way, and telling the client which server it got.
+//! Persistence by cookies (manual, `cookie`): finding the server that a request belongs to, hiding or
+//! rewriting the cookie on its way, and telling the client which server it got.
 
 use std::io::Write;
-use std::sync::atomic::Ordering::Relaxed;
 
-use model::server::Target;
 use program::Proxy;
 use program::persist::{Cookie, CookieMode};
 use wire::head::{Known as Field, Segment};
 use wire::method::Method;
 
+use crate::remembered::{Known, is_told};
 use crate::stream::Stream;
 
 /// Separates the server's name from the rest of a value (`prefix`).
@@ -17,8 +16,8 @@ const PREFIX: u8 = b'~';
 /// Separates the server's name from its dates (`maxidle`, `maxlife`).
 const DATES: u8 = b'|';
 
-/// The server that the request's cookie names; notes what the cookie was worth for the log. Where a rule has found the
-/// server already (`ruled`) the cookie goes unused.
+/// The server that the request's cookie names; notes what the cookie was worth for the log. Where a rule has
+/// found the server already (`ruled`) the cookie goes unused.
 pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy, ruled: bool) -> Option<u32> {
     if ruled {
         stream.http.cookie.is_needless();
@@ -34,11 +33,6 @@ pub fn wanted(stream: &mut Stream<'_>, proxy: &Proxy, ruled: bool) -> Option<u32
     note(stream, cookie, &judged);
     stream.http.cookie = judged.known;
     judged.server
-}
-
-/// Whether log lines tell what became of a cookie: not where the servers alone set and read it.
-pub fn is_told(cookie: &Cookie) -> bool {
-    cookie.mode != CookieMode::Passive || cookie.indirect
 }
 
 /// Looks at the cookie of a request that is refused, only to be logged.
@@ -110,56 +104,11 @@ fn is_called(server: &program::Server, name: &[u8]) -> bool {
     }
 }
 
-/// Computes the cookie values of servers that have none of their own (`cookie ... dynamic`), after a change of
-/// addresses or of the key: XXH64 of the key, the address and the port in 32 bits, as HAProxy has it.
-pub fn renew(proxy: &Proxy) {
-    if proxy.cookie.is_none() {
-        return;
-    }
-    let key = proxy.state.back.cookie_key.lock().clone();
-    let wanted = proxy.state.back.dynamic_cookies.load(Relaxed) && !key.is_empty();
-    for server in &proxy.servers {
-        let value = match &**server.state.target.load() {
-            Target::Inet(a) if wanted && server.cookie.is_none() => {
-                let mut bytes = key.to_vec();
-                match a.ip() {
-                    std::net::IpAddr::V4(ip) => bytes.extend(ip.octets()),
-                    std::net::IpAddr::V6(ip) => bytes.extend(ip.octets()),
-                }
-                bytes.extend(u32::from(a.port()).to_be_bytes());
-                Some(format!("{:016x}", base::hash::xxh64(&bytes, 0)).into_bytes())
-            }
-            _ => None,
-        };
-        server.state.dynamic_cookie.store(value.map(std::sync::Arc::new));
-    }
-}
-
 /// The server that the cookie named could not be reached.
 pub fn lost(stream: &mut Stream<'_>) {
     stream.http.cookie.needless = false;
     if stream.txn.term.cookie == b'V' {
         stream.txn.term.cookie = b'D';
-    }
-}
-
-/// What the client's cookie said, kept because the cookie itself may be cut out of the request.
-#[derive(Debug, Default)]
-pub struct Known {
-    /// The server's name in it.
-    named: Option<Box<[u8]>>,
-    /// When it was first given.
-    first: Option<u64>,
-    /// When it was last renewed.
-    last: Option<u64>,
-    /// A rule or a stick table leads to the server, so the client is given no cookie for it.
-    needless: bool,
-}
-
-impl Known {
-    /// The client will find its server again without a cookie.
-    pub fn is_needless(&mut self) {
-        self.needless = true;
     }
 }
 
@@ -350,7 +299,8 @@ fn server_cookies(stream: &mut Stream<'_>, cookie: &Cookie, value: Option<&[u8]>
     remains
 }
 
-/// Whether the client's own cookie names the server at work. One that is down may serve those who insist on it: their cookie is right.
+/// Whether the client's own cookie names the server at work. One that is down may serve those who insist on
+/// it: their cookie is right.
 fn leads_here(stream: &Stream<'_>, value: Option<&[u8]>) -> bool {
     let named = stream.http.cookie.named.as_deref();
     matches!(stream.txn.term.cookie, b'V' | b'D') && named == value && value.is_some()
@@ -402,8 +352,7 @@ fn insert(stream: &mut Stream<'_>, proxy: &Proxy, cookie: &Cookie, server: u32, 
     for a in &cookie.attrs {
         let _ = write!(line, "; {a}");
     }
-    let kept =
-        cookie.nocache && crate::h1::cacheable::is_cacheable(stream.txn.req.method_id(), &stream.txn.res);
+    let kept = cookie.nocache && wire::caching::is_cacheable(stream.txn.req.method_id(), &stream.txn.res);
     let res = &mut stream.txn.res;
     if res.append(b"set-cookie", &line).is_err() {
         return;

@@ -1,8 +1,9 @@
-//! `set-var` and `set-var-fmt` of `global` (manual, section 3.1): variables of the process, set once before any traffic.
+//! `set-var` and `set-var-fmt` of `global` (manual, section 3.1): variables of the process, set once before
+//! any traffic.
 //!
-//! Their expressions stand outside of any proxy and see the process only: its environment, the date, random numbers,
-//! constants and variables set by earlier lines. So they are evaluated when a program is made ready to run, on the one
-//! thread that exists then, and every worker finds the same values.
+//! Their expressions stand outside of any proxy and see the process only: its environment, the date, random
+//! numbers, constants and variables set by earlier lines. So they are evaluated when a program is made ready
+//! to run, on the one thread that exists then, and every worker finds the same values.
 
 use bumpalo::Bump;
 use lang::env::{Payload, Side, TcpInfo};

@@ -1,19 +1,19 @@
 //! Starting and stopping: sockets are opened before threads exist, then each worker accepts on them.
 
-use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
-use program::{Bind, Proxy};
+use farm::FarmWorker;
+use program::Bind;
 use rt::Listener;
 
-use crate::{Shared, Worker, listener, pool};
+use crate::worker::with_worker;
+use crate::{Shared, Worker, listener, worker};
 
-thread_local! {
-    static WORKER: RefCell<Option<Rc<Worker>>> = const { RefCell::new(None) };
-}
+mod above;
 
 /// A listening socket and whose it is.
 #[derive(Clone)]
@@ -37,7 +37,7 @@ pub fn open_all(
             continue;
         }
         for (b, bind) in (0u32..).zip(&proxy.binds) {
-            match open(bind, backlog(&proxy, bind)) {
+            match open(bind, listener::backlog(&proxy, bind)) {
                 Ok(listener) => opened.push(Opened { proxy: p, bind: b, listener }),
                 Err(e) => failed.push((p, b, e)),
             }
@@ -46,32 +46,44 @@ pub fn open_all(
     (opened, failed)
 }
 
-/// How many connections may wait to be accepted.
-pub fn backlog(proxy: &Proxy, bind: &Bind) -> u32 {
-    let maxconn = if bind.maxconn > 0 { bind.maxconn } else { proxy.state.front.maxconn.load(Relaxed) };
-    bind.backlog.or(proxy.backlog).unwrap_or(maxconn.max(1024))
-}
-
 /// Makes this thread a worker: accepts on its share of the sockets. Called inside the runtime.
 pub fn start_worker(index: usize, shared: Arc<Shared>, opened: Vec<Opened>) -> Rc<Worker> {
-    let worker = Worker::new(index, shared);
+    let worker = Worker::new(index, shared, Box::new(above::ToWorker));
     for o in opened {
         let bind = &worker.shared.program.configured(o.proxy).binds[o.bind as usize];
         if bind.threads == 0 || bind.threads & (1 << (index % 64)) != 0 {
             rt::spawn(listener::run(worker.clone(), o.proxy, o.bind, o.listener));
         }
     }
-    rt::spawn(pool::sweeper(worker.clone()));
-    crate::check::start(&worker);
+    rt::spawn(sweeper(worker.clone()));
+    worker.farm.start();
     crate::responder::start(&worker);
-    crate::log::forward::start(&worker);
-    WORKER.set(Some(worker.clone()));
+    crate::sinks::forward::start(index, &worker.shared.program, &worker.shared.rings);
+    worker::enter(&worker);
     worker
 }
 
-/// Runs `f` with the worker of this thread, if it is one. Jobs from other threads reach it so.
-pub fn with_worker<R>(f: impl FnOnce(&Rc<Worker>) -> R) -> Option<R> {
-    WORKER.with_borrow(|w| w.as_ref().map(f))
+/// How many expired entries of a stick table a sweep takes from each shard at most.
+const SWEPT: usize = 4096;
+
+/// Looks through what this worker keeps once a second, for ever.
+async fn sweeper(worker: Rc<Worker>) {
+    let program = worker.shared.program.clone();
+    loop {
+        rt::sleep(Duration::from_secs(1)).await;
+        worker.farm.pools.sweep(&program, rt::now(), worker.index == 0);
+        sweep_tables(&worker);
+    }
+}
+
+/// Frees the memory of expired entries: each worker cares for some of the tables.
+fn sweep_tables(worker: &Worker) {
+    let program = &worker.shared.program;
+    let workers = program.world.workers.max(1);
+    let stopping = program.world.process.stopping.load(Relaxed);
+    for table in program.tables.iter().skip(worker.index).step_by(workers).filter(|_| !stopping) {
+        table.sweep(rt::now().as_millis(), SWEPT);
+    }
 }
 
 /// Stops accepting on this worker; connections go on until they are done.
@@ -79,12 +91,13 @@ pub fn soft_stop() {
     with_worker(|w| {
         w.stopped.set(Some(rt::now()));
         w.stop.raise();
-        rt::spawn(crate::sessions::send_away(w.clone()));
+        rt::spawn(crate::departure::send_away(w.clone()));
     });
 }
 
 /// Ends this worker's loop at once.
 pub fn hard_stop() {
-    WORKER.set(None);
+    FarmWorker::stop();
+    worker::leave();
     rt::stop_worker();
 }

@@ -2,283 +2,39 @@
 //! header, `tcp-request session`, then TCP or HTTP.
 
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
-use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use base::slab::Key;
 use lang::RuleSet;
 use lang::action::{Exec, Flow, Fulfilled, Need};
 use lang::env::Side;
 use lang::rules::{Position, Run};
+use link::header::HeaderFault;
+use link::transport::Transport;
 use model::conn::ConnError;
-use model::proxy::leave;
-use model::term::Cause;
-use model::txn::{Decisions, SharedLine};
 use model::{Conn, Peer, Txn};
 use program::Proxy;
 use program::proxy::Mode;
-use rt::{Buf, Socket, Timer};
+use rt::{Socket, Timer};
 
 use crate::Worker;
-use crate::admission;
+use crate::client::Client;
 use crate::live::View;
-use crate::proxy_header::HeaderFault;
+use crate::ruling::{self, Bench, Given};
 use crate::sessions::Session;
-use crate::transport::Transport;
 
-/// A client connection. Dropping it ends the connection and gives back what it counted.
-pub struct Client {
-    /// The worker it lives on.
-    pub worker: Rc<Worker>,
-    /// Its facts, also seen from outside.
-    pub session: Rc<Session>,
-    /// Its socket, perhaps with TLS on it.
-    pub socket: Transport,
-    /// Bytes received and not consumed; none while there are none.
-    pub buf: Option<Buf>,
-    /// Deadline of what is being waited for.
-    pub timer: Timer,
-    /// It is a stream of a multiplexed connection, which is counted elsewhere.
-    pub part: Option<Box<crate::h2::Part>>,
-    key: Option<Key>,
-}
+mod h2;
+mod handshake;
 
-impl Client {
-    /// A stream of a multiplexed connection, as a client of its own that shares its facts.
-    pub fn of_stream(
-        worker: Rc<Worker>,
-        session: Rc<Session>,
-        socket: Transport,
-        part: crate::h2::Part,
-    ) -> Client {
-        let (timer, part) = (Timer::new(), Some(Box::new(part)));
-        Client { worker, session, socket, buf: None, timer, part, key: None }
-    }
-
-    /// The connection that a stream belongs to; `None` where the connection is its own, or gone.
-    pub fn lead(&self) -> Option<Rc<Client>> {
-        self.part.as_ref()?.lead.upgrade()
-    }
-
-    /// Whether the client's time is over: nothing was heard of it or taken by it for `limit`, after which the timer was set. What a
-    /// stream of HTTP/2 holds back until windows open counts when it goes on.
-    pub fn is_overdue(&mut self, cx: &mut Context<'_>, limit: Option<Duration>) -> bool {
-        if self.timer.poll_expired(cx).is_pending() {
-            return false;
-        }
-        let moved = self.part.as_ref().and_then(|part| part.receipt.moved());
-        match moved.zip(limit).map(|(moved, limit)| moved + limit) {
-            Some(deadline) if deadline > rt::now() => {
-                self.timer.set(Some(deadline));
-                self.timer.poll_expired(cx).is_ready()
-            }
-            _ => true,
-        }
-    }
-
-    /// Has the stream of HTTP/2 reset, should the client not have taken all of its response.
-    pub fn give_up(&self) {
-        if let Some(part) = &self.part {
-            part.receipt.give_up();
-        }
-    }
-
-    /// Looks whether the TLS handshake is over by now, for those who ask whether early data are safe.
-    #[inline]
-    pub fn look_early(&self) {
-        if self.conn().early.get() {
-            let lead = self.lead();
-            self.conn().early.set(lead.as_deref().unwrap_or(self).socket.is_early());
-        }
-    }
-
-    /// Facts of the connection.
-    pub fn conn(&self) -> &Conn {
-        &self.session.conn
-    }
-
-    /// The frontend.
-    pub fn frontend(&self) -> &Proxy {
-        self.worker.shared.program.configured(self.session.conn.frontend)
-    }
-
-    /// Whether the frontend was shut down by an operator (`shutdown frontend`): its clients are asked to leave. A process that
-    /// stops has a time of its own for that, see [`crate::sessions::is_sent_away`].
-    pub fn is_frontend_stopped(&self) -> bool {
-        self.worker.stopped.get().is_none()
-            && self.frontend().state.front.state() == model::proxy::FrontState::Stopped
-    }
-
-    /// Lets the runtime API see the request line, if it is logged. A stream of HTTP/2 is not seen.
-    pub fn show_line(&self, line: &SharedLine) {
-        if self.part.is_none() && !self.frontend().log.targets.is_empty() {
-            *self.session.line.borrow_mut() = line.clone();
-        }
-    }
-
-    /// Whether received bytes wait to be looked at.
-    pub fn has_input(&self) -> bool {
-        self.buf.as_ref().is_some_and(|b| !b.is_empty())
-    }
-
-    /// `silent-drop`: has the connection end without telling the peer.
-    pub fn vanish(&mut self, rst_ttl: Option<u8>) {
-        let lead = self.lead();
-        let socket = &lead.as_deref().unwrap_or(self).socket;
-        let vanished = socket.raw().vanish(rst_ttl).is_ok();
-        if lead.is_some() {
-            // A Unix socket can't; its other streams go on.
-            if !vanished {
-                return;
-            }
-            self.session.end(Cause::Local);
-        }
-        socket.mute();
-        self.session.vanished.set(true);
-    }
-
-    /// Ends the connection of a client of HTTP/2 together with its stream at hand.
-    pub fn expel(&self) {
-        if let Some(part) = &self.part {
-            part.receipt.expel();
-        }
-    }
-
-    /// Marks the packets to the client as rules decided (`set-fc-mark`, `set-fc-tos`), and gives the task at hand its place
-    /// among others (`set-nice`). Where the privilege lacks packets go unmarked.
-    pub fn mark(&self, decisions: &mut Decisions) {
-        if decisions.fc_mark.is_none() && decisions.fc_tos.is_none() && decisions.nice.is_none() {
-            return;
-        }
-        if let Some(nice) = decisions.nice {
-            rt::renice(nice);
-        }
-        let lead = self.lead();
-        let socket = lead.as_deref().unwrap_or(self).socket.raw();
-        if let Some(mark) = decisions.fc_mark.take() {
-            let _ = socket.set_mark(mark);
-        }
-        if let Some(tos) = decisions.fc_tos.take() {
-            let _ = socket.set_tos(tos);
-        }
-    }
-
-    /// Receives more into the buffer until the deadline. `Ok(0)` is the end of the stream.
-    ///
-    /// # Errors
-    /// `TimedOut` when the deadline passed, `OutOfMemory` when the buffer is full, else the connection's.
-    pub async fn receive(&mut self) -> io::Result<usize> {
-        let (socket, timer, buf) = (&self.socket, &mut self.timer, &mut self.buf);
-        let session = &self.session;
-        poll_fn(|cx| {
-            if session.kill.get().is_some() {
-                return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
-            }
-            if socket.is_readable() {
-                let b = buf.get_or_insert_default();
-                if b.spare() == 0 {
-                    b.compact();
-                }
-                if b.spare() == 0 {
-                    return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
-                }
-                if let Some(r) = socket.try_recv(b.spare_mut()) {
-                    if r.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::ConnectionReset) {
-                        session.conn.error.set(ConnError::RESET);
-                    }
-                    if let Some(fault) = socket.fault() {
-                        session.conn.break_off(fault);
-                    }
-                    return Poll::Ready(r.inspect(|n| b.advance(*n)));
-                }
-            }
-            if buf.as_ref().is_some_and(Buf::is_empty) {
-                *buf = None;
-            }
-            let _ = socket.poll_readable(cx);
-            timer.poll_expired(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
-        })
-        .await
-    }
-}
-
-impl Client {
-    /// The session is counted in the rates of sessions from now on, or will not be.
-    fn settle(&self) {
-        if self.session.pending.replace(false) {
-            admission::settle(self.frontend(), &self.worker.shared.program.world.process);
-        }
-    }
-}
-
-impl Client {
-    /// Counts the connection among those of HTTP/1.
-    pub fn speaks_h1(&self) {
-        if !self.session.h1.replace(true) {
-            let h1 = &self.frontend().state.front.counters.of(self.worker.index).h1;
-            h1.connections.inc();
-            h1.open_connections.inc();
-        }
-    }
-
-    /// Bytes that came and that nobody has looked at.
-    pub fn unread(&self) -> u64 {
-        self.buf.as_ref().map_or(0, rt::Buf::len) as u64
-    }
-
-    /// Counts what came on a connection of HTTP/1 for nobody.
-    pub fn count_unread(&self, bytes: u64) {
-        self.frontend().state.front.counters.of(self.worker.index).wire_in.add(bytes);
-    }
-
-    /// It is none of them any more.
-    pub fn spoke_h1(&self) {
-        if self.session.h1.replace(false) {
-            self.frontend().state.front.counters.of(self.worker.index).h1.open_connections.dec();
-        }
-    }
-
-    /// Gives back what the connection held among the others: it is over for everyone but its socket.
-    pub fn leave(&self) {
-        if self.part.is_some() || self.session.left.replace(true) {
-            return;
-        }
-        self.spoke_h1();
-        if let Some(key) = self.key {
-            self.worker.sessions.leave(key);
-        }
-        crate::stick::connection_over(self.conn());
-        let proxy = self.frontend();
-        let bind = &proxy.binds[self.session.conn.listener as usize];
-        self.settle();
-        leave(&proxy.state.front.current);
-        leave(&bind.state.current);
-        self.worker.shared.program.world.process.connections.fetch_sub(1, Relaxed);
-        self.worker.freed.raise();
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        if self.part.is_none() {
-            self.socket.close();
-            self.leave();
-        }
-    }
-}
-
-/// Begins the life of an accepted connection, which came to this listener of this frontend. `pending` is what its
-/// [admission](crate::admission) says.
+/// Begins the life of an accepted connection, which came to this listener of this frontend. `pending` is what
+/// its [admission](crate::admission) says.
 pub fn start(worker: Rc<Worker>, (frontend, listener): (u32, u32), pending: bool, socket: Socket, src: Peer) {
     let program = worker.shared.program.clone();
     let proxy = program.configured(frontend);
     program.world.process.counters.of(worker.index).connections.inc();
     proxy.state.front.counters.of(worker.index).connections.inc();
-    let conn = Conn::new(worker.next_serial(), frontend, listener, rt::now(), rt::wall());
+    let conn = Conn::new(worker.farm.next_serial(), frontend, listener, rt::now(), rt::wall());
     if let Some(bind) = proxy.binds.get(listener as usize) {
         bind.state.counters.of(worker.index).connections.inc();
         conn.tls.set(bind.tls.is_some());
@@ -324,7 +80,7 @@ fn local(proxy: &Proxy, listener: u32, socket: &Socket) -> Peer {
     match &proxy.binds[listener as usize].address {
         program::address::Listen::Tcp(a) if !a.ip().is_unspecified() && a.port() != 0 => Peer::Inet(*a),
         program::address::Listen::Tcp(_) | program::address::Listen::Fd(_) => {
-            crate::net::peer(socket.local_addr().ok().as_ref())
+            link::address::peer(socket.local_addr().ok().as_ref())
         }
         _ => Peer::Unix,
     }
@@ -337,6 +93,9 @@ fn prepare(proxy: &Proxy, socket: &Socket) {
     if proxy.options.nolinger {
         let _ = socket.set_linger0();
     }
+    if proxy.options.tcp_smart_accept {
+        let _ = socket.set_quickack(false);
+    }
 }
 
 async fn run(mut client: Client) {
@@ -346,7 +105,7 @@ async fn run(mut client: Client) {
     let mut first = None;
     if client.frontend().mode == Mode::Http && speaks_h2(&client) {
         // Here and below in recycled memory: the task of an idle HTTP/1 connection stays small.
-        return rt::boxed(crate::h2::serve(client)).await;
+        return rt::boxed(h2::serve(client)).await;
     }
     if client.frontend().mode == Mode::Tcp {
         first = crate::tcp::serve(&mut client).await;
@@ -355,11 +114,12 @@ async fn run(mut client: Client) {
         }
     }
     if crate::h1::serve(&mut client, first).await {
-        rt::boxed(crate::h2::serve(client)).await;
+        rt::boxed(h2::serve(client)).await;
     }
 }
 
-/// Whether HTTP/2 is agreed on: by the `bind` line (`proto`), or in the TLS handshake where that says nothing.
+/// Whether HTTP/2 is agreed on: by the `bind` line (`proto`), or in the TLS handshake where that says
+/// nothing.
 fn speaks_h2(client: &Client) -> bool {
     let agreed = client.conn().secured().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"));
     let bind = &client.frontend().binds[client.conn().listener as usize];
@@ -398,8 +158,11 @@ async fn open(client: &mut Client) -> bool {
         client.settle();
     }
     if let Some(acceptor) = &bind.tls
-        && !crate::secure::client(client, proxy, acceptor.clone()).await
+        && let Err(why) = handshake::shake(client, proxy, acceptor.clone()).await
     {
+        if !proxy.options.dontlognull || !why.is_silent() {
+            crate::log::handshake_error(client, &why.text);
+        }
         return false;
     }
     client.conn().handshake_done.set(Some(rt::now()));
@@ -417,7 +180,7 @@ async fn open(client: &mut Client) -> bool {
         client.socket.mute();
         return false;
     }
-    crate::stick::session(client.conn());
+    crate::tracking::session(client.conn());
     let now = rt::now().as_millis();
     counters.sessions.inc();
     listener.sessions.inc();
@@ -437,32 +200,49 @@ struct Wants {
 
 /// Runs a rule set of an opening connection, whose rules see no data; whether the connection may go on.
 async fn run_rules(client: &mut Client, rules: &RuleSet, wants: &mut Wants) -> bool {
-    if rules.is_empty() {
-        return true;
+    ruling::run(&mut Opening { client, wants }, rules, true).await.is_none()
+}
+
+/// Where rules on a connection that opens stand.
+struct Opening<'o> {
+    client: &'o mut Client,
+    wants: &'o mut Wants,
+}
+
+/// The connection may not go on.
+struct Turned;
+
+impl Bench for Opening<'_> {
+    type Verdict = Turned;
+
+    fn run(&mut self, rules: &RuleSet, from: Position, _: bool, given: Option<Fulfilled>) -> Run {
+        step(self.client, rules, from, given)
     }
-    let (mut from, mut resumed) = (Position(0), None);
-    loop {
-        match step(client, rules, from, resumed) {
-            Run::Done => return true,
-            Run::Waits(Flow::Yield(need), at) => {
-                from = at;
-                resumed = Some(Fulfilled::Done);
-                match need {
-                    Need::ProxyHeader => wants.proxy = true,
-                    Need::CipHeader => wants.cip = Some(wants.cip.unwrap_or(0)),
-                    Need::Delay(time) => rt::sleep(time).await,
-                    // There is no data here, nor a message.
-                    Need::Data | Need::Body { .. } | Need::Interim(_) | Need::Handshake => {
-                        resumed = Some(Fulfilled::Failed)
-                    }
-                }
+
+    async fn fulfil(&mut self, _: &RuleSet, _: Position, need: Need) -> Result<Given, Turned> {
+        let wants = &mut *self.wants;
+        match need {
+            Need::ProxyHeader => wants.proxy = true,
+            Need::CipHeader => wants.cip = Some(wants.cip.unwrap_or(0)),
+            Need::Delay(time) => rt::sleep(time).await,
+            // There is no data here, nor a message, nor a stream for an extension to belong to.
+            Need::Data
+            | Need::Body { .. }
+            | Need::Interim(_)
+            | Need::Handshake
+            | Need::Extension(_)
+            | Need::Address { .. } => {
+                return Ok(Given::Back(Fulfilled::Failed));
             }
-            Run::Decided(Flow::SilentDrop { rst_ttl }, _) => {
-                client.vanish(rst_ttl);
-                return false;
-            }
-            Run::Waits(..) | Run::Decided(..) => return false,
         }
+        Ok(Given::Back(Fulfilled::Done))
+    }
+
+    async fn decide(&mut self, flow: Flow, _: u32) -> Option<Turned> {
+        if let Flow::SilentDrop { rst_ttl } = flow {
+            self.client.vanish(rst_ttl);
+        }
+        Some(Turned)
     }
 }
 
@@ -503,7 +283,7 @@ async fn proxy_header(client: &mut Client, proxy: &Proxy, cip: Option<u32>) -> b
         false => client.receive().await,
     };
     let taken = match (received, client.buf.as_mut()) {
-        (Ok(1..), Some(buf)) => crate::proxy_header::take(buf, &client.session.conn, cip),
+        (Ok(1..), Some(buf)) => link::header::take(buf, &client.session.conn, cip),
         (Err(e), _) if e.kind() == io::ErrorKind::TimedOut => Err(HeaderFault::Timeout),
         (Err(_), _) => Err(HeaderFault::Broken),
         (Ok(_), _) => Err(HeaderFault::Closed),

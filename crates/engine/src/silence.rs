@@ -1,28 +1,30 @@
-//! Clients that owe a word while something else is waited for: a rule, a place in a queue, a server. They are waited for no
-//! longer than `timeout client` (manual, "timeout client"), counted from when they were last heard.
+//! Clients that owe a word while something else is waited for: a rule, a place in a queue, a server. They are
+//! waited for no longer than `timeout client` (manual, "timeout client"), counted from when they were last
+//! heard.
 
 use std::future::poll_fn;
 use std::task::Poll;
 
 use rt::Mono;
 
-use crate::h1::wait;
+use crate::body;
 use crate::stream::Stream;
 
-/// When a client that says nothing from now on will have been silent for too long, be there something that it owes or not; `None`:
-/// it may be silent for ever.
+/// When a client that says nothing from now on will have been silent for too long, be there something that it
+/// owes or not; `None`: it may be silent for ever.
 pub fn deadline(stream: &Stream<'_>) -> Option<Mono> {
     Some(stream.heard + stream.client_limit()?)
 }
 
-/// When it will be too late for a client that owes a part of its request, or its first word in TCP; `None` also where nothing is owed.
+/// When it will be too late for a client that owes a part of its request, or its first word in TCP; `None`
+/// also where nothing is owed.
 pub fn end(stream: &Stream<'_>) -> Option<Mono> {
     deadline(stream).filter(|_| owes(stream))
 }
 
 fn owes(stream: &Stream<'_>) -> bool {
     match stream.txn.has_req {
-        true => !wait::is_whole(stream),
+        true => !body::is_whole(stream),
         false => !stream.client.has_input(),
     }
 }

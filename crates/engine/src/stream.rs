@@ -7,24 +7,28 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use base::fleet::Held;
+use farm::Stay;
+use farm::pool::Fit;
+use farm::queue::Place;
 use lang::action::Exec;
 use lang::env::Side;
 use lang::rules::{Position, Run};
 use lang::{Env, RuleSet};
+use link::pump::{Framing, Half};
+use link::transport::{Early, Transport};
 use model::Txn;
 use model::proxy::{enter, leave};
 use model::server_conns::Seat;
 use model::term::{Cause, Phase};
+use model::txn::StreamOf;
+use mux::h2::Call;
 use program::Proxy;
 use rt::{Buf, Mono, Timer};
 
 use crate::Worker;
+use crate::client::Client;
 use crate::live::{View, Waiting};
-use crate::pump::{Framing, Half};
-use crate::queue::Place;
-use crate::session::Client;
-use crate::shared::Stay;
-use crate::transport::{Early, Transport};
+use crate::worker::Lent;
 use wire::http1::Body;
 use wire::method::Method;
 
@@ -39,11 +43,11 @@ pub struct Upstream {
     /// Requests it has served before.
     pub requests: u32,
     /// Which requests it may serve after this one.
-    pub fit: crate::connect::Fit,
+    pub fit: Fit,
     /// What it holds of a server with `strict-maxconn`.
     pub seat: Option<Seat>,
     /// It is a stream of a multiplexed connection.
-    pub call: Option<crate::h2::Call>,
+    pub call: Option<Call>,
 }
 
 impl Upstream {
@@ -64,12 +68,12 @@ impl Upstream {
 
     /// Whether the server has said all that it will say here, and some of that is at hand.
     pub fn is_through(&self) -> bool {
-        self.socket.is_hung_up() || self.call.as_ref().is_some_and(crate::h2::Call::was_bare)
+        self.socket.is_hung_up() || self.call.as_ref().is_some_and(Call::was_bare)
     }
 
     /// The socket of the connection itself.
     pub fn raw(&self) -> &rt::Socket {
-        self.call.as_ref().map_or(self.socket.raw(), crate::h2::Call::raw)
+        self.call.as_ref().map_or(self.socket.raw(), Call::raw)
     }
 }
 
@@ -80,7 +84,7 @@ pub struct Stream<'c> {
     /// The client connection.
     pub client: &'c mut Client,
     /// Facts.
-    pub txn: Box<Txn>,
+    pub txn: Lent,
     /// The place at the server, once there is one.
     pub place: Option<Place>,
     /// The connection to the server, once there is one.
@@ -100,7 +104,7 @@ pub struct Stream<'c> {
     /// Deadline of the server.
     pub server_timer: Timer,
     /// Keys that will be stuck to the server.
-    pub pending: Vec<crate::stick::Pending>,
+    pub pending: Vec<crate::tracking::Pending>,
     entered: Option<u32>,
     /// Keeps the backend and the server that it was sent to.
     stay: Stay,
@@ -110,7 +114,7 @@ pub struct Stream<'c> {
 #[derive(Debug)]
 pub struct Http {
     /// What the client's persistence cookie said.
-    pub cookie: crate::persist::Known,
+    pub cookie: crate::remembered::Known,
     /// The request head has got its final form.
     pub edited: bool,
     /// The client wants to keep its connection.
@@ -157,8 +161,8 @@ pub struct Http {
     pub answered: bool,
     /// The client can tell the end of an answer of ours from its head.
     pub whole: bool,
-    /// Bytes by which the request grew beyond what statistics count: fields for one connection, the framing that a stream of
-    /// HTTP/2 gave it. Negative when such fields were taken out.
+    /// Bytes by which the request grew beyond what statistics count: fields for one connection, the framing
+    /// that a stream of HTTP/2 gave it. Negative when such fields were taken out.
     pub request_added: i64,
     /// The same of the response.
     pub response_added: i64,
@@ -178,7 +182,7 @@ impl<'c> Stream<'c> {
         Stream {
             worker,
             client,
-            txn,
+            txn: Lent::new(txn),
             place: None,
             upstream: None,
             to_server: None,
@@ -222,7 +226,8 @@ impl<'c> Stream<'c> {
         }
     }
 
-    /// Whether it is the first request of its connection. With HTTP/2 none is: they have a connection that works.
+    /// Whether it is the first request of its connection. With HTTP/2 none is: they have a connection that
+    /// works.
     pub fn is_first(&self) -> bool {
         self.txn.first_request && self.client.part.is_none()
     }
@@ -232,7 +237,8 @@ impl<'c> Stream<'c> {
         self.txn.line.method() == b"POST"
     }
 
-    /// Counts it among the streams of the process: a request when it is there, one that failed when it is logged.
+    /// Counts it among the streams of the process: a request when it is there, one that failed when it is
+    /// logged.
     pub fn number(&mut self) {
         if self.txn.serial == Txn::UNNUMBERED {
             let process = &self.worker.shared.program.world.process;
@@ -259,7 +265,8 @@ impl<'c> Stream<'c> {
         self.txn.backend.unwrap_or(self.client.session.conn.frontend)
     }
 
-    /// Whether the client asks for a tunnel: it may end its side of that before it stands, and has not left then.
+    /// Whether the client asks for a tunnel: it may end its side of that before it stands, and has not left
+    /// then.
     pub fn wants_tunnel(&self) -> bool {
         self.txn.has_req && self.txn.req.method_id() == Method::Connect
     }
@@ -299,21 +306,22 @@ impl<'c> Stream<'c> {
     /// Sends the stream to a backend.
     pub fn set_backend(&mut self, backend: u32) {
         if backend != self.client.session.conn.frontend {
-            // What the frontend's rules said of the server's side was said of its own servers (`set-timeout`, `set-retries`).
+            // What the frontend's rules said of the server's side was said of its own servers (`set-timeout`,
+            // `set-retries`).
             let all = &mut self.txn.overrides;
             (all.connect, all.queue, all.server, all.tunnel) = (None, None, None, None);
             all.retries = None;
         }
         self.txn.backend = Some(backend);
         let proxy = self.worker.shared.program.proxy(backend);
-        if self.txn.has_req && proxy.cookie.as_ref().is_some_and(crate::persist::is_told) {
+        if self.txn.has_req && proxy.cookie.as_ref().is_some_and(crate::remembered::is_told) {
             // No cookie came and none was set, as far as anybody looked.
             let term = &mut self.txn.term;
             (term.cookie, term.set_cookie) = (b'N', b'N');
         }
         self.client.session.backend.set(Some(backend));
         let shared = self.worker.shared.clone();
-        self.stay = shared.stay(backend, None);
+        self.stay = shared.farm.stay(backend, None);
         let state = &shared.program.proxy(backend).state;
         enter(&state.back.current, &state.back.current_max);
         state.back.session_rate.add(rt::now().as_millis());
@@ -331,7 +339,7 @@ impl<'c> Stream<'c> {
     pub fn set_server(&mut self, server: Option<u32>) {
         self.txn.server = server;
         if let Some(backend) = self.txn.backend {
-            self.stay = self.worker.shared.stay(backend, server);
+            self.stay = self.worker.shared.farm.stay(backend, server);
         }
     }
 
@@ -349,7 +357,8 @@ impl<'c> Stream<'c> {
         }
     }
 
-    /// Counts the connection that it goes on with as used; not in TCP, where it is its session's and no other may ever use it.
+    /// Counts the connection that it goes on with as used; not in TCP, where it is its session's and no other
+    /// may ever use it.
     pub fn use_connection(&mut self) {
         if let Some(place) = self.place.as_mut().filter(|_| self.txn.has_req) {
             place.connect();
@@ -364,12 +373,13 @@ impl<'c> Stream<'c> {
         }
     }
 
-    /// Gives back the place at the server and leaves the backend: what follows (the log line) sees them without us.
+    /// Gives back the place at the server and leaves the backend: what follows (the log line) sees them
+    /// without us.
     pub fn release(&mut self) {
         if let Some(up) = self.upstream.take() {
             if self.txn.term.cause == Cause::ClientTimeout && self.txn.has_req && up.call.is_none() {
-                // The rest of a request that was waited for too long does not come: the connection is closed, not
-                // reset (but for `option nolinger`).
+                // The rest of a request that was waited for too long does not come: the connection is closed,
+                // not reset (but for `option nolinger`).
                 let _ = up.socket.shutdown_write();
             }
             up.socket.close();
@@ -406,6 +416,16 @@ impl<'c> Stream<'c> {
         self.txn.term.end(cause, phase);
     }
 
+    /// Notes what is known of the streams that its two connections are, where they carry many.
+    pub fn note_streams(&mut self) {
+        if let Some(part) = &self.client.part {
+            self.txn.client_stream = StreamOf { id: Some(part.id), reset: part.receipt.reset.get() };
+        }
+        if let Some(call) = self.upstream.as_ref().and_then(|up| up.call.as_ref()) {
+            call.note(&mut self.txn.server_conn);
+        }
+    }
+
     /// Runs a rule set of one direction.
     pub fn run_rules(&mut self, rules: &RuleSet, side: Side, from: Position, last: bool) -> Run {
         self.run_resumed(rules, side, from, last, None)
@@ -428,7 +448,8 @@ impl<'c> Stream<'c> {
         let local = self.local_body.as_deref();
         let txn = &mut self.txn;
         let lead = client.lead();
-        // The rules of a request are part of it: the time that it took is known behind them, and behind those of their answer.
+        // The rules of a request are part of it: the time that it took is known behind them, and behind those
+        // of their answer.
         let refused = matches!(txn.term.cause, Cause::ServerAbort | Cause::Proxy);
         let answered = local.is_some() && txn.times.queued.is_none() && !refused;
         let part = (side == Side::Request || answered) && !txn.times.waited;
@@ -507,7 +528,7 @@ impl Drop for Stream<'_> {
         if self.client.part.is_none() {
             self.client.session.line.take();
         }
-        crate::stick::release(&mut self.txn);
+        crate::tracking::release(&mut self.txn);
         if self.http.counted {
             self.frontend().state.front.counters.of(self.worker.index).h1.open_streams.dec();
         }
@@ -521,6 +542,8 @@ impl Drop for Stream<'_> {
             let bind = &self.client.frontend().binds[self.client.conn().listener as usize];
             rt::renice(bind.nice);
         }
-        self.worker.give_txn(std::mem::take(&mut self.txn));
+        if let Some(txn) = self.txn.end() {
+            self.worker.give_txn(txn);
+        }
     }
 }

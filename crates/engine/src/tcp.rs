@@ -1,25 +1,28 @@
 //! TCP mode: one stream for the whole connection.
 
+use std::any::Any;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use lang::RuleSet;
-use lang::action::{Flow, Fulfilled, Need};
+use lang::action::{Flow, Fulfilled, Need, Waiting};
 use lang::env::Side;
 use lang::rules::{Position, Run};
+use link::pump::{Break, End, Framing, Half};
 use model::term::{Cause, Phase};
 use program::Proxy;
 use program::proxy::Mode;
 use rt::{Buf, Timer};
 
 use crate::choose::{self, Wish};
+use crate::client::Client;
 use crate::connect;
-use crate::h1::{Next, Owed};
+use crate::duplex::{Duplex, EndPolicy, Way, drive};
+use crate::http::{Next, Owed};
 use crate::losses;
-use crate::pump::{Break, Framing, Half};
-use crate::session::Client;
+use crate::ruling::{self, Bench, Given};
 use crate::silence;
 use crate::stream::Stream;
 
@@ -35,14 +38,14 @@ enum Outcome {
     Http2,
 }
 
-/// Serves a connection in TCP mode. When it turned to HTTP its first request has been served: what becomes of the
-/// connection, and what the client still owes of that request.
+/// Serves a connection in TCP mode. When it turned to HTTP its first request has been served: what becomes of
+/// the connection, and what the client still owes of that request.
 pub async fn serve(client: &mut Client) -> Option<(Next, Owed)> {
     let session = client.session.clone();
     let worker = client.worker.clone();
     let work = async {
         let work = pin!(session_of(client));
-        crate::sessions::serve(&worker, &session, work).await
+        crate::calls::serve(&worker, &session, work).await
     };
     rt::boxed(work).await
 }
@@ -55,9 +58,9 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     stream.number();
     crate::filter::started(&stream);
     let outcome = steps(&mut stream).await;
-    crate::h1::forget(&mut stream);
+    crate::http::forget(&mut stream);
     match outcome {
-        Outcome::Http => Some(crate::h1::run_upgraded(&mut stream).await),
+        Outcome::Http => Some(crate::http::run_upgraded(&mut stream).await),
         Outcome::Http2 => {
             stream.client.conn().requests.set(0);
             Some((Next::Http2, None))
@@ -75,8 +78,8 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     }
 }
 
-/// Ends the stream towards the client and takes what it sent and nobody read: left where it is, it would turn the close
-/// into a reset before the end was seen.
+/// Ends the stream towards the client and takes what it sent and nobody read: left where it is, it would turn
+/// the close into a reset before the end was seen.
 fn swallow(client: &Client) {
     if client.session.vanished.get() {
         return;
@@ -92,7 +95,7 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let front = program.configured(stream.client.conn().frontend);
-    crate::h1::captures::declared(stream);
+    crate::http::captures::declared(stream);
     crate::log::accepted(stream);
     // What came along with the connection is there at once, and so is a reset.
     stream.client.socket.raw().assume_readable();
@@ -103,7 +106,7 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
         Verdict::Switch(h2) => return may_upgrade(stream, h2),
     }
     if !front.switching.is_empty() {
-        crate::h1::peek(stream);
+        crate::http::peek(stream);
     }
     let Some(backend) = choose::backend(stream) else {
         stream.txn.null = !stream.client.has_input();
@@ -137,7 +140,8 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
         stream.txn.null = !stream.client.has_input();
         let broken = phase == Phase::Queue || stream.client.socket.raw().is_reset();
         if cause == Cause::ClientAbort && broken {
-            // A connection that broke ends the stream wherever it is; so does the wait in a queue only that way.
+            // A connection that broke ends the stream wherever it is; so does the wait in a queue only that
+            // way.
             count_abort(stream, cause);
             stream.end(cause, Phase::Data);
         }
@@ -147,7 +151,7 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
         }
         return Outcome::Cut;
     }
-    crate::h1::forget(stream);
+    crate::http::forget(stream);
     crate::log::response_known(stream);
     crate::log::step(stream, model::Origin::Connect);
     if !back.rules.tcp_response.is_empty() {
@@ -159,7 +163,7 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     crate::stick::store_response(stream, back);
     pump(stream, front, back).await;
     stream.txn.null = stream.txn.up.received + stream.upload.received == 0;
-    crate::h1::early::note_server(stream);
+    crate::http::early::note_server(stream);
     Outcome::Over
 }
 
@@ -207,40 +211,82 @@ async fn goes(stream: &mut Stream<'_>, set: &RuleSet, side: Side, inspect: Optio
 
 /// Runs content rules.
 async fn rules(stream: &mut Stream<'_>, set: &RuleSet, side: Side, inspect: Option<Duration>) -> Verdict {
-    if set.is_empty() {
-        return Verdict::Go;
-    }
     let deadline = inspect.map(|d| rt::now() + d);
-    let (mut from, mut last, mut resumed) = (Position(0), inspect.is_none(), None);
-    loop {
-        if side == Side::Request {
-            crate::h1::peek(stream);
+    let verdict = ruling::run(&mut Content { stream, side, deadline }, set, inspect.is_none()).await;
+    verdict.unwrap_or(Verdict::Go)
+}
+
+/// Where rules on the content of TCP stand.
+struct Content<'s, 'c> {
+    stream: &'s mut Stream<'c>,
+    side: Side,
+    /// Until when data are waited for.
+    deadline: Option<rt::Mono>,
+}
+
+impl Bench for Content<'_, '_> {
+    type Verdict = Verdict;
+
+    fn run(&mut self, rules: &RuleSet, from: Position, last: bool, given: Option<Fulfilled>) -> Run {
+        if self.side == Side::Request {
+            crate::http::peek(self.stream);
         }
-        match stream.run_resumed(set, side, from, last, resumed.take()) {
-            Run::Done => return Verdict::Go,
-            Run::Decided(flow, _) => return decide(stream, flow, side),
-            Run::Waits(Flow::Yield(need), at) => {
-                from = at;
-                match need {
-                    Need::Data if side == Side::Request => last = !more_data(stream, deadline).await,
-                    Need::Data => last = !more_response(stream, deadline).await,
-                    Need::Delay(d) => {
-                        rt::sleep(d).await;
-                        resumed = Some(Fulfilled::Done);
-                    }
-                    // There is no message in TCP, and what comes before the first byte was there.
-                    Need::Body { .. }
-                    | Need::Interim(_)
-                    | Need::Handshake
-                    | Need::ProxyHeader
-                    | Need::CipHeader => {
-                        resumed = Some(Fulfilled::Failed);
-                    }
-                }
-            }
-            Run::Waits(..) => return Verdict::Go,
-        }
+        self.stream.run_resumed(rules, self.side, from, last, given)
     }
+
+    async fn fulfil(&mut self, _: &RuleSet, _: Position, need: Need) -> Result<Given, Verdict> {
+        Ok(match need {
+            Need::Data => {
+                let came = match self.side {
+                    Side::Request => more_data(self.stream, self.deadline).await,
+                    Side::Response => more_response(self.stream, self.deadline).await,
+                };
+                Given::Data { over: !came }
+            }
+            Need::Delay(d) => {
+                rt::sleep(d).await;
+                Given::Back(Fulfilled::Done)
+            }
+            Need::Extension(extension) => {
+                let waiting = extension.begin(self.stream.worker.clone());
+                let brought = while_there(self.stream, self.deadline, waiting).await;
+                Given::Back(brought.map_or(Fulfilled::Failed, Fulfilled::Brought))
+            }
+            Need::Address { resolvers, name, v4 } => {
+                let waiting = crate::naming::find(&self.stream.worker, resolvers, name, v4);
+                Given::Back(crate::naming::fulfilled(while_there(self.stream, self.deadline, waiting).await))
+            }
+            // There is no message in TCP, and what comes before the first byte was there.
+            Need::Body { .. } | Need::Interim(_) | Need::Handshake | Need::ProxyHeader | Need::CipHeader => {
+                Given::Back(Fulfilled::Failed)
+            }
+        })
+    }
+
+    async fn decide(&mut self, flow: Flow, _: u32) -> Option<Verdict> {
+        Some(decide(self.stream, flow, self.side))
+    }
+}
+
+/// Waits for an extension as long as the connection stands and the inspection delay is not over.
+async fn while_there(
+    stream: &Stream<'_>,
+    deadline: Option<rt::Mono>,
+    mut waiting: Waiting,
+) -> Option<Box<dyn Any>> {
+    let mut timer = rt::Timer::new();
+    timer.set(deadline);
+    poll_fn(|cx| {
+        if let Poll::Ready(brought) = waiting.as_mut().poll(cx) {
+            return Poll::Ready(Some(brought));
+        }
+        let client = &stream.client;
+        if client.session.kill.get().is_some() || client.socket.poll_broken(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        timer.poll_expired(cx).map(|()| None)
+    })
+    .await
 }
 
 fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Verdict {
@@ -255,12 +301,13 @@ fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Verdict {
         _ if side == Side::Response => Phase::Data,
         _ => Phase::Request,
     };
-    crate::h1::denied(stream, side == Side::Response, true);
+    crate::http::denied(stream, side == Side::Response, true);
     stream.end(Cause::Proxy, phase);
     Verdict::Stop
 }
 
-/// Takes what has come already, if anything: rules that look at content without an `inspect-delay` find that much.
+/// Takes what has come already, if anything: rules that look at content without an `inspect-delay` find that
+/// much.
 ///
 /// # Errors
 /// The connection is broken.
@@ -296,7 +343,8 @@ fn gone(stream: &mut Stream<'_>, cause: Cause) {
     stream.end(cause, Phase::Request);
 }
 
-/// Waits for more of what the client sends; whether it came before the deadline, and before the client was silent for too long.
+/// Waits for more of what the client sends; whether it came before the deadline, and before the client was
+/// silent for too long.
 async fn more_data(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool {
     if stream.client.buf.as_ref().is_some_and(Buf::is_full) {
         return false;
@@ -312,8 +360,8 @@ async fn more_data(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool 
     }
 }
 
-/// Waits for more of what the server sends, while what the client sends goes on its way; whether more came before the
-/// deadline.
+/// Waits for more of what the server sends, while what the client sends goes on its way; whether more came
+/// before the deadline.
 async fn more_response(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> bool {
     stream.server_timer.set(deadline);
     poll_fn(|cx| {
@@ -341,7 +389,8 @@ async fn more_response(stream: &mut Stream<'_>, deadline: Option<rt::Mono>) -> b
     .await
 }
 
-/// The other side has closed: from now on the time of this one is `fin`, if there is such, and it began when it was last heard of.
+/// The other side has closed: from now on the time of this one is `fin`, if there is such, and it began when
+/// it was last heard of.
 fn shorten(timer: &mut Timer, limit: &mut Option<Duration>, fin: Option<Duration>) {
     let Some(fin) = fin else { return };
     let seen = timer.deadline().zip(*limit).map_or_else(rt::now, |(at, limit)| at.saturating_sub(limit));
@@ -355,124 +404,39 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     let client_limit = stream.client_limit();
     let server_limit = stream.server_limit();
     // A tunnel begins when nothing is left to inspect, which is now.
-    let mut limits = (tunnel.or(client_limit), tunnel.or(server_limit));
-    // A side that says nothing for too long counts as one that closed; the other side's time goes on.
-    let mut late = None;
-    // A client that has said nothing has been silent since it came; one that had to wait for its server for longer begins anew.
+    let limits = (tunnel.or(client_limit), tunnel.or(server_limit));
+    // A client that has said nothing has been silent since it came; one that had to wait for its server for
+    // longer begins anew.
     let came = stream.txn.times.idle_from.filter(|_| stream.txn.up.received == 0);
     let over = limits.0.zip(came).map(|(limit, came)| came + limit).filter(|at| *at > rt::now());
     stream.client.timer.set(over.or_else(|| limits.0.map(|limit| rt::now() + limit)));
     stream.server_timer.set_after(limits.1);
     let mut down = Half::new(Framing::Close);
-    down.splice = crate::h1::splices(stream, front, back, false);
-    stream.upload.splice = crate::h1::splices(stream, front, back, true);
+    down.splice = crate::http::splices(stream, front, back, false);
+    stream.upload.splice = crate::http::splices(stream, front, back, true);
     stream.upload.filters = crate::filter::chain(stream, Side::Request);
     down.filters = crate::filter::chain(stream, Side::Response);
     let pipes = !stream.worker.shared.program.global.disabled.splice;
     (down.bulk_pipes, stream.upload.bulk_pipes) = (pipes, pipes);
-    let (mut up_done, mut down_done) = (false, false);
-    let mut moved = false;
-    let outcome = poll_fn(|cx| {
-        if let Some(cause) = stream.client.session.kill.get() {
-            return Poll::Ready(Some((cause, Phase::Connect)));
-        }
-        if front.options.contstats && std::mem::take(&mut moved) {
-            crate::finish::count_meanwhile(stream, &down);
-        }
-        let Some(up) = stream.upstream.as_mut() else { return Poll::Ready(None) };
-        let client = &mut *stream.client;
-        if !up_done {
-            let half = &mut stream.upload;
-            match half.poll(cx, &client.socket, &mut client.buf, &mut stream.to_server, &up.socket) {
-                // Not even its answer is waited for: the connection to the server is reset as the stream ends.
-                Poll::Ready(Ok(_)) if back.options.nolinger => return Poll::Ready(None),
-                Poll::Ready(Ok(_)) => {
-                    up_done = true;
-                    let _ = up.socket.shutdown_write();
-                    match back.timeouts.server_fin {
-                        None => stream.server_timer.set_after(limits.1),
-                        fin => shorten(&mut stream.server_timer, &mut limits.1, fin),
-                    }
-                }
-                Poll::Ready(Err(Break::Write(_))) => {
-                    return Poll::Ready(Some((Cause::ServerAbort, Phase::Data)));
-                }
-                Poll::Ready(Err(_)) => return Poll::Ready(Some((Cause::ClientAbort, Phase::Data))),
-                Poll::Pending => {}
-            }
-        }
-        if !down_done {
-            match down.poll(cx, &up.socket, &mut up.buf, &mut stream.to_client, &client.socket) {
-                Poll::Ready(Ok(_)) => {
-                    down_done = true;
-                    // With `option nolinger` a client that has closed its side is reset.
-                    if !(front.options.nolinger && stream.upload.eof) {
-                        let _ = client.socket.shutdown_write();
-                    }
-                    match front.timeouts.client_fin {
-                        None => client.timer.set_after(limits.0),
-                        fin => shorten(&mut client.timer, &mut limits.0, fin),
-                    }
-                }
-                Poll::Ready(Err(Break::Write(_))) => {
-                    return Poll::Ready(Some((Cause::ClientAbort, Phase::Data)));
-                }
-                Poll::Ready(Err(_)) => return Poll::Ready(Some((Cause::ServerAbort, Phase::Data))),
-                Poll::Pending => {}
-            }
-        }
-        if up_done && down_done {
-            return Poll::Ready(None);
-        }
-        // The server closed first, and then refused what the client still sent. One behind a Unix socket that closes is gone
-        // in both directions at once; that refuses nothing yet.
-        if down_done && !up_done && late.is_none() && up.socket.poll_reset(cx).is_ready() {
-            return Poll::Ready(Some((Cause::ServerAbort, Phase::Data)));
-        }
-        let moved_up = std::mem::take(&mut stream.upload.moved);
-        let moved_down = std::mem::take(&mut down.moved);
-        if moved_up || moved_down && down.prolongs(front.options.independent_streams) {
-            client.timer.set_after(limits.0);
-        }
-        if moved_down || moved_up && stream.upload.prolongs(back.options.independent_streams) {
-            stream.server_timer.set_after(limits.1);
-        }
-        moved |= moved_up || moved_down;
-        // Who does not take what waits for him ends the stream; who is only silent ends what he sends.
-        if (down.blocked || !up_done && !stream.upload.blocked) && client.timer.poll_expired(cx).is_ready() {
-            late = late.or(Some((Cause::ClientTimeout, Phase::Data)));
-            if down.blocked || back.options.nolinger {
-                return Poll::Ready(late);
-            }
-            up_done = true;
-            let _ = up.socket.shutdown_write();
-            shorten(&mut stream.server_timer, &mut limits.1, back.timeouts.server_fin);
-        }
-        if (stream.upload.blocked || !down_done && !down.blocked)
-            && stream.server_timer.poll_expired(cx).is_ready()
-        {
-            late = late.or(Some((Cause::ServerTimeout, Phase::Data)));
-            if stream.upload.blocked {
-                return Poll::Ready(late);
-            }
-            down_done = true;
-            let _ = client.socket.shutdown_write();
-            shorten(&mut client.timer, &mut limits.0, front.timeouts.client_fin);
-        }
-        if up_done && down_done { Poll::Ready(late) } else { Poll::Pending }
-    })
-    .await;
-    if late.is_some() && outcome.is_some_and(|(cause, _)| cause == Cause::ServerAbort) {
+    let mut duplex = Duplex { down: &mut down, up_done: false, down_done: false, limits };
+    let mut policy = TwoSides { front, back, late: None };
+    let outcome = drive(stream, &mut duplex, &mut policy, (front, back)).await;
+    let late = policy.late;
+    if late.is_some() && matches!(outcome, BothEnd::Broken(Cause::ServerAbort, _)) {
         // The time of one side was over, and then the other broke its connection.
         losses::broken(stream);
         stream.txn.server_conn.error = model::conn::ConnError::RESET;
     }
-    let outcome = late.or(outcome);
     stream.txn.down.received += down.received;
     stream.txn.down.sent += down.sent;
     stream.txn.down.wire_out += down.sent;
     crate::finish::count_spliced(stream, &down);
-    if let Some((cause, phase)) = outcome {
+    let broken = match outcome {
+        _ if late.is_some() => late,
+        BothEnd::Whole => None,
+        BothEnd::Broken(cause, phase) => Some((cause, phase)),
+    };
+    if let Some((cause, phase)) = broken {
         // Neither side shall take what it got for the whole.
         stream.client.socket.mute();
         if let Some(up) = &stream.upstream {
@@ -480,6 +444,140 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
         }
         count_abort(stream, cause);
         stream.end(cause, phase);
+    }
+}
+
+/// How both sides of a connection of TCP ended.
+enum BothEnd {
+    Whole,
+    Broken(Cause, Phase),
+}
+
+/// A connection of TCP: it ends with its second side.
+struct TwoSides<'p> {
+    front: &'p Proxy,
+    back: &'p Proxy,
+    /// A side that says nothing for too long counts as one that closed; the other side's time goes on.
+    late: Option<(Cause, Phase)>,
+}
+
+impl TwoSides<'_> {
+    /// What a side that is late ends.
+    fn all_late(&self) -> BothEnd {
+        self.late.map_or(BothEnd::Whole, |(cause, phase)| BothEnd::Broken(cause, phase))
+    }
+
+    fn client_closed(&self, duplex: &mut Duplex<'_>, stream: &mut Stream<'_>) -> Option<BothEnd> {
+        if self.back.options.nolinger {
+            // Not even its answer is waited for: the connection to the server is reset as the stream ends.
+            return Some(BothEnd::Whole);
+        }
+        duplex.up_done = true;
+        shut_server(stream);
+        match self.back.timeouts.server_fin {
+            None => stream.server_timer.set_after(duplex.limits.1),
+            fin => shorten(&mut stream.server_timer, &mut duplex.limits.1, fin),
+        }
+        None
+    }
+
+    fn server_closed(&self, duplex: &mut Duplex<'_>, stream: &mut Stream<'_>) -> Option<BothEnd> {
+        duplex.down_done = true;
+        // With `option nolinger` a client that has closed its side is reset.
+        if !(self.front.options.nolinger && stream.upload.eof) {
+            let _ = stream.client.socket.shutdown_write();
+        }
+        match self.front.timeouts.client_fin {
+            None => stream.client.timer.set_after(duplex.limits.0),
+            fin => shorten(&mut stream.client.timer, &mut duplex.limits.0, fin),
+        }
+        None
+    }
+}
+
+/// Tells the server that no more comes.
+fn shut_server(stream: &Stream<'_>) {
+    if let Some(up) = &stream.upstream {
+        let _ = up.socket.shutdown_write();
+    }
+}
+
+impl EndPolicy for TwoSides<'_> {
+    type Over = BothEnd;
+
+    const FIRST: Way = Way::Up;
+
+    fn killed(&mut self, cause: Cause) -> BothEnd {
+        BothEnd::Broken(cause, Phase::Connect)
+    }
+
+    fn cut_off(&mut self) -> BothEnd {
+        BothEnd::Whole
+    }
+
+    fn came(
+        &mut self,
+        duplex: &mut Duplex<'_>,
+        stream: &mut Stream<'_>,
+        way: Way,
+        end: Result<End, Break>,
+    ) -> Option<BothEnd> {
+        let broken = |cause| Some(BothEnd::Broken(cause, Phase::Data));
+        match (way, end) {
+            (Way::Up, Ok(_)) => self.client_closed(duplex, stream),
+            (Way::Down, Ok(_)) => self.server_closed(duplex, stream),
+            (Way::Up, Err(Break::Write(_))) => broken(Cause::ServerAbort),
+            (Way::Down, Err(Break::Write(_))) => broken(Cause::ClientAbort),
+            (Way::Up, Err(_)) => broken(Cause::ClientAbort),
+            (Way::Down, Err(_)) => broken(Cause::ServerAbort),
+        }
+    }
+
+    fn look(
+        &mut self,
+        duplex: &mut Duplex<'_>,
+        stream: &mut Stream<'_>,
+        cx: &mut Context<'_>,
+    ) -> Option<BothEnd> {
+        if duplex.up_done && duplex.down_done {
+            return Some(BothEnd::Whole);
+        }
+        // The server closed first, and then refused what the client still sent. One behind a Unix socket that
+        // closes is gone in both directions at once; that refuses nothing yet.
+        let up = stream.upstream.as_ref().filter(|_| duplex.down_done && self.late.is_none())?;
+        up.socket.poll_reset(cx).is_ready().then_some(BothEnd::Broken(Cause::ServerAbort, Phase::Data))
+    }
+
+    fn late(
+        &mut self,
+        duplex: &mut Duplex<'_>,
+        stream: &mut Stream<'_>,
+        cx: &mut Context<'_>,
+    ) -> Option<BothEnd> {
+        // Who does not take what waits for him ends the stream; who is only silent ends what he sends.
+        if (duplex.down.blocked || !duplex.up_done && !stream.upload.blocked)
+            && stream.client.timer.poll_expired(cx).is_ready()
+        {
+            self.late = self.late.or(Some((Cause::ClientTimeout, Phase::Data)));
+            if duplex.down.blocked || self.back.options.nolinger {
+                return Some(self.all_late());
+            }
+            duplex.up_done = true;
+            shut_server(stream);
+            shorten(&mut stream.server_timer, &mut duplex.limits.1, self.back.timeouts.server_fin);
+        }
+        if (stream.upload.blocked || !duplex.down_done && !duplex.down.blocked)
+            && stream.server_timer.poll_expired(cx).is_ready()
+        {
+            self.late = self.late.or(Some((Cause::ServerTimeout, Phase::Data)));
+            if stream.upload.blocked {
+                return Some(self.all_late());
+            }
+            duplex.down_done = true;
+            let _ = stream.client.socket.shutdown_write();
+            shorten(&mut stream.client.timer, &mut duplex.limits.0, self.front.timeouts.client_fin);
+        }
+        (duplex.up_done && duplex.down_done).then(|| self.all_late())
     }
 }
 

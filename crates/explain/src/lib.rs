@@ -1,9 +1,10 @@
 //! `harrier explain`: what a configuration does with a described request, and why, without any traffic.
 //!
-//! The rules that run here are the very ones that traffic runs: the same compiled conditions and actions, on a
-//! request that the same parser has read. Only two things are ours: somebody watches each condition while it is
-//! evaluated, and what an action would have to wait for is taken to have happened. Where the answer depends on
-//! traffic (counters, load, connections that exist already) the configuration is taken as it is right after its start.
+//! The rules that run here are the very ones that traffic runs: the same compiled conditions and actions, on
+//! a request that the same parser has read. Only two things are ours: somebody watches each condition while
+//! it is evaluated, and what an action would have to wait for is taken to have happened. Where the answer
+//! depends on traffic (counters, load, connections that exist already) the configuration is taken as it is
+//! right after its start.
 #![forbid(unsafe_code)]
 
 mod ask;

@@ -3,9 +3,9 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base::time::{Mono, Wall};
+use lang::Env;
 use lang::Live;
 use lang::env::{Payload, Side, TcpInfo};
-use lang::logfmt::LogFormat;
 use model::proxy::{Listener, Proxy};
 use model::{Server, World};
 use program::Program;
@@ -90,8 +90,9 @@ impl Live for Outside<'_> {
         None
     }
 
-    fn unique_id_format(&self) -> Option<&LogFormat> {
-        self.program.configured(self.frontend).unique_id_format.as_deref()
+    fn write_unique_id(&self, env: &Env<'_>, out: &mut Vec<u8>) -> bool {
+        let format = &self.program.configured(self.frontend).unique_id_format;
+        format.as_ref().map(|format| format.append(env, lang::logfmt::Use::Header, out)).is_some()
     }
 
     fn rule_place(&self, rule: u32) -> Option<(&str, u32)> {

@@ -53,7 +53,9 @@ fn named(file: &str, text: &str) -> Program {
     let options = compile::Options { fd_limit: 20_000, processors: 1, ..Default::default() };
     let world = Arc::new(World::new(1));
     let outcome = compile::compile(reading, &lang::Registry::standard(), world, &options);
-    outcome.program.expect("the configuration is right")
+    let mut program = outcome.program.expect("the configuration is right");
+    program.adopt();
+    program
 }
 
 fn ask(words: &[&str]) -> Ask {

@@ -410,6 +410,8 @@ fn waits(need: &Need) -> Option<String> {
         Need::Interim(_) => Some("sends an early hint first".into()),
         Need::Data => None,
         Need::ProxyHeader => Some("waits for a PROXY header".into()),
+        Need::Extension(_) => Some("waits for an extension".into()),
+        Need::Address { name, .. } => Some(format!("asks name servers for '{name}'")),
         Need::CipHeader => Some("waits for a NetScaler header".into()),
     }
 }

@@ -53,21 +53,35 @@ pub struct Args {
     pub diagnostics: bool,
     /// `-dS`.
     pub no_splice: bool,
+    /// `-dF`: no pipes either.
+    pub no_fast_forward: bool,
+    /// `-dZ`: neither.
+    pub no_zero_copy: bool,
+    /// `-dG`.
+    pub no_getaddrinfo: bool,
+    /// `-dV`.
+    pub trust_servers: bool,
+    /// `-dI`.
+    pub fork_wanted: bool,
+    /// `-dc`.
+    pub processors: bool,
+    /// `-dA` with its file.
+    pub archive: Option<PathBuf>,
     /// `-dT`.
     pub no_ktls: bool,
     /// `-dR`.
     pub no_reuseport: bool,
     /// `-dr`.
     pub ignore_resolution: bool,
-    /// `-dM<options>`.
-    pub memory_debugging: Option<String>,
     /// `-dL`.
     pub libraries: bool,
     /// Remarks about words that were read but can't be obeyed, each a whole line of text.
     pub remarks: Vec<String>,
+    /// What has no effect here, and why.
+    pub idle: Vec<(String, &'static str)>,
     /// `-v`, `-vv`, and their short forms.
     pub version: Option<Version>,
-    /// `help KEYWORD`.
+    /// `help WORD...`: the words, with a blank between them.
     pub help: Option<String>,
 }
 
@@ -99,7 +113,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Args, Usage> {
     let mut words = words.peekable();
     if words.peek().is_some_and(|w| w == "help") {
         words.next();
-        args.help = Some(words.next().unwrap_or_default());
+        args.help = Some(words.collect::<Vec<_>>().join(" "));
         return Ok(args);
     }
     while let Some(word) = words.next() {
@@ -144,7 +158,10 @@ fn flag(args: &mut Args, word: &str) -> bool {
         "-c" => args.check = true,
         "-V" => args.verbose = true,
         "-q" => args.quiet = true,
-        "-d" | "-db" => args.foreground = true,
+        "-d" | "-db" => {
+            args.foreground = true;
+            idle(args, word);
+        }
         "-D" => args.daemon = true,
         "-W" => args.master_worker = true,
         "-Ws" => (args.master_worker, args.notify) = (true, true),
@@ -159,21 +176,39 @@ fn flag(args: &mut Args, word: &str) -> bool {
         "-vq" => args.version = Some(Version::Quiet),
         "-vqs" => args.version = Some(Version::Short),
         "-vqb" => args.version = Some(Version::Branch),
-        // They choose among things that exist only once here, or concern what is not there yet.
-        "-de" | "-dk" | "-dp" | "-dv" | "-dG" | "-dc" | "-dV" | "-dF" | "-dI" | "-dZ" | "-4" => {}
-        w if w.starts_with("-dM") => args.memory_debugging = Some(w[3..].to_owned()),
-        w if w.starts_with("-dt") || w.starts_with("-dA") => args.remarks.push(format!(
-            "'{}' is not built into Harrier yet: nothing is {}.",
-            &w[..3],
-            if w.starts_with("-dt") { "traced" } else { "archived" }
-        )),
+        "-dV" => args.trust_servers = true,
+        "-dF" => args.no_fast_forward = true,
+        "-dZ" => args.no_zero_copy = true,
+        "-dI" => args.fork_wanted = true,
+        "-dc" => args.processors = true,
+        w if w.starts_with("-dA") => args.archive = Some(w[3..].into()),
         w if w.starts_with("-dC") => {
             args.dump = Some(w[3..].split(',').next().and_then(|k| k.parse().ok()).unwrap_or(0))
         }
         w if w.starts_with("-v") => args.version = Some(Version::Plain),
         w if w.starts_with("-dK") => args.keywords = Some(w[3..].to_owned()),
-        _ => return false,
+        w => return idle(args, w),
     }
+    true
+}
+
+/// Words that change nothing; whether this was one, of which the reason is kept.
+fn idle(args: &mut Args, word: &str) -> bool {
+    let why = match word {
+        "-d" => "It would show events, which is not built yet; `show sess` and logs do.",
+        "-dG" => {
+            args.no_getaddrinfo = true;
+            "Names are always resolved with getaddrinfo."
+        }
+        "-de" | "-dk" | "-dp" | "-dv" => "epoll is the only poller.",
+        "-4" => "`dns-accept-family ipv4` has resolvers ask for addresses of IPv4 only.",
+        w if w.starts_with("-dM") => {
+            "It is about the allocator of HAProxy; memory is never read here before it is written."
+        }
+        w if w.starts_with("-dt") => "Traces are not built yet.",
+        _ => return false,
+    };
+    args.idle.push((word.to_owned(), why));
     true
 }
 
@@ -243,7 +278,7 @@ mod tests {
     fn odd_words_that_haproxy_takes_are_taken() {
         let a = of("-n many -m 64 -vz -dMno-merge -q -V -S /run/m.sock").unwrap();
         assert_eq!((a.maxconn, a.memory, a.version), (None, Some(64), Some(Version::Plain)));
-        assert_eq!(a.remarks.len(), 1);
+        assert_eq!((a.remarks.len(), a.idle.len()), (1, 1));
         assert!(!a.quiet && a.master_socket.is_some());
     }
 }

@@ -1,7 +1,8 @@
 //! Going to the background (`-D`, `daemon`).
 //!
-//! The process that was started stays until its child has given up what it gives up, chroot and rights included, so its
-//! exit code tells whether the service runs, and what went wrong on the way is still read on the terminal.
+//! The process that was started stays until its child has given up what it gives up, chroot and rights
+//! included, so its exit code tells whether the service runs, and what went wrong on the way is still read on
+//! the terminal.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -24,13 +25,29 @@ impl Background {
     /// # Errors
     /// What the system says to the fork, or to the way back to the parent.
     pub fn enter() -> io::Result<Background> {
+        let background = Background::split()?;
+        let _ = sys::detach_from_terminal();
+        Ok(background)
+    }
+
+    /// As [`Background::enter`], but the child goes on writing to the terminal, until it has nothing to say
+    /// there any more.
+    ///
+    /// # Errors
+    /// As [`Background::enter`].
+    pub fn enter_attached() -> io::Result<Background> {
+        let background = Background::split()?;
+        let _ = sys::lead_session();
+        Ok(background)
+    }
+
+    fn split() -> io::Result<Background> {
         let (ours, theirs) = UnixStream::pair()?;
         let terminal = File::from(io::stderr().as_fd().try_clone_to_owned()?);
         if let Fork::Parent(_) = sys::fork()? {
             drop(theirs);
             wait(ours);
         }
-        let _ = sys::detach_from_terminal();
         Ok(Background { parent: theirs, terminal })
     }
 

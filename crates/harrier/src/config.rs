@@ -1,10 +1,11 @@
 //! Reading, checking and explaining configurations.
 
+use std::fmt::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use admin::product;
-use engine::service::Services;
+use engine::worker::service::Services;
 use lang::Registry;
 use model::World;
 use program::Program;
@@ -44,69 +45,150 @@ impl Unusable {
 
 /// Reads the files of the command line.
 pub fn load(args: &Args) -> Result<Loaded, Unusable> {
-    let pid = std::process::id();
     let names: Vec<String> = args.files.iter().map(|f| f.display().to_string()).collect();
     let files = match syntax::load(names.iter().map(String::as_str)) {
         Ok(files) => files,
         Err(diagnostic) => {
             let mut all = syntax::Diagnostics::new();
             all.push(diagnostic);
-            say::error(&render(args, pid).text(&all, &syntax::Sources::default()));
+            say::error(&render(args, std::process::id()).text(&all, &syntax::Sources::default()));
             return Err(Unusable::Exit(1));
         }
     };
     if files.is_empty() {
         return Err(Unusable::NoFile);
     }
+    let answers = Answers::of(args);
+    let grammar = || Grammar { sections: syntax::SECTION_WORDS, facts: &answers };
     if let Some(key) = args.dump {
-        let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &Answers };
-        say::output(&syntax::dump(files.clone(), environment(args), grammar, key));
+        say::output(&syntax::dump(files.clone(), environment(args), grammar(), key));
     }
-    let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &Answers };
-    let reading = syntax::read(files, environment(args), grammar);
+    let reading = syntax::read(files, environment(args), grammar());
     let registry = Registry::standard();
-    let options = compile::Options {
+    let options = options(args);
+    let sources = reading.sources.clone();
+    let world = Arc::new(World::new(compile::workers(&reading, &options)));
+    let Some(home) = visit(compile::folder(&reading)) else { return Err(Unusable::Exit(1)) };
+    let outcome = compile::compile(reading, &registry, world, &options);
+    home.leave();
+    // `quiet` is for processes that nobody watches.
+    let quiet = args.quiet || outcome.quiet && !args.verbose && !args.foreground;
+    say::hush(quiet);
+    let render = Render {
+        zero_warning: args.zero_warning || outcome.zero_warning,
+        quiet,
+        ..render(args, std::process::id())
+    };
+    let verdict = render.verdict(&outcome.diagnostics, &sources);
+    say::error(&verdict.errors);
+    args.idle
+        .iter()
+        .for_each(|(word, why)| say::notice(&format!("'{word}' has no effect in Harrier. {why}")));
+    // `show startup-logs` is read by programs as well.
+    let plain = Render { colours: false, ..render }.verdict(&outcome.diagnostics, &sources);
+    product::set_startup_logs(plain.errors);
+    show_lists(args, &registry);
+    if !write_archive(args) {
+        return Err(Unusable::Exit(1));
+    }
+    if verdict.status != 0 {
+        return Err(Unusable::Exit(u8::try_from(verdict.status).unwrap_or(1)));
+    }
+    let Some(mut program) = outcome.program else { return Err(Unusable::Exit(1)) };
+    if !suits_master(&program, args) {
+        return Err(Unusable::Exit(1));
+    }
+    if args.processors {
+        say::error(&bindings(&program.global));
+    }
+    if args.check {
+        say::output(&verdict.output);
+        return Err(Unusable::Exit(0));
+    }
+    // A worker always has its master's line to listen to.
+    if !outcome.has_listener && program.global.cli.is_empty() && !args.master_worker {
+        say::alert("No enabled listener found (check for 'bind' directives) ! Exiting.");
+        return Err(Unusable::Exit(1));
+    }
+    let disabled = &mut program.global.disabled;
+    disabled.splice |= args.no_splice || args.no_fast_forward || args.no_zero_copy;
+    disabled.ktls |= args.no_ktls;
+    disabled.reuseport |= args.no_reuseport;
+    tell_sockets(&mut program);
+    program.adopt();
+    Ok(Loaded { program: Arc::new(program), services: services(), quiet })
+}
+
+/// Whether a program and the command line agree about a master; if not, that has been said.
+fn suits_master(program: &Program, args: &Args) -> bool {
+    if args.master_worker {
+        return true;
+    }
+    if args.master_socket.is_some() {
+        say::alert("a master CLI socket was defined, but master-worker mode (-W) is not enabled.");
+        return false;
+    }
+    if program.global.master.survives_failure && !args.check {
+        say::alert(
+            "'master-worker no-exit-on-failure' is only supported in master-worker mode. Use -W or -Ws in the startup script.",
+        );
+        return false;
+    }
+    true
+}
+
+/// `HAPROXY_CLI`: where the runtime API listens.
+fn tell_sockets(program: &mut Program) {
+    let sockets: Vec<String> = program.global.cli.iter().map(|b| admin::listen_name(&b.address)).collect();
+    if !sockets.is_empty() {
+        let value = sockets.join(";").into_bytes();
+        program.environment.push((b"HAPROXY_CLI".as_slice().into(), value.into()));
+    }
+}
+
+/// What the compiler has to know of the machine and the command line.
+fn options(args: &Args) -> compile::Options {
+    compile::Options {
         fd_limit: rt::sys::Limit::Descriptors.get().1.unwrap_or(1 << 20),
         processors: rt::sys::allowed_cpus().map_or(1, |c| c.len()),
         maxconn: args.maxconn,
         proxy_maxconn: args.proxy_maxconn,
         ignore_resolution: args.ignore_resolution,
         localpeer: args.localpeer.as_deref().map(Into::into),
-    };
-    let sources = reading.sources.clone();
-    let world = Arc::new(World::new(compile::workers(&reading, &options)));
-    let outcome = compile::compile(reading, &registry, world, &options);
-    // `quiet` is for processes that nobody watches.
-    let quiet = args.quiet || outcome.quiet && !args.verbose && !args.foreground;
-    say::hush(quiet);
-    let zero_warning = args.zero_warning || outcome.zero_warning;
-    let render = Render { zero_warning, quiet, ..render(args, pid) };
-    let verdict = render.verdict(&outcome.diagnostics, &sources);
-    say::error(&verdict.errors);
-    // `show startup-logs` is read by programs as well.
-    let plain = Render { colours: false, ..render }.verdict(&outcome.diagnostics, &sources);
-    product::set_startup_logs(plain.errors);
-    show_lists(args, &registry);
-    if verdict.status != 0 {
-        return Err(Unusable::Exit(u8::try_from(verdict.status).unwrap_or(1)));
+        trust_servers: args.trust_servers,
+        fork_wanted: args.fork_wanted,
     }
-    let Some(mut program) = outcome.program else { return Err(Unusable::Exit(1)) };
-    if args.master_socket.is_some() && !args.master_worker {
-        say::alert("a master CLI socket was defined, but master-worker mode (-W) is not enabled.");
-        return Err(Unusable::Exit(1));
+}
+
+/// The folder that the process came from, while it is in another.
+struct Home(Option<std::path::PathBuf>);
+
+impl Home {
+    fn leave(self) {
+        let Some(folder) = self.0 else { return };
+        if let Err(e) = std::env::set_current_dir(&folder) {
+            say::warning(&format!(
+                "Impossible to get back to directory '{}': {}",
+                folder.display(),
+                say::reason(&e)
+            ));
+        }
     }
-    if args.check {
-        say::output(&verdict.output);
-        return Err(Unusable::Exit(0));
+}
+
+/// Goes to where relative paths of the configuration start (`default-path`); `None` if that is nowhere, which
+/// has been said.
+fn visit(folder: Option<std::path::PathBuf>) -> Option<Home> {
+    let Some(folder) = folder else { return Some(Home(None)) };
+    let home = std::env::current_dir().ok();
+    match std::env::set_current_dir(&folder) {
+        Ok(()) => Some(Home(home)),
+        Err(e) => {
+            let (folder, why) = (folder.display(), say::reason(&e));
+            say::alert(&format!("config : couldn't set 'default-path' to '{folder}': {why}."));
+            None
+        }
     }
-    if !outcome.has_listener && program.global.cli.is_empty() {
-        say::alert("No enabled listener found (check for 'bind' directives) ! Exiting.");
-        return Err(Unusable::Exit(1));
-    }
-    program.global.disabled.splice |= args.no_splice;
-    program.global.disabled.ktls |= args.no_ktls;
-    program.global.disabled.reuseport |= args.no_reuseport;
-    Ok(Loaded { program: Arc::new(program), services: services(), quiet })
 }
 
 /// What `-dK`, `-dL` and `-dM` ask for.
@@ -114,31 +196,73 @@ fn show_lists(args: &Args, registry: &Registry) {
     if let Some(classes) = &args.keywords {
         say::output(&crate::keywords::dump(classes, registry));
     }
-    if args.memory_debugging.as_deref().is_some_and(|o| o.split(',').any(|o| o == "help")) {
-        say::output("-dM has no effect in Harrier: memory is never read before it is written.\n");
-    }
     if args.libraries {
-        say::output(&libraries());
+        let list = libraries().into_iter();
+        say::output(
+            &list.fold("List of loaded object files:\n".to_owned(), |out, path| format!("{out}{path}\n")),
+        );
     }
+}
+
+/// `-dA`: the same as an archive; `false` if it can't be written, which has been said.
+fn write_archive(args: &Args) -> bool {
+    let Some(file) = &args.archive else { return true };
+    if file.as_os_str().is_empty() {
+        say::alert("-dA: missing output file name");
+        return false;
+    }
+    let written = crate::archive::write(file, &libraries());
+    if let Err(e) = &written {
+        say::alert(&format!("-dA: cannot write '{}': {}", file.display(), say::reason(e)));
+    }
+    written.is_ok()
+}
+
+/// `-dc`: which processors the threads run on.
+fn bindings(global: &program::Global) -> String {
+    let all = rt::sys::allowed_cpus().unwrap_or_default();
+    let mut out = "Thread CPU Bindings:\n  Tgrp/Thr  Tid        CPU set\n".to_owned();
+    for thread in 1..=global.threads as usize {
+        let set = global.affinity.get(thread - 1).filter(|set| !set.is_empty()).unwrap_or(&all);
+        let names: Vec<String> = set.iter().map(usize::to_string).collect();
+        let _ = writeln!(out, "  1/{thread:<7} {thread:<10} {}: {}", set.len(), names.join(","));
+    }
+    out
 }
 
 /// `-dL`: the program and the libraries it is linked with, as the system loaded them.
-fn libraries() -> String {
+fn libraries() -> Vec<String> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let mut paths: Vec<&str> = Vec::new();
+    let mut paths: Vec<String> = Vec::new();
     for path in maps.lines().filter_map(|l| l.find('/').and_then(|at| l.get(at..))) {
-        if !paths.contains(&path) {
-            paths.push(path);
+        if !paths.iter().any(|known| known == path) {
+            paths.push(path.to_owned());
         }
     }
-    paths.iter().fold("List of loaded object files:\n".to_owned(), |out, path| format!("{out}{path}\n"))
+    paths
 }
 
 fn services() -> Services {
-    vec![("stats".into(), Arc::new(admin::stats::page::Stats))]
+    vec![
+        ("stats".into(), Arc::new(admin::stats::page::Stats)),
+        ("prometheus-exporter".into(), Arc::new(admin::promex::Exporter)),
+    ]
 }
 
-fn environment(args: &Args) -> Environment {
+/// Whether the configuration says that the process shall go to the background. What is wrong with it is told
+/// by whoever reads it in earnest.
+pub fn wants_daemon(args: &Args) -> bool {
+    let names: Vec<String> = args.files.iter().map(|f| f.display().to_string()).collect();
+    let Ok(files) = syntax::load(names.iter().map(String::as_str)) else { return false };
+    let answers = Answers::of(args);
+    let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &answers };
+    let reading = syntax::read(files, environment(args), grammar);
+    let lines = reading.tree.with_word("global").flat_map(|(_, section)| &section.lines);
+    lines.filter(|line| line.keyword() == "daemon").count() > 0
+}
+
+/// What a configuration may ask for as `$NAME`.
+pub fn environment(args: &Args) -> Environment {
     let mut env = Environment::of_process();
     let files: Vec<String> = args.files.iter().map(|f| f.display().to_string()).collect();
     env.set("HAPROXY_CFGFILES", files.join(";"));
@@ -146,14 +270,21 @@ fn environment(args: &Args) -> Environment {
     env.set("HAPROXY_STARTUP_VERSION", product::COMPATIBLE);
     let peer = args.localpeer.clone().unwrap_or_else(rt::sys::hostname);
     env.preset("HAPROXY_LOCALPEER", peer);
-    env.set("HAPROXY_MWORKER", "0");
+    match args.master_worker {
+        true => env.set("HAPROXY_MWORKER", "1"),
+        false => env.unset("HAPROXY_MWORKER"),
+    }
+    for name in ["HAPROXY_CLI", "HAPROXY_MASTER_CLI"] {
+        env.unset(name);
+    }
     for (name, format) in compile::logformats::ENVIRONMENT {
         env.set(name, format);
     }
     env
 }
 
-fn render(args: &Args, pid: u32) -> Render<'static> {
+/// How messages about a configuration look.
+pub fn render(args: &Args, pid: u32) -> Render<'static> {
     Render {
         pid,
         version: product::COMPATIBLE,
@@ -175,7 +306,7 @@ pub fn evaluate(condition: &str) -> ExitCode {
         Err(syntax::FaultKind::Quote) => return wrong("Syntax Error in condition: Unmatched quote."),
         Err(_) => return wrong("Syntax Error in condition: wrong escape sequence or variable."),
     };
-    match syntax::evaluate(&condition, &environment, &Answers) {
+    match syntax::evaluate(&condition, &environment, &Answers::default()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(e) => wrong(&format!("Failed to evaluate condition: {}", e.text)),
@@ -188,18 +319,21 @@ fn wrong(text: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// `harrier help KEYWORD`.
-pub fn explain_keyword(word: &str) -> ExitCode {
+/// `harrier help WORD...`.
+pub fn explain_keyword(words: &str) -> ExitCode {
     let registry = Registry::standard();
-    let text = match word {
-        "--markdown" => crate::reference::manual(&registry),
-        word => crate::reference::about(word, &registry),
+    let reference = crate::reference::Reference::new(&registry);
+    let text = match words {
+        "" => reference.overview(),
+        "--markdown" => reference.manual(),
+        words => reference.about(words),
     };
     let found = !text.is_empty();
     say::output(&text);
     if found {
         return ExitCode::SUCCESS;
     }
-    say::error(&format!("Nothing is called '{word}'.\n"));
+    let hint = reference.meant(words).map_or(String::new(), |word| format!(" Did you mean '{word}'?"));
+    say::error(&format!("Nothing is called '{words}'.{hint} 'harrier help' says what may be asked for.\n"));
     ExitCode::from(1)
 }

@@ -6,11 +6,14 @@
 // They panic when nobody reads any more; `say` does not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod archive;
 mod args;
 mod background;
 mod config;
 mod explain;
+mod handover;
 mod keywords;
+mod master;
 mod ready;
 mod reference;
 mod say;
@@ -25,6 +28,8 @@ use std::process::ExitCode;
 
 use admin::product;
 use args::{Args, Usage, Version};
+use master::line::{Word, WorkerEnd};
+use master::{Birth, Role};
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
@@ -70,18 +75,43 @@ fn show_version(v: Version) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn run(args: Args) -> ExitCode {
+fn run(mut args: Args) -> ExitCode {
     if args.files.is_empty() {
         return show_usage();
     }
+    let home = std::env::current_dir().ok();
     if let Some(folder) = &args.folder
         && let Err(e) = std::env::set_current_dir(folder)
     {
         say::alert(&format!("Could not change to directory {} : {}", folder.display(), say::reason(&e)));
         return ExitCode::from(1);
     }
-    match config::load(&args) {
-        Ok(loaded) => start::run(loaded, &args),
+    if !args.master_worker || args.check {
+        return serve(&args, None);
+    }
+    match master::run(&mut args, home) {
+        Role::Ended(code) => code,
+        Role::Worker(birth) => work(&args, birth),
+    }
+}
+
+/// The life of a worker. What it says while it starts reaches the master also when it fails.
+fn work(args: &Args, birth: Birth) -> ExitCode {
+    say::remember();
+    let line = birth.line.another();
+    let code = serve(args, Some(birth));
+    if let Ok(line) = line {
+        let said = say::remembered();
+        if !said.is_empty() {
+            WorkerEnd::new(line).say(&Word::Logs(said));
+        }
+    }
+    code
+}
+
+fn serve(args: &Args, birth: Option<Birth>) -> ExitCode {
+    match config::load(args) {
+        Ok(loaded) => start::run(loaded, args, birth),
         Err(config::Unusable::NoFile) => show_usage(),
         Err(unusable) => unusable.code(),
     }

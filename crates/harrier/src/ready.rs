@@ -1,8 +1,22 @@
-//! Telling the service manager that the start is over (`-Ws`, systemd's `Type=notify`).
+//! Telling the service manager how it goes (systemd's `Type=notify`).
 //!
-//! The socket is opened before the chroot, where its path still leads to it, and told when the workers run.
+//! The socket is opened before the chroot, where its path still leads to it. A master tells of everything; a
+//! process without one tells only that it serves.
 
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+/// What it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The process serves.
+    Ready,
+    /// A reload begins.
+    Reloading,
+    /// The reload failed; the worker before goes on.
+    ReloadFailed,
+    /// The process leaves.
+    Stopping,
+}
 
 /// A service manager that waits for a word.
 pub struct Ready(UnixDatagram);
@@ -25,6 +39,20 @@ impl Ready {
 
     /// Connections are accepted from now on.
     pub fn tell(&self) {
-        let _ = self.0.send(format!("READY=1\nMAINPID={}\n", std::process::id()).as_bytes());
+        self.notify(Notice::Ready);
+    }
+
+    /// Tells how it goes.
+    pub fn notify(&self, notice: Notice) {
+        let text = match notice {
+            Notice::Ready => format!("READY=1\nMAINPID={}\nSTATUS=Ready.\n", std::process::id()),
+            Notice::Reloading => {
+                let now = rt::precise().as_nanos() / 1000;
+                format!("RELOADING=1\nSTATUS=Reloading Configuration.\nMONOTONIC_USEC={now}\n")
+            }
+            Notice::ReloadFailed => "READY=1\nSTATUS=Reload failed!\n".to_owned(),
+            Notice::Stopping => "STOPPING=1".to_owned(),
+        };
+        let _ = self.0.send(text.as_bytes());
     }
 }

@@ -1,13 +1,15 @@
 //! Opening the listening sockets, and saying why one can't be opened.
 //!
-//! A port that an old process holds (`-sf`, `-st`) is asked for with SIGTTOU, as the management guide describes in
-//! chapter 4; if it can't be had all the same, SIGTTIN lets the old process go on as if nothing had happened.
+//! A port that an old process holds (`-sf`, `-st`) is asked for with SIGTTOU, as the management guide
+//! describes in chapter 4; if it can't be had all the same, SIGTTIN lets the old process go on as if nothing
+//! had happened.
 
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use engine::run::{self, Opened};
+use engine::worker::Exposed;
 use engine::{Shared, listener, net};
 use program::address::Listen;
 use program::global::Global;
@@ -16,6 +18,7 @@ use rt::sys::{self, Signal};
 use rt::{ListenOptions, Listener};
 
 use crate::args::Args;
+use crate::handover::Inherited;
 use crate::say;
 
 /// How often, and how far apart, a port that an old process holds is tried again.
@@ -28,15 +31,38 @@ pub struct Sockets {
     pub opened: Vec<Opened>,
     /// Those of the runtime API.
     pub cli: Vec<(Bind, Listener)>,
+    /// Those of peers, by section.
+    pub peers: Vec<Listener>,
 }
 
-/// Opens all sockets; if one can't be had, says so of each.
-pub fn open(shared: &Shared, args: &Args) -> Option<Sockets> {
+impl Sockets {
+    /// Those that another process may ask for, frontends first.
+    pub fn exposed(&self, program: &Program) -> Vec<Exposed> {
+        let expose = |bind: &Bind, listener: &Listener| Exposed {
+            listener: listener.downgrade(),
+            interface: bind.interface.clone(),
+        };
+        // Over these come sockets of connections, none of which began here.
+        let listens = |bind: &Bind| !matches!(bind.address, Listen::SockPair(_));
+        let of_frontends = self.opened.iter().map(|o| {
+            let bind = &program.configured(o.proxy).binds[o.bind as usize];
+            (bind, &o.listener)
+        });
+        let of_cli = self.cli.iter().map(|(bind, listener)| (bind, listener));
+        of_frontends.chain(of_cli).filter(|(b, _)| listens(b)).map(|(b, l)| expose(b, l)).collect()
+    }
+}
+
+/// Opens all sockets, but for those that another process hands over; if one can't be had, says so of each.
+pub fn open(shared: &Shared, args: &Args, mut inherited: Inherited) -> Option<Sockets> {
     let program = &shared.program;
     let global = &program.global;
     let old: Vec<i32> = args.finish.iter().chain(&args.terminate).copied().collect();
     let until = Instant::now() + PAUSE * TRIES;
     let (mut opened, failed) = run::open_all(shared, |bind, backlog| {
+        if let Some(listener) = inherited.take(bind, &options(global, bind, backlog)) {
+            return Ok(listener);
+        }
         if !old.is_empty() {
             await_turn(bind, until);
         }
@@ -50,11 +76,22 @@ pub fn open(shared: &Shared, args: &Args) -> Option<Sockets> {
     let mut cli = Vec::new();
     let mut complete = failed.is_empty();
     for bind in &program.global.cli {
-        match listen(global, bind, 1024) {
+        let handed = inherited.take(bind, &options(global, bind, 1024));
+        match handed.map_or_else(|| listen(global, bind, 1024), Ok) {
             Ok(l) => cli.push((bind.clone(), l)),
             Err(e) => {
                 complete = false;
                 complain(bind, "frontend GLOBAL", &e);
+            }
+        }
+    }
+    let mut peers = Vec::new();
+    for section in &program.peers {
+        match listen(global, &section.bind, 1024) {
+            Ok(l) => peers.push(l),
+            Err(e) => {
+                complete = false;
+                complain(&section.bind, &format!("peers {}", section.name), &e);
             }
         }
     }
@@ -74,7 +111,7 @@ pub fn open(shared: &Shared, args: &Args) -> Option<Sockets> {
     for (bind, listener) in &cli {
         set_congestion(bind, listener, "frontend GLOBAL");
     }
-    Some(Sockets { opened, cli })
+    Some(Sockets { opened, cli, peers })
 }
 
 /// What messages call the owner of a `bind` line.
@@ -82,7 +119,8 @@ fn noun(proxy: &Proxy) -> &'static str {
     if proxy.is_backend { "proxy" } else { "frontend" }
 }
 
-/// Sets the congestion control algorithm of a `bind` line. Without it the socket serves as well, so it is a warning when there is none.
+/// Sets the congestion control algorithm of a `bind` line. Without it the socket serves as well, so it is a
+/// warning when there is none.
 fn set_congestion(bind: &Bind, listener: &Listener, whose: &str) {
     let (Some(algorithm), Listen::Tcp(a)) = (&bind.congestion, &bind.address) else { return };
     let Err(e) = listener.set_congestion(algorithm) else { return };
@@ -100,9 +138,9 @@ fn family(address: &SocketAddr) -> &'static str {
     if address.is_ipv6() { "tcpv6" } else { "tcpv4" }
 }
 
-/// Waits until at most one process listens on the port of a `bind` line. One that stops has the kernel hand new connections to
-/// the socket that began to listen last, which works with one old socket and one new one: with a third the kernel puts them in
-/// another order when the first is closed.
+/// Waits until at most one process listens on the port of a `bind` line. One that stops has the kernel hand
+/// new connections to the socket that began to listen last, which works with one old socket and one new one:
+/// with a third the kernel puts them in another order when the first is closed.
 fn await_turn(bind: &Bind, until: Instant) {
     let Listen::Tcp(address) = &bind.address else { return };
     while rt::listening(*address).is_some_and(|sockets| sockets > 1) && Instant::now() < until {
@@ -110,15 +148,23 @@ fn await_turn(bind: &Bind, until: Instant) {
     }
 }
 
-/// Opens one listening socket, inherited ones included.
-fn listen(global: &Global, bind: &Bind, backlog: u32) -> io::Result<Listener> {
-    let options = ListenOptions {
+/// What a socket is opened with.
+fn options(global: &Global, bind: &Bind, backlog: u32) -> ListenOptions {
+    ListenOptions {
         reuseport: !global.disabled.reuseport,
         recv_buffer: global.tune.rcvbuf_client.map(|bytes| bytes as usize),
         send_buffer: global.tune.sndbuf_client.map(|bytes| bytes as usize),
         unsent: global.tune.unsent_client,
         ..listener::options(bind, backlog)
-    };
+    }
+}
+
+/// Opens one listening socket, `fd@` ones included.
+///
+/// # Errors
+/// What the system says.
+pub fn listen(global: &Global, bind: &Bind, backlog: u32) -> io::Result<Listener> {
+    let options = options(global, bind, backlog);
     match &bind.address {
         Listen::Fd(fd) => Listener::adopt(sys::inherited(*fd)?, &options),
         Listen::SockPair(fd) => Listener::from_sockpair(sys::inherited(*fd)?),
@@ -147,7 +193,7 @@ fn insist(
         let bind = &proxy_ref.binds[index as usize];
         let mut last = Err(first);
         for _ in 0..TRIES {
-            last = listen(&program.global, bind, run::backlog(proxy_ref, bind));
+            last = listen(&program.global, bind, engine::listener::backlog(proxy_ref, bind));
             if last.is_ok() {
                 break;
             }
@@ -171,7 +217,8 @@ pub fn signal(processes: &[i32], signal: Signal) {
     }
 }
 
-fn complain(bind: &Bind, whose: &str, e: &io::Error) {
+/// Says why a socket can't be had.
+pub fn complain(bind: &Bind, whose: &str, e: &io::Error) {
     let (file, line) = &bind.place;
     let reason = say::reason(e);
     let what = match &bind.address {

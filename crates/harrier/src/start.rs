@@ -1,34 +1,50 @@
-//! From a program to a running process, in the order that works: limits, sockets, pid file, background, log sinks,
-//! chroot, rights, threads.
+//! From a program to a running process, in the order that works: limits, sockets, pid file, background, log
+//! sinks, chroot, rights, threads.
 
 use std::fs::File;
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering::Relaxed;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::Shared;
-use engine::log::Outlets;
 use engine::run;
+use engine::sinks::Outlets;
+use engine::{Shared, Worker};
 use program::{Global, Program};
-use rt::WorkerSpec;
-use rt::sys::{self, Limit, Signal};
+use rt::sys::{self, Capability, Limit, Signal};
+use rt::{Listener, WorkerSpec};
 
 use crate::args::Args;
 use crate::background::Background;
 use crate::config::Loaded;
+use crate::master::Birth;
+use crate::master::line::Word;
+use crate::master::machine::{MAX_RELOADS, Settings};
 use crate::ready::Ready;
 use crate::sockets::{self, Sockets};
-use crate::{say, stop, watchdog};
+use crate::{handover, say, stop, watchdog};
 
 /// Runs a program until it is stopped.
-pub fn run(loaded: Loaded, args: &Args) -> ExitCode {
+pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
     let program = loaded.program;
-    remark(args);
+    args.remarks.iter().for_each(|text| say::warning(text));
     if !set_limits(&program, args) {
         return ExitCode::FAILURE;
     }
+    // The last one, so that all others are there.
+    if program.global.prealloc_fd
+        && let Some(last) = Limit::Descriptors.get().0.and_then(|n| i32::try_from(n).ok())
+    {
+        let _ = sys::fill_table(last - 1);
+    }
+    if let Some(nice) = program.global.nice
+        && let Err(e) = sys::set_priority(nice)
+    {
+        say::warning(&format!("couldn't set the runtime nice value to {nice}: {}", say::reason(&e)));
+    }
     rt::set_bufsize(program.global.tune.bufsize);
+    rt::set_events_at_once(program.global.tune.maxpollevents as usize);
+    rt::set_sleepless(program.global.busy_polling);
     rt::set_pipe_size(program.global.tune.pipesize.unwrap_or(0));
     rt::set_pipe_limit(program.global.maxpipes as usize);
     rt::allow_kernel_tls(!program.global.disabled.ktls);
@@ -36,52 +52,56 @@ pub fn run(loaded: Loaded, args: &Args) -> ExitCode {
         // To load its module the kernel wants privileges that are given up soon.
         rt::kernel_tls();
     }
-    if !goes_back(&program.global, args) {
+    let goes_back = birth.is_none() && wants_back(&program.global, args);
+    if !goes_back {
         program.tls.gather_entropy();
     }
-    let process = &program.world.process;
-    process.maxconn.store(program.global.maxconn, Relaxed);
-    process.conn_rate_limit.store(program.global.maxconnrate, Relaxed);
-    process.sess_rate_limit.store(program.global.maxsessrate, Relaxed);
     let mut shared = Shared::new(program.clone(), rt::precise(), rt::wall());
-    shared.console = !loaded.quiet && !goes_back(&program.global, args);
+    let unheard = goes_back || birth.as_ref().is_some_and(|b| b.in_background);
+    shared.console = !loaded.quiet && !unheard;
     shared.services = loaded.services;
-    let Some(sockets) = sockets::open(&shared, args) else { return ExitCode::from(1) };
+    let predecessor = birth.as_mut().and_then(|b| b.predecessor.take());
+    let takes_over = predecessor.is_some() || !args.finish.is_empty() || !args.terminate.is_empty();
+    let Ok(inherited) = handover::ask(args.sockets_from.as_deref(), predecessor) else {
+        return ExitCode::from(1);
+    };
+    let Some(sockets) = sockets::open(&shared, args, inherited) else { return ExitCode::from(1) };
+    shared.exposed = sockets.exposed(&program);
     sockets::signal(&args.finish, Signal::Usr1);
     sockets::signal(&args.terminate, Signal::Term);
-    match settle(&program, args) {
-        Some(settled) => {
-            shared.outlets = settled.outlets;
-            serve(Arc::new(shared), sockets, settled.ready)
-        }
-        None => ExitCode::from(1),
-    }
+    let Some(settled) = settle(&program, args, goes_back, birth.is_some()) else { return ExitCode::from(1) };
+    shared.outlets = settled.outlets;
+    let herald = match birth {
+        Some(birth) => Some(Herald::Master(birth, settings(&program.global))),
+        None => settled.ready.map(Herald::Manager),
+    };
+    serve(Arc::new(shared), sockets, herald, takes_over)
 }
 
-/// Whether the process leaves its terminal.
-fn goes_back(global: &Global, args: &Args) -> bool {
+/// Whether the process shall leave its terminal.
+fn wants_back(global: &Global, args: &Args) -> bool {
     (args.daemon || global.daemon) && !args.foreground
 }
 
-/// What was asked for and is not there yet is said once.
-fn remark(args: &Args) {
-    for text in &args.remarks {
-        say::warning(text);
-    }
-    if args.master_worker {
-        say::notice(
-            "There is no master process in Harrier yet: this process serves by itself. To reload, start a new one with '-sf'.",
-        );
-    }
-    if args.sockets_from.as_deref().is_some_and(|path| path.as_os_str() != "/dev/null") {
-        say::warning(
-            "'-x': sockets of a running process can't be taken over yet, so all ports are opened anew.",
-        );
-    }
+/// Who is told that the process serves.
+enum Herald {
+    /// The service manager.
+    Manager(Ready),
+    /// The master, with what else it has to know.
+    Master(Birth, Word),
 }
 
-/// Memory as `-m` says; descriptors as many as the limits on connections need. `false` when the process has to end because of
-/// `strict-limits`.
+/// What a configuration says to the master.
+fn settings(global: &Global) -> Word {
+    let settings = Settings {
+        max_reloads: global.master.max_reloads.unwrap_or(MAX_RELOADS),
+        survives_failure: global.master.survives_failure,
+    };
+    Word::Settings(settings, global.pidfile.as_ref().map(|p| p.display().to_string()))
+}
+
+/// Memory as `-m` says; descriptors as many as the limits on connections need. `false` when the process has
+/// to end because of `strict-limits`.
 fn set_limits(program: &Program, args: &Args) -> bool {
     let strict = program.global.strict_limits;
     let say = if strict { say::alert } else { say::warning };
@@ -113,21 +133,17 @@ struct Settled {
 }
 
 /// Pid file, background, log sinks, chroot, rights. `None` when something failed, which has been said.
-fn settle(program: &Program, args: &Args) -> Option<Settled> {
+fn settle(program: &Program, args: &Args, goes_back: bool, has_master: bool) -> Option<Settled> {
     let global = &program.global;
-    // Whoever started a process in the foreground knows it without a file; a supervisor that asked for a master reads it there.
-    let pidfile = args
-        .pidfile
-        .as_ref()
-        .or(global.pidfile.as_ref())
-        .filter(|_| goes_back(global, args) || args.master_worker);
+    // Whoever started a process in the foreground knows it without a file; a master writes its own.
+    let pidfile = args.pidfile.as_ref().or(global.pidfile.as_ref()).filter(|_| goes_back);
     // The file is opened where the parent may still write.
     let file = pidfile.map(|path| {
         let cannot = |e| format!("Cannot create pidfile {}: {}", path.display(), say::reason(&e));
         File::create(path).map_err(cannot)
     });
     let file = say_failure(file.transpose())?;
-    let background = goes_back(global, args).then(Background::enter).transpose();
+    let background = goes_back.then(Background::enter).transpose();
     let background = say_failure(background.map_err(|e| format!("Cannot fork: {}", say::reason(&e))))?;
     if background.is_some() {
         // What the parent gathered is not the child's.
@@ -136,7 +152,7 @@ fn settle(program: &Program, args: &Args) -> Option<Settled> {
     if let Some(mut f) = file {
         let _ = writeln!(f, "{}", std::process::id());
     }
-    let ready = args.notify.then(Ready::open).flatten();
+    let ready = (!has_master).then(Ready::open).flatten();
     let outlets = Outlets::open(program);
     // The C library reads the time zone at the first use, which has to be out here.
     sys::local_offset(0);
@@ -171,8 +187,11 @@ fn confine(global: &Global) -> Result<(), String> {
         let _ = sys::clear_groups();
         sys::set_group(gid).map_err(fail(format!("Cannot set gid {gid}")))?;
     }
+    if !global.setuid_wanted {
+        let _ = sys::forbid_new_rights();
+    }
     if let Some(uid) = global.uid {
-        sys::set_user(uid).map_err(fail(format!("Cannot set uid {uid}")))?;
+        change_user(uid, &global.capabilities)?;
     }
     if global.set_dumpable {
         let _ = sys::set_dumpable();
@@ -180,8 +199,21 @@ fn confine(global: &Global) -> Result<(), String> {
     Ok(())
 }
 
+/// Changes the user, and keeps the capabilities that `setcap` names. Root has them all.
+fn change_user(uid: u32, capabilities: &[Box<str>]) -> Result<(), String> {
+    let fail = |what: String| move |e: std::io::Error| format!("{what}: {}.", say::reason(&e));
+    let kept = (uid != 0).then_some(capabilities).filter(|list| !list.is_empty());
+    if kept.is_some() {
+        sys::keep_capabilities().map_err(fail("Cannot keep capabilities".into()))?;
+    }
+    sys::set_user(uid).map_err(fail(format!("Cannot set uid {uid}")))?;
+    let Some(kept) = kept else { return Ok(()) };
+    let kept: Vec<Capability> = kept.iter().filter_map(|name| Capability::from_name(name)).collect();
+    sys::set_capabilities(&kept).map_err(fail("Cannot set capabilities".into()))
+}
+
 /// Starts the workers and waits for their end.
-fn serve(shared: Arc<Shared>, sockets: Sockets, ready: Option<Ready>) -> ExitCode {
+fn serve(shared: Arc<Shared>, sockets: Sockets, herald: Option<Herald>, takes_over: bool) -> ExitCode {
     let global = &shared.program.global;
     let workers: Vec<_> = (0..global.threads.max(1) as usize)
         .map(|i| WorkerSpec {
@@ -191,23 +223,36 @@ fn serve(shared: Arc<Shared>, sockets: Sockets, ready: Option<Ready>) -> ExitCod
         .collect();
     let _ = sys::block_signals();
     pattern::merge_in_background();
+    // Reading the configuration took more than it left behind.
+    if !global.disabled.trimming {
+        sys::trim_memory();
+    }
     // Nobody but those who accept from a socket may hold it: it is closed with the last of them.
-    let Sockets { opened, cli } = sockets;
+    let Sockets { opened, cli, peers } = sockets;
+    let peers: Vec<_> = peers.into_iter().map(|listener| Mutex::new(Some(listener))).collect();
     let shares: Vec<_> = (0..workers.len()).map(|_| Mutex::new(opened.clone())).collect();
     drop(opened);
+    let herald = Mutex::new(herald);
     let ended = rt::run(workers, move |index| {
         let share =
             shares.get(index).map(|s| std::mem::take(&mut *s.lock().unwrap_or_else(PoisonError::into_inner)));
         let worker = run::start_worker(index, shared.clone(), share.unwrap_or_default());
+        let listener = |section: usize| {
+            let kept = peers.get(section)?;
+            kept.lock().unwrap_or_else(PoisonError::into_inner).take()
+        };
+        peers::start(&worker, listener, takes_over);
         if index == 0 {
             let peers = rt::peers();
-            watchdog::start(peers.clone());
+            watchdog::start(peers.clone(), shared.program.global.warn_blocked_after);
             rt::spawn(stop::obey(shared.clone(), peers));
             for (bind, listener) in &cli {
                 rt::spawn(admin::cli::serve(worker.clone(), listener.clone(), bind.clone()));
             }
-            if let Some(ready) = &ready {
-                ready.tell();
+            match herald.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                Some(Herald::Manager(ready)) => ready.tell(),
+                Some(Herald::Master(birth, settings)) => report(&worker, birth, &settings),
+                None => {}
             }
         }
     });
@@ -216,4 +261,19 @@ fn serve(shared: Arc<Shared>, sockets: Sockets, ready: Option<Ready>) -> ExitCod
         return ExitCode::from(1);
     }
     stop::leave()
+}
+
+/// Tells the master that this process serves, and takes commands from it.
+fn report(worker: &Rc<Worker>, birth: Birth, settings: &Word) {
+    let Birth { line, in_background, .. } = birth;
+    line.say(&Word::Logs(say::remembered()));
+    line.say(settings);
+    if in_background {
+        let _ = sys::silence_standard_streams();
+    }
+    line.say(&Word::Ready);
+    if let Ok(listener) = Listener::from_sockpair(line.into_socket()) {
+        let peers = rt::peers();
+        rt::spawn(admin::cli::serve_master(worker.clone(), listener, move || stop::orphaned(&peers)));
+    }
 }

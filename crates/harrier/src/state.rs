@@ -4,24 +4,25 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use engine::log::{self, NOTICE, WARNING};
-use engine::{Shared, Worker, run};
+use engine::lines;
+use engine::{Shared, Worker, worker};
 use model::proxy::FrontState;
+use program::log::level::{NOTICE, WARNING};
 use program::{Held, Proxy, Server};
 
 /// A line about a proxy.
 fn tell(worker: &Worker, proxy: u32, level: u8, text: &str) {
-    log::console(worker, "WARNING", text);
-    log::proxy_line(worker, proxy, level, text);
+    lines::console(worker, "WARNING", text);
+    lines::proxy_line(worker, proxy, level, text);
 }
 
 /// SIGHUP: the state of all proxies and servers.
 pub fn report(shared: &Shared) {
-    run::with_worker(|worker| {
-        log::console(worker, "WARNING", "SIGHUP received, dumping servers states.");
+    worker::with_worker(|worker| {
+        lines::console(worker, "WARNING", "SIGHUP received, dumping servers states.");
         for (index, proxy) in living(shared) {
             let first = format!("SIGHUP received, dumping servers states for proxy {}.", proxy.name);
-            log::proxy_line(worker, index, NOTICE, &first);
+            lines::proxy_line(worker, index, NOTICE, &first);
             for server in proxy.present() {
                 tell(worker, index, NOTICE, &server_line(&proxy, &server));
             }
@@ -85,15 +86,15 @@ pub fn pause(shared: &Shared, pause: bool) {
         }
         proxy.state.front.set_state(to);
         let noun = if proxy.is_backend { "proxy" } else { "frontend" };
-        run::with_worker(|w| tell(w, index, WARNING, &format!("{word} {noun} {}.", proxy.name)));
+        worker::with_worker(|w| tell(w, index, WARNING, &format!("{word} {noun} {}.", proxy.name)));
     }
     if !shared.program.global.cli.is_empty() {
         let paused = &shared.program.world.process.cli_paused;
         if paused.swap(pause, Relaxed) != pause {
-            run::with_worker(|w| log::console(w, "WARNING", &format!("{word} frontend GLOBAL.")));
+            worker::with_worker(|w| lines::console(w, "WARNING", &format!("{word} frontend GLOBAL.")));
         }
     }
-    run::with_worker(|w| engine::state::on_all(w, |w| w.stop.raise()));
+    worker::with_worker(|w| engine::worker::on_all(w, |w| w.stop.raise()));
 }
 
 /// A soft stop: frontends end, and all proxies are said to.
@@ -104,7 +105,7 @@ pub fn stopped(shared: &Shared) {
         let front = proxy.state.front.counters.sum(|c| &c.sessions);
         let back = proxy.state.back.counters.sum(|c| &c.sessions);
         let text = format!("Proxy {} stopped (cumulated conns: FE: {front}, BE: {back}).", proxy.name);
-        run::with_worker(|w| tell(w, index, WARNING, &text));
+        worker::with_worker(|w| tell(w, index, WARNING, &text));
         if proxy.is_frontend {
             proxy.state.front.set_state(FrontState::Stopped);
         }
@@ -113,8 +114,8 @@ pub fn stopped(shared: &Shared) {
 
 /// SIGUSR2 asks a master process to reload; here nothing happens, which must not look like success.
 pub fn no_reload() {
-    run::with_worker(|worker| {
-        let text = "SIGUSR2 received, but there is no master process in Harrier yet: the configuration was not read again. To reload, start a new process with '-sf'.";
-        log::console(worker, "WARNING", text);
+    worker::with_worker(|worker| {
+        let text = "SIGUSR2 received, but this process has no master ('-W'): the configuration was not read again. To reload, start a new process with '-sf'.";
+        lines::console(worker, "WARNING", text);
     });
 }

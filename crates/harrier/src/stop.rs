@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::time::Duration;
 
 use engine::{Shared, run};
 use rt::Peers;
 use rt::sys::{Signal, Signals};
 
-use crate::state;
+use crate::{say, state};
 
 /// How often the end of a soft stop is looked for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -40,6 +40,16 @@ pub async fn obey(shared: Arc<Shared>, peers: Peers) {
 /// The signal that ended the process at once; 0: none.
 static ASKED: AtomicI32 = AtomicI32::new(0);
 
+/// The master is gone, and nobody would reload or stop this process any more: it ends at once.
+pub fn orphaned(peers: &Peers) {
+    say::warning("The master process is gone: this worker ends.");
+    FAILED.store(true, Relaxed);
+    now(peers);
+}
+
+/// The process ends because something failed.
+static FAILED: AtomicBool = AtomicBool::new(false);
+
 fn trim(peers: &Peers) {
     for worker in 0..peers.count() {
         peers.send_to(worker, Box::new(rt::trim_bufs));
@@ -56,15 +66,18 @@ fn now(peers: &Peers) {
 async fn softly(shared: Arc<Shared>, peers: Peers) {
     let global = &shared.program.global;
     let process = &shared.program.world.process;
+    if let Some(grace) = global.grace {
+        if process.in_grace.swap(true, Relaxed) {
+            return;
+        }
+        // Old connections and new ones are served as before until the grace is over.
+        rt::sleep(grace).await;
+    }
     if process.stopping.swap(true, Relaxed) {
         return;
     }
-    if let Some(grace) = global.grace {
-        // Old connections and new ones are served as before until the grace is over.
-        process.stopping.store(false, Relaxed);
-        rt::sleep(grace).await;
-        process.stopping.store(true, Relaxed);
-    }
+    // Whoever comes after this process needs the processor more.
+    rt::set_sleepless(false);
     state::stopped(&shared);
     for worker in 0..peers.count() {
         peers.send_to(worker, Box::new(run::soft_stop));
@@ -77,13 +90,13 @@ async fn softly(shared: Arc<Shared>, peers: Peers) {
     now(&peers);
 }
 
-/// How the process ends once its workers have: by the signal that asked for it, so that whoever waits for it sees what
-/// HAProxy would have shown.
+/// How the process ends once its workers have: by the signal that asked for it, so that whoever waits for it
+/// sees what HAProxy would have shown.
 pub fn leave() -> ExitCode {
     let number = ASKED.load(Relaxed);
     if number != 0 {
         let _ = rt::sys::unblock_signals();
         let _ = rt::sys::kill(std::process::id().cast_signed(), number);
     }
-    ExitCode::SUCCESS
+    if FAILED.load(Relaxed) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

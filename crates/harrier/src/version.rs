@@ -3,36 +3,47 @@
 use admin::product::{self, BRANCH, COMPATIBLE};
 use syntax::Facts;
 
+use crate::args::Args;
+
 /// The feature list of `-vv`: what exists here under the names that tools look for.
 const FEATURES: &[(&str, bool)] = &[
     ("51DEGREES", false),
     ("ACCEPT4", true),
+    ("ACME", false),
     ("CPU_AFFINITY", true),
-    ("CRYPT_H", false),
+    ("CRYPT_H", true),
     ("DEVICEATLAS", false),
     ("EPOLL", true),
+    ("FCGI", false),
     ("GETADDRINFO", true),
+    ("H2", true),
     ("HAVE_TCP_MD5SIG", true),
     ("HAVE_WORKING_TCP_MD5SIG", true),
     ("KTLS", true),
+    ("LIBCRYPT", true),
+    ("LINUX_CAP", true),
     ("LINUX_SPLICE", true),
     ("LINUX_TPROXY", true),
     ("LUA", false),
+    ("NETFILTER", true),
     ("NS", false),
     ("OPENSSL", true),
     ("OPENSSL_AWSLC", true),
     ("OPENSSL_WOLFSSL", false),
     ("PCRE", false),
-    ("PCRE2", false),
+    // Its syntax is read by an engine of our own.
+    ("PCRE2", true),
     ("POLL", false),
     ("PROMEX", false),
     ("QUIC", false),
     ("RT", true),
     ("SLZ", false),
+    ("SPOE", false),
     ("SSL", true),
     ("TFO", true),
     ("THREAD", true),
     ("TPROXY", true),
+    ("TRACE", false),
     ("WURFL", false),
     ("ZLIB", false),
 ];
@@ -81,18 +92,39 @@ pub fn full() -> String {
          Available polling systems :\n      epoll : pref=300,  test result OK\nTotal: 1 (1 usable), will use epoll.\n\n\
          Available multiplexer protocols :\n\
          (protocols marked as <default> cannot be specified using 'proto' keyword)\n  \
+         h2 : mode=HTTP  side=FE|BE  mux=H2    flags=HTX|HOL_RISK|NO_UPG\n  \
          <default> : mode=HTTP  side=FE|BE  mux=H1    flags=HTX\n         \
          h1 : mode=HTTP  side=FE|BE  mux=H1    flags=HTX|NO_UPG\n  \
          <default> : mode=TCP   side=FE|BE  mux=PASS  flags=\n       \
          none : mode=TCP   side=FE|BE  mux=PASS  flags=NO_UPG\n\n\
-         Available services : none\nAvailable filters : none\n",
+         Available services : none\nAvailable filters :\n\t[BWLIM] bwlim-in\n\t[BWLIM] bwlim-out\n\t[TRACE] trace\n",
         short(),
         features.join(" ")
     )
 }
 
 /// What predicates of the configuration ask.
-pub struct Answers;
+#[derive(Default)]
+pub struct Answers {
+    no_splice: bool,
+    no_fast_forward: bool,
+    no_getaddrinfo: bool,
+    no_reuseport: bool,
+    trust_servers: bool,
+}
+
+impl Answers {
+    /// The answers under this command line.
+    pub fn of(args: &Args) -> Answers {
+        Answers {
+            no_splice: args.no_splice,
+            no_fast_forward: args.no_fast_forward,
+            no_getaddrinfo: args.no_getaddrinfo,
+            no_reuseport: args.no_reuseport,
+            trust_servers: args.trust_servers,
+        }
+    }
+}
 
 impl Facts for Answers {
     fn version(&self) -> &str {
@@ -105,8 +137,13 @@ impl Facts for Answers {
 
     fn enabled(&self, option: &str) -> Option<bool> {
         Some(match option {
-            "EPOLL" | "SPLICE" | "GETADDRINFO" | "REUSEPORT" | "FAST-FORWARD" => true,
-            "POLL" | "KQUEUE" | "EVPORTS" | "SERVER-SSL-VERIFY-NONE" => false,
+            "EPOLL" => true,
+            "SPLICE" => !self.no_splice,
+            "GETADDRINFO" => !self.no_getaddrinfo,
+            "REUSEPORT" => !self.no_reuseport,
+            "FAST-FORWARD" => !self.no_fast_forward,
+            "SERVER-SSL-VERIFY-NONE" => self.trust_servers,
+            "POLL" | "KQUEUE" | "EVPORTS" => false,
             _ => return None,
         })
     }
@@ -147,7 +184,7 @@ pub fn usage() -> String {
          -dW   fail if there is any warning; -dD more warnings\n        \
          -dR   no SO_REUSEPORT; -dS no splicing; -dr go on when a server name does not resolve\n        \
          -sf   tell old processes to finish; -st to stop at once\n\n\
-         {} help KEYWORD explains a keyword.\n",
+         {} help WORD explains a keyword, an option, a command; help alone says what there is.\n",
         if as_haproxy() { "haproxy" } else { "harrier" },
         if as_haproxy() { "haproxy" } else { "harrier" },
     )

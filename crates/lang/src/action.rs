@@ -3,6 +3,10 @@
 //! An action does no I/O. It edits the transaction, or says what is to happen ([`Flow`]); what takes
 //! time is a [`Need`] that the engine fulfils before it runs the same action again.
 
+use std::any::Any;
+use std::fmt;
+use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,8 +58,12 @@ impl Exec<'_> {
 }
 
 /// How a need ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Fulfilled {
+    /// What an [`Extension`] brought.
+    Brought(Box<dyn Any>),
+    /// The address that a name has.
+    Address(std::net::IpAddr),
     /// It is there.
     Done,
     /// The time allowed for it passed.
@@ -101,7 +109,7 @@ pub enum Flow {
 }
 
 /// What an action waits for.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Need {
     /// More bytes of the direction at hand, until the inspection delay passes.
     Data,
@@ -116,7 +124,8 @@ pub enum Need {
     },
     /// Let time pass (`pause`).
     Delay(Duration),
-    /// Send this field in an informational response first (`early-hint`), together with those of the rules behind that go on with it.
+    /// Send this field in an informational response first (`early-hint`), together with those of the rules
+    /// behind that go on with it.
     Interim(Arc<[u8]>),
     /// The end of the TLS handshake (`wait-for-handshake`).
     Handshake,
@@ -124,6 +133,43 @@ pub enum Need {
     ProxyHeader,
     /// A NetScaler header before anything else (`expect-netscaler-cip layer4`).
     CipHeader,
+    /// The address of a name (`do-resolve`).
+    Address {
+        /// Of which `resolvers` section.
+        resolvers: u32,
+        /// The name.
+        name: Box<str>,
+        /// Whether addresses of IPv4 come first.
+        v4: bool,
+    },
+    /// Something that only the extension knows which the action comes from.
+    Extension(Extension),
+}
+
+/// What an extension waits for. It belongs to the stream whose rules wait: when the client leaves it is
+/// dropped, and the action finds that its need [failed](Fulfilled::Failed).
+pub type Waiting = Pin<Box<dyn Future<Output = Box<dyn Any>>>>;
+
+/// Begins what an extension waits for, on the worker of the stream, which the engine hands over; a crate
+/// above the engine knows its type.
+pub struct Extension(Box<dyn FnOnce(Rc<dyn Any>) -> Waiting>);
+
+impl Extension {
+    /// One that `begin` begins.
+    pub fn new(begin: impl FnOnce(Rc<dyn Any>) -> Waiting + 'static) -> Extension {
+        Extension(Box::new(begin))
+    }
+
+    /// Begins it.
+    pub fn begin(self, worker: Rc<dyn Any>) -> Waiting {
+        (self.0)(worker)
+    }
+}
+
+impl fmt::Debug for Extension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Extension")
+    }
 }
 
 /// A local answer.
@@ -170,6 +216,9 @@ impl Reply {
             keep_alive: false,
         }
     }
+
+    /// What the statistics ask a password for, unless they are told to call it otherwise.
+    pub const STATISTICS: &'static str = "HAProxy Statistics";
 
     /// Asks for a name and a password, in the words of a server or of a proxy (RFC 9110 section 11.7).
     pub fn challenge(realm: &str, for_proxy: bool) -> Reply {

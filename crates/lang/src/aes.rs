@@ -1,8 +1,8 @@
 //! AES as converters and encrypted tokens need it: CBC with padding, GCM, key unwrapping.
 //!
-//! The cipher itself is AWS-LC's. Its GCM takes nonces of 12 bytes and whole tags only, while HAProxy takes any
-//! nonce and compares as many bytes of the tag as it is given; for those, GHASH is computed here (NIST SP 800-38D)
-//! around the library's counter mode. Keys that are too long are cut, as HAProxy does.
+//! The cipher itself is AWS-LC's. Its GCM takes nonces of 12 bytes and whole tags only, while HAProxy takes
+//! any nonce and compares as many bytes of the tag as it is given; for those, GHASH is computed here (NIST SP
+//! 800-38D) around the library's counter mode. Keys that are too long are cut, as HAProxy does.
 
 use aws_lc_rs::aead;
 use aws_lc_rs::cipher::{

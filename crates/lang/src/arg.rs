@@ -45,8 +45,6 @@ pub enum Arg {
     Field(wire::head::Known),
     /// A map, its match kind already chosen.
     Map(Arc<pattern::View>),
-    /// `acl`: a named ACL.
-    Acl(Arc<crate::cond::Acl>),
     /// `table`.
     Table(Arc<::stick::Table>),
     /// Whatever an entry's `check` prepared for itself (user lists, tokens).

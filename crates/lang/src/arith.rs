@@ -45,7 +45,8 @@ enum Operand {
     Var(Scope),
 }
 
-/// One operation: four bytes, since chains of a thousand rules are read for each request and should stay in the cache.
+/// One operation: four bytes, since chains of a thousand rules are read for each request and should stay in
+/// the cache.
 #[derive(Clone, Copy, Debug)]
 struct Sum {
     op: Arith,
@@ -62,7 +63,8 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Appends an operation with the checked arguments of its converter; false if the chain has no room for it.
+    /// Appends an operation with the checked arguments of its converter; false if the chain has no room for
+    /// it.
     pub fn push(&mut self, op: Arith, args: &[Arg]) -> bool {
         let (by, at) = match args.first() {
             Some(Arg::Int(n)) => {
@@ -117,8 +119,8 @@ impl Arith {
 
 /// Runs a chain; nothing if a variable does not exist or holds no number.
 pub fn run(env: &Env<'_>, start: i64, chain: &Chain) -> Option<i64> {
-    // One look at the variables for the whole chain: what is read most are integers of the transaction, and counting
-    // readers in and out for each would take longer than the sum.
+    // One look at the variables for the whole chain: what is read most are integers of the transaction, and
+    // counting readers in and out for each would take longer than the sum.
     let of_txn = env.txn.txn_vars.borrow();
     let mut x = start;
     for sum in &chain.sums {

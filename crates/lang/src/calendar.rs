@@ -1,4 +1,5 @@
-//! Dates as text: the forms of logs and HTTP, and the conversions of strftime(3) that the manual's time converters take.
+//! Dates as text: the forms of logs and HTTP, and the conversions of strftime(3) that the manual's time
+//! converters take.
 
 use std::io::Write;
 

@@ -123,8 +123,8 @@ impl Test {
 }
 
 impl Test {
-    /// Whether rules of the response ask for the request's head or bytes, which are gone by then. That we may still have
-    /// them must not make a difference.
+    /// Whether rules of the response ask for the request's head or bytes, which are gone by then. That we may
+    /// still have them must not make a difference.
     fn is_out_of_reach(&self, env: &Env<'_>) -> bool {
         env.side == Side::Response && self.expr.fetch.def.places.is_of_request()
     }

@@ -1,12 +1,13 @@
 //! Runs of rules that compare one sample with exact strings, decided by one look-up.
 //!
-//! `use_backend b1 if { hdr(host) -i a }`, a thousand times, is a table in disguise. Where at least [`WORTH`] rules
-//! in a row can only apply if one and the same expression has one of a few constant values, the values of that
-//! expression are taken once and looked up; the rules that remain are candidates, tried in order as if there were
-//! no table. So the table need not know all of a condition: it only has to be right about which rules can't apply.
+//! `use_backend b1 if { hdr(host) -i a }`, a thousand times, is a table in disguise. Where at least [`WORTH`]
+//! rules in a row can only apply if one and the same expression has one of a few constant values, the values
+//! of that expression are taken once and looked up; the rules that remain are candidates, tried in order as
+//! if there were no table. So the table need not know all of a condition: it only has to be right about which
+//! rules can't apply.
 //!
-//! A rule that ran may have changed the sample (`set-header host x`): the look-up is then repeated. A pattern that
-//! is added at run time makes the table stale; it is not used any more.
+//! A rule that ran may have changed the sample (`set-header host x`): the look-up is then repeated. A pattern
+//! that is added at run time makes the table stale; it is not used any more.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -221,7 +222,8 @@ impl<'c> Key<'c> {
     }
 }
 
-/// The factors that compare with constants, up to the first that has effects of its own and can't be left out.
+/// The factors that compare with constants, up to the first that has effects of its own and can't be left
+/// out.
 fn factors(terms: &[Term]) -> impl Iterator<Item = &Arc<Acl>> {
     let quiet = |t: &&Term| t.acl.tests.iter().all(|t| !t.expr.is_volatile());
     terms.iter().take_while(quiet).filter(|t| !t.negated && is_exact(&t.acl)).map(|t| &t.acl)

@@ -9,8 +9,6 @@ use model::proxy::{Listener, Proxy};
 use model::vars::Scope;
 use model::{Conn, Server, Txn, World};
 
-use crate::logfmt::{LogFormat, Use};
-
 /// A direction of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -112,9 +110,9 @@ pub trait Live {
     fn logs_early(&self) -> bool {
         false
     }
-    /// `unique-id-format` of the frontend.
-    fn unique_id_format(&self) -> Option<&LogFormat> {
-        None
+    /// Appends a unique id as `unique-id-format` of the frontend says; false if it has none.
+    fn write_unique_id(&self, _env: &Env<'_>, _out: &mut Vec<u8>) -> bool {
+        false
     }
     /// Where the rule with this number stands: file and line.
     fn rule_place(&self, rule: u32) -> Option<(&str, u32)>;
@@ -134,7 +132,8 @@ pub trait Live {
     fn free_slots(&self, _backend: &Proxy) -> i64 {
         0
     }
-    /// Whether encrypted tokens may use this key management and this content encryption (`jwt.decrypt_*_list`).
+    /// Whether encrypted tokens may use this key management and this content encryption
+    /// (`jwt.decrypt_*_list`).
     fn decrypts(&self, _alg: &[u8], _enc: &[u8]) -> bool {
         true
     }
@@ -170,7 +169,8 @@ pub trait Live {
     fn trace(&self, _sink: &str, _line: &[u8]) {}
     /// Host name of the machine or node (`node`), and process id.
     fn node(&self) -> (&str, u32);
-    /// Writes a log line now (`do-log`), through a log profile of the configuration if one is named by its number.
+    /// Writes a log line now (`do-log`), through a log profile of the configuration if one is named by its
+    /// number.
     fn log(&self, _env: &Env<'_>, _origin: model::Origin, _profile: Option<u32>) {}
 }
 
@@ -213,13 +213,15 @@ impl<'a> Env<'a> {
         self.live.server_source().unwrap_or(self.txn.server_conn.src)
     }
 
-    /// Hands the unique id of the transaction to `work`. It is made when somebody asks first, so rules that ran
-    /// before may have set what its format tells. `None` where there is no format;
-    /// what comes of one may be empty.
+    /// Hands the unique id of the transaction to `work`. It is made when somebody asks first, so rules that
+    /// ran before may have set what its format tells. `None` where there is no format; what comes of one may
+    /// be empty.
     pub fn with_unique_id<R>(&self, work: impl FnOnce(&[u8]) -> R) -> Option<R> {
         if self.txn.unique_id.borrow().is_none() {
             let mut id = Vec::new();
-            self.live.unique_id_format()?.append(self, Use::Header, &mut id);
+            if !self.live.write_unique_id(self, &mut id) {
+                return None;
+            }
             *self.txn.unique_id.borrow_mut() = Some(id.into());
         }
         let id = self.txn.unique_id.borrow();

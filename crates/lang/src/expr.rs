@@ -4,8 +4,8 @@ use model::vars::Owned;
 
 use crate::arg::Arg;
 use crate::arith::{self, Chain};
+use crate::entry::{ConvDef, FetchDef};
 use crate::env::{Env, Side};
-use crate::registry::{ConvDef, FetchDef};
 use crate::sample::{Found, Miss, Type, Value};
 
 /// A fetch with its arguments.
@@ -44,7 +44,8 @@ pub struct Expr {
     pub text: Box<str>,
 }
 
-/// The type after some converters; those from any to any keep it, what others make of `any` is known when they run.
+/// The type after some converters; those from any to any keep it, what others make of `any` is known when
+/// they run.
 pub(crate) fn type_after(fetch: Type, convs: &[Conv]) -> Type {
     convs.iter().rev().find(|c| c.def.changes_type()).map_or(fetch, |c| c.def.out)
 }

@@ -1,6 +1,7 @@
 //! An entry for fuzzers: any bytes are what an expression brings into the heads that rules edit and make.
 //!
-//! However a rule takes them there, a head has as many lines as fields, and no byte but those ends is a control character.
+//! However a rule takes them there, a head has as many lines as fields, and no byte but those ends is a
+//! control character.
 
 use wire::head::Head;
 

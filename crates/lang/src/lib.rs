@@ -10,10 +10,12 @@
 //! [`env::Live`], which the engine implements; what an action needs done comes back as
 //! [`action::Need`]. So every rule can be tested without a network.
 //!
-//! Where things are: `sample` (values and casts), `env` (what evaluation may look at), `arg`
-//! (arguments and their signatures), `registry` (the tables), `words` and `names` (parsing and name
-//! resolution), `parse` (the grammar), `expr`, `cond`, `logfmt`, `action`, `rules`; then the entries by family in
-//! `fetch/`, `conv/`, `act/`, `tag/`.
+//! Where things are, from the lowest floor up: `sample` (values and casts), `env` (what evaluation may look
+//! at), `arg` (arguments and their signatures), `words` and `names` (parsing and name resolution), `entry`
+//! (rows of the tables), `expr`, `cond`, `logfmt`, `action`, `registry` (entries by name), `rules`, `parse`
+//! (the grammar); then the entries by family in `stick/`, `tag/`, `fetch/`, `conv/`, `act/`; `standard` puts
+//! their tables together. Rows, expressions, conditions and names hold each other: that circle of five files
+//! is the only one.
 #![forbid(unsafe_code)]
 // Checks of arguments share one signature; those that don't grow the list have it too.
 #![allow(clippy::ptr_arg)]
@@ -23,6 +25,7 @@ pub mod action;
 mod aes;
 pub mod arg;
 pub mod arith;
+pub mod bandwidth;
 mod calendar;
 pub mod codec;
 pub mod cond;
@@ -31,6 +34,7 @@ mod crypt;
 mod cursor;
 pub mod dispatch;
 pub mod dump;
+pub mod entry;
 pub mod env;
 pub mod expr;
 pub mod fetch;
@@ -44,6 +48,7 @@ pub mod places;
 pub mod registry;
 pub mod rules;
 pub mod sample;
+mod standard;
 pub mod stick;
 pub mod tag;
 #[cfg(any(test, fuzzing))]
@@ -52,6 +57,7 @@ mod testing;
 mod tests;
 mod timers;
 mod variables;
+mod waits;
 pub mod words;
 
 pub use action::{Action, Flow, Need, Reply};

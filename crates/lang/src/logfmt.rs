@@ -4,11 +4,7 @@
 
 use crate::env::Env;
 use crate::expr::Expr;
-use crate::names::Names;
-use crate::parse::Merge;
-use crate::places::Place;
-use crate::registry::{Known, Registry, TagDef};
-use crate::words::Fault;
+pub use crate::waits::Waits;
 
 /// How one item is written (`%{+Q}x`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +39,61 @@ pub enum Encoding {
     Cbor,
 }
 
+/// One log tag (`%ci`).
+pub struct TagDef {
+    /// Without the percent sign.
+    pub name: &'static str,
+    /// Appends its text. `None` means that there is no value: `-` is logged. Nothing appended means that the
+    /// item does not exist in this line, and the blank behind it is left out.
+    pub write: for<'a> fn(&Env<'a>, &Options, &mut Vec<u8>) -> Option<()>,
+    /// Only in HTTP mode.
+    pub http_only: bool,
+    /// When it is known.
+    pub known: Known,
+    /// What it writes.
+    pub kind: TagKind,
+    /// One line of documentation.
+    pub doc: &'static str,
+}
+
+/// When what a log tag says is known: a line that nobody names a moment for is written as soon as all of it
+/// is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// From the start, or whenever the line happens to be made.
+    Early,
+    /// With the head of the request.
+    Request,
+    /// With the head of the response; in TCP mode with the connection to the server.
+    Response,
+    /// At the end of the stream.
+    End,
+}
+
+/// What a log tag writes, which decides how it is quoted and encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagKind {
+    /// Text: quoted with `+Q`.
+    Text,
+    /// An address: quoted with `+Q`, unless `+X` writes it in hexadecimal digits.
+    Address,
+    /// Text of a peer with odd bytes as `#XX`: quoted with `+Q`, in CBOR a text of several chunks.
+    Encoded,
+    /// Captured headers in braces, the same.
+    Captures,
+    /// Text that is never quoted (dates, termination states).
+    Plain,
+    /// A number.
+    Number,
+    /// A number that `+X` writes in hexadecimal digits, as a text where it is encoded.
+    Figure,
+    /// A number that still grows while the transaction lasts: `+` stands before it in all lines of a frontend
+    /// that logs before the end (`option logasap`, or a format that does not wait for it), and in no others.
+    Running,
+    /// Texts separated by blanks, each quoted alone; `\0` separates them as they are written.
+    List,
+}
+
 /// One piece of a format.
 pub enum Item {
     /// As it is.
@@ -74,21 +125,6 @@ impl LogFormat {
             _ => None,
         }
     }
-}
-
-/// What formats wait for until all that they say is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waits {
-    /// The head of the request.
-    pub request: bool,
-    /// The head of the response.
-    pub response: bool,
-    /// The end of the stream.
-    pub end: bool,
-    /// The request line as it was received is kept: for an expression, whatever it tells, or for the line itself.
-    pub line: bool,
-    /// There is a format at all, be it of a header, or a capture of something that is named.
-    pub some: bool,
 }
 
 impl Waits {
@@ -128,45 +164,4 @@ pub enum Use {
     Value,
     /// A header field's value: control characters as `%XX`, missing values as nothing.
     Header,
-}
-
-impl LogFormat {
-    /// Reads a format whose blanks are text: header values, payloads, names.
-    ///
-    /// `place` is where its expressions stand.
-    ///
-    /// # Errors
-    /// In HAProxy's words: unknown aliases and fetches, data that does not exist at `place`.
-    pub fn parse(
-        text: &[u8],
-        place: Place,
-        reg: &Registry,
-        names: &mut dyn Names,
-    ) -> Result<LogFormat, Fault> {
-        crate::parse::format(text, Merge::Nothing, place, reg, names)
-    }
-
-    /// Reads a format whose blanks are delimiters and are merged (`log-format`, `log-format-sd`,
-    /// `unique-id-format`).
-    ///
-    /// # Errors
-    /// As [`LogFormat::parse`].
-    pub fn parse_log(
-        text: &[u8],
-        place: Place,
-        reg: &Registry,
-        names: &mut dyn Names,
-    ) -> Result<LogFormat, Fault> {
-        crate::parse::format(text, Merge::Blanks, place, reg, names)
-    }
-
-    /// Appends the line as it can be made when the messages are gone: what needs them is left out.
-    pub fn append_late(&self, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
-        crate::tag::write_late(self, env, how, out);
-    }
-
-    /// Appends the line to `out`.
-    pub fn append(&self, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
-        crate::tag::write_line(self, env, how, out);
-    }
 }

@@ -6,19 +6,22 @@ use model::vars::VarRef;
 use model::{Proxy, Server};
 use pattern::LiveSet;
 
+use crate::arg::Kind;
 use crate::cond::Acl;
+use crate::waits::Waits;
 use crate::words::Fault;
 
 /// What a rule names and the whole configuration does not have.
 ///
-/// Names are looked up when all lines are read: what is wrong with the words of any line comes before what is missed. A
-/// parser that finds a name missing therefore notes it ([`Names::miss`]) and reads on, and makes something that does
-/// nothing of it, for the configuration is refused at the end.
+/// Names are looked up when all lines are read: what is wrong with the words of any line comes before what is
+/// missed. A parser that finds a name missing therefore notes it ([`Names::miss`]) and reads on, and makes
+/// something that does nothing of it, for the configuration is refused at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// Of an argument in parentheses.
     Argument {
-        /// What is said of it, up to the end of its place: `unable to find table 'a' referenced in arg 1 of ...`.
+        /// What is said of it, up to the end of its place: `unable to find table 'a' referenced in arg 1 of
+        /// ...`.
         text: String,
         /// What is said behind the place and the proxy.
         behind: String,
@@ -33,7 +36,8 @@ pub enum Missing {
     Whole(String),
 }
 
-/// Stands in the text of a fault about an argument for the place of the argument, where that is not at the end.
+/// Stands in the text of a fault about an argument for the place of the argument, where that is not at the
+/// end.
 pub const PLACE: &str = "\u{2026}";
 
 /// The resolver of names: `compile` implements it with the configuration at hand.
@@ -41,15 +45,15 @@ pub const PLACE: &str = "\u{2026}";
 /// Proxies, servers and tables may be declared after the rule that names them, so `compile` declares
 /// all sections before it parses any rule.
 ///
-/// A fault about a name that an argument holds ends where the place of the argument follows (`... referenced`), or has
-/// [`PLACE`] there.
+/// A fault about a name that an argument holds ends where the place of the argument follows (`...
+/// referenced`), or has [`PLACE`] there.
 pub trait Names {
     /// Notes that something is nowhere to be found. The line at hand is read on.
     fn miss(&mut self, missing: Missing);
 
-    /// Notes an item of a format: when log lines are written follows from all formats of a proxy.
-    fn format_has(&mut self, item: &crate::logfmt::Item) {
-        let _ = item;
+    /// Notes what a format waits for: when log lines are written follows from all formats of a proxy.
+    fn format_waits(&mut self, waits: Waits) {
+        let _ = waits;
     }
 
     /// A proxy with the role of a frontend; `None`: the current one.
@@ -82,8 +86,8 @@ pub trait Names {
     /// No such ACL.
     fn acl(&mut self, name: &str) -> Result<Arc<Acl>, Fault>;
 
-    /// A map or ACL file, loaded once however often it is named, as this kind of match sees it. `map` says that its
-    /// lines have values, which an ACL may leave aside (`-M`).
+    /// A map or ACL file, loaded once however often it is named, as this kind of match sees it. `map` says
+    /// that its lines have values, which an ACL may leave aside (`-M`).
     ///
     /// # Errors
     /// What is wrong with the reference, the file, or a line of it.
@@ -94,8 +98,9 @@ pub trait Names {
         map: bool,
     ) -> Result<Arc<pattern::View>, Fault>;
 
-    /// The set for the patterns of an ACL that stand in its line, under the number that `-u` asks for. `criterion` is what
-    /// the ACL looks at. It has no patterns yet, or those of the same line of a `defaults` section.
+    /// The set for the patterns of an ACL that stand in its line, under the number that `-u` asks for.
+    /// `criterion` is what the ACL looks at. It has no patterns yet, or those of the same line of a
+    /// `defaults` section.
     ///
     /// # Errors
     /// The number is taken.
@@ -104,8 +109,8 @@ pub trait Names {
         Ok(LiveSet::new("", pattern::Shape::Acl))
     }
 
-    /// The file that an action changes. It may be named by rules further below, so it is known when all rules are; it
-    /// stays unknown if no rule looks it up.
+    /// The file that an action changes. It may be named by rules further below, so it is known when all rules
+    /// are; it stays unknown if no rule looks it up.
     fn changed(&mut self, reference: &str) -> Arc<OnceLock<Arc<LiveSet>>>;
 
     /// A user list or a stick table, by kind and name, for the entries that use them.
@@ -123,6 +128,14 @@ pub trait Names {
     /// # Errors
     /// No such backend.
     fn backend_index(&self, name: &str) -> Result<u32, Fault>;
+
+    /// The number under which the engine finds a `resolvers` section.
+    ///
+    /// # Errors
+    /// No such section.
+    fn resolvers(&self, name: &str) -> Result<u32, Fault> {
+        Err(Fault::new(format!("Can't find resolvers section '{name}' for do-resolve action")))
+    }
 
     /// The complete answer of an `http-errors` section for a status, if it has one.
     ///
@@ -161,7 +174,7 @@ pub trait Names {
     ///
     /// # Errors
     /// No such filter.
-    fn bandwidth(&self, name: &str) -> Result<Arc<crate::act::bandwidth::Bwlim>, Fault> {
+    fn bandwidth(&self, name: &str) -> Result<Arc<crate::bandwidth::Bwlim>, Fault> {
         Err(Fault::new(format!(
             "unable to find bwlim filter '{name}' referenced by set-bandwidth-limit rule"
         )))
@@ -191,8 +204,8 @@ pub trait Names {
         false
     }
 
-    /// Whether the rule at hand stands in a proxy that has no such side: no frontend ([`Side::Request`]), no backend.
-    /// What stands in `defaults` is for whoever inherits it.
+    /// Whether the rule at hand stands in a proxy that has no such side: no frontend ([`Side::Request`]), no
+    /// backend. What stands in `defaults` is for whoever inherits it.
     fn lacks(&self, _side: crate::env::Side) -> bool {
         false
     }
@@ -223,4 +236,13 @@ pub enum CaptureSlot {
     Id(u16),
     /// A new one of this length.
     Length(u32),
+}
+
+/// The stick table of this name, or that of the current proxy.
+///
+/// # Errors
+/// There is none.
+pub fn table(names: &dyn Names, name: Option<&str>) -> Result<Arc<::stick::Table>, Fault> {
+    let found = names.object(Kind::Table, name)?;
+    found.downcast::<::stick::Table>().map_err(|_| Fault::new("no such table"))
 }

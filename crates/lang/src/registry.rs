@@ -1,239 +1,18 @@
 //! The tables: every fetch, converter, action and log tag is one entry, beside its function.
 //!
-//! A family file exports `pub const FETCHES: &[FetchDef]` and so on; [`Registry::standard`] puts them
-//! together once, at start-up. Dumps, help, the manual, suggestions and the tests that police the
+//! A family file exports `pub const FETCHES: &[FetchDef]` and so on; [`Registry::standard`] (`standard.rs`)
+//! puts them together once, at start-up. Dumps, help, the manual, suggestions and the tests that police the
 //! entries all read the same tables.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::action::Action;
-use crate::arg::{Arg, Signature};
-use crate::arith::Arith;
-use crate::env::Env;
+use crate::arg::Signature;
+use crate::entry::{AclDef, ConvDef, FetchDef};
+use crate::logfmt::TagDef;
 use crate::names::Names;
-use crate::places::{BACKEND, Places, REQUEST_FIGURES, RESPONSE_FIGURES, RESPONSE_KEPT, SERVER};
-use crate::sample::{Found, Miss, Type, Value};
 use crate::words::{Fault, Words};
-
-/// Takes a sample. What it returns lives as long as what it looked at.
-pub type FetchFn = for<'a> fn(&Env<'a>, &'a [Arg]) -> Found<'a>;
-
-/// Takes all samples of a fetch that has several (all values of a header), until `visit` says stop by
-/// returning `true`. The last word is whether more may come with more data.
-pub type EachFn = for<'a> fn(&Env<'a>, &'a [Arg], visit: &mut dyn FnMut(Value<'a>) -> bool) -> Found<'a>;
-
-/// Changes a sample.
-pub type ConvFn = for<'a> fn(&Env<'a>, Value<'a>, &'a [Arg]) -> Found<'a>;
-
-/// Checks or prepares arguments beyond what the signature says.
-pub type CheckFn = fn(&mut Vec<Arg>, &mut dyn Names) -> Result<(), Fault>;
-
-/// Checks the patterns that an ACL compares samples with as a whole.
-pub type PatternsFn = fn(&[Arg], &[Box<[u8]>]) -> Result<(), Fault>;
-
-/// One fetch.
-pub struct FetchDef {
-    /// Name.
-    pub name: &'static str,
-    /// Signature, as dumped: `string[,integer]`.
-    pub args: &'static str,
-    /// Type of the sample.
-    pub out: Type,
-    /// Where its data exists.
-    pub places: Places,
-    /// Takes one sample (the last one, where there are several).
-    pub eval: FetchFn,
-    /// Takes all samples, for ACLs.
-    pub each: Option<EachFn>,
-    /// Checks the arguments.
-    pub check: Option<CheckFn>,
-    /// Checks the patterns of an ACL, where only some texts can ever be found.
-    pub patterns: Option<PatternsFn>,
-    /// Differs from one evaluation to the next, or has a side effect: never shared or hoisted.
-    pub volatile: bool,
-    /// What it finds grows while data comes: a test that fails is not decided before all of it is there.
-    pub growing: fn(&[Arg]) -> bool,
-    /// One line of documentation.
-    pub doc: &'static str,
-    /// An expression that compiles.
-    pub example: &'static str,
-}
-
-/// One converter.
-pub struct ConvDef {
-    /// Name.
-    pub name: &'static str,
-    /// Signature, as dumped.
-    pub args: &'static str,
-    /// Type it wants.
-    pub from: Type,
-    /// Type it gives.
-    pub out: Type,
-    /// Does it.
-    pub eval: ConvFn,
-    /// Checks the arguments.
-    pub check: Option<CheckFn>,
-    /// Has a side effect or depends on more than its input.
-    pub volatile: bool,
-    /// It is an operation on integers, run as part of a chain; `eval` is then never called.
-    pub arith: Option<Arith>,
-    /// One line of documentation.
-    pub doc: &'static str,
-    /// An expression that compiles.
-    pub example: &'static str,
-}
-
-impl FetchDef {
-    /// Whether it looks at what only streams have: it finds nothing for the line of an error that came before there was one.
-    pub fn is_of_stream(&self) -> bool {
-        let sources = [REQUEST_FIGURES, RESPONSE_FIGURES, RESPONSE_KEPT, BACKEND, SERVER];
-        let named = ["txn.", "bc.", "bc_"].iter().any(|prefix| self.name.starts_with(prefix));
-        let single = [
-            "fc.timer.total",
-            "http_first_req",
-            "capture.res.ver",
-            "cur_client_timeout",
-            "prio_class",
-            "prio_offset",
-        ];
-        named || sources.contains(&self.places) || single.contains(&self.name)
-    }
-
-    /// Whether its figures are complete only when the stream is over.
-    pub fn is_of_the_end(&self) -> bool {
-        self.places == REQUEST_FIGURES || self.places == RESPONSE_FIGURES || self.name == "fc.timer.total"
-    }
-
-    /// An entry without arguments, variants or side effects; the methods below add to it.
-    pub const fn new(
-        name: &'static str,
-        out: Type,
-        places: Places,
-        eval: FetchFn,
-        doc: &'static str,
-    ) -> FetchDef {
-        FetchDef {
-            name,
-            args: "",
-            out,
-            places,
-            eval,
-            each: None,
-            check: None,
-            patterns: None,
-            volatile: false,
-            growing: |_| false,
-            doc,
-            example: name,
-        }
-    }
-
-    /// With arguments, and an example that shows them.
-    pub const fn args(mut self, args: &'static str, example: &'static str) -> FetchDef {
-        self.args = args;
-        self.example = example;
-        self
-    }
-
-    /// With a check of its arguments.
-    pub const fn check(mut self, check: CheckFn) -> FetchDef {
-        self.check = Some(check);
-        self
-    }
-
-    /// With a check of what an ACL compares it with.
-    pub const fn patterns(mut self, patterns: PatternsFn) -> FetchDef {
-        self.patterns = Some(patterns);
-        self
-    }
-
-    /// With a way to take all samples.
-    pub const fn each(mut self, each: EachFn) -> FetchDef {
-        self.each = Some(each);
-        self
-    }
-
-    /// See [`FetchDef::growing`].
-    pub const fn growing(mut self, grows: fn(&[Arg]) -> bool) -> FetchDef {
-        self.growing = grows;
-        self
-    }
-
-    /// Differs from one evaluation to the next.
-    pub const fn volatile(mut self) -> FetchDef {
-        self.volatile = true;
-        self
-    }
-
-    /// The same under another name, elsewhere.
-    pub const fn alias(self, name: &'static str, places: Places, example: &'static str) -> FetchDef {
-        FetchDef { name, places, example, ..self }
-    }
-
-    /// The same with another function.
-    pub const fn eval(mut self, eval: FetchFn) -> FetchDef {
-        self.eval = eval;
-        self
-    }
-}
-
-impl ConvDef {
-    /// Whether what comes out may be of another type than what went in.
-    pub fn changes_type(&self) -> bool {
-        !matches!((self.from, self.out), (_, Type::Same) | (Type::Any, Type::Any))
-    }
-
-    /// An entry without arguments or side effects; the methods below add to it.
-    pub const fn new(
-        name: &'static str,
-        from: Type,
-        out: Type,
-        eval: ConvFn,
-        doc: &'static str,
-        example: &'static str,
-    ) -> ConvDef {
-        ConvDef { name, args: "", from, out, eval, check: None, volatile: false, arith: None, doc, example }
-    }
-
-    /// An operation on integers.
-    pub const fn arith(name: &'static str, op: Arith, doc: &'static str, example: &'static str) -> ConvDef {
-        let def = ConvDef::new(name, Type::Int, Type::Int, |_, _, _| Err(Miss::None), doc, example);
-        ConvDef { arith: Some(op), ..def }
-    }
-
-    /// With arguments.
-    pub const fn args(mut self, args: &'static str) -> ConvDef {
-        self.args = args;
-        self
-    }
-
-    /// With a check of its arguments.
-    pub const fn check(mut self, check: CheckFn) -> ConvDef {
-        self.check = Some(check);
-        self
-    }
-
-    /// The same once more, for tables that are put together of others.
-    pub const fn copy(&self) -> ConvDef {
-        ConvDef { ..*self }
-    }
-
-    /// Has a side effect or depends on more than its input.
-    pub const fn volatile(mut self) -> ConvDef {
-        self.volatile = true;
-        self
-    }
-}
-
-/// A name that stands for a fetch and a match method (`path_beg` is `path -m beg`).
-pub struct AclDef {
-    /// The ACL keyword.
-    pub name: &'static str,
-    /// The fetch behind it.
-    pub fetch: &'static str,
-    /// The method implied.
-    pub kind: pattern::Kind,
-}
 
 /// The rule sets that an action may stand in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -296,6 +75,8 @@ pub enum Form {
     Rule,
     /// As a keyword of its own: `redirect`.
     Line,
+    /// Behind `stats http-request`: who is asked for a password is asked for that of the statistics.
+    Statistics,
 }
 
 /// Parses the words after the action's name, up to `if`/`unless` or the end.
@@ -317,58 +98,19 @@ pub struct ActionDef {
     pub example: &'static str,
 }
 
-/// One log tag (`%ci`).
-pub struct TagDef {
-    /// Without the percent sign.
-    pub name: &'static str,
-    /// Appends its text. `None` means that there is no value: `-` is logged. Nothing appended means that the
-    /// item does not exist in this line, and the blank behind it is left out.
-    pub write: for<'a> fn(&Env<'a>, &crate::logfmt::Options, &mut Vec<u8>) -> Option<()>,
-    /// Only in HTTP mode.
-    pub http_only: bool,
-    /// When it is known.
-    pub known: Known,
-    /// What it writes.
-    pub kind: TagKind,
-    /// One line of documentation.
-    pub doc: &'static str,
-}
+/// Parses the words after the name of an action that is no row of a table.
+pub type OwnedParse = dyn Fn(&mut Words<'_>, &ActionPlace, &Registry, &mut dyn Names) -> Result<Box<dyn Action>, Fault>
+    + Send
+    + Sync;
 
-/// When what a log tag says is known: a line that nobody names a moment for is written as soon as all of it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
-    /// From the start, or whenever the line happens to be made.
-    Early,
-    /// With the head of the request.
-    Request,
-    /// With the head of the response; in TCP mode with the connection to the server.
-    Response,
-    /// At the end of the stream.
-    End,
-}
-
-/// What a log tag writes, which decides how it is quoted and encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TagKind {
-    /// Text: quoted with `+Q`.
-    Text,
-    /// An address: quoted with `+Q`, unless `+X` writes it in hexadecimal digits.
-    Address,
-    /// Text of a peer with odd bytes as `#XX`: quoted with `+Q`, in CBOR a text of several chunks.
-    Encoded,
-    /// Captured headers in braces, the same.
-    Captures,
-    /// Text that is never quoted (dates, termination states).
-    Plain,
-    /// A number.
-    Number,
-    /// A number that `+X` writes in hexadecimal digits, as a text where it is encoded.
-    Figure,
-    /// A number that still grows while the transaction lasts: `+` stands before it in all lines of a frontend that
-    /// logs before the end (`option logasap`, or a format that does not wait for it), and in no others.
-    Running,
-    /// Texts separated by blanks, each quoted alone; `\0` separates them as they are written.
-    List,
+/// An action that an extension adds while a configuration is read.
+pub struct OwnedAction {
+    /// Name.
+    pub name: Box<str>,
+    /// Where it may stand.
+    pub sets: Sets,
+    /// Its parser.
+    pub parse: Box<OwnedParse>,
 }
 
 /// All entries by name.
@@ -377,6 +119,7 @@ pub struct Registry {
     convs: HashMap<&'static str, (&'static ConvDef, Signature)>,
     acls: HashMap<&'static str, &'static AclDef>,
     actions: Vec<&'static ActionDef>,
+    owned_actions: Vec<Arc<OwnedAction>>,
     tags: HashMap<&'static str, &'static TagDef>,
 }
 
@@ -388,35 +131,9 @@ impl Registry {
             convs: HashMap::new(),
             acls: HashMap::new(),
             actions: Vec::new(),
+            owned_actions: Vec::new(),
             tags: HashMap::new(),
         }
-    }
-
-    /// The entries of this crate.
-    ///
-    /// # Panics
-    /// When a table is wrong (a signature that can't be read, a name twice): a defect of ours that every
-    /// start would show, and that the tests find first.
-    pub fn standard() -> Registry {
-        let mut r = Registry::empty();
-        for table in crate::fetch::TABLES {
-            r.add_fetches(table);
-        }
-        r.add_fetches(crate::stick::fetches());
-        r.add_converters(crate::stick::converters());
-        for table in crate::conv::TABLES {
-            r.add_converters(table);
-        }
-        for table in crate::act::TABLES {
-            r.add_actions(table);
-        }
-        for table in crate::tag::TABLES {
-            r.add_tags(table);
-        }
-        for def in crate::fetch::ACLS {
-            assert!(r.acls.insert(def.name, def).is_none(), "ACL keyword {} twice", def.name);
-        }
-        r
     }
 
     /// Adds a table of fetches (extensions do).
@@ -428,6 +145,16 @@ impl Registry {
             let sig =
                 Signature::parse(def.args).unwrap_or_else(|w| panic!("fetch {}: argument {w}", def.name));
             assert!(self.fetches.insert(def.name, (def, sig)).is_none(), "fetch {} twice", def.name);
+        }
+    }
+
+    /// Adds a table of ACL keywords.
+    ///
+    /// # Panics
+    /// As [`Registry::standard`].
+    pub fn add_acls(&mut self, table: &'static [AclDef]) {
+        for def in table {
+            assert!(self.acls.insert(def.name, def).is_none(), "ACL keyword {} twice", def.name);
         }
     }
 
@@ -446,6 +173,11 @@ impl Registry {
     /// Adds a table of actions.
     pub fn add_actions(&mut self, table: &'static [ActionDef]) {
         self.actions.extend(table);
+    }
+
+    /// Adds an action of an extension. The name of one that is there already goes on to mean that one.
+    pub fn add_action(&mut self, action: OwnedAction) {
+        self.owned_actions.push(Arc::new(action));
     }
 
     /// Adds a table of log tags.
@@ -473,8 +205,29 @@ impl Registry {
         self.acls.get(name).copied()
     }
 
-    /// The action that a word names in a rule set: exact names first, then prefixes.
-    pub fn action(&self, word: &str, set: Sets) -> Option<&'static ActionDef> {
+    /// Parses the words behind an action's name; `None` when nothing has that name in the rule set at hand.
+    pub fn parse_action(
+        &self,
+        name: &str,
+        words: &mut Words<'_>,
+        at: &ActionPlace,
+        names: &mut dyn Names,
+    ) -> Option<Result<Box<dyn Action>, Fault>> {
+        if let Some(def) = self.action(name, at.set) {
+            return Some((def.parse)(words, at, self, names));
+        }
+        let owned = self.owned_actions.iter().find(|a| *a.name == *name && a.sets.has(at.set))?;
+        Some((owned.parse)(words, at, self, names))
+    }
+
+    /// The names of all actions of a rule set, those of extensions last.
+    pub fn action_names(&self, set: Sets) -> impl Iterator<Item = &str> {
+        let rows = self.actions.iter().filter(move |d| d.sets.has(set)).map(|d| d.name);
+        rows.chain(self.owned_actions.iter().filter(move |a| a.sets.has(set)).map(|a| &*a.name))
+    }
+
+    /// The action of a table that a word names in a rule set: exact names first, then prefixes.
+    fn action(&self, word: &str, set: Sets) -> Option<&'static ActionDef> {
         let named = |d: &&ActionDef| d.sets.has(set);
         let exact = self.actions.iter().copied().find(|d| d.name == word && named(d));
         exact.or_else(|| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::action::{Action, Exec, Flow};
+use crate::action::{Action, Exec, Flow, Need};
 use crate::cond::{Condition, Outcome};
 use crate::dispatch::{Cursor, Dispatch};
 
@@ -36,8 +36,9 @@ pub enum Run {
     Done,
     /// A rule decided; its number says which.
     Decided(Flow, u32),
-    /// A rule or a condition waits: fulfil it, then run again from this position (the first, for a condition).
-    Waits(Flow, Position),
+    /// A rule or a condition waits: fulfil it, then run again from this position (the first, for a
+    /// condition).
+    Waits(Need, Position),
 }
 
 impl RuleSet {
@@ -62,7 +63,8 @@ impl RuleSet {
         self.rules.get(at.0).map(|rule| rule.number)
     }
 
-    /// Whether the rule behind a position goes on with the hint of the one there: it is one as well, and has no condition.
+    /// Whether the rule behind a position goes on with the hint of the one there: it is one as well, and has
+    /// no condition.
     pub fn hints_on(&self, at: Position) -> bool {
         self.rules.get(at.0 + 1).is_some_and(|rule| rule.condition.is_none() && rule.action.is_hint())
     }
@@ -84,9 +86,9 @@ impl RuleSet {
                 match condition.holds(&exec.env()) {
                     Outcome::Yes => {}
                     Outcome::Later if !exec.last => {
-                        // With more data all rules are asked anew, as HAProxy does: what those before this one
-                        // looked at may have come, too.
-                        return Run::Waits(Flow::Yield(crate::action::Need::Data), Position(0));
+                        // With more data all rules are asked anew, as HAProxy does: what those before this
+                        // one looked at may have come, too.
+                        return Run::Waits(Need::Data, Position(0));
                     }
                     Outcome::No | Outcome::Later => {
                         at += 1;
@@ -99,7 +101,7 @@ impl RuleSet {
             cursor.forget();
             match flow {
                 Flow::Next => at += 1,
-                Flow::Yield(need) => return Run::Waits(Flow::Yield(need), Position(at)),
+                Flow::Yield(need) => return Run::Waits(need, Position(at)),
                 Flow::Accept => {
                     exec.txn.last_rule.set(Some(rule.number));
                     return Run::Done;

@@ -124,7 +124,7 @@ impl<'a> Value<'a> {
                 }
             }
             Value::Int(i) => print(arena, format_args!("{i}")),
-            Value::Ipv4(a) => print(arena, format_args!("{a}")),
+            Value::Ipv4(a) => arena.alloc_slice_copy(base::text::ipv4(a, &mut [0; base::text::IPV4_MAX])),
             Value::Ipv6(a) => print(arena, format_args!("{a}")),
         }
     }
@@ -146,7 +146,10 @@ impl<'a> Value<'a> {
                 append_int(out, i);
                 Ok(())
             }
-            Value::Ipv4(a) => write!(out, "{a}"),
+            Value::Ipv4(a) => {
+                out.extend_from_slice(base::text::ipv4(a, &mut [0; base::text::IPV4_MAX]));
+                Ok(())
+            }
             Value::Ipv6(a) => write!(out, "{}", pattern::Shown(a)),
         };
     }

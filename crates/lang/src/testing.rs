@@ -304,10 +304,10 @@ impl Names for Book {
     fn owner(&self) -> String {
         "frontend 'fe'".into()
     }
-    fn bandwidth(&self, name: &str) -> Result<Arc<crate::act::bandwidth::Bwlim>, Fault> {
-        let scope = crate::act::bandwidth::Scope::Stream(1000);
+    fn bandwidth(&self, name: &str) -> Result<Arc<crate::bandwidth::Bwlim>, Fault> {
+        let scope = crate::bandwidth::Scope::Stream(1000);
         let (name, order, upload) = (name.into(), Some(0), false);
-        Ok(Arc::new(crate::act::bandwidth::Bwlim { name, order, upload, min_size: 0, limit: 1000, scope }))
+        Ok(Arc::new(crate::bandwidth::Bwlim { name, order, upload, min_size: 0, limit: 1000, scope }))
     }
     fn service(&self, name: &str) -> bool {
         name == "prometheus-exporter"
@@ -443,7 +443,8 @@ impl Stage {
     pub(crate) fn decide(&mut self, set: Sets, text: &str) -> Flow {
         let words: Vec<&str> = text.split(' ').collect();
         match self.run(set, &words) {
-            Run::Decided(flow, _) | Run::Waits(flow, _) => flow,
+            Run::Decided(flow, _) => flow,
+            Run::Waits(need, _) => Flow::Yield(need),
             Run::Done => panic!("{text}: nothing decided"),
         }
     }

@@ -1,14 +1,16 @@
 //! How much memory variables may take (manual, `tune.vars.*-max-size`).
 //!
-//! There is an account for the process, for each session, each transaction and each direction of it, and what is taken from
-//! one is taken from all around it. A scope has one from its first variable on, and only where the configuration limits any.
+//! There is an account for the process, for each session, each transaction and each direction of it, and what
+//! is taken from one is taken from all around it. A scope has one from its first variable on, and only where
+//! the configuration limits any.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::vars::Owned;
 
-/// What a variable counts for, but for the bytes of a text: as much as in HAProxy, so that the same limits fit the same variables.
+/// What a variable counts for, but for the bytes of a text: as much as in HAProxy, so that the same limits
+/// fit the same variables.
 const EACH: usize = 88;
 
 /// What the variables of one scope, and of those within it, take together.
@@ -36,8 +38,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// From the limits of everything, `proc`, `sess`, `txn`, `reqres` and `check`; `None` if there is none at all. So many variables of the
-    /// process are there from the beginning.
+    /// From the limits of everything, `proc`, `sess`, `txn`, `reqres` and `check`; `None` if there is none at
+    /// all. So many variables of the process are there from the beginning.
     pub fn new(limits: [usize; 6], standing: usize) -> Option<Limits> {
         let [all, process, session, transaction, message, check] = limits;
         if limits == [0; 6] {
@@ -55,7 +57,8 @@ impl Account {
         Arc::new(Account { used: AtomicUsize::new(0), most, within })
     }
 
-    /// What becomes of a variable that is set, or forgotten with `None`; `None` also where there is no room for another.
+    /// What becomes of a variable that is set, or forgotten with `None`; `None` also where there is no room
+    /// for another.
     pub fn admit(&self, old: Option<&Owned>, new: Option<Owned>) -> Option<Owned> {
         match (old, new) {
             (None, new) => new.filter(|_| self.take(EACH)).map(|new| self.replace(None, new)),
@@ -67,7 +70,8 @@ impl Account {
         }
     }
 
-    /// What becomes of a variable that is there. Where a text finds no room an integer stays what it was, and what else there was is lost.
+    /// What becomes of a variable that is there. Where a text finds no room an integer stays what it was, and
+    /// what else there was is lost.
     pub fn replace(&self, old: Option<&Owned>, new: Owned) -> Owned {
         self.give(old.map_or(0, text));
         match old {

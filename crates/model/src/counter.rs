@@ -49,6 +49,11 @@ impl Counter {
     }
 }
 
+/// Sets figures to zero (`clear counters`).
+pub(crate) fn zero<'c>(counters: impl IntoIterator<Item = &'c Counter>) {
+    counters.into_iter().for_each(|counter| counter.set(0));
+}
+
 /// Keeps two workers' blocks off one cache line (128 bytes: adjacent-line prefetch).
 #[derive(Debug, Default)]
 #[repr(align(128))]

@@ -13,12 +13,16 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod adoption;
 pub mod bandwidth;
 pub mod check;
 pub mod conn;
 pub mod counter;
+pub mod figures;
+pub mod names;
 pub mod origin;
 pub mod peer;
+pub mod peers;
 pub mod proxy;
 pub mod secured;
 pub mod server;
@@ -28,6 +32,7 @@ pub mod txn;
 pub mod vars;
 pub mod world;
 
+pub use adoption::Adoption;
 pub use conn::Conn;
 pub use counter::{Counter, Sharded};
 pub use origin::Origin;

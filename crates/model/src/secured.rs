@@ -29,7 +29,8 @@ pub struct Secured {
     pub verdict: u8,
     /// The peer's certificates, its own first, as DER.
     pub peer: Vec<Box<[u8]>>,
-    /// Name of the last certificate of the chain that was put together from them and the trusted ones, as DER.
+    /// Name of the last certificate of the chain that was put together from them and the trusted ones, as
+    /// DER.
     pub root: Option<Box<[u8]>>,
     /// The certificate that we showed, as DER.
     pub own: Option<Arc<[u8]>>,
@@ -46,7 +47,8 @@ pub struct Secured {
 }
 
 impl Secured {
-    /// Of a connection on which TLS will be spoken, or never was: what OpenSSL says while nothing is agreed on.
+    /// Of a connection on which TLS will be spoken, or never was: what OpenSSL says while nothing is agreed
+    /// on.
     pub fn awaited(version: &'static str) -> Secured {
         Secured { version, cipher: "(NONE)", ..Secured::default() }
     }

@@ -11,12 +11,13 @@ use base::time::{Mono, Wall};
 use parking_lot::Mutex;
 
 use crate::check::CheckResult;
-use crate::counter::{Counter, Sharded};
+use crate::counter::Sharded;
+pub use crate::figures::ServerCounters;
 use crate::peer::Peer;
 use crate::server_conns::ServerConns;
 
-/// Settings of checks that the runtime API changed (`set server ... check-addr` and its kin); what is not set here is as
-/// the configuration says.
+/// Settings of checks that the runtime API changed (`set server ... check-addr` and its kin); what is not set
+/// here is as the configuration says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
     /// `check-addr`.
@@ -60,57 +61,14 @@ pub mod admin {
     pub const IDRAIN: u32 = 0x10;
     /// Maintenance because the name no longer resolves.
     pub const RMAINT: u32 = 0x20;
-    /// Maintenance because the host name was changed at run time.
-    pub const HMAINT: u32 = 0x40;
+    /// Its host name was changed at run time, by a command or an SRV record: no maintenance.
+    pub const RENAMED: u32 = 0x40;
     /// Deleted at run time: maintenance that nothing ends.
     pub const GONE: u32 = 0x80;
     /// Any reason for maintenance.
-    pub const MAINT: u32 = FMAINT | IMAINT | RMAINT | HMAINT | GONE;
+    pub const MAINT: u32 = FMAINT | IMAINT | RMAINT | GONE;
     /// Any reason for drain.
     pub const DRAIN: u32 = FDRAIN | IDRAIN;
-}
-
-/// Figures of one server written on the path of requests, one copy a worker.
-#[derive(Debug, Default)]
-pub struct ServerCounters {
-    /// Sessions that were sent here (`stot`).
-    pub sessions: Counter,
-    /// Times the balancing chose it (`lbtot`).
-    pub chosen: Counter,
-    /// Bytes of requests and responses.
-    pub bytes: crate::proxy::ByteCounters,
-    /// Responses denied by rules (`dresp`).
-    pub denied_resp: Counter,
-    /// Failed connects (`econ`).
-    pub conn_errors: Counter,
-    /// Response errors (`eresp`).
-    pub resp_errors: Counter,
-    /// Retried connects (`wretr`).
-    pub retries: Counter,
-    /// Redispatches away from it (`wredis`).
-    pub redispatches: Counter,
-    /// Transfers aborted by the client (`cli_abrt`).
-    pub client_aborts: Counter,
-    /// Transfers aborted by the server (`srv_abrt`).
-    pub server_aborts: Counter,
-    /// Connections established (`connect`).
-    pub connects: Counter,
-    /// Requests on a reused connection (`reuse`).
-    pub reuses: Counter,
-    /// Failed header rewrites (`wrew`).
-    pub failed_rewrites: Counter,
-    /// Internal errors (`eint`).
-    pub internal_errors: Counter,
-    /// HTTP requests (`req_tot`).
-    pub requests: Counter,
-    /// Responses by class: 1xx to 5xx, then others.
-    pub responses: [Counter; 6],
-    /// Figures of TLS.
-    pub tls: crate::proxy::TlsCounters,
-    /// Requests that redispatched or failed on health observation (`hanafail`).
-    pub observe_failures: Counter,
-    /// Greatest times seen, ms: queue, connect, response, total.
-    pub max_times: [Counter; 4],
 }
 
 /// Where a server is reached.
@@ -176,6 +134,8 @@ pub struct Server {
     pub guid: Option<Box<str>>,
     /// Where it is reached now.
     pub target: ArcSwap<Target>,
+    /// Its port, also while it has no address.
+    pub port: AtomicU32,
     /// Its value in the persistence cookie as computed from its address (`cookie ... dynamic`).
     pub dynamic_cookie: ArcSwapOption<Vec<u8>>,
     /// Deleted while the configuration runs (`del server`): nothing may find it any more.
@@ -284,6 +244,7 @@ impl Server {
             id,
             guid: None,
             target: ArcSwap::from_pointee(Target::None),
+            port: AtomicU32::new(0),
             removed: Default::default(),
             plain: Default::default(),
             refuses_tls: Default::default(),
@@ -435,6 +396,9 @@ impl Server {
 
     /// Moves the server to another address.
     pub fn set_target(&self, target: Target) {
+        if let Target::Inet(addr) = &target {
+            self.port.store(addr.port().into(), Relaxed);
+        }
         self.target.store(Arc::new(target));
         self.note_move();
     }
@@ -444,8 +408,8 @@ impl Server {
         self.moves.fetch_add(1, Release);
     }
 
-    /// How often it was moved, to another address or another manner of talking. To be asked for before where it is: who connects while it moves
-    /// has then a connection that nobody takes for one to the new place.
+    /// How often it was moved, to another address or another manner of talking. To be asked for before where
+    /// it is: who connects while it moves has then a connection that nobody takes for one to the new place.
     pub fn moves(&self) -> u64 {
         self.moves.load(Acquire)
     }

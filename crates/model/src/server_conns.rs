@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::Server;
 
-/// Counts of one server's connections, over all workers. One that carries many streams is in use while any of them is.
+/// Counts of one server's connections, over all workers. One that carries many streams is in use while any of
+/// them is.
 #[derive(Debug, Default)]
 pub struct ServerConns {
     used: AtomicU32,
@@ -18,7 +19,8 @@ pub struct ServerConns {
     seats: AtomicU32,
 }
 
-/// One of the connections that a server with `strict-maxconn` may have, used or at rest; free again when it is dropped.
+/// One of the connections that a server with `strict-maxconn` may have, used or at rest; free again when it
+/// is dropped.
 pub struct Seat(Arc<Server>);
 
 impl Seat {
@@ -34,6 +36,13 @@ impl Drop for Seat {
     fn drop(&mut self) {
         self.0.conns.seats.fetch_sub(1, Relaxed);
     }
+}
+
+/// Whether a connection that has served so many requests was used again before: its server is expected to
+/// keep it, so `aggressive` takes it for first requests.
+#[inline]
+pub fn is_safe(requests: u32) -> bool {
+    requests > 1
 }
 
 impl ServerConns {
@@ -58,7 +67,8 @@ impl ServerConns {
         self.idle.load(Relaxed)
     }
 
-    /// Those at rest that were used once only (`idle_conn_cur`), and those that were used again before (`safe_conn_cur`).
+    /// Those at rest that were used once only (`idle_conn_cur`), and those that were used again before
+    /// (`safe_conn_cur`).
     pub fn idle_and_safe(&self) -> (u32, u32) {
         let (idle, safe) = (self.idle(), self.safe.load(Relaxed));
         (idle.saturating_sub(safe), safe.min(idle))
@@ -99,13 +109,14 @@ impl ServerConns {
         (self.idle() + self.used()).saturating_sub(self.need())
     }
 
-    /// Whether one that is no longer used need not rest: there are as many others as are needed, and `low` beyond
-    /// (`pool-low-conn`).
+    /// Whether one that is no longer used need not rest: there are as many others as are needed, and `low`
+    /// beyond (`pool-low-conn`).
     pub fn are_enough(&self, low: u32) -> bool {
         self.idle() + self.used() >= self.need().saturating_add(low)
     }
 
-    /// Lets the estimate fade towards what was needed since the last time; called once in each `pool-purge-delay`.
+    /// Lets the estimate fade towards what was needed since the last time; called once in each
+    /// `pool-purge-delay`.
     pub fn fade(&self) {
         let used_max = self.used_max.swap(self.used(), Relaxed);
         self.need.store((self.need() + used_max) / 2, Relaxed);

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use base::time::{Mono, Wall};
-use wire::head::Head;
+use wire::head::{Head, Kind};
 use wire::method::Version;
 
 use crate::origin::Origin;
@@ -133,8 +133,8 @@ pub struct Decisions {
 /// Bytes of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traffic {
-    /// Received from the sender, as `%B`, `%U` and the statistics count: heads by [`Head::counted_len`], bodies without
-    /// their framing, TCP as it is.
+    /// Received from the sender, as `%B`, `%U` and the statistics count: heads by [`Head::counted_len`],
+    /// bodies without their framing, TCP as it is.
     pub received: u64,
     /// Passed on to the other side, counted likewise.
     pub sent: u64,
@@ -199,8 +199,8 @@ pub struct Txn {
     pub line: SharedLine,
     /// `capture.req.method` and `capture.req.uri` find it.
     pub line_kept: bool,
-    /// The client takes us for its proxy, and its frontend has `option http-use-proxy-header`: credentials go in the fields of
-    /// proxies. Decided when the request comes; rules that change its target leave it.
+    /// The client takes us for its proxy, and its frontend has `option http-use-proxy-header`: credentials go
+    /// in the fields of proxies. Decided when the request comes; rules that change its target leave it.
     pub for_proxy: bool,
     /// Backend, as an index of the program.
     pub backend: Option<u32>,
@@ -212,8 +212,8 @@ pub struct Txn {
     pub logged: bool,
     /// Which moment the line at hand is made at (`%OG`).
     pub origin: Cell<Origin>,
-    /// A service inside the process answered (statistics, Lua).
-    pub by_service: bool,
+    /// A service inside the process answered (statistics, Lua): what log lines name in the place of a server.
+    pub by_service: Option<&'static str>,
     /// The version of the response in whose place an answer is being made: all that is left of it to be told.
     pub replaced: Option<Version>,
     /// No data was ever received (`option dontlognull`).
@@ -222,7 +222,8 @@ pub struct Txn {
     pub counted: Cell<u32>,
     /// Something came on a multiplexed connection that could not be read as a request.
     pub unread: bool,
-    /// The request of a stream was read and is not one that could be served: its line is that of a stream, not of an error.
+    /// The request of a stream was read and is not one that could be served: its line is that of a stream,
+    /// not of an error.
     pub refused: bool,
     /// An interim response of our own was made for it: that there is no status yet is known.
     pub hinted: bool,
@@ -272,8 +273,8 @@ pub struct Txn {
     pub req_vars: RefCell<Vars>,
     /// Variables of scope `res`.
     pub res_vars: RefCell<Vars>,
-    /// The request is through: a server is reached, or an answer made. Variables of the request are gone, those of the response
-    /// begin.
+    /// The request is through: a server is reached, or an answer made. Variables of the request are gone,
+    /// those of the response begin.
     pub responding: bool,
     /// Variables of scope `check`: only a health check has them.
     pub check_vars: RefCell<Vars>,
@@ -298,7 +299,8 @@ pub struct RequestLine {
     pub target: usize,
 }
 
-/// A request line that others may hold on to while they look at it. Its memory is used again once nobody does.
+/// A request line that others may hold on to while they look at it. Its memory is used again once nobody
+/// does.
 #[derive(Clone, Debug, Default)]
 pub struct SharedLine(Option<Rc<RequestLine>>);
 
@@ -382,7 +384,7 @@ impl Default for Txn {
             silent: false,
             origin: Cell::default(),
             logged: false,
-            by_service: false,
+            by_service: None,
             replaced: None,
             null: false,
             counted: Cell::new(0),
@@ -426,8 +428,8 @@ impl Txn {
     /// See [`Txn::serial`].
     pub const UNNUMBERED: u64 = u64::MAX;
 
-    /// The request has come: notes whether its client takes us for its proxy, where the frontend asks for that
-    /// (`option http-use-proxy-header`). Its target then names a host.
+    /// The request has come: notes whether its client takes us for its proxy, where the frontend asks for
+    /// that (`option http-use-proxy-header`). Its target then names a host.
     pub fn note_proxy(&mut self, asked: bool) {
         self.for_proxy = asked && !matches!(self.req.target().first(), Some(b'/' | b'*'));
     }
@@ -438,8 +440,8 @@ impl Txn {
         ended || self.retries > 0 || self.redispatched || self.status >= 500
     }
 
-    /// Bytes of both directions, up and down, as rules and logs see them: HAProxy adds them up at the end, before that it knows
-    /// what `option logasap` shows.
+    /// Bytes of both directions, up and down, as rules and logs see them: HAProxy adds them up at the end,
+    /// before that it knows what `option logasap` shows.
     pub fn shown(&self) -> (Traffic, Traffic) {
         match self.times.ended {
             Some(_) => (self.up, self.down),
@@ -453,36 +455,86 @@ impl Txn {
         self.req_vars.get_mut().clear();
     }
 
-    /// Forgets everything, keeps the memory of heads, captures and variables.
+    /// Forgets everything, keeps the memory of heads, captures and variables. It happens in place, for it is
+    /// on the way of each request; all fields are named, so that a new one is forgotten, too.
     pub fn reset(&mut self) {
-        let mut req = std::mem::replace(&mut self.req, Head::request());
-        let mut res = std::mem::replace(&mut self.res, Head::response());
-        let mut line = std::mem::take(&mut self.line);
-        let mut req_captures = self.req_captures.take();
-        let mut res_captures = self.res_captures.take();
-        let (mut txn_vars, mut req_vars, mut res_vars) =
-            (self.txn_vars.take(), self.req_vars.take(), self.res_vars.take());
-        let mut stick = self.stick.take();
-        stick.clear();
-        req.clear();
-        res.clear();
-        line.clear();
-        req_captures.clear();
-        res_captures.clear();
-        for vars in [&mut txn_vars, &mut req_vars, &mut res_vars] {
-            vars.clear();
-        }
-        *self = Txn {
+        let Txn {
+            serial,
+            log_number,
             req,
             res,
+            has_req,
+            has_res,
+            peeked,
+            may_be_http,
             line,
-            req_captures: RefCell::new(req_captures),
-            res_captures: RefCell::new(res_captures),
-            txn_vars: RefCell::new(txn_vars),
-            req_vars: RefCell::new(req_vars),
-            res_vars: RefCell::new(res_vars),
-            stick: RefCell::new(stick),
-            ..Txn::default()
-        };
+            line_kept,
+            for_proxy,
+            backend,
+            server,
+            silent,
+            origin,
+            logged,
+            by_service,
+            replaced,
+            null,
+            counted,
+            unread,
+            refused,
+            hinted,
+            first_request,
+            times,
+            term,
+            retries,
+            redispatched,
+            up,
+            down,
+            asap,
+            meanwhile,
+            status,
+            client_stream,
+            server_conn,
+            server_secured,
+            decisions,
+            overrides,
+            unique_id,
+            req_captures,
+            res_captures,
+            req_cookie,
+            res_cookie,
+            txn_vars,
+            req_vars,
+            res_vars,
+            responding,
+            check_vars,
+            last_rule,
+            stick,
+            bandwidth,
+            queue_positions,
+        } = self;
+        *serial = Txn::UNNUMBERED;
+        log_number.set(0);
+        req.clear_as(Kind::Request);
+        res.clear_as(Kind::Response);
+        line.clear();
+        origin.take();
+        counted.set(0);
+        *unique_id.get_mut() = None;
+        req_captures.get_mut().clear();
+        res_captures.get_mut().clear();
+        txn_vars.get_mut().clear();
+        req_vars.get_mut().clear();
+        res_vars.get_mut().clear();
+        check_vars.get_mut().clear();
+        last_rule.set(None);
+        stick.get_mut().clear();
+        bandwidth.clear();
+        (*has_req, *has_res, *peeked, *may_be_http, *line_kept, *for_proxy, *backend, *server) =
+            Default::default();
+        (*silent, *logged, *by_service, *replaced, *null, *unread, *refused, *hinted) = Default::default();
+        (*first_request, *times, *term, *retries, *redispatched, *up, *down, *asap) = Default::default();
+        (*meanwhile, *status, *client_stream, *server_conn, *server_secured) = Default::default();
+        (*decisions, *overrides, *req_cookie) = Default::default();
+        (*res_cookie, *responding, *queue_positions) = Default::default();
     }
 }

@@ -1,8 +1,8 @@
 //! Live state by identity.
 //!
 //! A configuration that takes over from another finds its proxies and servers here by name and
-//! goes on counting where the old one stopped. It is consulted when a configuration is assembled
-//! and by the runtime API, never on the path of a request.
+//! goes on counting where the old one stopped. It is consulted when a configuration is assembled,
+//! changed when one is adopted ([`crate::Adoption`]), and by the runtime API, never on the path of a request.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -81,6 +81,8 @@ pub struct Process {
     pub comp_rate_limit: AtomicU32,
     /// Not accepting any more (soft stop).
     pub stopping: std::sync::atomic::AtomicBool,
+    /// Told to stop, but going on as before until `grace` is over.
+    pub in_grace: std::sync::atomic::AtomicBool,
     /// Figures of the path of requests.
     pub counters: Sharded<ProcessCounters>,
 }
@@ -96,6 +98,11 @@ pub mod profiling {
 }
 
 impl Process {
+    /// It was told to stop, whether `grace` is over or not: what `stopping` says.
+    pub fn is_to_stop(&self) -> bool {
+        self.stopping.load(Relaxed) || self.in_grace.load(Relaxed)
+    }
+
     /// A server was deleted: those that come after it are of the next revision.
     pub fn note_deletion(&self) {
         // Changes of servers are made one at a time.
@@ -152,6 +159,7 @@ impl World {
                 ssl_back_keys: Default::default(),
                 comp_rate_limit: AtomicU32::new(0),
                 stopping: Default::default(),
+                in_grace: Default::default(),
                 counters: Sharded::new(workers),
             },
             vars: ProcVars::default(),
@@ -160,10 +168,9 @@ impl World {
         }
     }
 
-    /// The proxy of this name, made by `make` when it is new.
-    pub fn proxy(&self, name: &str, make: impl FnOnce() -> Proxy) -> Arc<Proxy> {
-        let mut map = self.proxies.write();
-        map.entry(name.into()).or_insert_with(|| Arc::new(make())).clone()
+    /// A proxy is one of the process from now on.
+    pub fn join(&self, proxy: &Arc<Proxy>) {
+        self.proxies.write().insert((*proxy.name).into(), proxy.clone());
     }
 
     /// Forgets a proxy that was deleted: another may have its name.
@@ -176,18 +183,20 @@ impl World {
         self.proxies.read().get(name).cloned()
     }
 
-    /// The stick table of these settings: the one that exists under its name if nothing else was said of it, else a
-    /// new one.
+    /// The stick table of these settings: the one that exists under its name if nothing else was said of it,
+    /// else a new one that nobody knows yet.
     pub fn table(&self, settings: stick::Settings) -> Arc<Table> {
-        let mut map = self.tables.write();
-        if let Some(known) = map.get(&settings.name).filter(|t| *t.settings() == settings) {
+        if let Some(known) = self.tables.read().get(&settings.name).filter(|t| *t.settings() == settings) {
             return known.clone();
         }
         // Keys come from clients: which of them share a place must not be known outside.
         let seed = RandomState::new().hash_one(&settings.name);
-        let table = Arc::new(Table::new(settings, seed));
-        map.insert(table.settings().name.clone(), table.clone());
-        table
+        Arc::new(Table::new(settings, seed))
+    }
+
+    /// A stick table is one of the process from now on.
+    pub fn hold(&self, table: Arc<Table>) {
+        self.tables.write().insert(table.settings().name.clone(), table);
     }
 
     /// A server of a proxy, made by `make` and appended when it is new.

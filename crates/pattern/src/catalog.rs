@@ -1,6 +1,7 @@
-//! All live sets of a process, by number and by name: what `show map` lists, and where `get map #3 x` finds its set.
+//! All live sets of a process, by number and by name: what `show map` lists, and where `get map #3 x` finds
+//! its set.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::live::LiveSet;
@@ -11,7 +12,7 @@ pub struct Listed {
     /// The set.
     pub set: Arc<LiveSet>,
     /// Where the configuration names it.
-    pub about: String,
+    pub about: Box<str>,
     /// Whether ACLs use it.
     pub in_acls: bool,
     /// Whether converters use it, or ACLs with `-M`.
@@ -21,7 +22,8 @@ pub struct Listed {
 /// Sets by number; those of files also by name.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    by_id: BTreeMap<u32, Listed>,
+    /// In the order of their numbers.
+    by_id: Vec<(u32, Listed)>,
     by_name: HashMap<String, u32>,
 }
 
@@ -31,26 +33,28 @@ impl Catalog {
         Catalog::default()
     }
 
-    /// Takes in a set under the number wanted (`-u`), or else the lowest free one from `least` on. Fails with the set if
-    /// that number or name is taken.
+    /// Takes in a set under the number wanted (`-u`), or else the lowest free one from `least` on. Fails with
+    /// the set if that number or name is taken.
     ///
     /// # Errors
     /// The set that could not be taken in.
     pub fn insert(&mut self, listed: Listed, wanted: Option<u32>, least: u32) -> Result<u32, Box<Listed>> {
         let id = wanted.unwrap_or_else(|| self.lowest_free(least));
         let name = listed.set.name();
-        if self.by_id.contains_key(&id) || self.by_name.contains_key(name) {
-            return Err(Box::new(listed));
-        }
+        let at = match self.by_id.binary_search_by_key(&id, |(id, _)| *id) {
+            Err(at) if !self.by_name.contains_key(name) => at,
+            _ => return Err(Box::new(listed)),
+        };
         if !name.is_empty() {
             self.by_name.insert(name.to_owned(), id);
         }
-        self.by_id.insert(id, listed);
+        self.by_id.insert(at, (id, listed));
         Ok(id)
     }
 
     fn lowest_free(&self, least: u32) -> u32 {
-        let taken = self.by_id.range(least..).map(|(id, _)| *id);
+        let from = self.by_id.partition_point(|(id, _)| *id < least);
+        let taken = self.by_id.iter().skip(from).map(|(id, _)| *id);
         let run = (least..).zip(taken).take_while(|(a, b)| a == b).count();
         least.saturating_add(u32::try_from(run).unwrap_or(u32::MAX))
     }
@@ -63,7 +67,7 @@ impl Catalog {
             Some(id) => id.parse().ok()?,
             None => *self.by_name.get(bare_name(reference))?,
         };
-        self.by_id.get(&id)
+        self.by_id.binary_search_by_key(&id, |(id, _)| *id).ok().map(|at| &self.by_id[at].1)
     }
 
     /// All sets, by number.

@@ -1,7 +1,7 @@
 //! Changes at run time, and the entries that a configuration brings.
 //!
-//! Additions build a segment and publish a new list of segments; deletions and new values are noted in place. Either way
-//! a change takes the writer's lock and no reader waits.
+//! Additions build a segment and publish a new list of segments; deletions and new values are noted in place.
+//! Either way a change takes the writer's lock and no reader waits.
 
 use std::sync::{Arc, PoisonError};
 
@@ -29,7 +29,8 @@ impl LiveSet {
     /// a value gets the empty one; what an entry of an ACL is given is kept and shown.
     ///
     /// # Errors
-    /// A pattern or a value that the configuration's uses of the set can't read; a version never prepared or gone.
+    /// A pattern or a value that the configuration's uses of the set can't read; a version never prepared or
+    /// gone.
     pub fn add(&self, version: Option<u32>, pattern: &[u8], value: Option<&[u8]>) -> Result<(), ChangeError> {
         self.add_all(version, [(pattern, value.unwrap_or_default())])
     }
@@ -124,8 +125,8 @@ impl LiveSet {
         self.alter(which, Some(Arc::new(value.into())))
     }
 
-    /// Adds an entry to the current version unless there is one that is written so; with a value, those there are get it.
-    /// Several threads that put the same key at once add it once.
+    /// Adds an entry to the current version unless there is one that is written so; with a value, those there
+    /// are get it. Several threads that put the same key at once add it once.
     ///
     /// # Errors
     /// As [`LiveSet::add`].

@@ -1,5 +1,5 @@
-//! Which entries of a segment were deleted: one bit each, set in place, so that a deletion is seen by all threads
-//! at once and costs the same in a list of ten and of ten million. A bit is never taken back.
+//! Which entries of a segment were deleted: one bit each, set in place, so that a deletion is seen by all
+//! threads at once and costs the same in a list of ten and of ten million. A bit is never taken back.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -13,14 +13,14 @@ type Block = [AtomicU64; BLOCK / 64];
 #[derive(Debug)]
 pub(crate) struct Dead {
     count: AtomicU32,
-    blocks: Box<[OnceLock<Box<Block>>]>,
+    len: u32,
+    blocks: OnceLock<Box<[OnceLock<Box<Block>>]>>,
 }
 
 impl Dead {
     /// For `len` entries, all alive.
     pub(crate) fn of(len: u32) -> Dead {
-        let blocks = (len as usize).div_ceil(BLOCK);
-        Dead { count: AtomicU32::new(0), blocks: (0..blocks).map(|_| OnceLock::new()).collect() }
+        Dead { count: AtomicU32::new(0), len, blocks: OnceLock::new() }
     }
 
     /// Whether entry `n` is still there.
@@ -29,7 +29,7 @@ impl Dead {
             return true;
         }
         let n = n as usize;
-        let block = self.blocks.get(n / BLOCK).and_then(OnceLock::get);
+        let block = self.blocks.get().and_then(|all| all.get(n / BLOCK)).and_then(OnceLock::get);
         let word = block.and_then(|b| b.get(n % BLOCK / 64));
         word.is_none_or(|w| w.load(Ordering::Acquire) >> (n % 64) & 1 == 0)
     }
@@ -37,7 +37,8 @@ impl Dead {
     /// Deletes entry `n`; whether it was there.
     pub(crate) fn kill(&self, n: u32) -> bool {
         let n = n as usize;
-        let Some(block) = self.blocks.get(n / BLOCK) else { return false };
+        let all = || (0..(self.len as usize).div_ceil(BLOCK)).map(|_| OnceLock::new()).collect();
+        let Some(block) = self.blocks.get_or_init(all).get(n / BLOCK) else { return false };
         let block = block.get_or_init(|| Box::new([const { AtomicU64::new(0) }; BLOCK / 64]));
         let bit = 1u64 << (n % 64);
         let Some(word) = block.get(n % BLOCK / 64) else { return false };

@@ -1,6 +1,7 @@
-//! The entries of one segment: pattern texts end to end in one arena, and where there are values a number
-//! per entry into a table of distinct ones. No entry has an allocation of its own. Entries of a map all have a value; the
-//! runtime API may give one to an entry of an ACL, too, where it is kept and shown and means nothing.
+//! The entries of one segment: pattern texts end to end in one arena, and where there are values a number per
+//! entry into a table of distinct ones. No entry has an allocation of its own. Entries of a map all have a
+//! value; the runtime API may give one to an entry of an ACL, too, where it is kept and shown and means
+//! nothing.
 //!
 //! Long lists of IPv4 addresses have no text at all: [`Hosts`] keeps them in order of the
 //! address, and the text is made again when somebody asks. Such entries are numbered in that
@@ -13,12 +14,17 @@ use crate::hosts::Hosts;
 /// Pattern texts and values.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
-    hosts: Option<Hosts>,
-    /// Places in the file of the entries that have a text, if there are hosts besides.
-    odd_at: Vec<u32>,
     text: Vec<u8>,
     ends: Vec<u32>,
-    values: Option<Values>,
+    hosts: Option<Box<Compact>>,
+    values: Option<Box<Values>>,
+}
+
+/// Addresses without text, and the places in the file of the entries that have one.
+#[derive(Debug)]
+struct Compact {
+    hosts: Hosts,
+    odd_at: Vec<u32>,
 }
 
 /// Instead of the number of a value: the entry has none.
@@ -90,8 +96,8 @@ impl Entries {
         Entries { values: others.values, ..self }
     }
 
-    /// Puts IPv4 addresses, in the order of the file, before the entries there are. `odd_at` are the places of
-    /// the latter; values are those of all of them in the order of the file.
+    /// Puts IPv4 addresses, in the order of the file, before the entries there are. `odd_at` are the places
+    /// of the latter; values are those of all of them in the order of the file.
     pub(crate) fn with_hosts(mut self, addresses: Vec<u32>, odd_at: Vec<u32>) -> Entries {
         let hosts = Hosts::build(addresses);
         if let Some(values) = &mut self.values {
@@ -104,8 +110,7 @@ impl Entries {
             }
             values.of = of;
         }
-        self.hosts = Some(hosts);
-        self.odd_at = odd_at;
+        self.hosts = Some(Box::new(Compact { hosts, odd_at }));
         self
     }
 
@@ -117,25 +122,26 @@ impl Entries {
 
     /// The addresses kept without text.
     pub(crate) fn hosts(&self) -> Option<&Hosts> {
-        self.hosts.as_ref()
+        self.hosts.as_ref().map(|compact| &compact.hosts)
     }
 
     /// Entries below this number are addresses without text.
     pub(crate) fn host_count(&self) -> u32 {
-        self.hosts.as_ref().map_or(0, Hosts::len)
+        self.hosts().map_or(0, Hosts::len)
     }
 
     /// The entry at a place of the file.
     pub(crate) fn at(&self, place: u32) -> u32 {
         match &self.hosts {
             None => place,
-            Some(hosts) => Places { hosts, odd_at: &self.odd_at }.entry(place),
+            Some(compact) => Places { hosts: &compact.hosts, odd_at: &compact.odd_at }.entry(place),
         }
     }
 
     /// The place in the file of entry `n`, if it has a text.
     pub(crate) fn place(&self, n: u32) -> u32 {
-        let odd = n.checked_sub(self.host_count()).and_then(|odd| self.odd_at.get(odd as usize));
+        let Some(compact) = &self.hosts else { return n };
+        let odd = n.checked_sub(compact.hosts.len()).and_then(|odd| compact.odd_at.get(odd as usize));
         odd.copied().unwrap_or(n)
     }
 
@@ -143,7 +149,7 @@ impl Entries {
     pub(crate) fn pattern<'a>(&'a self, n: u32, room: &'a mut TextRoom) -> &'a [u8] {
         match self.text(n) {
             Some(text) => text,
-            None => room.put(self.hosts.as_ref().map_or(0, |h| h.address(n))),
+            None => room.put(self.hosts().map_or(0, |h| h.address(n))),
         }
     }
 

@@ -1,8 +1,8 @@
-//! Why an expression is none, in the words of PCRE2, which tools and people know from HAProxy: the message and the number
-//! of bytes read when it was noticed.
+//! Why an expression is none, in the words of PCRE2, which tools and people know from HAProxy: the message
+//! and the number of bytes read when it was noticed.
 //!
-//! It is asked only about what no engine here compiles, and looks for the commonest slips in one pass. What it doesn't
-//! know is told in the words of the engine.
+//! It is asked only about what no engine here compiles, and looks for the commonest slips in one pass. What
+//! it doesn't know is told in the words of the engine.
 
 /// A message and its offset.
 pub(crate) type Fault = (&'static str, usize);

@@ -1,8 +1,8 @@
 //! Millions of IPv4 addresses in two bytes each.
 //!
-//! Addresses are sorted into buckets by their upper half; a bucket is a sorted run of lower halves. An address is named
-//! by its position in that order, so equal ones are neighbours, in the order in which they came. The order of the file
-//! is kept beside it, unless it is the same.
+//! Addresses are sorted into buckets by their upper half; a bucket is a sorted run of lower halves. An
+//! address is named by its position in that order, so equal ones are neighbours, in the order in which they
+//! came. The order of the file is kept beside it, unless it is the same.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Floor 1: the indexes behind ACLs and maps.
 //!
-//! A [`Kind`] says how a value is compared with patterns, a [`LiveSet`] is a list of patterns that the runtime API may
-//! change and that is looked up through a [`View`]. A [`Value`] is what is looked up.
+//! A [`Kind`] says how a value is compared with patterns, a [`LiveSet`] is a list of patterns that the
+//! runtime API may change and that is looked up through a [`View`]. A [`Value`] is what is looked up.
 #![forbid(unsafe_code)]
 
 mod catalog;

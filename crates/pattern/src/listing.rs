@@ -16,8 +16,8 @@ pub struct Entry<'a> {
     pub value: Option<Cow<'a, [u8]>>,
 }
 
-/// A walk over the entries of one version; it may pause as long as its reader likes. Entries added meanwhile are left
-/// out, deleted ones too.
+/// A walk over the entries of one version; it may pause as long as its reader likes. Entries added meanwhile
+/// are left out, deleted ones too.
 #[derive(Clone, Debug)]
 pub struct Listing {
     pub(crate) layers: Arc<Layers>,

@@ -12,7 +12,7 @@
 //! One set may be looked up in several ways (`-m str -f hosts` here, `map_beg(hosts)`
 //! there): each way is a [`View`] with its own index over the same entries.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -51,10 +51,10 @@ pub struct Versions {
 /// A set of patterns that can be changed at run time.
 #[derive(Debug)]
 pub struct LiveSet {
-    pub(crate) name: String,
+    pub(crate) name: Box<str>,
     pub(crate) shape: Shape,
     pub(crate) me: Weak<LiveSet>,
-    pub(crate) path: OnceLock<PathBuf>,
+    pub(crate) path: OnceLock<Box<Path>>,
     pub(crate) published: ArcSwap<Layers>,
     /// Segments of the published state: an empty set answers without looking at it.
     pub(crate) segments: AtomicUsize,
@@ -71,7 +71,7 @@ const FIRST_ID: u64 = 0x1000;
 impl LiveSet {
     /// An empty set. `name` is that of its file without prefix, or of its virtual file with
     /// it; empty for the inline patterns of an ACL.
-    pub fn new(name: impl Into<String>, shape: Shape) -> Arc<LiveSet> {
+    pub fn new(name: impl Into<Box<str>>, shape: Shape) -> Arc<LiveSet> {
         Arc::new_cyclic(|me| LiveSet {
             name: name.into(),
             shape,
@@ -87,7 +87,7 @@ impl LiveSet {
 
     /// The set of a file, read for `kind` (more views may follow).
     pub fn load(
-        name: impl Into<String>,
+        name: impl Into<Box<str>>,
         path: &Path,
         shape: Shape,
         kind: Kind,
@@ -95,13 +95,14 @@ impl LiveSet {
     ) -> Result<Arc<LiveSet>, LoadError> {
         let set = LiveSet::new(name, shape);
         set.view(kind, flags)?;
-        let _ = set.path.set(path.to_owned());
+        let _ = set.path.set(path.into());
         // Maps never ask a resolver.
         crate::load::load(&set, path, kind, shape == Shape::Acl && !flags.no_names)?;
         Ok(set)
     }
 
-    /// Notes how the configuration uses the set, so that run-time changes are checked by it and `get map` tells of it.
+    /// Notes how the configuration uses the set, so that run-time changes are checked by it and `get map`
+    /// tells of it.
     ///
     /// # Errors
     /// A value of the file that can't be read so, with its line (0 if there is no file).
@@ -118,6 +119,8 @@ impl LiveSet {
         }
         let mut writer = self.writer();
         if !writer.faces.contains(&face) {
+            // Nearly every set is used in one way.
+            writer.faces.reserve_exact(1);
             writer.faces.push(face);
         }
         Ok(())
@@ -178,6 +181,7 @@ impl LiveSet {
         let prepared = writer.prepared.iter().map(|(v, l)| Ok((*v, more(l)?)));
         writer.prepared = prepared.collect::<Result<_, PatternError>>()?;
         self.publish(published);
+        writer.views.reserve_exact(1);
         writer.views.push((kind, flags));
         // What is being merged lacks the new view.
         writer.merging = None;
@@ -207,11 +211,12 @@ impl LiveSet {
         Listing::of(layers)
     }
 
-    /// Raises `flag` at every change from now on: whoever made an index of their own of the entries learns that it
-    /// is out of date.
+    /// Raises `flag` at every change from now on: whoever made an index of their own of the entries learns
+    /// that it is out of date.
     pub fn watch(&self, flag: Arc<AtomicBool>) {
         let mut writer = self.writer();
         if !writer.watched.iter().any(|w| Arc::ptr_eq(w, &flag)) {
+            writer.watched.reserve_exact(1);
             writer.watched.push(flag);
         }
     }
@@ -220,7 +225,8 @@ impl LiveSet {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn publish(&self, layers: Layers) {
+    pub(crate) fn publish(&self, mut layers: Layers) {
+        layers.0.shrink_to_fit();
         let segments = layers.0.len();
         let layers = Arc::new(layers);
         let old = self.published.swap(layers.clone());

@@ -1,8 +1,9 @@
 //! Making one segment of several.
 //!
-//! Additions make segments of one entry. Where two neighbours are small and of like size they are merged at once, so a
-//! thousand additions leave ten segments. What is larger is left to [`LiveSet::maintenance`], which builds the merged segment
-//! while readers and writers go on; what is deleted or changed meanwhile is noted and done again to the result.
+//! Additions make segments of one entry. Where two neighbours are small and of like size they are merged at
+//! once, so a thousand additions leave ten segments. What is larger is left to [`LiveSet::maintenance`],
+//! which builds the merged segment while readers and writers go on; what is deleted or changed meanwhile is
+//! noted and done again to the result.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock, Weak};
@@ -162,12 +163,12 @@ static ASKED: OnceLock<Sender<Job>> = OnceLock::new();
 /// From this many entries on, giving the memory of a segment back takes milliseconds.
 const LONG_TO_FREE: u32 = 1 << 16;
 
-/// How long a segment that was let go is waited for, ms: look-ups take microseconds, and who walks over it for longer
-/// (`show map`) may as well free it.
+/// How long a segment that was let go is waited for, ms: look-ups take microseconds, and who walks over it
+/// for longer (`show map`) may as well free it.
 const PATIENCE: u32 = 1000;
 
-/// Starts the thread that merges what run-time changes of all sets leave behind, and frees it. Without it sets merge less, and
-/// at the cost of whoever changes them.
+/// Starts the thread that merges what run-time changes of all sets leave behind, and frees it. Without it
+/// sets merge less, and at the cost of whoever changes them.
 pub fn merge_in_background() {
     let (sender, receiver) = channel();
     if ASKED.set(sender).is_err() {
@@ -201,8 +202,8 @@ pub(crate) fn ask(set: &Weak<LiveSet>) {
     }
 }
 
-/// Has what was large in an old state and is not in the new one freed in the background: neither a reader nor a writer is to
-/// wait for that.
+/// Has what was large in an old state and is not in the new one freed in the background: neither a reader nor
+/// a writer is to wait for that.
 pub(crate) fn let_go(old: &Layers, new: &Layers) {
     let Some(sender) = ASKED.get() else { return };
     let stays = |s: &Arc<Segment>| new.0.iter().any(|n| Arc::ptr_eq(n, s));

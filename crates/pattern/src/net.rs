@@ -1,9 +1,10 @@
 //! Addresses and networks as patterns write them (manual 7.1.6).
 //!
-//! An IPv4 pattern is four numbers, and may carry its mask as a bit count or as an address; an IPv6 mask is a bit count.
-//! What a mask leaves out is cleared. Files of ACLs (but not of maps, nor what comes at run time, nor after `-n`) may
-//! also have the short and the odd forms that resolvers know, and host names. Those are asked for once in a process and
-//! remembered, so that a set can be indexed anew at run time without waiting for anybody.
+//! An IPv4 pattern is four numbers, and may carry its mask as a bit count or as an address; an IPv6 mask is a
+//! bit count. What a mask leaves out is cleared. Files of ACLs (but not of maps, nor what comes at run time,
+//! nor after `-n`) may also have the short and the odd forms that resolvers know, and host names. Those are
+//! asked for once in a process and remembered, so that a set can be indexed anew at run time without waiting
+//! for anybody.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
@@ -19,8 +20,9 @@ pub(crate) enum Net {
 }
 
 impl Net {
-    /// The weight with which `addr` lies inside, over both families as the manual defines it: networks of the value's own
-    /// family come before those of the other, long ones before short ones, and masks with holes last.
+    /// The weight with which `addr` lies inside, over both families as the manual defines it: networks of the
+    /// value's own family come before those of the other, long ones before short ones, and masks with holes
+    /// last.
     pub(crate) fn weigh(&self, addr: IpAddr) -> Option<u32> {
         let (hit, weight) = match (*self, addr) {
             (Net::V4(net, mask), IpAddr::V4(a)) => (u32::from(a) & mask == net, weight4(mask, OWN)),
@@ -78,7 +80,8 @@ pub fn embedded_v4(a: Ipv6Addr) -> Option<u32> {
     }
 }
 
-/// An IPv6 address as the C library writes it: one that is an IPv4 address after 96 zero bits ends in the form of that.
+/// An IPv6 address as the C library writes it: one that is an IPv4 address after 96 zero bits ends in the
+/// form of that.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown(pub Ipv6Addr);
 
@@ -91,8 +94,8 @@ impl std::fmt::Display for Shown {
     }
 }
 
-/// A string sample as an address: an IPv4 address ends where its fourth number does, whatever follows; an IPv6 address
-/// fills the whole string.
+/// A string sample as an address: an IPv4 address ends where its fourth number does, whatever follows; an
+/// IPv6 address fills the whole string.
 pub fn parse_value(text: &[u8]) -> Option<IpAddr> {
     if text.contains(&b':')
         && let Ok(addr) = std::str::from_utf8(text).ok()?.parse::<Ipv6Addr>()
@@ -157,7 +160,8 @@ pub(crate) fn strict(text: &[u8]) -> Option<u32> {
     (len == text.len()).then_some(address)
 }
 
-/// Four decimal numbers without leading zeros at the start of `text`, and their length. What follows is no digit.
+/// Four decimal numbers without leading zeros at the start of `text`, and their length. What follows is no
+/// digit.
 pub(crate) fn strict_prefix(text: &[u8]) -> Option<(u32, usize)> {
     let mut address = 0u32;
     let mut at = 0;
@@ -216,7 +220,8 @@ fn resolved(text: &[u8], ask: bool) -> Option<u32> {
     answer
 }
 
-/// One to four numbers, the last of which fills all octets that are left; with a zero before them they are octal.
+/// One to four numbers, the last of which fills all octets that are left; with a zero before them they are
+/// octal.
 fn numbers(text: &[u8]) -> Option<u32> {
     let parts: Vec<&[u8]> = text.split(|c| *c == b'.').collect();
     let (last, firsts) = parts.split_last()?;

@@ -68,8 +68,8 @@ impl Compare {
     }
 }
 
-/// Reads `n`, `min:max`, `min:` or `:max`. A dash separates like a colon, so `-5` is all up to 5; only the upper bound
-/// of a range without a lower one may be negative.
+/// Reads `n`, `min:max`, `min:` or `:max`. A dash separates like a colon, so `-5` is all up to 5; only the
+/// upper bound of a range without a lower one may be negative.
 pub(crate) fn parse(version: bool, text: &[u8]) -> Result<Range, PatternError> {
     let number = if version { dotted } else { integer };
     let Some(at) = text.iter().position(is_separator) else {

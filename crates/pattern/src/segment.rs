@@ -1,8 +1,9 @@
-//! A segment: entries that were added together, with one index per view of the set. What it holds is never changed
-//! after it was built; deletions and new values are noted beside it. A set is a short list of segments; see
-//! [`crate::live`].
+//! A segment: entries that were added together, with one index per view of the set. What it holds is never
+//! changed after it was built; deletions and new values are noted beside it. A set is a short list of
+//! segments; see [`crate::live`].
 
 use std::borrow::Cow;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::changed::{Changed, NewValue};
@@ -16,46 +17,71 @@ use crate::value::Value;
 /// Entries and their indexes.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
-    pub(crate) entries: Arc<Entries>,
-    pub(crate) indexes: Vec<Arc<Index>>,
-    pub(crate) ids: Ids,
-    pub(crate) dead: Arc<Dead>,
-    pub(crate) changed: Arc<Changed>,
+    indexed: Arc<Indexed>,
+    pub(crate) indexes: Box<[Index]>,
 }
 
-/// References of entries: runs of consecutive ones, as (first entry, its reference).
+/// Entries and what happened to them.
+#[derive(Debug)]
+pub(crate) struct Indexed {
+    pub(crate) entries: Entries,
+    pub(crate) ids: Ids,
+    pub(crate) dead: Dead,
+    pub(crate) changed: Changed,
+}
+
+impl Deref for Segment {
+    type Target = Indexed;
+
+    fn deref(&self) -> &Indexed {
+        &self.indexed
+    }
+}
+
+/// References of entries: the first one's, and later runs of consecutive ones, as (first entry, its
+/// reference).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ids(Vec<(u32, u64)>);
+pub(crate) struct Ids {
+    first: u64,
+    more: Vec<(u32, u64)>,
+}
 
 impl Ids {
     /// Entries numbered from `first`.
     pub(crate) fn from(first: u64) -> Ids {
-        Ids(vec![(0, first)])
+        Ids { first, more: Vec::new() }
     }
 
     /// Notes the reference of the next entry; references come in rising order.
     pub(crate) fn push(&mut self, entry: u32, id: u64) {
-        let goes_on = self.0.last().is_some_and(|(e, i)| i + u64::from(entry - e) == id);
-        if !goes_on {
-            self.0.push((entry, id));
+        let (run, first) = self.more.last().copied().unwrap_or((0, self.first));
+        if entry == 0 {
+            self.first = id;
+        } else if first + u64::from(entry - run) != id {
+            self.more.push((entry, id));
+        }
+    }
+
+    /// The run before which there are `n` others.
+    fn run(&self, n: usize) -> Option<(u32, u64)> {
+        match n.checked_sub(1) {
+            None => Some((0, self.first)),
+            Some(n) => self.more.get(n).copied(),
         }
     }
 
     /// The reference of `entry`.
     pub(crate) fn id(&self, entry: u32) -> u64 {
-        let run = self.0.partition_point(|(e, _)| *e <= entry);
-        match run.checked_sub(1).and_then(|r| self.0.get(r)) {
-            Some((e, id)) => id + u64::from(entry - e),
-            None => 0,
-        }
+        let run = self.run(self.more.partition_point(|(e, _)| *e <= entry));
+        run.map_or(0, |(e, id)| id + u64::from(entry - e))
     }
 
     /// The entry of a reference among `count` entries.
     pub(crate) fn entry(&self, id: u64, count: u32) -> Option<u32> {
-        let run = self.0.partition_point(|(_, i)| *i <= id).checked_sub(1)?;
-        let (first, first_id) = *self.0.get(run)?;
-        let end = self.0.get(run + 1).map_or(count, |(e, _)| *e);
-        let entry = u32::try_from(id - first_id).ok()?.checked_add(first)?;
+        let run = self.more.partition_point(|(_, i)| *i <= id);
+        let (first, first_id) = self.run(run)?;
+        let end = self.more.get(run).map_or(count, |(e, _)| *e);
+        let entry = u32::try_from(id.checked_sub(first_id)?).ok()?.checked_add(first)?;
         (entry < end).then_some(entry)
     }
 }
@@ -68,11 +94,10 @@ impl Segment {
         ids: Ids,
         reading: Reading<'_>,
     ) -> Result<Segment, (u32, PatternError)> {
-        let indexes: Result<Vec<_>, _> =
-            views.iter().map(|(k, f)| Index::build(*k, *f, &entries, reading).map(Arc::new)).collect();
-        let dead = Arc::new(Dead::of(entries.len()));
-        let changed = Arc::new(Changed::of(entries.len()));
-        Ok(Segment { indexes: indexes?, entries: Arc::new(entries), ids, dead, changed })
+        let indexes: Result<_, _> =
+            views.iter().map(|(k, f)| Index::build(*k, *f, &entries, reading)).collect();
+        let (dead, changed) = (Dead::of(entries.len()), Changed::of(entries.len()));
+        Ok(Segment { indexes: indexes?, indexed: Arc::new(Indexed { entries, ids, dead, changed }) })
     }
 
     /// The same entries with one more view.
@@ -82,9 +107,9 @@ impl Segment {
         flags: Flags,
         reading: Reading<'_>,
     ) -> Result<Segment, (u32, PatternError)> {
-        let mut more = self.clone();
-        more.indexes.push(Arc::new(Index::build(kind, flags, &self.entries, reading)?));
-        Ok(more)
+        let new = Index::build(kind, flags, &self.entries, reading)?;
+        let indexes = self.indexes.iter().cloned().chain([new]).collect();
+        Ok(Segment { indexed: self.indexed.clone(), indexes })
     }
 
     /// Looks a value up in a view.

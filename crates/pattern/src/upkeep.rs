@@ -10,8 +10,8 @@ use crate::segment::Segment;
 use crate::writer::Merging;
 
 impl LiveSet {
-    /// Merges what run-time changes left scattered. The thread of [`crate::merge_in_background`] calls it when there is
-    /// something to do; readers and writers go on. Says whether there was work.
+    /// Merges what run-time changes left scattered. The thread of [`crate::merge_in_background`] calls it
+    /// when there is something to do; readers and writers go on. Says whether there was work.
     pub fn maintenance(&self) -> bool {
         self.asked.store(false, Ordering::Release);
         let mut writer = self.writer();
@@ -23,7 +23,7 @@ impl LiveSet {
         let count = segments.iter().map(|s| u64::from(s.len())).sum::<u64>();
         let fresh = writer.next_id;
         writer.next_id += count;
-        writer.merging = Some(Merging { segments: segments.clone(), events: Vec::new() });
+        writer.merging = Some(Box::new(Merging { segments: segments.clone(), events: Vec::new() }));
         let views = writer.views.clone();
         drop(writer);
         let one = merge::merged(&segments, Plan { views: &views, hasty: false, fresh });

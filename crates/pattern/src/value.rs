@@ -111,8 +111,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The number that a string begins with: a sign, digits, and whatever follows. No digits are zero, more than fit are
-/// the largest number. An empty string is no number at all.
+/// The number that a string begins with: a sign, digits, and whatever follows. No digits are zero, more than
+/// fit are the largest number. An empty string is no number at all.
 fn leading_int(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.split_first()? {
         (b'-', rest) => (true, rest),

@@ -20,7 +20,7 @@ pub(crate) struct Writer {
     pub(crate) views: Vec<(Kind, Flags)>,
     pub(crate) prepared: BTreeMap<u32, Layers>,
     pub(crate) next_id: u64,
-    pub(crate) merging: Option<Merging>,
+    pub(crate) merging: Option<Box<Merging>>,
     /// Raised at every change: see [`LiveSet::watch`].
     pub(crate) watched: Vec<Arc<AtomicBool>>,
     /// How the configuration uses the set.

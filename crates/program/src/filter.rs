@@ -5,7 +5,8 @@
 pub struct Trace {
     /// `name`.
     pub name: Box<str>,
-    /// Its place among the filters of each direction, request and response; `None`: `filter-sequence` leaves it out.
+    /// Its place among the filters of each direction, request and response; `None`: `filter-sequence` leaves
+    /// it out.
     pub order: [Option<u32>; 2],
     /// It says nothing (`quiet`).
     pub quiet: bool,

@@ -12,30 +12,33 @@ use crate::log::Target;
 /// Header names in lower case, and how they are to be written.
 pub type CaseMap = Arc<[(Box<[u8]>, Box<[u8]>)]>;
 
+/// What a configuration says to the master process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ForMaster {
+    /// `mworker-max-reloads`.
+    pub max_reloads: Option<u32>,
+    /// `master-worker no-exit-on-failure`.
+    pub survives_failure: bool,
+}
+
 /// Settings of the whole process.
 pub struct Global {
     /// `maxconn`, computed when not given.
     pub maxconn: u32,
-    /// It was computed.
-    pub maxconn_computed: bool,
     /// `ulimit-n`, computed when not given.
     pub ulimit_n: u64,
-    /// `fd-hard-limit`.
-    pub fd_hard_limit: Option<u64>,
     /// `nbthread`.
     pub threads: u32,
     /// `cpu-map`: for each worker its processors; empty: free.
     pub affinity: Vec<Vec<usize>>,
-    /// `maxconnrate`, 0: none.
-    pub maxconnrate: u32,
-    /// `maxsessrate`, 0: none.
-    pub maxsessrate: u32,
     /// `maxpipes`.
     pub maxpipes: u32,
     /// `daemon`.
     pub daemon: bool,
     /// `pidfile`.
     pub pidfile: Option<PathBuf>,
+    /// What the master process heeds.
+    pub master: ForMaster,
     /// `chroot`.
     pub chroot: Option<PathBuf>,
     /// `user`, `uid`.
@@ -46,6 +49,8 @@ pub struct Global {
     pub log: Arc<[Target]>,
     /// `ocsp-update.*`.
     pub ocsp: Ocsp,
+    /// `httpclient.ssl.ca-file`, `httpclient.ssl.verify`: how calls of the process's own speak TLS.
+    pub client_tls: tls::store::ServerSpec,
     /// `log-tag`.
     pub log_tag: Box<str>,
     /// `log-send-hostname`: the name in lines that carry one.
@@ -82,10 +87,16 @@ pub struct Global {
     pub reject_privileged_ports: bool,
     /// `set-dumpable`.
     pub set_dumpable: bool,
-    /// `external-check`.
-    pub external_check: bool,
-    /// `insecure-fork-wanted`.
-    pub insecure_fork_wanted: bool,
+    /// `insecure-setuid-wanted`.
+    pub setuid_wanted: bool,
+    /// `prealloc-fd`.
+    pub prealloc_fd: bool,
+    /// `pp2-never-send-local`.
+    pub never_local: bool,
+    /// `setcap`: names.
+    pub capabilities: Vec<Box<str>>,
+    /// `tune.renice.runtime`.
+    pub nice: Option<i8>,
     /// `strict-limits`.
     pub strict_limits: bool,
     /// `warn-blocked-traffic-after`.
@@ -127,10 +138,10 @@ pub enum SetVar {
 /// Parts that were switched off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// `noepoll` (there is no other poller: refused).
-    pub epoll: bool,
     /// `nosplice`.
     pub splice: bool,
+    /// `no-memory-trimming`: what was only needed to start is not given back to the system.
+    pub trimming: bool,
     /// `noktls`.
     pub ktls: bool,
     /// `noreuseport`.
@@ -167,6 +178,8 @@ impl StatusSet {
 /// `tune.*`: the limits that exist so far.
 #[derive(Clone, Debug)]
 pub struct Tune {
+    /// `dns-accept-family`: which addresses resolvers ask for.
+    pub families: crate::names::Families,
     /// `tune.bufsize`.
     pub bufsize: usize,
     /// `tune.bufsize.large`, 0: none.
@@ -183,8 +196,8 @@ pub struct Tune {
     pub cli_payload: usize,
     /// `tune.http.logurilen`.
     pub logurilen: usize,
-    /// `tune.http.cookielen`.
-    pub cookielen: usize,
+    /// `tune.*glitches*`.
+    pub glitches: Glitches,
     /// `tune.idle-pool.shared`.
     pub shared_pool: bool,
     /// `tune.pool-low-fd-ratio`, percent.
@@ -215,8 +228,6 @@ pub struct Tune {
     pub ssl_key_updates: u32,
     /// `tune.runqueue-depth`.
     pub runqueue_depth: u32,
-    /// `tune.vars.*-max-size`: global, proc, sess, txn, reqres, check; 0: none.
-    pub vars_max: [usize; 6],
     /// `tune.stick-counters`.
     pub stick_counters: u32,
     /// `tune.max-checks-per-thread`.
@@ -227,10 +238,18 @@ pub struct Tune {
     pub jwt_algorithms: Option<Vec<&'static str>>,
     /// `jwt.decrypt_enc_list`: what is allowed; `None`: everything.
     pub jwt_encodings: Option<Vec<&'static str>>,
-    /// `tune.takeover-other-tg-connections` and others have no effect here.
-    pub ignored: u32,
     /// `tune.h2.*`.
     pub h2: H2,
+}
+
+/// At how many glitches a connection of HTTP/1 ends, 0: never; those of HTTP/2 stand in [`H2Side`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Glitches {
+    /// `tune.h1.fe.glitches-threshold`.
+    pub front: u32,
+    /// `tune.glitches.kill.cpu-usage`: below this use of its thread, in percent, no connection of any kind
+    /// ends.
+    pub cpu: u32,
 }
 
 /// `tune.h2.*`.
@@ -252,7 +271,8 @@ pub struct H2 {
     pub total_streams: u32,
     /// `tune.h2.log-errors`.
     pub log_errors: H2Log,
-    /// `rq-load` of `tune.h2.fe.max-concurrent-streams`: the run queue above which fewer streams are offered; 0: never.
+    /// `rq-load` of `tune.h2.fe.max-concurrent-streams`: the run queue above which fewer streams are offered;
+    /// 0: never.
     pub load: u32,
     /// `min` of it: streams that are offered at least.
     pub load_min: u32,
@@ -289,6 +309,7 @@ pub enum H2Log {
 impl Default for Tune {
     fn default() -> Tune {
         Tune {
+            families: Default::default(),
             bufsize: 16384,
             large_bufsize: 0,
             profiling: model::world::profiling::AUTO,
@@ -300,7 +321,7 @@ impl Default for Tune {
             maxhdr: 101,
             cli_payload: 128 * 1024,
             logurilen: 1024,
-            cookielen: 63,
+            glitches: Glitches::default(),
             shared_pool: true,
             pool_low_fd: 20,
             pool_high_fd: 25,
@@ -316,10 +337,8 @@ impl Default for Tune {
             ssl_hard_maxrecord: 0,
             ssl_key_updates: 100,
             runqueue_depth: 0,
-            vars_max: [0; 6],
             stick_counters: 3,
             max_checks: 0,
-            ignored: 0,
             h2: H2::default(),
         }
     }
@@ -338,7 +357,8 @@ pub struct Ocsp {
     pub retries: u32,
     /// `httpclient.timeout.connect`.
     pub connect: std::time::Duration,
-    /// `httpclient.resolvers.prefer`: whether addresses of IPv4 are taken first; `None`: as the system orders them.
+    /// `httpclient.resolvers.prefer`: whether addresses of IPv4 are taken first; `None`: as the system orders
+    /// them.
     pub prefer_v4: Option<bool>,
 }
 

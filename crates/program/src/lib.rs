@@ -14,7 +14,9 @@ pub mod filter;
 pub mod global;
 pub mod listener;
 pub mod log;
+pub mod names;
 pub mod options;
+pub mod peers;
 pub mod persist;
 pub mod proxy;
 pub mod server;
@@ -41,8 +43,8 @@ pub type EnvironmentVariable = (Box<[u8]>, Box<[u8]>);
 pub struct Program {
     /// The `global` section.
     pub global: Global,
-    /// All proxies in the order of the configuration, and behind them backends that were added while it runs (`add
-    /// backend`).
+    /// All proxies in the order of the configuration, and behind them backends that were added while it runs
+    /// (`add backend`).
     pub proxies: Fleet<Proxy>,
     /// The environment that it was read with, as `setenv` and the like left it.
     pub environment: Vec<EnvironmentVariable>,
@@ -64,14 +66,20 @@ pub struct Program {
     pub defaults: Vec<Defaults>,
     /// The checks of `healthcheck` sections, by name.
     pub healthchecks: Vec<(Box<str>, Arc<check::Ruleset>)>,
+    /// `resolvers` sections; servers and rules name them by index.
+    pub resolvers: Vec<names::Resolvers>,
     /// Slots of variables by name.
     pub vars: vars::VarNames,
     /// Stick tables in the order of the configuration.
     pub tables: Vec<Arc<stick::Table>>,
+    /// `peers` sections that exchange something.
+    pub peers: Vec<peers::Section>,
     /// Maps and ACL files, for the runtime API.
     pub patterns: pattern::Catalog,
     /// Keys of TLS tickets that were read from files, for the runtime API.
     pub ticket_keys: Vec<Arc<tls::tickets::Keys>>,
+    /// What becomes of live state when it is adopted; nothing any more after that.
+    pub adoption: model::Adoption,
 }
 
 /// A `defaults` section with a name, from which backends may be made at run time.
@@ -87,6 +95,11 @@ pub struct Defaults {
 }
 
 impl Program {
+    /// Makes of live state what the configuration asks for. Before that nothing alive knows of it.
+    pub fn adopt(&mut self) {
+        std::mem::take(&mut self.adoption).apply(&self.world);
+    }
+
     /// All proxies but those that were deleted.
     pub fn present(&self) -> impl Iterator<Item = Held<'_, Proxy>> + Clone {
         self.proxies.iter().filter(|p| !p.is_removed())
@@ -98,7 +111,8 @@ impl Program {
         self.proxies.numbered().find(|(_, p)| is_it(p)).map(|(at, _)| at)
     }
 
-    /// A proxy by index. Indices come from this very program, and whoever remembers one of a backend holds that, too.
+    /// A proxy by index. Indices come from this very program, and whoever remembers one of a backend holds
+    /// that, too.
     #[inline]
     pub fn proxy(&self, index: u32) -> Held<'_, Proxy> {
         self.proxies.get(index as usize).expect("an index of this program")
@@ -110,7 +124,8 @@ impl Program {
         &self.proxies[index as usize]
     }
 
-    /// A server by the index of its backend and its own; `None` if it was deleted and nobody holds it any more.
+    /// A server by the index of its backend and its own; `None` if it was deleted and nobody holds it any
+    /// more.
     #[inline]
     pub fn find_server(&self, proxy: u32, server: u32) -> Option<Held<'_, Server>> {
         self.proxies.get(proxy as usize)?.then(|p| &p.servers, server as usize)

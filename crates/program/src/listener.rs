@@ -58,26 +58,22 @@ pub struct Bind {
     pub unix: UnixRights,
     /// `level` of a runtime API socket.
     pub level: Level,
+    /// `expose-fd listeners` of a runtime API socket.
+    pub expose_sockets: bool,
     /// `proto h2`: HTTP/2 from the first byte.
     pub h2: bool,
     /// `proto h1`: never HTTP/2.
     pub h1: bool,
     /// `proto none`: what comes here stays TCP.
     pub raw: bool,
-    /// `expose-fd listeners`.
-    pub expose_fd: bool,
     /// `severity-output`: `none`, `number`, `string`.
     pub severity: Severity,
     /// `thread`: the workers that accept here, as a bit mask; 0: all.
     pub threads: u64,
-    /// `shards`: number of sockets; 0: `by-thread`.
-    pub shards: u32,
     /// `nice`.
     pub nice: i16,
     /// `idle-ping`.
     pub idle_ping: Option<Duration>,
-    /// `label`.
-    pub label: Option<Box<str>>,
     /// `ssl`: certificates and rules of the handshake.
     pub tls: Option<Arc<tls::Acceptor>>,
 }
@@ -128,16 +124,14 @@ impl Bind {
             congestion: None,
             unix: UnixRights::default(),
             level: Level::default(),
+            expose_sockets: false,
             h2: false,
             h1: false,
             raw: false,
-            expose_fd: false,
             severity: Severity::default(),
             threads: 0,
-            shards: 1,
             nice: 0,
             idle_ping: None,
-            label: None,
             tls: None,
         }
     }

@@ -9,6 +9,22 @@ use lang::logfmt::Waits;
 use model::Origin;
 use model::origin::COUNT;
 
+/// Levels of syslog.
+pub mod level {
+    /// Syslog level of a backend without servers.
+    pub const EMERGENCY: u8 = 0;
+    /// Syslog level of a failure that needs action at once.
+    pub const ALERT: u8 = 1;
+    /// Syslog level of an error.
+    pub const ERROR: u8 = 3;
+    /// Syslog level of something odd.
+    pub const WARNING: u8 = 4;
+    /// Syslog level of something that operators want to know.
+    pub const NOTICE: u8 = 5;
+    /// Syslog level of traffic.
+    pub const INFO: u8 = 6;
+}
+
 /// Syslog framing of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
@@ -113,7 +129,8 @@ pub struct RingServer {
     pub name: Box<str>,
     /// Where it is.
     pub target: model::server::Target,
-    /// `log-proto octet-count`: the length stands before each line; otherwise a line feed behind it (RFC 6587).
+    /// `log-proto octet-count`: the length stands before each line; otherwise a line feed behind it (RFC
+    /// 6587).
     pub octet_count: bool,
 }
 
@@ -184,15 +201,17 @@ pub struct Logging {
     pub steps: Option<u16>,
     /// The frontend said so itself, no section that it inherits from.
     pub own_steps: bool,
-    /// What lines wait for where no step is named. The formats of headers and all others of the proxy count like those of lines.
+    /// What lines wait for where no step is named. The formats of headers and all others of the proxy count
+    /// like those of lines.
     pub waits: Waits,
     /// `log-tag`, if not the global one.
     pub tag: Option<Box<str>>,
 }
 
 impl Logging {
-    /// Whether request lines are kept for `capture.req.method` and `capture.req.uri`: where a format might show them, and
-    /// lines are made when they come. Steps of another section than the frontend's own do not count here, as in HAProxy.
+    /// Whether request lines are kept for `capture.req.method` and `capture.req.uri`: where a format might
+    /// show them, and lines are made when they come. Steps of another section than the frontend's own do not
+    /// count here, as in HAProxy.
     pub fn keeps_request_line(&self) -> bool {
         let steps = self.steps.filter(|_| self.own_steps);
         self.waits.line && steps.is_none_or(|steps| steps & Origin::Request.bit() != 0)

@@ -130,9 +130,9 @@ pub struct AddressHeader {
 }
 
 impl AddressHeader {
-    /// The setting by which a request gets the field, if it does. The backend's name counts before the frontend's;
-    /// either may except networks; `if-none` holds only where nobody insists. `present` tells of fields that the
-    /// request has.
+    /// The setting by which a request gets the field, if it does. The backend's name counts before the
+    /// frontend's; either may except networks; `if-none` holds only where nobody insists. `present` tells of
+    /// fields that the request has.
     pub fn that_applies<'a>(
         front: Option<&'a AddressHeader>,
         back: Option<&'a AddressHeader>,

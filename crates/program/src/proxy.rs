@@ -144,8 +144,8 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Whether a request asks for the `monitor-uri`. One that begins with a slash is compared with path and query of the
-    /// request, another with its target as a whole.
+    /// Whether a request asks for the `monitor-uri`. One that begins with a slash is compared with path and
+    /// query of the request, another with its target as a whole.
     pub fn is_monitored(&self, target: &[u8]) -> bool {
         self.monitor_uri.as_deref().is_some_and(|uri| match uri.first() {
             Some(b'/') => uri == wire::uri::path_and_query(target),
@@ -153,8 +153,8 @@ impl Proxy {
         })
     }
 
-    /// Whether its schedule is made once and for all: its servers have the weights that they began with, or none (manual,
-    /// "balance" and "hash-type").
+    /// Whether its schedule is made once and for all: its servers have the weights that they began with, or
+    /// none (manual, "balance" and "hash-type").
     pub fn has_static_weights(&self) -> bool {
         match self.balance {
             Balance::StaticRr => true,
@@ -172,8 +172,8 @@ impl Proxy {
         self.state.back.removed.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// A backend with the settings of this one, which is made of a `defaults` section and so has no servers and none of
-    /// the rules that such sections may not have.
+    /// A backend with the settings of this one, which is made of a `defaults` section and so has no servers
+    /// and none of the rules that such sections may not have.
     pub fn instance(&self, name: &str, state: Arc<model::Proxy>) -> Proxy {
         Proxy {
             name: name.into(),
@@ -473,8 +473,9 @@ impl RetryOn {
         self.empty_response || self.junk_response || self.response_timeout || !self.statuses.is_empty()
     }
 
-    /// Whether a request is tried again whatever a connection that died at rest does to it. Then a client's first request, too,
-    /// may go over a connection that others have used (`http-reuse safe` and `aggressive`).
+    /// Whether a request is tried again whatever a connection that died at rest does to it. Then a client's
+    /// first request, too, may go over a connection that others have used (`http-reuse safe` and
+    /// `aggressive`).
     pub fn outlives_idle(&self) -> bool {
         self.conn_failure && self.empty_response && self.response_timeout
     }
@@ -486,7 +487,8 @@ impl Proxy {
         self.servers.iter().filter(|s| !s.state.is_removed())
     }
 
-    /// A server by index. Indices come from this very backend, and whoever remembers one holds the server, too.
+    /// A server by index. Indices come from this very backend, and whoever remembers one holds the server,
+    /// too.
     #[inline]
     pub fn server(&self, index: u32) -> Held<'_, Server> {
         self.servers.get(index as usize).expect("an index of this backend")

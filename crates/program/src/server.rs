@@ -1,5 +1,6 @@
 //! `server` lines.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -98,42 +99,18 @@ pub enum PortMap {
     Relative(i32),
 }
 
-/// Words of server lines, for servers that are made like it at run time. Servers with the same ones share them.
+/// Words of server lines, for servers that are made like it at run time. Servers with the same ones share
+/// them.
 pub type Settings = Arc<[Box<str>]>;
 
-/// One server.
-#[derive(Clone)]
-pub struct Server {
-    /// Name, that of its live state.
-    pub name: base::name::Name,
-    /// Live state: id, address, weight, health, counters.
-    pub state: Arc<model::Server>,
-    /// Where its port comes from.
-    pub port: PortMap,
-    /// The address part is `0.0.0.0`, `::` or `*`: the client's destination address is used.
-    pub transparent: bool,
-    /// `backup`.
-    pub backup: bool,
-    /// `cookie`.
-    pub cookie: Option<Box<[u8]>>,
-    /// `maxconn`, 0: none.
-    pub maxconn: u32,
-    /// `minconn`, 0: none.
-    pub minconn: u32,
+/// Settings of a `server` line that reach the engine as they are read. A keyword sets a field here (the table
+/// of `compile`), whoever needs it reads the field of [`Server`]: there is no third place.
+#[derive(Clone, Debug)]
+pub struct Plain {
     /// `maxqueue`, 0: no limit.
     pub maxqueue: u32,
     /// `slowstart`.
     pub slowstart: Option<Duration>,
-    /// `check`.
-    pub check: Option<Check>,
-    /// `agent-check`.
-    pub agent: Option<Agent>,
-    /// Where checks would go, with or without any.
-    pub probed: Probed,
-    /// `track`: proxy and server, as indices of the program.
-    pub track: Option<(u32, u32)>,
-    /// `observe`.
-    pub observe: Option<Observe>,
     /// `error-limit`.
     pub error_limit: u32,
     /// `on-error`.
@@ -142,10 +119,6 @@ pub struct Server {
     pub down_kills: bool,
     /// `on-marked-up shutdown-backup-sessions`.
     pub up_kills_backups: bool,
-    /// `source`.
-    pub source: Option<Source>,
-    /// `send-proxy`.
-    pub send_proxy: Option<SendProxy>,
     /// `redir`: prefix of a 302 answer instead of a connection.
     pub redir: Option<Box<[u8]>>,
     /// `non-stick`.
@@ -166,8 +139,6 @@ pub struct Server {
     pub pool_low_conn: u32,
     /// `pool-purge-delay`.
     pub pool_purge_delay: Duration,
-    /// `pool-conn-name`: part of an idle connection's identity.
-    pub pool_conn_name: Option<Arc<lang::Expr>>,
     /// `max-reuse`: -1 no limit.
     pub max_reuse: i32,
     /// `strict-maxconn`.
@@ -176,8 +147,84 @@ pub struct Server {
     pub idle_ping: Option<Duration>,
     /// `hash-key`.
     pub hash_key: HashKey,
+    /// `ws`.
+    pub ws: Ws,
+    /// `resolve-prefer`, `resolve-net`, `resolve-opts`.
+    pub naming: crate::names::Naming,
+}
+
+impl Default for Plain {
+    fn default() -> Plain {
+        Plain {
+            maxqueue: 0,
+            slowstart: None,
+            error_limit: 10,
+            on_error: OnError::FailCheck,
+            down_kills: false,
+            up_kills_backups: false,
+            redir: None,
+            non_stick: false,
+            tcp_ut: None,
+            socks4: None,
+            md5sig: None,
+            tfo: false,
+            congestion: None,
+            pool_max_conn: -1,
+            pool_low_conn: 0,
+            pool_purge_delay: Duration::from_secs(5),
+            max_reuse: -1,
+            strict_maxconn: false,
+            idle_ping: None,
+            hash_key: HashKey::Id,
+            ws: Ws::Auto,
+            naming: Default::default(),
+        }
+    }
+}
+
+/// One server.
+#[derive(Clone)]
+pub struct Server {
+    /// What its line says and nothing changes on the way; the server gives it as its own.
+    pub plain: Plain,
+    /// Name, that of its live state.
+    pub name: base::name::Name,
+    /// Live state: id, address, weight, health, counters.
+    pub state: Arc<model::Server>,
+    /// Where its port comes from.
+    pub port: PortMap,
+    /// The address part is `0.0.0.0`, `::` or `*`: the client's destination address is used.
+    pub transparent: bool,
+    /// `backup`.
+    pub backup: bool,
+    /// `cookie`.
+    pub cookie: Option<Box<[u8]>>,
+    /// `maxconn`, 0: none.
+    pub maxconn: u32,
+    /// `minconn`, 0: none.
+    pub minconn: u32,
+    /// `check`.
+    pub check: Option<Check>,
+    /// `agent-check`.
+    pub agent: Option<Agent>,
+    /// Where checks would go, with or without any.
+    pub probed: Probed,
+    /// `track`: proxy and server, as indices of the program.
+    pub track: Option<(u32, u32)>,
+    /// `observe`.
+    pub observe: Option<Observe>,
+    /// `source`.
+    pub source: Option<Source>,
+    /// `send-proxy`.
+    pub send_proxy: Option<SendProxy>,
+    /// `pool-conn-name`: part of an idle connection's identity.
+    pub pool_conn_name: Option<Arc<lang::Expr>>,
     /// `init-addr` decided; the host name behind it, if any.
     pub fqdn: Option<Box<str>>,
+    /// `resolvers`: the section that keeps its name fresh, by index.
+    pub resolvers: Option<u32>,
+    /// The name of the SRV records that it is one of.
+    pub service: Option<Box<str>>,
     /// `id` was given in the configuration.
     pub forced_id: bool,
     /// The words of its line, and of what that took from, but for those that make it this one and no other.
@@ -186,8 +233,15 @@ pub struct Server {
     pub tls: Option<ServerTls>,
     /// `proto h2`: HTTP/2 without negotiation.
     pub h2: bool,
-    /// `ws`.
-    pub ws: Ws,
+}
+
+impl Deref for Server {
+    type Target = Plain;
+
+    #[inline]
+    fn deref(&self) -> &Plain {
+        &self.plain
+    }
 }
 
 impl Server {

@@ -1,5 +1,6 @@
-//! The bare minimum that a proxy does: takes connections on one port, opens one to another for each, and copies both
-//! ways. `strace -fc` shows what a request costs: one recv and one send per side, and a share of an epoll_wait.
+//! The bare minimum that a proxy does: takes connections on one port, opens one to another for each, and
+//! copies both ways. `strace -fc` shows what a request costs: one recv and one send per side, and a share of
+//! an epoll_wait.
 //!
 //! `relay 127.0.0.1:8000 127.0.0.1:9000 [threads]`
 

@@ -20,7 +20,8 @@ pub enum Addr {
     Abstract {
         /// The name, without padding.
         name: Vec<u8>,
-        /// Whether the name is padded with NULs to the full length (`abns@`), or ends where it ends (`abnsz@`).
+        /// Whether the name is padded with NULs to the full length (`abns@`), or ends where it ends
+        /// (`abnsz@`).
         padded: bool,
     },
 }

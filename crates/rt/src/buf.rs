@@ -1,8 +1,8 @@
 //! Buffers of one fixed size, from a pool of the thread.
 //!
-//! Every connection that has data in flight holds one or two buffers, an idle one none; so they come and go at each
-//! request, and a pool makes that a pop and a push. The pool follows need: it remembers how many of its buffers lay
-//! unused since the last look and then gives half of them back to the system.
+//! Every connection that has data in flight holds one or two buffers, an idle one none; so they come and go
+//! at each request, and a pool makes that a pop and a push. The pool follows need: it remembers how many of
+//! its buffers lay unused since the last look and then gives half of them back to the system.
 //!
 //! A buffer's memory is zeroed once, when it is allocated, so the room to read into is an ordinary slice.
 
@@ -19,7 +19,8 @@ static SIZE: AtomicUsize = AtomicUsize::new(DEFAULT_BUFSIZE);
 static KEEP: AtomicUsize = AtomicUsize::new(1024);
 /// So many idle buffers are not worth a wake-up to free them.
 const SETTLED: usize = 16;
-/// So many freed bytes are worth the search for whole pages that they leave: where more will follow, and where nothing will.
+/// So many freed bytes are worth the search for whole pages that they leave: where more will follow, and
+/// where nothing will.
 #[cfg(target_env = "gnu")]
 const WORTH_A_SEARCH: [usize; 2] = [1 << 20, 256 << 10];
 /// Takings between two looks at the idle part of the pool.
@@ -121,8 +122,8 @@ fn give(memory: Box<[u8]>) {
     });
 }
 
-/// The worker has nothing to do: frees half of what lay idle since the last call. True if it should be called again,
-/// in a while.
+/// The worker has nothing to do: frees half of what lay idle since the last call. True if it should be called
+/// again, in a while.
 pub(crate) fn settle() -> bool {
     POOL.with(|p| {
         let mut idle = p.idle.borrow_mut();
@@ -132,8 +133,8 @@ pub(crate) fn settle() -> bool {
         #[cfg(target_env = "gnu")]
         if p.freed.get() >= WORTH_A_SEARCH[usize::from(settled)] {
             p.freed.set(0);
-            // SAFETY: no memory of ours is involved. The allocator keeps freed blocks of this size to itself, and
-            // gives whole pages back to the system only when told to.
+            // SAFETY: no memory of ours is involved. The allocator keeps freed blocks of this size to itself,
+            // and gives whole pages back to the system only when told to.
             unsafe { libc::malloc_trim(0) };
         }
         !settled
@@ -231,7 +232,8 @@ impl Buf {
         self.end = self.end.min(self.start + n.min(self.capacity()) as u32);
     }
 
-    /// Gives it more room, up to `bytes` in all. Memory of another size than the pool's goes back to the system with it.
+    /// Gives it more room, up to `bytes` in all. Memory of another size than the pool's goes back to the
+    /// system with it.
     pub fn grow(&mut self, bytes: usize) {
         if bytes <= self.memory.len() {
             return;

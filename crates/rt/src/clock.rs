@@ -1,9 +1,9 @@
 //! The coarse clocks and the random numbers of a thread.
 //!
-//! Reading the clock costs about 20 ns, a request asks for it a dozen times, and within one turn of the loop the
-//! answer hardly changes: so the worker reads it once per turn and everybody else reads a thread-local integer. The
-//! date is derived from a second clock only when somebody asks for it during the turn. In a simulated world the
-//! world sets both.
+//! Reading the clock costs about 20 ns, a request asks for it a dozen times, and within one turn of the loop
+//! the answer hardly changes: so the worker reads it once per turn and everybody else reads a thread-local
+//! integer. The date is derived from a second clock only when somebody asks for it during the turn. In a
+//! simulated world the world sets both.
 
 use std::cell::Cell;
 
@@ -85,8 +85,8 @@ pub(crate) fn leave() {
     VIRTUAL_EPOCH.set(0);
 }
 
-/// A number from the thread's generator (SplitMix64): fast and well spread, not for secrets. Seeded from the kernel;
-/// in a simulated world from its seed.
+/// A number from the thread's generator (SplitMix64): fast and well spread, not for secrets. Seeded from the
+/// kernel; in a simulated world from its seed.
 #[inline]
 pub fn random() -> u64 {
     let mut state = RANDOM.get();

@@ -177,8 +177,8 @@ pub(crate) fn recv(fd: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<(usize, Opt
 pub struct FdWriter(OwnedFd);
 
 impl FdWriter {
-    /// A writer that never blocks on the same file as `fd`. Pipes and terminals are opened again where possible, since
-    /// making `fd` itself non-blocking would do so for all processes that share it.
+    /// A writer that never blocks on the same file as `fd`. Pipes and terminals are opened again where
+    /// possible, since making `fd` itself non-blocking would do so for all processes that share it.
     ///
     /// # Errors
     /// EBADF, EMFILE.

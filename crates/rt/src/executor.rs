@@ -1,17 +1,19 @@
 //! The tasks of a worker: a slab of futures and a queue of those to poll.
 //!
-//! A task is a future and nothing else: no header, no reference count, no lock. Its id names its slot and the slot's
-//! generation, so a wake-up for a task that ended finds another generation and does nothing. A slot remembers whether
-//! it is queued, so a task that is woken a hundred times is polled once.
+//! A task is a future and nothing else: no header, no reference count, no lock. Its id names its slot and the
+//! slot's generation, so a wake-up for a task that ended finds another generation and does nothing. A slot
+//! remembers whether it is queued, so a task that is woken a hundred times is polled once.
 //!
-//! A task that has had its share gives way: it is queued again only after the driver has been asked for events, so
-//! that none of those who have long work to do keeps newcomers waiting for more than one share of each.
+//! A task that has had its share gives way: it is queued again only after the driver has been asked for
+//! events, so that none of those who have long work to do keeps newcomers waiting for more than one share of
+//! each.
 //!
-//! Plain tasks have their turn in the order in which they were woken; those with a nice value stand in [`Ranks`].
+//! Plain tasks have their turn in the order in which they were woken; those with a nice value stand in
+//! [`Ranks`].
 //!
-//! The future is taken out of its slot while it is polled, so tasks may spawn, wake and cancel one another, and
-//! themselves, from within a poll. Only when asked to it notes when a task was woken, for who wants to know how long it
-//! waited for its turn. No borrow of the slab is held while foreign code (poll, drop) runs.
+//! The future is taken out of its slot while it is polled, so tasks may spawn, wake and cancel one another,
+//! and themselves, from within a poll. Only when asked to it notes when a task was woken, for who wants to
+//! know how long it waited for its turn. No borrow of the slab is held while foreign code (poll, drop) runs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -1,11 +1,13 @@
 //! What other threads have to tell a worker.
 //!
-//! Each worker has one inbox. A sender takes its lock for a push; the worker takes it once per turn, and only if the
-//! counter says that there is something. A sleeping worker is woken through an eventfd, which is registered
-//! edge-triggered and never read: one system call, on the sender's side, and only if the worker may sleep.
+//! Each worker has one inbox. A sender takes its lock for a push; the worker takes it once per turn, and only
+//! if the counter says that there is something. A sleeping worker is woken through an eventfd, which is
+//! registered edge-triggered and never read: one system call, on the sender's side, and only if the worker
+//! may sleep.
 //!
-//! The registry finds an inbox by the tag in a task's id, so a waker needs no pointer. Tags carry an epoch: what is
-//! addressed to a worker that is gone reaches nobody, even if its place in the registry was taken again.
+//! The registry finds an inbox by the tag in a task's id, so a waker needs no pointer. Tags carry an epoch:
+//! what is addressed to a worker that is gone reaches nobody, even if its place in the registry was taken
+//! again.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,13 +1,13 @@
-//! TLS in the kernel (kTLS): a TCP connection whose records the kernel seals and opens, so that data goes through the
-//! socket as plain text and may be spliced.
+//! TLS in the kernel (kTLS): a TCP connection whose records the kernel seals and opens, so that data goes
+//! through the socket as plain text and may be spliced.
 //!
-//! A connection gets the upper layer protocol `tls` first, then each direction its key, once what was sealed in user space
-//! is sent and what came before is opened. Data is then sent and received as on any socket. Whatever is no data (alerts,
-//! handshake messages) goes with its content type in a control message.
+//! A connection gets the upper layer protocol `tls` first, then each direction its key, once what was sealed
+//! in user space is sent and what came before is opened. Data is then sent and received as on any socket.
+//! Whatever is no data (alerts, handshake messages) goes with its content type in a control message.
 //!
-//! Kernels differ. Some have no TLS at all; most know it, but keep a key for the life of the connection; those since 6.14
-//! take another one when TLS 1.3 changes keys. Which one this is, [`support`] finds out once in the life of the process:
-//! where there is nothing, no connection asks again.
+//! Kernels differ. Some have no TLS at all; most know it, but keep a key for the life of the connection;
+//! those since 6.14 take another one when TLS 1.3 changes keys. Which one this is, [`support`] finds out once
+//! in the life of the process: where there is nothing, no connection asks again.
 
 use std::io::{self, IoSlice};
 use std::net::{TcpListener, TcpStream};
@@ -86,8 +86,8 @@ pub fn allow_kernel_tls(allowed: bool) {
     ALLOWED.store(allowed, Relaxed);
 }
 
-/// What the kernel has of TLS, for connections of this process. The first call finds out, with a connection to itself; it
-/// may have the kernel load its module, for which it needs CAP_NET_ADMIN.
+/// What the kernel has of TLS, for connections of this process. The first call finds out, with a connection
+/// to itself; it may have the kernel load its module, for which it needs CAP_NET_ADMIN.
 pub fn support() -> Support {
     if !ALLOWED.load(Relaxed) {
         return Support::None;
@@ -205,8 +205,8 @@ fn recv_record(fd: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<(u8, usize)> {
     message.msg_iovlen = 1;
     message.msg_control = (&raw mut control).cast();
     message.msg_controllen = size_of::<Control>() as _;
-    // SAFETY: the message points to a writable buffer and a writable control message of the lengths given, which live
-    // until the call returns.
+    // SAFETY: the message points to a writable buffer and a writable control message of the lengths given,
+    // which live until the call returns.
     let n = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, 0) };
     if n < 0 {
         return Err(io::Error::last_os_error());
@@ -224,28 +224,30 @@ fn send_record(fd: BorrowedFd<'_>, kind: u8, data: &[u8]) -> io::Result<usize> {
     message.msg_iovlen = 1;
     message.msg_control = (&raw mut control).cast();
     message.msg_controllen = size_of::<Control>() as _;
-    // SAFETY: the message points to readable bytes and a control message of the lengths given, which the kernel only
-    // reads and which live until the call returns.
+    // SAFETY: the message points to readable bytes and a control message of the lengths given, which the
+    // kernel only reads and which live until the call returns.
     let n = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
     if n < 0 { Err(io::Error::last_os_error()) } else { Ok(n as usize) }
 }
 
 impl Socket {
-    /// Gives the connection to the kernel's TLS. Nothing changes until a direction has a [key](Socket::offload).
+    /// Gives the connection to the kernel's TLS. Nothing changes until a direction has a
+    /// [key](Socket::offload).
     ///
     /// # Errors
-    /// What the kernel says: it has no TLS, or this is no established TCP connection. `Unsupported` in a simulated world.
+    /// What the kernel says: it has no TLS, or this is no established TCP connection. `Unsupported` in a
+    /// simulated world.
     pub fn attach_tls(&self) -> io::Result<()> {
         attach(self.fd()?)
     }
 
-    /// Has the kernel seal or open the records of a direction from now on. In the direction of sending nothing else may
-    /// wait to be sent; in that of receiving the next byte to be read must be the first of a record. With
-    /// [`Support::Renewable`] also replaces the key of a direction.
+    /// Has the kernel seal or open the records of a direction from now on. In the direction of sending
+    /// nothing else may wait to be sent; in that of receiving the next byte to be read must be the first of a
+    /// record. With [`Support::Renewable`] also replaces the key of a direction.
     ///
     /// # Errors
-    /// What the kernel says of the key, or that the connection is not [given to it](Socket::attach_tls). The direction then
-    /// goes on as before.
+    /// What the kernel says of the key, or that the connection is not [given to it](Socket::attach_tls). The
+    /// direction then goes on as before.
     pub fn offload(&self, direction: Direction, key: &RecordKey<'_>) -> io::Result<()> {
         set_key(self.fd()?, direction, key)?;
         if direction == Direction::Receive {
@@ -254,14 +256,14 @@ impl Socket {
         Ok(())
     }
 
-    /// Reads what the kernel has opened, of one content type only; `None` if that has to be awaited. At the end of the
-    /// stream the type and the length are 0.
+    /// Reads what the kernel has opened, of one content type only; `None` if that has to be awaited. At the
+    /// end of the stream the type and the length are 0.
     pub fn try_recv_record(&self, buf: &mut [u8]) -> Option<io::Result<(u8, usize)>> {
         if !self.is_readable() {
             return None;
         }
-        // A read may end short of what is there, where another content type begins: only the kernel knows that there
-        // is nothing more.
+        // A read may end short of what is there, where another content type begins: only the kernel knows
+        // that there is nothing more.
         match self.fd().and_then(|fd| recv_record(fd, buf)) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.clear(bit::READ);
@@ -279,8 +281,8 @@ impl Socket {
         self.sent(self.fd().and_then(|fd| send_record(fd, kind, data)), data.len())
     }
 
-    /// Sends data that the kernel seals, of two pieces; `None` if that has to be awaited. Each call ends its last record:
-    /// nobody would send what stays in one that waits for more.
+    /// Sends data that the kernel seals, of two pieces; `None` if that has to be awaited. Each call ends its
+    /// last record: nobody would send what stays in one that waits for more.
     pub fn try_send_data(&self, first: &[u8], second: &[u8]) -> Option<io::Result<usize>> {
         match (first.is_empty(), second.is_empty()) {
             (true, _) => self.try_send(second, false),
@@ -289,9 +291,9 @@ impl Socket {
         }
     }
 
-    /// Ready when the kernel has room for a good part of what it may hold: then what is sent next, and all that it took
-    /// before, becomes segments at once. Records that it has sealed while there was no room are lost when the connection
-    /// is shut down or closed, so this comes first.
+    /// Ready when the kernel has room for a good part of what it may hold: then what is sent next, and all
+    /// that it took before, becomes segments at once. Records that it has sealed while there was no room are
+    /// lost when the connection is shut down or closed, so this comes first.
     pub fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
         while self.is_writable() {
             if self.has_room() {

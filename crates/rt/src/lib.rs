@@ -1,12 +1,13 @@
 //! Floor 1: the thread-per-core runtime. The one crate with system calls.
 //!
-//! One worker per thread, each with its own tasks ([`spawn`]), timers ([`Timer`]), sockets ([`Socket`], [`Acceptor`])
-//! and buffers ([`Buf`]). A connection lives and dies on one worker; what crosses threads does so through inboxes
-//! ([`send_to`], [`RemoteNotify`]), as a detached value ([`Detached`]) or over a [`Quay`]. I/O is tried first and awaited only when the
-//! socket is not ready; nothing on the way of a request takes a lock.
+//! One worker per thread, each with its own tasks ([`spawn`]), timers ([`Timer`]), sockets ([`Socket`],
+//! [`Acceptor`]) and buffers ([`Buf`]). A connection lives and dies on one worker; what crosses threads does
+//! so through inboxes ([`send_to`], [`RemoteNotify`]), as a detached value ([`Detached`]) or over a [`Quay`].
+//! I/O is tried first and awaited only when the socket is not ready; nothing on the way of a request takes a
+//! lock.
 //!
-//! Tasks are plain futures; their wakers are integers (see `waker`). The drivers, Linux and the simulated world, are
-//! described in `driver`.
+//! Tasks are plain futures; their wakers are integers (see `waker`). The drivers, Linux and the simulated
+//! world, are described in `driver`.
 
 #![warn(missing_docs)]
 
@@ -43,10 +44,11 @@ pub use base::time::{Mono, Wall};
 pub use buf::{Buf, BufStats, DEFAULT_BUFSIZE, buf_stats, bufsize, set_bufsize, set_pool_limit, trim_bufs};
 pub use clock::{now, precise, random, wall};
 pub use datagram::{Datagram, FdWriter};
+pub use driver::epoll::{set_events_at_once, set_sleepless};
 pub use inbox::Job;
 pub use ktls::{Cipher, Direction, RecordKey, Support, allow_kernel_tls, support as kernel_tls};
 pub use listen::{ListenOptions, listening};
-pub use listener::{Acceptor, Listener};
+pub use listener::{Acceptor, Listener, WeakListener};
 pub use notify::{Notify, Receiver, RemoteNotify, Sender, oneshot};
 pub use pipe::{Pipe, PipeStats, pipe_stats, pipes_held, set_pipe_limit, set_pipe_size};
 pub use quay::{Claimed, Label, Moored, Quay};

@@ -25,7 +25,8 @@ pub struct ListenOptions {
     pub transparent: bool,
     /// Only connections through this interface.
     pub interface: Option<String>,
-    /// On an IPv6 address: `Some(true)` refuses IPv4, `Some(false)` takes it too, `None` is the system's default.
+    /// On an IPv6 address: `Some(true)` refuses IPv4, `Some(false)` takes it too, `None` is the system's
+    /// default.
     pub v6only: Option<bool>,
     /// The largest segment.
     pub mss: Option<u16>,
@@ -41,7 +42,8 @@ pub struct ListenOptions {
     pub nodelay: bool,
     /// The key of TCP MD5 signatures with any IPv4 and IPv6 peer.
     pub md5sig: Option<Vec<u8>>,
-    /// Keeps the SYN packet of accepted connections (TCP_SAVE_SYN): 1 from the IP header on, 2 with the link's.
+    /// Keeps the SYN packet of accepted connections (TCP_SAVE_SYN): 1 from the IP header on, 2 with the
+    /// link's.
     pub save_syn: Option<u8>,
     /// Bytes of the kernel's buffers of accepted connections, instead of what it finds best.
     pub recv_buffer: Option<usize>,
@@ -97,7 +99,8 @@ pub(crate) fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<OwnedFd
     rustix::net::bind(&fd, &addr.to_os()?)?;
     rustix::net::listen(&fd, backlog)?;
     if options.reuseport && matches!(addr, Addr::Inet(_)) {
-        // What a process left behind that has ended (`yield_to_newest`) would send all connections to this socket.
+        // What a process left behind that has ended (`yield_to_newest`) would send all connections to this
+        // socket.
         let _ = crate::sockopt::share_evenly(fd.as_fd());
         lists();
     }
@@ -106,15 +109,17 @@ pub(crate) fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<OwnedFd
 
 /// A TCP socket listens no more and keeps its address, until `listen` is called again.
 pub(crate) fn give_up(fd: BorrowedFd<'_>) -> io::Result<()> {
-    // Unlike `shutdown`, this does the same however often it is done, and leaves no mark on later connections.
+    // Unlike `shutdown`, this does the same however often it is done, and leaves no mark on later
+    // connections.
     Ok(rustix::net::connect_unspec(fd)?)
 }
 
-/// Has the kernel hand the connections of a port to the socket that began to listen on it last, if that isn't this one.
+/// Has the kernel hand the connections of a port to the socket that began to listen on it last, if that isn't
+/// this one.
 ///
-/// The sockets of a port that share it (SO_REUSEPORT) stand in an array in the order in which they began to listen,
-/// and a filter that any of them attaches says the number of the one to be chosen. When this socket closes, that number is one
-/// too high and the kernel chooses by itself.
+/// The sockets of a port that share it (SO_REUSEPORT) stand in an array in the order in which they began to
+/// listen, and a filter that any of them attaches says the number of the one to be chosen. When this socket
+/// closes, that number is one too high and the kernel chooses by itself.
 pub(crate) fn yield_to_newest(fd: BorrowedFd<'_>, addr: SocketAddr) -> bool {
     match listening(addr) {
         Some(sockets @ 2..) => crate::sockopt::prefer_listener(fd, sockets - 1).is_ok(),
@@ -122,7 +127,8 @@ pub(crate) fn yield_to_newest(fd: BorrowedFd<'_>, addr: SocketAddr) -> bool {
     }
 }
 
-/// How many sockets listen on exactly this address; `None` if the kernel does not tell. Its list begins with those that listen.
+/// How many sockets listen on exactly this address; `None` if the kernel does not tell. Its list begins with
+/// those that listen.
 pub fn listening(addr: SocketAddr) -> Option<u32> {
     let lists = lists().lock().unwrap_or_else(PoisonError::into_inner);
     let mut list = lists[usize::from(addr.is_ipv6())].as_ref()?;
@@ -141,8 +147,8 @@ pub fn listening(addr: SocketAddr) -> Option<u32> {
     Some(count)
 }
 
-/// The kernel's lists of TCP sockets. They are opened with the first socket that listens, since they are asked for again when the
-/// process stops, which may be in a chroot.
+/// The kernel's lists of TCP sockets. They are opened with the first socket that listens, since they are
+/// asked for again when the process stops, which may be in a chroot.
 fn lists() -> &'static Mutex<[Option<File>; 2]> {
     static LISTS: OnceLock<Mutex<[Option<File>; 2]>> = OnceLock::new();
     let open = || ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map(|path| File::open(path).ok());
@@ -220,8 +226,8 @@ pub(crate) fn tune(fd: BorrowedFd<'_>, v6: bool, options: &ListenOptions) -> io:
     Ok(())
 }
 
-/// Binds to a temporary name beside the path, then renames: nobody finds a path that does not listen yet, and a
-/// failure leaves what was there untouched.
+/// Binds to a temporary name beside the path, then renames: nobody finds a path that does not listen yet, and
+/// a failure leaves what was there untouched.
 fn bind_path(fd: OwnedFd, path: &[u8], backlog: i32, options: &ListenOptions) -> io::Result<OwnedFd> {
     let mut temporary = path.to_vec();
     temporary.extend_from_slice(format!(".{}.tmp", std::process::id()).as_bytes());

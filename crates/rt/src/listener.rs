@@ -1,22 +1,23 @@
 //! Listening sockets.
 //!
-//! A [`Listener`] is bound once, belongs to nobody and may be cloned to every worker; an [`Acceptor`] is one worker's
-//! registration of it. Several acceptors of one listener share its queue: the kernel wakes one of them for each
-//! connection, and the level-triggered registration brings a connection up again that this one did not take.
+//! A [`Listener`] is bound once, belongs to nobody and may be cloned to every worker; an [`Acceptor`] is one
+//! worker's registration of it. Several acceptors of one listener share its queue: the kernel wakes one of
+//! them for each connection, and the level-triggered registration brings a connection up again that this one
+//! did not take.
 //!
-//! A TCP socket can give up its port for a while ([`Acceptor::suspend`]). The kernel does that to the socket, so it
-//! happens to all workers at once: the last acceptor that lets go gives the port up, and the first one that comes back
-//! listens again.
+//! A TCP socket can give up its port for a while ([`Acceptor::suspend`]). The kernel does that to the socket,
+//! so it happens to all workers at once: the last acceptor that lets go gives the port up, and the first one
+//! that comes back listens again.
 //!
-//! An acceptor asks for a second connection only if lately there was one: under a trickle each connection costs one
-//! `accept`, not two; in a burst one report brings many.
+//! An acceptor asks for a second connection only if lately there was one: under a trickle each connection
+//! costs one `accept`, not two; in a burst one report brings many.
 
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 
 use crate::addr::Addr;
@@ -26,7 +27,8 @@ use crate::socket::Socket;
 use crate::source::{Side, ready as bit};
 use crate::worker;
 
-/// A bound, listening socket. Clones are the same socket; it is closed with the last of them and of its acceptors.
+/// A bound, listening socket. Clones are the same socket; it is closed with the last of them and of its
+/// acceptors.
 #[derive(Clone, Debug)]
 pub struct Listener {
     handle: Arc<Handle>,
@@ -49,6 +51,27 @@ struct Share {
     returned: bool,
     /// New connections were sent to the other sockets of the port, see [`Listener::yield_to_others`].
     yielded: Option<bool>,
+    /// Another process was given this socket and may accept from it, see [`WeakListener::hand_over`].
+    handed: bool,
+}
+
+/// A listener that may be gone: it keeps no socket open. For whoever hands sockets to another process.
+#[derive(Clone, Debug)]
+pub struct WeakListener {
+    handle: Weak<Handle>,
+    share: Weak<Mutex<Share>>,
+}
+
+impl WeakListener {
+    /// A copy of the descriptor for another process, if the socket is still open. From now on this process
+    /// does nothing to the socket itself: no port is given up, no connection refused, since the other
+    /// process may serve them.
+    pub fn hand_over(&self) -> Option<OwnedFd> {
+        let (handle, share) = (self.handle.upgrade()?, self.share.upgrade()?);
+        let copy = handle.os().ok()?.try_clone_to_owned().ok()?;
+        share.lock().unwrap_or_else(PoisonError::into_inner).handed = true;
+        Some(copy)
+    }
 }
 
 impl Share {
@@ -57,7 +80,7 @@ impl Share {
         if self.given_up || self.attached == 0 || self.away < self.attached {
             return Ok(());
         }
-        if let Some(fd) = listener.internet() {
+        if let Some(fd) = listener.internet().filter(|_| !self.handed) {
             listen::give_up(fd)?;
             self.given_up = true;
         }
@@ -69,7 +92,8 @@ impl Share {
 type Accept = fn(&Handle) -> io::Result<(Handle, Option<Addr>)>;
 
 impl Listener {
-    /// Binds and listens. A Unix path appears under its final name only once it listens, replacing what was there.
+    /// Binds and listens. A Unix path appears under its final name only once it listens, replacing what was
+    /// there.
     ///
     /// # Errors
     /// EADDRINUSE, EADDRNOTAVAIL, EACCES, and what else the kernel says to an option.
@@ -88,7 +112,8 @@ impl Listener {
         Ok(Listener { inherited: true, ..Listener::on(fd.into()) })
     }
 
-    /// As [`Listener::from_fd`], and sets what `options` say, but for what only a socket to be bound can take.
+    /// As [`Listener::from_fd`], and sets what `options` say, but for what only a socket to be bound can
+    /// take.
     ///
     /// # Errors
     /// As [`Listener::from_fd`], and what the kernel says to an option.
@@ -125,6 +150,11 @@ impl Listener {
 
     fn share(&self) -> MutexGuard<'_, Share> {
         self.share.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same listener without keeping it open.
+    pub fn downgrade(&self) -> WeakListener {
+        WeakListener { handle: Arc::downgrade(&self.handle), share: Arc::downgrade(&self.share) }
     }
 
     /// Registers the listener with this worker. If all its acceptors are suspended the new one is, too.
@@ -172,16 +202,17 @@ impl Listener {
         self.handle.os()
     }
 
-    /// Has the kernel hand new connections of this port to other sockets that listen on it (SO_REUSEPORT), in other
-    /// processes: to the one that began to listen last. What waits here already still has to be accepted. Closing the
-    /// socket without that loses connections between the look into its queue and the close. Whether there is such
-    /// a socket; if not, nothing has changed. All workers get the same answer, and the kernel is asked once.
+    /// Has the kernel hand new connections of this port to other sockets that listen on it (SO_REUSEPORT), in
+    /// other processes: to the one that began to listen last. What waits here already still has to be
+    /// accepted. Closing the socket without that loses connections between the look into its queue and the
+    /// close. Whether there is such a socket; if not, nothing has changed. All workers get the same answer,
+    /// and the kernel is asked once.
     pub fn yield_to_others(&self) -> bool {
         let mut share = self.share();
         if let Some(known) = share.yielded {
             return known;
         }
-        let possible = !share.given_up && !share.returned;
+        let possible = !share.given_up && !share.returned && !share.handed;
         let yielded = match self.local_addr() {
             Ok(Addr::Inet(addr)) if possible => {
                 self.internet().is_some_and(|fd| listen::yield_to_newest(fd, addr))
@@ -192,9 +223,9 @@ impl Listener {
         yielded
     }
 
-    /// No connection begins here any more: who asks asks again, and then another socket of the port. For the last moments before a
-    /// close, in which [`Listener::yield_to_others`] may have sent some here after all: sockets of a port change places when
-    /// one of them closes.
+    /// No connection begins here any more: who asks asks again, and then another socket of the port. For the
+    /// last moments before a close, in which [`Listener::yield_to_others`] may have sent some here after all:
+    /// sockets of a port change places when one of them closes.
     ///
     /// # Errors
     /// The kernel refuses; connections may begin as before.
@@ -223,8 +254,8 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Ready when there may be a connection. A report brings this task back here until [`Acceptor::try_accept`] found
-    /// none, so keep polling, or pause.
+    /// Ready when there may be a connection. A report brings this task back here until
+    /// [`Acceptor::try_accept`] found none, so keep polling, or pause.
     pub fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<()> {
         if worker::with(|w| w.sources.borrow().ready(self.source)) & bit::READ == 0 {
             return self.wait(cx);
@@ -327,9 +358,10 @@ impl Acceptor {
         Ok(())
     }
 
-    /// Gives up the port for a while, once all acceptors have done so: who connects to it is refused, or reaches another
-    /// process that listens there. Connections that wait to be accepted then are reset. Where only the acceptor can rest,
-    /// on a Unix socket, an inherited one and in a simulated world, connections wait.
+    /// Gives up the port for a while, once all acceptors have done so: who connects to it is refused, or
+    /// reaches another process that listens there. Connections that wait to be accepted then are reset. Where
+    /// only the acceptor can rest, on a Unix socket, an inherited one and in a simulated world, connections
+    /// wait.
     ///
     /// # Errors
     /// If the kernel refuses.

@@ -1,12 +1,12 @@
 //! Streams inside a worker: two ends, and memory between them. No descriptor, no system call.
 //!
-//! They are handles like all others (numbers from [`BASE`] up, which neither driver uses), so whoever speaks to a
-//! [`crate::Socket`] speaks to one of these as well: a multiplexed connection gives each of its streams such an end.
-//! Reports go straight to the table of sources. An end that is closed leaves what it sent to be read, then the end of
-//! the stream; writing to it fails.
+//! They are handles like all others (numbers from [`BASE`] up, which neither driver uses), so whoever speaks
+//! to a [`crate::Socket`] speaks to one of these as well: a multiplexed connection gives each of its streams
+//! such an end. Reports go straight to the table of sources. An end that is closed leaves what it sent to be
+//! read, then the end of the stream; writing to it fails.
 //!
-//! What waits between the ends waits in buffers of the pool, so that a writer can hand over the one it has and a reader
-//! take it as it is: bodies pass without being copied.
+//! What waits between the ends waits in buffers of the pool, so that a writer can hand over the one it has
+//! and a reader take it as it is: bodies pass without being copied.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -158,7 +158,8 @@ fn report(token: Option<u64>, bits: u8) {
     });
 }
 
-/// Takes with `f` from what waits at an end: `f` is not called when nothing does. Tells a writer that waits for room.
+/// Takes with `f` from what waits at an end: `f` is not called when nothing does. Tells a writer that waits
+/// for room.
 fn consume<R>(number: i32, f: impl FnOnce(&mut End) -> R) -> io::Result<Option<R>> {
     let (result, writer) = ENDS.with_borrow_mut(|ends| {
         let end = ends.get(index(number))?;
@@ -292,7 +293,8 @@ mod tests {
         });
     }
 
-    /// Whole buffers pass as they are, in order with what was copied, and no more of them than there is room for.
+    /// Whole buffers pass as they are, in order with what was copied, and no more of them than there is room
+    /// for.
     #[test]
     fn buffers_change_hands() {
         use crate::Buf;

@@ -1,7 +1,7 @@
 //! Wake-up calls between tasks: [`Notify`] within a worker, [`RemoteNotify`] from any thread.
 //!
-//! Both remember a call that nobody awaits yet, as one: calls are not counted. One task awaits at a time; the last one
-//! to poll is the one woken.
+//! Both remember a call that nobody awaits yet, as one: calls are not counted. One task awaits at a time; the
+//! last one to poll is the one woken.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;

@@ -1,10 +1,11 @@
 //! Bulk transfers in fewer, larger steps.
 //!
-//! A worker that moves a long body faster than its sender writes would be woken for every segment: a sleep, an
-//! interrupt on the sender's processor and a wake-up for each 32 KB, which costs both sides more than moving the bytes.
-//! So while bulk data flow, the worker lets them gather for a moment before it asks for events again, as network cards
-//! do before they interrupt. The sockets' buffers hold many times of what comes in that time, so nothing gets slower,
-//! and a stream that is slow enough to let the worker sleep longer is passed on at once.
+//! A worker that moves a long body faster than its sender writes would be woken for every segment: a sleep,
+//! an interrupt on the sender's processor and a wake-up for each 32 KB, which costs both sides more than
+//! moving the bytes. So while bulk data flow, the worker lets them gather for a moment before it asks for
+//! events again, as network cards do before they interrupt. The sockets' buffers hold many times of what
+//! comes in that time, so nothing gets slower, and a stream that is slow enough to let the worker sleep
+//! longer is passed on at once.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -37,8 +38,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Whether data should gather before the worker, which has nothing to do, looks for events; `now` is when its turn
-    /// began.
+    /// Whether data should gather before the worker, which has nothing to do, looks for events; `now` is when
+    /// its turn began.
     pub(crate) fn is_brisk(&self, now: Mono) -> bool {
         let since = now.since(self.last.replace(now));
         MOVED.take() >= BULK && since < BRISK

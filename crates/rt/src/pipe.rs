@@ -1,7 +1,7 @@
 //! Pipes, through which bytes go from socket to socket without being copied (splice).
 //!
-//! Making a pipe takes two descriptors and a system call, so empty ones are kept for the next transfer. In a simulated
-//! world a pipe is a queue of bytes.
+//! Making a pipe takes two descriptors and a system call, so empty ones are kept for the next transfer. In a
+//! simulated world a pipe is a queue of bytes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

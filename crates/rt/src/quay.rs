@@ -1,15 +1,17 @@
 //! Where idle sockets of one worker wait in sight of the others.
 //!
-//! A connection at rest belongs to the worker that used it last, and mostly serves that worker again. When another one
-//! needs it, asking would cost two messages and a wait on each side; so the owner *moors* it at a berth of a quay that all
-//! can see, and whoever exchanges the berth's state first has the connection: no lock, no message, nobody waits.
+//! A connection at rest belongs to the worker that used it last, and mostly serves that worker again. When
+//! another one needs it, asking would cost two messages and a wait on each side; so the owner *moors* it at a
+//! berth of a quay that all can see, and whoever exchanges the berth's state first has the connection: no
+//! lock, no message, nobody waits.
 //!
-//! The state of a berth is one word: what it holds, and a number that changes with each mooring, so that a claim based on
-//! what was read before fails when anything has happened since. Only the owner moors and clears berths; others only ever
-//! turn MOORED into TAKEN. From then on the descriptor is theirs: they end its registration with the owner's epoll
-//! instance and register it with their own. The owner learns of it when it next looks at the berth and forgets the
-//! number without closing it. Until then it must not touch the descriptor, which could be anything by now: hence
-//! [`Moored`] lets the socket be used only while the berth is held.
+//! The state of a berth is one word: what it holds, and a number that changes with each mooring, so that a
+//! claim based on what was read before fails when anything has happened since. Only the owner moors and
+//! clears berths; others only ever turn MOORED into TAKEN. From then on the descriptor is theirs: they end
+//! its registration with the owner's epoll instance and register it with their own. The owner learns of it
+//! when it next looks at the berth and forgets the number without closing it. Until then it must not touch
+//! the descriptor, which could be anything by now: hence [`Moored`] lets the socket be used only while the
+//! berth is held.
 
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
@@ -104,9 +106,9 @@ impl Quay {
         self.berths.iter().all(|b| b.state.load(Relaxed) & what::MASK != what::VACANT)
     }
 
-    /// Takes a socket with this identity whose note is accepted, and makes it one of the calling worker's. Sockets
-    /// whose peer has closed or said something are closed on the way, and their notes told to `closed`: their owner finds
-    /// them gone like the one that was found.
+    /// Takes a socket with this identity whose note is accepted, and makes it one of the calling worker's.
+    /// Sockets whose peer has closed or said something are closed on the way, and their notes told to
+    /// `closed`: their owner finds them gone like the one that was found.
     pub fn claim(&self, identity: u64, accept: impl Fn(u64) -> bool, mut closed: impl FnMut(u64)) -> Claimed {
         let mut full = true;
         for berth in &self.berths {
@@ -128,11 +130,12 @@ impl Quay {
         if full { Claimed::Full } else { Claimed::Nothing }
     }
 
-    /// The descriptor of a berth that this thread has just turned to TAKEN becomes a socket of this worker; `None` if
-    /// it is not worth it, and then closed.
+    /// The descriptor of a berth that this thread has just turned to TAKEN becomes a socket of this worker;
+    /// `None` if it is not worth it, and then closed.
     fn bring_in(&self, number: RawFd) -> Option<Socket> {
-        // SAFETY: the exchange of the berth's state made this thread the only one that may use the descriptor: the
-        // owner gives it up when it finds the berth TAKEN (`Moored::leave`), and does not touch it before.
+        // SAFETY: the exchange of the berth's state made this thread the only one that may use the
+        // descriptor: the owner gives it up when it finds the berth TAKEN (`Moored::leave`), and does not
+        // touch it before.
         let handle = unsafe { Handle::from_number(number) };
         rustix::event::epoll::delete(&*self.poll, handle.kernel()?).ok()?;
         let socket = Detached::of(handle);
@@ -168,8 +171,8 @@ impl Moored {
         self.berth().state.load(Relaxed) != self.state
     }
 
-    /// Whether the peer has closed its side or the connection broke, as of the last report. Means nothing once the
-    /// socket is gone.
+    /// Whether the peer has closed its side or the connection broke, as of the last report. Means nothing
+    /// once the socket is gone.
     pub fn is_hung_up(&self) -> bool {
         self.socket.as_ref().is_none_or(Socket::is_hung_up)
     }

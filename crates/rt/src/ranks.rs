@@ -1,8 +1,9 @@
 //! Tasks that are not plain: urgent ones (a negative nice value) and patient ones (a positive one).
 //!
-//! Nearly all tasks are plain and wait in a FIFO queue. The others wait here, each for a place in that queue, counted in plain
-//! tasks: a nice value of -1024 means its head, 0 its tail, 1024 as far behind the tail as the queue is long. So the value matters
-//! the more the longer the queue is, and not at all when nothing waits. While nobody is here, plain tasks pay one test of a length.
+//! Nearly all tasks are plain and wait in a FIFO queue. The others wait here, each for a place in that queue,
+//! counted in plain tasks: a nice value of -1024 means its head, 0 its tail, 1024 as far behind the tail as
+//! the queue is long. So the value matters the more the longer the queue is, and not at all when nothing
+//! waits. While nobody is here, plain tasks pay one test of a length.
 //!
 //! Nobody starves: a place is a fixed number that the queue moves towards, and after [`STREAK`] tasks from
 //! here one of the queue has its turn.
@@ -47,7 +48,8 @@ impl Ranks {
         self.heap.push(Reverse((self.passed + ahead.unsigned_abs(), self.arrivals, task)));
     }
 
-    /// The next task if its turn has come; `None` gives the turn to a plain one. `plain` says whether one waits.
+    /// The next task if its turn has come; `None` gives the turn to a plain one. `plain` says whether one
+    /// waits.
     #[cold]
     pub(crate) fn pop(&mut self, plain: bool) -> Option<TaskId> {
         let Reverse((place, ..)) = self.heap.peek()?;

@@ -1,9 +1,10 @@
 //! Boxes whose memory is used again.
 //!
-//! The future of a request is several kilobytes, made and dropped at every request. The general allocator would do,
-//! but it takes and gives back pages under load and its cost shows in profiles; here a freed block goes on a list of
-//! its size class in the thread that frees it, and the next box of that class takes it from there: a pop and a push.
-//! Each list is bounded in bytes, and what nobody took from it for a while goes back, half of it at a time.
+//! The future of a request is several kilobytes, made and dropped at every request. The general allocator
+//! would do, but it takes and gives back pages under load and its cost shows in profiles; here a freed block
+//! goes on a list of its size class in the thread that frees it, and the next box of that class takes it from
+//! there: a pop and a push. Each list is bounded in bytes, and what nobody took from it for a while goes
+//! back, half of it at a time.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::RefCell;
@@ -17,7 +18,7 @@ const CLASSES: usize = 16 + 6 * 4;
 const LARGEST: usize = 64 << 10;
 const ALIGN: usize = 16;
 /// What one list may hold, in bytes.
-const LIST_BYTES: usize = 256 << 10;
+const LIST_BYTES: usize = 2 << 20;
 
 thread_local! {
     static LISTS: RefCell<Lists> = const { RefCell::new(Lists([const { List::EMPTY }; CLASSES])) };
@@ -114,7 +115,8 @@ fn take(layout: Layout) -> NonNull<u8> {
 ///
 /// # Safety
 /// `block` comes from `take` with the same layout and isn't used any more.
-// SAFETY: callers promise what the one unsafe call below needs: memory of `take`, with its layout, given once.
+// SAFETY: callers promise what the one unsafe call below needs: memory of `take`, with its layout, given
+// once.
 unsafe fn give(block: NonNull<u8>, layout: Layout) {
     let class = class_of(layout);
     let kept = class.is_some_and(|c| {
@@ -147,8 +149,8 @@ impl<T> RecycledBox<T> {
     pub fn new(value: T) -> RecycledBox<T> {
         let layout = Layout::new::<T>();
         let place = if layout.size() == 0 { NonNull::dangling() } else { take(layout).cast::<T>() };
-        // SAFETY: `place` is valid for a `T` (classes are at least as large and aligned), or dangling for a type
-        // without size.
+        // SAFETY: `place` is valid for a `T` (classes are at least as large and aligned), or dangling for a
+        // type without size.
         unsafe { place.write(value) };
         RecycledBox(place)
     }
@@ -185,14 +187,14 @@ impl<T: ?Sized> DerefMut for RecycledBox<T> {
 /// A future in recycled memory.
 pub type RecycledFuture<'a, T> = Pin<RecycledBox<dyn Future<Output = T> + 'a>>;
 
-/// Moves a future into recycled memory, which it gives back when dropped. For futures too large to lie in a task that
-/// is mostly idle (an idle connection's task should stay below 512 bytes).
+/// Moves a future into recycled memory, which it gives back when dropped. For futures too large to lie in a
+/// task that is mostly idle (an idle connection's task should stay below 512 bytes).
 pub fn boxed<'a, T, F: Future<Output = T> + 'a>(future: F) -> RecycledFuture<'a, T> {
     let place = RecycledBox::new(future);
     let raw: NonNull<dyn Future<Output = T> + 'a> = place.0;
     std::mem::forget(place);
-    // SAFETY: the value never moves again: only the pointer does, and the box hands out no `&mut T` to its content
-    // once pinned.
+    // SAFETY: the value never moves again: only the pointer does, and the box hands out no `&mut T` to its
+    // content once pinned.
     unsafe { Pin::new_unchecked(RecycledBox(raw)) }
 }
 

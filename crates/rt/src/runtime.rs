@@ -42,8 +42,8 @@ pub struct Heartbeat {
     pub busy: std::time::Duration,
 }
 
-/// Starts a thread for each worker; each calls `init` with its index (which spawns the first tasks) and runs until
-/// [`stop_worker`] is called on it.
+/// Starts a thread for each worker; each calls `init` with its index (which spawns the first tasks) and runs
+/// until [`stop_worker`] is called on it.
 ///
 /// # Errors
 /// What the kernel says when it has no more descriptors or threads.
@@ -146,8 +146,8 @@ impl Peers {
         self.0.inboxes.len()
     }
 
-    /// Runs `job` on a worker, soon. False if there is no worker of that index; a job for a worker that has ended is
-    /// dropped with its runtime.
+    /// Runs `job` on a worker, soon. False if there is no worker of that index; a job for a worker that has
+    /// ended is dropped with its runtime.
     pub fn send_to(&self, worker: usize, job: Job) -> bool {
         let inbox = self.0.inboxes.get(worker);
         if let Some(inbox) = inbox {
@@ -182,7 +182,8 @@ pub fn queued() -> usize {
     worker::try_with(|w| w.executor.queued()).unwrap_or(0)
 }
 
-/// Drops a task of this worker, at once (if it is cancelling itself: when its poll returns). True if it was alive.
+/// Drops a task of this worker, at once (if it is cancelling itself: when its poll returns). True if it was
+/// alive.
 pub fn cancel(task: TaskId) -> bool {
     worker::try_with(|w| task.tag() == w.tag && w.executor.cancel(task)).unwrap_or(false)
 }
@@ -192,8 +193,9 @@ pub fn is_alive(task: TaskId) -> bool {
     worker::try_with(|w| task.tag() == w.tag && w.executor.is_alive(task)).unwrap_or(false)
 }
 
-/// Gives a task of this worker a nice value: from -1024 (urgent) over 0 (plain) to 1024 (patient), relative to how
-/// many tasks wait for their turn. It holds from the next wake-up on (manual, `nice` of a `bind` line).
+/// Gives a task of this worker a nice value: from -1024 (urgent) over 0 (plain) to 1024 (patient), relative
+/// to how many tasks wait for their turn. It holds from the next wake-up on (manual, `nice` of a `bind`
+/// line).
 pub fn set_nice(task: TaskId, nice: i16) {
     worker::try_with(|w| w.executor.set_nice(task, nice));
 }
@@ -274,14 +276,14 @@ pub fn measure_waits(on: bool) {
     worker::with(|w| w.executor.measure_waits(on));
 }
 
-/// How long the task at hand waited for its turn since it was woken. Zero when that is not measured, and when it was told
-/// since.
+/// How long the task at hand waited for its turn since it was woken. Zero when that is not measured, and when
+/// it was told since.
 pub fn take_wait() -> std::time::Duration {
     worker::with(|w| w.executor.take_woken()).map_or(std::time::Duration::ZERO, |woken| woken.elapsed())
 }
 
-/// The task gives way: it is polled again in the worker's next turn, after those whose events have come until then. For who
-/// has more to do, but has had its share.
+/// The task gives way: it is polled again in the worker's next turn, after those whose events have come until
+/// then. For who has more to do, but has had its share.
 pub fn give_way(cx: &Context<'_>) {
     let task = worker::task_of(cx);
     worker::with(|w| w.executor.defer(task));

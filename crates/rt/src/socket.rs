@@ -1,15 +1,16 @@
 //! Stream sockets: TCP and Unix.
 //!
-//! An operation is tried only when its ready bit is set, and otherwise waits for the driver's report. The bits are
-//! kept exact enough to save the calls that would only say EAGAIN: a read that returns less than it could has emptied
-//! the socket, a write that takes less than it was offered has filled it, so the bit is cleared without asking again
-//! (unless the peer has closed, when the end of the stream is still to be read). After accept and connect the write
-//! bit is set: the first request is sent without waiting for a report. So a request costs one read and one write.
+//! An operation is tried only when its ready bit is set, and otherwise waits for the driver's report. The
+//! bits are kept exact enough to save the calls that would only say EAGAIN: a read that returns less than it
+//! could has emptied the socket, a write that takes less than it was offered has filled it, so the bit is
+//! cleared without asking again (unless the peer has closed, when the end of the stream is still to be read).
+//! After accept and connect the write bit is set: the first request is sent without waiting for a report. So
+//! a request costs one read and one write.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::marker::PhantomData;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::task::{Context, Poll};
 
 use crate::addr::Addr;
@@ -35,15 +36,15 @@ impl Socket {
     /// Begins to connect. Await the outcome with [`Socket::poll_connected`], or just send.
     ///
     /// # Errors
-    /// What the kernel says at once: no descriptors (EMFILE, ENFILE), no ports (EADDRNOTAVAIL), no route, a Unix
-    /// socket that nobody listens on (ECONNREFUSED), an option that is not permitted.
+    /// What the kernel says at once: no descriptors (EMFILE, ENFILE), no ports (EADDRNOTAVAIL), no route, a
+    /// Unix socket that nobody listens on (ECONNREFUSED), an option that is not permitted.
     pub fn connect(addr: &Addr, options: &ConnectOptions) -> io::Result<Socket> {
         let handle = driver::connect(addr, options)?;
         Socket::register(handle, bit::WRITE)
     }
 
-    /// Connects to whoever listens at the other end of a Unix socket (`sockpair@`): makes a pair and sends one end of
-    /// it there.
+    /// Connects to whoever listens at the other end of a Unix socket (`sockpair@`): makes a pair and sends
+    /// one end of it there.
     ///
     /// # Errors
     /// EMFILE; what sending says; `WouldBlock` if the other side is slow to take connections.
@@ -62,8 +63,8 @@ impl Socket {
         Ok((Socket::established(a)?, Socket::established(b)?))
     }
 
-    /// A stream inside this worker: two ends connected by memory, without descriptors. What concerns a socket of the
-    /// kernel (options, addresses, splicing) is `Unsupported`, and neither end can leave the worker.
+    /// A stream inside this worker: two ends connected by memory, without descriptors. What concerns a socket
+    /// of the kernel (options, addresses, splicing) is `Unsupported`, and neither end can leave the worker.
     ///
     /// # Errors
     /// None so far.
@@ -77,8 +78,8 @@ impl Socket {
         self.handle.is_local()
     }
 
-    /// Takes the next buffer that waits at an end of a stream inside the worker, without copying it: `None` if that has
-    /// to be awaited, `Ok(None)` at the end of the stream.
+    /// Takes the next buffer that waits at an end of a stream inside the worker, without copying it: `None`
+    /// if that has to be awaited, `Ok(None)` at the end of the stream.
     pub fn try_take(&self) -> Option<io::Result<Option<Buf>>> {
         if self.ready() & bit::READ == 0 {
             return None;
@@ -92,13 +93,24 @@ impl Socket {
         }
     }
 
-    /// Hands the buffer, which must not be empty, to the other end of a stream inside the worker; returns its length.
-    /// Until that has been possible the buffer stays where it is.
+    /// Hands the buffer, which must not be empty, to the other end of a stream inside the worker; returns its
+    /// length. Until that has been possible the buffer stays where it is.
     ///
     /// # Errors
     /// BrokenPipe if the other end is closed; `Unsupported` for other kinds of sockets.
     pub fn poll_give(&self, cx: &mut Context<'_>, buf: &mut Option<Buf>) -> Poll<io::Result<usize>> {
         self.poll_io(cx, Side::Writer, |handle| driver::give(handle, buf))
+    }
+
+    /// Sends bytes (at least one) and descriptors over a Unix socket; returns how many bytes went, with which
+    /// all descriptors did.
+    ///
+    /// # Errors
+    /// Those of the socket; `InvalidInput` for more than [`crate::sys::MAX_FDS`] descriptors.
+    pub async fn send_fds(&self, data: &[u8], fds: &[OwnedFd]) -> io::Result<usize> {
+        let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
+        let send = |handle: &Handle| crate::sys::send_fds(handle.os()?, data, &fds);
+        poll_fn(|cx| self.poll_io(cx, Side::Writer, send)).await
     }
 
     /// Takes over a connected descriptor, which must be non-blocking.
@@ -190,8 +202,8 @@ impl Socket {
         }
     }
 
-    /// Looks at what [`Socket::poll_recv`] would read, without taking it. Ready only with at least `at_least` bytes, or
-    /// all that is left at the end of the stream, or when `buf` is full.
+    /// Looks at what [`Socket::poll_recv`] would read, without taking it. Ready only with at least `at_least`
+    /// bytes, or all that is left at the end of the stream, or when `buf` is full.
     ///
     /// # Errors
     /// As [`Socket::poll_recv`].
@@ -207,7 +219,8 @@ impl Socket {
         }
         match driver::recv(&self.handle, buf, true) {
             Ok(n) if n >= at_least.min(buf.len()) || ready & bit::CLOSED != 0 => Poll::Ready(Ok(n)),
-            // More bytes are reported as a change, and the bit must survive for the read of those that are here.
+            // More bytes are reported as a change, and the bit must survive for the read of those that are
+            // here.
             Ok(_) => self.wait(cx, Side::Reader),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.clear(bit::READ);
@@ -217,8 +230,8 @@ impl Socket {
         }
     }
 
-    /// Writes if there may be room: `None` if that has to be awaited. `more` says that more follows at once, so that
-    /// the kernel may wait for it to fill a segment (MSG_MORE).
+    /// Writes if there may be room: `None` if that has to be awaited. `more` says that more follows at once,
+    /// so that the kernel may wait for it to fill a segment (MSG_MORE).
     #[inline]
     pub fn try_send(&self, data: &[u8], more: bool) -> Option<io::Result<usize>> {
         if self.ready() & bit::WRITE == 0 {
@@ -310,8 +323,8 @@ impl Socket {
         if self.is_writable() { Poll::Ready(()) } else { self.wait(cx, Side::Writer) }
     }
 
-    /// Ready when the peer has closed its side or the connection broke, whatever remains to be read. It takes the
-    /// reader's waiting place: don't await both this and a read from different tasks.
+    /// Ready when the peer has closed its side or the connection broke, whatever remains to be read. It takes
+    /// the reader's waiting place: don't await both this and a read from different tasks.
     pub fn poll_hangup(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_hung_up() { Poll::Ready(()) } else { self.wait(cx, Side::Reader) }
     }
@@ -340,13 +353,14 @@ impl Socket {
         self.ready() & (bit::ERROR | bit::HANGUP) != 0
     }
 
-    /// Whether the connection broke by an error, as of the last report: a peer of a Unix socket that closes makes none.
+    /// Whether the connection broke by an error, as of the last report: a peer of a Unix socket that closes
+    /// makes none.
     pub fn is_reset(&self) -> bool {
         self.ready() & bit::ERROR != 0
     }
 
-    /// Ready when the connection is gone in both directions: reset, or closed by the peer and here. It takes the
-    /// reader's waiting place, as [`Socket::poll_hangup`] does.
+    /// Ready when the connection is gone in both directions: reset, or closed by the peer and here. It takes
+    /// the reader's waiting place, as [`Socket::poll_hangup`] does.
     pub fn poll_broken(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.ready() & (bit::ERROR | bit::HANGUP) != 0 {
             Poll::Ready(())
@@ -355,7 +369,8 @@ impl Socket {
         }
     }
 
-    /// Ready when the connection broke by an error, see [`Socket::is_reset`]. It takes the reader's waiting place.
+    /// Ready when the connection broke by an error, see [`Socket::is_reset`]. It takes the reader's waiting
+    /// place.
     pub fn poll_reset(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_reset() { Poll::Ready(()) } else { self.wait(cx, Side::Reader) }
     }
@@ -374,10 +389,11 @@ impl Socket {
         driver::shutdown_write(&self.handle)
     }
 
-    /// From now on, dropping the socket resets the connection, unless its peer has closed or broken it by then, or
-    /// [`Socket::shutdown_write`] was called. For outgoing connections that this side is the first to close: their port
-    /// does not wait for minutes (TIME_WAIT) and the peer has nothing left to answer. While the peer has not acknowledged
-    /// all that was sent, the close is an orderly one, so that nothing is lost. Detaching forgets it.
+    /// From now on, dropping the socket resets the connection, unless its peer has closed or broken it by
+    /// then, or [`Socket::shutdown_write`] was called. For outgoing connections that this side is the first
+    /// to close: their port does not wait for minutes (TIME_WAIT) and the peer has nothing left to answer.
+    /// While the peer has not acknowledged all that was sent, the close is an orderly one, so that nothing is
+    /// lost. Detaching forgets it.
     pub fn reset_on_close(&self) {
         worker::with(|w| w.sources.borrow_mut().add(self.source, bit::RESET_ON_CLOSE));
     }
@@ -421,7 +437,8 @@ impl Socket {
         poll_fn(|cx| self.poll_connected(cx)).await
     }
 
-    /// Ends the connection's life on this worker. It may be attached to any worker; unread data stays in the socket.
+    /// Ends the connection's life on this worker. It may be attached to any worker; unread data stays in the
+    /// socket.
     ///
     /// # Errors
     /// If the kernel refuses to end the registration; the connection is then closed.
@@ -490,7 +507,8 @@ impl Drop for Socket {
             let mut sources = w.sources.borrow_mut();
             let resets =
                 sources.ready(self.source) & (bit::RESET_ON_CLOSE | bit::CLOSED) == bit::RESET_ON_CLOSE;
-            // A server that answers early may have yet to take the request's last bytes: a reset would destroy them.
+            // A server that answers early may have yet to take the request's last bytes: a reset would
+            // destroy them.
             if resets && driver::unacknowledged(&self.handle).unwrap_or(0) == 0 {
                 // Without it the close is an orderly one, which is as good.
                 let _ = driver::set_linger0(&self.handle);
@@ -526,8 +544,8 @@ impl Detached {
         self.0.into_os()
     }
 
-    /// Whether the peer has sent something or closed, as far as one look can tell. An idle connection for which this
-    /// is true isn't worth taking over.
+    /// Whether the peer has sent something or closed, as far as one look can tell. An idle connection for
+    /// which this is true isn't worth taking over.
     pub fn is_disturbed(&self) -> bool {
         let mut byte = [0u8];
         !matches!(driver::recv(&self.0, &mut byte, true), Err(e) if e.kind() == io::ErrorKind::WouldBlock)

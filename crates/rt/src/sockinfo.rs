@@ -67,8 +67,8 @@ impl Socket {
         })
     }
 
-    /// The SYN packet of this connection, kept if its listener asked for that ([`ListenOptions::save_syn`]). It can be
-    /// had once.
+    /// The SYN packet of this connection, kept if its listener asked for that ([`ListenOptions::save_syn`]).
+    /// It can be had once.
     ///
     /// [`ListenOptions::save_syn`]: crate::ListenOptions::save_syn
     ///

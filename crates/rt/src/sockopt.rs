@@ -1,6 +1,7 @@
 //! What can be set on a stream socket, before it connects and after.
 //!
-//! Options are no-ops in a simulated world where they only tune the kernel; facts (addresses) exist there too.
+//! Options are no-ops in a simulated world where they only tune the kernel; facts (addresses) exist there
+//! too.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -221,8 +222,8 @@ pub(crate) fn get_raw(fd: BorrowedFd<'_>, level: i32, name: i32, value: &mut [u8
     if result == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Has the kernel hand all new connections of a port that several sockets share to the one with this number, for as
-/// long as there is one (SO_ATTACH_REUSEPORT_CBPF): the filter's only instruction returns the number.
+/// Has the kernel hand all new connections of a port that several sockets share to the one with this number,
+/// for as long as there is one (SO_ATTACH_REUSEPORT_CBPF): the filter's only instruction returns the number.
 pub(crate) fn prefer_listener(fd: BorrowedFd<'_>, number: u32) -> io::Result<()> {
     attach(fd, libc::SO_ATTACH_REUSEPORT_CBPF, &mut [instruction(libc::BPF_RET | libc::BPF_K, 0, 0, number)])
 }
@@ -237,19 +238,20 @@ fn attach(fd: BorrowedFd<'_>, option: i32, steps: &mut [libc::sock_filter]) -> i
     let len = u16::try_from(steps.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len, filter: steps.as_mut_ptr() };
     let length = size_of_val(&program) as libc::socklen_t;
-    // SAFETY: the kernel reads `length` bytes of `program`, which are its own, and the `len` instructions that it points to;
-    // both live until the call is over, and the kernel keeps a copy.
+    // SAFETY: the kernel reads `length` bytes of `program`, which are its own, and the `len` instructions
+    // that it points to; both live until the call is over, and the kernel keeps a copy.
     let result = unsafe {
         libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const program).cast(), length)
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Has the kernel drop what begins a connection to a listening socket (a SYN without ACK), so that its sender asks again, in a second
-/// at first, and whoever listens then is asked. What goes on is let pass (SO_ATTACH_FILTER). Accepted sockets inherit it, which
-/// does nothing to them.
+/// Has the kernel drop what begins a connection to a listening socket (a SYN without ACK), so that its sender
+/// asks again, in a second at first, and whoever listens then is asked. What goes on is let pass
+/// (SO_ATTACH_FILTER). Accepted sockets inherit it, which does nothing to them.
 pub(crate) fn drop_syns(fd: BorrowedFd<'_>) -> io::Result<()> {
-    /// Where the flags stand in the header of TCP (RFC 9293 section 3.1), with which the filter's view begins.
+    /// Where the flags stand in the header of TCP (RFC 9293 section 3.1), with which the filter's view
+    /// begins.
     const FLAGS: u32 = 13;
     const SYN: u32 = 0x02;
     const ACK: u32 = 0x10;
@@ -315,8 +317,9 @@ impl Socket {
         driver::set_linger0(self.handle())
     }
 
-    /// Has the next close tell the peer nothing: neither FIN nor reset leaves (TCP_REPAIR, which needs CAP_NET_ADMIN),
-    /// or, where that is not allowed or a number of hops is given, a reset that dies after so many.
+    /// Has the next close tell the peer nothing: neither FIN nor reset leaves (TCP_REPAIR, which needs
+    /// CAP_NET_ADMIN), or, where that is not allowed or a number of hops is given, a reset that dies after so
+    /// many.
     pub fn vanish(&self, hops: Option<u8>) -> io::Result<()> {
         driver::vanish(self.handle(), hops)
     }
@@ -399,7 +402,8 @@ pub(crate) fn set_linger0(fd: BorrowedFd<'_>) -> io::Result<()> {
 
 pub(crate) fn unacknowledged(fd: BorrowedFd<'_>) -> io::Result<usize> {
     let mut bytes: libc::c_int = 0;
-    // SAFETY: the descriptor is open while it is borrowed, and TIOCOUTQ (SIOCOUTQ for sockets) writes one int.
+    // SAFETY: the descriptor is open while it is borrowed, and TIOCOUTQ (SIOCOUTQ for sockets) writes one
+    // int.
     match unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) } {
         0 => Ok(usize::try_from(bytes).unwrap_or(0)),
         _ => Err(io::Error::last_os_error()),

@@ -1,9 +1,10 @@
 //! The readiness of descriptors, and who waits for it.
 //!
-//! A descriptor is registered with the driver once, edge-triggered, for everything. The driver reports *changes*; this
-//! table keeps the resulting state as a few bits per descriptor, plus the tasks that wait to read and to write. So a
-//! read that would block costs no system call: the bit says so. A report carries the slot and its generation; what
-//! comes late, for a descriptor closed in the same batch, finds another generation.
+//! A descriptor is registered with the driver once, edge-triggered, for everything. The driver reports
+//! *changes*; this table keeps the resulting state as a few bits per descriptor, plus the tasks that wait to
+//! read and to write. So a read that would block costs no system call: the bit says so. A report carries the
+//! slot and its generation; what comes late, for a descriptor closed in the same batch, finds another
+//! generation.
 
 use crate::waker::TaskId;
 
@@ -125,9 +126,9 @@ impl Sources {
         self.slots[index as usize].large = 0;
     }
 
-    /// All there was has been read. Whether the kernel is to acknowledge at once from now on: in the middle of a bulk
-    /// transfer the sender may have to wait for that, and the kernel, which takes the peer for one that answers what
-    /// it reads, would hold it back for 40 ms. Said once for each transfer.
+    /// All there was has been read. Whether the kernel is to acknowledge at once from now on: in the middle
+    /// of a bulk transfer the sender may have to wait for that, and the kernel, which takes the peer for one
+    /// that answers what it reads, would hold it back for 40 ms. Said once for each transfer.
     #[inline]
     pub(crate) fn emptied(&mut self, index: u32) -> bool {
         let slot = &mut self.slots[index as usize];

@@ -1,15 +1,16 @@
 //! Deadlines.
 //!
-//! A proxy sets a deadline at each read and each write and nearly none expires, so setting one must cost nothing. The
-//! deadline of a [`Timer`] is a field; the wheel holds, for each timer, a *promise to look* at some tick no later than
-//! the deadline. Moving the deadline further away (the usual case) is a store: when the promised tick comes, the wheel
-//! sees that the deadline is later and promises again. Only moving it before the promised tick touches the lists.
+//! A proxy sets a deadline at each read and each write and nearly none expires, so setting one must cost
+//! nothing. The deadline of a [`Timer`] is a field; the wheel holds, for each timer, a *promise to look* at
+//! some tick no later than the deadline. Moving the deadline further away (the usual case) is a store: when
+//! the promised tick comes, the wheel sees that the deadline is later and promises again. Only moving it
+//! before the promised tick touches the lists.
 //!
-//! Expiry is decided by the clock, not by the wheel: a timer is expired when `now() >= deadline`. The wheel only sees
-//! to it that the task is polled then, at most one tick (1 ms) late.
+//! Expiry is decided by the clock, not by the wheel: a timer is expired when `now() >= deadline`. The wheel
+//! only sees to it that the task is polled then, at most one tick (1 ms) late.
 //!
-//! The wheel has six levels of 64 slots (a level's slot spans 64 slots of the level below) and a bit per slot: finding
-//! the next tick to look at takes six tests, not a search.
+//! The wheel has six levels of 64 slots (a level's slot spans 64 slots of the level below) and a bit per
+//! slot: finding the next tick to look at takes six tests, not a search.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -144,7 +145,8 @@ impl Wheel {
             }
             let shift = level as u32 * SLOT_BITS;
             let here = (self.tick >> shift) as u32 % SLOTS as u32;
-            // Distance in slots from the present one; a slot at distance 0 on an upper level is a full turn away.
+            // Distance in slots from the present one; a slot at distance 0 on an upper level is a full turn
+            // away.
             let distance = (bits.rotate_right((here + 1) % 64).trailing_zeros() + 1) as u64;
             let slot = (u64::from(here) + distance) as usize % SLOTS;
             let start = ((self.tick >> shift) + distance) << shift;
@@ -247,7 +249,8 @@ impl Timer {
         self.deadline <= now()
     }
 
-    /// Ready once the deadline has passed (and then until it is moved); else the task is polled again at that time.
+    /// Ready once the deadline has passed (and then until it is moved); else the task is polled again at that
+    /// time.
     #[inline]
     pub fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_expired() {

@@ -1,10 +1,10 @@
 //! Wakers that are integers.
 //!
-//! A `Waker` usually owns a reference-counted pointer to its task: each clone is an atomic increment, and the task's
-//! memory lives as long as the last forgotten clone. Here the waker's data word *is* the name of the task: the tag of
-//! its worker (slot in the registry of inboxes and the epoch of that slot), its slot in the worker's slab and the
-//! slot's generation. It is never dereferenced, so it may be cloned, dropped, kept too long or used on any thread for
-//! nothing: the name of a task that is gone matches nobody.
+//! A `Waker` usually owns a reference-counted pointer to its task: each clone is an atomic increment, and the
+//! task's memory lives as long as the last forgotten clone. Here the waker's data word *is* the name of the
+//! task: the tag of its worker (slot in the registry of inboxes and the epoch of that slot), its slot in the
+//! worker's slab and the slot's generation. It is never dereferenced, so it may be cloned, dropped, kept too
+//! long or used on any thread for nothing: the name of a task that is gone matches nobody.
 
 use std::fmt;
 use std::task::{RawWaker, RawWakerVTable, Waker};
@@ -18,8 +18,8 @@ const _: () = assert!(usize::BITS == 64, "a task id fills a 64-bit pointer");
 /// Slots of a worker's slab: at most this many tasks at once.
 pub(crate) const MAX_TASKS: u32 = 1 << SLOT_BITS;
 
-/// The name of a task, unique as long as anybody may remember it (a slot's generation wraps after 8 million reuses,
-/// and then the worst is one needless poll). Any thread may hold it.
+/// The name of a task, unique as long as anybody may remember it (a slot's generation wraps after 8 million
+/// reuses, and then the worst is one needless poll). Any thread may hold it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(u64);
 
@@ -68,13 +68,13 @@ impl TaskId {
     /// The waker of this task.
     #[inline]
     pub fn waker(self) -> Waker {
-        // SAFETY: the vtable's functions take the data word as an integer and keep no resource, so every rule of
-        // RawWaker (thread safety, clone and drop balance) holds for any value.
+        // SAFETY: the vtable's functions take the data word as an integer and keep no resource, so every rule
+        // of RawWaker (thread safety, clone and drop balance) holds for any value.
         unsafe { Waker::from_raw(raw(self)) }
     }
 
-    /// Has the task polled again. On its own worker that is a push on the run queue, elsewhere a message to the
-    /// worker's inbox; nothing happens if the task or the worker is gone.
+    /// Has the task polled again. On its own worker that is a push on the run queue, elsewhere a message to
+    /// the worker's inbox; nothing happens if the task or the worker is gone.
     #[inline]
     pub fn wake(self) {
         if !worker::wake_here(self) {

@@ -1,8 +1,9 @@
 //! A worker: one thread with its own executor, timers, descriptors and inbox, and the loop that turns them.
 //!
-//! A turn: read the clock, take the inbox, expire timers, poll tasks, then poll the driver. Tasks that become runnable
-//! while others run are polled in the same turn, up to a limit, so that a chain of tasks costs one `epoll_wait` and not
-//! one per link; the limit sees to it that descriptors and timers are looked at under any load.
+//! A turn: read the clock, take the inbox, expire timers, poll tasks, then poll the driver. Tasks that become
+//! runnable while others run are polled in the same turn, up to a limit, so that a chain of tasks costs one
+//! `epoll_wait` and not one per link; the limit sees to it that descriptors and timers are looked at under
+//! any load.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -39,7 +40,8 @@ pub(crate) struct Shared {
     pub(crate) pulses: Vec<Pulse>,
 }
 
-/// The heartbeat of a worker: turns of its loop times two, odd while it waits in the driver; and its thread. On its own cache line.
+/// The heartbeat of a worker: turns of its loop times two, odd while it waits in the driver; and its thread.
+/// On its own cache line.
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct Pulse(AtomicU64, AtomicI32);
@@ -87,8 +89,8 @@ pub(crate) fn with<R>(f: impl FnOnce(&Worker) -> R) -> R {
 #[inline]
 pub(crate) fn try_with<R>(f: impl FnOnce(&Worker) -> R) -> Option<R> {
     let worker = CURRENT.get();
-    // SAFETY: CURRENT is null or points to the worker that `Entered` keeps alive on this thread; `Entered` resets it
-    // before the worker is dropped.
+    // SAFETY: CURRENT is null or points to the worker that `Entered` keeps alive on this thread; `Entered`
+    // resets it before the worker is dropped.
     unsafe { worker.as_ref() }.map(f)
 }
 
@@ -105,8 +107,8 @@ pub(crate) fn wake_here(task: TaskId) -> bool {
     .unwrap_or(false)
 }
 
-/// The task to wake for a context: the one behind its waker. A waker of a foreign combinator can't be kept as an
-/// integer; the whole task is woken then, which is right for combinators that poll all their children.
+/// The task to wake for a context: the one behind its waker. A waker of a foreign combinator can't be kept as
+/// an integer; the whole task is woken then, which is right for combinators that poll all their children.
 #[inline]
 pub(crate) fn task_of(cx: &Context<'_>) -> TaskId {
     TaskId::of(cx.waker()).unwrap_or_else(|| with(|w| w.executor.current()))
@@ -224,8 +226,8 @@ impl Worker {
         self.dispatch(&mut room.reports);
     }
 
-    /// Lets bulk data gather for a moment, if they flow fast; false if none do. (The simulated world has its own ideas
-    /// of when data come.)
+    /// Lets bulk data gather for a moment, if they flow fast; false if none do. (The simulated world has its
+    /// own ideas of when data come.)
     fn gathered(&self) -> bool {
         let brisk = self.pace.is_brisk(clock::now()) && matches!(self.driver, Driver::Epoll(_));
         if brisk {
@@ -234,8 +236,8 @@ impl Worker {
         brisk
     }
 
-    /// Before a sleep: memory that was not needed lately goes back to the system, in steps a second apart. (Not in a
-    /// simulated world, where a step would be an event.)
+    /// Before a sleep: memory that was not needed lately goes back to the system, in steps a second apart.
+    /// (Not in a simulated world, where a step would be an event.)
     fn settle(&self, wait: Option<Duration>) -> Option<Duration> {
         let now = clock::now();
         if matches!(self.driver, Driver::Epoll(_)) && now >= self.next_settle.get() {

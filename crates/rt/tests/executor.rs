@@ -162,7 +162,8 @@ fn a_timer_extended_again_and_again_expires_after_the_last() {
     assert_eq!(start_to_end.as_millis(), 50 * 900 + 1000);
 }
 
-/// Ten tasks that note their number when they are polled, woken in order; the nice value of number `n` is `nice(n)`.
+/// Ten tasks that note their number when they are polled, woken in order; the nice value of number `n` is
+/// `nice(n)`.
 async fn turns(nice: fn(usize) -> i16) -> Vec<usize> {
     let order: Rc<RefCell<Vec<usize>>> = Rc::default();
     let tasks: Vec<TaskId> = (0..10)

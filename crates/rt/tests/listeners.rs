@@ -11,8 +11,8 @@ fn at(addr: &str) -> Listener {
     Listener::bind(&Addr::Inet(addr.parse().unwrap()), &ListenOptions::default()).unwrap()
 }
 
-/// A listener on a port by name: the kernel takes one that it chose itself back when it is given up. Its address is this
-/// process's: no connection of another begins there meanwhile.
+/// A listener on a port by name: the kernel takes one that it chose itself back when it is given up. Its
+/// address is this process's: no connection of another begins there meanwhile.
 fn on_free_port() -> Listener {
     let [_, _, a, b] = std::process::id().to_be_bytes();
     let free = address(&at(&format!("127.9.{a}.{b}:0")));
@@ -30,7 +30,8 @@ fn is_served(to: SocketAddr) -> bool {
     client.read(&mut [0]).is_err()
 }
 
-/// Two workers that accept from one listener and go on in step with the test: the address, and what waits for the others.
+/// Two workers that accept from one listener and go on in step with the test: the address, and what waits for
+/// the others.
 fn on_two(work: fn(usize, Acceptor, &Barrier)) -> (SocketAddr, Arc<Barrier>, Runtime) {
     let listener = on_free_port();
     let to = address(&listener);
@@ -48,8 +49,8 @@ fn on_two(work: fn(usize, Acceptor, &Barrier)) -> (SocketAddr, Arc<Barrier>, Run
     (to, step, runtime)
 }
 
-/// Two workers suspend and restore the same socket in any order, many times: in between nobody can connect, and
-/// afterwards connections are whole.
+/// Two workers suspend and restore the same socket in any order, many times: in between nobody can connect,
+/// and afterwards connections are whole.
 #[test]
 fn a_listener_that_two_workers_suspend_works_when_both_are_back() {
     let (to, step, runtime) = on_two(|index, acceptor, step| {
@@ -110,7 +111,8 @@ fn a_listener_that_one_of_two_workers_suspends_goes_on() {
     runtime.join();
 }
 
-/// A worker that starts when another has suspended the listener already finds it so, and the port comes back with it.
+/// A worker that starts when another has suspended the listener already finds it so, and the port comes back
+/// with it.
 #[test]
 fn a_worker_that_comes_late_to_a_suspended_listener_can_restore_it() {
     let listener = on_free_port();

@@ -30,7 +30,8 @@ fn moored_at(at: &OnceLock<Arc<Quay>>) -> (Moored, Socket) {
     (moored, far)
 }
 
-/// One worker moors a socket, the other claims it and talks over it; the owner finds it gone and closes nothing.
+/// One worker moors a socket, the other claims it and talks over it; the owner finds it gone and closes
+/// nothing.
 #[test]
 fn a_moored_socket_is_claimed_once_and_works() {
     static AT: OnceLock<Arc<Quay>> = OnceLock::new();

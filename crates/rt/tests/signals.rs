@@ -1,5 +1,5 @@
-//! Signals reach the task that awaits them. Without the test harness: signals must be blocked before the first thread
-//! is started.
+//! Signals reach the task that awaits them. Without the test harness: signals must be blocked before the
+//! first thread is started.
 
 use rt::sys::{self, Ended, Fork, Signal, Signals};
 

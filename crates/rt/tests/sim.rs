@@ -1,5 +1,5 @@
-//! Simulated worlds: the same seed makes the same world, each fault shows itself as on a real network, and bugs are
-//! found.
+//! Simulated worlds: the same seed makes the same world, each fault shows itself as on a real network, and
+//! bugs are found.
 
 use std::io;
 use std::rc::Rc;
@@ -274,7 +274,8 @@ fn leaks_are_seen() {
     );
 }
 
-/// A length-prefixed reader with a bug: it takes for granted that the two bytes of the length arrive together.
+/// A length-prefixed reader with a bug: it takes for granted that the two bytes of the length arrive
+/// together.
 async fn buggy_read(socket: &Socket) -> io::Result<Vec<u8>> {
     let mut head = [0; 2];
     socket.recv(&mut head).await?;

@@ -58,45 +58,72 @@ pub struct Entry {
     pub shape: Shape,
     /// It is an array: the number of elements is its first argument.
     pub array: bool,
+    /// What it holds, in a sentence.
+    pub doc: &'static str,
 }
 
-const fn of(data: Data, name: &'static str, shape: Shape) -> Entry {
-    Entry { data, name, shape, array: false }
+const fn of(data: Data, name: &'static str, shape: Shape, doc: &'static str) -> Entry {
+    Entry { data, name, shape, array: false, doc }
 }
 
-const fn array(data: Data, name: &'static str, shape: Shape) -> Entry {
-    Entry { data, name, shape, array: true }
+const fn array(data: Data, name: &'static str, shape: Shape, doc: &'static str) -> Entry {
+    Entry { data, name, shape, array: true, doc }
 }
 
 /// All types in order.
 pub const TYPES: &[Entry] = &[
-    of(Data::ServerId, "server_id", Shape::Count),
-    of(Data::Gpt0, "gpt0", Shape::Count),
-    of(Data::Gpc0, "gpc0", Shape::Count),
-    of(Data::Gpc0Rate, "gpc0_rate", Shape::Rate),
-    of(Data::ConnCnt, "conn_cnt", Shape::Count),
-    of(Data::ConnRate, "conn_rate", Shape::Rate),
-    of(Data::ConnCur, "conn_cur", Shape::Count),
-    of(Data::SessCnt, "sess_cnt", Shape::Count),
-    of(Data::SessRate, "sess_rate", Shape::Rate),
-    of(Data::HttpReqCnt, "http_req_cnt", Shape::Count),
-    of(Data::HttpReqRate, "http_req_rate", Shape::Rate),
-    of(Data::HttpErrCnt, "http_err_cnt", Shape::Count),
-    of(Data::HttpErrRate, "http_err_rate", Shape::Rate),
-    of(Data::BytesInCnt, "bytes_in_cnt", Shape::Long),
-    of(Data::BytesInRate, "bytes_in_rate", Shape::Rate),
-    of(Data::BytesOutCnt, "bytes_out_cnt", Shape::Long),
-    of(Data::BytesOutRate, "bytes_out_rate", Shape::Rate),
-    of(Data::Gpc1, "gpc1", Shape::Count),
-    of(Data::Gpc1Rate, "gpc1_rate", Shape::Rate),
-    of(Data::ServerKey, "server_key", Shape::Text),
-    of(Data::HttpFailCnt, "http_fail_cnt", Shape::Count),
-    of(Data::HttpFailRate, "http_fail_rate", Shape::Rate),
-    array(Data::Gpt, "gpt", Shape::Count),
-    array(Data::Gpc, "gpc", Shape::Count),
-    array(Data::GpcRate, "gpc_rate", Shape::Rate),
-    of(Data::GlitchCnt, "glitch_cnt", Shape::Count),
-    of(Data::GlitchRate, "glitch_rate", Shape::Rate),
+    of(Data::ServerId, "server_id", Shape::Count, "Number of the server that was chosen."),
+    of(Data::Gpt0, "gpt0", Shape::Count, "A number that rules set."),
+    of(Data::Gpc0, "gpc0", Shape::Count, "A counter that rules raise."),
+    of(Data::Gpc0Rate, "gpc0_rate", Shape::Rate, "How often gpc0 was raised within the period."),
+    of(Data::ConnCnt, "conn_cnt", Shape::Count, "Connections since the entry was made."),
+    of(Data::ConnRate, "conn_rate", Shape::Rate, "Connections within the period."),
+    of(Data::ConnCur, "conn_cur", Shape::Count, "Connections now."),
+    of(
+        Data::SessCnt,
+        "sess_cnt",
+        Shape::Count,
+        "Sessions since the entry was made: connections that passed the rules of connections.",
+    ),
+    of(Data::SessRate, "sess_rate", Shape::Rate, "Sessions within the period."),
+    of(Data::HttpReqCnt, "http_req_cnt", Shape::Count, "Requests since the entry was made."),
+    of(Data::HttpReqRate, "http_req_rate", Shape::Rate, "Requests within the period."),
+    of(
+        Data::HttpErrCnt,
+        "http_err_cnt",
+        Shape::Count,
+        "Requests that were wrong or refused (4xx) since the entry was made.",
+    ),
+    of(Data::HttpErrRate, "http_err_rate", Shape::Rate, "The same within the period."),
+    of(Data::BytesInCnt, "bytes_in_cnt", Shape::Long, "Bytes from clients since the entry was made."),
+    of(Data::BytesInRate, "bytes_in_rate", Shape::Rate, "Bytes from clients within the period."),
+    of(Data::BytesOutCnt, "bytes_out_cnt", Shape::Long, "Bytes to clients since the entry was made."),
+    of(Data::BytesOutRate, "bytes_out_rate", Shape::Rate, "Bytes to clients within the period."),
+    of(Data::Gpc1, "gpc1", Shape::Count, "A second counter that rules raise."),
+    of(Data::Gpc1Rate, "gpc1_rate", Shape::Rate, "How often gpc1 was raised within the period."),
+    of(
+        Data::ServerKey,
+        "server_key",
+        Shape::Text,
+        "Name of the server that was chosen, for tables that peers share.",
+    ),
+    of(
+        Data::HttpFailCnt,
+        "http_fail_cnt",
+        Shape::Count,
+        "Responses that tell of a fault of servers (5xx) since the entry was made.",
+    ),
+    of(Data::HttpFailRate, "http_fail_rate", Shape::Rate, "The same within the period."),
+    array(Data::Gpt, "gpt", Shape::Count, "An array of numbers that rules set."),
+    array(Data::Gpc, "gpc", Shape::Count, "An array of counters that rules raise."),
+    array(
+        Data::GpcRate,
+        "gpc_rate",
+        Shape::Rate,
+        "How often each counter of gpc was raised within the period.",
+    ),
+    of(Data::GlitchCnt, "glitch_cnt", Shape::Count, "Breaches of the protocol since the entry was made."),
+    of(Data::GlitchRate, "glitch_rate", Shape::Rate, "Breaches of the protocol within the period."),
 ];
 
 /// How many types there are.

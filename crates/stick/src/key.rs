@@ -33,6 +33,16 @@ impl KeyKind {
         }
     }
 
+    /// Bytes of a key where all have the same.
+    pub(crate) fn width(self) -> Option<usize> {
+        match self {
+            KeyKind::Ip | KeyKind::Integer => Some(4),
+            KeyKind::Ipv6 => Some(16),
+            KeyKind::Text(_) => None,
+            KeyKind::Binary(len) => Some(len),
+        }
+    }
+
     /// Whether a key that fits a table of this kind fits one of the other.
     pub fn is_like(self, other: KeyKind) -> bool {
         self.word() == other.word()

@@ -20,22 +20,23 @@ pub struct Column {
 pub struct Layout {
     columns: Vec<Column>,
     by_type: [u8; data::COUNT],
-    words: usize,
+    bytes: usize,
 }
 
 const NONE: u8 = u8::MAX;
 
 impl Default for Layout {
     fn default() -> Layout {
-        Layout { columns: Vec::new(), by_type: [NONE; data::COUNT], words: 0 }
+        Layout { columns: Vec::new(), by_type: [NONE; data::COUNT], bytes: 0 }
     }
 }
 
-/// Words that one element takes.
+/// Bytes that one element takes in the row.
 fn width(data: Data) -> usize {
     match data.shape() {
-        Shape::Count | Shape::Long => 1,
-        Shape::Rate => freq::WORDS,
+        Shape::Count => 4,
+        Shape::Long => 8,
+        Shape::Rate => freq::BYTES,
         Shape::Text => 0,
     }
 }
@@ -46,8 +47,8 @@ impl Layout {
         if self.has(data) {
             return false;
         }
-        let at = self.words;
-        self.words += width(data) * count;
+        let at = self.bytes;
+        self.bytes += width(data) * count;
         self.columns.push(Column { data, count, period, at });
         self.columns.sort_by_key(|c| c.data as u8);
         for (i, column) in (0u8..).zip(&self.columns) {
@@ -71,13 +72,18 @@ impl Layout {
         &self.columns
     }
 
-    /// Words of a row.
-    pub(crate) fn words(&self) -> usize {
-        self.words
+    /// Bytes of a row.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
-    /// Where an element stands: its column, and the words it takes. What is stored as element of an array is found
-    /// there.
+    /// Whether entries keep texts beside their rows.
+    pub(crate) fn has_texts(&self) -> bool {
+        self.columns.iter().any(|c| c.data.shape() == Shape::Text)
+    }
+
+    /// Where an element stands: its column, and the bytes it takes. What is stored as element of an array is
+    /// found there.
     pub(crate) fn find(&self, data: Data, index: usize) -> Option<(&Column, std::ops::Range<usize>)> {
         let (column, index) = match self.column(data) {
             Some(column) => (column, index),

@@ -1,61 +1,25 @@
 //! A table: its shards, its limits, and what may be done with a key.
 //!
-//! An entry expires when it was not used for the time given and nobody holds it. Nothing wakes up for that: whoever
-//! comes across an expired entry takes it for absent, a new entry first takes away some expired ones, and a sweep
-//! each second frees the memory of the rest.
+//! An entry expires when it was not used for the time given and nobody holds it. Nothing wakes up for that:
+//! whoever comes across an expired entry takes it for absent, a new entry first takes away some expired ones,
+//! and a sweep each second frees the memory of the rest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
-use crate::entry::Entry;
 use crate::key::KeyKind;
 use crate::layout::Layout;
-use crate::shard::Shard;
-use crate::track::Tracked;
-
-/// How servers are named in a table (`srvkey`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SrvKey {
-    /// By name.
-    #[default]
-    Name,
-    /// By address and port.
-    Addr,
-}
-
-/// A table as it was configured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Name: that of its proxy, or `section/name`.
-    pub name: Box<str>,
-    /// Kind of keys.
-    pub kind: KeyKind,
-    /// The most entries.
-    pub size: u32,
-    /// How long an unused entry stays, ms; 0: until it has to make room.
-    pub expire: u64,
-    /// New keys are refused when it is full.
-    pub nopurge: bool,
-    /// Only peers write it.
-    pub recv_only: bool,
-    /// The table that learns from peers in its place.
-    pub write_to: Option<Box<str>>,
-    /// How servers are named.
-    pub srvkey: SrvKey,
-    /// Bytes that count as one in rates of bytes, at least 1.
-    pub brates_factor: u32,
-    /// The section of peers that it is shared with.
-    pub peers: Option<Box<str>>,
-    /// What is stored.
-    pub layout: Layout,
-}
+use crate::row::Row;
+use crate::settings::Settings;
+use crate::shard::{self, Shard};
+use crate::updates::{Bell, Cursor};
 
 /// Tables larger than this are cut into shards.
-const UNDIVIDED: u32 = 1024;
-/// Entries of a shard, as far as the number of shards allows: who walks over a table holds one for as long as it takes to
-/// note what is in it.
+const UNDIVIDED: u32 = 128;
+/// Entries of a shard, as far as the number of shards allows: who walks over a table holds one for as long as
+/// it takes to note what is in it.
 const SHARE: u32 = 4096;
 const FEWEST: u32 = 16;
 const MOST: u32 = 256;
@@ -66,21 +30,33 @@ const TOLL: usize = 2;
 #[derive(Debug)]
 pub struct Table {
     settings: Settings,
-    shards: Box<[Mutex<Shard>]>,
+    shards: Box<[Part]>,
     seed: u64,
     used: AtomicU32,
+    /// Whoever tells peers is told that there is something to tell.
+    bell: Bell,
+}
+
+/// A shard on cache lines of its own.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Part {
+    shard: Mutex<Shard>,
+    /// The number of the latest record of its log.
+    last: AtomicU32,
 }
 
 impl Table {
     /// An empty table. `seed` keeps clients from choosing keys that collide.
     pub fn new(settings: Settings, seed: u64) -> Table {
         let shards = if settings.size > UNDIVIDED { (settings.size / SHARE).clamp(FEWEST, MOST) } else { 1 };
-        Table {
-            settings,
-            shards: (0..shards).map(|_| Mutex::default()).collect(),
-            seed,
-            used: AtomicU32::new(0),
-        }
+        let logged = settings.peers.is_some();
+        let part = |_| Part {
+            shard: Mutex::new(Shard::new(settings.kind, &settings.layout, seed, logged)),
+            last: AtomicU32::new(0),
+        };
+        let shards = (0..shards).map(part).collect();
+        Table { settings, shards, seed, used: AtomicU32::new(0), bell: Bell::default() }
     }
 
     /// Its settings.
@@ -104,77 +80,96 @@ impl Table {
         self.used.load(Relaxed)
     }
 
-    fn shard(&self, hash: u64) -> &Mutex<Shard> {
+    /// The hash of a key and the number of its shard.
+    fn hash(&self, key: &[u8]) -> (u64, u32) {
+        let hash = shard::hash(self.seed, key);
         // The map takes its bits from both ends of the hash; these are from the middle.
-        let at = (hash >> 32) as usize % self.shards.len();
-        &self.shards[at]
+        (hash, ((hash >> 32) % self.shards.len() as u64) as u32)
     }
 
-    fn hash(&self, key: &[u8]) -> u64 {
-        twox_hash::XxHash3_64::oneshot_with_seed(self.seed, key)
+    pub(crate) fn shard(&self, part: u32) -> MutexGuard<'_, Shard> {
+        self.shards[part as usize].shard.lock()
     }
 
-    fn is_expired(&self, entry: &Entry, now: u64) -> bool {
-        self.settings.expire > 0
-            && entry.uses() == 0
-            && now.saturating_sub(entry.touched()) >= self.settings.expire
+    /// An entry of a shard that is locked.
+    pub(crate) fn row<'t>(
+        &'t self,
+        part: u32,
+        shard: MutexGuard<'t, Shard>,
+        place: u32,
+        now: u64,
+    ) -> Row<'t> {
+        let Table { settings, used, bell, shards, .. } = self;
+        let last = &shards[part as usize].last;
+        Row { settings, used, last, bell, part, shard, place, now, changed: false }
     }
 
-    /// Milliseconds until an entry expires; 0 where entries don't.
-    pub fn expires_in(&self, entry: &Entry, now: u64) -> u64 {
-        match self.settings.expire {
-            0 => 0,
-            expire => (entry.touched() + expire).saturating_sub(now),
-        }
+    fn is_expired(&self, shard: &Shard, place: u32, now: u64) -> bool {
+        let head = shard.slab.head(place);
+        let expire = self.settings.expire;
+        expire > 0 && head.uses == 0 && now.saturating_sub(head.touched) >= expire
     }
 
-    /// Looks a key up, without touching it, and holds what it finds.
-    pub fn find(self: &Arc<Table>, key: &[u8], now: u64) -> Option<Tracked> {
-        let hash = self.hash(key);
-        let shard = self.shard(hash).lock();
-        let entry = shard.find(hash, key).filter(|e| !self.is_expired(e, now))?;
-        Some(Tracked::hold(self, entry))
+    /// Looks a key up, without touching or holding it.
+    pub fn peek(&self, key: &[u8], now: u64) -> Option<Row<'_>> {
+        let (hash, part) = self.hash(key);
+        let shard = self.shard(part);
+        let place = shard.find(hash, key).filter(|place| !self.is_expired(&shard, *place, now))?;
+        Some(self.row(part, shard, place, now))
     }
 
-    /// Looks a key up and lets `read` see its entry, without touching or holding it.
-    pub fn peek<R>(&self, key: &[u8], now: u64, read: impl FnOnce(&Arc<Entry>) -> R) -> Option<R> {
-        let hash = self.hash(key);
-        let shard = self.shard(hash).lock();
-        let entry = shard.find(hash, key).filter(|e| !self.is_expired(e, now))?.clone();
-        drop(shard);
-        Some(read(&entry))
+    /// The entry of a number that [`Row::id`] gave.
+    pub fn by_id(&self, id: u64, now: u64) -> Option<Row<'_>> {
+        let (part, place) = ((id >> 32) as u32, id as u32);
+        let shard = self.shards.get(part as usize)?.shard.lock();
+        let is_there = shard.slab.has(place) && !self.is_expired(&shard, place, now);
+        is_there.then(|| self.row(part, shard, place, now))
     }
 
-    /// Looks a key up, enters it if it is new, touches it and holds it. `None`: there is no room.
-    pub fn enter(self: &Arc<Table>, key: &[u8], now: u64) -> Option<Tracked> {
-        let hash = self.hash(key);
+    /// Looks a key up, enters it if it is new, and touches it. `None`: there is no room.
+    pub(crate) fn entered(&self, key: &[u8], now: u64) -> Option<Row<'_>> {
+        let mut row = self.learned(key, now)?;
+        row.changed = true;
+        Some(row)
+    }
+
+    /// The same for what a peer tells: nobody is told of it again.
+    pub fn learned(&self, key: &[u8], now: u64) -> Option<Row<'_>> {
+        let (hash, part) = self.hash(key);
         {
-            let mut shard = self.shard(hash).lock();
-            if let Some(entry) = shard.find(hash, key) {
-                if !self.is_expired(entry, now) {
-                    entry.touch(now);
-                    return Some(Tracked::hold(self, entry));
+            let mut shard = self.shard(part);
+            if let Some(place) = shard.find(hash, key) {
+                if !self.is_expired(&shard, place, now) {
+                    shard.touch(place, now);
+                    return Some(self.row(part, shard, place, now));
                 }
-                let entry = entry.clone();
-                self.left(shard.remove(&entry));
+                self.left(shard.remove(place));
             }
         }
         if !self.make_room(now) {
             return None;
         }
-        let mut shard = self.shard(hash).lock();
+        let mut shard = self.shard(part);
         // Somebody may have been faster.
-        if let Some(entry) = shard.find(hash, key) {
-            self.used.fetch_sub(1, Relaxed);
-            entry.touch(now);
-            return Some(Tracked::hold(self, entry));
-        }
-        let entry = Arc::new(Entry::new(key, hash, self.layout(), now));
-        shard.insert(entry.clone());
-        self.expire(&mut shard, now, TOLL);
-        Some(Tracked::hold(self, &entry))
+        let place = match shard.find(hash, key) {
+            Some(place) => {
+                self.left(true);
+                shard.touch(place, now);
+                place
+            }
+            None => {
+                let Some(place) = shard.insert(hash, key, now) else {
+                    self.left(true);
+                    return None;
+                };
+                self.expire(&mut shard, now, TOLL);
+                place
+            }
+        };
+        Some(self.row(part, shard, place, now))
     }
 
+    /// An entry is out, or one that was counted did not come in.
     fn left(&self, out: bool) {
         if out {
             self.used.fetch_sub(1, Relaxed);
@@ -187,7 +182,7 @@ impl Table {
             return 0;
         };
         let mut out = 0;
-        while out < max && shard.pop_oldest(now, until) {
+        while out < max && shard.pop_oldest(until) {
             self.left(true);
             out += 1;
         }
@@ -207,20 +202,20 @@ impl Table {
             if self.settings.nopurge {
                 return false;
             }
-            self.purge(now);
+            self.purge();
         }
         reserve()
     }
 
     /// Takes out the oldest entries: one in 256, at least one.
-    fn purge(&self, now: u64) {
-        let mut oldest: Vec<Option<u64>> = self.shards.iter().map(|s| s.lock().oldest(now)).collect();
+    fn purge(&self) {
+        let mut oldest: Vec<Option<u64>> = self.shards.iter().map(|s| s.shard.lock().oldest()).collect();
         for _ in 0..=self.settings.size / 256 {
             let first = oldest.iter().enumerate().filter_map(|(i, age)| age.map(|age| (age, i))).min();
             let Some((_, i)) = first else { return };
-            let mut shard = self.shards[i].lock();
-            self.left(shard.pop_oldest(now, u64::MAX));
-            oldest[i] = shard.oldest(now);
+            let mut shard = self.shards[i].shard.lock();
+            self.left(shard.pop_oldest(u64::MAX));
+            oldest[i] = shard.oldest();
         }
     }
 
@@ -229,14 +224,75 @@ impl Table {
         if self.settings.expire == 0 {
             return 0;
         }
-        self.shards.iter().map(|s| self.expire(&mut s.lock(), now, max)).sum()
+        self.shards.iter().map(|s| self.expire(&mut s.shard.lock(), now, max)).sum()
     }
 
-    /// Removes an entry unless somebody holds it; whether it is out.
-    pub fn remove(&self, entry: &Arc<Entry>) -> bool {
-        let out = self.shard(entry.hash).lock().remove(entry);
-        self.left(out);
-        out
+    /// How many shards it has.
+    pub fn parts(&self) -> u32 {
+        self.shards.len() as u32
+    }
+
+    /// The bell that rings when there is something to tell peers.
+    pub fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
+    /// How many changes were noted for peers.
+    pub fn changes(&self) -> u64 {
+        self.shards.iter().map(|p| u64::from(p.last.load(Relaxed))).sum()
+    }
+
+    /// Whether a shard may have something to tell whoever has read so far.
+    pub fn has_news(&self, part: u32, cursor: Cursor) -> bool {
+        self.shards.get(part as usize).is_some_and(|p| p.last.load(Relaxed) != cursor.number)
+    }
+
+    /// Goes over at most `most` entries of a shard that have changed since whoever reads was told last; each
+    /// is locked while `each` looks at it. How many there were.
+    pub fn news(
+        &self,
+        part: u32,
+        cursor: &mut Cursor,
+        now: u64,
+        most: usize,
+        mut each: impl FnMut(&Row<'_>),
+    ) -> usize {
+        let mut row = self.row(part, self.shard(part), 0, now);
+        let mut told = 0;
+        while told < most {
+            let Shard { log, slab, .. } = &mut *row.shard;
+            let Some(place) = log.next(slab, cursor) else { break };
+            row.place = place;
+            told += 1;
+            if !self.is_expired(&row.shard, place, now) {
+                each(&row);
+            }
+        }
+        told
+    }
+
+    /// Whoever reads has been told everything of a shard so far by other means.
+    pub fn caught_up(&self, part: u32) -> Cursor {
+        self.shard(part).log.caught_up()
+    }
+
+    /// The places of a shard's entries, those first that were used longest ago.
+    pub fn places(&self, part: u32) -> Vec<u32> {
+        let shard = self.shard(part);
+        let mut places: Vec<u32> = shard.slab.places().collect();
+        places.sort_by_cached_key(|place| shard.slab.head(*place).touched);
+        places
+    }
+
+    /// Goes over the entries of a shard that stand at these places and have not expired.
+    pub fn at_places(&self, part: u32, places: &[u32], now: u64, mut each: impl FnMut(&Row<'_>)) {
+        let mut row = self.row(part, self.shard(part), 0, now);
+        for place in places {
+            if row.shard.slab.has(*place) && !self.is_expired(&row.shard, *place, now) {
+                row.place = *place;
+                each(&row);
+            }
+        }
     }
 
     /// A walk over its entries.
@@ -245,13 +301,13 @@ impl Table {
     }
 }
 
-/// A walk over the entries of a table, shard by shard and sorted by key within each. It may pause as long as its reader
-/// likes and holds no lock meanwhile; what comes and goes then may be seen or not.
+/// A walk over the entries of a table, shard by shard and sorted by key within each. It may pause as long as
+/// its reader likes and holds no lock meanwhile; what comes and goes then may be seen or not.
 #[derive(Debug)]
 pub struct Walk {
     table: Arc<Table>,
-    shard: usize,
-    noted: std::vec::IntoIter<Arc<Entry>>,
+    shard: u32,
+    noted: std::vec::IntoIter<Box<[u8]>>,
 }
 
 impl Walk {
@@ -261,18 +317,19 @@ impl Walk {
     }
 
     /// The next entry that has not expired.
-    pub fn advance(&mut self, now: u64) -> Option<Arc<Entry>> {
-        let table = &*self.table;
-        let is_there = |e: &Entry| !e.gone.load(Relaxed) && !table.is_expired(e, now);
+    pub fn advance(&mut self, now: u64) -> Option<Row<'_>> {
+        let Walk { table, shard, noted } = self;
         loop {
-            if let Some(entry) = self.noted.find(|e| is_there(e)) {
-                return Some(entry);
+            if let Some(row) = noted.find_map(|key| table.peek(&key, now)) {
+                return Some(row);
             }
-            let shard = table.shards.get(self.shard)?;
-            self.shard += 1;
-            let mut noted: Vec<_> = shard.lock().iter().cloned().collect();
-            noted.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-            self.noted = noted.into_iter();
+            if *shard as usize == table.shards.len() {
+                return None;
+            }
+            let mut keys: Vec<Box<[u8]>> = table.shard(*shard).keys().map(Into::into).collect();
+            *shard += 1;
+            keys.sort_unstable();
+            *noted = keys.into_iter();
         }
     }
 }

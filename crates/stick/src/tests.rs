@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::data::{Shape, TYPES};
-use crate::{Data, KeyKind, Layout, Settings, SrvKey, Table, Trackers};
+use crate::{Data, KeyKind, Layout, Row, Settings, SrvKey, Table, Trackers};
 
 fn table(size: u32, expire: u64, nopurge: bool, store: &[(Data, usize, u32)]) -> Arc<Table> {
     let mut layout = Layout::default();
@@ -26,13 +26,17 @@ fn table(size: u32, expire: u64, nopurge: bool, store: &[(Data, usize, u32)]) ->
     Arc::new(Table::new(settings, 7))
 }
 
-fn entries(table: &Arc<Table>, now: u64) -> Vec<Arc<crate::Entry>> {
+fn each<T>(table: &Arc<Table>, now: u64, look: impl Fn(&Row<'_>) -> T) -> Vec<T> {
     let mut walk = table.walk();
-    std::iter::from_fn(|| walk.advance(now)).collect()
+    std::iter::from_fn(|| walk.advance(now).map(|row| look(&row))).collect()
 }
 
 fn keys(table: &Arc<Table>, now: u64) -> Vec<String> {
-    entries(table, now).iter().map(|e| String::from_utf8_lossy(e.key()).into_owned()).collect()
+    each(table, now, |row| String::from_utf8_lossy(row.key()).into_owned())
+}
+
+fn remove(table: &Arc<Table>, key: &[u8], now: u64) -> bool {
+    table.peek(key, now).is_some_and(Row::remove)
 }
 
 #[test]
@@ -75,7 +79,9 @@ fn what_is_tracked_does_not_expire() {
     assert_eq!(t.used(60_000), 1);
     trackers.stop(60_000);
     let t2 = t.find(b"a", 60_999).unwrap();
-    assert_eq!((t2.row(60_999).get(Data::ConnCur, 0), t2.entry().uses()), (Some(0), 1));
+    let row = t2.row(60_999);
+    assert_eq!((row.get(Data::ConnCur, 0), row.uses()), (Some(0), 1));
+    drop(row);
     drop(t2);
     assert!(t.find(b"a", 61_000).is_none());
 }
@@ -100,6 +106,51 @@ fn what_is_tracked_makes_no_room() {
     assert!(t.enter(b"d", 2).is_none(), "both are held");
     drop((held, c));
     assert!(t.enter(b"d", 3).is_some());
+}
+
+#[test]
+fn what_was_held_goes_back_to_its_place_in_the_order() {
+    let t = table(4, 0, false, &[]);
+    for (now, key) in [(1, b"a"), (2, b"b"), (3, b"c"), (4, b"d")] {
+        drop(t.enter(key, now));
+    }
+    let held = [t.find(b"a", 5), t.find(b"b", 5)];
+    drop(t.enter(b"e", 5));
+    assert_eq!(keys(&t, 5), ["a", "b", "d", "e"], "what is held stays");
+    drop(held);
+    drop(t.enter(b"f", 6));
+    assert_eq!(keys(&t, 6), ["b", "d", "e", "f"], "looking has not touched it");
+    drop(t.enter(b"g", 7));
+    assert_eq!(keys(&t, 7), ["d", "e", "f", "g"]);
+}
+
+#[test]
+fn places_are_used_again_and_keep_nothing() {
+    let t = table(1000, 0, false, &[(Data::ServerKey, 1, 0), (Data::Gpc0, 1, 0)]);
+    for round in 0..3u64 {
+        for i in 0..500u64 {
+            let held = t.enter(&i.to_be_bytes(), round).unwrap();
+            let mut row = held.row(round);
+            assert_eq!((row.server().is_none(), row.get(Data::Gpc0, 0)), (true, Some(0)));
+            row.set_server(&"s".into());
+            row.add(Data::Gpc0, 0, round + 1);
+        }
+        let sum: u64 = each(&t, round, |row| row.get(Data::Gpc0, 0).unwrap()).iter().sum();
+        assert_eq!(sum, 500 * (round + 1));
+        assert!((0..500u64).all(|i| remove(&t, &i.to_be_bytes(), round)));
+        assert_eq!(t.used(round), 0);
+    }
+}
+
+#[test]
+fn an_entry_is_little_more_than_what_it_holds() {
+    let mut layout = Layout::default();
+    for (data, period) in
+        [(Data::Gpc0, 0), (Data::HttpReqRate, 10_000), (Data::ConnCnt, 0), (Data::BytesOutCnt, 0)]
+    {
+        layout.store(data, 1, period);
+    }
+    assert_eq!((size_of::<crate::slab::Head>(), layout.bytes()), (24, 32));
 }
 
 #[test]
@@ -131,11 +182,12 @@ fn a_large_table_gives_up_its_oldest_entries_wherever_they_are() {
 fn clearing_and_filling_again_leaves_no_litter_behind() {
     let t = table(2, 0, false, &[]);
     for i in 0..1000u64 {
-        let entry = t.enter(&i.to_be_bytes(), i).unwrap().entry().clone();
-        assert!(t.remove(&entry));
+        let held = t.enter(&i.to_be_bytes(), i).unwrap();
+        assert!(!remove(&t, &i.to_be_bytes(), i), "it is held");
+        drop(held);
+        assert!(remove(&t, &i.to_be_bytes(), i));
     }
     assert_eq!(t.used(1000), 0);
-    assert!(!t.remove(&t.enter(b"x", 1001).map(|x| x.entry().clone()).unwrap()) || t.used(1001) == 0);
 }
 
 #[test]
@@ -213,10 +265,10 @@ fn threads_share_a_table_without_losing_counts() {
             });
         }
     });
-    let entries = entries(&t, 9999);
-    let sum: u64 = entries.iter().filter_map(|e| e.row(t.layout(), 0).get(Data::HttpReqCnt, 0)).sum();
+    let entries = each(&t, 9999, |row| (row.get(Data::HttpReqCnt, 0).unwrap(), row.uses()));
+    let sum: u64 = entries.iter().map(|(requests, _)| requests).sum();
     assert_eq!((entries.len(), sum, t.used(9999)), (50, 20_000, 50));
-    assert!(entries.iter().all(|e| e.uses() == 0));
+    assert!(entries.iter().all(|(_, uses)| *uses == 0));
 }
 
 #[test]
@@ -237,4 +289,65 @@ fn a_walk_that_pauses_sees_each_entry_once_and_none_that_is_gone() {
         assert!(entry.key() < &2000u32.to_be_bytes()[..], "it has expired");
     }
     assert!((0..2000u32).all(|n| seen.contains(&n.to_be_bytes()[..])));
+}
+
+/// A table that peers share.
+fn shared(size: u32) -> Arc<Table> {
+    let mut settings = table(size, 1000, false, &[(Data::Gpc0, 1, 0)]).settings().clone();
+    settings.peers = Some("p".into());
+    Arc::new(Table::new(settings, 7))
+}
+
+/// The keys that whoever reads from these places is told of.
+fn news(t: &Table, cursors: &mut [crate::Cursor], now: u64) -> Vec<String> {
+    let mut told = Vec::new();
+    for (part, cursor) in (0..).zip(cursors) {
+        t.news(part, cursor, now, usize::MAX, |row| {
+            told.push(String::from_utf8_lossy(row.key()).into_owned());
+        });
+    }
+    told
+}
+
+#[test]
+fn readers_of_changes_are_told_of_each_entry_once_in_the_order_of_changes() {
+    let t = shared(100);
+    let mut one = [crate::Cursor::default()];
+    let mut two = [crate::Cursor::default()];
+    for key in [b"a", b"b", b"c"] {
+        drop(t.enter(key, 0));
+    }
+    t.enter(b"a", 1).unwrap().touched_row(1).add(Data::Gpc0, 0, 1);
+    assert_eq!(news(&t, &mut one, 1), ["a", "b", "c"], "changed again before anybody was told");
+    assert!(!t.has_news(0, one[0]));
+    t.enter(b"a", 2).unwrap().touched_row(2).add(Data::Gpc0, 0, 1);
+    assert_eq!(news(&t, &mut one, 2), ["a"]);
+    assert_eq!(news(&t, &mut two, 2), ["b", "c", "a"]);
+    assert!(remove(&t, b"b", 3));
+    assert_eq!(news(&t, &mut [crate::Cursor::default()], 3), ["c", "a"]);
+}
+
+#[test]
+fn what_was_learned_is_told_to_nobody() {
+    let t = shared(100);
+    let mut cursor = [crate::Cursor::default()];
+    let mut row = t.learned(b"a", 100).unwrap();
+    row.set(Data::Gpc0, 0, 3);
+    row.set_idle(40);
+    row.keep_quiet();
+    drop(row);
+    assert_eq!(news(&t, &mut cursor, 100), [""; 0]);
+    assert_eq!(t.peek(b"a", 100).unwrap().expires_in(), 960);
+    assert!(t.peek(b"a", 1060).is_none());
+}
+
+#[test]
+fn many_changes_of_few_entries_leave_few_records() {
+    let t = shared(100);
+    let mut cursor = [crate::Cursor::default()];
+    for round in 0..10_000u64 {
+        drop(t.enter(&(round % 10).to_be_bytes(), 1));
+        assert_eq!(news(&t, &mut cursor, 1).len(), 1);
+    }
+    assert!(t.shard(0).log.len() < 200);
 }

@@ -1,24 +1,36 @@
 //! Holding entries: what connections and streams track.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use crate::data::Data;
-use crate::entry::{Entry, Row};
+use crate::row::Row;
 use crate::table::Table;
 
 /// An entry that is held: it neither expires nor makes room. Dropping it lets it go.
 #[derive(Debug)]
 pub struct Tracked {
     table: Arc<Table>,
-    entry: Arc<Entry>,
+    /// The number of its shard.
+    part: u32,
+    place: u32,
+}
+
+impl Table {
+    /// Looks a key up, without touching it, and holds what it finds.
+    pub fn find(self: &Arc<Table>, key: &[u8], now: u64) -> Option<Tracked> {
+        self.peek(key, now).map(|row| Tracked::hold(self, row))
+    }
+
+    /// Looks a key up, enters it if it is new, touches it and holds it. `None`: there is no room.
+    pub fn enter(self: &Arc<Table>, key: &[u8], now: u64) -> Option<Tracked> {
+        self.entered(key, now).map(|row| Tracked::hold(self, row))
+    }
 }
 
 impl Tracked {
-    /// Only with the lock of the entry's shard: whoever removes an entry looks at its uses under it.
-    pub(crate) fn hold(table: &Arc<Table>, entry: &Arc<Entry>) -> Tracked {
-        entry.uses.fetch_add(1, Relaxed);
-        Tracked { table: table.clone(), entry: entry.clone() }
+    fn hold(table: &Arc<Table>, mut row: Row<'_>) -> Tracked {
+        row.shard.hold(row.place);
+        Tracked { table: table.clone(), part: row.part, place: row.place }
     }
 
     /// The table.
@@ -26,31 +38,27 @@ impl Tracked {
         &self.table
     }
 
-    /// The entry.
-    pub fn entry(&self) -> &Arc<Entry> {
-        &self.entry
-    }
-
-    /// Its row, locked.
+    /// It, locked.
     pub fn row(&self, now: u64) -> Row<'_> {
-        self.entry.row(self.table.layout(), now)
+        self.table.row(self.part, self.table.shard(self.part), self.place, now)
     }
 
-    /// Its row, locked, to be changed: the entry counts as used now.
+    /// It, locked, to be changed: it counts as used now.
     pub fn touched_row(&self, now: u64) -> Row<'_> {
-        self.entry.touch(now);
-        self.row(now)
+        let mut row = self.row(now);
+        row.touch();
+        row
     }
 }
 
 impl Drop for Tracked {
     fn drop(&mut self) {
-        self.entry.uses.fetch_sub(1, Release);
+        self.table.shard(self.part).release(self.place);
     }
 }
 
-/// The entries that a connection or a stream tracks, by number of the counter. Every connection has one of these, few
-/// track anything: the list is made at first use.
+/// The entries that a connection or a stream tracks, by number of the counter. Every connection has one of
+/// these, few track anything: the list is made at first use.
 #[derive(Debug, Default)]
 pub struct Trackers {
     list: Option<Box<List>>,

@@ -1,8 +1,8 @@
 //! Addresses as text (manual, section 2.9).
 //!
-//! One form serves `bind`, `server`, `log`, `nameserver` and more; what differs is which parts they accept, and that is
-//! said by [`Accept`]. Nothing is resolved here: a host that is no literal comes back as a name, and whoever resolves it
-//! and fails says [`unresolved`].
+//! One form serves `bind`, `server`, `log`, `nameserver` and more; what differs is which parts they accept,
+//! and that is said by [`Accept`]. Nothing is resolved here: a host that is no literal comes back as a name,
+//! and whoever resolves it and fails says [`unresolved`].
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -176,8 +176,8 @@ const PREFIXES: &[(&str, Kind, Option<Transport>, bool)] = &[
     ("uxdg", Kind::Unix, Some(Transport::Datagram), false),
 ];
 
-/// Puts the values of `$NAME` and `${NAME}` in their places, as addresses have it even without quotes around them
-/// (manual, section 4.2, `bind`). What is not set vanishes.
+/// Puts the values of `$NAME` and `${NAME}` in their places, as addresses have it even without quotes around
+/// them (manual, section 4.2, `bind`). What is not set vanishes.
 pub fn expand<'t>(text: &'t str, environment: &Environment) -> Cow<'t, str> {
     let Some((head, mut rest)) = text.split_once('$') else { return Cow::Borrowed(text) };
     let mut out = head.to_owned();
@@ -197,8 +197,8 @@ pub fn expand<'t>(text: &'t str, environment: &Environment) -> Cow<'t, str> {
     }
 }
 
-/// Reads one address, its variables replaced first. The error is HAProxy's sentence, without the keyword in front; it
-/// shows the text as it was written.
+/// Reads one address, its variables replaced first. The error is HAProxy's sentence, without the keyword in
+/// front; it shows the text as it was written.
 pub fn parse(text: &str, accept: Accept, environment: &Environment) -> Result<Address, String> {
     let expanded = expand(text, environment);
     if expanded.is_empty() {

@@ -1,8 +1,8 @@
 //! Conditions of `.if`, `.elif` and `-cc` (manual, section 2.4).
 //!
-//! A condition is parsed to its end even when its value is known earlier, so that a slip in a branch that is never
-//! taken is found today and not on the machine where it is taken. Only predicates whose value decides are evaluated.
-//! Nesting is bounded, chains are loops.
+//! A condition is parsed to its end even when its value is known earlier, so that a slip in a branch that is
+//! never taken is found today and not on the machine where it is taken. Only predicates whose value decides
+//! are evaluated. Nesting is bounded, chains are loops.
 
 use crate::environment::Environment;
 use crate::facts::Facts;
@@ -216,7 +216,8 @@ fn number(text: &str) -> Option<(usize, bool)> {
     (length > 0).then_some((text.len() - digits.len() + length, value))
 }
 
-/// One argument with its quotes and escapes resolved, and how many bytes it took. An unclosed quote takes everything.
+/// One argument with its quotes and escapes resolved, and how many bytes it took. An unclosed quote takes
+/// everything.
 fn argument(text: &str) -> (String, usize) {
     let mut value = String::new();
     let mut quote = None;

@@ -1,9 +1,9 @@
 //! What is wrong with a configuration, as values.
 //!
-//! Tools match HAProxy's lines, people need more than HAProxy says. A [`Diagnostic`] therefore carries the words that
-//! HAProxy prints apart from our additions (the place within the line, the help), and nothing is turned into text
-//! before [`crate::render`]. Reading goes on after an error wherever the next line can be understood without it, so a
-//! file's errors are all reported in one run.
+//! Tools match HAProxy's lines, people need more than HAProxy says. A [`Diagnostic`] therefore carries the
+//! words that HAProxy prints apart from our additions (the place within the line, the help), and nothing is
+//! turned into text before [`crate::render`]. Reading goes on after an error wherever the next line can be
+//! understood without it, so a file's errors are all reported in one run.
 
 use crate::source::Span;
 use std::fmt;
@@ -21,8 +21,8 @@ pub enum Level {
     Alert,
 }
 
-/// When it came up: lines are read first, and only when nothing was wrong with any of them is looked at how they fit
-/// together.
+/// When it came up: lines are read first, and only when nothing was wrong with any of them is looked at how
+/// they fit together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
     /// While lines were taken apart into words; HAProxy does that with all of them before it reads any.
@@ -31,8 +31,8 @@ pub enum Phase {
     Reading,
     /// When all lines had been read; told in the order in which it came up, unless a line was wrong.
     Fitting,
-    /// When the parts were known to fit together, and what they name was looked up and opened; told unless anything was
-    /// wrong before.
+    /// When the parts were known to fit together, and what they name was looked up and opened; told unless
+    /// anything was wrong before.
     Settling,
 }
 
@@ -96,6 +96,11 @@ impl Diagnostic {
         Self::new(Level::Warning, span, text)
     }
 
+    /// A remark about a place that is in order.
+    pub fn notice(span: Span, text: impl Into<String>) -> Self {
+        Self::new(Level::Notice, span, text)
+    }
+
     /// A complaint about the configuration as a whole.
     pub fn plain(level: Level, text: impl Into<String>) -> Self {
         Diagnostic {
@@ -109,8 +114,8 @@ impl Diagnostic {
         }
     }
 
-    /// The same in another style; a place given before is still shown with the source line. What is not said of the
-    /// configuration's lines is said when all of them have been read.
+    /// The same in another style; a place given before is still shown with the source line. What is not said
+    /// of the configuration's lines is said when all of them have been read.
     #[must_use]
     pub fn styled(self, style: Style) -> Self {
         let phase = if style == Style::Bare { Phase::Fitting } else { self.phase };
@@ -195,6 +200,11 @@ impl Diagnostics {
         self.push(Diagnostic::warning(span, text));
     }
 
+    /// Adds a remark about a place.
+    pub fn notice(&mut self, span: Span, text: impl Into<String>) {
+        self.push(Diagnostic::notice(span, text));
+    }
+
     /// The same, what is not of single lines found when everything was known to fit together.
     #[must_use]
     pub fn settling(mut self) -> Diagnostics {
@@ -209,8 +219,8 @@ impl Diagnostics {
         self.items.extend(other.items);
     }
 
-    /// Puts what came up while lines were read into the order of the files, as if reading and compiling had been one
-    /// pass; what came up afterwards follows as it is.
+    /// Puts what came up while lines were read into the order of the files, as if reading and compiling had
+    /// been one pass; what came up afterwards follows as it is.
     pub fn sort(&mut self) {
         self.items.sort_by_key(|item| match item.span {
             Some(span) if item.phase < Phase::Fitting => (item.phase, span.file, span.line),

@@ -1,7 +1,7 @@
 //! Lines that begin with a dot: conditional blocks and messages (manual, section 2.4).
 //!
-//! The open blocks of a file are a stack of three-valued states. A block whose condition can't be evaluated counts as
-//! decided, so that neither of its branches adds errors that nobody can make sense of.
+//! The open blocks of a file are a stack of three-valued states. A block whose condition can't be evaluated
+//! counts as decided, so that neither of its branches adds errors that nobody can make sense of.
 
 use crate::condition::{self, ConditionError};
 use crate::diagnostics::{Diagnostic, Diagnostics, Level, Style};
@@ -17,7 +17,8 @@ enum Branch {
     Taken,
     /// Skipped until a branch with a true condition comes.
     Waiting,
-    /// Skipped until the end of the block: another branch was taken, or the whole block lies in a skipped one.
+    /// Skipped until the end of the block: another branch was taken, or the whole block lies in a skipped
+    /// one.
     Decided,
 }
 

@@ -1,9 +1,9 @@
 //! `-dC`: the configuration as it was understood (management guide, chapter 3).
 //!
-//! Lines are shown after quotes and variables have been resolved, blocks that were skipped and directives among them.
-//! With a key, what could tell who the user is gives way to 24 bits of XXH32 seeded with the key, the same as in
-//! the runtime API's anonymised mode, so that a dump and a trace can be laid side by side. How much of a line survives
-//! is a rule per keyword; a keyword without one keeps two arguments.
+//! Lines are shown after quotes and variables have been resolved, blocks that were skipped and directives
+//! among them. With a key, what could tell who the user is gives way to 24 bits of XXH32 seeded with the key,
+//! the same as in the runtime API's anonymised mode, so that a dump and a trace can be laid side by side. How
+//! much of a line survives is a rule per keyword; a keyword without one keeps two arguments.
 
 use crate::addr::{self, Accept, Host, Ports};
 use crate::environment::Environment;
@@ -28,7 +28,8 @@ enum Show {
 
 use Show::{Address, Id, Path, Raw};
 
-/// Keywords, perhaps with a first argument, whose leading arguments are not simply shown; what follows is left out.
+/// Keywords, perhaps with a first argument, whose leading arguments are not simply shown; what follows is
+/// left out.
 const RULES: &[(&str, Option<&str>, &[Show])] = &[
     ("acl", None, &[Id, Raw]),
     ("use_backend", None, &[Id]),

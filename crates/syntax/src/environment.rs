@@ -1,8 +1,8 @@
 //! The environment that `"$VAR"` is looked up in.
 //!
-//! Lines of the global section change it for the lines behind them, and checking a configuration must not change the
-//! checking process. So it is a value: filled from the process's environment, changed while reading, and handed out at
-//! the end to whoever starts programs or answers `show env`.
+//! Lines of the global section change it for the lines behind them, and checking a configuration must not
+//! change the checking process. So it is a value: filled from the process's environment, changed while
+//! reading, and handed out at the end to whoever starts programs or answers `show env`.
 
 use std::collections::HashMap;
 

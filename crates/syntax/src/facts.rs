@@ -11,7 +11,8 @@ pub trait Facts {
     /// Whether a run-time option (`EPOLL`, `SPLICE`, ...) is on; `None` if there is no such option.
     fn enabled(&self, option: &str) -> Option<bool>;
 
-    /// The version of OpenSSL that the TLS library claims to be compatible with, as text (`1.1.1`), if it claims one.
+    /// The version of OpenSSL that the TLS library claims to be compatible with, as text (`1.1.1`), if it
+    /// claims one.
     fn openssl_version(&self) -> Option<&str>;
 
     /// The name of the TLS library as `-vv` shows it.

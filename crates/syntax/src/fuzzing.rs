@@ -1,4 +1,5 @@
-//! The entry for fuzzers: whatever the bytes, reading ends, soon, and all it says points at something that exists.
+//! The entry for fuzzers: whatever the bytes, reading ends, soon, and all it says points at something that
+//! exists.
 
 use crate::{Environment, Facts, Grammar, Render, SECTION_WORDS, Source, Span, read};
 

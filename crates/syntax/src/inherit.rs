@@ -1,8 +1,8 @@
 //! Section headers: names, and which `defaults` section a proxy starts from (manual, chapter 4).
 //!
-//! Names of proxies and of defaults sections share one space. A defaults section may have a successor of the same name
-//! as long as nobody asked for it by name. Using one section both by name and because it happens to be the last one is
-//! worth a warning each time.
+//! Names of proxies and of defaults sections share one space. A defaults section may have a successor of the
+//! same name as long as nobody asked for it by name. Using one section both by name and because it happens to
+//! be the last one is worth a warning each time.
 
 use crate::diagnostics::{Diagnostic, Diagnostics, Level, Style};
 use crate::source::{Sources, Span};
@@ -97,7 +97,8 @@ impl Opening<'_> {
         };
         let kind = if word == "listen" { "proxy" } else { word.text() };
         self.check_characters(name);
-        // HAProxy gives a backend with other words behind its name up without a word, before it looks for anybody else of that name.
+        // HAProxy gives a backend with other words behind its name up without a word, before it looks for
+        // anybody else of that name.
         if word != "backend" || rest.first().is_none_or(|next| next == "from") {
             self.check_proxy_name(name, kind);
         }

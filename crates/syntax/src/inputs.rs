@@ -5,8 +5,8 @@ use crate::source::Source;
 use std::io;
 use std::path::Path;
 
-/// Reads files and folders in the order given. Of a folder, all files whose names end in `.cfg` and do not begin with
-/// a dot are read, in the order of their bytes. The first one that can't be read ends it.
+/// Reads files and folders in the order given. Of a folder, all files whose names end in `.cfg` and do not
+/// begin with a dot are read, in the order of their bytes. The first one that can't be read ends it.
 pub fn load<'p>(paths: impl IntoIterator<Item = &'p str>) -> Result<Vec<Source>, Diagnostic> {
     let mut sources = Vec::new();
     for path in paths {

@@ -1,8 +1,8 @@
 //! Floor 1: text of a configuration to a spanned tree, and diagnostics.
 //!
-//! [`read`] takes the bytes of files and gives sections, lines and words. It knows quotes, variables, conditional
-//! blocks and how sections inherit from `defaults`; it does not know what a keyword means, and the list of section
-//! words is the caller's.
+//! [`read`] takes the bytes of files and gives sections, lines and words. It knows quotes, variables,
+//! conditional blocks and how sections inherit from `defaults`; it does not know what a keyword means, and
+//! the list of section words is the caller's.
 #![forbid(unsafe_code)]
 
 pub mod addr;

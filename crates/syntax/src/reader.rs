@@ -1,11 +1,11 @@
 //! Files to a tree.
 //!
-//! A file is read line by line: cut into words, directives obeyed, section words open a section, anything else is a
-//! statement of the section that is open. A fault within a line costs that line only.
+//! A file is read line by line: cut into words, directives obeyed, section words open a section, anything
+//! else is a statement of the section that is open. A fault within a line costs that line only.
 //!
-//! HAProxy reads a configuration twice, the first time only to find out how it shall start; what the first reading
-//! left in the environment is visible to the second from its first line. [`read`] therefore does the same whenever an
-//! environment keyword occurs anywhere.
+//! HAProxy reads a configuration twice, the first time only to find out how it shall start; what the first
+//! reading left in the environment is visible to the second from its first line. [`read`] therefore does the
+//! same whenever an environment keyword occurs anywhere.
 
 use crate::diagnostics::{Diagnostic, Diagnostics, Level, Style};
 use crate::directive::{Blocks, Surroundings};
@@ -186,7 +186,8 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Whether a line can change nothing but the tree: a keyword, plainly written, outside the global section.
+    /// Whether a line can change nothing but the tree: a keyword, plainly written, outside the global
+    /// section.
     fn is_idle(&self, line: &[u8]) -> bool {
         let begin = line.iter().position(|b| !matches!(b, b' ' | b'\t')).unwrap_or(line.len());
         let line = line.get(begin..).unwrap_or_default();
@@ -269,7 +270,8 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// The place of an empty word as HAProxy counts it: behind the quote, or the beginning of the variable's name.
+/// The place of an empty word as HAProxy counts it: behind the quote, or the beginning of the variable's
+/// name.
 fn empty_position(line: &[u8], span: Span) -> usize {
     let word = line.get(span.start as usize..).unwrap_or_default();
     let lead = word.get(1..).unwrap_or_default().iter().take_while(|b| matches!(b, b'$' | b'{')).count();

@@ -1,8 +1,9 @@
 //! Diagnostics to the lines that people and tools read.
 //!
-//! The first line of each complaint is HAProxy's to the byte. Below it come the source line with a caret under the
-//! words at fault, in the shape that HAProxy itself uses where it shows a line, and `help:` with what to do. Those can be
-//! switched off, and colours are the caller's choice since only it knows whether a terminal listens.
+//! The first line of each complaint is HAProxy's to the byte. Below it come the source line with a caret
+//! under the words at fault, in the shape that HAProxy itself uses where it shows a line, and `help:` with
+//! what to do. Those can be switched off, and colours are the caller's choice since only it knows whether a
+//! terminal listens.
 
 use crate::diagnostics::{Diagnostic, Diagnostics, Level, Style};
 use crate::source::{Sources, Span};
@@ -79,8 +80,8 @@ impl Render<'_> {
         out
     }
 
-    /// The complaints, the summary lines and the exit status, as `-c` gives them. `Error(s) found` is said once for
-    /// each file with an error.
+    /// The complaints, the summary lines and the exit status, as `-c` gives them. `Error(s) found` is said
+    /// once for each file with an error.
     pub fn verdict(&self, diagnostics: &Diagnostics, sources: &Sources) -> Verdict {
         let mut all = with_summaries(diagnostics, sources);
         if diagnostics.iter().any(Diagnostic::is_of_reading) {

@@ -1,5 +1,5 @@
-//! The few keywords that reading itself knows: those that change what `"$VAR"` means on the lines below, and those that
-//! may stand behind `no` and `default`.
+//! The few keywords that reading itself knows: those that change what `"$VAR"` means on the lines below, and
+//! those that may stand behind `no` and `default`.
 
 use crate::diagnostics::Diagnostics;
 use crate::environment::Environment;

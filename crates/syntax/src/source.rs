@@ -1,9 +1,9 @@
 //! Where text came from.
 //!
-//! Everything that the rest of the house says about a configuration must be able to point at a place in a file that
-//! the user can open. So the bytes of every file stay in [`Sources`] for as long as diagnostics may be shown, and a
-//! [`Span`] is four small numbers that anybody may copy. Columns count bytes, not characters: they are turned into
-//! screen columns only when a line is shown.
+//! Everything that the rest of the house says about a configuration must be able to point at a place in a
+//! file that the user can open. So the bytes of every file stay in [`Sources`] for as long as diagnostics may
+//! be shown, and a [`Span`] is four small numbers that anybody may copy. Columns count bytes, not characters:
+//! they are turned into screen columns only when a line is shown.
 
 use std::ops::Range;
 
@@ -13,7 +13,8 @@ pub struct FileId(pub u32);
 
 /// A stretch of one line of one file.
 ///
-/// For a word it covers what was written, quotes included. A word that came out of a variable points at the variable.
+/// For a word it covers what was written, quotes included. A word that came out of a variable points at the
+/// variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Span {
     /// The file.

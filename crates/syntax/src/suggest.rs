@@ -1,7 +1,7 @@
 //! "Did you mean": the nearest of a table's words.
 //!
-//! The distance is the number of letters to insert, drop, change or swap with their neighbour. A word is offered only
-//! when it is near enough to be a slip of the hand; a far-fetched offer is worse than none.
+//! The distance is the number of letters to insert, drop, change or swap with their neighbour. A word is
+//! offered only when it is near enough to be a slip of the hand; a far-fetched offer is worse than none.
 
 /// Words longer than this are not worth comparing.
 const LONGEST: usize = 64;

@@ -1,9 +1,9 @@
 //! A line of bytes to words: quotes, escapes, variables, comments (manual, sections 2.2 and 2.3).
 //!
-//! One pass from left to right in one of three moods: outside quotes, within weak quotes, within strong quotes. A word
-//! exists as soon as anything of it was written, so `""` is an empty word and an unset variable within quotes is one
-//! too. Expansion could double a
-//! line's length with every line of a file, hence the budget.
+//! One pass from left to right in one of three moods: outside quotes, within weak quotes, within strong
+//! quotes. A word exists as soon as anything of it was written, so `""` is an empty word and an unset
+//! variable within quotes is one too. Expansion could double a line's length with every line of a file, hence
+//! the budget.
 
 use crate::source::Span;
 use crate::word::Word;
@@ -51,8 +51,8 @@ pub struct Cut {
     pub fault: Option<Fault>,
 }
 
-/// Cuts a line into words. `lookup` tells the values of variables; `place` gives file and line to the words' spans; no more than
-/// `budget` bytes may come out of variables.
+/// Cuts a line into words. `lookup` tells the values of variables; `place` gives file and line to the words'
+/// spans; no more than `budget` bytes may come out of variables.
 pub fn cut<'v>(
     line: &[u8],
     place: Span,

@@ -1,8 +1,8 @@
 //! The tree: sections in the order in which they were written, each with its lines.
 //!
-//! It is flat, because the language is: a section ends where the next one begins. The one relation between sections
-//! that belongs to the grammar, and not to the meaning of keywords, is which `defaults` section a proxy starts from;
-//! it is resolved here so that later stages look up an index and not a history.
+//! It is flat, because the language is: a section ends where the next one begins. The one relation between
+//! sections that belongs to the grammar, and not to the meaning of keywords, is which `defaults` section a
+//! proxy starts from; it is resolved here so that later stages look up an index and not a history.
 
 use crate::source::Span;
 use crate::word::{Line, Word};
@@ -126,8 +126,8 @@ impl Tree {
         self.sections.iter().enumerate().filter(move |(_, section)| section.word() == word)
     }
 
-    /// The chain of defaults sections that a section starts from, nearest first. Each lies before the last, so the
-    /// chain ends.
+    /// The chain of defaults sections that a section starts from, nearest first. Each lies before the last,
+    /// so the chain ends.
     pub fn ancestry(&self, section: &Section) -> impl Iterator<Item = &Section> {
         let first = section.inherits.section().and_then(|index| self.sections.get(index));
         std::iter::successors(first, |section| self.sections.get(section.inherits.section()?))

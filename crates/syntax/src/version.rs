@@ -1,7 +1,7 @@
 //! Versions as the predicates compare them.
 
-/// A version of HAProxy: `major.minor[.patch][-devN|-preN|-rcN][-commits]`. What is missing counts as zero, a stage
-/// that is missing as the release, which comes after all stages.
+/// A version of HAProxy: `major.minor[.patch][-devN|-preN|-rcN][-commits]`. What is missing counts as zero, a
+/// stage that is missing as the release, which comes after all stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Version {
     numbers: [u64; 3],
@@ -39,7 +39,8 @@ fn leading(text: &str) -> u64 {
     text.get(..end).and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
-/// A version of OpenSSL, `1.1.1` with a patch letter or `3.0.2`, as numbers to compare; a beta counts as its release.
+/// A version of OpenSSL, `1.1.1` with a patch letter or `3.0.2`, as numbers to compare; a beta counts as its
+/// release.
 pub(crate) fn openssl(text: &str) -> Option<[u64; 4]> {
     let mut parts = text.split('-').next()?.splitn(3, '.');
     let major = parts.next()?.parse().ok()?;

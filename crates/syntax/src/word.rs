@@ -1,9 +1,10 @@
 //! Words, lines, and the cursor that eats them.
 //!
-//! A configuration line is a keyword and its arguments, and nothing more is known here: what the keyword means, how
-//! many arguments it takes and whether `{` opens an anonymous ACL is the business of whoever reads the words. Words
-//! are owned so that a keyword's entry may keep the ones it needs beyond the tree. Most words are UTF-8, but `\xNN`
-//! and old files make others; both views are at hand and only the odd word pays for it.
+//! A configuration line is a keyword and its arguments, and nothing more is known here: what the keyword
+//! means, how many arguments it takes and whether `{` opens an anonymous ACL is the business of whoever reads
+//! the words. Words are owned so that a keyword's entry may keep the ones it needs beyond the tree. Most
+//! words are UTF-8, but `\xNN` and old files make others; both views are at hand and only the odd word pays
+//! for it.
 
 use crate::source::Span;
 use std::fmt;
@@ -87,8 +88,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line of at least one word; `None` if there is none. A leading `no` or `default` with a word behind it
-    /// becomes the modifier.
+    /// A line of at least one word; `None` if there is none. A leading `no` or `default` with a word behind
+    /// it becomes the modifier.
     pub fn new(mut words: Vec<Word>) -> Option<Self> {
         let modifier = match words.first()?.bytes() {
             b"no" if words.len() > 1 => Modifier::No,
@@ -143,8 +144,8 @@ pub struct Args<'t> {
 }
 
 impl<'t> Args<'t> {
-    /// A cursor over all of `words`. The word eaten last, which is where a missing argument is reported, is the
-    /// first one to begin with.
+    /// A cursor over all of `words`. The word eaten last, which is where a missing argument is reported, is
+    /// the first one to begin with.
     pub fn new(words: &'t [Word]) -> Self {
         Args { words, at: 0 }
     }

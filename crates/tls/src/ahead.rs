@@ -1,16 +1,16 @@
-//! Data that go out before the handshake is over: a client's early data (RFC 8446 section 4.2.10), and what a server
-//! sends behind its last message, which is not the last of all (section 4.4.4).
+//! Data that go out before the handshake is over: a client's early data (RFC 8446 section 4.2.10), and what a
+//! server sends behind its last message, which is not the last of all (section 4.4.4).
 //!
-//! rustls seals them as long as it may. A client's early data can be sealed only while rustls believes that its hello is
-//! not sent yet, so it is not told so before that is over.
+//! rustls seals them as long as it may. A client's early data can be sealed only while rustls believes that
+//! its hello is not sent yet, so it is not told so before that is over.
 
 use rustls::Error;
 use rustls::client::ClientConnectionData;
 use rustls::server::ServerConnectionData;
 use rustls::unbuffered::{ReadEarlyData, TransmitTlsData, WriteTraffic};
 
-use crate::handshake::Turn;
 use crate::room::{HEADER, Room};
+use crate::turn::Turn;
 
 /// Most plaintext in a record, so that it fits beside messages that wait.
 const MOST: usize = 8192;
@@ -18,8 +18,8 @@ const MOST: usize = 8192;
 const KEPT: usize = 8000;
 /// What a record of TLS 1.3 adds to its plaintext: header, type, tag.
 const EXTRA: usize = HEADER + 1 + 16;
-/// An `EndOfEarlyData` message on the wire: rustls tells nobody whether a server took early data, but it sends this
-/// message where it did and nowhere else.
+/// An `EndOfEarlyData` message on the wire: rustls tells nobody whether a server took early data, but it
+/// sends this message where it did and nowhere else.
 const END_OF_EARLY_DATA: usize = 4 + EXTRA;
 
 /// What is sent ahead, and how far that went.

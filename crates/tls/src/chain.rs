@@ -1,13 +1,14 @@
 //! The errors of a chain in the order in which OpenSSL finds them, each with its depth.
 //!
-//! webpki stops at the first error that it meets, in an order of its own. Rules, logs and `crt-ignore-err` name what OpenSSL
-//! reports: first what is missing of the chain, then extensions from the leaf up, then revocation, then signatures and
-//! dates from the root down. Issuers are looked up among the trusted first and by names and key identifiers, as there.
+//! webpki stops at the first error that it meets, in an order of its own. Rules, logs and `crt-ignore-err`
+//! name what OpenSSL reports: first what is missing of the chain, then extensions from the leaf up, then
+//! revocation, then signatures and dates from the root down. Issuers are looked up among the trusted first
+//! and by names and key identifiers, as there.
 
 use rustls_pki_types::{CertificateDer, UnixTime};
 
 use crate::verify::code;
-use crate::x509::{Certificate, Der};
+use x509::{Certificate, Der};
 
 /// A chain has no more certificates than this, which is what webpki follows, and some.
 const LONGEST: usize = 12;
@@ -87,8 +88,8 @@ impl<'a> Chain<'a> {
         Some((number, at(depth)))
     }
 
-    /// Each certificate below the root with its depth, and its issuer if the chain has it. A leaf that is its own issuer
-    /// stands for itself.
+    /// Each certificate below the root with its depth, and its issuer if the chain has it. A leaf that is its
+    /// own issuer stands for itself.
     pub fn with_issuers(&self) -> impl Iterator<Item = (u8, &Certificate<'a>, Option<&Certificate<'a>>)> {
         let all = self.certificates.iter().enumerate();
         let below_root = all.filter(|(depth, cert)| *depth == 0 || !signs_itself(cert));
@@ -210,8 +211,8 @@ fn key_usage(cert: &Certificate<'_>) -> Option<u8> {
     Some(bits.get(1).copied().unwrap_or(0))
 }
 
-/// Whether a certificate may be above another one. Those without `basicConstraints` may where they are of version 1
-/// and their own issuer, or where their key may sign certificates.
+/// Whether a certificate may be above another one. Those without `basicConstraints` may where they are of
+/// version 1 and their own issuer, or where their key may sign certificates.
 fn is_authority(cert: &Certificate<'_>) -> bool {
     match (key_usage(cert), constraints(cert)) {
         (Some(usage), _) if usage & bits::CERT_SIGN == 0 => false,

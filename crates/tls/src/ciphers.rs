@@ -1,7 +1,8 @@
 //! Cipher strings of OpenSSL (manual, `ciphers`; ciphers(1)), for the suites of TLS 1.2 that rustls has.
 //!
-//! A word adds suites at the end, `-` takes them out, `!` for good, `+` moves those at hand to the end. What a word means of
-//! suites that are not here has no effect on those that are, so the result is OpenSSL's without the former.
+//! A word adds suites at the end, `-` takes them out, `!` for good, `+` moves those at hand to the end. What
+//! a word means of suites that are not here has no effect on those that are, so the result is OpenSSL's
+//! without the former.
 
 use crate::suites::Row;
 
@@ -73,8 +74,8 @@ pub(crate) fn choose(text: &str, all: &[Row]) -> Chosen {
     Chosen { suites: places.iter().filter(|p| p.chosen).map(|p| p.row).collect(), left_out }
 }
 
-/// Whether a word that asks for nothing that is here may ask OpenSSL for something: its names are written in capitals, but
-/// for the first letter of some classes (`kDHE`).
+/// Whether a word that asks for nothing that is here may ask OpenSSL for something: its names are written in
+/// capitals, but for the first letter of some classes (`kDHE`).
 pub(crate) fn is_foreign(word: &str) -> bool {
     let name = word.split(' ').next().unwrap_or_default();
     let plain = name.trim_start_matches(['k', 'a', 'e']);

@@ -41,7 +41,8 @@ pub struct Rules {
     pub keylog: bool,
 }
 
-/// How a server is spoken to. It may change while it is used: a handshake takes what is at hand, without a lock.
+/// How a server is spoken to. It may change while it is used: a handshake takes what is at hand, without a
+/// lock.
 #[derive(Debug)]
 pub struct Connector(ArcSwap<Pair>);
 
@@ -93,8 +94,8 @@ impl Connector {
         self.0.load().ktls
     }
 
-    /// The configuration for a connection's name. Without one, or where TLS has no way to say it, nothing is sent; whoever
-    /// verifies servers does so all the same.
+    /// The configuration for a connection's name. Without one, or where TLS has no way to say it, nothing is
+    /// sent; whoever verifies servers does so all the same.
     pub(crate) fn pick(&self, name: Option<&[u8]>, early: bool) -> (Arc<ClientConfig>, ServerName<'static>) {
         let pair = self.0.load();
         let (named, unnamed) = match &pair.early {
@@ -158,8 +159,8 @@ impl Pair {
         Ok((Pair { named, nameless, early, verifier, ktls: rules.ktls, highest }, agreed.ignored))
     }
 
-    /// For one connection whose name can't be sent. Sessions are kept by the name that was sent, so one that began under
-    /// another name, or none, must not spare this one its verification: it resumes none.
+    /// For one connection whose name can't be sent. Sessions are kept by the name that was sent, so one that
+    /// began under another name, or none, must not spare this one its verification: it resumes none.
     fn for_unsent(&self, name: &[u8]) -> Arc<ClientConfig> {
         let mut config = (*self.nameless).clone();
         config.dangerous().set_certificate_verifier(Arc::new(self.verifier.of(name)));

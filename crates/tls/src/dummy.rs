@@ -1,7 +1,8 @@
 //! Certificates that stand in for missing ones (manual, section 12.7.1, `generate-dummy`).
 //!
-//! A configuration can then be tried before anybody made a certificate. It is signed by itself, says `CN=expired` and is
-//! out of date from the beginning, as HAProxy's are, so that nobody takes it for a real one.
+//! A configuration can then be tried before anybody made a certificate. It is signed by itself, says
+//! `CN=expired` and is out of date from the beginning, as HAProxy's are, so that nobody takes it for a real
+//! one.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,7 +17,7 @@ use rustls_pki_types::PrivateKeyDer;
 
 use crate::files::Parts;
 use crate::forge::{DAY, Signer, date, name_of};
-use crate::x509::encode;
+use x509::encode;
 
 const SEQUENCE: u8 = 0x30;
 const INTEGER: u8 = 0x02;

@@ -1,8 +1,9 @@
 //! A stream whose handshake is not over, though data flow (RFC 8446 section 2.3).
 //!
-//! It takes the handshake along: reads and writes drive that further, and when it is over the stream becomes one like all
-//! others. A client reads nothing before that, for a server answers after its own last message; what it may send
-//! is limited by the session that it resumes. A server reads early data and may answer at once.
+//! It takes the handshake along: reads and writes drive that further, and when it is over the stream becomes
+//! one like all others. A client reads nothing before that, for a server answers after its own last message;
+//! what it may send is limited by the session that it resumes. A server reads early data and may answer at
+//! once.
 
 use std::io;
 

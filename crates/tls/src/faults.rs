@@ -1,4 +1,5 @@
-//! rustls' errors as OpenSSL would number and word them: that is what log lines and `ssl_fc_err` have always said.
+//! rustls' errors as OpenSSL would number and word them: that is what log lines and `ssl_fc_err` have always
+//! said.
 
 use rustls::{AlertDescription as Alert, Error, InvalidMessage, PeerIncompatible, PeerMisbehaved};
 
@@ -42,8 +43,8 @@ pub fn of_alert(alert: u8) -> u32 {
     0x0A00_0000 | (1000 + u32::from(alert))
 }
 
-/// Number of what is wrong with a record of an established connection by the alert that it is answered with. Records `in clear` come where
-/// none may be.
+/// Number of what is wrong with a record of an established connection by the alert that it is answered with.
+/// Records `in clear` come where none may be.
 pub fn of_record(alert: u8, in_clear: bool) -> u32 {
     let reason = match alert {
         20 => 0x119,

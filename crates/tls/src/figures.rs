@@ -1,7 +1,8 @@
 //! What TLS counts of the process: connections now and so far, and look-ups of sessions (`show info`).
 //!
-//! A connection may begin on one worker and end on another, so nobody owns a gauge of it. Each worker counts what begins
-//! and ends with it on a cache line of its own; the sum over all is the figure, however the parts came about.
+//! A connection may begin on one worker and end on another, so nobody owns a gauge of it. Each worker counts
+//! what begins and ends with it on a cache line of its own; the sum over all is the figure, however the parts
+//! came about.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 

@@ -1,7 +1,8 @@
 //! Certificates made while clients wait (manual, `generate-certificates`, `ca-sign-file`).
 //!
-//! A client that asks for a name without a certificate gets one that the authority of the bind line signs for it, with the
-//! key of the line's default certificate. Signing is dear, so what was made is kept, the least recently used going first.
+//! A client that asks for a name without a certificate gets one that the authority of the bind line signs for
+//! it, with the key of the line's default certificate. Signing is dear, so what was made is kept, the least
+//! recently used going first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +22,7 @@ use crate::locked::{self, Phrases};
 use crate::ocsp::sha1;
 use crate::server::Entry;
 use crate::staple::{Always, Staple};
-use crate::x509::{Certificate, Der, encode};
+use x509::{Certificate, Der, encode};
 
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
@@ -94,8 +95,8 @@ impl Signer {
                 Some(out)
             }
             Signer::Ecdsa(pair, len) => {
-                // SHA-256 whatever the curve, as HAProxy signs. ECDSA takes a hash as a number: zeros in front of it
-                // change nothing, and it is as long as the library wants it for the curve.
+                // SHA-256 whatever the curve, as HAProxy signs. ECDSA takes a hash as a number: zeros in
+                // front of it change nothing, and it is as long as the library wants it for the curve.
                 let mut hash = vec![0; len - 32];
                 hash.extend_from_slice(digest(&SHA256, message).as_ref());
                 let of_curve = match len {
@@ -315,7 +316,7 @@ fn is_host(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::x509::seconds;
+    use x509::seconds;
 
     #[test]
     fn dates_are_those_of_the_calendar() {

@@ -1,12 +1,13 @@
-//! The entries for fuzzers: handshakes, and any bytes as a ClientHello and as a certificate. No panic is the least of it: what is read
-//! of a hello may not depend on where its records were cut, and nothing may be read that was not there.
+//! The entries for fuzzers: handshakes, and any bytes as a ClientHello and as a certificate. No panic is the
+//! least of it: what is read of a hello may not depend on where its records were cut, and nothing may be read
+//! that was not there.
 
 mod meeting;
 
 pub use meeting::handshake;
 
 use crate::hello::{self, Hello};
-use crate::x509::{self, Certificate};
+use x509::Certificate;
 
 /// Any bytes.
 ///

@@ -1,60 +1,35 @@
 //! The handshake, on either side, until an established [`Stream`] comes out of it.
 //!
-//! rustls runs without buffers of its own: messages go from the connection's buffer into it and from it into the
-//! connection's buffer. On the server's side the ClientHello is read first, for it chooses the certificate and the rules.
+//! rustls runs without buffers of its own: messages go from the connection's buffer into it and from it into
+//! the connection's buffer. On the server's side the ClientHello is read first, for it chooses the
+//! certificate and the rules.
 
 use std::io;
 use std::sync::Arc;
 
 use rustls::client::UnbufferedClientConnection;
 use rustls::server::UnbufferedServerConnection;
-use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
-use rustls::{AlertDescription, CommonState, Error, HandshakeKind, PeerIncompatible, ProtocolVersion};
+use rustls::{AlertDescription, Error, PeerIncompatible, ProtocolVersion};
 use rustls_pki_types::ServerName;
 
-use crate::ahead::{Ahead, Transmit};
+use crate::ahead::Ahead;
 use crate::client::Connector;
 use crate::figures::Open;
-use crate::hello::{self, Hello};
 use crate::record;
 use crate::room::{MAX_EXTRA, MAX_PLAIN, Room};
-use crate::secrets::{Gatherer, Material};
+use crate::secrets::Gatherer;
 use crate::server::{Acceptor, Entry};
 use crate::stream::{Kept, Stream, Wire};
 use crate::verify::{self, Findings};
 
-/// What the two sides agreed on, and what the other one showed.
-#[derive(Clone, Debug, Default)]
-pub struct Facts {
-    /// `TLSv1.3`.
-    pub version: &'static str,
-    /// OpenSSL's name of the suite, and the bits of its key.
-    pub cipher: (&'static str, u16),
-    /// Name of the group of the key exchange.
-    pub group: Option<&'static str>,
-    /// Protocol that ALPN chose.
-    pub alpn: Option<Box<[u8]>>,
-    /// Server name that the client sent.
-    pub sni: Option<Box<str>>,
-    /// A session was resumed.
-    pub resumed: bool,
-    /// What the peer's certificate was found to be.
-    pub findings: Findings,
-    /// The peer's certificates, its own first, as DER.
-    pub peer: Vec<Box<[u8]>>,
-    /// Name of the last certificate of the chain that was put together from them, as DER.
-    pub root: Option<Box<[u8]>>,
-    /// The bind line's certificate, as server.
-    pub own: Option<Arc<Entry>>,
-    /// The ClientHello behind its type and length, if captures are wanted.
-    pub hello: Option<Box<[u8]>>,
-    /// The client asked for an OCSP response and there is one: whether it was told, or is too old.
-    pub staple: Option<bool>,
-    /// Random numbers and secrets, if they are wanted.
-    pub material: Option<Box<Material>>,
-    /// Early data came.
-    pub early: bool,
-}
+mod drive;
+mod facts;
+mod greet;
+
+pub(crate) use crate::turn::Turn;
+use drive::{Flow, MOST, drive};
+pub use facts::{Facts, Failure};
+use facts::{TLS13, describe};
 
 /// What a handshake waits for, or how it ended.
 pub enum Step {
@@ -62,31 +37,11 @@ pub enum Step {
     Read,
     /// Room on the wire.
     Write,
-    /// Done; or so far that data may flow ([`Stream::is_early`]). To a server nothing is known yet in this case.
+    /// Done; or so far that data may flow ([`Stream::is_early`]). To a server nothing is known yet in this
+    /// case.
     Done(Box<Stream>, Box<Facts>),
     /// Failed; the peer was told.
     Failed(Failure),
-}
-
-/// Why a handshake failed.
-#[derive(Debug)]
-pub enum Failure {
-    /// The peer closed before it said anything.
-    Empty,
-    /// The peer took its leave (close_notify).
-    Farewell,
-    /// The peer closed, or the connection broke.
-    Aborted(Option<io::Error>),
-    /// The two could not agree, or one broke the protocol.
-    Protocol(Error),
-    /// The peer speaks HTTP without TLS.
-    Http,
-    /// The peer came back with a lower version though we speak a higher one (RFC 7507).
-    Fallback,
-    /// No certificate for the name that was asked for.
-    NoCertificate,
-    /// The peer's certificate was not believed.
-    Untrusted(Findings),
 }
 
 enum Side {
@@ -195,7 +150,8 @@ impl Handshake {
         this
     }
 
-    /// As client, of a server of this name (without one `verifyhost` is checked). `alpn` takes the place of the connector's.
+    /// As client, of a server of this name (without one `verifyhost` is checked). `alpn` takes the place of
+    /// the connector's.
     ///
     /// # Errors
     /// When rustls refuses the combination.
@@ -207,8 +163,9 @@ impl Handshake {
         Handshake::connect_with(connector, name, alpn, false)
     }
 
-    /// As [`Handshake::connect`]; where there is a session that allows it what is sent first is early data. What the server does
-    /// not take is sent to it `again` when the handshake is over, or lost ([`Stream::was_refused`]).
+    /// As [`Handshake::connect`]; where there is a session that allows it what is sent first is early data.
+    /// What the server does not take is sent to it `again` when the handshake is over, or lost
+    /// ([`Stream::was_refused`]).
     ///
     /// # Errors
     /// As [`Handshake::connect`].
@@ -386,8 +343,8 @@ impl Handshake {
         !self.early.is_empty() || self.stopped
     }
 
-    /// Whether a server may go on with the early data that it has: HTTP needs to know the protocol first (manual,
-    /// `allow-0rtt`), and without ALPN nobody knows it.
+    /// Whether a server may go on with the early data that it has: HTTP needs to know the protocol first
+    /// (manual, `allow-0rtt`), and without ALPN nobody knows it.
     fn may_begin(&self) -> bool {
         let Some(Side::Server(conn, _)) = &self.side else { return false };
         let fresh = !self.ahead.begun && !self.early.is_empty() && !self.eof;
@@ -435,8 +392,9 @@ impl Handshake {
         (bytes.len(), bytes.first().copied())
     }
 
-    /// Drops refused early data. rustls passes over records that it can't open, but leaves them where they are, and each time
-    /// that it comes by they count again as if there were more of them. Of what was there it has `taken` some bytes.
+    /// Drops refused early data. rustls passes over records that it can't open, but leaves them where they
+    /// are, and each time that it comes by they count again as if there were more of them. Of what was there
+    /// it has `taken` some bytes.
     fn skip(&mut self, taken: usize, first: Option<u8>, came_by: bool) {
         self.skips = match first {
             Some(record::content::DATA) => taken == 0,
@@ -502,7 +460,8 @@ impl Handshake {
             Ok(turn) => turn,
             Err(e) => {
                 self.refused = verify::take_refused();
-                // What rustls has to tell the peer. It must be asked no further: it would look at the same bytes again.
+                // What rustls has to tell the peer. It must be asked no further: it would look at the same
+                // bytes again.
                 loop {
                     let flow = Flow::of(&mut self.input, &mut self.output, &mut self.early, &mut self.ahead);
                     let said = match &mut self.side {
@@ -534,83 +493,6 @@ impl Handshake {
                 self.failed = Some(e);
                 Turn::Again
             }
-        }
-    }
-
-    /// The ClientHello chooses what the handshake goes on with.
-    fn greet(&mut self, acceptor: &Acceptor) -> Turn {
-        let bytes = self.input.as_ref().map(Room::filled).unwrap_or_default();
-        let message = match hello::collect(bytes) {
-            Ok(None) if self.input.as_ref().is_some_and(|r| r.filled().len() > 18_000) => None,
-            Ok(None) => return Turn::Read,
-            Ok(Some(message)) => Some(message),
-            // An alert, or a message that is no hello.
-            Err(_) if matches!(bytes, [21, 3, ..]) => {
-                self.version = "TLSv1.2";
-                return Turn::Refused(UNEXPECTED_MESSAGE);
-            }
-            Err(_) if matches!(bytes, [22, 3, _, _, _, first, ..] if *first != 1) => {
-                return Turn::Refused(UNEXPECTED_MESSAGE);
-            }
-            // rustls says what is wrong with it.
-            Err(_) => {
-                self.alien = !matches!(bytes, [22, 3, ..]);
-                self.http = [&b"GET "[..], b"POST ", b"HEAD ", b"PUT "].iter().any(|m| bytes.starts_with(m));
-                None
-            }
-        };
-        let parsed = message.as_deref().and_then(Hello::parse).unwrap_or_default();
-        self.gatherer.client(message.as_deref().unwrap_or_default());
-        let Some(entry) = acceptor.choose(&parsed, message.is_some()) else {
-            return Turn::Refused(UNRECOGNIZED_NAME);
-        };
-        if parsed.is_fallback() && entry.speaks_tls13() {
-            self.version = "TLSv1.2";
-            return Turn::Refused(INAPPROPRIATE_FALLBACK);
-        }
-        if let Some(version) = parsed.outdated() {
-            self.version = version;
-        }
-        // rustls says nothing to such a client of TLS 1.2.
-        let of_tls13 = parsed.offers_tls13() && entry.speaks_tls13();
-        if parsed.offers_tls12() && !of_tls13 && !entry.signs_for(&parsed) {
-            return Turn::Refused(HANDSHAKE_FAILURE);
-        }
-        self.sni = parsed.server_name().and_then(|n| Some(std::str::from_utf8(n).ok()?.into()));
-        self.skips = parsed.extension(EARLY_DATA).is_some();
-        self.staple = parsed.extension(STATUS_REQUEST).and_then(|_| entry.identity.staple.holds());
-        self.ktls = entry.ktls;
-        let known = &entry.config.alpn_protocols;
-        let config = match known.is_empty() || parsed.offers_any(known) {
-            true => entry.config.clone(),
-            false => entry.silent().clone(),
-        };
-        if acceptor.captures() > 0 {
-            self.hello = message.filter(|m| m.len() <= CAPTURE).map(|mut m| {
-                m.shrink_to_fit();
-                m.into()
-            });
-        }
-        match UnbufferedServerConnection::new(config) {
-            Ok(conn) => {
-                self.side = Some(Side::Server(Box::new(conn), entry));
-                Turn::Again
-            }
-            Err(e) => {
-                self.failed = Some(e);
-                Turn::Again
-            }
-        }
-    }
-
-    fn explain(&self, e: Error) -> Failure {
-        match e {
-            Error::AlertReceived(AlertDescription::CloseNotify) => Failure::Farewell,
-            Error::InvalidCertificate(_) if self.findings != Findings::default() => {
-                Failure::Untrusted(self.findings)
-            }
-            _ if self.http => Failure::Http,
-            e => Failure::Protocol(e),
         }
     }
 
@@ -696,9 +578,6 @@ impl Handshake {
 const CAPTURE: usize = 8192;
 /// Room that any message of rustls finds enough.
 const MESSAGE: usize = MAX_PLAIN + MAX_EXTRA;
-/// Most bytes of one message of a handshake with its records, such as a chain of certificates.
-const MOST: usize = 128 * 1024;
-const TLS13: &str = "TLSv1.3";
 const STATUS_REQUEST: u16 = 5;
 const EARLY_DATA: u16 = 42;
 /// Bytes of a record that says nothing any more (RFC 8446 section 5).
@@ -713,105 +592,3 @@ const UNSUPPORTED_PROTOCOL: u32 = 0x0A00_0102;
 const WRONG_VERSION: u32 = 0x0A00_010B;
 const UNRECOGNIZED_NAME: u8 = 112;
 const INAPPROPRIATE_FALLBACK: u8 = 86;
-
-fn describe(facts: &mut Facts, state: &CommonState) {
-    facts.version = match state.protocol_version() {
-        Some(ProtocolVersion::TLSv1_3) => TLS13,
-        _ => "TLSv1.2",
-    };
-    facts.cipher = state.negotiated_cipher_suite().map(crate::suites::describe).unwrap_or_default();
-    facts.group = state.negotiated_key_exchange_group().and_then(|g| g.name().as_str());
-    facts.alpn = state.alpn_protocol().map(Into::into);
-    facts.resumed = state.handshake_kind() == Some(HandshakeKind::Resumed);
-    facts.peer = state.peer_certificates().unwrap_or_default().iter().map(|c| c.as_ref().into()).collect();
-}
-
-pub(crate) enum Turn {
-    /// Something was done; there may be something to send.
-    Again,
-    /// The peer waits for what is to be sent.
-    Flush,
-    /// More has to come.
-    Read,
-    /// More has to come; meanwhile early data may be sent.
-    Ahead,
-    /// The handshake is done.
-    Done,
-    /// No certificate fits, or something else that rustls does not look at; with the alert that says so.
-    Refused(u8),
-    /// The peer sends nothing more.
-    Closed,
-}
-
-/// Where bytes come from and go to.
-struct Flow<'a> {
-    input: &'a mut Option<Room>,
-    output: &'a mut Option<Room>,
-    early: &'a mut Vec<u8>,
-    ahead: &'a mut Ahead,
-}
-
-impl<'a> Flow<'a> {
-    fn of(
-        input: &'a mut Option<Room>,
-        output: &'a mut Option<Room>,
-        early: &'a mut Vec<u8>,
-        ahead: &'a mut Ahead,
-    ) -> Flow<'a> {
-        Flow { input, output, early, ahead }
-    }
-}
-
-/// One turn of rustls.
-fn drive<'c, Data: Transmit + 'c>(
-    flow: Flow<'_>,
-    process: impl FnOnce(&mut [u8]) -> UnbufferedStatus<'c, '_, Data>,
-) -> Result<Turn, Error> {
-    let Flow { input, output, early, ahead } = flow;
-    let mut nothing = [];
-    let bytes = input.as_mut().map_or(&mut nothing[..], Room::filled_mut);
-    let status = process(bytes);
-    let discard = status.discard;
-    let turn = match status.state {
-        Err(e) => Err(e),
-        Ok(ConnectionState::EncodeTlsData(mut data)) => {
-            let room = output.get_or_insert_default();
-            let mut encoded = data.encode(room.spare_mut());
-            if let Err(EncodeError::InsufficientSize(e)) = &encoded
-                && e.required_size <= MOST
-                && room.grow(room.filled().len() + e.required_size)
-            {
-                encoded = data.encode(room.spare_mut());
-            }
-            match encoded {
-                Ok(n) => {
-                    room.advance(n);
-                    ahead.note_message(n);
-                    Ok(Turn::Again)
-                }
-                Err(_) => Err(Error::General("handshake message too long".into())),
-            }
-        }
-        // From here on the buffer answers for it.
-        Ok(ConnectionState::TransmitTlsData(data)) => Data::transmit(data, output, ahead),
-        Ok(ConnectionState::ReadTraffic(mut data)) => {
-            while let Some(record) = data.next_record() {
-                early.extend_from_slice(record?.payload);
-            }
-            Ok(Turn::Again)
-        }
-        Ok(ConnectionState::ReadEarlyData(data)) => Data::early(data, early).map(|()| Turn::Again),
-        Ok(ConnectionState::BlockedHandshake) => Ok(Turn::Read),
-        Ok(ConnectionState::WriteTraffic(data)) => ahead.seal(data, output),
-        // The peer may close right behind its last message.
-        Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => Ok(Turn::Closed),
-        Ok(_) => Err(Error::General("unknown state".into())),
-    };
-    if let Some(room) = input {
-        room.consume(discard);
-        if room.is_empty() {
-            *input = None;
-        }
-    }
-    turn
-}

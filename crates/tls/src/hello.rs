@@ -1,5 +1,5 @@
-//! The ClientHello, read before a handshake begins: it decides which certificate and which rules apply, and what
-//! fetches such as `ssl_fc_cipherlist_bin` tell of the client (RFC 8446 section 4.1.2).
+//! The ClientHello, read before a handshake begins: it decides which certificate and which rules apply, and
+//! what fetches such as `ssl_fc_cipherlist_bin` tell of the client (RFC 8446 section 4.1.2).
 //!
 //! A total cursor: nothing is indexed, whatever does not fit is no hello.
 

@@ -1,14 +1,14 @@
 //! Whether a certificate is for the host that was asked for (manual, `verify` and `verifyhost` of servers).
 
-use crate::x509::Certificate;
+use x509::Certificate;
 
 /// Whether a certificate is for a host: one of its DNS names is, or one of its common names.
 pub(crate) fn is_named(cert: &Certificate<'_>, host: &[u8]) -> bool {
     cert.dns_names().chain(cert.common_names()).any(|name| is_name_for(name, host))
 }
 
-/// Whether a name, perhaps with one `*` in its first label, is the host's. The star stands for any bytes of the host's
-/// first label, also for none.
+/// Whether a name, perhaps with one `*` in its first label, is the host's. The star stands for any bytes of
+/// the host's first label, also for none.
 fn is_name_for(name: &[u8], host: &[u8]) -> bool {
     if name.eq_ignore_ascii_case(host) {
         return true;

@@ -1,8 +1,9 @@
 //! Floor 2: TLS on both sides of the proxy, on rustls with AWS-LC.
 //!
-//! [`store`] holds the certificates and the lists of a configuration, [`files`] loads them, [`server`] and [`client`] turn the words of `bind` and `server` lines into what a
-//! [`handshake`] needs, [`verify`] judges the other side's certificate, and [`stream`] carries data afterwards.
-//! Nothing here knows proxies, or does I/O but through a [`stream::Wire`].
+//! [`store`] holds the certificates and the lists of a configuration, [`files`] loads them, [`server`] and
+//! [`client`] turn the words of `bind` and `server` lines into what a [`handshake`] needs, [`verify`] judges
+//! the other side's certificate, and [`stream`] carries data afterwards. Nothing here knows proxies, or does
+//! I/O but through a [`stream::Wire`].
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -33,7 +34,6 @@ mod host;
 pub mod locked;
 pub mod names;
 pub mod ocsp;
-pub mod oid;
 mod pem;
 mod print;
 mod record;
@@ -43,15 +43,17 @@ mod schemes;
 pub mod secrets;
 pub mod server;
 pub mod sessions;
+mod sizes;
 pub mod staple;
 pub mod store;
 pub mod stream;
 pub mod suites;
 pub mod text;
 pub mod tickets;
+mod turn;
 pub mod verify;
+mod wire;
 pub mod words;
-pub mod x509;
 
 pub use client::Connector;
 pub use handshake::{Facts, Failure, Handshake, Step};

@@ -1,7 +1,8 @@
 //! Which certificate a server name gets (manual, section 5.1, `crt-list`).
 //!
-//! Among certificates of one name the client's algorithms decide: ECDSA where it takes that, be its certificate's name a
-//! wildcard; else whole names come before wildcards, whose line may exclude names. The defaults are for other names only.
+//! Among certificates of one name the client's algorithms decide: ECDSA where it takes that, be its
+//! certificate's name a wildcard; else whole names come before wildcards, whose line may exclude names. The
+//! defaults are for other names only.
 
 use std::collections::HashMap;
 
@@ -52,8 +53,8 @@ impl Names {
 
     /// The entry for a client; `strict`: only one that its name matches.
     ///
-    /// Whatever the client's name matches, whole or by a wildcard, is at choice, and nothing else: if none of it suits the
-    /// client the handshake fails, rather than showing a certificate of another name.
+    /// Whatever the client's name matches, whole or by a wildcard, is at choice, and nothing else: if none of
+    /// it suits the client the handshake fails, rather than showing a certificate of another name.
     pub fn choose(
         &self,
         hello: &Hello<'_>,

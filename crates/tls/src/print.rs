@@ -1,14 +1,14 @@
-//! A whole certificate in words, as `openssl x509 -text` has it: responses of OCSP that carry certificates are shown with them
-//! (management manual, `show ssl ocsp-response`).
+//! A whole certificate in words, as `openssl x509 -text` has it: responses of OCSP that carry certificates
+//! are shown with them (management manual, `show ssl ocsp-response`).
 //!
-//! Extensions that certificates of responders have are told; of others the bytes are shown, as OpenSSL does with what it does not
-//! know. No line is empty, for that would end the answer of the runtime API.
+//! Extensions that certificates of responders have are told; of others the bytes are shown, as OpenSSL does
+//! with what it does not know. No line is empty, for that would end the answer of the runtime API.
 
 use std::fmt::Write as _;
 
-use crate::oid;
 use crate::text::{date, general_names, value};
-use crate::x509::{Certificate, Der, attributes};
+use x509::oid;
+use x509::{Certificate, Der, attributes};
 
 const BOOLEAN: u8 = 0x01;
 const INTEGER: u8 = 0x02;

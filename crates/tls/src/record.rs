@@ -1,7 +1,8 @@
 //! Records of an established connection (RFC 8446 section 5, RFC 5246 section 6.2).
 //!
-//! rustls does the handshake; afterwards its keys are taken over and records are sealed and opened here, straight
-//! between the buffers of the connection: its own record layer copies each byte into vectors on the way in and out.
+//! rustls does the handshake; afterwards its keys are taken over and records are sealed and opened here,
+//! straight between the buffers of the connection: its own record layer copies each byte into vectors on the
+//! way in and out.
 
 use aws_lc_rs::aead::{
     AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey,
@@ -140,8 +141,8 @@ impl Key {
         out
     }
 
-    /// Seals the bytes of `first` and `second`, at most [`MAX_PLAIN`] together, into `out`, where there must be room for
-    /// them and [`Key::extra`]. Whether that was possible.
+    /// Seals the bytes of `first` and `second`, at most [`MAX_PLAIN`] together, into `out`, where there must
+    /// be room for them and [`Key::extra`]. Whether that was possible.
     pub fn seal(&mut self, kind: u8, first: &[u8], second: &[u8], out: &mut Room) -> bool {
         let Some(key) = &self.key else { return false };
         let plain = first.len() + second.len();

@@ -1,13 +1,14 @@
 //! Revocation lists (RFC 5280, section 5; manual, `crl-file`).
 //!
-//! webpki reads lists of version 2 only, and OpenSSL's users have others. As OpenSSL does when a `crl-file` is given, every
-//! certificate of the [chain](crate::chain) below the root needs a list of its issuer that is signed by it and in force.
+//! webpki reads lists of version 2 only, and OpenSSL's users have others. As OpenSSL does when a `crl-file`
+//! is given, every certificate of the [chain](crate::chain) below the root needs a list of its issuer that is
+//! signed by it and in force.
 
 use std::collections::HashSet;
 
 use crate::chain::{Chain, Fault};
 use crate::verify::code;
-use crate::x509::{Certificate, Der, seconds};
+use x509::{Certificate, Der, seconds};
 
 /// One list.
 #[derive(Debug)]
@@ -39,8 +40,8 @@ impl Revocations {
         Ok(Revocations(lists.iter().map(read).collect::<Result<_, _>>()?))
     }
 
-    /// The first certificate of a chain, from the leaf up, of which no list in force says that it is good: OpenSSL's
-    /// number of the reason, and the certificate's place above the leaf.
+    /// The first certificate of a chain, from the leaf up, of which no list in force says that it is good:
+    /// OpenSSL's number of the reason, and the certificate's place above the leaf.
     pub fn check(&self, chain: &Chain<'_>, now: i64, signed: Signed<'_>) -> Option<Fault> {
         if self.0.is_empty() {
             return None;

@@ -1,7 +1,8 @@
 //! Memory for records on their way, from a pool of the thread.
 //!
-//! A record may be longer than `tune.bufsize`, so these buffers are not the runtime's: each holds a whole record and the
-//! beginning of the next. A connection owns one only while part of a record is in it; at rest it owns none.
+//! A record may be longer than `tune.bufsize`, so these buffers are not the runtime's: each holds a whole
+//! record and the beginning of the next. A connection owns one only while part of a record is in it; at rest
+//! it owns none.
 
 use std::cell::RefCell;
 

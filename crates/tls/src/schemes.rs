@@ -1,7 +1,8 @@
 //! Signature schemes by their names in configurations (manual, `sigalgs`, `client-sigalgs`).
 //!
-//! A list says what one side may sign with and what it takes from the other. rustls knows no such list: who shows a
-//! certificate is held to it by a wrapped key, who verifies one by the schemes that the verifier names and accepts.
+//! A list says what one side may sign with and what it takes from the other. rustls knows no such list: who
+//! shows a certificate is held to it by a wrapped key, who verifies one by the schemes that the verifier
+//! names and accepts.
 
 use std::sync::Arc;
 

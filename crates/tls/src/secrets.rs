@@ -1,9 +1,10 @@
-//! What can decrypt a connection, for logs that let somebody do so (manual, `tune.ssl.keylog`), and the random numbers that
-//! name its handshake.
+//! What can decrypt a connection, for logs that let somebody do so (manual, `tune.ssl.keylog`), and the
+//! random numbers that name its handshake.
 //!
-//! Nothing of it is kept unless the configuration names a fetch that tells it: whoever reads such a fetch says so
-//! ([`want`]), before the first connection. rustls hands secrets out while it works on a handshake, on the thread that
-//! drives it, so they are left in a cell of the thread, from where the handshake at hand takes them.
+//! Nothing of it is kept unless the configuration names a fetch that tells it: whoever reads such a fetch
+//! says so ([`want`]), before the first connection. rustls hands secrets out while it works on a handshake,
+//! on the thread that drives it, so they are left in a cell of the thread, from where the handshake at hand
+//! takes them.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};

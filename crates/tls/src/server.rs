@@ -45,7 +45,8 @@ impl Entry {
         Entry { identity, config: Arc::new(config), clients, silent: OnceLock::new(), key, ktls }
     }
 
-    /// The kind of its key, if the client verifies signatures of such keys and there is a suite of both for it.
+    /// The kind of its key, if the client verifies signatures of such keys and there is a suite of both for
+    /// it.
     pub(crate) fn suits(&self, hello: &Hello<'_>) -> Option<Kind> {
         let (algorithm, verifies) = match self.identity.kind {
             Kind::Ecdsa => (SignatureAlgorithm::ECDSA, hello.verifies_ecdsa()),
@@ -68,8 +69,8 @@ impl Entry {
         self.key.key.choose_scheme(&schemes).is_some()
     }
 
-    /// The same without ALPN, for clients that offer nothing known here: rustls refuses them, HAProxy goes on as if they
-    /// had offered nothing.
+    /// The same without ALPN, for clients that offer nothing known here: rustls refuses them, HAProxy goes on
+    /// as if they had offered nothing.
     pub(crate) fn silent(&self) -> &Arc<ServerConfig> {
         self.silent.get_or_init(|| {
             let mut silent = (*self.config).clone();
@@ -160,8 +161,8 @@ pub fn entry(
     Ok((Entry::new(identity, (config, key), rules.clients.clone(), rules.ktls), agreed.ignored))
 }
 
-/// All of a bind line. What it shows may change while it is used: a handshake takes the table at hand, without a lock, and
-/// goes on with what it took.
+/// All of a bind line. What it shows may change while it is used: a handshake takes the table at hand,
+/// without a lock, and goes on with what it took.
 #[derive(Debug)]
 pub struct Acceptor {
     table: ArcSwap<Table>,
@@ -178,7 +179,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Adds an entry for the names of its certificate, or for those of its filters. The first of all is a default.
+    /// Adds an entry for the names of its certificate, or for those of its filters. The first of all is a
+    /// default.
     pub fn add(&mut self, entry: Arc<Entry>, filters: &[Box<str>], default: bool) {
         let index = self.entries.len() as u32;
         match filters {
@@ -223,7 +225,8 @@ impl Acceptor {
         self.captures
     }
 
-    /// The entry for a client. What has sent no hello (`is_hello` is false) is told what is wrong with it whatever `strict-sni` says.
+    /// The entry for a client. What has sent no hello (`is_hello` is false) is told what is wrong with it
+    /// whatever `strict-sni` says.
     pub fn choose(&self, hello: &Hello<'_>, is_hello: bool) -> Option<Arc<Entry>> {
         let table = self.table.load();
         if let Some(forge) = &self.forge

@@ -1,12 +1,13 @@
-//! Sessions that clients may resume (RFC 5246 section 7.3, RFC 8446 section 2.2; manual, `tune.ssl.cachesize`,
-//! `tune.ssl.lifetime`).
+//! Sessions that clients may resume (RFC 5246 section 7.3, RFC 8446 section 2.2; manual,
+//! `tune.ssl.cachesize`, `tune.ssl.lifetime`).
 //!
-//! Those of one bind line, or of one set of rules about clients: a session that was opened without a certificate opens no
-//! door that asks for one. They live in tickets that clients keep, or in a cache that all workers share. The cache is cut
-//! in parts, each behind a lock of its own that is held for a look-up in a map; a handshake costs thousands of those.
+//! Those of one bind line, or of one set of rules about clients: a session that was opened without a
+//! certificate opens no door that asks for one. They live in tickets that clients keep, or in a cache that
+//! all workers share. The cache is cut in parts, each behind a lock of its own that is held for a look-up in
+//! a map; a handshake costs thousands of those.
 //!
-//! Where early data are allowed all sessions of TLS 1.3 live in the cache, and whoever resumes one takes it out, on whichever
-//! worker: what was sent early once can't be sent again (RFC 8446 section 8.1).
+//! Where early data are allowed all sessions of TLS 1.3 live in the cache, and whoever resumes one takes it
+//! out, on whichever worker: what was sent early once can't be sent again (RFC 8446 section 8.1).
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};

@@ -1,7 +1,7 @@
 //! The OCSP response that goes with a certificate, which may change while the certificate is in use.
 //!
-//! rustls takes a response out of the key that it is shown, so a key is made for each response, once; handshakes take what
-//! is at hand. A response whose time is over is not told to anybody.
+//! rustls takes a response out of the key that it is shown, so a key is made for each response, once;
+//! handshakes take what is at hand. A response whose time is over is not told to anybody.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};

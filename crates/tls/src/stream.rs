@@ -1,15 +1,17 @@
 //! An established connection: bytes in, records out, and back.
 //!
-//! It does no I/O of its own: a [`Wire`] receives and sends. What was read but not asked for, and what was sealed but not
-//! taken by the wire, stays in a buffer of the pool; with neither, a connection at rest is its two keys and little else.
+//! It does no I/O of its own: a [`Wire`] receives and sends. What was read but not asked for, and what was
+//! sealed but not taken by the wire, stays in a buffer of the pool; with neither, a connection at rest is its
+//! two keys and little else.
 //!
-//! Sending follows one rule: bytes that were sealed but not sent are not reported as sent, and whoever sends again must
-//! offer the same bytes again. So nobody has to wait for a wire after being told that everything is sent.
+//! Sending follows one rule: bytes that were sealed but not sent are not reported as sent, and whoever sends
+//! again must offer the same bytes again. So nobody has to wait for a wire after being told that everything
+//! is sent.
 
 use std::io;
 use std::time::Duration;
 
-use rt::{Direction, Mono, RecordKey, Support};
+use rt::Mono;
 use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
 use rustls::server::ServerConnectionData;
@@ -27,88 +29,8 @@ mod kernel_tests;
 
 pub use kernel::say_closed;
 
-/// What carries the records. It may be able to make them itself, and is then asked to carry data as it is.
-pub trait Wire {
-    /// Reads some bytes; `None` when that has to be awaited, 0 at the end.
-    fn recv(&self, buf: &mut [u8]) -> Option<io::Result<usize>>;
-    /// Writes some bytes; `None` when that has to be awaited. `more` follows at once.
-    fn send(&self, data: &[u8], more: bool) -> Option<io::Result<usize>>;
-
-    /// Prepares for making records, and says how far that goes.
-    fn attach(&self) -> Support {
-        Support::None
-    }
-
-    /// Takes the key of a direction, and makes its records from now on.
-    ///
-    /// # Errors
-    /// If it can't.
-    fn offload(&self, _: Direction, _: &RecordKey<'_>) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    /// Reads some bytes of one content type; `None` when that has to be awaited, 0 and 0 at the end.
-    fn recv_record(&self, _: &mut [u8]) -> Option<io::Result<(u8, usize)>> {
-        Some(Err(io::ErrorKind::Unsupported.into()))
-    }
-
-    /// Writes a record of a content type other than data; `None` when that has to be awaited.
-    fn send_record(&self, _kind: u8, _: &[u8]) -> Option<io::Result<usize>> {
-        Some(Err(io::ErrorKind::Unsupported.into()))
-    }
-
-    /// Writes some data, of two pieces; `None` when that has to be awaited.
-    fn send_data(&self, _: &[u8], _: &[u8]) -> Option<io::Result<usize>> {
-        Some(Err(io::ErrorKind::Unsupported.into()))
-    }
-
-    /// Lets things go on after an error, as far as they can.
-    fn forget_error(&self) {}
-
-    /// Whether what is written next is sent at once, behind all that was written before.
-    fn has_room(&self) -> bool {
-        true
-    }
-}
-
-impl Wire for rt::Socket {
-    fn recv(&self, buf: &mut [u8]) -> Option<io::Result<usize>> {
-        self.try_recv(buf)
-    }
-
-    fn send(&self, data: &[u8], more: bool) -> Option<io::Result<usize>> {
-        self.try_send(data, more)
-    }
-
-    fn attach(&self) -> Support {
-        let support = rt::kernel_tls();
-        if support == Support::None || self.attach_tls().is_err() { Support::None } else { support }
-    }
-
-    fn offload(&self, direction: Direction, key: &RecordKey<'_>) -> io::Result<()> {
-        rt::Socket::offload(self, direction, key)
-    }
-
-    fn recv_record(&self, buf: &mut [u8]) -> Option<io::Result<(u8, usize)>> {
-        self.try_recv_record(buf)
-    }
-
-    fn send_record(&self, kind: u8, data: &[u8]) -> Option<io::Result<usize>> {
-        self.try_send_record(kind, data)
-    }
-
-    fn send_data(&self, first: &[u8], second: &[u8]) -> Option<io::Result<usize>> {
-        self.try_send_data(first, second)
-    }
-
-    fn forget_error(&self) {
-        let _ = self.take_error();
-    }
-
-    fn has_room(&self) -> bool {
-        rt::Socket::has_room(self)
-    }
-}
+pub use crate::sizes::Sizes;
+pub use crate::wire::{Ahead, Wire};
 
 /// Records in a row that carry nothing.
 const IDLE_RECORDS: u8 = 32;
@@ -135,40 +57,8 @@ pub(crate) enum Kept {
     Nothing,
 }
 
-/// Limits of records and keys (manual, `tune.ssl.maxrecord`, `tune.ssl.hard-maxrecord`,
-/// `tune.ssl.keyupdate-rate-limit`).
-#[derive(Clone, Copy, Debug)]
-pub struct Sizes {
-    /// Most plaintext in the first records after a pause, 0: no limit.
-    pub first: usize,
-    /// How long a pause is.
-    pub idle: Duration,
-    /// Most plaintext in any record, 0: no limit.
-    pub hard: usize,
-    /// New keys of the peer in a second, 0: no limit.
-    pub updates: u32,
-}
-
-impl Default for Sizes {
-    fn default() -> Sizes {
-        Sizes { first: 0, idle: Duration::from_secs(1), hard: 0, updates: 100 }
-    }
-}
-
-/// What comes next from a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ahead {
-    /// Data.
-    Data,
-    /// The end: it said so, or its connection ended.
-    End,
-    /// Nothing more: TLS is broken, or the connection.
-    Broken,
-    /// Whatever the kernel has opened, which can't be put back once it is read.
-    Hidden,
-}
-
-/// Bytes after which records are as large as they may be: more than a peer has to wait for while it begins to read.
+/// Bytes after which records are as large as they may be: more than a peer has to wait for while it begins to
+/// read.
 const BURST: u32 = 32 * 1024;
 
 /// An established connection.
@@ -178,7 +68,8 @@ pub struct Stream {
     tx: Key,
     rx: Key,
     input: Option<Room>,
-    /// Opened and not yet taken, at the front of `input`: how much is consumed first, and how much follows it.
+    /// Opened and not yet taken, at the front of `input`: how much is consumed first, and how much follows
+    /// it.
     plain: (u32, u32),
     /// What comes behind the plaintext in its record.
     tail: u32,
@@ -364,8 +255,8 @@ impl Stream {
         }
     }
 
-    /// Reads ahead, up to the next data, so that what a peer says is heard though nobody takes its data yet: its end above all. `None`:
-    /// nothing is known of so far.
+    /// Reads ahead, up to the next data, so that what a peer says is heard though nobody takes its data yet:
+    /// its end above all. `None`: nothing is known of so far.
     pub fn look(&mut self, wire: &impl Wire) -> Option<Ahead> {
         if self.is_early() {
             return None;
@@ -526,7 +417,8 @@ impl Stream {
                 };
                 self.renew_rx(wire, fresh.map_err(|_| record::UNEXPECTED)?)
             }
-            // A server that asks for a new handshake is told no; a client that begins one is not served any more.
+            // A server that asks for a new handshake is told no; a client that begins one is not served any
+            // more.
             (Kept::Nothing, HELLO_REQUEST) => {
                 self.say(wire, content::ALERT, &[WARNING, NO_RENEGOTIATION]);
                 Ok(())
@@ -606,8 +498,8 @@ impl Stream {
         Some(Ok(()))
     }
 
-    /// Sends the bytes of `first`, then of `second`; returns how many are sent. `None` when that has to be awaited: the
-    /// same bytes must then be offered again.
+    /// Sends the bytes of `first`, then of `second`; returns how many are sent. `None` when that has to be
+    /// awaited: the same bytes must then be offered again.
     pub fn try_send(
         &mut self,
         wire: &impl Wire,
@@ -663,8 +555,8 @@ impl Stream {
         done
     }
 
-    /// Replaces the key when it is old or the peer asked for it (RFC 8446 section 4.6.3); `None` if that has to be
-    /// awaited. Whether data may be sent.
+    /// Replaces the key when it is old or the peer asked for it (RFC 8446 section 4.6.3); `None` if that has
+    /// to be awaited. Whether data may be sent.
     fn refresh(&mut self, wire: &impl Wire) -> Option<bool> {
         if !self.update_asked && !self.is_old() {
             return Some(true);

@@ -1,5 +1,5 @@
-//! OpenSSL's names of ciphers, curves and versions, and what rustls has of them (manual, `ciphers`, `ciphersuites`,
-//! `curves`, `ssl-min-ver`).
+//! OpenSSL's names of ciphers, curves and versions, and what rustls has of them (manual, `ciphers`,
+//! `ciphersuites`, `curves`, `ssl-min-ver`).
 
 use std::sync::Arc;
 
@@ -203,7 +203,8 @@ impl Policy {
         Ok(Agreed { provider: Arc::new(provider), versions, server_schemes, client_schemes, ignored })
     }
 
-    /// What rustls has of it, for a connection to a server, where wrong signatures are told before wrong curves.
+    /// What rustls has of it, for a connection to a server, where wrong signatures are told before wrong
+    /// curves.
     ///
     /// # Errors
     /// As with [`Policy::resolve`].
@@ -247,8 +248,8 @@ impl Policy {
         (first..last).rev().find(|at| !said(*at)).and_then(|at| OLDEST_FIRST.get(at)).map(|(_, name)| *name)
     }
 
-    /// Whether those versions that Harrier has are excluded one by one, and older ones are not: HAProxy speaks these to
-    /// servers.
+    /// Whether those versions that Harrier has are excluded one by one, and older ones are not: HAProxy
+    /// speaks these to servers.
     pub fn leaves_old_versions(&self) -> bool {
         let excluded = |version| self.without.contains(&version);
         let bounded = self.min.is_some() || self.max.is_some();

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rcgen::{CertificateParams, Issuer, KeyPair};
 
@@ -74,7 +75,10 @@ pub(crate) struct Folder(pub(crate) std::path::PathBuf);
 
 impl Folder {
     pub(crate) fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("harrier-tls-{}-{name}", std::process::id()));
+        // Tests run beside each other, and several use the same name.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let nth = NEXT.fetch_add(1, Relaxed);
+        let path = std::env::temp_dir().join(format!("harrier-tls-{}-{nth}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Folder(path)
     }

@@ -1,13 +1,14 @@
-//! Certificates and revocation lists in words, as the runtime API shows them (management manual, `show ssl cert`, `show ssl
-//! ca-file`, `show ssl crl-file`). Scripts compare the lines, so they are OpenSSL's and HAProxy's to the letter.
+//! Certificates and revocation lists in words, as the runtime API shows them (management manual, `show ssl
+//! cert`, `show ssl ca-file`, `show ssl crl-file`). Scripts compare the lines, so they are OpenSSL's and
+//! HAProxy's to the letter.
 
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use aws_lc_rs::digest;
 
-use crate::oid;
-use crate::x509::{Certificate, Der, attributes};
+use x509::oid;
+use x509::{Certificate, Der, attributes};
 
 /// Bytes as digits.
 pub fn hex(bytes: &[u8]) -> String {

@@ -1,9 +1,10 @@
 //! Tickets: sessions that clients keep for us, sealed with keys of ours (RFC 5077, RFC 8446 section 4.6.1).
 //!
-//! A ring of keys seals with the last but one and opens with all, so that a fleet whose machines get a new key one after
-//! the other understands each other's tickets all the while (manual, `tls-ticket-keys`, `set ssl tls-key`). Without such
-//! keys the process makes its own. Both halves of a key as OpenSSL has it (one authenticates, one encrypts) go into the
-//! key of an AEAD. A ticket tells when it was made: one that is older than `tune.ssl.lifetime` opens nothing.
+//! A ring of keys seals with the last but one and opens with all, so that a fleet whose machines get a new
+//! key one after the other understands each other's tickets all the while (manual, `tls-ticket-keys`, `set
+//! ssl tls-key`). Without such keys the process makes its own. Both halves of a key as OpenSSL has it (one
+//! authenticates, one encrypts) go into the key of an AEAD. A ticket tells when it was made: one that is
+//! older than `tune.ssl.lifetime` opens nothing.
 //!
 //! ```text
 //! name of the key (16) | nonce (12) | sealed: seconds since the epoch (8) | session | tag (16)

@@ -1,9 +1,10 @@
-//! Verifying the other side's certificate (manual, `verify`, `ca-file`, `crl-file`, `crt-ignore-err`, `verifyhost`).
+//! Verifying the other side's certificate (manual, `verify`, `ca-file`, `crl-file`, `crt-ignore-err`,
+//! `verifyhost`).
 //!
-//! webpki builds and checks paths. Where users of OpenSSL rely on more it is done here: a certificate of the CA file that
-//! is shown itself, certificates of version 1, common names. Errors become OpenSSL's numbers, which rules and
-//! `crt-ignore-err` name. Verification runs inside rustls; what it found is left in a cell of the thread, from where the
-//! handshake at hand takes it ([`take_findings`]).
+//! webpki builds and checks paths. Where users of OpenSSL rely on more it is done here: a certificate of the
+//! CA file that is shown itself, certificates of version 1, common names. Errors become OpenSSL's numbers,
+//! which rules and `crt-ignore-err` name. Verification runs inside rustls; what it found is left in a cell of
+//! the thread, from where the handshake at hand takes it ([`take_findings`]).
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -23,7 +24,7 @@ use crate::chain::{Chain, Fault, Purpose, Signed};
 use crate::host;
 use crate::revoked::Revocations;
 use crate::schemes;
-use crate::x509::Certificate;
+use x509::Certificate;
 
 /// Numbers of OpenSSL's errors.
 pub mod code {
@@ -91,7 +92,8 @@ pub fn take_refused() -> Vec<Box<[u8]>> {
     REFUSED.take()
 }
 
-/// The name, as DER, of the last certificate of the chain that the last verification on this thread put together.
+/// The name, as DER, of the last certificate of the chain that the last verification on this thread put
+/// together.
 pub fn take_root() -> Option<Box<[u8]>> {
     ROOT.take()
 }
@@ -113,8 +115,8 @@ pub struct Ignored(u128);
 impl Ignored {
     /// All of them.
     pub const ALL: Ignored = Ignored(!Ignored::NEVER);
-    /// HAProxy refuses for these numbers (32 to 63) whatever it is told to ignore: unknown critical extensions, names
-    /// that an authority may not give, hosts.
+    /// HAProxy refuses for these numbers (32 to 63) whatever it is told to ignore: unknown critical
+    /// extensions, names that an authority may not give, hosts.
     const NEVER: u128 = 0xffff_ffff << 32;
 
     /// One more.
@@ -139,8 +141,8 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// The certificates of a `ca-file`, whose names clients are told, those of a `ca-verify-file`, whose are not, and
-    /// revocation lists.
+    /// The certificates of a `ca-file`, whose names clients are told, those of a `ca-verify-file`, whose are
+    /// not, and revocation lists.
     ///
     /// # Errors
     /// When a list can't be read.

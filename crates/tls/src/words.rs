@@ -1,8 +1,8 @@
-//! Settings of a handshake as they were written, on `bind` and `server` lines and on lines of certificate lists (manual,
-//! sections 5.1 and 5.2).
+//! Settings of a handshake as they were written, on `bind` and `server` lines and on lines of certificate
+//! lists (manual, sections 5.1 and 5.2).
 //!
-//! They are kept beside what was made of them: when a file they name is replaced at run time, or a line is added to a list,
-//! rules are made of them again.
+//! They are kept beside what was made of them: when a file they name is replaced at run time, or a line is
+//! added to a list, rules are made of them again.
 
 use crate::suites::Policy;
 use crate::verify::Ignored;

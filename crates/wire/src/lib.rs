@@ -1,14 +1,19 @@
-//! Floor 1: sans-IO codecs: the message head, HTTP/1, HTTP/2 with HPACK, PROXY protocol, syslog lines, HTTP dates.
+//! Floor 1: sans-IO codecs: the message head, HTTP/1, HTTP/2 with HPACK, PROXY protocol, DNS, syslog lines,
+//! HTTP dates.
 //!
-//! Nothing here knows a socket, a clock or a proxy: bytes go in, facts and bytes come out. What a peer sends never
-//! panics; each parser is total and says where and why it stopped.
+//! Nothing here knows a socket, a clock or a proxy: bytes go in, facts and bytes come out. What a peer sends
+//! never panics; each parser is total and says where and why it stopped.
 #![forbid(unsafe_code)]
 
+pub mod caching;
+pub mod dns;
 pub mod fuzzing;
 pub mod h2;
+pub mod handover;
 pub mod head;
 pub mod hpack;
 pub mod http1;
 pub mod method;
+pub mod peers;
 pub mod proxy;
 pub mod uri;

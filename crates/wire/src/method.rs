@@ -1,7 +1,7 @@
 //! Request methods and HTTP versions as small numbers, so that rules and framing compare integers, not text.
 //!
-//! The numbered methods are those that the manual's fetch `method` knows; every other one is [`Method::Other`] and
-//! keeps its text in the head. Methods are case-sensitive (RFC 9110 section 9.1).
+//! The numbered methods are those that the manual's fetch `method` knows; every other one is
+//! [`Method::Other`] and keeps its text in the head. Methods are case-sensitive (RFC 9110 section 9.1).
 
 /// A request method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -102,7 +102,8 @@ pub fn default_reason(status: u16) -> &'static str {
     }
 }
 
-/// Status codes and the phrases that HAProxy says for them, by code: what reads logs and responses may look for those.
+/// Status codes and the phrases that HAProxy says for them, by code: what reads logs and responses may look
+/// for those.
 const REASONS: &[(u16, &str)] = &[
     (100, "Continue"),
     (101, "Switching Protocols"),

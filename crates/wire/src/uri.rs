@@ -36,7 +36,8 @@ pub fn scheme(target: &[u8]) -> Option<&[u8]> {
     rest.starts_with(b"://").then(|| target.get(..end)).flatten()
 }
 
-/// The authority with its user information; empty when there is none. A target that is nothing else is its own.
+/// The authority with its user information; empty when there is none. A target that is nothing else is its
+/// own.
 pub fn authority(target: &[u8]) -> &[u8] {
     let start = match form(target) {
         Form::Origin | Form::Asterisk => return &[],
@@ -84,8 +85,8 @@ pub fn split_port(authority: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// The path with the query (and a fragment let pass), from the first slash after the authority on. Empty when there
-/// is none; `*` for the asterisk form.
+/// The path with the query (and a fragment let pass), from the first slash after the authority on. Empty when
+/// there is none; `*` for the asterisk form.
 pub fn path_and_query(target: &[u8]) -> &[u8] {
     match form(target) {
         Form::Origin | Form::Asterisk => target,

@@ -75,7 +75,8 @@ impl Drop for Where<'_> {
     }
 }
 
-/// Plays `scene` with each seed, in the climates in turn. What must hold at the end of every scene is checked for it.
+/// Plays `scene` with each seed, in the climates in turn. What must hold at the end of every scene is checked
+/// for it.
 ///
 /// # Panics
 /// When something is wrong; the seed is printed.
@@ -83,12 +84,26 @@ pub fn explore<F>(config: &str, climates: &[Climate], scene: impl Fn(Rc<Stage>) 
 where
     F: Future<Output = ()> + 'static,
 {
+    explore_with(|| Setup::new(config), climates, scene);
+}
+
+/// As [`explore`], with what `setup` makes anew for each world.
+///
+/// # Panics
+/// As [`explore`].
+pub fn explore_with<F>(
+    setup: impl Fn() -> Setup,
+    climates: &[Climate],
+    scene: impl Fn(Rc<Stage>) -> F + Copy + 'static,
+) where
+    F: Future<Output = ()> + 'static,
+{
     let thread = std::thread::current();
     let name = thread.name().unwrap_or("a scene");
     for seed in seeds() {
         let climate = climates[(seed % climates.len() as u64) as usize];
         let _guard = Where { name, seed, climate };
-        play(seed, climate, config, scene);
+        play_with(seed, climate, setup(), scene);
     }
 }
 
@@ -100,7 +115,13 @@ pub fn play<F>(seed: u64, climate: Climate, config: &str, scene: impl Fn(Rc<Stag
 where
     F: Future<Output = ()> + 'static,
 {
-    let setup = Setup::new(config);
+    play_with(seed, climate, Setup::new(config), scene)
+}
+
+fn play_with<F>(seed: u64, climate: Climate, setup: Setup, scene: impl Fn(Rc<Stage>) -> F + 'static) -> u64
+where
+    F: Future<Output = ()> + 'static,
+{
     let options = Options {
         faults: climate.faults(),
         links: vec![log_link()],

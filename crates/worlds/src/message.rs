@@ -1,4 +1,5 @@
-//! HTTP messages of the scripts: made from parts, and read by a parser that shares nothing with the one under test.
+//! HTTP messages of the scripts: made from parts, and read by a parser that shares nothing with the one under
+//! test.
 
 use std::io;
 
@@ -63,8 +64,8 @@ impl Message {
         self.field("connection").is_some_and(|v| v.eq_ignore_ascii_case("close"))
     }
 
-    /// Checks the body against what [`label`] said of it where it was made. What came whole is exactly that body, and what broke
-    /// off is no longer.
+    /// Checks the body against what [`label`] said of it where it was made. What came whole is exactly that
+    /// body, and what broke off is no longer.
     ///
     /// # Panics
     /// If it is another one.
@@ -95,7 +96,8 @@ pub(crate) enum Scan {
     Whole(Message, usize),
 }
 
-/// Reads a message from the front of `bytes`. `bodiless` says that it can have no body, whatever its head says.
+/// Reads a message from the front of `bytes`. `bodiless` says that it can have no body, whatever its head
+/// says.
 pub(crate) fn scan(bytes: &[u8], bodiless: impl Fn(&Message) -> bool) -> io::Result<Scan> {
     let Some(length) = bytes.windows(4).position(|w| w == b"\r\n\r\n").map(|p| p + 4) else {
         return Ok(Scan::Partial(None));
@@ -193,8 +195,8 @@ pub fn content(id: u64, n: usize) -> Vec<u8> {
     (0..n as u64).map(|i| b'a' + ((id.wrapping_mul(31) ^ i ^ (i / 26)) % 26) as u8).collect()
 }
 
-/// The field that tells the length and the hash of a body, so that whoever reads the message to its end finds any wrong,
-/// missing or additional byte.
+/// The field that tells the length and the hash of a body, so that whoever reads the message to its end finds
+/// any wrong, missing or additional byte.
 pub fn label(body: &[u8]) -> String {
     format!("x-body: {}\r\n", label_of(body))
 }

@@ -53,7 +53,8 @@ where
 /// What an origin answers to each message, and how many there were on the connection.
 pub(crate) type Answers = Rc<dyn Fn(&Message, usize) -> Answer>;
 
-/// Serves requests one after the other as `answer` says, which gets the number of the request on its connection.
+/// Serves requests one after the other as `answer` says, which gets the number of the request on its
+/// connection.
 pub(crate) async fn requests(mut peer: Peer, answer: Answers) {
     for number in 0.. {
         let request = peer.request().await;
@@ -86,8 +87,8 @@ pub(crate) async fn requests(mut peer: Peer, answer: Answers) {
     }
 }
 
-/// The answer of the usual origin: `/<id>/<length>` is answered with so many bytes of that id, chunked if the query says
-/// so; a request's body must be that of the id, too.
+/// The answer of the usual origin: `/<id>/<length>` is answered with so many bytes of that id, chunked if the
+/// query says so; a request's body must be that of the id, too.
 pub(crate) fn usual(request: &Message) -> Answer {
     let target = request.target();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));

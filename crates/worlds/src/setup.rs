@@ -1,7 +1,6 @@
 //! From the text of a configuration to what a worker runs.
 
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 use engine::Shared;
@@ -32,6 +31,27 @@ fn preamble() -> String {
     )
 }
 
+/// Compiles `config`, as [`Setup::new`], for a world that may be alive; nobody adopts it.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn judge(config: &str, world: &Arc<World>) -> Result<Program, String> {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    judge_with(config, REGISTRY.get_or_init(Registry::standard), world)
+}
+
+/// As [`judge`], with these words of the rule language.
+fn judge_with(config: &str, registry: &Registry, world: &Arc<World>) -> Result<Program, String> {
+    let text = preamble() + config + "\n";
+    let source = Source::new("world.cfg", text.into_bytes());
+    let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &PlainBuild };
+    let reading = syntax::read(vec![source], Environment::new(), grammar);
+    let options = compile::Options { fd_limit: 1 << 20, ..Default::default() };
+    let outcome = compile::compile(reading, registry, world.clone(), &options);
+    let texts = || outcome.diagnostics.iter().map(|d| format!("{d:?}")).collect::<Vec<_>>().join("\n");
+    outcome.program.ok_or_else(texts)
+}
+
 impl Setup {
     /// Compiles `config`, which comes behind a `defaults` section of the harness and may go on in it.
     ///
@@ -47,26 +67,26 @@ impl Setup {
     /// # Errors
     /// What is wrong with it.
     pub fn read(config: &str) -> Result<Setup, String> {
-        static REGISTRY: OnceLock<Registry> = OnceLock::new();
-        let text = preamble() + config + "\n";
-        let source = Source::new("world.cfg", text.into_bytes());
-        let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &PlainBuild };
-        let reading = syntax::read(vec![source], Environment::new(), grammar);
-        let options = compile::Options { fd_limit: 1 << 20, ..Default::default() };
-        let world = Arc::new(World::new(compile::workers(&reading, &options)));
-        let registry = REGISTRY.get_or_init(Registry::standard);
-        let outcome = compile::compile(reading, registry, world, &options);
-        let Some(program) = outcome.program else {
-            let complaints: Vec<_> = outcome.diagnostics.iter().map(|d| format!("{d:?}")).collect();
-            return Err(complaints.join("\n"));
-        };
-        Ok(Setup { program: Arc::new(program) })
+        judge(config, &Arc::new(World::new(1))).map(Setup::of)
+    }
+
+    /// Compiles `config`, as [`Setup::new`], with words that `extend` adds to the rule language.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn extended(config: &str, extend: impl FnOnce(&mut Registry)) -> Result<Setup, String> {
+        let mut registry = Registry::standard();
+        extend(&mut registry);
+        judge_with(config, &registry, &Arc::new(World::new(1))).map(Setup::of)
+    }
+
+    fn of(mut program: Program) -> Setup {
+        program.adopt();
+        Setup { program: Arc::new(program) }
     }
 
     /// Makes it ready to run, as of now.
     pub(crate) fn share(self) -> Arc<Shared> {
-        let process = &self.program.world.process;
-        process.maxconn.store(self.program.global.maxconn, Relaxed);
         Arc::new(Shared::new(self.program, rt::precise(), rt::wall()))
     }
 }

@@ -68,7 +68,8 @@ impl Stage {
         task
     }
 
-    /// A server that does as `answer` says with each request, which it gets with its number on its connection.
+    /// A server that does as `answer` says with each request, which it gets with its number on its
+    /// connection.
     pub fn answer(&self, at: &str, answer: impl Fn(&Message, usize) -> Answer + 'static) -> TaskId {
         let answer: crate::origin::Answers = Rc::new(answer);
         self.serve(at, move |peer, _| origin::requests(peer, answer.clone()))
@@ -183,8 +184,9 @@ impl Stage {
         engine::run::hard_stop();
     }
 
-    /// Waits for frames of streams that are over, and for what is left of requests that were answered early, to go out from the
-    /// memory they stand in, no longer than a timeout lets a peer that takes nothing keep them.
+    /// Waits for frames of streams that are over, and for what is left of requests that were answered early,
+    /// to go out from the memory they stand in, no longer than a timeout lets a peer that takes nothing keep
+    /// them.
     async fn flushed(&self) {
         let proxies = &self.shared.program.proxies;
         let streams = |p: &program::Proxy| p.state.back.counters.sum(|c| &c.h2.open_streams);
@@ -224,14 +226,14 @@ impl Stage {
                 idle += server.conns.idle() as usize;
             }
         }
-        for (p, backend) in self.shared.backends.iter().enumerate() {
+        for (p, backend) in self.shared.farm.backends.iter().enumerate() {
             assert!(backend.queue.is_empty(), "somebody waits in the queue of proxy {p}");
             for slot in &backend.slots {
                 assert_eq!(slot.gate.served(), 0, "a place is taken at a server of proxy {p}");
                 assert!(slot.queue.is_empty(), "somebody waits for a server of proxy {p}");
             }
         }
-        assert_eq!(idle, self.worker.pools.len(), "idle connections are counted wrong");
+        assert_eq!(idle, self.worker.farm.pools.len(), "idle connections are counted wrong");
         assert_eq!(rt::pipes_held(), self.pipes, "pipes are held for nothing");
     }
 }
@@ -260,7 +262,8 @@ impl Stage {
             let mut logged = [0; 4];
             lines.iter().filter(told).for_each(|line| logged[line.end()] += 1);
             let (all, due): (u64, u64) = (logged.iter().sum(), requests - unlogged + strangers);
-            // The log server has room for so many at once; of a flood of lines some are lost as with UDP everywhere.
+            // The log server has room for so many at once; of a flood of lines some are lost as with UDP
+            // everywhere.
             assert!(all == due || (all < due && due > 256), "{all} log lines of frontend {name}, not {due}");
             if unlogged + strangers == 0 && all == due {
                 assert_eq!(logged, ends, "ends of frontend {name} in the log and as counted");

@@ -1,4 +1,5 @@
-//! Run-time commands beside the traffic: servers change their state and weight, come and go, and somebody looks at everything.
+//! Run-time commands beside the traffic: servers change their state and weight, come and go, and somebody
+//! looks at everything.
 
 use std::io;
 use std::path::Path;

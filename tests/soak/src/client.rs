@@ -1,4 +1,5 @@
-//! Clients: each opens a connection, sends requests by plan, reads what comes back to the last byte, and tells the ledger.
+//! Clients: each opens a connection, sends requests by plan, reads what comes back to the last byte, and
+//! tells the ledger.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -56,7 +57,8 @@ impl Clients {
 
     async fn connect(&self, front: &Front, rng: &mut Rng) -> std::io::Result<Link> {
         let socket = TcpSocket::new_v4()?;
-        // A small receive buffer would measure the kernel only: segments of the loopback do not fit in, and are sent again after long waits.
+        // A small receive buffer would measure the kernel only: segments of the loopback do not fit in, and
+        // are sent again after long waits.
         if rng.percent(15) {
             socket.set_send_buffer_size(16_384)?;
         }
@@ -350,7 +352,8 @@ impl Clients {
             {
                 whole(plan, &down, None)
             }
-            // What ends with its connection has no end that a proxy could trust: HAProxy sometimes tells it by a reset, all bytes sent.
+            // What ends with its connection has no end that a proxy could trust: HAProxy sometimes tells it
+            // by a reset, all bytes sent.
             Err(Broken::Cut(_)) if plan.down_framing == Framing::Close && down.at() == plan.down => {
                 whole(plan, &down, None)
             }

@@ -1,5 +1,6 @@
-//! What bodies are made of: each byte is a function of the request's id, the direction and the place, so a receiver finds the first wrong byte
-//! (one of another body, one twice, one left out) without having seen the sender. A body also carries its length and a hash in `x-body`.
+//! What bodies are made of: each byte is a function of the request's id, the direction and the place, so a
+//! receiver finds the first wrong byte (one of another body, one twice, one left out) without having seen the
+//! sender. A body also carries its length and a hash in `x-body`.
 
 /// A small random number generator (SplitMix64): a seed replays all choices.
 #[derive(Clone)]

@@ -12,7 +12,8 @@ pub fn memory(pid: u32) -> u64 {
     line.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
-/// Open descriptors by kind. Sockets of UDP are told apart because programs open those for logs when they first need them.
+/// Open descriptors by kind. Sockets of UDP are told apart because programs open those for logs when they
+/// first need them.
 fn descriptors(pid: u32) -> BTreeMap<&'static str, u64> {
     let datagrams = std::fs::read_to_string(format!("/proc/{pid}/net/udp")).unwrap_or_default();
     let datagrams: Vec<&str> = datagrams.lines().filter_map(|l| l.split_whitespace().nth(9)).collect();

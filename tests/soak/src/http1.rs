@@ -66,8 +66,9 @@ macro_rules! reads_and_writes {
 }
 reads_and_writes!(Link, Gentle);
 
-/// A connection that is not cut when it is dropped: it ends its own direction and reads on until the peer has ended, too. Otherwise
-/// the kernel would reset it for what the peer sent meanwhile, and what is still on its way to the peer would be lost.
+/// A connection that is not cut when it is dropped: it ends its own direction and reads on until the peer has
+/// ended, too. Otherwise the kernel would reset it for what the peer sent meanwhile, and what is still on its
+/// way to the peer would be lost.
 pub struct Gentle {
     link: Option<Link>,
     /// Set where the connection shall be cut after all.

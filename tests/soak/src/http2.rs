@@ -11,8 +11,8 @@ use crate::content::Rng;
 use crate::http1::{Broken, Giving, Taking};
 use crate::plan::Pace;
 
-/// How much of what small frames waste may wait before h2 ends the connection for it. A reader that the kernel let wait, on
-/// small windows, must not call that an attack.
+/// How much of what small frames waste may wait before h2 ends the connection for it. A reader that the
+/// kernel let wait, on small windows, must not call that an attack.
 pub const SMALL_FRAMES: usize = 1 << 30;
 
 /// Sends a body, and with it the end of the stream unless `giving` says to stop before.

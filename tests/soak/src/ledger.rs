@@ -28,7 +28,8 @@ pub enum Seen {
     Refused(u16),
     /// The client left, as planned.
     LeftByPlan,
-    /// The response broke off, or never came, and the client was told so (a closed connection, a reset stream).
+    /// The response broke off, or never came, and the client was told so (a closed connection, a reset
+    /// stream).
     Broken(String),
     /// What must never be.
     Wrong(String),
@@ -246,8 +247,8 @@ fn judge(entry: &Entry, seen: &Seen) -> Result<End, String> {
     let plan = &entry.plan;
     let flaky = entry.ground == Ground::Flaky;
     let broken_off = entry.attempts.contains(&Attempt::BrokenOff);
-    // A connection that an origin kills may take requests along that the origin has not read yet. An answer that calls for another
-    // attempt is not the last word.
+    // A connection that an origin kills may take requests along that the origin has not read yet. An answer
+    // that calls for another attempt is not the last word.
     let goes_on = entry.retried && matches!(plan.status, 500 | 502..=504);
     let unread = flaky && (goes_on || !entry.attempts.contains(&Attempt::Answered));
     if !flaky && !entry.retried && entry.attempts.len() > 1 {

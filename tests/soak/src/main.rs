@@ -2,11 +2,13 @@
 //!
 //!     harrier-soak BINARY [--seconds N] [--seed N] [--clients N] [--only WORD] [--keep]
 //!
-//! Every body carries its length and hash and is made from the request's id, so both ends check each byte. Every request ends in exactly
-//! one way: answered, aborted by the client, aborted by the origin, or refused; anything else is a failure, told with the seed, both sides'
-//! records and the proxy's log line. Run-time commands go on beside the traffic. In the end, when nobody asks for anything any more, all gauges must
-//! be what they were at the start. The memory of the last minute and that at rest must be within ten percent of the first minute's: how
-//! much is under way differs from second to second, so a minute's memory is the median of its seconds.
+//! Every body carries its length and hash and is made from the request's id, so both ends check each byte.
+//! Every request ends in exactly one way: answered, aborted by the client, aborted by the origin, or refused;
+//! anything else is a failure, told with the seed, both sides' records and the proxy's log line. Run-time
+//! commands go on beside the traffic. In the end, when nobody asks for anything any more, all gauges must be
+//! what they were at the start. The memory of the last minute and that at rest must be within ten percent of
+//! the first minute's: how much is under way differs from second to second, so a minute's memory is the
+//! median of its seconds.
 
 mod admin;
 mod client;
@@ -244,7 +246,8 @@ async fn watch(options: &Options, process: &mut Process, ledger: &Ledger, begun:
     Minutes { first: median(&seconds[..first]), last: median(&seconds[last..]) }
 }
 
-/// Everything is over: the gauges must come down, the memory must be back, no request may be left. Gives back how much was checked.
+/// Everything is over: the gauges must come down, the memory must be back, no request may be left. Gives back
+/// how much was checked.
 async fn at_rest(
     options: &Options,
     process: &mut Process,
@@ -287,7 +290,8 @@ async fn at_rest(
     let memory = gauges::memory(process.pid);
     let Minutes { first, last } = minutes;
     println!("memory: {first} KiB in the first minute, {last} in the last one, {memory} at rest");
-    // In a short run this is still that of a program that starts, while others use the cores. A leak shows in an hour.
+    // In a short run this is still that of a program that starts, while others use the cores. A leak shows in
+    // an hour.
     let play = if options.seconds < 600 { 8 * 1024 } else { 0 };
     for (when, memory) in [("in the last minute", last), ("at rest", memory)] {
         if first > 0 && memory > first + first / 10 + play {

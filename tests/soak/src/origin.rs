@@ -152,7 +152,8 @@ impl Origin {
         self.ledger.bytes.fetch_add(content.at(), Relaxed);
     }
 
-    /// Serves one request of HTTP/1. What it gives back is what was read beyond it, or nothing where the connection is over.
+    /// Serves one request of HTTP/1. What it gives back is what was read beyond it, or nothing where the
+    /// connection is over.
     async fn request(
         &self,
         link: &mut Link,
@@ -301,7 +302,8 @@ impl Origin {
     /// One connection of HTTP/2.
     async fn streams(self: Arc<Self>, link: Link, mut rng: Rng) {
         let mut builder = h2::server::Builder::new();
-        // No smaller windows than a client may assume at the start: h2 gives nothing back for what came before its own was known.
+        // No smaller windows than a client may assume at the start: h2 gives nothing back for what came
+        // before its own was known.
         builder
             .initial_window_size(*rng.pick(&[65_535, 65_535, 65_535, 65_535, 1_048_576]))
             .initial_connection_window_size(*rng.pick(&[65_535, 65_535, 200_000, 4_194_304]))

@@ -1,5 +1,5 @@
-//! What shall become of one request, decided from the seed before it is sent. The client keeps to its part, and the origin reads its own
-//! in `x-plan`, so both can judge what they saw on their own.
+//! What shall become of one request, decided from the seed before it is sent. The client keeps to its part,
+//! and the origin reads its own in `x-plan`, so both can judge what they saw on their own.
 
 use std::time::Duration;
 
@@ -182,8 +182,8 @@ impl Plan {
         }
     }
 
-    /// No request may take longer: what stands still is told from what crawls through windows of a thousand bytes, each of which takes
-    /// a turn of three processes that wait for a processor.
+    /// No request may take longer: what stands still is told from what crawls through windows of a thousand
+    /// bytes, each of which takes a turn of three processes that wait for a processor.
     pub fn deadline(&self) -> Duration {
         PATIENCE + Duration::from_millis((self.up + self.down) / 10)
     }
@@ -231,7 +231,8 @@ impl Plan {
         )
     }
 
-    /// The origin's part, read from the values of `x-id` and `x-plan`. A client that leaves is told as one that leaves while it reads.
+    /// The origin's part, read from the values of `x-id` and `x-plan`. A client that leaves is told as one
+    /// that leaves while it reads.
     pub fn decode(id: &str, plan: &str) -> Option<Plan> {
         let mut words = plan.split(' ');
         let method = match words.next()? {

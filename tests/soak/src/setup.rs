@@ -36,8 +36,9 @@ pub struct Back {
 
 use Ground::{Flaky, Solid};
 
-/// Each `http-reuse` with each protocol towards servers, and other ways beside them: name, lines, words of the servers. The
-/// name begins with the protocol (`s` is TLS), and says whether the servers fail at times and whether that is tried again.
+/// Each `http-reuse` with each protocol towards servers, and other ways beside them: name, lines, words of
+/// the servers. The name begins with the protocol (`s` is TLS), and says whether the servers fail at times
+/// and whether that is tried again.
 const BACKS: [(&str, &str, &str); 24] = [
     ("h1-never", "http-reuse never", ""),
     ("h1-safe", "http-reuse safe", "check inter 300ms"),
@@ -76,8 +77,8 @@ pub fn backs() -> Vec<Back> {
     BACKS.map(back).into()
 }
 
-/// The frontends and their listening sockets, in order. The proxy inherits the sockets: no port is ever free for another process
-/// between its choice and its use, so two runs at a time never meet.
+/// The frontends and their listening sockets, in order. The proxy inherits the sockets: no port is ever free
+/// for another process between its choice and its use, so two runs at a time never meet.
 pub fn fronts() -> io::Result<(Vec<Front>, Vec<TcpListener>)> {
     let mut listeners = Vec::new();
     let mut front = |name, tls, h2, tcp| {

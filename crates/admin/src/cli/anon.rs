@@ -1,5 +1,6 @@
-//! The anonymised mode of a connection (`set anon`; management guide, 9.3): names and addresses in dumps give way to 24 bits of
-//! XXH32 seeded with a key, the same that `-dC` prints, so what is alike stays alike and nothing can be read back.
+//! The anonymised mode of a connection (`set anon`; management guide, 9.3): names and addresses in dumps give
+//! way to 24 bits of XXH32 seeded with a key, the same that `-dC` prints, so what is alike stays alike and
+//! nothing can be read back.
 
 use std::borrow::Cow;
 use std::net::IpAddr;

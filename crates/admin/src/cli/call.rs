@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use base::fleet::Held;
-use engine::state::At;
 use engine::{Shared, Worker};
+use farm::At;
 use program::listener::{Level, Severity};
 use program::{Proxy, Server};
 
@@ -24,9 +24,25 @@ pub mod severity {
     pub const INFO: u8 = 6;
 }
 
+/// Which commands a connection may know of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Those of a process that serves.
+    #[default]
+    Worker,
+    /// Those that make sense in a master process.
+    Master,
+    /// Both (`mcli-debug-mode on`).
+    MasterDebug,
+}
+
 /// The state of one connection to the runtime API.
 #[derive(Debug)]
 pub struct Client {
+    /// Which commands it may know of.
+    pub scope: Scope,
+    /// It may take the listening sockets over (`expose-fd listeners`).
+    pub exposes: bool,
     /// What it may do.
     pub level: Level,
     /// How answers are marked.
@@ -49,9 +65,31 @@ pub struct Client {
     pub quit: bool,
 }
 
+impl Client {
+    /// Who has just connected.
+    pub fn new(level: Level, severity: Severity, timeout: Option<Duration>) -> Client {
+        Client {
+            scope: Scope::Worker,
+            exposes: false,
+            level,
+            severity,
+            interactive: false,
+            prompt: false,
+            timed: false,
+            timeout,
+            expert: false,
+            experimental: false,
+            anon: Anon::default(),
+            quit: false,
+        }
+    }
+}
+
 /// What a command answers.
 #[derive(Debug)]
 pub enum Reply {
+    /// Nothing at all, not even the empty line.
+    Silent,
     /// Nothing but the empty line.
     Done,
     /// Text as it is, each line ended.
@@ -159,7 +197,8 @@ impl Call<'_> {
         self.server_called(self.arg(0))
     }
 
-    /// As [`Call::server`], for commands that change something: nothing of a proxy that was never started can be.
+    /// As [`Call::server`], for commands that change something: nothing of a proxy that was never started can
+    /// be.
     ///
     /// # Errors
     /// As [`Call::server`].

@@ -27,3 +27,8 @@ pub fn millis(at: Wall) -> String {
 pub fn micros(at: Wall) -> String {
     format!("{}.{:06}", seconds(at), at.subsec_micros())
 }
+
+/// `21/Nov/2026:05:34:06`.
+pub fn plain(at: Wall) -> String {
+    seconds(at)
+}

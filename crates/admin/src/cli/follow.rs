@@ -1,11 +1,11 @@
-//! Long answers on their way to a client of the runtime API, never held as a whole: the lines of a ring (`show events`)
-//! and the entries of a set of patterns (`show map`) or a stick table (`show table`).
+//! Long answers on their way to a client of the runtime API, never held as a whole: the lines of a ring
+//! (`show events`) and the entries of a set of patterns (`show map`) or a stick table (`show table`).
 
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use engine::log::Ring;
+use engine::sinks::Ring;
 use rt::Socket;
 
 use super::call::Lines;
@@ -16,8 +16,8 @@ const CHUNK: usize = 16384;
 /// Steps without a send after which others get their turn: a step may have nothing to say.
 const STEPS: u32 = 256;
 
-/// Appends the lines from a position on to `out`. With a socket, sends them there instead and goes on with new lines
-/// until the client says anything or is gone; what it says is discarded.
+/// Appends the lines from a position on to `out`. With a socket, sends them there instead and goes on with
+/// new lines until the client says anything or is gone; what it says is discarded.
 pub async fn events(
     ring: &Arc<Ring>,
     mut position: u64,
@@ -59,8 +59,8 @@ fn take(ring: &Ring, position: &mut u64, nul: bool, most: usize, out: &mut Strin
     });
 }
 
-/// Appends lines to `out`, or with a socket sends them there, a chunk at a time, between which others get their turn.
-/// Whether the client is still there.
+/// Appends lines to `out`, or with a socket sends them there, a chunk at a time, between which others get
+/// their turn. Whether the client is still there.
 pub async fn lines(mut lines: Box<dyn Lines>, socket: Option<&Socket>, out: &mut String) -> bool {
     let mut steps = 0u32;
     while lines.append(out) {

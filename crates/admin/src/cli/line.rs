@@ -1,9 +1,9 @@
 //! The language of the runtime API: lines of commands (management manual, 9.3).
 //!
-//! A line holds commands separated by `;`, a command holds words separated by blanks, and a backslash takes the
-//! meaning from the character behind it. When the last word of a line starts with `<<`, what follows is payload,
-//! up to a line that is the rest of that word (by default an empty one). All functions here are total: the bytes
-//! come from a peer.
+//! A line holds commands separated by `;`, a command holds words separated by blanks, and a backslash takes
+//! the meaning from the character behind it. When the last word of a line starts with `<<`, what follows is
+//! payload, up to a line that is the rest of that word (by default an empty one). All functions here are
+//! total: the bytes come from a peer.
 
 /// The most words that a command may have.
 pub const MAX_WORDS: usize = 64;
@@ -63,7 +63,7 @@ pub fn fuzz(data: &[u8]) {
         let letters: usize = parsed.commands.iter().flatten().map(|w| w.chars().count()).sum();
         assert!(letters <= String::from_utf8_lossy(line).chars().count());
         for command in parsed.commands.iter().filter(|c| !c.is_empty()) {
-            let _ = super::table::find(command);
+            let _ = super::table::find(command, super::call::Scope::Worker);
         }
     }
 }

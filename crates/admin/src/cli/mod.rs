@@ -1,14 +1,15 @@
 //! The runtime API: a line protocol on Unix and TCP sockets (management manual, 9.3).
 //!
-//! A connection gives one line of commands and is closed after the answers, unless it asked for a prompt or the
-//! interactive mode. Each answer ends with an empty line, whatever it holds, so that a script finds its end. A
-//! connection is a task of the worker that accepted it; commands that concern other workers ask them
+//! A connection gives one line of commands and is closed after the answers, unless it asked for a prompt or
+//! the interactive mode. Each answer ends with an empty line, whatever it holds, so that a script finds its
+//! end. A connection is a task of the worker that accepted it; commands that concern other workers ask them
 //! ([`crate::gather`]).
 
 pub mod anon;
 pub mod call;
 pub mod date;
 mod follow;
+mod handover;
 pub mod line;
 pub(crate) mod speak;
 pub mod table;
@@ -21,8 +22,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::Duration;
 
-use engine::{Worker, listener, net};
+use engine::{Worker, listener};
 use program::Bind;
+use program::listener::{Level, Severity};
 use rt::{Listener, Notify, Socket};
 
 use call::Client;
@@ -86,7 +88,7 @@ pub async fn serve(worker: Rc<Worker>, listener: Listener, bind: Bind) {
         match next.await {
             None => return,
             Some(Ok((socket, peer))) => {
-                if !listener::is_unwanted(&worker, net::peer(peer.as_ref())) {
+                if !listener::is_unwanted(&worker, link::address::peer(peer.as_ref())) {
                     admit(&worker, &door, &bind, socket);
                 }
             }
@@ -112,16 +114,36 @@ fn admit(worker: &Rc<Worker>, door: &Rc<Door>, bind: &Bind, socket: Socket) {
 }
 
 fn client_of(worker: &Worker, bind: &Bind) -> Client {
-    Client {
-        level: bind.level,
-        severity: bind.severity,
-        interactive: false,
-        prompt: false,
-        timed: false,
-        timeout: worker.shared.program.global.cli_timeout.or(Some(Duration::from_secs(10))),
-        expert: false,
-        experimental: false,
-        anon: Default::default(),
-        quit: false,
+    let timeout = worker.shared.program.global.cli_timeout.or(Some(Duration::from_secs(10)));
+    Client { exposes: bind.expose_sockets, ..Client::new(bind.level, bind.severity, timeout) }
+}
+
+/// Serves the runtime API on the line to the master process, also while this process leaves. `gone` is called
+/// when the master is no more.
+pub async fn serve_master(worker: Rc<Worker>, line: Listener, gone: impl FnOnce()) {
+    let Ok(acceptor) = line.attach() else { return gone() };
+    loop {
+        match acceptor.accept().await {
+            Ok((socket, _)) => {
+                let client = Client { exposes: true, ..Client::new(Level::Admin, Severity::None, None) };
+                rt::spawn(speak::converse(worker.clone(), socket, client));
+            }
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return gone(),
+            Err(e) if is_transient(&e) => {}
+            Err(_) => rt::sleep(REST).await,
+        }
     }
+}
+
+/// Runs one command for somebody who has no connection to this process, and returns its answer.
+pub async fn run(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    words: Vec<String>,
+    payload: Option<&str>,
+) -> String {
+    let line = line::Line { commands: vec![words], payload_end: None };
+    let mut out = String::new();
+    speak::answer_line(worker, None, client, &line, payload, &mut out).await;
+    out
 }

@@ -10,6 +10,7 @@ use rt::{Socket, Timer};
 
 use super::call::{Call, Client, Outcome, Refusal, Reply, severity};
 use super::follow;
+use super::handover;
 use super::line::{self, Line, MAX_WORDS};
 use super::table::{self, Run};
 
@@ -42,6 +43,10 @@ pub async fn converse(worker: Rc<Worker>, socket: Socket, mut client: Client) {
     while let Some(bytes) = next_line(&socket, &mut input, &client, most).await {
         if bytes.len() > most {
             return refuse(&socket, &mut input, &client, TOO_LONG).await;
+        }
+        if bytes.as_slice() == wire::handover::REQUEST.trim_ascii_end() {
+            handover::answer(&worker, &socket, &client).await;
+            break;
         }
         let line = line::parse(&bytes);
         let payload = match &line.payload_end {
@@ -142,8 +147,8 @@ async fn payload(
     }
 }
 
-/// Runs the commands of a line and appends their answers. When the client behind `socket` is gone, so is whatever a
-/// command waits for.
+/// Runs the commands of a line and appends their answers. When the client behind `socket` is gone, so is
+/// whatever a command waits for.
 pub async fn answer_line(
     worker: &Rc<Worker>,
     socket: Option<&Socket>,
@@ -191,8 +196,8 @@ async fn command(
         let text = format!("Too many arguments. Commands must have at most {MAX_WORDS} arguments.");
         return Err(text.into());
     }
-    let Some(command) = table::find(words) else {
-        return Ok(Reply::Message(severity::INFO, table::unknown(words).into()));
+    let Some(command) = table::find(words, client.scope) else {
+        return Ok(Reply::Message(severity::INFO, table::unknown(words, client.scope).into()));
     };
     if command.experimental && !client.experimental {
         return Err("This command is restricted to experimental mode only.".into());
@@ -217,6 +222,7 @@ async fn command(
 /// Appends an answer with its mark of severity and the empty line that ends it.
 fn write(client: &Client, outcome: Outcome, out: &mut String) {
     let (level, text) = match outcome {
+        Ok(Reply::Silent) => return,
         Ok(Reply::Done | Reply::Events { .. } | Reply::Lines(_)) => return out.push('\n'),
         Ok(Reply::Dump(text)) => {
             out.push_str(&text);

@@ -1,6 +1,6 @@
-//! The table of commands, put together from those of the families: which words name a command, who may give it, how it is used,
-//! and what runs it, each entry beside its function. `help`, the suggestions for unknown commands and the `-dKcli` dump are
-//! read from it.
+//! The table of commands, put together from those of the families: which words name a command, who may give
+//! it, how it is used, and what runs it, each entry beside its function. `help`, the suggestions for unknown
+//! commands and the `-dKcli` dump are read from it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use program::listener::Level;
 
-use super::call::{Call, Outcome};
+use super::call::{Call, Outcome, Reply, Scope};
 use crate::command as c;
 
 /// A command that waits for something.
@@ -83,6 +83,7 @@ const FAMILIES: &[&[Command]] = &[
     c::inside::COMMANDS,
     c::limits::COMMANDS,
     c::patterns::COMMANDS,
+    c::peers::COMMANDS,
     c::process::COMMANDS,
     c::profiling::COMMANDS,
     c::server::COMMANDS,
@@ -130,24 +131,65 @@ pub const ALWAYS: &[Command] = &[
     Command::now(&["quit"], "", "close the connection", Level::User, c::basic::quit),
 ];
 
+/// What the line of a master process understands by itself ([`Scope::Master`]): only listed here, it is the
+/// master that runs them.
+const OF_MASTER: &[Command] = &[
+    of_master(&["@!<pid>"], "", "give a command to the process of this id"),
+    of_master(&["@<relative pid>"], "", "give a command to a present worker"),
+    of_master(&["@master"], "", "give a command to the master"),
+    of_master(&["hard-reload"], "", "read the configuration again, old workers end at once"),
+    of_master(&["reload"], "", "read the configuration again, old workers finish their work"),
+    of_master(&["show", "proc"], "", "the master and its workers"),
+];
+
+const fn of_master(words: &'static [&'static str], arguments: &'static str, about: &'static str) -> Command {
+    Command::now(words, arguments, about, Level::Operator, |_| Ok(Reply::Done))
+}
+
+/// Commands of a worker that a master knows, too.
+const SHARED: &[&[&str]] = &[
+    &["echo"],
+    &["operator"],
+    &["show", "cli", "level"],
+    &["show", "cli", "sockets"],
+    &["show", "env"],
+    &["show", "startup-logs"],
+    &["show", "version"],
+    &["user"],
+];
+
+/// The commands of a scope but those of every connection, sorted by their words.
+fn of_scope(scope: Scope) -> Vec<&'static Command> {
+    let workers = commands().iter().copied();
+    let mut all: Vec<_> = match scope {
+        Scope::Worker => return workers.collect(),
+        Scope::Master => workers.filter(|c| SHARED.contains(&c.words)).chain(OF_MASTER).collect(),
+        Scope::MasterDebug => workers.chain(OF_MASTER).collect(),
+    };
+    all.sort_by_key(|c| c.words);
+    all
+}
+
 /// The command that `words` begin with.
-pub fn find(words: &[String]) -> Option<&'static Command> {
+pub fn find(words: &[String], scope: Scope) -> Option<&'static Command> {
     let is_it = |c: &&Command| c.words.len() <= words.len() && c.words.iter().zip(words).all(|(a, b)| a == b);
-    commands().iter().copied().chain(ALWAYS).filter(is_it).max_by_key(|c| c.words.len())
+    let known = |c: &&Command| scope != Scope::Master || SHARED.contains(&c.words);
+    let of_worker = commands().iter().copied().filter(known);
+    of_worker.chain(ALWAYS).filter(is_it).max_by_key(|c| c.words.len())
 }
 
 /// The answer to words that name no command.
-pub fn unknown(words: &[String]) -> String {
+pub fn unknown(words: &[String], scope: Scope) -> String {
     let first = words.first().map_or("", String::as_str);
     format!(
         "Unknown command: '{first}', but maybe one of the following ones is a better match:\n{}",
-        list(&near(words))
+        list(&near(words, scope))
     )
 }
 
 /// The answer to `help` with `words` behind it.
-pub fn help(words: &[String]) -> String {
-    let listed: Vec<&Command> = if words.is_empty() { commands().to_vec() } else { near(words) };
+pub fn help(words: &[String], scope: Scope) -> String {
+    let listed: Vec<&Command> = if words.is_empty() { of_scope(scope) } else { near(words, scope) };
     format!("The following commands are valid at this level:\n{}", list(&listed))
 }
 
@@ -164,9 +206,10 @@ fn list(commands: &[&Command]) -> String {
     text
 }
 
-/// Commands that come closest to what was typed: those that share the longest run of words, the last of which may
-/// be unfinished; if there is none, those one of whose words is nearest to one that was typed.
-fn near(words: &[String]) -> Vec<&'static Command> {
+/// Commands that come closest to what was typed: those that share the longest run of words, the last of which
+/// may be unfinished; if there is none, those one of whose words is nearest to one that was typed.
+fn near(words: &[String], scope: Scope) -> Vec<&'static Command> {
+    let all = of_scope(scope);
     let typed: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut best = 0;
     let shared = |c: &Command| {
@@ -177,7 +220,7 @@ fn near(words: &[String]) -> Vec<&'static Command> {
         };
         whole * 2 + usize::from(begun)
     };
-    let visible = || commands().iter().copied().filter(|c| !c.about.is_empty());
+    let visible = || all.iter().copied().filter(|c| !c.about.is_empty());
     for c in visible() {
         best = best.max(shared(c));
     }
@@ -228,30 +271,50 @@ mod tests {
     #[test]
     fn a_command_is_found_by_its_words_and_arguments_stay() {
         assert_eq!(
-            find(&words("show servers state be1")).map(|c| c.words),
+            find(&words("show servers state be1"), Scope::Worker).map(|c| c.words),
             Some(&["show", "servers", "state"][..])
         );
-        assert!(find(&words("show servers")).is_none());
-        assert!(find(&words("Show info")).is_none());
-        assert!(find(&words("show inf")).is_none());
+        assert!(find(&words("show servers"), Scope::Worker).is_none());
+        assert!(find(&words("Show info"), Scope::Worker).is_none());
+        assert!(find(&words("show inf"), Scope::Worker).is_none());
     }
 
     #[test]
     fn suggestions_follow_the_words_typed() {
-        let text = unknown(&words("show servers foo"));
+        let text = unknown(&words("show servers foo"), Scope::Worker);
         assert!(text.starts_with(
             "Unknown command: 'show', but maybe one of the following ones is a better match:\n"
         ));
         assert_eq!(text.lines().count(), 6, "{text}");
         assert!(text.contains("  show servers conn [<backend>]           : "), "{text}");
-        assert!(unknown(&words("shw stat")).contains("show stat"));
-        assert!(unknown(&words("zzzz")).ends_with("close the connection\n"));
+        assert!(unknown(&words("shw stat"), Scope::Worker).contains("show stat"));
+        assert!(unknown(&words("zzzz"), Scope::Worker).ends_with("close the connection\n"));
     }
 
     #[test]
     fn help_lists_everything_visible() {
-        let text = help(&[]);
+        let text = help(&[], Scope::Worker);
         assert!(text.contains("show info [desc|json|typed|float]*") && !text.contains("expert-mode"));
-        assert_eq!(help(&words("set sev")).lines().count(), 5, "{}", help(&words("set sev")));
+        assert_eq!(
+            help(&words("set sev"), Scope::Worker).lines().count(),
+            5,
+            "{}",
+            help(&words("set sev"), Scope::Worker)
+        );
+    }
+
+    #[test]
+    fn a_master_knows_its_own_commands_and_a_few_of_a_worker() {
+        let text = help(&[], Scope::Master);
+        assert!(
+            text.contains("  @!<pid>  ")
+                && text.contains("  show env [var]  ")
+                && !text.contains("show stat")
+        );
+        assert_eq!(text.lines().count(), 18, "{text}");
+        assert!(find(&words("show stat"), Scope::Master).is_none());
+        assert!(find(&words("show stat"), Scope::MasterDebug).is_some());
+        assert!(find(&words("show version"), Scope::Master).is_some());
+        assert!(help(&[], Scope::MasterDebug).contains("show stat"));
     }
 }

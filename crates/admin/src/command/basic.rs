@@ -35,7 +35,7 @@ pub const COMMANDS: &[Command] = &[
 
 /// `help`.
 pub fn help(call: &mut Call<'_>) -> Outcome {
-    Ok(Reply::info(table::help(call.args())))
+    Ok(Reply::info(table::help(call.args(), call.client.scope)))
 }
 
 const PROMPT_HELP: &str = "\
@@ -51,11 +51,15 @@ Without argument, a prompt is switched on, or all of it off.
 
 /// `prompt`.
 pub fn prompt(call: &mut Call<'_>) -> Outcome {
-    if call.args().is_empty() {
+    let (given, silent) = match call.args() {
+        [given @ .., last] if last == "-" => (given.len(), true),
+        given => (given.len(), false),
+    };
+    if given == 0 {
         let on = !call.client.prompt;
         set_mode(call, on, on);
     }
-    for i in 0..call.args().len() {
+    for i in 0..given {
         match call.arg(i) {
             "n" => set_mode(call, false, false),
             "i" => set_mode(call, true, false),
@@ -67,7 +71,7 @@ pub fn prompt(call: &mut Call<'_>) -> Outcome {
             _ => return Ok(Reply::info(PROMPT_HELP)),
         }
     }
-    Ok(Reply::Done)
+    Ok(if silent { Reply::Silent } else { Reply::Done })
 }
 
 fn set_mode(call: &mut Call<'_>, interactive: bool, prompt: bool) {
@@ -108,13 +112,19 @@ pub fn level_name(level: Level) -> &'static str {
 /// `operator`.
 pub fn operator(call: &mut Call<'_>) -> Outcome {
     call.client.level = Level::Operator;
-    Ok(Reply::Done)
+    Ok(done(call.arg(0)))
 }
 
 /// `user`.
 pub fn user(call: &mut Call<'_>) -> Outcome {
     call.client.level = Level::User;
-    Ok(Reply::Done)
+    Ok(done(call.arg(0)))
+}
+
+/// A change of the connection is answered with the empty line, or not at all where `-` stands behind it: so a
+/// master sets its mode in front of a command.
+fn done(last: &str) -> Reply {
+    if last == "-" { Reply::Silent } else { Reply::Done }
 }
 
 /// `set severity-output`.
@@ -161,22 +171,22 @@ pub fn duration(text: &str, unit: Duration) -> Option<Duration> {
 
 /// `expert-mode`.
 pub fn expert_mode(call: &mut Call<'_>) -> Outcome {
-    let on = call.arg(0).to_owned();
-    switch(&on, "expert-mode", &mut call.client.expert)
+    let (on, last) = (call.arg(0).to_owned(), call.arg(1).to_owned());
+    switch(&on, &last, "expert-mode", &mut call.client.expert)
 }
 
 /// `experimental-mode`.
 pub fn experimental_mode(call: &mut Call<'_>) -> Outcome {
-    let on = call.arg(0).to_owned();
-    switch(&on, "experimental-mode", &mut call.client.experimental)
+    let (on, last) = (call.arg(0).to_owned(), call.arg(1).to_owned());
+    switch(&on, &last, "experimental-mode", &mut call.client.experimental)
 }
 
-fn switch(word: &str, name: &str, flag: &mut bool) -> Outcome {
+fn switch(word: &str, last: &str, name: &str, flag: &mut bool) -> Outcome {
     if word.is_empty() {
         return Ok(Reply::info(format!("{name} is {}", if *flag { "ON" } else { "OFF" })));
     }
     *flag = word == "on";
-    Ok(Reply::Done)
+    Ok(done(last))
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub fn disable(call: &mut Call<'_>) -> Outcome {
 fn switch(call: &Call<'_>, on: bool) -> Outcome {
     let proxy = backend(call)?;
     proxy.state.back.dynamic_cookies.store(on, Relaxed);
-    engine::persist::renew(&proxy);
+    farm::cookies::renew(&proxy);
     Ok(Reply::Done)
 }
 
@@ -66,6 +66,6 @@ pub fn set_key(call: &mut Call<'_>) -> Outcome {
         return Err("String value expected.".into());
     }
     *proxy.state.back.cookie_key.lock() = call.arg(1).as_bytes().into();
-    engine::persist::renew(&proxy);
+    farm::cookies::renew(&proxy);
     Ok(Reply::Done)
 }

@@ -1,9 +1,9 @@
-//! `clear counters`. Figures of protocols (TLS, HTTP/1, HTTP/2) go with the maxima, as HAProxy's modules do, but for what is open.
+//! `clear counters`. Figures of protocols (TLS, HTTP/1, HTTP/2) go with the maxima, as HAProxy's modules do,
+//! but for what is open.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use base::rate::PeakRate;
-use model::counter::{Counter, Sharded};
 use model::proxy::{Back, Front, Listener};
 use model::{Proxy, Server};
 use program::listener::Level;
@@ -41,20 +41,15 @@ pub fn clear(call: &mut Call<'_>) -> Outcome {
             clear_server(&server.state, all);
         }
     }
+    for server in program.resolvers.iter().flat_map(|r| &r.servers).filter(|_| all) {
+        server.state.clear();
+    }
     let process = &program.world.process;
     let tls = [&process.ssl_rate, &process.ssl_front_keys, &process.ssl_back_keys];
     for rate in [&process.conn_rate, &process.sess_rate].into_iter().chain(tls) {
         rate.reset_peak();
     }
     Ok(Reply::Done)
-}
-
-fn zero<T>(counters: &Sharded<T>, which: &[fn(&T) -> &Counter]) {
-    for copy in counters.iter() {
-        for figure in which {
-            figure(copy).set(0);
-        }
-    }
 }
 
 fn reset(rates: &[&PeakRate], all: bool) {
@@ -74,79 +69,16 @@ fn clear_proxy(proxy: &Proxy, all: bool) {
 fn clear_front(front: &Front, all: bool) {
     front.current_max.store(0, Relaxed);
     reset(&[&front.session_rate, &front.conn_rate, &front.request_rate], all);
-    for copy in front.counters.iter() {
-        copy.tls.clear();
-        copy.h1.clear(all);
-        copy.h2.clear(all);
-    }
-    zero(&front.counters, &[|c| &c.wire_in, |c| &c.wire_out, |c| &c.spliced_in, |c| &c.spliced_out]);
-    if !all {
-        return;
-    }
-    zero(
-        &front.counters,
-        &[
-            |c| &c.connections,
-            |c| &c.sessions,
-            |c| &c.upgraded,
-            |c| &c.denied_req,
-            |c| &c.denied_resp,
-            |c| &c.req_errors,
-            |c| &c.denied_conn,
-            |c| &c.denied_sess,
-            |c| &c.requests,
-            |c| &c.intercepted,
-            |c| &c.failed_rewrites,
-            |c| &c.internal_errors,
-        ],
-    );
-    for copy in front.counters.iter() {
-        copy.bytes.clear();
-        copy.ends.clear();
-        copy.h2_requests.set(0);
-        copy.h3_requests.set(0);
-        copy.other_requests.set(0);
-        copy.responses.iter().for_each(|c| c.set(0));
-    }
+    front.counters.iter().for_each(|copy| copy.clear(all));
 }
 
 fn clear_back(back: &Back, all: bool) {
     back.current_max.store(0, Relaxed);
     back.queued_max.store(0, Relaxed);
     reset(&[&back.session_rate], all);
-    for copy in back.counters.iter() {
-        copy.max_times.iter().for_each(|c| c.set(0));
-        copy.tls.clear();
-        copy.h1.clear(all);
-        copy.h2.clear(all);
-    }
-    zero(&back.counters, &[|c| &c.wire_in, |c| &c.wire_out, |c| &c.spliced_in, |c| &c.spliced_out]);
+    back.counters.iter().for_each(|copy| copy.clear(all));
     if !all {
         return;
-    }
-    zero(
-        &back.counters,
-        &[
-            |c| &c.sessions,
-            |c| &c.chosen,
-            |c| &c.denied_req,
-            |c| &c.denied_resp,
-            |c| &c.conn_errors,
-            |c| &c.resp_errors,
-            |c| &c.retries,
-            |c| &c.redispatches,
-            |c| &c.client_aborts,
-            |c| &c.server_aborts,
-            |c| &c.connects,
-            |c| &c.reuses,
-            |c| &c.requests,
-            |c| &c.failed_rewrites,
-            |c| &c.internal_errors,
-        ],
-    );
-    for copy in back.counters.iter() {
-        copy.bytes.clear();
-        copy.responses.iter().for_each(|c| c.set(0));
     }
     back.went_down.store(0, Relaxed);
     back.last_session.store(0, Relaxed);
@@ -154,60 +86,16 @@ fn clear_back(back: &Back, all: bool) {
 
 fn clear_listener(listener: &Listener, all: bool) {
     listener.current_max.store(0, Relaxed);
-    listener.counters.iter().for_each(|copy| copy.tls.clear());
-    if all {
-        listener.counters.iter().for_each(|copy| copy.bytes.clear());
-        zero(
-            &listener.counters,
-            &[
-                |c| &c.connections,
-                |c| &c.sessions,
-                |c| &c.req_errors,
-                |c| &c.denied_req,
-                |c| &c.denied_resp,
-                |c| &c.denied_conn,
-                |c| &c.denied_sess,
-                |c| &c.failed_rewrites,
-                |c| &c.internal_errors,
-            ],
-        );
-    }
+    listener.counters.iter().for_each(|copy| copy.clear(all));
 }
 
 fn clear_server(server: &Server, all: bool) {
     server.served_max.store(0, Relaxed);
     server.queued_max.store(0, Relaxed);
     reset(&[&server.rate], all);
-    for copy in server.counters.iter() {
-        copy.max_times.iter().for_each(|c| c.set(0));
-        copy.tls.clear();
-    }
+    server.counters.iter().for_each(|copy| copy.clear(all));
     if !all {
         return;
-    }
-    zero(
-        &server.counters,
-        &[
-            |c| &c.sessions,
-            |c| &c.chosen,
-            |c| &c.denied_resp,
-            |c| &c.conn_errors,
-            |c| &c.resp_errors,
-            |c| &c.retries,
-            |c| &c.redispatches,
-            |c| &c.client_aborts,
-            |c| &c.server_aborts,
-            |c| &c.connects,
-            |c| &c.reuses,
-            |c| &c.failed_rewrites,
-            |c| &c.internal_errors,
-            |c| &c.requests,
-            |c| &c.observe_failures,
-        ],
-    );
-    for copy in server.counters.iter() {
-        copy.bytes.clear();
-        copy.responses.iter().for_each(|c| c.set(0));
     }
     server.failed_checks.store(0, Relaxed);
     server.went_down.store(0, Relaxed);

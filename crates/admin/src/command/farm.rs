@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use engine::farm::{self, Kept, Stays};
+use farm::dynamic::{self, Kept, Stays};
 use program::{Mode, Proxy};
 
 use crate::cli::call::{Call, Outcome, Reply, find_server, severity};
@@ -63,7 +63,7 @@ pub fn why(kept: Kept) -> &'static str {
 /// `add server <backend>/<server> <address> [words]`, `add server help`.
 pub fn add(call: &mut Call<'_>) -> Outcome {
     if call.arg(0) == "help" {
-        let words: String = compile::dynamic::words().map(|w| format!("{w}\n")).collect();
+        let words: String = compile::dynamic::words().iter().map(|w| format!("{w}\n")).collect();
         return Ok(Reply::Dump(format!("List of keywords supported for dynamic server:\n{words}")));
     }
     let pair = call.arg(0).split_once('/').filter(|(_, server)| !server.is_empty());
@@ -81,11 +81,11 @@ pub fn add(call: &mut Call<'_>) -> Outcome {
     }
     let words = call.args().get(1..).unwrap_or(&[]);
     let said = |word, text: &str| {
-        engine::log::console(&call.worker, word, &format!("CLI : 'server {backend}/{name}' : {text}"));
+        engine::lines::console(&call.worker, word, &format!("CLI : 'server {backend}/{name}' : {text}"));
     };
     let made = compile::dynamic::server(&call.shared().program, index, name, words);
     let (server, notes) = made.inspect_err(|why| said("ALERT", why))?;
-    farm::add(&call.worker, index, server).ok_or("Too many servers were added to this backend.")?;
+    dynamic::add(&call.worker.farm, index, server).ok_or("Too many servers were added to this backend.")?;
     said("NOTICE", "New server registered.");
     let notes: String = notes.iter().map(|n| format!("{n}\n")).collect();
     Ok(Reply::Message(severity::INFO, format!("{notes}New server registered.").into()))
@@ -95,7 +95,7 @@ pub fn add(call: &mut Call<'_>) -> Outcome {
 pub fn delete(call: &mut Call<'_>) -> Outcome {
     let at = call.server()?;
     let server = call.config(at);
-    farm::remove(&call.worker, at).map_err(why)?;
+    dynamic::remove(&call.worker.farm, at).map_err(why)?;
     let checks = server.check.as_ref().and_then(|c| c.connector.as_ref());
     for connector in server.tls.as_ref().map(|t| &t.connector).into_iter().chain(checks) {
         call.shared().program.tls.forget_server(connector);
@@ -120,7 +120,7 @@ pub fn why_backend(stays: Stays) -> &'static str {
 /// Why a backend takes no servers at run time.
 fn fixed(proxy: &Proxy) -> Option<String> {
     let text = || format!("backend '{}' uses a non dynamic load balancing method", proxy.name);
-    (!farm::is_dynamic(proxy)).then(text)
+    (!dynamic::is_dynamic(proxy)).then(text)
 }
 
 const USAGE: &str = "Usage: add backend <name> from <defproxy> [mode <px_mode>] [guid <val>].";
@@ -154,8 +154,9 @@ pub fn add_backend(call: &mut Call<'_>) -> Outcome {
     }
     let program = &call.shared().program;
     let proxy = compile::dynamic::backend(program, name, call.arg(2), mode, guid)?;
-    let fixed = fixed(&proxy);
-    farm::add_backend(&call.worker, proxy).ok_or("Too many backends were added.")?;
+    let (fixed, state) = (fixed(&proxy), proxy.state.clone());
+    dynamic::add_backend(&call.worker.farm, proxy).ok_or("Too many backends were added.")?;
+    program.world.join(&state);
     let fixed = fixed.map_or(String::new(), |why| format!(" (no support for dynamic servers: {why})"));
     Ok(Reply::info(format!("New backend registered{fixed}.")))
 }
@@ -163,7 +164,7 @@ pub fn add_backend(call: &mut Call<'_>) -> Outcome {
 /// `del backend <name>`.
 pub fn delete_backend(call: &mut Call<'_>) -> Outcome {
     let (index, _) = call.find_backend(call.arg(0)).ok_or("No such backend.")?;
-    farm::remove_backend(&call.worker, index).map_err(why_backend)?;
+    dynamic::remove_backend(&call.worker.farm, index).map_err(why_backend)?;
     Ok(Reply::info("Backend deleted."))
 }
 
@@ -183,6 +184,6 @@ fn set_unpublished(call: &Call<'_>, value: bool, done: &'static str) -> Outcome 
         return Ok(Reply::info("No effect on a disabled backend."));
     }
     proxy.state.back.unpublished.store(value, Relaxed);
-    engine::log::console(&call.worker, "NOTICE", &format!("CLI : {done}"));
+    engine::lines::console(&call.worker, "NOTICE", &format!("CLI : {done}"));
     Ok(Reply::info(done))
 }

@@ -1,7 +1,7 @@
 //! `show fd`: the open descriptors, and what is known of each (management guide, 9.3).
 //!
-//! No worker is asked: the kernel's own tables of sockets say which descriptor listens, and which connection came in through one of
-//! those. The rest are connections to servers and other places.
+//! No worker is asked: the kernel's own tables of sockets say which descriptor listens, and which connection
+//! came in through one of those. The rest are connections to servers and other places.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -52,7 +52,8 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
     Ok(Reply::Dump(lines.collect()))
 }
 
-/// Which kinds are asked for, and which number. A number may stand behind a thread group, of which there is one.
+/// Which kinds are asked for, and which number. A number may stand behind a thread group, of which there is
+/// one.
 fn wanted(words: &[String]) -> Result<(u8, Option<u32>), Refusal> {
     let mut kinds = 0;
     let mut first = true;

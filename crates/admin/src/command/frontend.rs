@@ -37,8 +37,8 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 fn note(call: &Call<'_>, proxy: u32, text: &str) {
-    engine::log::console(&call.worker, "WARNING", text);
-    engine::log::proxy_line(&call.worker, proxy, engine::log::WARNING, text);
+    engine::lines::console(&call.worker, "WARNING", text);
+    engine::lines::proxy_line(&call.worker, proxy, program::log::level::WARNING, text);
     wake();
 }
 
@@ -50,7 +50,8 @@ fn wake() {
     });
 }
 
-/// `disable frontend`: it gives up its ports. The answer comes when it has, so that another program may bind them at once.
+/// `disable frontend`: it gives up its ports. The answer comes when it has, so that another program may bind
+/// them at once.
 pub fn disable<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
     Box::pin(async move {
         let (index, proxy) = call.frontend()?;

@@ -1,5 +1,5 @@
-//! What the process is made of, for those who look for the cause of a problem: `show libs`, `show dev`, `show defaults`,
-//! and its counters as a file: `dump stats-file`.
+//! What the process is made of, for those who look for the cause of a problem: `show libs`, `show dev`, `show
+//! defaults`, and its counters as a file: `dump stats-file`.
 
 use std::fmt::Write;
 

@@ -26,7 +26,8 @@ pub const COMMANDS: &[Command] = &[
     Command::now(&["set", "rate-limit"], "<setting> <value>", "change a limit of rates", Level::Admin, rate),
 ];
 
-/// An integer as C reads it: what stands before other characters, 0 if nothing does. HAProxy is that lenient here.
+/// An integer as C reads it: what stands before other characters, 0 if nothing does. HAProxy is that lenient
+/// here.
 fn lenient(text: &str) -> i64 {
     let sign = text.starts_with('-');
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -79,7 +80,8 @@ const RATE_USAGE: &str = "\
    - 'http-compression global' to set the per-process maximum compression speed in kB/s
 ";
 
-/// `set rate-limit connections|sessions|ssl-sessions|http-compression global <rate>`. The last one counts in kB/s.
+/// `set rate-limit connections|sessions|ssl-sessions|http-compression global <rate>`. The last one counts in
+/// kB/s.
 pub fn rate(call: &mut Call<'_>) -> Outcome {
     let process = &call.shared().program.world.process;
     let limit = match (call.arg(0), call.arg(1)) {

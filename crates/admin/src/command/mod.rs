@@ -13,6 +13,7 @@ pub mod frontend;
 pub mod inside;
 pub mod limits;
 pub mod patterns;
+pub mod peers;
 pub mod process;
 pub mod profiling;
 pub mod server;

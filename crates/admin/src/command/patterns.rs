@@ -1,8 +1,9 @@
 //! Commands on maps and ACLs (management manual, `show map` and its kin).
 //!
-//! A set that is both (an ACL that reads a map with `-M`) is found by the commands of either kind. `add`, `get` and `set`
-//! find any set, whatever its kind, as HAProxy's do. Answers are HAProxy's to the letter, for scripts compare them;
-//! `entry_cnt` counts entries, where HAProxy counts each once for every way in which the set is looked up.
+//! A set that is both (an ACL that reads a map with `-M`) is found by the commands of either kind. `add`,
+//! `get` and `set` find any set, whatever its kind, as HAProxy's do. Answers are HAProxy's to the letter, for
+//! scripts compare them; `entry_cnt` counts entries, where HAProxy counts each once for every way in which
+//! the set is looked up.
 
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use program::address::Listen;
 
-use crate::cli::call::{Call, Outcome, Reply};
+use crate::cli::call::{Call, Outcome, Reply, Scope};
 use crate::info;
 
 use super::basic::level_name;
@@ -34,6 +34,9 @@ pub fn backends(call: &mut Call<'_>) -> Outcome {
 
 /// `show cli sockets`.
 pub fn cli_sockets(call: &mut Call<'_>) -> Outcome {
+    if call.client.scope != Scope::Worker {
+        return Ok(Reply::Done);
+    }
     let mut text = String::from("# socket lvl processes\n");
     for bind in &call.shared().program.global.cli {
         text.push_str(&format!("{} {} all\n", listen_name(&bind.address), level_name(bind.level)));
@@ -42,7 +45,7 @@ pub fn cli_sockets(call: &mut Call<'_>) -> Outcome {
 }
 
 /// An address as `show cli sockets` writes it.
-fn listen_name(address: &Listen) -> String {
+pub fn listen_name(address: &Listen) -> String {
     let name = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
     match address {
         Listen::Tcp(a) if a.is_ipv4() => format!("ipv4@{a}"),
@@ -59,12 +62,25 @@ fn listen_name(address: &Listen) -> String {
     }
 }
 
-/// `show resolvers`: no section of this kind can be configured, so there is nothing to show.
+/// `show resolvers [<section>]`.
 pub fn resolvers(call: &mut Call<'_>) -> Outcome {
-    match call.arg(0) {
-        "" => Ok(Reply::Dump(String::new())),
-        _ => Err("Can't find that resolvers section".into()),
+    let wanted = call.arg(0);
+    let mut found =
+        call.shared().program.resolvers.iter().filter(|r| wanted.is_empty() || *r.name == *wanted);
+    let mut text = String::new();
+    for section in found.by_ref() {
+        text.push_str(&format!("Resolvers section {}\n", section.name));
+        for server in &section.servers {
+            text.push_str(&format!(" nameserver {}:\n", server.name));
+            for (event, name, _) in model::names::EVENTS {
+                text.push_str(&format!("  {:<13}{}\n", format!("{name}:"), server.state.get(event)));
+            }
+        }
     }
+    if text.is_empty() && !wanted.is_empty() {
+        return Err("Can't find that resolvers section".into());
+    }
+    Ok(Reply::Dump(text))
 }
 
 /// `show env`.

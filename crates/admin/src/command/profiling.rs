@@ -1,13 +1,13 @@
 //! `set profiling`, `show profiling`, `debug counters`: what is measured of the work itself.
 //!
-//! There are no functions to tell apart as in HAProxy: what is measured are the calls of streams, so they are the one
-//! line of the table. Memory is not profiled, and there are no counters of rare events; both say so as HAProxy does
-//! when it was built without.
+//! There are no functions to tell apart as in HAProxy: what is measured are the calls of streams, so they are
+//! the one line of the table. Memory is not profiled, and there are no counters of rare events; both say so
+//! as HAProxy does when it was built without.
 
 use std::pin::Pin;
 use std::sync::atomic::Ordering::Relaxed;
 
-use engine::sessions::Profile;
+use engine::profile::Profile;
 use model::world::profiling;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use engine::state::{self as change, Wanted};
+use farm::state::{self as change, Wanted};
 
 use crate::cli::call::{Call, Outcome, Reply};
 use crate::cli::table::Command;
@@ -56,13 +56,13 @@ pub const COMMANDS: &[Command] = &[
 
 /// `disable server`.
 pub fn disable(call: &mut Call<'_>) -> Outcome {
-    change::set_admin(&call.worker, call.server_to_change()?, Wanted::Maint);
+    change::set_admin(&call.worker.farm, call.server_to_change()?, Wanted::Maint);
     Ok(Reply::Done)
 }
 
 /// `enable server`.
 pub fn enable(call: &mut Call<'_>) -> Outcome {
-    change::set_admin(&call.worker, call.server_to_change()?, Wanted::Ready);
+    change::set_admin(&call.worker.farm, call.server_to_change()?, Wanted::Ready);
     Ok(Reply::Done)
 }
 

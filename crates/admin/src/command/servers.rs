@@ -69,7 +69,7 @@ fn state_line(out: &mut String, anon: Anon, started: rt::Mono, proxy: &Proxy, se
     let shown = |ip: Option<IpAddr>| ip.map_or("-".into(), |ip| ip.to_string());
     let _ = writeln!(
         out,
-        "{} {} {} {} {} {} {} {} {} {changed} {status} {result} {} {} {} {} {} {} {port} - {} {} {} {} {}",
+        "{} {} {} {} {} {} {} {} {} {changed} {status} {result} {} {} {} {} {} {} {port} {} {} {} {} {} {}",
         proxy.state.id,
         anon.word(&proxy.name),
         s.id,
@@ -85,6 +85,7 @@ fn state_line(out: &mut String, anon: Anon, started: rt::Mono, proxy: &Proxy, se
         u8::from(proxy.forced_id),
         u8::from(server.forced_id),
         s.fqdn.lock().as_deref().map_or("-".into(), |name| anon.word(name)),
+        server.service.as_deref().map_or("-".into(), |name| anon.word(name)),
         tls_state(server),
         probe.check_port.or(said.check_port).unwrap_or(0),
         shown(probe.check_addr.or(said.check_addr)),

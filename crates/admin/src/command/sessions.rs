@@ -1,7 +1,7 @@
 //! `show sess`, `shutdown session`, `shutdown sessions server`: the client connections of all workers.
 //!
-//! An id is the number of the connection, in hexadecimal like the addresses that HAProxy shows: to tools it is
-//! opaque anyway.
+//! An id is the number of the connection, in hexadecimal like the addresses that HAProxy shows: to tools it
+//! is opaque anyway.
 
 use std::fmt::Write;
 use std::pin::Pin;
@@ -95,7 +95,8 @@ fn wanted(call: &Call<'_>) -> Result<Option<Wanted>, Refusal> {
             "help" => return Ok(None),
             "all" => wanted.long = true,
             "show-uri" => wanted.uri = true,
-            // What HAProxy calls suspicious are streams that nothing will ever wake: here each has a deadline.
+            // What HAProxy calls suspicious are streams that nothing will ever wake: here each has a
+            // deadline.
             "susp" => wanted.none = true,
             "older" => {
                 let age = match value() {
@@ -134,7 +135,8 @@ fn id(session: &Session) -> u64 {
 }
 
 impl Wanted {
-    /// Whether a connection is to be listed. One without a stream, at rest or with a request that has yet to come, never is.
+    /// Whether a connection is to be listed. One without a stream, at rest or with a request that has yet to
+    /// come, never is.
     fn is(&self, s: &Session) -> bool {
         s.streams.get() > 0
             && self.id.is_none_or(|wanted| wanted == id(s))

@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use engine::farm;
-use engine::state::{self as change, At, Forced, Wanted};
+use farm::At;
+use farm::dynamic;
+use farm::state::{self as change, Forced, Wanted};
 use model::server::Target;
 use program::Server;
 
@@ -35,7 +36,7 @@ pub fn run(call: &mut Call<'_>) -> Outcome {
         "addr" => addr(call, at),
         "agent-addr" | "agent-port" | "agent-send" => agent_setting(call, at),
         "check-port" | "check-addr" => check_setting(call, at),
-        "fqdn" => fqdn(call),
+        "fqdn" => fqdn(call, at),
         "ssl" => ssl(call, at),
         "name" => name(call, at),
         _ => Err(USAGE.into()),
@@ -66,7 +67,7 @@ fn name(call: &Call<'_>, at: At) -> Outcome {
     if default || proxy.present().any(|s| *s.name == *new) {
         return Err("A server with the same name already exists in this backend.".into());
     }
-    if farm::is_referenced(&call.worker, at) {
+    if dynamic::is_referenced(&call.worker.farm, at) {
         let text =
             "Cannot rename: server's name is statically referenced (use-server, track, or sample argument).";
         return Err(text.into());
@@ -87,7 +88,7 @@ fn ssl(call: &Call<'_>, at: At) -> Outcome {
         "off" => false,
         _ => return Err("'set server <srv> ssl' expects 'on' or 'off'.".into()),
     };
-    change::set_tls(&call.worker, at, on);
+    change::set_tls(&call.worker.farm, at, on);
     Ok(Reply::Message(severity::NOTICE, "server ssl setting updated.".into()))
 }
 
@@ -98,7 +99,7 @@ fn state(call: &Call<'_>, at: At) -> Outcome {
         "maint" => Wanted::Maint,
         _ => return Err("'set server <srv> state' expects 'ready', 'drain' and 'maint'.".into()),
     };
-    change::set_admin(&call.worker, at, wanted);
+    change::set_admin(&call.worker.farm, at, wanted);
     Ok(Reply::Done)
 }
 
@@ -112,7 +113,7 @@ fn health(call: &Call<'_>, at: At) -> Outcome {
         "down" => Forced::Down,
         _ => return Err("'set server <srv> health' expects 'up', 'stopping', or 'down'.".into()),
     };
-    change::force_health(&call.worker, at, forced);
+    change::force_health(&call.worker.farm, at, forced);
     Ok(Reply::Done)
 }
 
@@ -127,7 +128,7 @@ fn agent(call: &Call<'_>, at: At) -> Outcome {
         "down" => false,
         _ => return Err("'set server <srv> agent' expects 'up' or 'down'.".into()),
     };
-    change::force_agent(&call.worker, at, up);
+    change::force_agent(&call.worker.farm, at, up);
     Ok(Reply::Done)
 }
 
@@ -192,12 +193,41 @@ fn port(what: &str, text: &str) -> Result<u16, Refusal> {
     text.parse().ok().ok_or_else(|| "provided port is invalid".into())
 }
 
-fn fqdn(call: &Call<'_>) -> Outcome {
-    Err(match call.arg(2) {
+/// HAProxy's words, slip included: tools may look for them.
+const NO_NEED: &str = "no need to change the FDQN by 'stats socket command'";
+
+fn fqdn(call: &Call<'_>, at: At) -> Outcome {
+    let (name, server) = (call.arg(2), call.config(at));
+    let why = match name {
         "" => "set server <b>/<s> fqdn requires a FQDN.",
-        _ => "set server <b>/<s> fqdn failed because no resolution is configured.",
+        _ if server.resolvers.is_none() => {
+            "set server <b>/<s> fqdn failed because no resolution is configured."
+        }
+        _ if server.service.is_some() => {
+            "set server <b>/<s> fqdn failed because SRV resolution is configured."
+        }
+        _ => "",
+    };
+    if !why.is_empty() {
+        return Err(why.into());
     }
-    .into())
+    let who = format!("{}/{}", call.shared().program.proxy(at.proxy).name, server.name);
+    // The longest name that HAProxy has room for.
+    let odd = |c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c);
+    if name.len() > 253 || name.chars().any(odd) {
+        return Err(format!("invalid fqdn '{name}' by 'stats socket command'").into());
+    }
+    if !wire::dns::is_name(name) {
+        return Err(format!("could not update {who} FQDN by 'stats socket command'").into());
+    }
+    let same = server.state.fqdn.lock().as_deref() == Some(name);
+    if same {
+        return Ok(Reply::Message(severity::NOTICE, NO_NEED.into()));
+    }
+    let old = farm::names::rename(&call.worker.farm, at, name);
+    let old = old.as_deref().unwrap_or("(null)");
+    let told = format!("{who} changed its FQDN from {old} to {name} by 'stats socket command'");
+    Ok(Reply::Message(severity::NOTICE, told.into()))
 }
 
 fn addr(call: &Call<'_>, at: At) -> Outcome {
@@ -207,7 +237,7 @@ fn addr(call: &Call<'_>, at: At) -> Outcome {
     let port = (call.arg(3) == "port").then(|| call.arg(4));
     let (target, told) = moved(&call.config(at), call.arg(2), port)?;
     if let Some(target) = target {
-        change::set_target(&call.worker, at, target);
+        change::set_target(&call.worker.farm, at, target);
     }
     Ok(Reply::Message(severity::NOTICE, told.into()))
 }

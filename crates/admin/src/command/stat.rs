@@ -5,7 +5,7 @@ use program::listener::Level;
 use crate::cli::call::{Call, Outcome, Refusal, Reply, find_proxy};
 use crate::cli::table::Command;
 use crate::stats::row::Filter;
-use crate::stats::show as write;
+use crate::stats::{resolvers, show as write};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[
@@ -28,6 +28,9 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
     if let [word, domain, rest @ ..] = args
         && word == "domain"
     {
+        if domain == "resolvers" {
+            return Ok(Reply::Dump(names(call, rest)));
+        }
         if domain != "proxy" {
             return Err("Invalid statistics domain.".into());
         }
@@ -50,6 +53,17 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
         (_, true) => write::typed(shared, &filter, has("desc")),
         _ => write::csv(shared, &filter),
     }))
+}
+
+/// The statistics of name servers.
+fn names(call: &Call<'_>, args: &[String]) -> String {
+    let has = |word: &str| args.iter().any(|a| a == word);
+    let all = &call.shared().program.resolvers;
+    match (has("json"), has("typed")) {
+        (true, _) => resolvers::json(all),
+        (_, true) => resolvers::typed(all, has("desc")),
+        _ => resolvers::csv(all),
+    }
 }
 
 fn number(word: &str) -> Option<i64> {

@@ -1,14 +1,14 @@
 //! `show table`, `set table`, `clear table`: the entries of stick tables.
 //!
-//! The lines are HAProxy's to the letter, for tools read them; only the order of entries is ours, since theirs is that of
-//! a hash. A table is walked over while the answer is sent, so nothing grows with its size.
+//! The lines are HAProxy's to the letter, for tools read them; only the order of entries is ours, since
+//! theirs is that of a hash. A table is walked over while the answer is sent, so nothing grows with its size.
 
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use stick::data::Shape;
-use stick::{Data, Entry, KeyKind, Row, Table, Walk};
+use stick::{Data, KeyKind, Row, Table, Walk};
 
 use crate::cli::call::{Call, Lines, Outcome, Refusal, Reply};
 use crate::cli::table::Command;
@@ -51,7 +51,8 @@ enum Verb {
 #[derive(Debug)]
 enum Chosen {
     All,
-    One(Option<Arc<Entry>>),
+    /// The number of one, if it is there.
+    One(Option<u64>),
     Matching(Vec<Filter>),
 }
 
@@ -85,10 +86,13 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
     }
     let table = find(call)?;
     match choose(call, table, Verb::Show)? {
-        Chosen::One(None) => {}
-        Chosen::One(Some(entry)) => {
-            head(table, &mut out);
-            line(table, &entry, &mut out);
+        Chosen::One(id) => {
+            if id.is_some() {
+                head(table, &mut out);
+            }
+            if let Some(row) = id.and_then(|id| table.by_id(id, now())) {
+                line(table, &row, &mut out);
+            }
         }
         chosen => return Ok(Reply::Lines(Box::new(Shown { head: false, walk: table.walk(), chosen }))),
     }
@@ -114,9 +118,9 @@ impl Lines for Shown {
             head(&table, out);
         }
         for _ in 0..STRETCH {
-            let Some(entry) = self.walk.advance(now()) else { return false };
-            if self.chosen.has(&table, &entry) {
-                line(&table, &entry, out);
+            let Some(row) = self.walk.advance(now()) else { return false };
+            if self.chosen.has(&table, &row) {
+                line(&table, &row, out);
             }
         }
         true
@@ -139,17 +143,17 @@ pub fn clear(call: &mut Call<'_>) -> Outcome {
     let table = find(call)?;
     permitted(call)?;
     match choose(call, table, Verb::Clear)? {
-        Chosen::One(None) => {}
-        Chosen::One(Some(entry)) => {
-            if !table.remove(&entry) {
+        Chosen::One(id) => {
+            let row = id.and_then(|id| table.by_id(id, now()));
+            if row.is_some_and(|row| !row.remove()) {
                 return Err("Entry currently in use, cannot remove".into());
             }
         }
         chosen => {
             let mut walk = table.walk();
-            while let Some(entry) = walk.advance(now()) {
-                if chosen.has(table, &entry) {
-                    table.remove(&entry);
+            while let Some(row) = walk.advance(now()) {
+                if chosen.has(table, &row) {
+                    row.remove();
                 }
             }
         }
@@ -165,16 +169,15 @@ pub fn set(call: &mut Call<'_>) -> Outcome {
     let table = find(call)?;
     permitted(call)?;
     let now = now();
-    let held = match call.arg(1) {
+    let entered;
+    let mut row = match call.arg(1) {
         "" => return Ok(Reply::Done),
         "key" => {
             let key = key(call, table, Verb::Set)?;
-            table.enter(&key, now).ok_or("Unable to allocate a new entry")?
+            entered = table.enter(&key, now).ok_or("Unable to allocate a new entry")?;
+            entered.row(now)
         }
-        "ptr" => {
-            let entry = by_pointer(call, table)?;
-            table.find(entry.key(), now).ok_or("No entry can be found matching ptr.")?
-        }
+        "ptr" => by_pointer(call, table)?,
         word if word.starts_with("data.") => {
             return Err(
                 "content-based lookup is only supported with the \"show\" and \"clear\" actions".into()
@@ -182,7 +185,7 @@ pub fn set(call: &mut Call<'_>) -> Outcome {
         }
         _ => return Err(Verb::Set.expects().into()),
     };
-    let mut row = held.touched_row(now);
+    row.touch();
     let mut words = call.args().iter().skip(3);
     while let Some(word) = words.next() {
         let name = word.strip_prefix("data.").ok_or("\"data.<type>\" followed by a value expected")?;
@@ -224,12 +227,9 @@ impl Verb {
 }
 
 impl Chosen {
-    fn has(&self, table: &Table, entry: &Entry) -> bool {
+    fn has(&self, table: &Table, row: &Row<'_>) -> bool {
         match self {
-            Chosen::Matching(filters) => {
-                let row = entry.row(table.layout(), now());
-                filters.iter().all(|f| f.holds(table, &row))
-            }
+            Chosen::Matching(filters) => filters.iter().all(|f| f.holds(table, row)),
             _ => true,
         }
     }
@@ -253,9 +253,9 @@ fn choose(call: &Call<'_>, table: &Arc<Table>, verb: Verb) -> Result<Chosen, Ref
         "" => Ok(Chosen::All),
         "key" => {
             let key = key(call, table, verb)?;
-            Ok(Chosen::One(table.peek(&key, now(), Arc::clone)))
+            Ok(Chosen::One(table.peek(&key, now()).map(|row| row.id())))
         }
-        "ptr" => Ok(Chosen::One(Some(by_pointer(call, table)?))),
+        "ptr" => Ok(Chosen::One(Some(by_pointer(call, table)?.id()))),
         word if word.starts_with("data.") => Ok(Chosen::Matching(filters(call, table)?)),
         _ => Err(verb.expects().into()),
     }
@@ -294,17 +294,21 @@ fn number(word: &str) -> i64 {
     sign * digits.fold(0i64, |n, d| n.wrapping_mul(10).wrapping_add(i64::from(d - b'0')))
 }
 
-fn pointer(entry: &Arc<Entry>) -> usize {
-    Arc::as_ptr(entry) as usize
+/// What stands for the address of an entry: the number of a cache line, none of the first.
+fn pointer(row: &Row<'_>) -> u64 {
+    (row.id() + FIRST_LINE) * LINE
 }
 
-fn by_pointer(call: &Call<'_>, table: &Arc<Table>) -> Result<Arc<Entry>, Refusal> {
-    let wanted = call.arg(2).strip_prefix("0x").and_then(|hex| usize::from_str_radix(hex, 16).ok());
+const LINE: u64 = 64;
+const FIRST_LINE: u64 = 64;
+
+fn by_pointer<'t>(call: &Call<'_>, table: &'t Table) -> Result<Row<'t>, Refusal> {
+    let wanted = call.arg(2).strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
     let wanted = wanted.ok_or("Pointer expected (0xffff notation)")?;
-    let mut walk = table.walk();
-    std::iter::from_fn(|| walk.advance(now()))
-        .find(|e| pointer(e) == wanted)
-        .ok_or("No entry can be found matching ptr.".into())
+    let line = Some(wanted / LINE).filter(|line| line * LINE == wanted);
+    let id = line.and_then(|line| line.checked_sub(FIRST_LINE));
+    let row = id.and_then(|id| table.by_id(id, now()));
+    row.ok_or("No entry can be found matching ptr.".into())
 }
 
 /// The type and the element that `gpc0` or `gpc[1]` names.
@@ -383,15 +387,13 @@ fn value(table: &Table, row: &Row<'_>, data: Data, index: usize) -> Option<u64> 
 }
 
 /// The line about an entry.
-fn line(table: &Table, entry: &Arc<Entry>, out: &mut String) {
-    let now = now();
-    let _ = write!(out, "{:#x}: key=", pointer(entry));
-    table.kind().print(entry.key(), out);
-    let _ = write!(out, " use={} exp={} shard=0", entry.uses(), table.expires_in(entry, now));
-    let row = entry.row(table.layout(), now);
+fn line(table: &Table, row: &Row<'_>, out: &mut String) {
+    let _ = write!(out, "{:#x}: key=", pointer(row));
+    table.kind().print(row.key(), out);
+    let _ = write!(out, " use={} exp={} shard=0", row.uses(), row.expires_in());
     for column in table.layout().columns() {
         for index in 0..column.count {
-            cell(table, &row, column, index, out);
+            cell(table, row, column, index, out);
         }
     }
     out.push('\n');

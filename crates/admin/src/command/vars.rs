@@ -1,7 +1,7 @@
 //! Variables of the process: `get var`, `set var`.
 //!
-//! Rules know variables by number. A name that no rule mentions is kept aside ([`model::vars::ProcVars`]): only the
-//! runtime API can read it.
+//! Rules know variables by number. A name that no rule mentions is kept aside ([`model::vars::ProcVars`]):
+//! only the runtime API can read it.
 
 use model::vars::{Owned, Scope};
 use program::Program;

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use engine::farm::{self, Kept, Stays};
+use farm::dynamic::{self, Kept, Stays};
 
 use super::basic::duration;
 use super::farm::{why, why_backend};
@@ -62,7 +62,7 @@ async fn backend_removable(call: &Call<'_>, deadline: rt::Mono) -> Result<(), Re
     }
     loop {
         let (index, _) = call.find_backend(call.arg(2)).ok_or("Failed. No such backend.")?;
-        match farm::removable_backend(&call.worker, index) {
+        match dynamic::removable_backend(&call.worker.farm, index) {
             Ok(()) => return Ok(()),
             Err(Stays::Busy) if rt::now() < deadline => {}
             Err(Stays::Busy) => return Err(format!("Interrupted. {}", why_backend(Stays::Busy)).into()),
@@ -83,7 +83,7 @@ async fn removable(call: &Call<'_>, deadline: rt::Mono) -> Result<(), Refusal> {
     loop {
         // It may be deleted meanwhile.
         let at = call.server_called(call.arg(2)).map_err(failed)?;
-        match farm::removable(&call.worker, at) {
+        match dynamic::removable(&call.worker.farm, at) {
             Ok(()) => return Ok(()),
             Err(Kept::Busy) if rt::now() < deadline => {}
             Err(Kept::Busy) => return Err(format!("Interrupted. {}", why(Kept::Busy)).into()),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use engine::state as change;
+use farm::state as change;
 use program::Server;
 
 use crate::cli::call::{Call, Outcome, Refusal, Reply};
@@ -51,7 +51,7 @@ pub fn set_to(call: &Call<'_>, text: &str) -> Outcome {
         let text = "Backend is using a static LB algorithm and only accepts weights '0%' and '100%'.";
         return Err(text.into());
     }
-    change::set_weight(&call.worker, at, weight);
+    change::set_weight(&call.worker.farm, at, weight);
     Ok(Reply::Done)
 }
 
@@ -98,7 +98,7 @@ pub fn set_maxconn(call: &mut Call<'_>) -> Outcome {
     match text.split_at_checked(end) {
         Some(("", _)) | None => Err("maxconn string empty or preceded by garbage".into()),
         Some((digits, "")) => {
-            change::set_maxconn(&call.worker, at, digits.parse().unwrap_or(u32::MAX));
+            change::set_maxconn(&call.worker.farm, at, digits.parse().unwrap_or(u32::MAX));
             Ok(Reply::Done)
         }
         Some(_) => Err("Trailing garbage in maxconn string".into()),

@@ -1,5 +1,5 @@
-//! Statistics: one table of figures ([`table`]), the objects they belong to ([`row`]), and the forms they take:
-//! CSV, typed lines and JSON ([`show`]), HTML ([`page`]).
+//! Statistics: one table of figures ([`table`]), the objects they belong to ([`row`]), and the forms they
+//! take: CSV, typed lines and JSON ([`show`]), HTML ([`page`]).
 
 mod html;
 mod options;
@@ -7,6 +7,7 @@ pub mod page;
 mod post;
 pub mod protocols;
 mod read;
+pub mod resolvers;
 pub mod row;
 pub mod schema;
 pub mod show;

@@ -1,5 +1,5 @@
-//! What is asked of the page behind its URI: `;csv`, `;json`, `;typed`, `;up`, `;no-maint`, `;norefresh`, `;st=CODE`,
-//! `scope=TEXT` (configuration manual, `stats uri`; management manual, 9.1).
+//! What is asked of the page behind its URI: `;csv`, `;json`, `;typed`, `;up`, `;no-maint`, `;norefresh`,
+//! `;st=CODE`, `scope=TEXT` (configuration manual, `stats uri`; management manual, 9.1).
 
 /// The longest text that `scope=` may look for.
 const LONGEST_SCOPE: usize = 20;

@@ -2,8 +2,9 @@
 
 use engine::Worker;
 use engine::live::View;
-use engine::service::{Answer, Request, Service};
+use engine::worker::service::{Answer, Request, Service};
 use lang::Env;
+use lang::action::Reply;
 use lang::cond::Outcome;
 use lang::env::Side;
 use model::Txn;
@@ -13,9 +14,6 @@ use wire::head::Head;
 use super::options::{Form, Options, Result};
 use super::row::Filter;
 use super::{html, post, schema, show};
-
-/// The realm unless `stats realm` names one.
-const REALM: &str = "HAProxy Statistics";
 
 /// The service called `stats`.
 #[derive(Debug, Default)]
@@ -100,7 +98,7 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn ask_for_password(page: &Page) -> Answer {
-    let realm = page.realm.as_deref().unwrap_or(REALM).replace('"', "\\\"");
+    let realm = page.realm.as_deref().unwrap_or(Reply::STATISTICS).replace('"', "\\\"");
     Answer { challenge: Some(realm), ..Answer::default() }
 }
 
@@ -114,8 +112,8 @@ fn may_change(page: &Page, request: &Request<'_>) -> bool {
         })
 }
 
-/// Whether a form was sent by the page itself, as far as the browser tells: its `origin`, or else its `referer`, names the host of
-/// the request (manual, `stats admin`).
+/// Whether a form was sent by the page itself, as far as the browser tells: its `origin`, or else its
+/// `referer`, names the host of the request (manual, `stats admin`).
 fn is_own_page(req: &Head) -> bool {
     let Some(from) = req.first("origin").or_else(|| req.first("referer")) else { return true };
     let rest = [&b"http://"[..], b"https://"].iter().find_map(|scheme| from.strip_prefix(*scheme));
@@ -136,7 +134,7 @@ fn act(request: &Request<'_>, page: &Page) -> Result {
     if !request.whole {
         return Result::Excd;
     }
-    engine::run::with_worker(|w| post::run(w, &page.scope, request.body)).unwrap_or(Result::Unkn)
+    engine::worker::with_worker(|w| post::run(w, &page.scope, request.body)).unwrap_or(Result::Unkn)
 }
 
 fn redirect(page: &Page, options: Options) -> Answer {

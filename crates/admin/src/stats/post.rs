@@ -4,7 +4,8 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::Worker;
-use engine::state::{self, At, Forced, Wanted};
+use farm::At;
+use farm::state::{self, Forced, Wanted};
 use model::server::admin as bit;
 use model::term::Cause;
 use program::{Proxy, Server};
@@ -43,7 +44,7 @@ fn bits(worker: &Rc<Worker>, at: At, server: &Server, set: u32, clear: u32) -> b
     let now = server.state.admin();
     let changes = now & set != set || now & clear != 0;
     if changes {
-        state::change_admin(worker, at, set, clear);
+        state::change_admin(&worker.farm, at, set, clear);
     }
     changes
 }
@@ -65,14 +66,14 @@ fn agent_check(server: &Server, on: bool) -> bool {
 }
 
 fn admin(worker: &Rc<Worker>, at: At, wanted: Wanted) -> bool {
-    state::set_admin(worker, at, wanted);
+    state::set_admin(&worker.farm, at, wanted);
     true
 }
 
 fn health(worker: &Rc<Worker>, at: At, server: &Server, forced: Forced) -> bool {
     let own = server.track.is_none();
     if own {
-        state::force_health(worker, at, forced);
+        state::force_health(&worker.farm, at, forced);
     }
     own
 }
@@ -80,7 +81,7 @@ fn health(worker: &Rc<Worker>, at: At, server: &Server, forced: Forced) -> bool 
 fn agent(worker: &Rc<Worker>, at: At, server: &Server, up: bool) -> bool {
     let has = server.agent.is_some();
     if has {
-        state::force_agent(worker, at, up);
+        state::force_agent(&worker.farm, at, up);
     }
     has
 }
@@ -93,7 +94,8 @@ fn kill(at: At) -> bool {
     true
 }
 
-/// Does what a form asks for: `s=SERVER&s=SERVER&action=ACTION&b=BACKEND`. With a `scope` only servers of its proxies are changed.
+/// Does what a form asks for: `s=SERVER&s=SERVER&action=ACTION&b=BACKEND`. With a `scope` only servers of its
+/// proxies are changed.
 pub fn run(worker: &Rc<Worker>, scope: &[Box<str>], body: &[u8]) -> Result {
     let text = String::from_utf8_lossy(body);
     let pairs = || {

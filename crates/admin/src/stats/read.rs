@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use base::rate::PeakRate;
-use engine::shared::ramp;
+use farm::ramp;
 use model::check::{CheckResult, CheckStatus};
 use model::counter::Counter;
 use model::proxy::{Back, Front, FrontState, H1Counters, H2Counters, TlsCounters};
@@ -448,7 +448,8 @@ fn h1(r: &Row<'_>, front: Value, figure: Figure) -> Value {
     }
 }
 
-/// A figure of HTTP/1, of frontends and backends. Rules may have the connections of a TCP frontend speak it (`switch-mode`).
+/// A figure of HTTP/1, of frontends and backends. Rules may have the connections of a TCP frontend speak it
+/// (`switch-mode`).
 fn h1_figure(r: &Row<'_>, figure: fn(&H1Counters) -> &Counter) -> Value {
     let state = &r.proxy.state;
     match r.kind {

@@ -1,11 +1,11 @@
-//! The objects that have statistics: frontends, their listeners, servers, backends. A row is one of them together
-//! with all that its figures are read from.
+//! The objects that have statistics: frontends, their listeners, servers, backends. A row is one of them
+//! together with all that its figures are read from.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use base::time::{Mono, Wall};
 use engine::Shared;
-use engine::shared::ramp;
+use farm::ramp;
 use model::proxy::{BackCounters, FrontCounters, ListenerCounters};
 use model::server::ServerCounters;
 use model::{Counter, Sharded};

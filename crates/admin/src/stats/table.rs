@@ -1,8 +1,8 @@
 //! The table of statistics: each figure once, with its column, what it means, and how it is read.
 //!
-//! The position in the table is the column of the CSV; names, order and tags are those that tools for HAProxy 3.5
-//! know (management manual, 9.1 and 9.2). Behind the general figures stand those of protocols ([`PROTOCOLS`]);
-//! in the CSV a column called `-` divides the two.
+//! The position in the table is the column of the CSV; names, order and tags are those that tools for HAProxy
+//! 3.5 know (management manual, 9.1 and 9.2). Behind the general figures stand those of protocols
+//! ([`PROTOCOLS`]); in the CSV a column called `-` divides the two.
 
 use std::sync::atomic::Ordering::Relaxed;
 

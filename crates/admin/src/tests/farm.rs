@@ -73,7 +73,7 @@ fn traffic_reaches_an_added_server_once_it_is_enabled() {
     on_worker(CONFIG, |worker| async move {
         let mut client = client(Level::Admin);
         ask(&worker, &mut client, "add server b/d 127.0.0.1:81 weight 256").await;
-        let balancer = &worker.shared.backends[1].balancer;
+        let balancer = &worker.shared.farm.backends[1].balancer;
         assert!((0..300).all(|_| balancer.pick(None, |_| false) != Some(2)));
         ask(&worker, &mut client, "enable server b/d").await;
         assert!((0..300).any(|_| balancer.pick(None, |_| false) == Some(2)));

@@ -26,7 +26,9 @@ pub(crate) fn program(text: &str) -> Arc<Program> {
     let world = Arc::new(World::new(1));
     let outcome = compile::compile(reading, &lang::Registry::standard(), world, &options);
     let texts: Vec<_> = outcome.diagnostics.iter().map(|d| d.text.clone()).collect();
-    Arc::new(outcome.program.unwrap_or_else(|| panic!("{texts:?}")))
+    let mut program = outcome.program.unwrap_or_else(|| panic!("{texts:?}"));
+    program.adopt();
+    Arc::new(program)
 }
 
 /// A server of its own.
@@ -83,18 +85,7 @@ pub(crate) fn on_worker<T: 'static, F: Future<Output = T> + 'static>(
 }
 
 fn client(level: Level) -> Client {
-    Client {
-        level,
-        severity: Severity::None,
-        interactive: false,
-        prompt: false,
-        timed: false,
-        timeout: None,
-        expert: false,
-        experimental: false,
-        anon: Default::default(),
-        quit: false,
-    }
+    Client::new(level, Severity::None, None)
 }
 
 /// What a line of commands answers.

@@ -1,6 +1,6 @@
 //! The statistics page as a service: what it shows, whom it lets in, what it changes.
 
-use engine::service::{Answer, Request, Service};
+use engine::worker::service::{Answer, Request, Service};
 use model::Conn;
 
 use super::*;

@@ -1,14 +1,13 @@
-//! What a whole proxy shows, and the whole configuration: warnings that HAProxy gives after reading everything, in its
-//! order.
+//! What a whole proxy shows, and the whole configuration: warnings that HAProxy gives after reading
+//! everything, in its order.
 
 use program::Mode;
 use program::proxy::Proxy;
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 
-use super::remark;
-use crate::draft::{CheckKind, Draft, Kind};
+use crate::draft::{CheckKind, Draft, ServerDraft};
+use crate::notes::{refusal, remark};
 use crate::proxy::option::SWITCHES;
-use crate::server::ServerDraft;
 
 /// Cuts captured cookies to `tune.http.cookielen`.
 pub(super) fn captured(proxies: &mut [Proxy], most: usize, notes: &mut Diagnostics) {
@@ -22,14 +21,13 @@ pub(super) fn captured(proxies: &mut [Proxy], most: usize, notes: &mut Diagnosti
     }
 }
 
-/// Looks at all proxies once everything is known, and fills in what follows from the whole. `maxconn` is that of proxies
-/// that have none.
+/// Looks at all proxies once everything is known, and fills in what follows from the whole. `maxconn` is that
+/// of proxies that have none.
 pub(super) fn whole(proxies: &mut [Proxy], maxconn: u32) {
     for p in proxies.iter_mut() {
         if p.is_frontend && p.maxconn == 0 {
             p.maxconn = maxconn;
         }
-        p.state.front.maxconn.store(p.maxconn, std::sync::atomic::Ordering::Relaxed);
     }
     fullconn(proxies);
 }
@@ -94,8 +92,7 @@ pub(super) fn timeouts(p: &Draft, notes: &mut Diagnostics) {
     let t = &p.timeouts;
     let front = p.kind.is_front() && t.client.is_none();
     let back = p.kind.is_back() && !p.servers.is_empty() && (t.connect.is_none() || t.server.is_none());
-    let listen = p.kind == Kind::Listen && (t.client.is_none() || t.connect.is_none() || t.server.is_none());
-    if front || back || listen {
+    if front || back {
         let text = format!(
             "missing timeouts for {}.\n   | While not properly invalid, you will certainly encounter various problems\n   | with such a configuration. To fix this, please ensure that all following\n   | timeouts are set to a non-zero value: 'client', 'connect', 'server'.",
             p.label()
@@ -193,7 +190,7 @@ pub(super) fn external(p: &Draft, allowed: bool, fork: bool, notes: &mut Diagnos
         return;
     }
     let mut fail = |text: &str| {
-        notes.push(super::refusal(p.span, format!("Proxy '{}' : 'option external-check' {text}", p.name)));
+        notes.push(refusal(p.span, format!("Proxy '{}' : 'option external-check' {text}", p.name)));
     };
     if !allowed {
         fail("unable to find required 'global.external-check'.");
@@ -218,7 +215,7 @@ pub(super) fn external_path(p: &Draft, notes: &mut Diagnostics) {
             "Proxy '{}': 'external-check command' does not have a leading '/' and 'external-check path' is not set.",
             p.name
         );
-        notes.push(super::refusal(p.span, text));
+        notes.push(refusal(p.span, text));
     }
 }
 
@@ -229,7 +226,7 @@ pub(super) fn server_cookies(p: &Draft, notes: &mut Diagnostics) {
     for server in &p.servers {
         if tcp && server.redir.is_some() {
             let text = format!("{label} : server cannot have cookie or redirect prefix in non-HTTP mode.");
-            notes.push(super::refusal(server.span, text));
+            notes.push(refusal(server.span, text));
         }
         let name = &server.name;
         if tcp && server.cookie.is_some() {
@@ -245,7 +242,8 @@ pub(super) fn server_cookies(p: &Draft, notes: &mut Diagnostics) {
     }
 }
 
-/// Options that mean nothing in TCP mode, and orders of filters that are not there; HAProxy tells of them after all else.
+/// Options that mean nothing in TCP mode, and orders of filters that are not there; HAProxy tells of them
+/// after all else.
 pub(super) fn last(drafts: &[Draft], turning: &[usize], ground: &super::Ground<'_>, notes: &mut Diagnostics) {
     for (index, p) in drafts.iter().enumerate().filter(|(_, p)| !p.disabled) {
         if p.mode != Mode::Http && !p.switches && !turning.contains(&index) {

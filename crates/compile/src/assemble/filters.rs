@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lang::act::bandwidth::{Bwlim, Scope};
+use lang::bandwidth::{Bwlim, Scope};
 use lang::places::Place;
 use lang::{Expr, Fault, Names, Words};
 use program::filter::Trace;
@@ -10,6 +10,7 @@ use syntax::Diagnostics;
 
 use super::rules::{Parse, Parsed};
 use crate::draft::Draft;
+use crate::notes::refusal;
 use crate::units;
 
 /// Filters of the frontend come before those of another proxy.
@@ -63,7 +64,7 @@ pub(super) fn check_sequences(p: &Draft, ground: &super::Ground<'_>, notes: &mut
                 "{}: error while postparsing {side} filter-sequence '{whole}' : invalid filter name: '{name}' is not defined on the proxy",
                 p.name
             );
-            notes.push(super::refusal(p.span, text).settling());
+            notes.push(refusal(p.span, text).settling());
         }
     }
 }
@@ -112,7 +113,8 @@ struct Limit {
     table: Option<String>,
 }
 
-/// What is wrong with a bandwidth limit: the filter, or the expression of its key, which HAProxy tells without its name.
+/// What is wrong with a bandwidth limit: the filter, or the expression of its key, which HAProxy tells
+/// without its name.
 enum Wrong {
     Filter(Fault),
     Key(Fault),
@@ -177,7 +179,8 @@ fn limit(
 }
 
 impl Limit {
-    /// With its table, which must keep the rate that it needs; if it doesn't, what is said of that when all lines are read.
+    /// With its table, which must keep the rate that it needs; if it doesn't, what is said of that when all
+    /// lines are read.
     fn finish(
         self,
         names: &mut dyn Names,
@@ -189,7 +192,7 @@ impl Limit {
         let (scope, late) = match (self.key, self.period) {
             (Some(key), _) => {
                 let called = self.table.as_deref().unwrap_or(&p.name);
-                match lang::stick::table(names, Some(called)) {
+                match lang::names::table(names, Some(called)) {
                     Err(fault) => {
                         (Scope::Stream(1000), Some(format!("{} by bwlim filter '{name}'", fault.text)))
                     }

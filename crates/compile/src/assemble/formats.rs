@@ -8,9 +8,9 @@ use lang::{Expr, LogFormat, Words};
 use syntax::{Diagnostic, Diagnostics, Style};
 
 use super::{Assembly, complaint};
-use crate::draft::{Deferred, Draft};
+use crate::draft::{Deferred, Draft, LineRef};
 use crate::names::Resolver;
-use crate::statement::LineRef;
+use crate::notes::remark;
 
 impl Assembly<'_> {
     /// Names as a proxy sees them, its ACLs left out.
@@ -89,7 +89,8 @@ impl Assembly<'_> {
     ) -> Option<Arc<LogFormat>> {
         let word = self.ground.deferred(deferred)?;
         let keyword = self.ground.line(deferred.at)?.keyword().text();
-        // A unique id is made while the request is there, in checks even without one; lines are made at the end.
+        // A unique id is made while the request is there, in checks even without one; lines are made at the
+        // end.
         let (place, keyword) = match keyword {
             "unique-id-format" if p.kind.is_back() => (Place::BackHttpReq, "unique-id"),
             "unique-id-format" => (Place::FrontHttpReq, "unique-id"),
@@ -124,7 +125,7 @@ impl Assembly<'_> {
         let mut names = self.resolver(index, p, at);
         let format = LogFormat::parse_log(text, place, registry, &mut names)?;
         for text in std::mem::take(&mut names.warnings) {
-            notes.push(super::remark(p.span, text));
+            notes.push(remark(p.span, text));
         }
         Ok(Arc::new(format))
     }

@@ -1,15 +1,17 @@
 //! The `global` section, finished: what was not said is computed.
 
 use lang::{Expr, LogFormat, Words};
+use model::adoption::ProcessTerms;
 use model::vars::VarRef;
-use program::global::SetVar;
+use program::global::{SetVar, Tune};
 use program::proxy::Proxy;
 use program::{Bind, Global};
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 
 use super::Assembly;
-use crate::global::{CasePairs as Pairs, GlobalDraft};
-use crate::statement::LineRef;
+use crate::draft::LineRef;
+use crate::global::draft::{CasePairs as Pairs, GlobalDraft};
+use crate::notes::refusal;
 
 /// Descriptors that the process needs besides connections: its own, and some for every thread.
 const RESERVED: u64 = 20;
@@ -31,37 +33,38 @@ impl Assembly<'_> {
         let other = RESERVED + PER_THREAD * u64::from(threads) + listeners as u64;
         let hard = g.fd_hard_limit.unwrap_or(u64::MAX).min(self.ground.options.fd_limit);
         let given = self.ground.options.maxconn.or(g.maxconn);
-        let room = g.ulimit_n.unwrap_or(hard).saturating_sub(other) / 2;
+        // Pipes that somebody asked for have two ends each; where they leave nothing they are asked for on
+        // top.
+        let pipes = u64::from(g.maxpipes) * 2;
+        let open = g.ulimit_n.unwrap_or(hard).saturating_sub(other);
+        let room = open.checked_sub(pipes).filter(|left| *left > 0).unwrap_or(open) / 2;
         let maxconn = given.unwrap_or_else(|| u32::try_from(room.max(1)).unwrap_or(u32::MAX));
-        let ulimit_n = g.ulimit_n.unwrap_or(u64::from(maxconn) * 2 + other);
+        let ulimit_n = g.ulimit_n.unwrap_or(u64::from(maxconn) * 2 + pipes + other);
         if given.is_some() && ulimit_n > hard {
             let text = format!(
                 "{ulimit_n} file descriptors are needed for {maxconn} connections but the limit is {hard}."
             );
             notes.push(Diagnostic::plain(Level::Diag, text));
         }
-        self.world_limits(maxconn, &g);
+        self.process = Some(terms(maxconn, &g));
         let localpeer = self.ground.options.localpeer.clone().or(g.localpeer);
         let hostname = crate::global::process::hostname;
-        let mut tune = g.tune;
-        tune.maxrewrite = tune.maxrewrite.min(tune.bufsize / 2);
+        let tune = Tune { maxrewrite: g.tune.maxrewrite.min(g.tune.bufsize / 2), ..g.tune };
         Global {
             maxconn,
-            maxconn_computed: given.is_none(),
             ulimit_n,
-            fd_hard_limit: g.fd_hard_limit,
             threads,
             affinity: affinity(&g.cpu_map, threads, self.ground.options.processors, crowd),
+            client_tls: g.tls.client(),
             ocsp: g.tls.ocsp,
-            maxconnrate: g.maxconnrate,
-            maxsessrate: g.maxsessrate,
             maxpipes: if g.maxpipes == 0 { maxconn / 4 } else { g.maxpipes },
             daemon: g.daemon,
             pidfile: g.pidfile,
+            master: g.master,
             chroot: g.chroot,
             uid: g.uid,
             gid: g.gid,
-            log: self.global_log.clone().into(),
+            log: self.global_log.get(g.log.above().from..).unwrap_or_default().into(),
             log_tag: g.log_tag.unwrap_or_else(|| "haproxy".into()),
             log_hostname: g.log_hostname,
             cli,
@@ -80,8 +83,11 @@ impl Assembly<'_> {
             busy_polling: g.busy_polling,
             reject_privileged_ports: g.reject_privileged_ports,
             set_dumpable: g.set_dumpable,
-            external_check: g.external_check,
-            insecure_fork_wanted: g.insecure_fork_wanted,
+            setuid_wanted: g.setuid_wanted,
+            prealloc_fd: g.prealloc_fd,
+            never_local: g.never_local,
+            capabilities: g.capabilities,
+            nice: g.nice,
             strict_limits: g.strict_limits,
             warn_blocked_after: g.warn_blocked_after,
             h1_any_payload: g.h1_any_payload,
@@ -140,17 +146,17 @@ impl Assembly<'_> {
         }
         out
     }
+}
 
-    fn world_limits(&self, maxconn: u32, g: &GlobalDraft) {
-        use std::sync::atomic::Ordering::Relaxed;
-        let process = &self.ground.world.process;
-        process.maxconn.store(maxconn, Relaxed);
-        process.conn_rate_limit.store(g.maxconnrate, Relaxed);
-        process.sess_rate_limit.store(g.maxsessrate, Relaxed);
-        process.ssl_limit.store(g.tls.most, Relaxed);
-        process.anon_key.store(g.anon_key, Relaxed);
-        process.ssl_rate_limit.store(g.tls.most_rate, Relaxed);
-        process.profiling.store(g.tune.profiling, Relaxed);
+fn terms(maxconn: u32, g: &GlobalDraft) -> ProcessTerms {
+    ProcessTerms {
+        maxconn,
+        conn_rate: g.maxconnrate,
+        sess_rate: g.maxsessrate,
+        ssl: g.tls.most,
+        ssl_rate: g.tls.most_rate,
+        anon_key: g.anon_key,
+        profiling: g.tune.profiling,
     }
 }
 
@@ -223,7 +229,7 @@ fn case_adjust(
     let Some((path, span)) = file else { return pairs };
     let Ok(text) = std::fs::read_to_string(&path) else {
         let text = format!("h1-headers-case-adjust-file '{}': failed to open file.", whole(&path).display());
-        notes.push(super::refusal(span, text).settling());
+        notes.push(refusal(span, text).settling());
         return pairs;
     };
     for (number, line) in (1..).zip(text.lines()) {

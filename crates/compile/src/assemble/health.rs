@@ -1,8 +1,8 @@
 //! Health checks: from `option httpchk`, `http-check` and `tcp-check` lines to the steps that are run.
 //!
-//! An HTTP check without `http-check send` sends what `option httpchk` says; one without `http-check expect` expects a
-//! status of 200 to 399. The first `send` completes itself from `option httpchk`. Rules of a section that inherits its
-//! `option httpchk` stand alone: what they don't send is not sent.
+//! An HTTP check without `http-check send` sends what `option httpchk` says; one without `http-check expect`
+//! expects a status of 200 to 399. The first `send` completes itself from `option httpchk`. Rules of a
+//! section that inherits its `option httpchk` stand alone: what they don't send is not sent.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use lang::{Expr, LogFormat, Words};
 use program::check::{Expect, External, Pattern, Ruleset, Step};
 use syntax::{Diagnostics, Level};
 
-use super::{Assembly, remark};
+use super::Assembly;
 use crate::check::{Answer, Canned, Sought};
-use crate::draft::{CheckKind, Draft};
+use crate::draft::{CheckKind, Draft, LineRef};
 use crate::healthcheck::HealthDraft;
-use crate::statement::LineRef;
+use crate::notes::remark;
 
 mod reader;
 
@@ -52,7 +52,8 @@ impl Assembly<'_> {
             CheckKind::Http { method, uri, version, host } => {
                 let host = host.as_deref().and_then(|h| self.check_format(index, p, h, notes));
                 let mut first = Request { method, uri: uri.as_deref(), version, host };
-                // As HAProxy counts: neither the first `connect` nor the request of `option httpchk` beside other rules.
+                // As HAProxy counts: neither the first `connect` nor the request of `option httpchk` beside
+                // other rules.
                 let sends = http.iter().any(|s| matches!(s, Step::SendHttp { .. }));
                 set.uncounted = http.iter().find(talks).is_some_and(|s| matches!(s, Step::Connect { .. }))
                     || !sends && !http.is_empty();
@@ -62,8 +63,8 @@ impl Assembly<'_> {
         Arc::new(set)
     }
 
-    /// The checks of `healthcheck` sections. Rules see no proxy of their own: the one that uses them is known when they
-    /// run.
+    /// The checks of `healthcheck` sections. Rules see no proxy of their own: the one that uses them is known
+    /// when they run.
     pub(super) fn healthchecks(&mut self, drafts: &[HealthDraft], notes: &mut Diagnostics) {
         for health in drafts {
             let rules = self.ruleset(usize::MAX, &health.draft, notes);
@@ -127,8 +128,8 @@ impl Assembly<'_> {
     }
 }
 
-/// The steps of an HTTP check follow each other as `connect`, `send`, one or several `expect`: the kind of a step that
-/// is out of turn, and of the one that is missing in front of it.
+/// The steps of an HTTP check follow each other as `connect`, `send`, one or several `expect`: the kind of a
+/// step that is out of turn, and of the one that is missing in front of it.
 fn missing(steps: &[Step], next: &Step) -> Option<(&'static str, &'static str)> {
     let last = steps.iter().rev().find(talks);
     match (last, next) {
@@ -255,8 +256,8 @@ fn expect(what: Pattern) -> Expect {
 }
 
 impl Assembly<'_> {
-    /// The steps of a ready-made check. Their texts are ours, so what can't be parsed is left out in silence; a test
-    /// sees to it that there is no such thing.
+    /// The steps of a ready-made check. Their texts are ours, so what can't be parsed is left out in silence;
+    /// a test sees to it that there is no such thing.
     fn canned(&mut self, index: usize, p: &Draft, steps: &[Canned]) -> Vec<Step> {
         let registry = self.ground.registry;
         let line = LineRef { section: u32::MAX, line: u32::MAX };

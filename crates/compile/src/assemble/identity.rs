@@ -11,10 +11,10 @@ use super::server as make;
 use super::state_file::{self, Known, StateFiles};
 use crate::draft::Draft;
 use crate::names::Declared;
-use crate::proxy::basic::unique_name;
+use crate::statement::unique_name;
 
-/// No two proxies of one number, no two servers of one name in a backend. That names of proxies differ is seen to by
-/// `syntax`, which resolves `defaults` by them.
+/// No two proxies of one number, no two servers of one name in a backend. That names of proxies differ is
+/// seen to by `syntax`, which resolves `defaults` by them.
 pub(super) fn check(proxies: &[Draft], ground: &Ground<'_>, notes: &mut Diagnostics) {
     let mut ids: HashMap<u32, &Draft> = HashMap::new();
     for p in proxies {
@@ -39,7 +39,8 @@ pub(super) fn check(proxies: &[Draft], ground: &Ground<'_>, notes: &mut Diagnost
     unique_names(proxies, ground, notes);
 }
 
-/// All objects with a `guid` have one of their own. A listener's is made when all else is known, so it is the one at fault.
+/// All objects with a `guid` have one of their own. A listener's is made when all else is known, so it is the
+/// one at fault.
 fn unique_names(proxies: &[Draft], ground: &Ground<'_>, notes: &mut Diagnostics) {
     let mut holders: HashMap<Box<str>, String> = HashMap::new();
     for p in proxies {
@@ -95,8 +96,8 @@ fn servers(p: &Draft, notes: &mut Diagnostics) {
     }
 }
 
-/// Gives numbers to those that have none: servers the lowest free one from the position on, proxies the next free one. Those
-/// start at 2, as HAProxy's do.
+/// Gives numbers to those that have none: servers the lowest free one from the position on, proxies the next
+/// free one. Those start at 2, as HAProxy's do.
 pub(super) fn number(proxies: &mut [Draft]) {
     let given: HashSet<u32> = proxies.iter().filter_map(|p| p.id).collect();
     let mut next = 2;
@@ -137,12 +138,16 @@ pub(super) fn declare(
     notes: &mut Diagnostics,
 ) -> Vec<Declared> {
     let workers = ground.world.workers;
-    let mut out = Vec::new();
+    let mut out: Vec<Declared> = Vec::new();
+    let mut new: HashMap<Box<str>, Arc<Proxy>> = HashMap::new();
     let before = notes.count(Level::Alert);
     for p in proxies {
         let id = p.id.unwrap_or(0);
         let guid = p.guid.as_deref();
-        let state = ground.world.proxy(&p.name, || Proxy::new(&p.name, id, guid, workers));
+        let state = ground.world.find_proxy(&p.name).unwrap_or_else(|| {
+            let made = || Arc::new(Proxy::new(&p.name, id, guid, workers));
+            new.entry(p.name.clone()).or_insert_with(made).clone()
+        });
         // The world finds a server by looking at all of them; here they are many and come at once.
         let known: HashMap<Box<str>, Arc<Server>> =
             state.back.servers.read().iter().map(|s| ((*s.name).into(), s.clone())).collect();
@@ -151,20 +156,20 @@ pub(super) fn declare(
         let mut unsaid = Diagnostics::new();
         let notes = if p.disabled { &mut unsaid } else { &mut *notes };
         let states = files.of(p, told);
-        let mut fresh = Vec::new();
+        let (mut fresh, mut stated) = (Vec::new(), Vec::new());
         for draft in &p.servers {
             let server = known.get(&draft.name).cloned().unwrap_or_else(|| {
                 let last = states.get(&draft.name).and_then(Known::address);
                 let target = make::target(draft, last, p, ground, notes);
                 let server = Arc::new(make::state(draft, p, target, workers));
-                state.back.servers.write().push(server.clone());
-                fresh.extend(states.get(&draft.name).map(|known| (known, server.clone(), draft)));
+                fresh.push(server.clone());
+                stated.extend(states.get(&draft.name).map(|known| (known, server.clone(), draft)));
                 server
             });
             servers.push(server);
         }
         let all: Vec<_> = servers.iter().cloned().zip(p.servers.iter().map(|draft| draft.backup)).collect();
-        for (known, server, draft) in fresh {
+        for (known, server, draft) in stated {
             state_file::apply(known, &server, draft, p, &all, told);
         }
         out.push(Declared {
@@ -173,6 +178,9 @@ pub(super) fn declare(
             is_front: p.kind.is_front(),
             is_back: p.kind.is_back(),
             servers,
+            fresh,
+            referenced: Default::default(),
+            named: Default::default(),
         });
     }
     if notes.count(Level::Alert) > before {

@@ -4,20 +4,90 @@ use std::sync::Arc;
 
 use model::Origin;
 use model::origin::COUNT;
-use program::log::{Profile, Ring, RingServer, Sink, Step, Target};
+use program::Mode;
+use program::log::{Logging, Profile, Ring, RingServer, Sink, Step, Style as LogStyle, Target};
 use syntax::{Diagnostic, Diagnostics, Style};
 
 use super::Assembly;
-use crate::draft::Deferred;
-use crate::log::{LogDraft, SinkDraft, TargetDraft};
+use crate::draft::Draft;
+use crate::draft::FormatDraft;
+use crate::draft::{Deferred, LogDraft, LogLine, SinkDraft, TargetDraft};
+use crate::logformats;
+use crate::notes::refusal;
+use crate::notes::remark;
 use crate::profile::ProfileDraft;
 use crate::ring;
 use lang::LogFormat;
+use lang::logfmt::Waits;
 use lang::places::Place;
 
 impl Assembly<'_> {
-    /// Finished targets of a section; `log global` is replaced by what `global` has. `whose` begins what is said of
-    /// names that nobody has.
+    /// What a proxy logs, where to and how.
+    pub(super) fn logging(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Logging {
+        let targets = self.log_targets(&p.log, &p.name, notes);
+        let (style, mut format) = match &p.format {
+            FormatDraft::None => (LogStyle::Default, None),
+            // Backends write no lines.
+            FormatDraft::Custom(_) if !p.kind.is_front() => (LogStyle::Custom, None),
+            FormatDraft::Custom(deferred) => (LogStyle::Custom, self.log_format(index, deferred, p, notes)),
+            FormatDraft::Known(style, span) => {
+                // That it does not fit was said at the beginning.
+                let style = fitting(*style, *span, p, self, &mut Diagnostics::new());
+                let text = match style {
+                    LogStyle::Tcp => logformats::TCP,
+                    LogStyle::TcpClf => logformats::TCP_CLF,
+                    LogStyle::Clf => logformats::HTTP_CLF,
+                    LogStyle::Https => logformats::HTTPS,
+                    _ => logformats::HTTP,
+                };
+                let at = crate::draft::LineRef { section: p.section, line: 0 };
+                let parsed = self.log_text(index, text.as_bytes(), p, at, Place::Log, notes);
+                let parsed = parsed.map_err(|fault| {
+                    notes.push(refusal(
+                        *span,
+                        format!(
+                            "Parsing [{}]: failed to parse log-format : {}",
+                            self.ground.place(*span),
+                            fault.text
+                        ),
+                    ))
+                });
+                (style, parsed.ok())
+            }
+        };
+        if !p.kind.is_front() {
+            format = None;
+        }
+        let formatted = style != LogStyle::Default || p.structured.is_some();
+        if p.kind.is_front() && targets.is_empty() && formatted {
+            notes.push(remark(
+                p.span,
+                format!("log format ignored for {} since it has no log address.", p.label()),
+            ));
+        }
+        Logging {
+            targets: targets.into(),
+            format,
+            structured: p
+                .structured
+                .as_ref()
+                .filter(|_| p.kind.is_front())
+                .and_then(|d| self.log_format(index, d, p, notes)),
+            error_format: p
+                .error_format
+                .as_ref()
+                .filter(|_| p.kind.is_front())
+                .and_then(|d| self.log_format(index, d, p, notes)),
+            style,
+            steps: p.log_steps,
+            own_steps: p.own_log_steps,
+            waits: Waits::default(),
+            tag: p.log_tag.clone(),
+        }
+    }
+
+    /// Finished targets of a section; `log global` is replaced by what `global` had above it. `whose` begins
+    /// what is said of names that nobody has.
     pub(super) fn log_targets(
         &mut self,
         log: &LogDraft,
@@ -27,11 +97,14 @@ impl Assembly<'_> {
         let mut out = Vec::new();
         for line in &log.lines {
             match line {
-                None => out.extend(self.global_log.iter().map(|target| {
-                    let sample = target.sample.as_deref().map(|sample| Arc::new(sample.anew()));
-                    Target { sample, ..target.clone() }
-                })),
-                Some(draft) => out.extend(self.log_target(draft, whose, notes)),
+                LogLine::Global(above) => {
+                    let above = self.global_log.get(above.from..above.to).unwrap_or_default();
+                    out.extend(above.iter().map(|target| {
+                        let sample = target.sample.as_deref().map(|sample| Arc::new(sample.anew()));
+                        Target { sample, ..target.clone() }
+                    }));
+                }
+                LogLine::Own(draft) => out.extend(self.log_target(draft, whose, notes)),
             }
         }
         out
@@ -181,4 +254,41 @@ fn place_of(origin: Origin) -> Place {
         Origin::HttpRes | Origin::HttpAfterRes => Place::FrontHttpRes,
         _ => Place::Log,
     }
+}
+
+/// An HTTP line needs HTTP mode; otherwise the TCP one takes its place.
+pub(super) fn fitting(
+    style: LogStyle,
+    span: syntax::Span,
+    p: &Draft,
+    assembly: &Assembly<'_>,
+    notes: &mut Diagnostics,
+) -> LogStyle {
+    let inherited = p.kind == crate::draft::Kind::Backend && !said_here(p, assembly);
+    let (name, fallback, instead) = match style {
+        LogStyle::Http => ("httplog", "tcplog", LogStyle::Tcp),
+        LogStyle::Https => ("httpslog", "tcplog", LogStyle::Tcp),
+        LogStyle::Clf => ("httplog clf", "tcplog clf", LogStyle::TcpClf),
+        _ => return style,
+    };
+    if p.mode == Mode::Http || inherited {
+        return style;
+    }
+    let at = assembly.ground.place(span);
+    let text = format!(
+        "parsing [{at}] : 'option {name}' not usable with {} (needs 'mode http'). Falling back to 'option {fallback}'.",
+        p.label()
+    );
+    notes.push(Diagnostic::warning(span, text).styled(Style::Bare));
+    instead
+}
+
+/// Whether the line that names the format stands in this very section.
+fn said_here(p: &Draft, assembly: &Assembly<'_>) -> bool {
+    let lines = assembly.ground.tree.sections.get(p.section as usize).map(|s| &s.lines);
+    lines.into_iter().flatten().any(|l| {
+        l.keyword() == "log-format"
+            || l.keyword() == "option"
+                && l.args().first().is_some_and(|w| w == "httplog" || w == "httpslog" || w == "tcplog")
+    })
 }

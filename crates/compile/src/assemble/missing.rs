@@ -1,19 +1,20 @@
-//! What rules name and nobody has: told of a proxy when all its lines are read, in HAProxy's order, and of `defaults`
-//! sections before all proxies.
+//! What rules name and nobody has: told of a proxy when all its lines are read, in HAProxy's order, and of
+//! `defaults` sections before all proxies.
 //!
-//! Rules of a `defaults` section are understood there first, as the section's own: what is wrong with them is told once,
-//! whoever inherits them. Those who do understand them anew, with their own names at hand, and leave out the lines of
-//! which was told.
+//! Rules of a `defaults` section are understood there first, as the section's own: what is wrong with them is
+//! told once, whoever inherits them. Those who do understand them anew, with their own names at hand, and
+//! leave out the lines of which was told.
 
 use lang::Missing;
 use syntax::{Diagnostics, Span};
 
-use super::{Assembly, refusal, remark};
-use crate::draft::{Draft, ErrorDraft};
-use crate::statement::LineRef;
+use super::Assembly;
+use crate::draft::{Draft, ErrorDraft, LineRef};
+use crate::notes::{refusal, remark};
 
 impl Assembly<'_> {
-    /// The rules of a `defaults` section as its own. What comes of them serves no other purpose than to find faults.
+    /// The rules of a `defaults` section as its own. What comes of them serves no other purpose than to find
+    /// faults.
     pub(super) fn defaults(&mut self, p: &Draft, notes: &mut Diagnostics) {
         self.rules(usize::MAX, p, notes);
         self.checks_of_defaults(p, notes);

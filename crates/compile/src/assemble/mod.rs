@@ -1,17 +1,23 @@
 //! The second pass: drafts, now all known, become a program.
 
+mod adoption;
+mod bind_tls;
+mod binds;
 mod checks;
 mod filters;
 mod formats;
 mod global;
 mod health;
+mod http_client;
 mod identity;
 mod logs;
 mod missing;
+mod peers;
 mod proxy;
 mod replies;
 mod rules;
 mod server;
+mod server_tls;
 mod state_file;
 mod stick;
 mod templates;
@@ -21,22 +27,23 @@ use std::sync::Arc;
 
 use lang::{Fault, Registry};
 use model::World;
-use model::account::Limits;
-use model::vars::Scope;
+use model::vars::VarRef;
 use program::address::Listen;
+use program::global::SetVar;
 use program::listener::UnixRights;
 use program::log::{Ring, Sink, Target};
-use program::{Bind, Program};
-use syntax::{Diagnostic, Diagnostics, Environment, Level, Line, Phase, Sources, Span, Style, Tree, Word};
+use program::{Bind, Global, Program, Proxy};
+use syntax::{Diagnostic, Diagnostics, Environment, Line, Phase, Sources, Span, Style, Tree, Word};
 
 use self::state_file::StateFiles;
 use crate::Options;
-use crate::bind::BindDraft;
-use crate::draft::Deferred;
+use crate::draft::Draft;
+use crate::draft::{Deferred, LineRef};
+use crate::global::draft::GlobalDraft;
 use crate::names::{Declared, Memory, Resolver};
+use crate::notes::remark;
 use crate::patterns::Where;
 use crate::sections::Drafts;
-use crate::statement::LineRef;
 
 /// What the pass stands on.
 pub(crate) struct Ground<'g> {
@@ -85,7 +92,7 @@ pub(crate) struct Assembly<'g> {
     /// The checks of `healthcheck` sections.
     pub healthchecks: Vec<(Box<str>, std::sync::Arc<program::check::Ruleset>)>,
     /// What `global` says of TLS.
-    pub tls: Arc<crate::tls::TlsGlobal>,
+    pub tls: Arc<crate::global::draft::TlsGlobal>,
     /// Certificates read so far.
     pub store: Arc<tls::Store>,
     /// Keys of tickets, the last ones read first.
@@ -94,6 +101,8 @@ pub(crate) struct Assembly<'g> {
     pub said: std::collections::HashSet<String>,
     /// `external-check`, and whether with `preserve-env`.
     pub external_check: Option<bool>,
+    /// `resolvers` sections.
+    pub resolvers: Vec<program::names::Resolvers>,
     /// Names of `mailers` sections.
     pub mailers: Vec<Box<str>>,
     /// `insecure-fork-wanted`.
@@ -102,6 +111,8 @@ pub(crate) struct Assembly<'g> {
     pub state_file_set: bool,
     /// Tables that name `peers` sections which are not there, and what is said of it.
     pub lost_peers: Vec<(Box<str>, Diagnostic)>,
+    /// What becomes of the figures of the process.
+    pub process: Option<model::adoption::ProcessTerms>,
     /// Proxies whose connections turn to HTTP when they come to a backend of that mode.
     pub turning: Vec<usize>,
 }
@@ -112,13 +123,11 @@ pub(crate) struct Sockets {
     pub prefix: Box<[u8]>,
     /// `unix-bind mode`, `user`, `group`.
     pub rights: UnixRights,
-    /// `tune.listener.default-shards`.
-    pub shards: Option<u32>,
 }
 
 impl Sockets {
     /// The settings of one socket with what `global` adds.
-    fn apply(&self, draft: &BindDraft, address: &Listen, bind: Bind) -> Bind {
+    fn apply(&self, address: &Listen, bind: Bind) -> Bind {
         let (address, unix) = match address {
             Listen::Unix(path) => {
                 let whole = [&*self.prefix, path].concat();
@@ -132,154 +141,223 @@ impl Sockets {
             }
             other => (other.clone(), bind.unix),
         };
-        let shards = self.shards.filter(|_| !draft.shards).unwrap_or(bind.shards);
-        Bind { address, unix, shards, ..bind }
+        Bind { address, unix, ..bind }
     }
+}
+
+/// What is said last of all.
+#[derive(Default)]
+struct Late {
+    /// `cpu-map`.
+    crowd: Diagnostics,
+    /// Files with the states of servers.
+    states: Diagnostics,
+    /// Addresses are the last thing that HAProxy looks up.
+    addresses: Diagnostics,
 }
 
 /// Puts the program together.
 pub(crate) fn program(
-    drafts: Drafts,
+    mut drafts: Drafts,
     ground: Ground<'_>,
     store: Option<Arc<tls::Store>>,
     notes: &mut Diagnostics,
-) -> Option<Program> {
-    let Drafts { global, mut proxies, http_errors, users, peers, peer_tables, rings, profiles, .. } = drafts;
-    let (healthchecks, mailers, defaults) = (drafts.healthchecks, drafts.mailers, drafts.defaults);
-    let purge = global.purge;
-    let experimental = global.experimental;
-    let store =
-        store.unwrap_or_else(|| Arc::new(crate::tls::load::store(&global.tls, &global.tune, experimental)));
-    crate::tls::load::client_authorities(&global, &store, notes);
-    global.buffers.check(notes);
-    global.groups.check(global.threads, &global.cpu_map, ground.options.processors, notes);
-    identity::check(&proxies, &ground, notes);
-    identity::number(&mut proxies);
-    let log_profiles = profiles.iter().map(|p| p.name.clone()).collect();
-    let environment = ground.environment.clone();
-    let large_buffers = global.tune.large_bufsize > global.tune.bufsize;
-    crate::tls::stores::declare(&drafts.stores, &store, |span| ground.place(span), notes);
-    let memory = Memory {
-        store: Some(store.clone()),
-        large_buffers,
-        small_buffers: crate::tls::load::is_small(&global.tune).then_some(global.tune.bufsize),
-        http_errors,
-        users,
-        environment,
-        log_profiles,
-        experimental,
-        ..Memory::default()
-    };
-    let mut assembly = Assembly {
-        ground,
-        memory,
-        declared: Vec::new(),
-        rule_places: Vec::new(),
-        global_log: Vec::new(),
-        node: global.node.clone(),
-        rings,
-        sinks: Vec::new(),
-        log_hostname: global.log_hostname.is_some(),
-        healthchecks: Vec::new(),
-        purge_servers: purge.servers,
-        thread_groups: global.groups.count(),
-        tls: Arc::new(global.tls.clone()),
-        store: store.clone(),
-        ticket_keys: Vec::new(),
-        said: Default::default(),
-        external_check: global.external_check.then_some(global.external_check_env),
-        mailers: mailers.iter().map(|m| m.name.clone()).collect(),
-        fork_wanted: global.insecure_fork_wanted,
-        state_file_set: global.server_state_file.is_some(),
-        lost_peers: Vec::new(),
-        turning: Vec::new(),
-        sockets: Sockets {
-            prefix: global.unix_prefix.clone(),
-            rights: global.unix_bind,
-            shards: global.default_shards,
-        },
-    };
-    assembly.global_log = assembly.log_targets(&global.log, "", notes);
-    // Addresses are the last thing that HAProxy looks up.
-    let (mut states, mut addresses) = (Diagnostics::new(), Diagnostics::new());
-    let (base, file) = (global.server_state_base.as_deref(), global.server_state_file.as_deref());
-    let files = StateFiles::new(base, file, &mut states);
-    assembly.declared =
-        identity::declare(&mut proxies, &assembly.ground, &files, &mut states, &mut addresses);
-    let log_profiles = assembly.log_profiles(&profiles, notes);
-    let threads = assembly.ground.world.workers as u32;
-    let stuck = stick::stuck(&proxies, &assembly.ground);
-    let own = proxies.iter().filter_map(|p| p.table.clone());
-    let tables: Vec<_> = own.chain(peer_tables).collect();
-    let world = assembly.ground.world.clone();
-    assembly.memory.tables =
-        crate::table::make(tables, &stuck, &peers, &world, notes, &mut assembly.lost_peers);
-    assembly.memory.stick_counters = global.tune.stick_counters as usize;
-    for section in &defaults {
+) -> Program {
+    let (mut assembly, mut late) = (Assembly::begin(&mut drafts, ground, store, notes), Late::default());
+    assembly.declare(&mut drafts, &mut late);
+    let log_profiles = assembly.log_profiles(&drafts.profiles, notes);
+    assembly.tables(&mut drafts, notes);
+    for section in &drafts.defaults {
         assembly.defaults(section, notes);
     }
-    assembly.healthchecks(&healthchecks, notes);
-    let mut finished = Vec::new();
-    for (index, draft) in proxies.iter().enumerate() {
-        let mut found = Diagnostics::new();
-        finished.push(assembly.proxy(index, draft, &proxies, threads, &mut found));
-        if draft.disabled {
-            // How the parts of a proxy that never serves fit together is nobody's concern.
-            found.retain(|note| note.phase < Phase::Fitting);
-        }
-        notes.extend(found);
+    assembly.healthchecks(&drafts.healthchecks, notes);
+    let mut finished = assembly.proxies(&drafts.proxies, notes);
+    let set_vars = assembly.set_vars(&drafts.global.vars, notes);
+    assembly.missing_arguments("GLOBAL", Span::default(), notes);
+    http_client::check(&assembly.tls, &assembly.memory.resolvers, notes);
+    if drafts.global.tls.client_authorities.is_none() {
+        // Whether anybody is asked over TLS is known now; a file that is named was read before.
+        bind_tls::client_authorities(&drafts.global, &assembly.store, notes);
     }
-    let set_vars = assembly.set_vars(&global.vars, notes);
-    assembly.missing_arguments("GLOBAL", syntax::Span::default(), notes);
-    crate::tls::http_client::check(&assembly.tls, notes);
-    crate::mailers::idle(&mailers, &proxies, notes);
-    let unused = global.experimental && !experiments(&assembly.ground);
-    let mut crowd = Diagnostics::new();
-    let global = assembly.global(global, set_vars, &finished, notes, &mut crowd);
-    let default_maxconn = assembly.ground.options.proxy_maxconn.unwrap_or(global.maxconn);
-    checks::whole(&mut finished, default_maxconn);
-    checks::captured(&mut finished, global.tune.cookielen, notes);
-    if unused {
-        let text = "Option 'expose-experimental-directives' is set in the global section but is no longer used. It is strongly recommended to remove it in order to avoid using an experimental directive by accident in the future.";
-        notes.push(remark(Span::default(), text).settling());
-    }
-    checks::last(&proxies, &assembly.turning, &assembly.ground, notes);
-    notes.extend(crowd);
-    notes.extend(states.settling());
-    notes.extend(addresses.settling());
-    let defaults = if purge.proxies { Vec::new() } else { assembly.templates(&defaults, threads) };
-    let healthchecks = std::mem::take(&mut assembly.healthchecks);
-    let ground = &assembly.ground;
-    let place = |at: LineRef| {
-        let line = ground.line(at)?;
-        let (span, keyword) = (line.span(), line.keyword().text());
-        Some(Where { file: ground.sources.name(span.file), line: span.line, keyword })
-    };
-    let patterns = assembly.memory.patterns.catalog(place);
-    let files = assembly.ground.sources.iter().map(|s| s.name().into()).collect();
-    let environment = assembly.ground.environment.iter().map(|(n, v)| (n.into(), v.into())).collect();
-    let vars = assembly.memory.vars;
-    if let Some(limits) = Limits::new(global.tune.vars_max, vars.of(Scope::Proc).len()) {
-        assembly.ground.world.vars.limit(limits);
-    }
-    Some(Program {
-        environment,
+    let peers = assembly.peers(&drafts.peers, notes);
+    crate::mailers::idle(&drafts.mailers, &drafts.proxies, notes);
+    let draft = std::mem::take(&mut drafts.global);
+    let (purge, limits) = (draft.purge, draft.vars_max);
+    let global = assembly.whole(draft, set_vars, &mut finished, &mut late, notes);
+    checks::last(&drafts.proxies, &assembly.turning, &assembly.ground, notes);
+    notes.extend(late.crowd);
+    notes.extend(late.states.settling());
+    notes.extend(late.addresses.settling());
+    let defaults = if purge.proxies { Vec::new() } else { assembly.templates(&drafts.defaults) };
+    let adoption = assembly.adoption(&finished, &drafts.proxies, limits);
+    let patterns = assembly.catalog();
+    let Assembly {
+        ground,
+        memory,
+        resolvers,
+        rule_places,
+        sinks,
+        rings,
+        ticket_keys,
+        healthchecks,
+        store,
+        ..
+    } = assembly;
+    Program {
+        environment: ground.environment.iter().map(|(n, v)| (n.into(), v.into())).collect(),
+        files: ground.sources.iter().map(|s| s.name().into()).collect(),
+        world: ground.world,
+        proxies: finished.into(),
+        tls: store,
+        tables: memory.tables,
+        peers,
+        resolvers,
+        vars: memory.vars,
         defaults,
         healthchecks,
-        tls: store,
         global,
-        proxies: finished.into(),
-        world: assembly.ground.world.clone(),
-        rule_places: assembly.rule_places,
-        files,
-        sinks: assembly.sinks,
-        rings: assembly.rings,
+        rule_places,
+        sinks,
+        rings,
         log_profiles,
-        vars,
-        tables: assembly.memory.tables,
         patterns,
-        ticket_keys: assembly.ticket_keys,
-    })
+        ticket_keys,
+        adoption,
+    }
+}
+
+impl<'g> Assembly<'g> {
+    /// Nothing is assembled yet, but who is who is known.
+    fn begin(
+        drafts: &mut Drafts,
+        ground: Ground<'g>,
+        store: Option<Arc<tls::Store>>,
+        notes: &mut Diagnostics,
+    ) -> Assembly<'g> {
+        let global = &drafts.global;
+        let new = || Arc::new(bind_tls::store(&global.tls, &global.tune, global.experimental));
+        let store = store.unwrap_or_else(new);
+        bind_tls::client_authorities(global, &store, notes);
+        global.buffers.check(notes);
+        global.groups.check(global.threads, &global.cpu_map, ground.options.processors, notes);
+        identity::check(&drafts.proxies, &ground, notes);
+        identity::number(&mut drafts.proxies);
+        crate::tls::stores::declare(&drafts.stores, &store, |span| ground.place(span), notes);
+        let memory = Memory {
+            store: Some(store.clone()),
+            large_buffers: global.tune.large_bufsize > global.tune.bufsize,
+            small_buffers: bind_tls::is_small(&global.tune).then_some(global.tune.bufsize),
+            http_errors: std::mem::take(&mut drafts.http_errors),
+            users: std::mem::take(&mut drafts.users),
+            environment: ground.environment.clone(),
+            log_profiles: drafts.profiles.iter().map(|p| p.name.clone()).collect(),
+            experimental: global.experimental,
+            stick_counters: global.tune.stick_counters as usize,
+            ..Memory::default()
+        };
+        let mut assembly = Assembly {
+            ground,
+            memory,
+            declared: Vec::new(),
+            rule_places: Vec::new(),
+            global_log: Vec::new(),
+            node: global.node.clone(),
+            rings: std::mem::take(&mut drafts.rings),
+            sinks: Vec::new(),
+            log_hostname: global.log_hostname.is_some(),
+            healthchecks: Vec::new(),
+            purge_servers: global.purge.servers,
+            thread_groups: global.groups.count(),
+            tls: Arc::new(global.tls.clone()),
+            store,
+            ticket_keys: Vec::new(),
+            said: Default::default(),
+            external_check: global.external_check.then_some(global.external_check_env),
+            resolvers: Vec::new(),
+            mailers: drafts.mailers.iter().map(|m| m.name.clone()).collect(),
+            fork_wanted: global.insecure_fork_wanted,
+            state_file_set: global.server_state_file.is_some(),
+            lost_peers: Vec::new(),
+            process: None,
+            turning: Vec::new(),
+            sockets: Sockets { prefix: global.unix_prefix.clone(), rights: global.unix_bind },
+        };
+        assembly.global_log = assembly.log_targets(&global.log, "", notes);
+        assembly.resolvers = crate::resolvers::finish(std::mem::take(&mut drafts.resolvers), notes);
+        assembly.memory.resolvers = assembly.resolvers.iter().map(|r| r.name.clone()).collect();
+        assembly
+    }
+
+    /// The workers that there will be.
+    fn threads(&self) -> u32 {
+        self.ground.world.workers as u32
+    }
+
+    /// Finds or makes the live state of all proxies and servers.
+    fn declare(&mut self, drafts: &mut Drafts, late: &mut Late) {
+        let global = &drafts.global;
+        let (base, file) = (global.server_state_base.as_deref(), global.server_state_file.as_deref());
+        let files = StateFiles::new(base, file, &mut late.states);
+        let Late { states, addresses, .. } = late;
+        self.declared = identity::declare(&mut drafts.proxies, &self.ground, &files, states, addresses);
+    }
+
+    /// Finds or makes the stick tables.
+    fn tables(&mut self, drafts: &mut Drafts, notes: &mut Diagnostics) {
+        let stuck = stick::stuck(&drafts.proxies, &self.ground);
+        let own = drafts.proxies.iter().filter_map(|p| p.table.clone());
+        let tables: Vec<_> = own.chain(std::mem::take(&mut drafts.peer_tables)).collect();
+        let lost = &mut self.lost_peers;
+        let named: Vec<Box<str>> = drafts.peers.iter().map(|p| p.name.clone()).collect();
+        self.memory.tables = crate::table::make(tables, &stuck, &named, &self.ground.world, notes, lost);
+    }
+
+    /// Finishes all proxies.
+    fn proxies(&mut self, drafts: &[Draft], notes: &mut Diagnostics) -> Vec<Proxy> {
+        let mut finished = Vec::new();
+        for (index, draft) in drafts.iter().enumerate() {
+            let mut found = Diagnostics::new();
+            finished.push(self.proxy(index, draft, drafts, &mut found));
+            if draft.disabled {
+                // How the parts of a proxy that never serves fit together is nobody's concern.
+                found.retain(|note| note.phase < Phase::Fitting);
+            }
+            notes.extend(found);
+        }
+        finished
+    }
+
+    /// Settings of the process, and what proxies have of them.
+    fn whole(
+        &mut self,
+        draft: GlobalDraft,
+        set_vars: Vec<(VarRef, SetVar)>,
+        finished: &mut [Proxy],
+        late: &mut Late,
+        notes: &mut Diagnostics,
+    ) -> Global {
+        let unused = draft.experimental && !experiments(&self.ground);
+        let cookielen = draft.cookielen;
+        let global = self.global(draft, set_vars, finished, notes, &mut late.crowd);
+        checks::whole(finished, self.ground.options.proxy_maxconn.unwrap_or(global.maxconn));
+        checks::captured(finished, cookielen, notes);
+        if unused {
+            let text = "Option 'expose-experimental-directives' is set in the global section but is no longer used. It is strongly recommended to remove it in order to avoid using an experimental directive by accident in the future.";
+            notes.push(remark(Span::default(), text).settling());
+        }
+        global
+    }
+
+    /// Maps and ACL files under the numbers that HAProxy gives them.
+    fn catalog(&mut self) -> pattern::Catalog {
+        let ground = &self.ground;
+        let place = |at: LineRef| {
+            let line = ground.line(at)?;
+            let (span, keyword) = (line.span(), line.keyword().text());
+            Some(Where { file: ground.sources.name(span.file), line: span.line, keyword })
+        };
+        std::mem::take(&mut self.memory.patterns).catalog(place)
+    }
 }
 
 impl Assembly<'_> {
@@ -331,8 +409,8 @@ pub(crate) fn complaint(fault: Fault, line: &Line, offset: usize) -> Diagnostic 
         Some(word) => word.span(),
         None => line.span(),
     };
-    // HAProxy closes what its rule parsers say with a full stop, but those of TCP rules and filters, and leaves the blank out before
-    // lists of actions.
+    // HAProxy closes what its rule parsers say with a full stop, but those of TCP rules and filters, and
+    // leaves the blank out before lists of actions.
     let unstopped = ["tcp-request", "tcp-response", "filter"].contains(&line.keyword().text());
     let stop = if unstopped || fault.text.ends_with('\n') { "" } else { "." };
     let list = fault.text.starts_with('\'')
@@ -364,14 +442,4 @@ pub(crate) fn aside(text: String, line: &Line) -> Diagnostic {
     let warning = Diagnostic::warning(line.span(), text);
     let timer = warning.text.contains("' after the timer value '");
     if timer || warning.text.starts_with("parsing acl") { warning.styled(Style::Plain) } else { warning }
-}
-
-/// A warning about a proxy as a whole, which HAProxy prints without a place.
-pub(crate) fn remark(span: Span, text: impl Into<String>) -> Diagnostic {
-    Diagnostic::new(Level::Warning, span, text).styled(Style::Bare)
-}
-
-/// An error about a proxy as a whole, which HAProxy prints without a place.
-pub(crate) fn refusal(span: Span, text: impl Into<String>) -> Diagnostic {
-    Diagnostic::alert(span, text).styled(Style::Bare)
 }

@@ -1,125 +1,122 @@
 //! One proxy, finished.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lang::logfmt::Waits;
 use lang::places::Place;
-use program::log::{Logging, Style as LogStyle};
-use program::options::{Forwarded, ForwardedValue};
-use program::proxy::{Balance, ErrorAnswer, Errors, Proxy};
+use program::Mode;
+use program::log::Logging;
+use program::options::{Forwarded, ForwardedValue, Options};
+use program::persist::Cookie;
+use program::proxy::{Balance, Proxy, Switch, SwitchTo};
 use program::server::Settings;
 use program::stats::Page;
-use program::{Bind, Mode};
 use syntax::{Diagnostic, Diagnostics, Style};
 
-use super::{Assembly, refusal, remark};
-use crate::draft::{BalanceDraft, Draft, ErrorDraft, FormatDraft, Kind, Named};
-use crate::mux::Fit;
-use crate::{bind, logformats};
+use super::logs::fitting;
+use super::rules::Parsed;
+use super::{Assembly, checks};
+use crate::draft::{BalanceDraft, Draft, FormatDraft, Kind, Named};
+use crate::notes::{refusal, remark};
 
 impl Assembly<'_> {
-    /// Finishes a proxy.
-    pub(super) fn proxy(
-        &mut self,
-        index: usize,
-        p: &Draft,
-        all: &[Draft],
-        threads: u32,
-        notes: &mut Diagnostics,
-    ) -> Proxy {
+    /// Finishes a proxy. What is said of it comes in HAProxy's order.
+    pub(super) fn proxy(&mut self, index: usize, p: &Draft, all: &[Draft], notes: &mut Diagnostics) -> Proxy {
         self.memory.waits = Waits::default();
-        // What is said of a proxy comes in HAProxy's order.
-        super::checks::http_cookie(p, notes);
+        checks::http_cookie(p, notes);
         let balance = self.balance(index, p, notes);
+        self.first_look(p, notes);
+        let default_backend = self.default_backend(index, p, all, notes);
+        let parsed = self.parsed(index, p, all, notes);
+        // What is said of how it all fits together follows what its arguments miss.
+        let mut late = Diagnostics::new();
+        checks::timeouts(p, &mut late);
+        self.unused_rules(p, "tcp-check", &mut late);
+        checks::state_file(p, self.state_file_set, &mut late);
+        let proxy = self.fitted(index, p, all, (balance, default_backend, parsed), &mut late);
+        self.missing_arguments(&p.name, p.span, notes);
+        notes.extend(late);
+        proxy
+    }
+
+    /// What shows before rules are read.
+    fn first_look(&mut self, p: &Draft, notes: &mut Diagnostics) {
         if let FormatDraft::Known(style, span) = &p.format {
             fitting(*style, *span, p, self, notes);
         }
-        super::checks::unbound(p, notes);
+        checks::unbound(p, notes);
         self.unused_rules(p, "http-check", notes);
-        super::checks::external(p, self.external_check.is_some(), self.fork_wanted, notes);
+        checks::external(p, self.external_check.is_some(), self.fork_wanted, notes);
         crate::mailers::check(&self.mailers, p, notes);
-        super::checks::external_idle(p, notes);
-        super::checks::external_path(p, notes);
-        let default_backend = self.default_backend(index, p, all, notes);
+        checks::external_idle(p, notes);
+        checks::external_path(p, notes);
+    }
+
+    /// Its rules.
+    fn parsed(&mut self, index: usize, p: &Draft, all: &[Draft], notes: &mut Diagnostics) -> Parsed {
         let mut of_rules = Diagnostics::new();
         let parsed = self.rules(index, p, &mut of_rules);
-        for switch in &parsed.switching {
-            if let program::proxy::SwitchTo::Backend(to) = switch.to
-                && let Some(to) = all.get(to as usize)
-            {
-                self.compatible(p, to, "in a 'use_backend' rule", p.span, notes);
-            }
+        for to in targets(&parsed.switching).flatten().filter_map(|to| all.get(to as usize)) {
+            self.compatible(p, to, "in a 'use_backend' rule", p.span, notes);
         }
         notes.extend(of_rules);
         self.missing_rules(p, notes);
         for (_, lost) in self.lost_peers.iter().filter(|(table, _)| *table == p.name) {
             notes.push(lost.clone());
         }
-        // What is said of how it all fits together follows what its arguments miss.
-        let mut late = Diagnostics::new();
-        super::checks::timeouts(p, &mut late);
-        self.unused_rules(p, "tcp-check", &mut late);
-        super::checks::state_file(p, self.state_file_set, &mut late);
-        let mut log = self.logging(index, p, &mut late);
-        let check = self.ruleset(index, p, &mut late);
-        let servers = self.servers(index, p, all, &check, &mut late);
-        let errors = self.errors(index, p, &mut late);
-        // Connections of a TCP frontend turn to HTTP when they come to a backend of that mode.
-        let speaks_http =
-            |to: u32| all.get(to as usize).is_some_and(|to: &Draft| to.mode == program::Mode::Http);
-        let turns = default_backend.is_some_and(speaks_http)
-            || parsed.switching.iter().any(|switch| match switch.to {
-                program::proxy::SwitchTo::Backend(to) => speaks_http(to),
-                _ => true,
-            });
-        if turns {
+        parsed
+    }
+
+    /// Connections of a TCP frontend turn to HTTP when they come to a backend of that mode. Says what does
+    /// not fit those that can't.
+    fn turning(
+        &mut self,
+        index: usize,
+        p: &Draft,
+        all: &[Draft],
+        (default_backend, parsed): (Option<u32>, &Parsed),
+        notes: &mut Diagnostics,
+    ) {
+        let speaks_http = |to: u32| all.get(to as usize).is_some_and(|to: &Draft| to.mode == Mode::Http);
+        let may = |to: Option<u32>| to.is_none_or(speaks_http);
+        if default_backend.is_some_and(speaks_http) || targets(&parsed.switching).any(may) {
             self.turning.push(index);
-        } else {
-            super::checks::http_only(p, &parsed.ignored, &mut late);
-            super::checks::http_switches(p, &mut late);
+            return;
         }
-        super::checks::server_cookies(p, &mut late);
-        let stats = self.page(p, &parsed);
-        let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, &mut late));
-        log.waits = std::mem::take(&mut self.memory.waits);
-        log.waits.some |= p.captures();
-        for format in [&log.format, &log.structured, &log.error_format, &unique].into_iter().flatten() {
-            log.waits.some = true;
-            format.items.iter().for_each(|item| log.waits.keep(item));
-        }
-        let mut options = p.options.clone();
-        options.abortonclose = p.abortonclose.unwrap_or(p.mode == Mode::Http);
-        options.connection = p.connection.unwrap_or_default();
-        options.client_keepalive = p.keepalive.0.then_some(p.figures.0);
-        options.server_keepalive = p.keepalive.1.then_some(p.figures.1);
-        let mut cookie = p.cookie.clone();
-        if let Some(c) = &mut cookie
-            && c.dynamic_key.is_some()
-        {
-            c.dynamic_key = Some(p.dynamic_key.clone().unwrap_or_default());
-        }
-        let state = self.declared[index].state.clone();
-        let dynamic = cookie.as_ref().is_some_and(|c| c.dynamic_key.is_some());
-        state.back.dynamic_cookies.store(dynamic, std::sync::atomic::Ordering::Relaxed);
-        *state.back.cookie_key.lock() = p.dynamic_key.clone().unwrap_or_default();
-        state.back.all_backups.store(options.allbackups, std::sync::atomic::Ordering::Relaxed);
-        if p.unpublished {
-            state.back.unpublished.store(true, std::sync::atomic::Ordering::Relaxed);
-        }
-        state.enabled.store(!p.disabled, std::sync::atomic::Ordering::Relaxed);
+        checks::http_only(p, &parsed.ignored, notes);
+        checks::http_switches(p, notes);
+    }
+
+    /// The proxy with all its parts, and what is said of how they fit together.
+    fn fitted(
+        &mut self,
+        index: usize,
+        p: &Draft,
+        all: &[Draft],
+        (balance, default_backend, parsed): (Balance, Option<u32>, Parsed),
+        notes: &mut Diagnostics,
+    ) -> Proxy {
+        let mut log = self.logging(index, p, notes);
+        let check = self.ruleset(index, p, notes);
+        let servers = self.servers(index, p, all, &check, notes);
+        let errors = self.errors(index, p, notes);
+        self.turning(index, p, all, (default_backend, &parsed), notes);
+        checks::server_cookies(p, notes);
+        let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
+        self.waits(p, &mut log, unique.as_deref());
+        let (stats, binds) = (self.page(p, &parsed), self.binds(index, p, notes));
         let proxy = Proxy {
             name: p.name.clone(),
-            state,
+            state: self.declared[index].state.clone(),
             is_frontend: p.kind.is_front(),
             is_backend: p.kind.is_back(),
             mode: p.mode,
             disabled: p.disabled,
             description: p.description.clone(),
             timeouts: p.timeouts,
-            options,
+            options: options(p),
             rules: parsed.rules,
-            binds: self.binds(index, p, threads, &mut late),
+            binds,
             maxconn: p.maxconn.unwrap_or(0),
             backlog: p.backlog,
             rate_limit: p.rate_limit,
@@ -135,7 +132,7 @@ impl Assembly<'_> {
             unique_id_header: p.unique_id_header.clone(),
             forwardfor: p.forwardfor.clone(),
             originalto: p.originalto.clone(),
-            forwarded: self.forwarded(index, p, &mut late).map(Arc::new),
+            forwarded: self.forwarded(index, p, notes).map(Arc::new),
             errors,
             stats,
             servers: servers.into(),
@@ -143,7 +140,7 @@ impl Assembly<'_> {
             hash: p.hash,
             hash_balance_factor: p.hash_balance_factor,
             preserve_affinity: p.preserve_affinity,
-            cookie,
+            cookie: cookie(p),
             rdp_cookie: p.rdp_cookie.clone(),
             traces: parsed.traces,
             stick: parsed.stick,
@@ -165,11 +162,21 @@ impl Assembly<'_> {
             default_servers: self.default_servers(p),
         };
         for text in parsed.late {
-            late.push(refusal(p.span, format!("Proxy {} : {text}", p.name)));
+            notes.push(refusal(p.span, format!("Proxy {} : {text}", p.name)));
         }
-        self.missing_arguments(&p.name, p.span, notes);
-        notes.extend(late);
         proxy
+    }
+
+    /// What a log line waits for: what rules and formats name.
+    fn waits(&mut self, p: &Draft, log: &mut Logging, unique: Option<&lang::LogFormat>) {
+        let mut waits = std::mem::take(&mut self.memory.waits);
+        waits.some |= p.captures();
+        let formats = [&log.format, &log.structured, &log.error_format].map(|format| format.as_deref());
+        for format in formats.into_iter().chain([unique]).flatten() {
+            waits.some = true;
+            format.items.iter().for_each(|item| waits.keep(item));
+        }
+        log.waits = waits;
     }
 
     /// What servers may be made from at run time.
@@ -181,92 +188,6 @@ impl Assembly<'_> {
         let plain = plain.map(|d| (None, d.words.as_slice().into()));
         let named = p.named_servers.iter().map(|d| (Some(d.name.clone()), d.words.as_slice().into()));
         plain.into_iter().chain(named).collect()
-    }
-
-    fn binds(&mut self, index: usize, p: &Draft, threads: u32, notes: &mut Diagnostics) -> Vec<Bind> {
-        let mut ids = Vec::new();
-        for draft in &p.binds {
-            // The number given is that of the first address of its line.
-            let rest = draft.addresses.iter().skip(1).map(|_| None);
-            ids.extend(draft.addresses.first().map(|_| draft.id).into_iter().chain(rest));
-        }
-        super::identity::fill(ids.iter_mut(), 1);
-        let mut ids = ids.into_iter();
-        let mut out = Vec::new();
-        let known = self.declared[index].state.front.listeners.read().clone();
-        let mut list = Vec::new();
-        let certificates = self.frontend_list(p, notes);
-        for draft in &p.binds {
-            let mut found = Diagnostics::new();
-            let tls = self.acceptor(draft, p, certificates.as_deref(), &mut found);
-            notes.extend(found.settling());
-            self.bind_threads(draft, p, notes);
-            self.frames_fit(draft, p, notes);
-            if let Some(mux) = draft.proto.filter(|mux| mux.towards_clients(p.mode) != Fit::Spoken) {
-                let place = self.ground.place(draft.span);
-                let text = format!(
-                    "{} : MUX protocol '{}' is not usable for 'bind {}' at [{place}].",
-                    p.label(),
-                    mux.name(),
-                    draft.text
-                );
-                notes.push(refusal(draft.span, text));
-            }
-            for (position, address) in draft.addresses.iter().enumerate() {
-                let id = ids.next().flatten().unwrap_or(0);
-                let name = draft.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
-                let guid = draft.guid(position);
-                let same = |l: &&Arc<model::proxy::Listener>| {
-                    l.name == name && l.id == id && l.guid.as_deref() == guid.as_deref()
-                };
-                let found = known.iter().find(same).cloned();
-                let state = found
-                    .unwrap_or_else(|| Arc::new(bind::listener(&name, id, guid, self.ground.world.workers)));
-                list.push(state.clone());
-                let settings = Bind {
-                    threads: bind::mask(&draft.threads, threads),
-                    tls: tls.clone(),
-                    ..draft.settings.clone()
-                };
-                out.push(self.sockets.apply(draft, address, Bind { state, ..settings }));
-            }
-        }
-        *self.declared[index].state.front.listeners.write() = list;
-        out
-    }
-
-    /// HTTP/2 needs buffers that its frames fit in.
-    fn frames_fit(&self, draft: &bind::BindDraft, p: &Draft, notes: &mut Diagnostics) {
-        let Some(size) = self.memory.small_buffers.filter(|_| p.mode == Mode::Http) else { return };
-        if draft.tls.words.alpn.iter().flatten().any(|name| name == b"h2") {
-            let (name, place) = (&p.name, self.ground.place(draft.span));
-            let text = format!(
-                "HTTP frontend '{name}' enables HTTP/2 via ALPN at [{place}], so global.tune.bufsize must be at least 16384 bytes ({size} now)."
-            );
-            notes.push(refusal(draft.span, text));
-        }
-    }
-
-    /// Threads and groups that a `thread` word names must be there.
-    fn bind_threads(&self, draft: &bind::BindDraft, p: &Draft, notes: &mut Diagnostics) {
-        let workers = self.ground.world.workers as u32;
-        let lost = draft.groups.iter().find(|group| **group > self.thread_groups);
-        let (verb, what) = match lost {
-            Some(group) => ("", format!("non-existing thread group {group}")),
-            None if draft.threads.is_empty() || draft.threads.iter().any(|(from, _)| *from <= workers) => {
-                return;
-            }
-            None => match draft.groups.first() {
-                Some(group) => ("only ", format!("threads not belonging to group {group}")),
-                None => ("only ", "non-existing threads".to_owned()),
-            },
-        };
-        let (label, place) = (p.label(), self.ground.place(draft.span));
-        let text = format!(
-            "{label}: 'thread' directive {verb}references {what} in 'bind {}' at [{place}].",
-            draft.text
-        );
-        notes.push(refusal(draft.span, text));
     }
 
     /// A frontend that speaks HTTP can't send to a backend that doesn't.
@@ -315,69 +236,6 @@ impl Assembly<'_> {
             }
         }
         found.filter(|_| p.kind.is_front()).and_then(|i| u32::try_from(i).ok())
-    }
-
-    fn logging(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Logging {
-        let targets = self.log_targets(&p.log, &p.name, notes);
-        let (style, mut format) = match &p.format {
-            FormatDraft::None => (LogStyle::Default, None),
-            // Backends write no lines.
-            FormatDraft::Custom(_) if !p.kind.is_front() => (LogStyle::Custom, None),
-            FormatDraft::Custom(deferred) => (LogStyle::Custom, self.log_format(index, deferred, p, notes)),
-            FormatDraft::Known(style, span) => {
-                // That it does not fit was said at the beginning.
-                let style = fitting(*style, *span, p, self, &mut Diagnostics::new());
-                let text = match style {
-                    LogStyle::Tcp => logformats::TCP,
-                    LogStyle::TcpClf => logformats::TCP_CLF,
-                    LogStyle::Clf => logformats::HTTP_CLF,
-                    LogStyle::Https => logformats::HTTPS,
-                    _ => logformats::HTTP,
-                };
-                let at = crate::statement::LineRef { section: p.section, line: 0 };
-                let parsed = self.log_text(index, text.as_bytes(), p, at, Place::Log, notes);
-                let parsed = parsed.map_err(|fault| {
-                    notes.push(refusal(
-                        *span,
-                        format!(
-                            "Parsing [{}]: failed to parse log-format : {}",
-                            self.ground.place(*span),
-                            fault.text
-                        ),
-                    ))
-                });
-                (style, parsed.ok())
-            }
-        };
-        if !p.kind.is_front() {
-            format = None;
-        }
-        let formatted = style != LogStyle::Default || p.structured.is_some();
-        if p.kind.is_front() && targets.is_empty() && formatted {
-            notes.push(remark(
-                p.span,
-                format!("log format ignored for {} since it has no log address.", p.label()),
-            ));
-        }
-        Logging {
-            targets: targets.into(),
-            format,
-            structured: p
-                .structured
-                .as_ref()
-                .filter(|_| p.kind.is_front())
-                .and_then(|d| self.log_format(index, d, p, notes)),
-            error_format: p
-                .error_format
-                .as_ref()
-                .filter(|_| p.kind.is_front())
-                .and_then(|d| self.log_format(index, d, p, notes)),
-            style,
-            steps: p.log_steps,
-            own_steps: p.own_log_steps,
-            waits: Waits::default(),
-            tag: p.log_tag.clone(),
-        }
     }
 
     fn page(&self, p: &Draft, parsed: &super::rules::Parsed) -> Option<Arc<Page>> {
@@ -449,54 +307,6 @@ impl Assembly<'_> {
                 }
                 expr.map_or(Balance::RoundRobin, Balance::Hash)
             }
-        }
-    }
-
-    fn errors(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Errors {
-        let mut by_status = BTreeMap::new();
-        for error in &p.errors {
-            match error {
-                ErrorDraft::Message(status, message) => {
-                    by_status.insert(*status, ErrorAnswer::Message(message.clone()));
-                }
-                ErrorDraft::Section(name, statuses) => {
-                    self.error_section(p, name, statuses, &mut by_status, notes)
-                }
-                ErrorDraft::Reply(at) => match self.http_error(index, p, *at, notes) {
-                    Some((status, Some(answer))) => drop(by_status.insert(status, answer)),
-                    Some((status, None)) => drop(by_status.remove(&status)),
-                    None => {}
-                },
-            }
-        }
-        Errors { by_status }
-    }
-
-    pub(super) fn error_section(
-        &self,
-        p: &Draft,
-        name: &Named,
-        statuses: &[u16],
-        out: &mut BTreeMap<u16, ErrorAnswer>,
-        notes: &mut Diagnostics,
-    ) {
-        let Some(section) = self.memory.http_errors.get(&name.name) else {
-            let at = self.ground.place(name.span);
-            let text = format!("proxy '{}': unknown http-errors section '{}' (at {at}).", p.name, name.name);
-            return notes.push(refusal(name.span, text));
-        };
-        for (status, message) in section {
-            if statuses.is_empty() || statuses.contains(status) {
-                out.insert(*status, ErrorAnswer::Message(message.clone()));
-            }
-        }
-        for status in statuses.iter().filter(|s| !section.contains_key(s)) {
-            let at = self.ground.place(name.span);
-            let text = format!(
-                "config: proxy '{}' : status '{status}' not declared in http-errors section '{}' (at {at}).",
-                p.name, name.name
-            );
-            notes.push(remark(name.span, text));
         }
     }
 
@@ -572,39 +382,29 @@ impl Assembly<'_> {
     }
 }
 
-/// An HTTP line needs HTTP mode; otherwise the TCP one takes its place.
-fn fitting(
-    style: LogStyle,
-    span: syntax::Span,
-    p: &Draft,
-    assembly: &Assembly<'_>,
-    notes: &mut Diagnostics,
-) -> LogStyle {
-    let inherited = p.kind == crate::draft::Kind::Backend && !said_here(p, assembly);
-    let (name, fallback, instead) = match style {
-        LogStyle::Http => ("httplog", "tcplog", LogStyle::Tcp),
-        LogStyle::Https => ("httpslog", "tcplog", LogStyle::Tcp),
-        LogStyle::Clf => ("httplog clf", "tcplog clf", LogStyle::TcpClf),
-        _ => return style,
-    };
-    if p.mode == Mode::Http || inherited {
-        return style;
-    }
-    let at = assembly.ground.place(span);
-    let text = format!(
-        "parsing [{at}] : 'option {name}' not usable with {} (needs 'mode http'). Falling back to 'option {fallback}'.",
-        p.label()
-    );
-    notes.push(Diagnostic::warning(span, text).styled(Style::Bare));
-    instead
+/// The backends that connections are switched to; `None`: a name that is computed.
+fn targets(switching: &[Switch]) -> impl Iterator<Item = Option<u32>> {
+    switching.iter().map(|switch| match switch.to {
+        SwitchTo::Backend(to) => Some(to),
+        SwitchTo::Format(_) => None,
+    })
 }
 
-/// Whether the line that names the format stands in this very section.
-fn said_here(p: &Draft, assembly: &Assembly<'_>) -> bool {
-    let lines = assembly.ground.tree.sections.get(p.section as usize).map(|s| &s.lines);
-    lines.into_iter().flatten().any(|l| {
-        l.keyword() == "log-format"
-            || l.keyword() == "option"
-                && l.args().first().is_some_and(|w| w == "httplog" || w == "httpslog" || w == "tcplog")
-    })
+/// Options with what the mode says of those that were not named.
+fn options(p: &Draft) -> Options {
+    let mut options = p.options.clone();
+    options.abortonclose = p.abortonclose.unwrap_or(p.mode == Mode::Http);
+    options.connection = p.connection.unwrap_or_default();
+    options.client_keepalive = p.keepalive.0.then_some(p.figures.0);
+    options.server_keepalive = p.keepalive.1.then_some(p.figures.1);
+    options
+}
+
+/// The persistence cookie with its key, if it has one.
+fn cookie(p: &Draft) -> Option<Cookie> {
+    let mut cookie = p.cookie.clone()?;
+    if let Some(key) = &mut cookie.dynamic_key {
+        *key = p.dynamic_key.clone().unwrap_or_default();
+    }
+    Some(cookie)
 }

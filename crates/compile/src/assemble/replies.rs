@@ -9,10 +9,14 @@ use program::proxy::ErrorAnswer;
 use syntax::{Diagnostic, Diagnostics, Line, Word};
 
 use super::Assembly;
-use crate::draft::Draft;
+use crate::draft::ErrorDraft;
+use crate::draft::Named;
+use crate::draft::{Draft, LineRef};
 use crate::names::Resolver;
+use crate::notes::{refusal, remark};
 use crate::proxy::errors;
-use crate::statement::LineRef;
+use program::proxy::Errors;
+use std::collections::BTreeMap;
 
 /// One line being read.
 struct Reader<'g, 'r> {
@@ -25,6 +29,55 @@ struct Reader<'g, 'r> {
 }
 
 impl Assembly<'_> {
+    /// What a proxy answers instead of the built-in messages.
+    pub(super) fn errors(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Errors {
+        let mut by_status = BTreeMap::new();
+        for error in &p.errors {
+            match error {
+                ErrorDraft::Message(status, message) => {
+                    by_status.insert(*status, ErrorAnswer::Message(message.clone()));
+                }
+                ErrorDraft::Section(name, statuses) => {
+                    self.error_section(p, name, statuses, &mut by_status, notes)
+                }
+                ErrorDraft::Reply(at) => match self.http_error(index, p, *at, notes) {
+                    Some((status, Some(answer))) => drop(by_status.insert(status, answer)),
+                    Some((status, None)) => drop(by_status.remove(&status)),
+                    None => {}
+                },
+            }
+        }
+        Errors { by_status }
+    }
+
+    pub(super) fn error_section(
+        &self,
+        p: &Draft,
+        name: &Named,
+        statuses: &[u16],
+        out: &mut BTreeMap<u16, ErrorAnswer>,
+        notes: &mut Diagnostics,
+    ) {
+        let Some(section) = self.memory.http_errors.get(&name.name) else {
+            let at = self.ground.place(name.span);
+            let text = format!("proxy '{}': unknown http-errors section '{}' (at {at}).", p.name, name.name);
+            return notes.push(refusal(name.span, text));
+        };
+        for (status, message) in section {
+            if statuses.is_empty() || statuses.contains(status) {
+                out.insert(*status, ErrorAnswer::Message(message.clone()));
+            }
+        }
+        for status in statuses.iter().filter(|s| !section.contains_key(s)) {
+            let at = self.ground.place(name.span);
+            let text = format!(
+                "config: proxy '{}' : status '{status}' not declared in http-errors section '{}' (at {at}).",
+                p.name, name.name
+            );
+            notes.push(remark(name.span, text));
+        }
+    }
+
     /// The status and the answer of an `http-error` line; none: what was set before is forgotten.
     pub(super) fn http_error(
         &mut self,
@@ -84,16 +137,17 @@ impl<'g> Reader<'g, '_> {
         self.names.read_file(path).map_err(|f| self.fail(f.text))
     }
 
-    /// The message that an `http-errors` section has for a status. That there is none is told when all lines are read.
+    /// The message that an `http-errors` section has for a status. That there is none is told when all lines
+    /// are read.
     fn section_message(&mut self, section: &str, status: u16, proxy: &str, place: &str) -> Option<Arc<[u8]>> {
         let span = self.line.span();
         self.late.push(match self.names.error_file(section, status) {
             Ok(Some(message)) => return Some(message),
-            Ok(None) => super::remark(
+            Ok(None) => remark(
                 span,
                 format!("config: proxy '{proxy}' : status '{status}' not declared in http-errors section '{section}' (at {place})."),
             ),
-            Err(fault) => super::refusal(span, format!("proxy '{proxy}': {} (at {place}).", fault.text)),
+            Err(fault) => refusal(span, format!("proxy '{proxy}': {} (at {place}).", fault.text)),
         });
         None
     }

@@ -3,17 +3,17 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use lang::act::bandwidth::Bwlim;
+use lang::bandwidth::Bwlim;
 use lang::places::Place;
 use lang::registry::{ActionPlace, Form, Sets};
 use lang::{Acl, Condition, Fault, LogFormat, Rule, RuleSet, Words};
 use program::proxy::{Rules, Switch, SwitchTo, UseServer, UseServerTo};
 use syntax::{Diagnostics, Line};
 
-use super::{Assembly, complaint, refusal};
-use crate::draft::Draft;
+use super::{Assembly, complaint};
+use crate::draft::{Draft, LineRef};
 use crate::names::Resolver;
-use crate::statement::LineRef;
+use crate::notes::refusal;
 
 /// What came of the lines that hold rules.
 #[derive(Default)]
@@ -67,7 +67,8 @@ impl<'g> Parse<'_, 'g, '_> {
         let result = parser(&mut Words::new(&list), self.registry, &mut self.names);
         let inherited = self.names.line.section != self.section;
         for text in std::mem::take(&mut self.names.warnings) {
-            // What an inherited line deserves was said where it stands. Of when an instance calls itself failed nothing is said.
+            // What an inherited line deserves was said where it stands. Of when an instance calls itself
+            // failed nothing is said.
             if !inherited && line.keyword() != "monitor" {
                 self.notes.push(super::aside(text, line));
             }
@@ -78,7 +79,8 @@ impl<'g> Parse<'_, 'g, '_> {
                 if self.names.defaults.is_some() {
                     self.names.memory.told.insert(self.names.line);
                 }
-                // A rule that inherits along with a line of which was told may only miss what that would have brought.
+                // A rule that inherits along with a line of which was told may only miss what that would have
+                // brought.
                 let told = &self.names.memory.told;
                 if !inherited || !told.iter().any(|at| at.section == self.names.line.section) {
                     self.notes.push(complaint(fault, line, skip));
@@ -172,8 +174,8 @@ impl Parse<'_, '_, '_> {
         }
     }
 
-    /// The `acl` lines by section and name: in the order of the file, but those that others ask for with `acl(name)` before
-    /// these, with all of their lines.
+    /// The `acl` lines by section and name: in the order of the file, but those that others ask for with
+    /// `acl(name)` before these, with all of their lines.
     fn acl_order(&mut self, p: &Draft) -> Vec<Vec<LineRef>> {
         let mut names: Vec<(u32, &str)> = Vec::new();
         let mut lines: HashMap<(u32, &str), Vec<LineRef>> = HashMap::new();
@@ -190,7 +192,8 @@ impl Parse<'_, '_, '_> {
             let asked = inside.into_iter().flat_map(|list| list.split(','));
             wanted.entry(name).or_default().extend(asked.map(|a| a.trim_start_matches('!')));
         }
-        // Depth first; a name that is being looked at already stands in a circle, which the parser then refuses.
+        // Depth first; a name that is being looked at already stands in a circle, which the parser then
+        // refuses.
         let mut order = Vec::new();
         let mut stack: Vec<_> = names.iter().rev().map(|n| (*n, false)).collect();
         let mut seen = HashSet::new();
@@ -280,10 +283,15 @@ impl Parse<'_, '_, '_> {
         };
     }
 
-    /// Warns of a rule that tracks from contents when it need not, or before they can be there.
+    /// Warns of a rule that tracks from contents when it need not, or that tracks or captures before they can
+    /// be there.
     fn tracking(&mut self, p: &Draft, line: &Line, rule: &Rule) -> Option<String> {
-        let tracks = line.words().get(2).is_some_and(|w| w.text().starts_with("track-sc"));
-        if !tracks || !p.kind.is_front() {
+        let action = line.words().get(2).map_or("", |w| w.text());
+        let (tracks, name) = match action {
+            "capture" => (false, "capture"),
+            _ => (true, "content track-sc*"),
+        };
+        if !p.kind.is_front() || tracks && !action.starts_with("track-sc") {
             return None;
         }
         // It parsed a moment ago as part of the rule.
@@ -297,7 +305,7 @@ impl Parse<'_, '_, '_> {
         // What the contents decide does not exist while a session begins.
         let reads = |expr: &lang::Expr| !expr.fetch.def.places.has(Place::FrontSess);
         let text = match reads(&key) {
-            false if tests.map(|test| &test.expr).any(reads) => return None,
+            false if !tracks || tests.map(|test| &test.expr).any(reads) => return None,
             true if p.timeouts.inspect_request.is_none() => {
                 "explicitly depending on request contents without any 'tcp-request inspect-delay' setting. This means \
                  that this rule will randomly find its contents. This can be fixed by setting the tcp-request \
@@ -309,7 +317,7 @@ impl Parse<'_, '_, '_> {
             }
             _ => return None,
         };
-        Some(format!("{} : a 'tcp-request content track-sc*' rule {text}", p.label()))
+        Some(format!("{} : a 'tcp-request {name}' rule {text}", p.label()))
     }
 
     /// Lines that choose: backends, servers, persistence, monitoring.
@@ -379,7 +387,8 @@ impl Parse<'_, '_, '_> {
         }
     }
 
-    /// The second word as a format; `failed` is what HAProxy says of the line, its place in front, when it is none.
+    /// The second word as a format; `failed` is what HAProxy says of the line, its place in front, when it is
+    /// none.
     fn target(&mut self, line: &Line, place: Place, failed: &str) -> Option<LogFormat> {
         let word = line.words().get(1)?;
         let some = self.names.memory.waits.some;
@@ -406,7 +415,7 @@ impl Parse<'_, '_, '_> {
             let Some(line) = self.line(*at) else { continue };
             let number = place_of(line, places);
             let place = if p.kind.is_front() { Place::FrontHttpReq } else { Place::BackHttpReq };
-            let at = ActionPlace { set: Sets::HTTP_REQ, place, form: Form::Rule };
+            let at = ActionPlace { set: Sets::HTTP_REQ, place, form: Form::Statistics };
             rules.extend(self.run(line, 2, |w, reg, names| Rule::parse(w, &at, number, reg, names)));
         }
         out.stats_rules = RuleSet::new(rules);
@@ -436,8 +445,8 @@ fn constant(format: &LogFormat) -> Option<String> {
     format.constant().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// Which list a rule line belongs to, how many words precede the action, and what may stand there. Inherited lines (not `own`)
-/// are for frontends and backends.
+/// Which list a rule line belongs to, how many words precede the action, and what may stand there. Inherited
+/// lines (not `own`) are for frontends and backends.
 fn where_it_stands(line: &Line, p: &Draft, own: bool) -> Option<(usize, usize, Sets, Place)> {
     // What a `listen` section knows as a frontend it knows as a backend, too.
     let front = own && p.kind.is_front() && !p.kind.is_back();

@@ -1,6 +1,7 @@
 //! Servers: address, live state, settings.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use base::time::Mono;
@@ -11,11 +12,11 @@ use program::server::{PortMap, Probed, SendProxy};
 use syntax::addr::{Host, Ports};
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 
-use super::{Assembly, Ground, refusal};
-use crate::draft::Draft;
+use super::{Assembly, Ground};
+use crate::draft::{Draft, InitAddr, InitState, ServerDraft, Where};
 use crate::mux::{Fit, Mux};
+use crate::notes::refusal;
 use crate::resolve;
-use crate::server::{InitAddr, InitState, ServerDraft, Where};
 
 /// What `init-addr` decided.
 pub(super) struct Found {
@@ -41,6 +42,10 @@ pub(super) fn target(
             _ => (host, 0),
         },
     };
+    if server.service().is_some() {
+        // Records tell its name, port and address, and nothing else does.
+        return Found { target: Target::None, unresolved: true, fqdn: None };
+    }
     let fqdn = match host {
         Host::Name(name, _) => Some(name.as_str().into()),
         _ => None,
@@ -51,6 +56,8 @@ pub(super) fn target(
         return Found { target, unresolved: false, fqdn };
     }
     let methods = match server.init_addr.as_slice() {
+        // Resolvers may find later what the system does not know now.
+        [] if server.resolvers.is_some() => &[InitAddr::Last, InitAddr::Libc, InitAddr::None][..],
         [] => &[InitAddr::Last, InitAddr::Libc][..],
         given => given,
     };
@@ -72,17 +79,19 @@ pub(super) fn target(
             InitAddr::Ip(ip) => return Found { target: inet(*ip), unresolved: false, fqdn },
             InitAddr::None => {
                 if known_names {
-                    notes.push(unresolved(server, p, ground, Level::Notice, ", disabling server"));
+                    notes.push(unresolved(server, p, ground, known_names, ", disabling server"));
                 }
                 return Found { target: Target::None, unresolved: true, fqdn };
             }
         }
     }
-    notes.push(unresolved(server, p, ground, Level::Alert, ""));
+    notes.push(unresolved(server, p, ground, known_names, ""));
     Found { target: Target::None, unresolved: true, fqdn }
 }
 
-fn unresolved(server: &ServerDraft, p: &Draft, ground: &Ground<'_>, level: Level, tail: &str) -> Diagnostic {
+/// What is said of a name that leads nowhere; `asked` says whether the system was asked for it.
+fn unresolved(server: &ServerDraft, p: &Draft, ground: &Ground<'_>, asked: bool, tail: &str) -> Diagnostic {
+    let level = if tail.is_empty() { Level::Alert } else { Level::Notice };
     let label = server.label(p);
     let name = match &server.place {
         Where::Inet { host: Host::Name(name, _), .. } => name.as_str(),
@@ -90,7 +99,7 @@ fn unresolved(server: &ServerDraft, p: &Draft, ground: &Ground<'_>, level: Level
     };
     let at = ground.place(server.span);
     // Names that begin like this are those of SRV records, which only resolvers look up.
-    let what = if name.starts_with('_') { "no method found to" } else { "could not" };
+    let what = if name.starts_with('_') || !asked { "no method found to" } else { "could not" };
     let text = format!("[{at}] : {label} : {what} resolve address '{name}'{tail}.");
     Diagnostic::new(level, server.span, text).styled(Style::Bare)
 }
@@ -101,6 +110,11 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
     state.guid = server.guid.clone();
     state.set_target(found.target);
     *state.fqdn.get_mut() = found.fqdn.map(String::from);
+    if let Where::Inet { ports: Ports::One(port), .. } = &server.place
+        && server.service().is_none()
+    {
+        state.port.store((*port).into(), Relaxed);
+    }
     state.weight.store(server.weight, Relaxed);
     state.initial_weight.store(server.weight, Relaxed);
     state.maxconn.store(limits(server).1, Relaxed);
@@ -111,8 +125,8 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
         InitState::Down => rise - 1,
         InitState::FullyDown => 0,
     };
-    // A server that is up because nothing else was said has proved nothing: HAProxy counts it from 0, and so the first
-    // success reads "1/2 DOWN" in the log. A `default-server` line counts as something said.
+    // A server that is up because nothing else was said has proved nothing: HAProxy counts it from 0, and so
+    // the first success reads "1/2 DOWN" in the log. A `default-server` line counts as something said.
     let unproved = server.init_state == InitState::Unsaid && !server.defaulted;
     state.health.store(if unproved { 0 } else { health }, Relaxed);
     // Where nothing will ever prove it, it stays so.
@@ -144,102 +158,50 @@ impl Assembly<'_> {
         index: usize,
         p: &Draft,
         all: &[Draft],
-        ruleset: &std::sync::Arc<program::check::Ruleset>,
+        ruleset: &Arc<program::check::Ruleset>,
         notes: &mut Diagnostics,
     ) -> Vec<program::Server> {
-        let mut out = Vec::new();
+        let mut out: Vec<program::Server> = Vec::new();
         for (at, server) in p.servers.iter().enumerate() {
             let Some(state) = self.declared.get(index).and_then(|d| d.servers.get(at)).cloned() else {
                 continue;
             };
-            let place = match &server.place {
-                Where::Inet { host, ports } => {
-                    Some((matches!(host, Host::Ip(ip) if ip.is_unspecified()), *ports))
-                }
-                _ => None,
-            };
-            let port = match place {
-                Some((_, Ports::Offset(offset))) => PortMap::Relative(offset),
-                Some((_, Ports::Missing | Ports::One(0))) => PortMap::Relative(0),
-                _ => PortMap::Fixed,
-            };
-            let send_proxy = self.send_proxy(index, server, p, notes);
             let ruleset = &self.server_ruleset(server, p, ruleset, notes);
-            protocols(server, p, ruleset, &self.ground, notes);
-            let pool_conn_name =
-                server.pool_conn_name.as_ref().and_then(|d| self.name_expression(index, d, server, p, notes));
-            if let Some(sni) = server.tls.sni.as_ref().filter(|_| !server.tls.able) {
-                // Nobody asks for the name, but it has to be one.
-                drop(self.name_expression(index, sni, server, p, notes));
-            }
-            let in_checks =
-                ruleset.steps.iter().any(|s| matches!(s, program::check::Step::Connect { ssl: true, .. }));
-            let connector = self.connector(server, p, in_checks, notes);
-            let tls = self.server_tls(index, server, p, connector.as_ref(), notes);
-            super::checks::fast_open(server, p, &self.ground, notes);
-            state.plain.store(!server.tls.on, Relaxed);
-            state.refuses_tls.store(server.tls.refused, Relaxed);
-            let settings = match out.last().map(|s: &program::Server| &s.settings) {
+            let parts = self.server_parts(index, server, p, ruleset, notes);
+            let settings = match out.last().map(|s| &s.settings) {
                 Some(last) if **last == *server.words => last.clone(),
                 _ => server.words.as_slice().into(),
             };
-            state.backup.store(server.backup, std::sync::atomic::Ordering::Relaxed);
-            out.push(program::Server {
-                tls,
-                name: state.name.clone(),
-                state,
-                port,
-                transparent: place.is_some_and(|(any, _)| any),
-                backup: server.backup,
-                cookie: cookie(server, p),
-                maxconn: limits(server).1,
-                minconn: limits(server).0,
-                maxqueue: server.maxqueue,
-                slowstart: server.slowstart,
-                check: check(server, place.map(|(_, ports)| ports), ruleset, connector),
-                agent: agent(server),
-                probed: Probed {
-                    check_addr: server.check_addr.map(|a| a.ip()),
-                    check_port: server.check_port,
-                    agent_addr: server.agent_addr.or(server.check_addr.map(|a| a.ip())),
-                    agent_port: server.agent_port.or(server.check_port),
-                },
-                track: track(server, p, all, &self.ground, notes),
-                observe: server
-                    .observe
-                    .filter(|o| *o == program::server::Observe::Layer4 || p.mode == Mode::Http),
-                error_limit: server.error_limit,
-                on_error: server.on_error,
-                down_kills: server.down_kills,
-                up_kills_backups: server.up_kills_backups,
-                source: server.source.clone().or_else(|| p.source.clone()),
-                send_proxy,
-                redir: server.redir.clone(),
-                non_stick: server.non_stick,
-                tcp_ut: server.tcp_ut,
-                socks4: server.socks4,
-                md5sig: server.md5sig.clone(),
-                tfo: server.tfo,
-                congestion: server.congestion.clone(),
-                pool_max_conn: server.pool_max_conn,
-                pool_low_conn: server.pool_low_conn,
-                pool_purge_delay: server.pool_purge_delay,
-                pool_conn_name,
-                max_reuse: server.max_reuse,
-                h2: server.proto == Some(Mux::H2),
-                ws: server.ws,
-                strict_maxconn: server.strict_maxconn,
-                idle_ping: server.idle_ping,
-                hash_key: server.hash_key,
-                fqdn: match &server.place {
-                    Where::Inet { host: Host::Name(name, _), .. } => Some(name.as_str().into()),
-                    _ => None,
-                },
-                forced_id: server.forced_id,
-                settings,
-            });
+            let track = track(server, p, all, &self.ground, notes);
+            let made = finished(server, p, state, (parts, settings, track), ruleset);
+            out.push(program::Server { resolvers: self.resolvers_of(server, p, notes), ..made });
         }
         out
+    }
+
+    /// What of a server takes expressions and certificates, and what is said of it.
+    fn server_parts(
+        &mut self,
+        index: usize,
+        server: &ServerDraft,
+        p: &Draft,
+        ruleset: &program::check::Ruleset,
+        notes: &mut Diagnostics,
+    ) -> Parts {
+        let send_proxy = self.send_proxy(index, server, p, notes);
+        protocols(server, p, ruleset, &self.ground, notes);
+        let pool_conn_name =
+            server.pool_conn_name.as_ref().and_then(|d| self.name_expression(index, d, server, p, notes));
+        if let Some(sni) = server.tls.sni.as_ref().filter(|_| !server.tls.able) {
+            // Nobody asks for the name, but it has to be one.
+            drop(self.name_expression(index, sni, server, p, notes));
+        }
+        let in_checks =
+            ruleset.steps.iter().any(|s| matches!(s, program::check::Step::Connect { ssl: true, .. }));
+        let connector = self.connector(server, p, in_checks, notes);
+        let tls = self.server_tls(index, server, p, connector.as_ref(), notes);
+        super::checks::fast_open(server, p, &self.ground, notes);
+        Parts { send_proxy, pool_conn_name, connector, tls }
     }
 
     /// The check of a server: a section's, or its backend's.
@@ -247,9 +209,9 @@ impl Assembly<'_> {
         &self,
         server: &ServerDraft,
         p: &Draft,
-        own: &std::sync::Arc<program::check::Ruleset>,
+        own: &Arc<program::check::Ruleset>,
         notes: &mut Diagnostics,
-    ) -> std::sync::Arc<program::check::Ruleset> {
+    ) -> Arc<program::check::Ruleset> {
         let Some(name) = &server.healthcheck else { return own.clone() };
         let found = self.healthchecks.iter().find(|(known, _)| known == name);
         if found.is_none() {
@@ -258,6 +220,22 @@ impl Assembly<'_> {
             notes.push(crate::healthcheck::missing(name, &server.name, &at, &label, server.span));
         }
         found.map_or_else(|| own.clone(), |(_, rules)| rules.clone())
+    }
+
+    /// The section that keeps the name of a server fresh.
+    fn resolvers_of(&self, server: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Option<u32> {
+        let named = server.resolvers.as_ref()?;
+        let at = self.resolvers.iter().position(|r| r.name == named.name);
+        if at.is_none() {
+            let text = format!(
+                "{}, server '{}': unable to find required resolvers '{}'",
+                p.label(),
+                server.name,
+                named.name
+            );
+            notes.push(refusal(named.span, text));
+        }
+        at.and_then(|at| u32::try_from(at).ok())
     }
 
     fn send_proxy(
@@ -281,7 +259,71 @@ impl Assembly<'_> {
     }
 }
 
-/// `minconn` and `maxconn`. A lower bound that isn't below the upper one is the limit itself, and nothing follows the load.
+/// What of a server takes expressions and certificates.
+struct Parts {
+    send_proxy: Option<SendProxy>,
+    pool_conn_name: Option<Arc<lang::Expr>>,
+    connector: Option<Arc<tls::Connector>>,
+    tls: Option<program::server::ServerTls>,
+}
+
+/// A server with all its parts.
+fn finished(
+    server: &ServerDraft,
+    p: &Draft,
+    state: Arc<model::Server>,
+    (parts, settings, track): (Parts, program::server::Settings, Option<(u32, u32)>),
+    ruleset: &Arc<program::check::Ruleset>,
+) -> program::Server {
+    let place = match &server.place {
+        Where::Inet { host, ports } => Some((matches!(host, Host::Ip(ip) if ip.is_unspecified()), *ports)),
+        _ => None,
+    };
+    let port = match place {
+        // A record tells it.
+        _ if server.service().is_some() => PortMap::Fixed,
+        Some((_, Ports::Offset(offset))) => PortMap::Relative(offset),
+        Some((_, Ports::Missing | Ports::One(0))) => PortMap::Relative(0),
+        _ => PortMap::Fixed,
+    };
+    program::Server {
+        plain: server.plain.clone(),
+        tls: parts.tls,
+        name: state.name.clone(),
+        state,
+        port,
+        transparent: place.is_some_and(|(any, _)| any),
+        backup: server.backup,
+        cookie: server.cookie.clone(),
+        maxconn: limits(server).1,
+        minconn: limits(server).0,
+        check: check(server, place.map(|(_, ports)| ports), ruleset, parts.connector),
+        agent: agent(server),
+        probed: Probed {
+            check_addr: server.check_addr.map(|a| a.ip()),
+            check_port: server.check_port,
+            agent_addr: server.agent_addr.or(server.check_addr.map(|a| a.ip())),
+            agent_port: server.agent_port.or(server.check_port),
+        },
+        track,
+        observe: server.observe.filter(|o| *o == program::server::Observe::Layer4 || p.mode == Mode::Http),
+        source: server.source.clone().or_else(|| p.source.clone()),
+        send_proxy: parts.send_proxy,
+        pool_conn_name: parts.pool_conn_name,
+        h2: server.proto == Some(Mux::H2),
+        fqdn: match &server.place {
+            Where::Inet { host: Host::Name(name, _), .. } => Some(name.as_str().into()),
+            _ => None,
+        },
+        resolvers: None,
+        service: server.service().map(Into::into),
+        forced_id: server.forced_id,
+        settings,
+    }
+}
+
+/// `minconn` and `maxconn`. A lower bound that isn't below the upper one is the limit itself, and nothing
+/// follows the load.
 fn limits(server: &ServerDraft) -> (u32, u32) {
     let most = server.maxconn.max(server.minconn);
     (if server.minconn < most { server.minconn } else { 0 }, most)
@@ -328,16 +370,11 @@ fn protocols(
     }
 }
 
-fn cookie(server: &ServerDraft, p: &Draft) -> Option<Box<[u8]>> {
-    let value = server.cookie.clone()?;
-    (p.mode == Mode::Http).then_some(value)
-}
-
 fn check(
     server: &ServerDraft,
     ports: Option<Ports>,
-    ruleset: &std::sync::Arc<program::check::Ruleset>,
-    connector: Option<std::sync::Arc<tls::Connector>>,
+    ruleset: &Arc<program::check::Ruleset>,
+    connector: Option<Arc<tls::Connector>>,
 ) -> Option<Check> {
     if !server.check {
         return None;
@@ -363,7 +400,8 @@ fn check(
         sni: server.tls.check_sni.clone(),
         sni_auto: server.tls.check_auto && ruleset.http,
         alpn: server.tls.check_alpn.clone(),
-        // The protocol stays that of the service where the port is another one; only TLS and PROXY headers don't.
+        // The protocol stays that of the service where the port is another one; only TLS and PROXY headers
+        // don't.
         h2: server.check_proto.or(server.proto) == Some(Mux::H2),
         connector,
         // Checks of the service itself speak as traffic does.
@@ -375,7 +413,8 @@ fn check(
     })
 }
 
-/// Whether HTTP checks connect as traffic does: nothing is said about it, neither for the server nor in rules.
+/// Whether HTTP checks connect as traffic does: nothing is said about it, neither for the server nor in
+/// rules.
 fn as_traffic(server: &ServerDraft, rules: &program::check::Ruleset) -> bool {
     let special = server.check_send_proxy
         || server.check_via_socks4

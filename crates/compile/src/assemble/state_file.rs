@@ -1,22 +1,20 @@
-//! Files of server states, as `show servers state` writes them: what a process that went knew of its servers, so that the next one begins
-//! with it (manual, `load-server-state-from-file`).
+//! Files of server states, as `show servers state` writes them: what a process that went knew of its servers,
+//! so that the next one begins with it (manual, `load-server-state-from-file`).
 //!
-//! Each line is about one server, found by the name of its backend and its own. A value counts only where the configuration does not say
-//! otherwise: the weight as long as the configured one is the same, an address only of servers that have a name.
+//! Each line is about one server, found by the name of its backend and its own. A value counts only where the
+//! configuration does not say otherwise: the weight as long as the configured one is the same, an address
+//! only of servers that have a name.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::draft::LoadState;
+use crate::draft::{Draft, LoadState, ServerDraft};
 use base::time::Mono;
 use model::Server;
 use model::server::{Op, Target, admin};
 use syntax::{Diagnostic, Diagnostics, Level, Style};
-
-use crate::draft::Draft;
-use crate::server::ServerDraft;
 
 /// The fields that a line has at least.
 const FIELDS: usize = 19;
@@ -105,14 +103,15 @@ impl StateFiles {
         }
     }
 
-    /// The lines of a file; `who` and `what` stand in messages, which end as `stop` says when it can't be opened.
+    /// The lines of a file; `who` and `what` stand in messages, which end as `stop` says when it can't be
+    /// opened.
     fn read(&self, path: &Path, who: &str, what: &str, stop: &str, notes: &mut Diagnostics) -> Vec<Known> {
         let path = self.base.as_deref().map_or_else(|| path.to_owned(), |base| base.join(path));
         let file = path.display();
         let text = match std::fs::read(&path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(e) => {
-                let why = crate::names::os_text(&e);
+                let why = crate::notes::os_text(&e);
                 say(notes, Level::Notice, format!("{who}: Can't open {what} '{file}': {why}{stop}"));
                 return Vec::new();
             }
@@ -240,8 +239,9 @@ pub(super) fn apply(
     say(notes, Level::Warning, text);
 }
 
-/// What an operator had asked for. Maintenance that the configuration had asked for then (`disabled`) ends with that word, and what
-/// it asks for now holds unless an operator had ended it before. Tells whether that is so.
+/// What an operator had asked for. Maintenance that the configuration had asked for then (`disabled`) ends
+/// with that word, and what it asks for now holds unless an operator had ended it before. Tells whether that
+/// is so.
 fn administer(server: &Server, flags: u32) -> bool {
     let (then, now) = (flags & admin::CMAINT != 0, server.admin() & admin::CMAINT != 0);
     let forced = flags & admin::FMAINT;
@@ -262,7 +262,8 @@ fn port(known: &Known) -> Option<u16> {
     known.field(14).parse().ok().filter(|port| *port > 0)
 }
 
-/// Says that a server is not what the configuration would make it; `before` is whether it was up, and stopping.
+/// Says that a server is not what the configuration would make it; `before` is whether it was up, and
+/// stopping.
 fn told(
     server: &Server,
     label: &str,

@@ -78,7 +78,7 @@ fn one(
     }
     let table = match &name {
         Some(name) if name.is_empty() => Err(Fault::new("unable to find table ''")),
-        name => lang::stick::table(names, name.as_deref()),
+        name => lang::names::table(names, name.as_deref()),
     };
     let table = match table {
         Ok(table) => {

@@ -1,6 +1,7 @@
-//! What backends are made of while a configuration runs (`add backend`): each `defaults` section with a name is compiled
-//! as a backend of both modes, when names, variables and files are at hand as they never are later. What there is to
-//! say about the section was said when proxies inherited from it, so here nothing is; one that can't be a backend is none.
+//! What backends are made of while a configuration runs (`add backend`): each `defaults` section with a name
+//! is compiled as a backend of both modes, when names, variables and files are at hand as they never are
+//! later. What there is to say about the section was said when proxies inherited from it, so here nothing is;
+//! one that can't be a backend is none.
 
 use std::sync::Arc;
 
@@ -12,17 +13,17 @@ use crate::draft::{Draft, Kind};
 use crate::names::Declared;
 
 impl Assembly<'_> {
-    pub(super) fn templates(&mut self, defaults: &[Draft], threads: u32) -> Vec<Defaults> {
+    pub(super) fn templates(&mut self, defaults: &[Draft]) -> Vec<Defaults> {
         let mut template = |d: &Draft| Defaults {
             name: d.name.clone(),
             mode: d.mode_said.then_some(d.mode),
             unfit: d.unfit.clone(),
-            backends: [Mode::Tcp, Mode::Http].map(|mode| self.template(d, mode, threads)),
+            backends: [Mode::Tcp, Mode::Http].map(|mode| self.template(d, mode)),
         };
         defaults.iter().map(&mut template).collect()
     }
 
-    fn template(&mut self, defaults: &Draft, mode: Mode, threads: u32) -> Option<Proxy> {
+    fn template(&mut self, defaults: &Draft, mode: Mode) -> Option<Proxy> {
         let mut draft = defaults.inherit(Kind::Backend);
         // All its lines are inherited.
         (draft.name, draft.mode, draft.section) = (defaults.name.clone(), mode, u32::MAX);
@@ -34,9 +35,12 @@ impl Assembly<'_> {
             is_front: false,
             is_back: true,
             servers: Vec::new(),
+            fresh: Vec::new(),
+            referenced: Default::default(),
+            named: Default::default(),
         });
         let mut unsaid = Diagnostics::default();
-        let proxy = self.proxy(index, &draft, &[], threads, &mut unsaid);
+        let proxy = self.proxy(index, &draft, &[], &mut unsaid);
         self.declared.pop();
         (unsaid.count(Level::Alert) == 0).then_some(proxy)
     }

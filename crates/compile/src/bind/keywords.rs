@@ -5,7 +5,7 @@ use std::time::Duration;
 use program::listener::{Level, Severity};
 use syntax::Word;
 
-use super::{BindDraft, tls};
+use crate::draft::BindDraft;
 use crate::mux::Mux;
 use crate::statement::{Statement, clamp};
 use crate::{resolve, units};
@@ -23,11 +23,33 @@ pub(crate) struct BindKeyword {
     pub set: Option<Set>,
     /// It needs `ssl` and is harmless without it.
     pub tls: bool,
+    /// Read, checked, and without effect here; `doc` says why, and so does a notice where it is used.
+    pub idle: bool,
     /// One line of documentation.
     pub doc: &'static str,
+    /// Words that compile behind an address; empty: they need something that a test has not.
+    pub example: &'static str,
+    /// What holds where the word does not stand; empty: nothing to say.
+    pub default: &'static str,
 }
 
 impl BindKeyword {
+    /// The same keyword with an example.
+    pub(super) const fn example(self, example: &'static str) -> BindKeyword {
+        BindKeyword { example, ..self }
+    }
+
+    /// The same keyword, with what holds where it does not stand.
+    pub(super) const fn default(self, default: &'static str) -> BindKeyword {
+        BindKeyword { default, ..self }
+    }
+
+    /// The same word, which has no effect.
+    pub(super) const fn idle(mut self) -> BindKeyword {
+        self.idle = true;
+        self
+    }
+
     /// What is wrong with the word when its value is missing.
     pub(super) fn missing(&self) -> String {
         let name = self.name;
@@ -71,14 +93,22 @@ impl BindKeyword {
 }
 
 const fn word(name: &'static str, args: u8, set: Set, doc: &'static str) -> BindKeyword {
-    BindKeyword { name, args, set: Some(set), tls: false, doc }
+    BindKeyword { name, args, set: Some(set), tls: false, idle: false, doc, example: "", default: "" }
 }
 
 const fn later(name: &'static str, args: u8, doc: &'static str) -> BindKeyword {
-    BindKeyword { name, args, set: None, tls: false, doc }
+    BindKeyword { name, args, set: None, tls: false, idle: false, doc, example: "", default: "" }
 }
 
-const TABLE: &[BindKeyword] = &[
+/// A word without effect, and why it has none.
+const fn vain(name: &'static str, args: u8, why: &'static str) -> BindKeyword {
+    word(name, args, |_, _, _| Ok(()), why).idle()
+}
+
+const QUIC: &str = "It is about QUIC, which is not built yet.";
+
+/// The words of this family.
+pub(super) const KEYWORDS: &[BindKeyword] = &[
     word(
         "accept-netscaler-cip",
         1,
@@ -92,13 +122,13 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "Connections begin with a NetScaler Client IP header with this magic number.",
-    ),
+    ).example("accept-netscaler-cip 5"),
     word(
         "accept-proxy",
         0,
         |b, _, _| flag(&mut b.settings.accept_proxy),
         "Connections begin with a PROXY header.",
-    ),
+    ).example("accept-proxy"),
     word(
         "backlog",
         1,
@@ -107,23 +137,24 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "Length of the queue of connections that the system has accepted.",
-    ),
-    word("cc", 1, |b, w, _| text(&mut b.settings.congestion, w), "TCP congestion control algorithm."),
+    ).example("backlog 1000").default("that of the proxy"),
+    word("cc", 1, |b, w, _| text(&mut b.settings.congestion, w), "TCP congestion control algorithm.").example("cc reno").default("the system's"),
     word(
         "defer-accept",
         0,
         |b, _, _| flag(&mut b.settings.defer_accept),
         "Accept only when the client has spoken.",
-    ),
+    ).example("defer-accept"),
     word(
         "expose-fd",
         1,
         |b, w, _| match w.text() {
-            "listeners" => flag(&mut b.settings.expose_fd),
+            "listeners" => flag(&mut b.settings.expose_sockets),
             other => Err(format!("'expose-fd' only supports 'listeners' (got '{other}')")),
         },
-        "Listening sockets may be asked for on this runtime socket.",
-    ),
+        "Hand the listening sockets to a process that asks for them here ('-x').",
+    )
+    .example("expose-fd listeners"),
     word(
         "gid",
         1,
@@ -132,7 +163,7 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "Group number of a Unix socket.",
-    ),
+    ).example("gid 65534"),
     word(
         "group",
         1,
@@ -142,9 +173,9 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "Group name of a Unix socket.",
-    ),
-    word("guid-prefix", 1, |b, w, _| text(&mut b.guid_prefix, w), "Prefix of unique names of listeners."),
-    word("id", 1, id, "Number of the listener."),
+    ).example("group root"),
+    word("guid-prefix", 1, |b, w, _| text(&mut b.guid_prefix, w), "Prefix of unique names of listeners.").example("guid-prefix edge"),
+    word("id", 1, id, "Number of the listener.").example("id 7"),
     word(
         "idle-ping",
         1,
@@ -161,9 +192,9 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "Time after which an idle HTTP/2 connection is probed.",
-    ),
-    word("interface", 1, |b, w, _| text(&mut b.settings.interface, w), "Only from this network interface."),
-    word("label", 1, |b, w, _| text(&mut b.settings.label, w), "Optional label of the listener."),
+    ).example("idle-ping 30s").default("never"),
+    word("interface", 1, |b, w, _| text(&mut b.settings.interface, w), "Only from this network interface.").example("interface lo").default("all"),
+    vain("label", 1, "Nothing here groups sockets by it."),
     word(
         "level",
         1,
@@ -179,7 +210,7 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "What the runtime API may do here.",
-    ),
+    ).example("level admin").default("operator"),
     word(
         "maxconn",
         1,
@@ -188,7 +219,7 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "Most connections at a time.",
-    ),
+    ).example("maxconn 1000").default("that of the proxy"),
     word(
         "mode",
         1,
@@ -200,7 +231,7 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "Octal permissions of a Unix socket.",
-    ),
+    ).example("mode 660").default("the process's umask"),
     word(
         "mss",
         1,
@@ -212,8 +243,8 @@ const TABLE: &[BindKeyword] = &[
             _ => Err("expects an MSS with and absolute value between 1 and 65535".into()),
         },
         "Greatest TCP segment to advertise.",
-    ),
-    word("name", 1, |b, w, _| text(&mut b.name, w), "Name of the listener."),
+    ).example("mss 1400").default("the system's"),
+    word("name", 1, |b, w, _| text(&mut b.name, w), "Name of the listener.").example("name edge"),
     word("namespace", 1, |_, w, _| namespace(w), "Network namespace."),
     later("nbconn", 1, "Number of reverse HTTP connections."),
     word(
@@ -227,7 +258,7 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "Priority of the connections, -1024 to 1024.",
-    ),
+    ).example("nice 10").default("0"),
     later("process", 1, "Removed: use 'thread'."),
     word(
         "proto",
@@ -249,10 +280,10 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "Protocol spoken without negotiation.",
-    ),
-    later("quic-cc-algo", 1, "QUIC congestion control."),
-    later("quic-force-retry", 0, "QUIC retry packets."),
-    later("quic-socket", 1, "QUIC sockets."),
+    ).example("proto h2").default("by ALPN and by the first bytes"),
+    vain("quic-cc-algo", 1, QUIC),
+    vain("quic-force-retry", 0, QUIC),
+    vain("quic-socket", 1, QUIC),
     word(
         "severity-output",
         1,
@@ -270,26 +301,17 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "How runtime answers show their severity.",
-    ),
+    ).example("severity-output number").default("none"),
     word(
         "shards",
         1,
-        |b, w, _| {
-            b.shards = true;
-            b.settings.shards = match w.text() {
-                "by-thread" => 0,
-                "by-group" => 1,
-                text => match units::lenient(text) {
-                    n @ 1..=1024 => clamp(n),
-                    n => {
-                        return Err(format!("invalid value {n}, allowed range is 1..1024 or 'by-thread'"));
-                    }
-                },
-            };
-            Ok(())
+        |_, w, _| match (w.text(), units::lenient(w.text())) {
+            ("by-thread" | "by-group", _) | (_, 1..=1024) => Ok(()),
+            (_, n) => Err(format!("invalid value {n}, allowed range is 1..1024 or 'by-thread'")),
         },
-        "Number of sockets for the address.",
-    ),
+        "All threads of a line accept from one socket.",
+    )
+    .idle(),
     word(
         "ssl",
         0,
@@ -298,7 +320,7 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "Speak TLS.",
-    ),
+    ).example("ssl crt /etc/harrier/site.pem"),
     word("tcp-md5sig", 1, |b, w, _| text(&mut b.settings.md5sig, w), "TCP MD5 signature (RFC 2385)."),
     word(
         "tcp-ss",
@@ -310,7 +332,7 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "Keep the SYN of connections for fc_saved_syn: 1 from the IP header on, 2 with the link's, 0 not.",
-    ),
+    ).example("tcp-ss 1").default("0"),
     word(
         "tcp-ut",
         1,
@@ -326,10 +348,10 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "TCP user timeout.",
-    ),
-    word("tfo", 0, |b, _, _| flag(&mut b.settings.tfo), "TCP Fast Open."),
-    word("thread", 1, thread, "Threads that accept here."),
-    word("transparent", 0, |b, _, _| flag(&mut b.settings.transparent), "Bind even to foreign addresses."),
+    ).example("tcp-ut 30s").default("the system's"),
+    word("tfo", 0, |b, _, _| flag(&mut b.settings.tfo), "TCP Fast Open.").example("tfo"),
+    word("thread", 1, thread, "Threads that accept here.").example("thread 1/1-2").default("all"),
+    word("transparent", 0, |b, _, _| flag(&mut b.settings.transparent), "Bind even to foreign addresses.").example("transparent"),
     word(
         "uid",
         1,
@@ -338,7 +360,7 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "User number of a Unix socket.",
-    ),
+    ).example("uid 65534"),
     word(
         "user",
         1,
@@ -348,7 +370,7 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "User name of a Unix socket.",
-    ),
+    ).example("user root"),
     word(
         "v4v6",
         0,
@@ -357,7 +379,7 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "Accept IPv4 on an IPv6 socket.",
-    ),
+    ).example("v4v6").default("the system's"),
     word(
         "v6only",
         0,
@@ -366,13 +388,8 @@ const TABLE: &[BindKeyword] = &[
             Ok(())
         },
         "IPv6 only.",
-    ),
+    ).example("v6only").default("the system's"),
 ];
-
-/// All words in the order of the dump: those of TLS come last.
-pub(crate) fn all() -> impl Iterator<Item = &'static BindKeyword> {
-    TABLE.iter().chain(tls::KEYWORDS)
-}
 
 fn flag(field: &mut bool) -> Result<(), String> {
     *field = true;
@@ -391,7 +408,8 @@ fn number(word: &Word) -> Result<i64, String> {
         .ok_or_else(|| format!("expects an integer argument, found '{word}'"))
 }
 
-/// A number that is not negative; 0, which HAProxy takes whatever its message says, and what is no number set no limit.
+/// A number that is not negative; 0, which HAProxy takes whatever its message says, and what is no number set
+/// no limit.
 fn counted(word: &Word, must: &str) -> Result<u32, String> {
     match units::lenient(word.text()) {
         n if n >= 0 => Ok(clamp(n)),
@@ -423,7 +441,8 @@ fn id(bind: &mut BindDraft, word: &Word, _: &mut Statement<'_>) -> Result<(), St
     Ok(())
 }
 
-/// Sockets would be opened in the namespace of the process, so the word is refused, also where `ip netns` made one.
+/// Sockets would be opened in the namespace of the process, so the word is refused, also where `ip netns`
+/// made one.
 fn namespace(word: &Word) -> Result<(), String> {
     match std::path::Path::new("/var/run/netns").join(word.text()).exists() {
         true => Err("network namespaces are not supported yet by Harrier (planned)".into()),

@@ -8,46 +8,21 @@ use model::proxy::Listener;
 use program::address::Listen;
 use program::listener::Bind;
 use syntax::addr::{self, Accept, Host, Ports, Transport};
-use syntax::{Diagnostic, Environment, Span, Word};
+use syntax::{Diagnostic, Environment, Word};
 
-use crate::mux::Mux;
+use crate::draft::{BindDraft, TlsDraft};
+use crate::keyword;
 use crate::resolve;
 use crate::statement::{Statement, Step};
-use crate::tls::TlsDraft;
 
-pub(crate) mod keywords;
+mod keywords;
 mod tls;
 
 use keywords::BindKeyword;
 
-/// A `bind` line: its settings and all addresses it names.
-#[derive(Clone)]
-pub(crate) struct BindDraft {
-    /// As written, for messages.
-    pub text: Box<str>,
-    pub addresses: Vec<Listen>,
-    pub settings: Bind,
-    /// TLS on it.
-    pub tls: TlsDraft,
-    pub id: Option<u32>,
-    pub name: Option<Box<str>>,
-    pub guid_prefix: Option<Box<str>>,
-    pub span: Span,
-    /// `thread` as written is checked once the number of threads is known.
-    pub threads: Vec<(u32, u32)>,
-    /// The groups of threads that `thread` names.
-    pub groups: Vec<u32>,
-    /// `shards` was given.
-    pub shards: bool,
-    /// `proto`, checked against the proxy's mode later.
-    pub proto: Option<Mux>,
-}
-
-impl BindDraft {
-    /// The unique name of its listener at this position.
-    pub fn guid(&self, position: usize) -> Option<String> {
-        self.guid_prefix.as_ref().map(|prefix| format!("{prefix}-{position}"))
-    }
+/// All words in the order of the dump: those of TLS come last.
+pub(crate) fn all() -> impl Iterator<Item = &'static BindKeyword> {
+    keywords::KEYWORDS.iter().chain(tls::KEYWORDS)
 }
 
 /// The most addresses that one word may stand for.
@@ -103,25 +78,37 @@ pub(crate) fn listener(name: &str, id: u32, guid: Option<String>, workers: usize
 
 /// The line behind its addresses: `bind <addresses> [words]`.
 pub(crate) fn line(s: &mut Statement<'_>, missing: &str) -> Step<BindDraft> {
-    let word = s.word(missing)?;
-    let keyword = s.keyword();
-    let addresses =
-        addresses(word.text(), s.around.environment).map_err(|why| s.fail(format!("'{keyword}' : {why}")))?;
-    let settings = Bind::new(Listen::Fd(-1), Arc::new(listener("", 0, None, 1)));
-    let mut bind = BindDraft {
-        text: word.text().into(),
-        addresses,
+    line_from(s, missing, None)
+}
+
+/// A line without addresses, with nothing said yet.
+pub(crate) fn nowhere(s: &Statement<'_>) -> BindDraft {
+    let span = s.line.span();
+    let mut settings = Bind::new(Listen::Fd(-1), Arc::new(listener("", 0, None, 1)));
+    settings.place = (s.around.sources.name(span.file).into(), span.line);
+    BindDraft {
+        text: "".into(),
+        addresses: Vec::new(),
         settings,
         tls: TlsDraft::default(),
         id: None,
         name: None,
         guid_prefix: None,
-        span: word.span(),
+        span,
         threads: Vec::new(),
         groups: Vec::new(),
-        shards: false,
         proto: None,
-    };
+    }
+}
+
+/// The same, with what was said before for all lines.
+pub(crate) fn line_from(s: &mut Statement<'_>, missing: &str, base: Option<&BindDraft>) -> Step<BindDraft> {
+    let word = s.word(missing)?;
+    let name = s.keyword();
+    let addresses =
+        addresses(word.text(), s.around.environment).map_err(|why| s.fail(format!("'{name}' : {why}")))?;
+    let base = base.cloned().unwrap_or_else(|| nowhere(s));
+    let mut bind = BindDraft { text: word.text().into(), addresses, span: word.span(), ..base };
     let source = s.around.sources.name(word.span().file);
     bind.settings.place = (source.into(), word.span().line);
     words(s, &mut bind)?;
@@ -137,7 +124,7 @@ pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
         };
         // What begins with a parenthesis is no part of the name, and nobody looks at it.
         let (name, _) = word.text().split_once('(').unwrap_or((word.text(), ""));
-        let Some(entry) = keywords::all().find(|k| name == k.name) else {
+        let Some(entry) = all().find(|k| name == k.name) else {
             return Err(unknown(s, word, &label));
         };
         let version = |start: &&str| name.starts_with(*start);
@@ -157,10 +144,12 @@ pub(crate) fn words(s: &mut Statement<'_>, bind: &mut BindDraft) -> Step {
             },
         };
         match entry.set {
-            Some(set) => set(bind, value, s).map_err(|why| wrong(&label, entry, word, value, &why))?,
-            None if entry.tls => {
-                let text = format!("{label} : '{}' has no effect in Harrier.", entry.name);
-                s.notes.warning(word.span(), text);
+            Some(set) => {
+                set(bind, value, s).map_err(|why| wrong(&label, entry, word, value, &why))?;
+                if entry.idle {
+                    let text = keyword::idle(entry.name, entry.doc);
+                    s.notes.notice(word.span(), format!("{label} : {text}"));
+                }
             }
             None => {
                 let text = format!("{label} : '{}' is not supported yet by Harrier (planned)", entry.name);
@@ -190,7 +179,7 @@ fn wrong(label: &str, entry: &BindKeyword, word: &Word, value: &Word, why: &str)
 }
 
 fn unknown(s: &Statement<'_>, word: &Word, label: &str) -> Diagnostic {
-    let near = syntax::nearest(word.text(), keywords::all().map(|k| k.name));
+    let near = syntax::nearest(word.text(), all().map(|k| k.name));
     let text = match (label, near) {
         ("'stats socket'", None) => format!("{label} : unknown keyword '{word}'."),
         ("'stats socket'", Some(near)) => {

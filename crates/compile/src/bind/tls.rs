@@ -3,12 +3,12 @@
 use ::tls::suites::Version;
 use syntax::Word;
 
-use super::BindDraft;
 use super::keywords::{BindKeyword, Set, text};
-use crate::tls::{CertDraft, Source, words as tls_words};
+use crate::draft::{BindDraft, CertDraft, Source};
+use crate::tls::words as tls_words;
 
 const fn secure(name: &'static str, args: u8, set: Set, doc: &'static str) -> BindKeyword {
-    BindKeyword { name, args, set: Some(set), tls: true, doc }
+    BindKeyword { name, args, set: Some(set), tls: true, idle: false, doc, example: "", default: "" }
 }
 
 /// The words of this family.
@@ -21,9 +21,13 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
             Ok(())
         },
         "Accept early data of TLS 1.3.",
-    ),
-    secure("alpn", 1, |b, w, _| tls_words::alpn(&mut b.tls.words, w.text()), "Protocols offered by ALPN."),
-    secure("ca-file", 1, |b, w, _| text(&mut b.tls.words.ca_file, w), "Authorities of client certificates."),
+    )
+    .example("allow-0rtt"),
+    secure("alpn", 1, |b, w, _| tls_words::alpn(&mut b.tls.words, w.text()), "Protocols offered by ALPN.")
+        .example("alpn h2,http/1.1")
+        .default("h2,http/1.1 in HTTP mode"),
+    secure("ca-file", 1, |b, w, _| text(&mut b.tls.words.ca_file, w), "Authorities of client certificates.")
+        .example("ca-file /etc/harrier/ca.pem"),
     secure(
         "ca-ignore-err",
         1,
@@ -32,35 +36,48 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
             Ok(())
         },
         "Errors above the client certificate that are no reason to refuse it.",
-    ),
+    )
+    .example("ca-ignore-err all")
+    .default("none"),
     secure(
         "ca-sign-file",
         1,
         |b, w, _| text(&mut b.tls.sign, w),
         "Authority that signs certificates made for clients, with its key.",
-    ),
-    secure("ca-sign-pass", 1, |b, w, _| text(&mut b.tls.sign_pass, w), "Passphrase of that key."),
+    )
+    .example("ca-sign-file /etc/harrier/site.pem"),
+    secure("ca-sign-pass", 1, |b, w, _| text(&mut b.tls.sign_pass, w), "Passphrase of that key.")
+        .example("ca-sign-pass secret"),
     secure(
         "ca-verify-file",
         1,
         |b, w, _| text(&mut b.tls.words.ca_verify_file, w),
         "Authorities that clients are not told of.",
-    ),
-    secure("ciphers", 1, |b, w, _| text(&mut b.tls.words.policy.ciphers, w), "Ciphers of TLS 1.2."),
+    )
+    .example("ca-verify-file /etc/harrier/ca.pem")
+    .default("that of ca-file"),
+    secure("ciphers", 1, |b, w, _| text(&mut b.tls.words.policy.ciphers, w), "Ciphers of TLS 1.2.")
+        .example("ciphers ECDHE+AESGCM")
+        .default("ssl-default-bind-ciphers"),
     secure(
         "ciphersuites",
         1,
         |b, w, _| text(&mut b.tls.words.policy.ciphersuites, w),
         "Cipher suites of TLS 1.3.",
-    ),
+    )
+    .example("ciphersuites TLS_AES_128_GCM_SHA256")
+    .default("ssl-default-bind-ciphersuites"),
     secure(
         "client-sigalgs",
         1,
         |b, w, _| text(&mut b.tls.words.policy.client_sigalgs, w),
         "Signature algorithms of client certificates.",
-    ),
+    )
+    .example("client-sigalgs ecdsa_secp256r1_sha256")
+    .default("ssl-default-bind-client-sigalgs"),
     secure("crl-file", 1, |b, w, _| text(&mut b.tls.words.crl_file, w), "Revoked client certificates."),
-    secure("crt", 1, |b, w, _| cert(b, w, Source::File), "Certificate and key: a file or a folder."),
+    secure("crt", 1, |b, w, _| cert(b, w, Source::File), "Certificate and key: a file or a folder.")
+        .example("crt /etc/harrier/site.pem"),
     secure(
         "crt-ignore-err",
         1,
@@ -69,20 +86,27 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
             Ok(())
         },
         "Errors of the client certificate that are no reason to refuse it.",
-    ),
+    )
+    .example("crt-ignore-err all")
+    .default("none"),
     secure(
         "crt-list",
         1,
         |b, w, _| cert(b, w, Source::List),
         "A list of certificates with their names and settings.",
-    ),
-    secure("curves", 1, |b, w, _| text(&mut b.tls.words.policy.curves, w), "Curves of the key exchange."),
+    )
+    .example("crt-list /etc/harrier/list.txt"),
+    secure("curves", 1, |b, w, _| text(&mut b.tls.words.policy.curves, w), "Curves of the key exchange.")
+        .example("curves X25519:P-256")
+        .default("ssl-default-bind-curves"),
     secure(
         "default-crt",
         1,
         |b, w, _| cert(b, w, Source::Default),
         "Certificate for whoever matches no other.",
-    ),
+    )
+    .example("default-crt /etc/harrier/site.pem")
+    .default("the first certificate"),
     secure(
         "ecdhe",
         1,
@@ -91,12 +115,15 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
             Ok(())
         },
         "Curve of the key exchange.",
-    ),
+    )
+    .example("ecdhe prime256v1"),
     secure("force-sslv3", 0, |b, _, _| only(b, Version::Ssl3), "This version only."),
     secure("force-tlsv10", 0, |b, _, _| only(b, Version::Tls10), "This version only."),
     secure("force-tlsv11", 0, |b, _, _| only(b, Version::Tls11), "This version only."),
-    secure("force-tlsv12", 0, |b, _, _| only(b, Version::Tls12), "This version only."),
-    secure("force-tlsv13", 0, |b, _, _| only(b, Version::Tls13), "This version only."),
+    secure("force-tlsv12", 0, |b, _, _| only(b, Version::Tls12), "This version only.")
+        .example("force-tlsv12"),
+    secure("force-tlsv13", 0, |b, _, _| only(b, Version::Tls13), "This version only.")
+        .example("force-tlsv13"),
     secure(
         "generate-certificates",
         0,
@@ -105,7 +132,8 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
             Ok(())
         },
         "Names without a certificate get one that is made for them.",
-    ),
+    )
+    .example("generate-certificates ca-sign-file /etc/harrier/site.pem"),
     secure(
         "ktls",
         1,
@@ -120,7 +148,8 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
             Ok(())
         },
         "ALPN is not offered.",
-    ),
+    )
+    .example("no-alpn"),
     secure(
         "no-ca-names",
         0,
@@ -129,8 +158,9 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
             Ok(())
         },
         "Clients are not told whose certificates are accepted.",
-    ),
-    secure("no-sslv3", 0, |b, _, _| without(b, Version::Ssl3), "Without this version."),
+    )
+    .example("no-ca-names"),
+    secure("no-sslv3", 0, |b, _, _| without(b, Version::Ssl3), "Without this version.").example("no-sslv3"),
     secure(
         "no-strict-sni",
         0,
@@ -139,7 +169,8 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
             Ok(())
         },
         "Clients that match no certificate get the default.",
-    ),
+    )
+    .example("no-strict-sni"),
     secure(
         "no-tls-tickets",
         0,
@@ -148,23 +179,27 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
             Ok(())
         },
         "No session tickets.",
-    ),
-    secure("no-tlsv10", 0, |b, _, _| without(b, Version::Tls10), "Without this version."),
-    secure("no-tlsv11", 0, |b, _, _| without(b, Version::Tls11), "Without this version."),
-    secure("no-tlsv12", 0, |b, _, _| without(b, Version::Tls12), "Without this version."),
-    secure("no-tlsv13", 0, |b, _, _| without(b, Version::Tls13), "Without this version."),
+    )
+    .example("no-tls-tickets"),
+    secure("no-tlsv10", 0, |b, _, _| without(b, Version::Tls10), "Without this version.")
+        .example("no-tlsv10"),
+    secure("no-tlsv11", 0, |b, _, _| without(b, Version::Tls11), "Without this version.")
+        .example("no-tlsv11"),
+    secure("no-tlsv12", 0, |b, _, _| without(b, Version::Tls12), "Without this version.")
+        .example("no-tlsv12"),
+    secure("no-tlsv13", 0, |b, _, _| without(b, Version::Tls13), "Without this version.")
+        .example("no-tlsv13"),
     secure(
         "npn",
         1,
-        |b, w, s| {
-            let line = format!("'{} {}' in section '{}'", s.keyword(), b.text, s.section);
-            s.notes.warning(w.span(), format!("{line} : 'npn' has no effect in Harrier."));
+        |b, _, _| {
             // It is nothing that clients speak any more, but it keeps ALPN from offering HTTP unasked.
             b.tls.words.alpn.get_or_insert_default();
             Ok(())
         },
-        "No effect but that ALPN offers nothing unasked.",
-    ),
+        "TLS has ALPN in its place, which offers nothing unasked beside it.",
+    )
+    .idle(),
     secure(
         "prefer-client-ciphers",
         0,
@@ -173,25 +208,33 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
             Ok(())
         },
         "The client's order of ciphers counts.",
-    ),
+    )
+    .example("prefer-client-ciphers")
+    .default("the server's order"),
     secure(
         "sigalgs",
         1,
         |b, w, _| text(&mut b.tls.words.policy.sigalgs, w),
         "Signature algorithms of the handshake.",
-    ),
+    )
+    .example("sigalgs ecdsa_secp256r1_sha256:rsa_pss_rsae_sha256")
+    .default("ssl-default-bind-sigalgs"),
     secure(
         "ssl-max-ver",
         1,
         |b, w, _| tls_words::version(&mut b.tls.words.policy.max, w.text()),
         "Highest version.",
-    ),
+    )
+    .example("ssl-max-ver TLSv1.3")
+    .default("TLSv1.3"),
     secure(
         "ssl-min-ver",
         1,
         |b, w, _| tls_words::version(&mut b.tls.words.policy.min, w.text()),
         "Lowest version.",
-    ),
+    )
+    .example("ssl-min-ver TLSv1.3")
+    .default("TLSv1.2"),
     secure(
         "strict-sni",
         0,
@@ -200,13 +243,15 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
             Ok(())
         },
         "Only clients that match a certificate.",
-    ),
+    )
+    .example("strict-sni"),
     secure(
         "tls-ticket-keys",
         1,
         |b, w, _| text(&mut b.tls.ticket_keys, w),
         "File with the keys of session tickets.",
-    ),
+    )
+    .default("keys made at the start"),
     secure(
         "tls-tickets",
         0,
@@ -215,13 +260,16 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
             Ok(())
         },
         "Session tickets.",
-    ),
+    )
+    .example("tls-tickets"),
     secure(
         "verify",
         1,
         |b, w, _| tls_words::verify(&mut b.tls.words, w.text()),
         "Whether clients show certificates.",
-    ),
+    )
+    .example("verify optional ca-file /etc/harrier/ca.pem")
+    .default("none"),
 ];
 
 /// `force-*`.

@@ -3,7 +3,7 @@
 use program::global::{H2Log, H2Side};
 use syntax::Word;
 
-use super::{GlobalDraft, entry};
+use super::draft::{GlobalDraft, entry};
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step, clamp};
 use crate::units;
@@ -97,7 +97,8 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         |s, g| within(s, 4096, 65536).map(|n| g.tune.h2.header_table = Some(n)),
         "Size of the table of header fields, in bytes.",
         "tune.h2.header-table-size 4096",
-    ),
+    )
+    .default("4096"),
     entry(
         "tune.h2.initial-window-size",
         |s, g| positive(s).map(|n| g.tune.h2.both.window = Some(n)),
@@ -131,7 +132,8 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         |s, g| within(s, 16384, (1 << 24) - 1).map(|n| g.tune.h2.frame = Some(n)),
         "Largest frame that peers may send, in bytes.",
         "tune.h2.max-frame-size 16384",
-    ),
+    )
+    .default("16384"),
     entry(
         "tune.h2.zero-copy-fwd-send",
         |s, _| match s.only()? {
@@ -139,9 +141,10 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
             "on" | "off" => Ok(()),
             _ => Err(s.fail("'tune.h2.zero-copy-fwd-send' expects 'on' or 'off'.")),
         },
-        "Forward data without a copy where possible (no effect).",
+        super::removed::COPIES,
         "tune.h2.zero-copy-fwd-send off",
-    ),
+    )
+    .idle(),
 ];
 
 /// A number; a missing one is 0, as is what is none.

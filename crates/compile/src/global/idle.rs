@@ -1,9 +1,9 @@
-//! The arguments of global keywords that change nothing here: they are read all the same, so that a slip is found by
-//! whichever of the two programs reads the file first.
+//! The arguments of global keywords that change nothing here: they are read all the same, so that a slip is
+//! found by whichever of the two programs reads the file first.
 
 use syntax::Word;
 
-use super::GlobalDraft;
+use super::draft::GlobalDraft;
 use crate::statement::{Statement, Step};
 use crate::units;
 
@@ -43,8 +43,8 @@ enum Form {
     DhParams,
 }
 
-/// Keywords of one form: whether the argument may be missing, and what is said of a wrong one, with `$` for the keyword and
-/// `@` for the word.
+/// Keywords of one form: whether the argument may be missing, and what is said of a wrong one, with `$` for
+/// the keyword and `@` for the word.
 struct Idle(&'static [&'static str], Form, Missing, &'static str);
 
 /// Whether the argument may be missing.
@@ -63,8 +63,7 @@ const SWITCH: &[&str] = &["on", "off"];
 #[rustfmt::skip]
 const IDLE: &[Idle] = &[
     Idle(&["tune.ssl.force-private-cache", "limited-quic", "pp2-never-send-local", "expose-deprecated-directives",
-        "insecure-setuid-wanted", "no-memory-trimming", "noevports", "nokqueue", "nopoll", "prealloc-fd", "quick-exit",
-        "quiet", "tune.disable-fast-forward", "tune.disable-zero-copy-forwarding"], Form::Bare, Missing::Fine, ""),
+        "noevports", "nokqueue", "nopoll", "quick-exit", "quiet"], Form::Bare, Missing::Fine, ""),
     Idle(&["ssl-dh-param-file"], Form::DhParams, Missing::Said("'$' expects a file path as an argument."),
         "'$': unable to load DH parameters from file <@>."),
     Idle(&["ssl-propquery"], Form::Word, Missing::Said("global statement '$' expects a property string as an argument."), ""),
@@ -152,10 +151,6 @@ const IDLE: &[Idle] = &[
     Idle(&["tune.events.max-events-at-once"], Form::Leading(1, 10_000), Missing::Wrong,
         "'$' expects an integer argument between 1 and 10000."),
     Idle(&["tune.fail-alloc"], Form::Leading(0, 100), Missing::Fine, "'$' expects a numeric value between 0 and 100."),
-    Idle(&["tune.glitches.kill.cpu-usage"], Form::Leading(0, 100), Missing::Wrong,
-        "'$' expects a numeric value between 0 and 100\n"),
-    Idle(&["tune.h1.be.glitches-threshold", "tune.h1.fe.glitches-threshold"], Form::Leading(0, i64::MAX), Missing::Fine,
-        "'$' expects a positive numeric value."),
     Idle(&["tune.memory.hot-size"], Form::Leading(1, i64::MAX), Missing::Wrong,
         "'$' expects a strictly positive value."),
     Idle(&["tune.renice.runtime", "tune.renice.startup"], Form::Whole(-20, 19), Missing::Fine,

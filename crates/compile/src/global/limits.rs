@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use super::draft::{GlobalDraft, entry};
 use super::process::flag;
-use super::removed::pointless;
-use super::{GlobalDraft, entry, once};
+use crate::global::once;
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step, clamp, tight};
 use crate::units;
@@ -47,7 +47,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Longest time between health checks of one round.",
         "max-spread-checks 5s",
-    ),
+    ).default("no limit"),
     entry(
         "maxconn",
         |s, g| {
@@ -62,21 +62,21 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Most connections of the process.",
         "maxconn 2000",
-    )
+    ).default("as many as the limit of descriptors allows")
     .once(once::NUMBER),
     entry(
         "maxconnrate",
         |s, g| s.count("'maxconnrate' expects an integer argument.").map(|n| g.maxconnrate = n),
         "Most connections a second.",
         "maxconnrate 100",
-    )
+    ).default("no limit")
     .once(once::NUMBER),
     entry(
         "maxpipes",
         |s, g| s.count("'maxpipes' expects an integer argument.").map(|n| g.maxpipes = n),
         "Most pipes for splicing.",
         "maxpipes 100",
-    )
+    ).default("a quarter of maxconn")
     .once(once::NUMBER),
     entry(
         "maxsslconn",
@@ -86,20 +86,20 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Most TLS connections at once, on both sides.",
         "maxsslconn 10000",
-    ),
+    ).default("no limit"),
     entry(
         "maxsslrate",
         |s, g| s.count("'maxsslrate' expects an integer argument.").map(|n| g.tls.most_rate = n),
         "Most TLS connections of clients a second.",
         "maxsslrate 100",
-    )
+    ).default("no limit")
     .once(once::NUMBER),
     entry(
         "maxsessrate",
         |s, g| s.count("'maxsessrate' expects an integer argument.").map(|n| g.maxsessrate = n),
         "Most sessions a second.",
         "maxsessrate 100",
-    )
+    ).default("no limit")
     .once(once::NUMBER),
     entry(
         "nbthread",
@@ -118,27 +118,14 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Number of threads.",
         "nbthread 2",
-    ),
+    ).default("a thread for each processor that the process may use, at most 64"),
+    entry("noepoll", |s, _| s.end(), "epoll is the only poller.", "").idle(),
+    entry("nogetaddrinfo", |s, _| flag(s, |_| ()), "Names are always resolved with getaddrinfo.", "").idle(),
     entry(
-        "noepoll",
-        |s, g| {
-            s.end()?;
-            s.warn("'noepoll' has no effect: epoll is the only poller of Harrier.");
-            g.disabled.epoll = false;
-            Ok(())
-        },
-        "No other poller exists: no effect.",
-        "",
-    ),
-    entry(
-        "nogetaddrinfo",
-        |s, _| {
-            flag(s, |_| ())?;
-            pointless(s);
-            Ok(())
-        },
-        "Resolve with an older call: no effect.",
-        "",
+        "no-memory-trimming",
+        |s, g| flag(s, |on| g.disabled.trimming = on),
+        "Memory that was only needed to start is kept.",
+        "no-memory-trimming",
     ),
     entry("noktls", |s, g| flag(s, |on| g.disabled.ktls = on), "No TLS in the kernel.", "noktls"),
     entry("noreuseport", |s, g| flag(s, |on| g.disabled.reuseport = on), "No SO_REUSEPORT.", "noreuseport"),
@@ -157,7 +144,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Randomness of health checks, percent.",
         "spread-checks 5",
-    )
+    ).default("0")
     .once(once::SPREAD),
     entry(
         "ulimit-n",
@@ -199,7 +186,8 @@ fn cpu_map(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
         Some(rest) => (true, rest),
         None => (false, word.text()),
     };
-    // Without a slash the word names a thread group; there is one group here, so a bare number means all of it.
+    // Without a slash the word names a thread group; there is one group here, so a bare number means all of
+    // it.
     let (group, threads) =
         spec.split_once('/').map_or((spec, None), |(group, threads)| (group, Some(threads)));
     let set = |text: &str| {

@@ -1,182 +1,21 @@
 //! The `global` section (manual, chapter 3).
 
-pub(crate) mod groups;
+pub(crate) mod draft;
+mod groups;
 pub(crate) mod h2;
 mod idle;
 pub(crate) mod limits;
+mod ocsp;
 mod once;
+pub(crate) mod path;
 pub(crate) mod process;
 mod removed;
+mod tls;
 pub(crate) mod tune;
 
-use std::path::PathBuf;
-use std::time::Duration;
-
-use program::global::{StatusSet, Switches, Tune};
-use program::listener::UnixRights;
-use syntax::{Diagnostic, Line, Modifier, Span};
-
-use crate::bind::BindDraft;
-use crate::keyword::{Keyword, find};
-use crate::log::LogDraft;
-use crate::statement::{LineRef, Statement, Step, tight};
-
-/// Names in lower case, and how they are sent.
-pub(crate) type CasePairs = Vec<(Box<[u8]>, Box<[u8]>)>;
-
-/// Threads, and the processors that they run on.
-pub(crate) type CpuMap = Vec<(Vec<u32>, Vec<usize>)>;
-
-/// What is forgotten that servers and backends might be made from at run time.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Purge {
-    /// `defaults` sections.
-    pub proxies: bool,
-    /// `default-server` lines.
-    pub servers: bool,
-}
-
-/// The section while it is read.
-pub(crate) struct GlobalDraft {
-    /// `anonkey`.
-    pub anon_key: u32,
-    /// `tune.defaults.purge`.
-    pub purge: Purge,
-    pub threads: Option<u32>,
-    /// The settings that count once and have their value.
-    pub once: Vec<&'static str>,
-    /// `thread-groups` and its kin.
-    pub groups: groups::Groups,
-    /// `tune.bufsize` and its kin.
-    pub buffers: tune::Buffers,
-    pub maxconn: Option<u32>,
-    pub ulimit_n: Option<u64>,
-    pub fd_hard_limit: Option<u64>,
-    pub maxconnrate: u32,
-    pub maxsessrate: u32,
-    pub maxpipes: u32,
-    pub cpu_map: CpuMap,
-    pub daemon: bool,
-    pub pidfile: Option<PathBuf>,
-    pub chroot: Option<PathBuf>,
-    pub uid: Option<u32>,
-    pub gid: Option<u32>,
-    pub log: LogDraft,
-    pub log_tag: Option<Box<str>>,
-    pub log_hostname: Option<Box<str>>,
-    pub cli: Vec<BindDraft>,
-    pub cli_timeout: Option<Duration>,
-    pub cli_maxconn: u32,
-    pub node: Option<Box<str>>,
-    pub description: Option<Box<str>>,
-    pub localpeer: Option<Box<str>>,
-    pub grace: Option<Duration>,
-    pub hard_stop_after: Option<Duration>,
-    pub close_spread_time: Option<Duration>,
-    pub spread_checks: u32,
-    pub max_spread_checks: Option<Duration>,
-    pub case_adjust: CasePairs,
-    pub case_adjust_file: Option<(PathBuf, Span)>,
-    pub disabled: Switches,
-    pub busy_polling: bool,
-    pub reject_privileged_ports: bool,
-    pub set_dumpable: bool,
-    pub server_state_base: Option<PathBuf>,
-    pub server_state_file: Option<PathBuf>,
-    pub external_check: bool,
-    /// `external-check preserve-env`.
-    pub external_check_env: bool,
-    pub insecure_fork_wanted: bool,
-    pub strict_limits: bool,
-    pub warn_blocked_after: Duration,
-    pub h1_any_payload: bool,
-    pub h1_keep_insecure_te: bool,
-    pub err_codes: StatusSet,
-    pub fail_codes: StatusSet,
-    pub zero_warning: bool,
-    /// `quiet`.
-    pub quiet: bool,
-    /// `expose-experimental-directives`.
-    pub experimental: bool,
-    pub unix_bind: UnixRights,
-    pub unix_prefix: Box<[u8]>,
-    pub default_shards: Option<u32>,
-    /// `set-var`, `set-var-fmt` lines.
-    pub vars: Vec<LineRef>,
-    pub tune: Tune,
-    pub tls: crate::tls::TlsGlobal,
-}
-
-impl Default for GlobalDraft {
-    fn default() -> GlobalDraft {
-        let mut err_codes = StatusSet::empty();
-        err_codes.change(400, 499, true);
-        let mut fail_codes = StatusSet::empty();
-        fail_codes.change(500, 599, true);
-        fail_codes.change(501, 501, false);
-        fail_codes.change(505, 505, false);
-        GlobalDraft {
-            anon_key: 0,
-            purge: Purge::default(),
-            threads: None,
-            once: Vec::new(),
-            groups: groups::Groups::default(),
-            buffers: tune::Buffers::default(),
-            maxconn: None,
-            ulimit_n: None,
-            fd_hard_limit: None,
-            maxconnrate: 0,
-            maxsessrate: 0,
-            maxpipes: 0,
-            cpu_map: Vec::new(),
-            daemon: false,
-            pidfile: None,
-            chroot: None,
-            uid: None,
-            gid: None,
-            log: LogDraft::default(),
-            log_tag: None,
-            log_hostname: None,
-            cli: Vec::new(),
-            cli_timeout: Some(Duration::from_secs(10)),
-            cli_maxconn: 10,
-            node: None,
-            description: None,
-            localpeer: None,
-            grace: None,
-            hard_stop_after: None,
-            close_spread_time: None,
-            spread_checks: 0,
-            max_spread_checks: None,
-            case_adjust: Vec::new(),
-            case_adjust_file: None,
-            disabled: Switches::default(),
-            busy_polling: false,
-            reject_privileged_ports: false,
-            set_dumpable: false,
-            server_state_base: None,
-            server_state_file: None,
-            external_check: false,
-            external_check_env: false,
-            insecure_fork_wanted: false,
-            strict_limits: true,
-            warn_blocked_after: Duration::from_millis(100),
-            h1_any_payload: false,
-            h1_keep_insecure_te: false,
-            err_codes,
-            fail_codes,
-            zero_warning: false,
-            quiet: false,
-            experimental: false,
-            unix_bind: UnixRights::default(),
-            unix_prefix: Box::default(),
-            default_shards: None,
-            vars: Vec::new(),
-            tune: Tune::default(),
-            tls: crate::tls::TlsGlobal::default(),
-        }
-    }
-}
+use crate::global::draft::GlobalDraft;
+use crate::keyword::{self, Keyword, find, refuse_modifier};
+use crate::statement::{Statement, Step};
 
 /// All tables.
 pub(crate) const TABLES: &[&[Keyword<GlobalDraft>]] = &[
@@ -184,18 +23,12 @@ pub(crate) const TABLES: &[&[Keyword<GlobalDraft>]] = &[
     limits::KEYWORDS,
     groups::KEYWORDS,
     tune::KEYWORDS,
+    path::KEYWORDS,
     h2::KEYWORDS,
-    crate::tls::global::KEYWORDS,
-    crate::tls::ocsp::KEYWORDS,
+    tls::KEYWORDS,
+    ocsp::KEYWORDS,
     removed::KEYWORDS,
 ];
-
-/// The keywords that `no` may stand in front of.
-const NEGATABLE: &[&str] =
-    &["log", "busy-polling", "set-dumpable", "strict-limits", "insecure-fork-wanted", "numa-cpu-mapping"];
-
-/// What HAProxy says about `no` and `default` where they can't stand.
-pub(crate) const NO_NEGATION: &str = "negation/default currently supported only for options, log, busy-polling, set-dumpable, strict-limits, insecure-fork-wanted and numa-cpu-mapping.";
 
 /// One line of the section.
 pub(crate) fn line(s: &mut Statement<'_>, global: &mut GlobalDraft) -> Step {
@@ -203,6 +36,9 @@ pub(crate) fn line(s: &mut Statement<'_>, global: &mut GlobalDraft) -> Step {
     refuse_modifier(s.line)?;
     if let Some(entry) = find(TABLES, word.text()) {
         once::line(s, global, entry)?;
+        if entry.idle {
+            s.notes.notice(word.span(), keyword::idle(entry.name, entry.doc));
+        }
         if word.text().starts_with("ssl-default-") {
             global.tls.note(word.span());
         }
@@ -211,25 +47,4 @@ pub(crate) fn line(s: &mut Statement<'_>, global: &mut GlobalDraft) -> Step {
     let near = syntax::nearest(word.text(), TABLES.iter().flat_map(|t| t.iter()).map(|k| k.name));
     let hint = near.map(|n| format!("; did you mean '{n}' maybe ?")).unwrap_or_default();
     Err(s.fail_at(word.span(), format!("unknown keyword '{word}' in 'global' section{hint}")))
-}
-
-/// `no` and `default` stand in front of a few keywords only.
-pub(crate) fn refuse_modifier(line: &Line) -> Step {
-    let word = line.keyword().text();
-    let allowed = match line.modifier() {
-        Modifier::Set => true,
-        Modifier::Default => word == "option",
-        Modifier::No => word == "option" || NEGATABLE.contains(&word),
-    };
-    if allowed { Ok(()) } else { Err(tight(Diagnostic::alert(line.span(), NO_NEGATION))) }
-}
-
-/// An entry of a global table.
-pub(crate) const fn entry(
-    name: &'static str,
-    set: fn(&mut Statement<'_>, &mut GlobalDraft) -> Step,
-    doc: &'static str,
-    example: &'static str,
-) -> Keyword<GlobalDraft> {
-    Keyword { name, places: crate::keyword::Places(0), set, doc, example, once: None }
 }

@@ -1,9 +1,9 @@
-//! Global keywords that count once: the first value stays, and a second line is told so. Which keywords do stands in their
-//! entries; here is what they have in common.
+//! Global keywords that count once: the first value stays, and a second line is told so. Which keywords do
+//! stands in their entries; here is what they have in common.
 
 use syntax::Diagnostic;
 
-use super::GlobalDraft;
+use super::draft::GlobalDraft;
 use crate::keyword::{Keyword, Once, Said};
 use crate::statement::{Statement, Step, tight};
 use crate::units;

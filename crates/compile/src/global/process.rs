@@ -7,7 +7,8 @@ use model::world::profiling;
 use program::global::StatusSet;
 use syntax::Word;
 
-use super::{GlobalDraft, entry, once};
+use super::draft::{GlobalDraft, entry};
+use crate::global::once;
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step, clamp, tight};
 use crate::{bind, log, resolve, units};
@@ -37,7 +38,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Time over which idle connections are closed on a soft stop.",
         "close-spread-time 5s",
-    ),
+    ).default("0"),
     entry("daemon", |s, g| flag(s, |on| g.daemon = on), "Go to the background.", "daemon"),
     entry(
         "description",
@@ -72,14 +73,14 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "Allow health checks that run programs.",
         "external-check",
     ),
-    entry("gid", |s, g| number_of(s, "group").map(|n| g.gid = n), "Group number to run as.", "gid 65534")
+    entry("gid", |s, g| number_of(s, "group").map(|n| g.gid = n), "Group number to run as.", "gid 65534").default("the group of who starts the process")
         .once(once::GID),
     entry(
         "grace",
         |s, g| s.plain_time().map(|d| g.grace = Some(d)),
         "Time between the soft-stop signal and its effect.",
         "grace 10s",
-    ),
+    ).default("0"),
     entry(
         "group",
         |s, g| {
@@ -92,7 +93,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Group name to run as.",
         "group root",
-    )
+    ).default("the group of who starts the process")
     .once(once::GROUP),
     entry(
         "h1-accept-payload-with-any-method",
@@ -140,19 +141,19 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         |s, g| s.plain_time().map(|d| g.hard_stop_after = Some(d)),
         "Longest soft stop.",
         "hard-stop-after 30s",
-    ),
+    ).default("no limit"),
     entry(
         "http-err-codes",
         |s, g| codes(s, |g: &mut GlobalDraft| &mut g.err_codes, g),
         "Statuses counted as errors.",
         "http-err-codes 400-499 -404",
-    ),
+    ).default("400-499"),
     entry(
         "http-fail-codes",
         |s, g| codes(s, |g: &mut GlobalDraft| &mut g.fail_codes, g),
         "Statuses counted as failures.",
         "http-fail-codes 500-599",
-    ),
+    ).default("500-599"),
     entry(
         "insecure-fork-wanted",
         |s, g| flag(s, |on| g.insecure_fork_wanted = on),
@@ -167,7 +168,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Name of this peer.",
         "localpeer one",
-    ),
+    ).default("the machine's name"),
     entry("log", |s, g| log::line(s, &mut g.log, true), "A target of log lines.", "log 127.0.0.1:514 local0"),
     entry(
         "log-send-hostname",
@@ -194,16 +195,19 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Program name in log lines.",
         "log-tag edge",
-    ),
+    ).default("the name of the program"),
     entry(
         "master-worker",
-        |s, _| {
+        |s, g| {
             match s.peek() {
                 "" => {
                     let text = "support for 'master-worker' was removed in version 3.5. Use -W or -Ws in the startup script instead.\n";
                     return Err(s.fail(text));
                 }
-                "no-exit-on-failure" => drop(s.next()),
+                "no-exit-on-failure" => {
+                    s.next();
+                    g.master.survives_failure = true;
+                }
                 _ => {
                     s.next();
                     return Err(s.fail("'master-worker' only supports 'no-exit-on-failure' option"));
@@ -216,13 +220,14 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     ),
     entry(
         "mworker-max-reloads",
-        |s, _| {
+        |s, g| {
             let wrong = "'mworker-max-reloads' expects a positive value or zero.";
-            s.positive("'mworker-max-reloads' expects an integer argument.", wrong).map(drop)
+            g.master.max_reloads = Some(s.positive("'mworker-max-reloads' expects an integer argument.", wrong)?);
+            Ok(())
         },
         "Reloads an old worker survives.",
         "mworker-max-reloads 5",
-    ),
+    ).default("50"),
     entry(
         "node",
         |s, g| {
@@ -237,7 +242,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Name of this machine.",
         "node one",
-    ),
+    ).default("the machine's name"),
     entry(
         "pidfile",
         |s, g| {
@@ -288,8 +293,8 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         |s, g| flag(s, |on| g.strict_limits = on),
         "Fail when limits can't be set.",
         "strict-limits",
-    ),
-    entry("uid", |s, g| number_of(s, "user").map(|n| g.uid = n), "User number to run as.", "uid 65534")
+    ).default("on"),
+    entry("uid", |s, g| number_of(s, "user").map(|n| g.uid = n), "User number to run as.", "uid 65534").default("who starts the process")
         .once(once::UID),
     entry("unix-bind", unix_bind, "Rights of Unix sockets.", "unix-bind mode 600"),
     entry(
@@ -304,7 +309,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "User name to run as.",
         "user root",
-    )
+    ).default("who starts the process")
     .once(once::USER),
     entry(
         "expose-experimental-directives",
@@ -333,7 +338,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Whether the time that tasks take is measured (fetches 'cpu_ns_*').",
         "profiling.tasks on",
-    ),
+    ).default("auto"),
     entry(
         "jwt.decrypt_alg_list",
         |s, g| {
@@ -342,7 +347,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "How the keys of encrypted JSON web tokens may be had.",
         "jwt.decrypt_alg_list ALL:!dir",
-    ),
+    ).default("ALL"),
     entry(
         "jwt.decrypt_enc_list",
         |s, g| {
@@ -351,7 +356,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "How the contents of JSON web tokens may be encrypted.",
         "jwt.decrypt_enc_list A128GCM:A256GCM",
-    ),
+    ).default("ALL"),
     entry("zero-warning", |s, g| flag(s, |on| g.zero_warning = on), "Warnings are errors.", ""),
 ];
 

@@ -1,27 +1,39 @@
-//! Keywords of the global section that are gone, that have no effect here, or that wait for what they belong to.
+//! Keywords of the global section that are gone, that have no effect here, or that wait for what they belong
+//! to.
 //!
-//! What only tunes TLS, HTTP/2, QUIC, Lua, compression or the inner workings of HAProxy is accepted with a warning, so
-//! that a configuration runs unchanged; what would change traffic or promises a function is an error.
+//! What only tunes TLS, HTTP/2, QUIC, Lua, compression or the inner workings of HAProxy is accepted with a
+//! notice that says why it changes nothing, so that a configuration runs unchanged; what would change traffic
+//! or promises a function is an error.
 
-use super::{GlobalDraft, entry, idle, once};
+use super::draft::{GlobalDraft, entry};
+use super::process::flag;
+use crate::global::{idle, once};
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step};
+use crate::units;
 
-const fn tls(name: &'static str) -> Keyword<GlobalDraft> {
-    entry(name, no_effect, "Tunes a part of TLS that Harrier does not have: no effect.", "")
+/// A keyword without effect, and why it has none.
+const fn vain(name: &'static str, why: &'static str) -> Keyword<GlobalDraft> {
+    entry(name, idle::arguments, why, "").idle()
 }
 
-const fn other(name: &'static str) -> Keyword<GlobalDraft> {
-    entry(name, no_effect, "Tunes a part that Harrier does not have: no effect.", "")
-}
+const QUIC: &str = "It is about QUIC, which is not built yet.";
+const LUA: &str = "It is about Lua, which is not built yet.";
+const COMPRESSION: &str = "It is about compression, which is not built yet.";
+const RESOLVERS: &str = "OCSP responders are looked up by the system.";
+const STATISTICS: &str = "Files that keep statistics over a restart are not built yet.";
+const OPENSSL: &str = "It is about a part of OpenSSL that the TLS library here does not have.";
+const DH: &str = "Only key exchanges over elliptic curves are spoken here, so there are no such parameters.";
+const PLACES: &str = "Threads are placed by the system, or where `cpu-map` says.";
+const EPOLL: &str = "epoll is the only poller.";
+pub(super) const COPIES: &str =
+    "Data take the same way through memory whatever it says; `nosplice` is obeyed.";
+const BUFFERS: &str = "Buffers are taken and given back one by one, there is no pool of them.";
+const MEMORY: &str = "It is about the allocator of HAProxy.";
+const EVENTS: &str = "Events of the system are taken in another way here.";
 
 const fn later(name: &'static str) -> Keyword<GlobalDraft> {
     entry(name, not_yet, "Not built yet.", "")
-}
-
-/// Accepted without a word: nothing is lost by ignoring it.
-const fn quiet(name: &'static str) -> Keyword<GlobalDraft> {
-    entry(name, idle::arguments, "Accepted; nothing changes.", "")
 }
 
 /// A keyword that the usual builds of HAProxy do not know either.
@@ -49,13 +61,13 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
             s.warn("'tune.chksize' is deprecated and has no effect.");
             Ok(())
         },
-        "Deprecated: no effect.",
+        "Removed: checks take as much of a response as `tune.bufsize` says.",
         "",
     ),
     // TLS
-    tls("ssl-dh-param-file"),
-    tls("ssl-engine"),
-    tls("ssl-mode-async"),
+    vain("ssl-dh-param-file", DH),
+    vain("ssl-engine", OPENSSL),
+    vain("ssl-mode-async", OPENSSL),
     entry(
         "ssl-propquery",
         |s, g| {
@@ -69,83 +81,85 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
                 return Err(s.fail("global statement 'ssl-propquery': this is no property query."));
             }
             g.tls.property_query = Some(s.peek().into());
-            no_effect(s, g)
+            idle::arguments(s, g)
         },
-        "Tunes a part of TLS that Harrier does not have: no effect.",
+        OPENSSL,
         "",
-    ),
-    tls("ssl-provider"),
-    tls("ssl-provider-path"),
-    tls("ssl-security-level"),
-    tls("tune.ssl.certificate-compression"),
-    tls("tune.ssl.default-dh-param"),
-    tls("tune.ssl.force-private-cache"),
-    tls("acme.scheduler"),
+    )
+    .idle(),
+    vain("ssl-provider", OPENSSL),
+    vain("ssl-provider-path", OPENSSL),
+    vain("ssl-security-level", OPENSSL),
+    vain("tune.ssl.certificate-compression", "Certificates are sent as they are."),
+    vain("tune.ssl.default-dh-param", DH),
+    vain("tune.ssl.force-private-cache", "Sessions are never shared between processes."),
+    vain("acme.scheduler", "ACME is not built yet."),
     // QUIC, Lua, compression, HTTP client, peers
-    other("limited-quic"),
-    other("harden.reject-privileged-ports.quic"),
-    other("tune.quic.be.cc.cubic-min-losses"),
-    other("tune.quic.be.cc.hystart"),
-    other("tune.quic.be.cc.max-frame-loss"),
-    other("tune.quic.be.cc.max-win-size"),
-    other("tune.quic.be.cc.reorder-ratio"),
-    other("tune.quic.be.max-idle-timeout"),
-    other("tune.quic.be.sec.glitches-threshold"),
-    other("tune.quic.be.stream.data-ratio"),
-    other("tune.quic.be.stream.max-concurrent"),
-    other("tune.quic.be.stream.rxbuf"),
-    other("tune.quic.be.tx.pacing"),
-    other("tune.quic.be.tx.udp-gso"),
-    other("tune.quic.fe.cc.cubic-min-losses"),
-    other("tune.quic.fe.cc.hystart"),
-    other("tune.quic.fe.cc.max-frame-loss"),
-    other("tune.quic.fe.cc.max-win-size"),
-    other("tune.quic.fe.cc.reorder-ratio"),
-    other("tune.quic.fe.max-idle-timeout"),
-    other("tune.quic.fe.sec.glitches-threshold"),
-    other("tune.quic.fe.sec.retry-threshold"),
-    other("tune.quic.fe.sock-per-conn"),
-    other("tune.quic.fe.stream.data-ratio"),
-    other("tune.quic.fe.stream.max-concurrent"),
-    other("tune.quic.fe.stream.max-total"),
-    other("tune.quic.fe.stream.rxbuf"),
-    other("tune.quic.fe.tx.pacing"),
-    other("tune.quic.fe.tx.udp-gso"),
-    other("tune.quic.listen"),
-    other("tune.quic.mem.tx-max"),
-    other("tune.quic.zero-copy-fwd-send"),
-    other("lua-prepend-path"),
-    other("tune.lua.bool-sample-conversion"),
-    other("tune.lua.burst-timeout"),
-    other("tune.lua.forced-yield"),
-    other("tune.lua.log.loggers"),
-    other("tune.lua.log.stderr"),
-    other("tune.lua.maxmem"),
-    other("tune.lua.openlibs"),
-    other("tune.lua.service-timeout"),
-    other("tune.lua.session-timeout"),
-    other("tune.lua.task-timeout"),
+    vain("limited-quic", QUIC),
+    vain("harden.reject-privileged-ports.quic", QUIC),
+    vain("tune.quic.be.cc.cubic-min-losses", QUIC),
+    vain("tune.quic.be.cc.hystart", QUIC),
+    vain("tune.quic.be.cc.max-frame-loss", QUIC),
+    vain("tune.quic.be.cc.max-win-size", QUIC),
+    vain("tune.quic.be.cc.reorder-ratio", QUIC),
+    vain("tune.quic.be.max-idle-timeout", QUIC),
+    vain("tune.quic.be.sec.glitches-threshold", QUIC),
+    vain("tune.quic.be.stream.data-ratio", QUIC),
+    vain("tune.quic.be.stream.max-concurrent", QUIC),
+    vain("tune.quic.be.stream.rxbuf", QUIC),
+    vain("tune.quic.be.tx.pacing", QUIC),
+    vain("tune.quic.be.tx.udp-gso", QUIC),
+    vain("tune.quic.fe.cc.cubic-min-losses", QUIC),
+    vain("tune.quic.fe.cc.hystart", QUIC),
+    vain("tune.quic.fe.cc.max-frame-loss", QUIC),
+    vain("tune.quic.fe.cc.max-win-size", QUIC),
+    vain("tune.quic.fe.cc.reorder-ratio", QUIC),
+    vain("tune.quic.fe.max-idle-timeout", QUIC),
+    vain("tune.quic.fe.sec.glitches-threshold", QUIC),
+    vain("tune.quic.fe.sec.retry-threshold", QUIC),
+    vain("tune.quic.fe.sock-per-conn", QUIC),
+    vain("tune.quic.fe.stream.data-ratio", QUIC),
+    vain("tune.quic.fe.stream.max-concurrent", QUIC),
+    vain("tune.quic.fe.stream.max-total", QUIC),
+    vain("tune.quic.fe.stream.rxbuf", QUIC),
+    vain("tune.quic.fe.tx.pacing", QUIC),
+    vain("tune.quic.fe.tx.udp-gso", QUIC),
+    vain("tune.quic.listen", QUIC),
+    vain("tune.quic.mem.tx-max", QUIC),
+    vain("tune.quic.zero-copy-fwd-send", QUIC),
+    vain("lua-prepend-path", LUA),
+    vain("tune.lua.bool-sample-conversion", LUA),
+    vain("tune.lua.burst-timeout", LUA),
+    vain("tune.lua.forced-yield", LUA),
+    vain("tune.lua.log.loggers", LUA),
+    vain("tune.lua.log.stderr", LUA),
+    vain("tune.lua.maxmem", LUA),
+    vain("tune.lua.openlibs", LUA),
+    vain("tune.lua.service-timeout", LUA),
+    vain("tune.lua.session-timeout", LUA),
+    vain("tune.lua.task-timeout", LUA),
     later("lua-load"),
     later("lua-load-per-thread"),
-    other("maxcompcpuusage"),
-    other("maxcomprate"),
-    other("maxzlibmem"),
-    other("tune.comp.maxlevel"),
-    other("tune.zlib.memlevel"),
-    other("tune.zlib.windowsize"),
-    other("httpclient.resolvers.disabled"),
+    vain("maxcompcpuusage", COMPRESSION),
+    vain("maxcomprate", COMPRESSION),
+    vain("maxzlibmem", COMPRESSION),
+    vain("tune.comp.maxlevel", COMPRESSION),
+    vain("tune.zlib.memlevel", COMPRESSION),
+    vain("tune.zlib.windowsize", COMPRESSION),
+    vain("httpclient.resolvers.disabled", RESOLVERS),
     entry(
         "httpclient.resolvers.id",
         |s, g| {
             let name = s.next().map_or("", syntax::Word::text);
             s.end()?;
             g.tls.client_resolvers = Some(name.into());
-            no_effect(s, g)
+            idle::arguments(s, g)
         },
-        "Tunes a part that Harrier does not have: no effect.",
+        RESOLVERS,
         "",
-    ),
-    other("tune.peers.max-updates-at-once"),
+    )
+    .idle(),
+    vain("tune.peers.max-updates-at-once", "Updates for peers are sent as many at once as a buffer takes."),
     entry(
         "tune.takeover-other-tg-connections",
         |s, g| {
@@ -153,45 +167,79 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
             s.notes.push(crate::statement::tight(syntax::Diagnostic::warning(s.line.span(), text)));
             idle::arguments(s, g)
         },
-        "The former name of 'tune.idle-pool.shared', of groups of threads.",
+        "Connections are shared as `tune.idle-pool.shared` says.",
         "",
+    )
+    .idle(),
+    vain("cluster-secret", "Nothing here derives a secret from it: it is about QUIC, which is not built yet.").once(once::WORD),
+    entry(
+        "dns-accept-family",
+        |s, g| {
+            use program::names::Families;
+            let list = s.args.peek().map_or("", syntax::Word::text).to_owned();
+            idle::arguments(s, g)?;
+            let has = |word: &str| list.split(',').any(|w| w.trim() == word);
+            g.tune.families = match (has("auto"), has("ipv4"), has("ipv6")) {
+                (true, ..) | (_, false, false) => Families::Auto,
+                (_, true, true) => Families::Both,
+                (_, true, _) => Families::V4,
+                _ => Families::V6,
+            };
+            Ok(())
+        },
+        "Which addresses resolvers ask for.",
+        "dns-accept-family ipv4,ipv6",
     ),
-    other("cluster-secret").once(once::WORD),
-    other("dns-accept-family"),
-    other("pp2-never-send-local"),
+    entry(
+        "pp2-never-send-local",
+        |s, g| flag(s, |on| g.never_local = on),
+        "Health checks tell of a connection in their PROXY header of version 2, as old versions did.",
+        "pp2-never-send-local",
+    ),
     // Inner workings of HAProxy
     unbuilt("debug.counters"),
     unbuilt("profiling.memory"),
-    quiet("cpu-affinity"),
+    vain("cpu-affinity", PLACES),
     entry(
         "cpu-policy",
         |s, g| {
             g.groups.policy = Some(s.peek().into());
             idle::arguments(s, g)
         },
-        "How HAProxy places its threads: no effect.",
+        PLACES,
         "cpu-policy none",
+    )
+    .idle(),
+    vain("cpu-set", PLACES),
+    vain("expose-deprecated-directives", "Nothing here asks for it."),
+    entry(
+        "insecure-setuid-wanted",
+        |s, g| flag(s, |on| g.setuid_wanted = on),
+        "Programs of health checks may gain rights when they are run.",
+        "insecure-setuid-wanted",
     ),
-    quiet("cpu-set"),
-    quiet("expose-deprecated-directives"),
-    quiet("force-cfg-parser-pause"),
-    quiet("insecure-setuid-wanted"),
     entry(
         "max-threads-per-group",
         |s, g| {
             g.groups.largest = true;
             idle::arguments(s, g)
         },
-        "Threads of a group that HAProxy makes: no effect.",
+        "There is one group of threads.",
         "max-threads-per-group 4",
+    )
+    .idle(),
+    vain("force-cfg-parser-pause", "It helps to test how long a start may take."),
+    vain("noevports", EPOLL),
+    vain("nokqueue", EPOLL),
+    vain("nopoll", EPOLL),
+    vain("numa-cpu-mapping", PLACES),
+    entry(
+        "prealloc-fd",
+        |s, g| flag(s, |on| g.prealloc_fd = on),
+        "The system's table of descriptors has its full size from the start.",
+        "prealloc-fd",
     ),
-    quiet("no-memory-trimming"),
-    quiet("noevports"),
-    quiet("nokqueue"),
-    quiet("nopoll"),
-    quiet("numa-cpu-mapping"),
-    quiet("prealloc-fd"),
-    quiet("quick-exit"),
+    vain("quick-exit", "The process always ends without giving back its memory piece by piece."),
     entry(
         "quiet",
         |s, g| {
@@ -201,82 +249,81 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "Nothing is said while the process starts.",
         "quiet",
     ),
-    quiet("setcap"),
-    quiet("stress-level"),
-    quiet("tune.applet.zero-copy-forwarding"),
-    quiet("tune.buffers.limit"),
-    quiet("tune.buffers.reserve"),
-    quiet("tune.disable-fast-forward"),
-    quiet("tune.disable-zero-copy-forwarding"),
-    quiet("tune.epoll.mask-events"),
-    quiet("tune.events.max-events-at-once"),
-    quiet("tune.fail-alloc"),
-    quiet("tune.fd.edge-triggered"),
-    quiet("tune.fd.tables"),
-    quiet("tune.glitches.kill.cpu-usage"),
-    quiet("tune.h1.be.glitches-threshold"),
-    quiet("tune.h1.fe.glitches-threshold"),
-    quiet("tune.h1.zero-copy-fwd-recv"),
-    quiet("tune.h1.zero-copy-fwd-send"),
-    quiet("tune.memory.hot-size"),
-    quiet("tune.pt.zero-copy-forwarding"),
-    quiet("tune.recv_enough"),
-    quiet("tune.renice.runtime"),
-    quiet("tune.renice.startup"),
-    quiet("tune.ring.queues"),
-    quiet("tune.sched.low-latency"),
-    quiet("tune.streams-elasticity"),
     entry(
-        "default-path",
-        |s, _| match s.next().map_or("", |w| w.text()) {
-            "current" => Ok(()),
-            "config" | "parent" | "origin" => {
-                Err(s.fail("'default-path' other than 'current' is not supported yet by Harrier (planned)"))
-            }
-            other => {
-                let what = if other.is_empty() { "missing" } else { "unsupported" };
-                Err(s.fail(format!("{what} default-path mode '{other}' for 'default-path', supported modes include 'current', 'config', 'parent', and 'origin'.")))
-            }
+        "setcap",
+        |s, g| {
+            let words = s.peek();
+            idle::arguments(s, g)?;
+            g.capabilities = words.split(',').map(Into::into).collect();
+            Ok(())
         },
-        "Where relative paths start: only the current directory is built.",
-        "default-path current",
+        "Rights that are kept when the user changes.",
+        "setcap cap_net_raw",
     ),
+    vain("stress-level", "It is about a debugging aid of HAProxy."),
+    vain("tune.applet.zero-copy-forwarding", COPIES),
+    vain("tune.buffers.limit", BUFFERS),
+    vain("tune.buffers.reserve", BUFFERS),
+    entry(
+        "tune.disable-fast-forward",
+        |s, g| flag(s, |on| g.disabled.splice |= on),
+        "Data never go through pipes.",
+        "tune.disable-fast-forward",
+    ),
+    entry(
+        "tune.disable-zero-copy-forwarding",
+        |s, g| flag(s, |on| g.disabled.splice |= on),
+        "Data never go through pipes.",
+        "tune.disable-zero-copy-forwarding",
+    ),
+    vain("tune.epoll.mask-events", EVENTS),
+    vain("tune.events.max-events-at-once", EVENTS),
+    vain("tune.fail-alloc", MEMORY),
+    vain("tune.fd.edge-triggered", EVENTS),
+    vain("tune.fd.tables", EVENTS),
+    vain("tune.h1.zero-copy-fwd-recv", COPIES),
+    vain("tune.h1.zero-copy-fwd-send", COPIES),
+    vain("tune.memory.hot-size", MEMORY),
+    vain("tune.pt.zero-copy-forwarding", COPIES),
+    vain("tune.recv_enough", EVENTS),
+    entry(
+        "tune.renice.runtime",
+        |s, g| {
+            let text = s.peek();
+            idle::arguments(s, g)?;
+            g.nice = units::strict(text).and_then(|n| i8::try_from(n).ok());
+            Ok(())
+        },
+        "Priority of the process for the system once it runs, -20 to 19.",
+        "tune.renice.runtime 5",
+    ),
+    vain("tune.renice.startup", "Configurations are read before it could be obeyed; `tune.renice.runtime` is."),
+    vain("tune.ring.queues", "Each ring has one queue."),
+    vain("tune.sched.low-latency", "Tasks always run in the order in which they were woken."),
+    vain("tune.streams-elasticity", "Connections of HTTP/2 offer as many streams as `tune.h2.fe.max-concurrent-streams` says."),
     // Promises of a function
-    later("shm-stats-file"),
-    later("shm-stats-file-max-objects"),
-    later("stats-file"),
-    other("51degrees-allow-unmatched"),
-    other("51degrees-cache-size"),
-    other("51degrees-data-file"),
-    other("51degrees-difference"),
-    other("51degrees-drift"),
-    other("51degrees-property-name-list"),
-    other("51degrees-property-separator"),
-    other("51degrees-use-performance-graph"),
-    other("51degrees-use-predictive-graph"),
-    other("deviceatlas-json-file"),
-    other("deviceatlas-log-level"),
-    other("deviceatlas-properties-cookie"),
-    other("deviceatlas-separator"),
-    other("wurfl-cache-size"),
-    other("wurfl-data-file"),
-    other("wurfl-information-list"),
-    other("wurfl-information-list-separator"),
-    other("wurfl-patch-file"),
+    vain("shm-stats-file", STATISTICS),
+    vain("shm-stats-file-max-objects", STATISTICS),
+    vain("stats-file", STATISTICS),
+    unbuilt("51degrees-allow-unmatched"),
+    unbuilt("51degrees-cache-size"),
+    unbuilt("51degrees-data-file"),
+    unbuilt("51degrees-difference"),
+    unbuilt("51degrees-drift"),
+    unbuilt("51degrees-property-name-list"),
+    unbuilt("51degrees-property-separator"),
+    unbuilt("51degrees-use-performance-graph"),
+    unbuilt("51degrees-use-predictive-graph"),
+    unbuilt("deviceatlas-json-file"),
+    unbuilt("deviceatlas-log-level"),
+    unbuilt("deviceatlas-properties-cookie"),
+    unbuilt("deviceatlas-separator"),
+    unbuilt("wurfl-cache-size"),
+    unbuilt("wurfl-data-file"),
+    unbuilt("wurfl-information-list"),
+    unbuilt("wurfl-information-list-separator"),
+    unbuilt("wurfl-patch-file"),
 ];
-
-fn no_effect(s: &mut Statement<'_>, global: &mut GlobalDraft) -> Step {
-    let keyword = s.line.keyword();
-    let text = format!("'{keyword}' has no effect: what it tunes is not built into Harrier yet.");
-    s.notes.warning(keyword.span(), text);
-    idle::arguments(s, global)
-}
-
-/// Says that a keyword tunes what Harrier does in another way.
-pub(super) fn pointless(s: &mut Statement<'_>) {
-    let keyword = s.line.keyword();
-    s.notes.warning(keyword.span(), format!("'{keyword}' has no effect: Harrier has nothing of the kind."));
-}
 
 fn not_yet(s: &mut Statement<'_>, _: &mut GlobalDraft) -> Step {
     let keyword = s.line.keyword();

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use syntax::{Diagnostic, Diagnostics, Level, Style};
+use syntax::{Diagnostic, Style};
 
-use super::removed::pointless;
-use super::{GlobalDraft, entry, once};
+use super::draft::{GlobalDraft, entry};
+use crate::global::once;
 use crate::keyword::Keyword;
 use crate::statement::{Statement, Step, clamp, tight};
 use crate::units;
+
+const SHARED: &str = "It is about datagram sockets that many peers share, which there are none of yet.";
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
@@ -22,7 +24,8 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
                 2_147_483_632.. => {
                     return Err(s.fail("'tune.bufsize' expects a size in bytes from 0 to 2147483631."));
                 }
-                // What HAProxy says of buffers that its own messages don't fit in is said when all lines are read.
+                // What HAProxy says of buffers that its own messages don't fit in is said when all lines are
+                // read.
                 _ => g.buffers.usual = size.next_multiple_of(16),
             }
             let limits = 1000..=64 << 20;
@@ -35,7 +38,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Size of a buffer.",
         "tune.bufsize 32k",
-    ),
+    ).default("16384"),
     entry(
         "tune.bufsize.large",
         |s, g| {
@@ -59,9 +62,10 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
                 Ok(())
             }
         },
-        "Size of a small buffer; there are none.",
+        "Buffers have one size, and a larger one for bodies that are waited for.",
         "tune.bufsize.small 2k",
-    ),
+    )
+    .idle(),
     entry(
         "tune.cli.max-payload-size",
         |s, g| {
@@ -73,7 +77,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Longest payload of a runtime command.",
         "tune.cli.max-payload-size 256k",
-    ),
+    ).default("128k"),
     entry(
         "tune.defaults.purge",
         purge,
@@ -81,14 +85,42 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "tune.defaults.purge all",
     ),
     entry(
+        "tune.glitches.kill.cpu-usage",
+        |s, g| {
+            const RANGE: &str = "'tune.glitches.kill.cpu-usage' expects a numeric value between 0 and 100\n";
+            let word = s.next().ok_or_else(|| s.fail(RANGE))?;
+            s.end()?;
+            match s.lenient(word) {
+                n @ 0..=100 => g.tune.glitches.cpu = clamp(n),
+                _ => return Err(s.fail(RANGE)),
+            }
+            Ok(())
+        },
+        "Below this use of its thread, in percent, no connection ends for its glitches.",
+        "tune.glitches.kill.cpu-usage 80",
+    ),
+    entry(
+        "tune.h1.be.glitches-threshold",
+        |s, _| glitches(s).map(drop),
+        "Glitches of servers of HTTP/1 are counted for each response, not for their connection.",
+        "tune.h1.be.glitches-threshold 1000",
+    )
+    .idle(),
+    entry(
+        "tune.h1.fe.glitches-threshold",
+        |s, g| glitches(s).map(|n| g.tune.glitches.front = n),
+        "Glitches at which a client connection of HTTP/1 ends.",
+        "tune.h1.fe.glitches-threshold 1000",
+    ),
+    entry(
         "tune.http.cookielen",
         |s, g| {
-            g.tune.cookielen = positive(s)? as usize;
+            g.cookielen = positive(s)? as usize;
             Ok(())
         },
         "Longest captured cookie.",
         "tune.http.cookielen 100",
-    ),
+    ).default("63"),
     entry(
         "tune.http.logurilen",
         |s, g| {
@@ -97,13 +129,14 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Longest request line in logs.",
         "tune.http.logurilen 2048",
-    ),
+    ).default("1024"),
     entry(
         "tune.http.maxhdr",
         |s, g| {
             const RANGE: &str = "'tune.http.maxhdr' expects a numeric value between 1 and 32767";
             g.tune.maxhdr = match s.integer("'tune.http.maxhdr' expects an integer argument.")? {
-                // HAProxy's own error messages have up to five fields, and it does not start when they don't fit.
+                // HAProxy's own error messages have up to five fields, and it does not start when they don't
+                // fit.
                 n @ 1..=4 => {
                     // Where its built-in messages end for it: the status, and the place.
                     let (status, at) = match n {
@@ -125,7 +158,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Most header fields of a message.",
         "tune.http.maxhdr 200",
-    ),
+    ).default("101"),
     entry(
         "tune.idle-pool.shared",
         |s, g| {
@@ -142,7 +175,7 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Threads may take idle server connections from each other.",
         "tune.idle-pool.shared off",
-    ),
+    ).default("on"),
     entry(
         "tune.idletimer",
         |s, g| {
@@ -164,20 +197,17 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Time after which a stream counts as idle.",
         "tune.idletimer 500ms",
-    ),
+    ).default("1s"),
     entry(
         "tune.listener.default-shards",
-        |s, g| {
-            g.default_shards = Some(match s.only()? {
-            "by-process" | "by-group" => 1,
-            "by-thread" => 0,
-            other => return Err(s.fail(format!("'tune.listener.default-shards' expects either 'by-process', 'by-group', or 'by-thread' but got '{other}'."))),
-        });
-            s.end()
+        |s, _| match s.only()? {
+            "by-process" | "by-group" | "by-thread" => s.end(),
+            other => Err(s.fail(format!("'tune.listener.default-shards' expects either 'by-process', 'by-group', or 'by-thread' but got '{other}'."))),
         },
-        "Sockets for each listening address.",
+        "All threads of a line accept from one socket.",
         "tune.listener.default-shards by-thread",
-    ),
+    ).default("by-group")
+    .idle(),
     entry(
         "tune.listener.multi-queue",
         |s, _| {
@@ -188,12 +218,12 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
                     "'tune.listener.multi-queue' expects either 'on', 'fair', or 'off' but got '{word}'."
                 )));
             }
-            pointless(s);
             Ok(())
         },
-        "Hand accepted connections to the least loaded thread: no effect.",
+        "Each thread accepts for itself, as the system wakes them.",
         "",
-    ),
+    )
+    .idle(),
     entry(
         "tune.max-checks-per-thread",
         |s, g| {
@@ -204,31 +234,30 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Most health checks of a thread at a time.",
         "tune.max-checks-per-thread 10",
-    ),
+    ).default("0: no limit"),
     entry(
         "tune.max-rules-at-once",
         |s, _| {
             const EXPECTS: &str = "'tune.max-rules-at-once' expects a positive numeric value";
-            s.positive(EXPECTS, EXPECTS)?;
-            pointless(s);
-            Ok(())
+            s.positive(EXPECTS, EXPECTS).map(drop)
         },
-        "Rules before others get their turn: no effect.",
+        "A set of rules is run to its end, or to where it has to wait.",
         "",
-    ),
+    )
+    .idle(),
     entry(
         "tune.maxaccept",
         |s, g| positive(s).map(|n| g.tune.maxaccept = n),
         "Connections accepted in a row.",
         "tune.maxaccept 10",
-    )
+    ).default("4")
     .once(once::TUNING),
     entry(
         "tune.maxpollevents",
         |s, g| positive(s).map(|n| g.tune.maxpollevents = n),
         "Events taken in a turn.",
         "tune.maxpollevents 100",
-    )
+    ).default("200")
     .once(once::TUNING),
     entry(
         "tune.maxrewrite",
@@ -243,18 +272,17 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Room that rewriting may use.",
         "tune.maxrewrite 2048",
-    ),
+    ).default("1024"),
     entry(
         "tune.pattern.cache-size",
         |s, _| {
             const EXPECTS: &str = "'tune.pattern.cache-size' expects a positive numeric value";
-            s.positive(EXPECTS, EXPECTS)?;
-            pointless(s);
-            Ok(())
+            s.positive(EXPECTS, EXPECTS).map(drop)
         },
-        "Size of the cache of look-ups: no effect.",
+        "Patterns are found by indexes, there is no cache in front of them.",
         "",
-    ),
+    )
+    .idle(),
     entry(
         "tune.pipesize",
         |s, g| {
@@ -263,89 +291,73 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Size of a pipe for splicing.",
         "tune.pipesize 65536",
-    ),
+    ).default("the system's"),
     entry(
         "tune.pool-high-fd-ratio",
         |s, g| percent(s).map(|n| g.tune.pool_high_fd = n),
         "Descriptors, in percent, above which idle server connections are killed.",
         "tune.pool-high-fd-ratio 30",
-    ),
+    ).default("25"),
     entry(
         "tune.pool-low-fd-ratio",
         |s, g| percent(s).map(|n| g.tune.pool_low_fd = n),
         "Descriptors, in percent, above which no idle server connection is kept.",
         "tune.pool-low-fd-ratio 20",
-    ),
+    ).default("20"),
     entry(
         "tune.rcvbuf.client",
         |s, g| kernel(s).map(|n| g.tune.rcvbuf_client = n),
         "Receive buffer of clients.",
         "tune.rcvbuf.client 64k",
-    )
+    ).default("the system's")
     .once(once::TUNING),
     entry(
         "tune.rcvbuf.server",
         |s, g| kernel(s).map(|n| g.tune.rcvbuf_server = n),
         "Receive buffer of servers.",
         "tune.rcvbuf.server 64k",
-    )
+    ).default("the system's")
     .once(once::TUNING),
-    entry(
-        "tune.rcvbuf.frontend",
-        |s, _| unsaid(s),
-        "Receive buffer of sockets that many peers share; there are none yet.",
-        "tune.rcvbuf.frontend 64k",
-    )
-    .once(once::DATAGRAMS),
-    entry(
-        "tune.rcvbuf.backend",
-        |s, _| unsaid(s),
-        "Receive buffer of sockets to many peers; there are none yet.",
-        "tune.rcvbuf.backend 64k",
-    )
-    .once(once::DATAGRAMS),
+    entry("tune.rcvbuf.frontend", |s, _| unsaid(s), SHARED, "tune.rcvbuf.frontend 64k")
+        .idle()
+        .once(once::DATAGRAMS),
+    entry("tune.rcvbuf.backend", |s, _| unsaid(s), SHARED, "tune.rcvbuf.backend 64k")
+        .idle()
+        .once(once::DATAGRAMS),
     entry(
         "tune.notsent-lowat.client",
         |s, g| kernel(s).map(|n| g.tune.unsent_client = n),
         "Bytes that may wait unsent in the kernel for a client; 0: any number.",
         "tune.notsent-lowat.client 16k",
-    )
+    ).default("the system's")
     .once(once::TUNING),
     entry(
         "tune.notsent-lowat.server",
         |s, g| kernel(s).map(|n| g.tune.unsent_server = n),
         "Bytes that may wait unsent in the kernel for a server; 0: any number.",
         "tune.notsent-lowat.server 16k",
-    )
+    ).default("the system's")
     .once(once::TUNING),
     entry(
         "tune.sndbuf.client",
         |s, g| kernel(s).map(|n| g.tune.sndbuf_client = n),
         "Send buffer of clients.",
         "tune.sndbuf.client 64k",
-    )
+    ).default("the system's")
     .once(once::TUNING),
     entry(
         "tune.sndbuf.server",
         |s, g| kernel(s).map(|n| g.tune.sndbuf_server = n),
         "Send buffer of servers.",
         "tune.sndbuf.server 64k",
-    )
+    ).default("the system's")
     .once(once::TUNING),
-    entry(
-        "tune.sndbuf.frontend",
-        |s, _| unsaid(s),
-        "Send buffer of sockets that many peers share; there are none yet.",
-        "tune.sndbuf.frontend 64k",
-    )
-    .once(once::DATAGRAMS),
-    entry(
-        "tune.sndbuf.backend",
-        |s, _| unsaid(s),
-        "Send buffer of sockets to many peers; there are none yet.",
-        "tune.sndbuf.backend 64k",
-    )
-    .once(once::DATAGRAMS),
+    entry("tune.sndbuf.frontend", |s, _| unsaid(s), SHARED, "tune.sndbuf.frontend 64k")
+        .idle()
+        .once(once::DATAGRAMS),
+    entry("tune.sndbuf.backend", |s, _| unsaid(s), SHARED, "tune.sndbuf.backend 64k")
+        .idle()
+        .once(once::DATAGRAMS),
     entry(
         "tune.runqueue-depth",
         |s, g| positive(s).map(|n| g.tune.runqueue_depth = n),
@@ -369,76 +381,44 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         },
         "Counters that a session may track.",
         "tune.stick-counters 5",
-    ),
+    ).default("3"),
     entry(
         "tune.vars.global-max-size",
         |s, g| vars(s, g, 0),
         "Most memory of all variables.",
         "tune.vars.global-max-size 1048576",
-    ),
+    ).default("0: no limit"),
     entry(
         "tune.vars.proc-max-size",
         |s, g| vars(s, g, 1),
         "Most memory of variables of the process.",
         "tune.vars.proc-max-size 1048576",
-    ),
+    ).default("0: no limit"),
     entry(
         "tune.vars.sess-max-size",
         |s, g| vars(s, g, 2),
         "Most memory of variables of a session.",
         "tune.vars.sess-max-size 1048576",
-    ),
+    ).default("0: no limit"),
     entry(
         "tune.vars.txn-max-size",
         |s, g| vars(s, g, 3),
         "Most memory of variables of a transaction.",
         "tune.vars.txn-max-size 1048576",
-    ),
+    ).default("0: no limit"),
     entry(
         "tune.vars.reqres-max-size",
         |s, g| vars(s, g, 4),
         "Most memory of variables of one direction.",
         "tune.vars.reqres-max-size 1048576",
-    ),
+    ).default("0: no limit"),
     entry(
         "tune.vars.check-max-size",
         |s, g| vars(s, g, 5),
         "Most memory of variables of a check.",
         "tune.vars.check-max-size 1048576",
-    ),
+    ).default("0: no limit"),
 ];
-
-/// The sizes of buffers as they were said.
-pub(crate) struct Buffers {
-    usual: u64,
-    small: u64,
-    large: Option<u64>,
-}
-
-impl Default for Buffers {
-    fn default() -> Buffers {
-        Buffers { usual: 16384, small: 1024, large: None }
-    }
-}
-
-impl Buffers {
-    /// Says which are not in order.
-    pub(crate) fn check(&self, notes: &mut Diagnostics) {
-        let usual = self.usual;
-        let mut say = |text| notes.push(Diagnostic::plain(Level::Warning, text).styled(Style::Bare));
-        if let Some(large) = self.large.filter(|large| *large < usual) {
-            say(format!(
-                "tune.bufsize.large ({large}) is lower than tune.bufsize ({usual}). large buffers support is disabled. Please fix either value to remove this warning."
-            ));
-        }
-        if self.small > usual {
-            let small = self.small;
-            say(format!(
-                "invalid small buffer size {small} bytes which is greater than default bufsize {usual} bytes."
-            ));
-        }
-    }
-}
 
 fn to_usize(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
@@ -453,6 +433,16 @@ fn whole(s: &mut Statement<'_>, name: &str) -> Step<u64> {
 fn positive(s: &mut Statement<'_>) -> Step<u32> {
     let name = s.keyword();
     s.count(format!("'{name}' expects an integer argument."))
+}
+
+/// A threshold; a missing one is none.
+fn glitches(s: &mut Statement<'_>) -> Step<u32> {
+    let word = s.next();
+    s.end()?;
+    match word.map_or(0, |word| s.lenient(word)) {
+        n @ 0.. => Ok(clamp(n)),
+        _ => Err(s.fail(format!("'{}' expects a positive numeric value.", s.keyword()))),
+    }
 }
 
 fn percent(s: &mut Statement<'_>) -> Step<u32> {
@@ -488,7 +478,7 @@ fn vars(s: &mut Statement<'_>, g: &mut GlobalDraft, which: usize) -> Step {
     // A plain number of bytes, unlike other sizes; below zero is no limit, too.
     let size = units::strict(text).ok_or_else(|| s.fail(format!("{name}: '{text}' is an invalid size")))?;
     let size = u64::try_from(size).unwrap_or(0);
-    if let Some(limit) = g.tune.vars_max.get_mut(which) {
+    if let Some(limit) = g.vars_max.get_mut(which) {
         *limit = to_usize(size);
     }
     Ok(())

@@ -6,22 +6,23 @@ use base::hash::Function;
 use program::proxy::Affinity;
 use syntax::Word;
 
-use super::entry;
 use crate::draft::{BalanceDraft, Deferred, Draft};
-use crate::keyword::{Keyword, Places};
+use crate::keyword::{Keyword, Places, entry};
 use crate::statement::{Statement, Step, clamp};
 use crate::units;
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
-    entry("balance", Places::BACK, algorithm, "How a server is chosen.", "balance roundrobin"),
+    entry("balance", Places::BACK, algorithm, "How a server is chosen.", "balance roundrobin")
+        .default("roundrobin"),
     entry(
         "hash-type",
         Places::BACK,
         hash_type,
         "How hashes find servers.",
         "hash-type consistent sdbm avalanche",
-    ),
+    )
+    .default("map-based"),
     entry(
         "hash-balance-factor",
         Places::ALL,
@@ -36,7 +37,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Most load of one server, percent of the average.",
         "hash-balance-factor 150",
-    ),
+    )
+    .default("0: none"),
     entry(
         "hash-preserve-affinity",
         Places::BACK,
@@ -56,14 +58,15 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Whether a full server keeps its hashes.",
         "hash-preserve-affinity maxconn",
-    ),
+    )
+    .default("always"),
 ];
 
 const ONLY: &str = "balance only supports 'roundrobin', 'static-rr', 'leastconn', 'source', 'uri', 'url_param', 'hash', 'hdr(name)', 'rdp-cookie(name)', 'log-hash' and 'sticky' options.";
 
 fn algorithm(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let Some(word) = s.next() else {
-        p.balance = BalanceDraft::RoundRobin;
+        p.balance = BalanceDraft::default();
         return Ok(());
     };
     let (name, args) = match word.text().split_once('(') {
@@ -116,7 +119,8 @@ fn algorithm(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     Ok(())
 }
 
-/// What stands between parentheses, whatever stands around them; `None` without any. A pair that is left open is an error.
+/// What stands between parentheses, whatever stands around them; `None` without any. A pair that is left open
+/// is an error.
 fn between<'w>(s: &Statement<'_>, word: &'w str, open: &str) -> Step<Option<&'w str>> {
     let Some((_, rest)) = word.split_once('(') else { return Ok(None) };
     rest.split_once(')').map(|(inner, _)| Some(inner)).ok_or_else(|| s.fail(open))

@@ -1,14 +1,12 @@
 //! Keywords that say what a proxy is: mode, addresses, servers, limits, where requests go by default.
 
-use crate::draft::LoadState;
+use crate::draft::{Draft, Kind, LoadState, Named};
 use program::Mode;
 use program::proxy::Reuse;
 use syntax::Word;
 
-use super::entry;
-use crate::draft::{Draft, Kind, Named};
-use crate::keyword::{Keyword, Places};
-use crate::statement::{Statement, Step, clamp, tight};
+use crate::keyword::{Keyword, Places, entry};
+use crate::statement::{Statement, Step, clamp, tight, unique_name};
 use crate::{bind, server, units};
 
 /// The keywords of this family.
@@ -21,7 +19,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Connections that the system may hold for us.",
         "backlog 1000",
-    ),
+    )
+    .default("maxconn"),
     entry(
         "be-unpublished",
         Places::BACK_ONLY,
@@ -114,7 +113,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Where requests go that no rule sends elsewhere.",
         "",
-    ),
+    )
+    .default("none"),
     entry(
         "description",
         Places::PROXIES,
@@ -140,7 +140,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Load at which servers take their whole maxconn.",
         "fullconn 1000",
-    ),
+    )
+    .default("a tenth of the maxconn of all frontends that use it"),
     entry(
         "guid",
         Places::PROXIES,
@@ -177,7 +178,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "When idle server connections are reused.",
         "http-reuse always",
-    ),
+    )
+    .default("safe"),
     entry(
         "http-send-name-header",
         Places::BACK,
@@ -194,7 +196,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Tell the server its name in this header.",
         "http-send-name-header X-Server",
-    ),
+    )
+    .default("none"),
     entry(
         "id",
         Places::PROXIES,
@@ -208,7 +211,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Number of the proxy.",
         "id 20",
-    ),
+    )
+    .default("the next free number"),
     entry(
         "load-server-state-from-file",
         Places::BACK,
@@ -251,7 +255,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Queue length that breaks affinity to the last server.",
         "max-keep-alive-queue 10",
-    ),
+    )
+    .default("-1: no limit"),
     entry(
         "max-session-srv-conns",
         Places::FRONT,
@@ -262,7 +267,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Idle server connections of one client.",
         "max-session-srv-conns 5",
-    ),
+    )
+    .default("5"),
     entry(
         "maxconn",
         Places::FRONT,
@@ -271,8 +277,9 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Most connections at a time.",
         "maxconn 1000",
-    ),
-    entry("mode", Places::ALL, mode, "Protocol of the proxy.", "mode http"),
+    )
+    .default("that of global"),
+    entry("mode", Places::ALL, mode, "Protocol of the proxy.", "mode http").default("tcp"),
     entry("rate-limit", Places::ALL, rate_limit, "Most new sessions a second.", "rate-limit sessions 100"),
     entry("server", Places::ALL, server::server, "A server.", "server s1 127.0.0.1:80"),
     entry(
@@ -307,23 +314,14 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Address that connections to servers come from.",
         "source 127.0.0.1",
-    ),
+    )
+    .default("the system's choice"),
 ];
 
 fn switch(s: &mut Statement<'_>, p: &mut Draft, off: bool) -> Step {
     s.end()?;
     p.disabled = off;
     Ok(())
-}
-
-/// A unique name has no odd characters and at most 127.
-pub(crate) fn unique_name(text: &str) -> Result<Box<str>, String> {
-    let odd = |c: &char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '-' | '.'));
-    match text.chars().find(odd) {
-        _ if text.len() > 127 => Err("invalid length".into()),
-        Some(odd) => Err(format!("invalid character '{odd}'")),
-        None => Ok(text.into()),
-    }
 }
 
 fn mode(s: &mut Statement<'_>, p: &mut Draft) -> Step {

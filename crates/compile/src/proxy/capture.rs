@@ -3,9 +3,8 @@
 use program::proxy::{Capture, CaptureCookie};
 use syntax::Word;
 
-use super::entry;
 use crate::draft::{Draft, Slot};
-use crate::keyword::{Keyword, Places};
+use crate::keyword::{Keyword, Places, entry};
 use crate::statement::{Statement, Step, clamp};
 use crate::units;
 

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use syntax::Word;
 
-use super::{entry, placed};
 use crate::check::Canned;
-use crate::draft::{CheckKind, Draft};
-use crate::keyword::{Keyword, Places};
-use crate::statement::{LineRef, Statement, Step};
+use crate::draft::{CheckKind, Draft, LineRef};
+use crate::keyword::{Keyword, Places, entry, placed};
+use crate::statement::{Statement, Step};
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
@@ -127,7 +126,8 @@ fn external_check(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     s.end()
 }
 
-/// `option httpchk [[method] uri [version [host]]]`; the host is a format. Header fields used to be smuggled in behind the version.
+/// `option httpchk [[method] uri [version [host]]]`; the host is a format. Header fields used to be smuggled
+/// in behind the version.
 fn httpchk(s: &mut Statement<'_>) -> Step<CheckKind> {
     let first = s.next();
     let second = s.next();

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use syntax::Word;
 
-use super::entry;
 use crate::draft::{Draft, ErrorDraft, Named};
-use crate::keyword::{Keyword, Places};
+use crate::keyword::{Keyword, Places, entry};
 use crate::statement::{Statement, Step};
 use crate::units;
 

@@ -1,8 +1,7 @@
 //! `filter` and `filter-sequence`: kept as positions until tables and expressions are known.
 
-use super::entry;
 use crate::draft::{Draft, Kind};
-use crate::keyword::{Keyword, Places};
+use crate::keyword::{Keyword, Places, entry};
 use crate::statement::{Statement, Step};
 
 /// The keywords of this family.

@@ -2,9 +2,8 @@
 
 use model::Origin;
 
-use super::entry;
 use crate::draft::{Deferred, Draft, FormatDraft};
-use crate::keyword::{Keyword, Places};
+use crate::keyword::{Keyword, Places, entry};
 use crate::log;
 use crate::statement::{Statement, Step, tight};
 
@@ -22,7 +21,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "The line of a normal end.",
         "log-format \"%ci:%cp\"",
-    ),
+    )
+    .default("none: what option httplog, tcplog or neither says"),
     entry(
         "log-format-sd",
         Places::ALL,
@@ -57,7 +57,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Program name in log lines.",
         "log-tag edge",
-    ),
+    )
+    .default("that of global"),
     entry(
         "log-steps",
         Places::ALL,
@@ -71,7 +72,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         |s, p| format(s).map(|f| p.unique_id_format = Some(f)),
         "Form of unique request ids.",
         "unique-id-format %{+X}o%ci",
-    ),
+    )
+    .default("none"),
     entry(
         "unique-id-header",
         Places::ALL,
@@ -81,7 +83,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Header that carries the unique id.",
         "unique-id-header X-Request-ID",
-    ),
+    )
+    .default("none"),
 ];
 
 /// Sets the line that a proxy logs with; in `defaults` a second one is worth a warning.

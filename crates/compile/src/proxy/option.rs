@@ -1,253 +1,24 @@
 //! `option` (manual, section 4.2, all `option ...` keywords).
 
+mod table;
+
 use std::net::IpAddr;
 
 use program::log::Style;
-use program::options::{AddressHeader, Connection, Options, RestrictNames};
+use program::options::{AddressHeader, Connection, RestrictNames};
 use syntax::{Diagnostic, Modifier, Word};
 
-use super::{check, entry, placed};
+use super::check;
 use crate::draft::{Draft, FormatDraft, ForwardedDraft, Kind};
-use crate::keyword::{Keyword, Places};
+use crate::keyword::{self, Keyword, Places, entry, placed};
 use crate::statement::{Statement, Step, tight};
 use crate::units;
+use table::Switch;
+pub(crate) use table::{OTHERS, SWITCHES};
 
 /// The keyword of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] =
     &[entry("option", Places::ALL, option, "Switches of a proxy.", "option dontlognull")];
-
-/// An option that is a plain switch.
-pub(crate) struct Switch {
-    /// Its name.
-    pub name: &'static str,
-    /// Where it may stand.
-    pub places: Places,
-    /// What the dump says behind the name: the sides and `HTTP` when it needs HTTP mode.
-    pub dump: &'static str,
-    /// The flag; `None`: accepted, nothing changes.
-    pub flag: Option<fn(&mut Options) -> &mut bool>,
-    /// One line of documentation.
-    pub doc: &'static str,
-}
-
-const fn switch(
-    name: &'static str,
-    places: Places,
-    dump: &'static str,
-    flag: fn(&mut Options) -> &mut bool,
-    doc: &'static str,
-) -> Switch {
-    Switch { name, places, dump, flag: Some(flag), doc }
-}
-
-/// All plain switches by name.
-pub(crate) const SWITCHES: &[Switch] = &[
-    switch(
-        "abortonclose",
-        Places::ALL,
-        "FE BE",
-        |o| &mut o.abortonclose,
-        "Give up requests whose client has closed.",
-    ),
-    switch(
-        "accept-unsafe-violations-in-http-request",
-        Places::FRONT,
-        "FE HTTP",
-        |o| &mut o.unsafe_request,
-        "Accept some invalid requests.",
-    ),
-    switch(
-        "accept-unsafe-violations-in-http-response",
-        Places::BACK,
-        "BE HTTP",
-        |o| &mut o.unsafe_response,
-        "Accept some invalid responses.",
-    ),
-    switch(
-        "allbackups",
-        Places::BACK,
-        "BE",
-        |o| &mut o.allbackups,
-        "All backups take part, not only the first.",
-    ),
-    switch(
-        "checkcache",
-        Places::BACK,
-        "BE HTTP",
-        |o| &mut o.checkcache,
-        "Refuse responses with cookies that caches may keep.",
-    ),
-    Switch {
-        name: "clitcpka",
-        places: Places::FRONT,
-        dump: "FE",
-        flag: None,
-        doc: "TCP keep-alive towards clients.",
-    },
-    switch("contstats", Places::FRONT, "FE", |o| &mut o.contstats, "Count bytes as they come."),
-    switch(
-        "disable-h2-upgrade",
-        Places::FRONT,
-        "FE HTTP",
-        |o| &mut o.disable_h2_upgrade,
-        "HTTP/2 only where the bind line or ALPN says so, not by its preface.",
-    ),
-    switch("dontlog-normal", Places::FRONT, "FE", |o| &mut o.dontlog_normal, "Log errors only."),
-    switch("dontlognull", Places::FRONT, "FE", |o| &mut o.dontlognull, "Don't log connections without data."),
-    switch(
-        "h1-case-adjust-bogus-client",
-        Places::FRONT,
-        "FE",
-        |o| &mut o.case_adjust_client,
-        "Adjust the case of headers towards clients.",
-    ),
-    switch(
-        "h1-case-adjust-bogus-server",
-        Places::BACK,
-        "BE",
-        |o| &mut o.case_adjust_server,
-        "Adjust the case of headers towards servers.",
-    ),
-    switch(
-        "http-buffer-request",
-        Places::ALL,
-        "FE BE HTTP",
-        |o| &mut o.http_buffer_request,
-        "Wait for the body before rules run.",
-    ),
-    switch(
-        "http-drop-request-trailers",
-        Places(Places::DEFAULTS.0 | Places::BACK_ONLY.0),
-        "BE HTTP",
-        |o| &mut o.drop_request_trailers,
-        "Drop trailers of requests.",
-    ),
-    switch(
-        "http-drop-response-trailers",
-        Places::FRONT,
-        "FE HTTP",
-        |o| &mut o.drop_response_trailers,
-        "Drop trailers of responses.",
-    ),
-    switch(
-        "http-ignore-probes",
-        Places::FRONT,
-        "FE HTTP",
-        |o| &mut o.http_ignore_probes,
-        "Silence about connections without a request.",
-    ),
-    switch(
-        "http-no-delay",
-        Places::ALL,
-        "FE BE HTTP",
-        |o| &mut o.http_no_delay,
-        "Send small pieces at once.",
-    ),
-    switch(
-        "http-pretend-keepalive",
-        Places::BACK,
-        "BE HTTP",
-        |o| &mut o.http_pretend_keepalive,
-        "Ask for keep-alive even when closing.",
-    ),
-    switch(
-        "http-use-proxy-header",
-        Places::FRONT,
-        "FE HTTP",
-        |o| &mut o.http_use_proxy_header,
-        "Obey Proxy-Connection.",
-    ),
-    switch(
-        "idle-close-on-response",
-        Places::FRONT,
-        "FE HTTP",
-        |o| &mut o.idle_close_on_response,
-        "Idle connections answer once more on a soft stop.",
-    ),
-    switch(
-        "independent-streams",
-        Places::ALL,
-        "FE BE",
-        |o| &mut o.independent_streams,
-        "Each direction has its own timeout.",
-    ),
-    switch("log-health-checks", Places::BACK, "BE", |o| &mut o.log_health_checks, "Log changes of health."),
-    switch(
-        "log-separate-errors",
-        Places::FRONT,
-        "FE",
-        |o| &mut o.log_separate_errors,
-        "Errors are logged at level err.",
-    ),
-    switch("logasap", Places::FRONT, "FE", |o| &mut o.logasap, "Log before the end."),
-    switch("nolinger", Places::ALL, "FE BE", |o| &mut o.nolinger, "Close with a reset."),
-    switch(
-        "persist",
-        Places::BACK,
-        "BE",
-        |o| &mut o.persist,
-        "Persistence holds even when the server is down.",
-    ),
-    switch(
-        "prefer-last-server",
-        Places::BACK,
-        "BE HTTP",
-        |o| &mut o.prefer_last_server,
-        "Stay on the server of the last request.",
-    ),
-    switch("socket-stats", Places::FRONT, "FE", |o| &mut o.socket_stats, "Statistics of each listener."),
-    switch("splice-auto", Places::ALL, "FE BE", |o| &mut o.splice_auto, "Splice where it pays."),
-    switch("splice-request", Places::ALL, "FE BE", |o| &mut o.splice_request, "Splice requests."),
-    switch("splice-response", Places::ALL, "FE BE", |o| &mut o.splice_response, "Splice responses."),
-    Switch {
-        name: "srvtcpka",
-        places: Places::BACK,
-        dump: "BE",
-        flag: None,
-        doc: "TCP keep-alive towards servers.",
-    },
-    switch(
-        "tcp-smart-accept",
-        Places::FRONT,
-        "FE",
-        |o| &mut o.tcp_smart_accept,
-        "Save a packet when accepting.",
-    ),
-    switch(
-        "tcp-smart-connect",
-        Places::BACK,
-        "BE",
-        |o| &mut o.tcp_smart_connect,
-        "Save a packet when connecting.",
-    ),
-];
-
-/// Options with arguments or with a meaning of their own.
-pub(crate) const OTHERS: &[&str] = &[
-    "forwardfor",
-    "originalto",
-    "forwarded",
-    "httplog",
-    "tcplog",
-    "httpslog",
-    "http-keep-alive",
-    "http-server-close",
-    "httpclose",
-    "http-restrict-req-hdr-names",
-    "redispatch",
-    "use-small-buffers",
-    "tcpka",
-    "httpchk",
-    "tcp-check",
-    "external-check",
-    "ldap-check",
-    "mysql-check",
-    "pgsql-check",
-    "redis-check",
-    "smtpchk",
-    "spop-check",
-    "ssl-hello-chk",
-];
 
 fn option(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let Some(word) = s.next() else { return Err(tight(s.fail("'option' expects an option name."))) };
@@ -328,7 +99,7 @@ fn with_arguments(s: &mut Statement<'_>, p: &mut Draft, name: &str) -> Step {
 }
 
 fn unknown(s: &Statement<'_>, name: &str) -> Diagnostic {
-    let names = SWITCHES.iter().map(|o| o.name).chain(OTHERS.iter().copied());
+    let names = SWITCHES.iter().map(|o| o.name).chain(OTHERS.iter().map(|o| o.name));
     let near = syntax::nearest(name, names);
     let hint = near.map(|n| format!("; did you mean '{n}' maybe ?")).unwrap_or_default();
     s.fail(format!("unknown option '{name}'{}.", hint.trim_end())).map_hint(near.is_some())
@@ -370,7 +141,7 @@ fn redispatch(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     Ok(())
 }
 
-/// Smaller buffers in these situations: there is nothing to gain here.
+/// Smaller buffers in these situations.
 fn small_buffers(s: &mut Statement<'_>, p: &Draft) -> Step {
     if !placed(s, p, "use-small-buffers", Places::BACK)? {
         return Ok(());
@@ -381,6 +152,9 @@ fn small_buffers(s: &mut Statement<'_>, p: &Draft) -> Step {
                 "invalid parameter '{word}'. option 'use-small-buffers' expects 'queue', 'l7-retries' or 'check' value."
             )));
         }
+    }
+    if let Some(option) = OTHERS.iter().find(|option| option.idle) {
+        s.notes.notice(s.line.span(), keyword::idle(&format!("option {}", option.name), option.doc));
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Persistence and retries: `cookie`, `persist`, `force-persist`, `retries`, `retry-on` (manual, section 4.2).
+//! Persistence and retries: `cookie`, `persist`, `force-persist`, `retries`, `retry-on` (manual, section
+//! 4.2).
 
 use std::time::Duration;
 
@@ -6,10 +7,9 @@ use program::persist::{Cookie, CookieMode};
 use program::proxy::RetryOn;
 use syntax::Word;
 
-use super::entry;
-use crate::draft::Draft;
-use crate::keyword::{Keyword, Places};
-use crate::statement::{LineRef, Statement, Step, tight};
+use crate::draft::{Draft, LineRef};
+use crate::keyword::{Keyword, Places, entry};
+use crate::statement::{Statement, Step, tight};
 use crate::units::{self, TimeFault};
 
 /// The keywords of this family.
@@ -25,7 +25,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Key of computed cookie values.",
         "dynamic-cookie-key secret",
-    ),
+    )
+    .default("none"),
     entry(
         "force-be-switch",
         Places::FRONT_ONLY,
@@ -77,14 +78,16 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Attempts beyond the first.",
         "retries 2",
-    ),
+    )
+    .default("3"),
     entry(
         "retry-on",
         Places::ALL,
         retry_on,
         "What is tried again.",
         "retry-on conn-failure empty-response 503",
-    ),
+    )
+    .default("conn-failure"),
     entry(
         "use-server",
         Places::BACK_ONLY,

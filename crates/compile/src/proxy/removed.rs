@@ -1,8 +1,7 @@
 //! Proxy keywords that are gone, and those of parts that are not built yet.
 
-use super::entry;
 use crate::draft::Draft;
-use crate::keyword::{Keyword, Places};
+use crate::keyword::{Keyword, Places, entry};
 use crate::statement::{Statement, Step, tight};
 
 const fn later(name: &'static str) -> Keyword<Draft> {

@@ -2,9 +2,8 @@
 
 use syntax::Word;
 
-use super::{entry, placed};
 use crate::draft::{Draft, Kind};
-use crate::keyword::{Keyword, Places};
+use crate::keyword::{Keyword, Places, entry, placed};
 use crate::statement::{Statement, Step};
 use crate::units;
 
@@ -71,7 +70,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         },
         "Address that says we are alive.",
         "monitor-uri /alive",
-    ),
+    )
+    .default("none"),
     entry(
         "redirect",
         Places::PROXIES,

@@ -4,35 +4,14 @@ use std::time::Duration;
 
 use syntax::Word;
 
-use super::entry;
-use crate::draft::Draft;
-use crate::keyword::{Keyword, Places};
-use crate::statement::{LineRef, Statement, Step, tight};
+use crate::draft::{Draft, PageDraft};
+use crate::keyword::{Keyword, Places, entry};
+use crate::statement::{Statement, Step, tight};
 use crate::units;
 
 /// The keyword of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] =
     &[entry("stats", Places::ALL, stats, "The statistics page.", "stats uri /stats")];
-
-/// A page while it is read.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PageDraft {
-    /// It comes from a `defaults` section.
-    in_defaults: bool,
-    pub uri: Option<Box<str>>,
-    pub realm: Option<Box<str>>,
-    pub users: Vec<(Box<str>, Box<str>)>,
-    pub rules: Vec<LineRef>,
-    pub admin: Vec<LineRef>,
-    pub refresh: Option<Duration>,
-    pub scope: Vec<Box<str>>,
-    /// `.` is the proxy itself.
-    pub show_version: bool,
-    pub description: Option<Option<Box<str>>>,
-    pub legends: bool,
-    pub node: Option<Option<Box<str>>>,
-    pub modules: bool,
-}
 
 fn stats(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     let Some(word) = s.next() else {
@@ -44,7 +23,8 @@ fn stats(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     if matches!(name, "admin" | "http-request") && p.kind.is_defaults() {
         return Err(tight(s.fail(format!("'stats {name}' not allowed in 'defaults' section."))));
     }
-    // A page is inherited as a whole or not at all: the first word about one of its own makes a proxy begin anew.
+    // A page is inherited as a whole or not at all: the first word about one of its own makes a proxy begin
+    // anew.
     let inherited = |page: &PageDraft| page.in_defaults && !p.kind.is_defaults();
     let known = p.stats.clone().filter(|page| !inherited(page));
     let silent =
@@ -78,34 +58,12 @@ fn setting(s: &mut Statement<'_>, page: &mut PageDraft, name: &str) -> Step {
             }
         }
         "scope" => page.scope.push(s.word("'scope' needs a proxy name.")?.text().into()),
-        "refresh" => {
-            let word = s.word("'refresh' needs a positive interval.")?;
-            let (seconds, odd) = units::tolerant_seconds(word.text()).map_err(|fault| match fault {
-                units::TimeFault::Unexpected(c) => tight(
-                    s.fail(format!("unexpected character '{c}' in argument to stats refresh interval.")),
-                ),
-                units::TimeFault::Overflow => tight(s.fail(format!(
-                    "timer overflow in argument <{word}> to stats refresh interval, maximum value is 2147483647 s (~68 years)."
-                ))),
-            })?;
-            if let Some(found) = odd {
-                s.trailing(word, found);
-            }
-            page.refresh = Some(Duration::from_secs(seconds)).filter(|d| !d.is_zero());
-        }
+        "refresh" => page.refresh = refresh(s)?,
         "hide-version" => page.show_version = false,
         "show-version" => page.show_version = true,
         "show-legends" => page.legends = true,
         "show-modules" => page.modules = true,
-        "show-node" => {
-            let odd = |c: &u8| !(c.is_ascii_alphanumeric() || matches!(c, b'.' | b'-' | b'_'));
-            let word = s.next();
-            if word.is_some_and(|w| w.bytes().iter().any(odd)) {
-                let text = "'stats show-node' invalid node name - should be a stringwith digits(0-9), letters(A-Z, a-z), hyphen(-) or underscode(_).";
-                return Err(tight(s.fail(text)));
-            }
-            page.node = Some(word.map(|w| w.text().into()));
-        }
+        "show-node" => page.node = Some(node(s)?),
         "show-desc" => {
             if s.peek().is_empty() && !s.around.described {
                 let text = "'show-desc' requires a parameter or 'desc' to be set in the global section.";
@@ -123,26 +81,54 @@ fn setting(s: &mut Statement<'_>, page: &mut PageDraft, name: &str) -> Step {
         }
         "http-request" => page.rules.push(s.at),
         other => {
-            let near = syntax::nearest(
-                other,
-                [
-                    "admin",
-                    "uri",
-                    "realm",
-                    "auth",
-                    "scope",
-                    "enable",
-                    "refresh",
-                    "hide-version",
-                    "show-node",
-                    "show-desc",
-                    "show-legends",
-                    "show-version",
-                    "http-request",
-                ],
-            );
+            let near = syntax::nearest(other, PARAMETERS.iter().copied());
             return Err(tight(s.fail(EXPECTS.replace("{}", other))).meant(near));
         }
     }
     Ok(())
+}
+
+/// The words that a slip may have meant.
+const PARAMETERS: &[&str] = &[
+    "admin",
+    "uri",
+    "realm",
+    "auth",
+    "scope",
+    "enable",
+    "refresh",
+    "hide-version",
+    "show-node",
+    "show-desc",
+    "show-legends",
+    "show-version",
+    "http-request",
+];
+
+/// `stats refresh <interval>`; none at all for zero.
+fn refresh(s: &mut Statement<'_>) -> Step<Option<Duration>> {
+    let word = s.word("'refresh' needs a positive interval.")?;
+    let (seconds, odd) = units::tolerant_seconds(word.text()).map_err(|fault| match fault {
+        units::TimeFault::Unexpected(c) => tight(
+            s.fail(format!("unexpected character '{c}' in argument to stats refresh interval.")),
+        ),
+        units::TimeFault::Overflow => tight(s.fail(format!(
+            "timer overflow in argument <{word}> to stats refresh interval, maximum value is 2147483647 s (~68 years)."
+        ))),
+    })?;
+    if let Some(found) = odd {
+        s.trailing(word, found);
+    }
+    Ok(Some(Duration::from_secs(seconds)).filter(|d| !d.is_zero()))
+}
+
+/// `stats show-node [<name>]`.
+fn node(s: &mut Statement<'_>) -> Step<Option<Box<str>>> {
+    let odd = |c: &u8| !(c.is_ascii_alphanumeric() || matches!(c, b'.' | b'-' | b'_'));
+    let word = s.next();
+    if word.is_some_and(|w| w.bytes().iter().any(odd)) {
+        let text = "'stats show-node' invalid node name - should be a stringwith digits(0-9), letters(A-Z, a-z), hyphen(-) or underscode(_).";
+        return Err(tight(s.fail(text)));
+    }
+    Ok(word.map(|w| w.text().into()))
 }

@@ -1,8 +1,7 @@
 //! `stick-table` and `stick`.
 
-use super::entry;
 use crate::draft::Draft;
-use crate::keyword::{Keyword, Places};
+use crate::keyword::{Keyword, Places, entry};
 use crate::statement::{Statement, Step};
 use crate::table;
 

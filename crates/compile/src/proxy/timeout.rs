@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use program::timeouts::Timeouts;
 
-use super::entry;
 use crate::draft::Draft;
-use crate::keyword::{Keyword, Places};
+use crate::keyword::{Keyword, Places, entry};
 use crate::statement::{Statement, Step, suspicious};
 use crate::units;
 
@@ -22,31 +21,97 @@ pub(crate) struct Timeout {
     pub front: Option<bool>,
     /// Where it is kept.
     pub field: fn(&mut Timeouts) -> &mut Option<Duration>,
+    /// What it limits, in a sentence.
+    pub doc: &'static str,
+    /// What holds where it does not stand.
+    pub default: &'static str,
 }
 
 const fn timeout_of(
     name: &'static str,
     front: Option<bool>,
     field: fn(&mut Timeouts) -> &mut Option<Duration>,
+    doc: &'static str,
+    default: &'static str,
 ) -> Timeout {
-    Timeout { name, front, field }
+    Timeout { name, front, field, doc, default }
 }
 
 /// All kinds.
 pub(crate) const TIMEOUTS: &[Timeout] = &[
-    timeout_of("client", Some(true), |t| &mut t.client),
-    timeout_of("server", Some(false), |t| &mut t.server),
-    timeout_of("connect", Some(false), |t| &mut t.connect),
-    timeout_of("check", Some(false), |t| &mut t.check),
-    timeout_of("queue", Some(false), |t| &mut t.queue),
-    timeout_of("client-hs", Some(true), |t| &mut t.client_hs),
-    timeout_of("handshake", Some(true), |t| &mut t.client_hs),
-    timeout_of("http-keep-alive", None, |t| &mut t.http_keep_alive),
-    timeout_of("http-request", None, |t| &mut t.http_request),
-    timeout_of("tunnel", Some(false), |t| &mut t.tunnel),
-    timeout_of("tarpit", None, |t| &mut t.tarpit),
-    timeout_of("client-fin", Some(true), |t| &mut t.client_fin),
-    timeout_of("server-fin", Some(false), |t| &mut t.server_fin),
+    timeout_of("client", Some(true), |t| &mut t.client, "How long a client may be silent.", "none"),
+    timeout_of("server", Some(false), |t| &mut t.server, "How long a server may be silent.", "none"),
+    timeout_of(
+        "connect",
+        Some(false),
+        |t| &mut t.connect,
+        "How long a connection to a server may take.",
+        "none",
+    ),
+    timeout_of(
+        "check",
+        Some(false),
+        |t| &mut t.check,
+        "How long a check may take once it is connected.",
+        "none: inter limits the whole check",
+    ),
+    timeout_of(
+        "queue",
+        Some(false),
+        |t| &mut t.queue,
+        "How long a request waits for a place at a server.",
+        "that of connect",
+    ),
+    timeout_of(
+        "client-hs",
+        Some(true),
+        |t| &mut t.client_hs,
+        "How long a handshake with a client may take.",
+        "that of client",
+    ),
+    timeout_of("handshake", Some(true), |t| &mut t.client_hs, "Another name of client-hs.", "that of client"),
+    timeout_of(
+        "http-keep-alive",
+        None,
+        |t| &mut t.http_keep_alive,
+        "How long a connection is kept for the next request.",
+        "that of http-request",
+    ),
+    timeout_of(
+        "http-request",
+        None,
+        |t| &mut t.http_request,
+        "How long the head of a request may take, its body too where it is waited for.",
+        "that of client",
+    ),
+    timeout_of(
+        "tunnel",
+        Some(false),
+        |t| &mut t.tunnel,
+        "How long both sides of a tunnel may be silent.",
+        "those of client and server",
+    ),
+    timeout_of(
+        "tarpit",
+        None,
+        |t| &mut t.tarpit,
+        "How long a request is held that is refused by a tarpit.",
+        "that of connect",
+    ),
+    timeout_of(
+        "client-fin",
+        Some(true),
+        |t| &mut t.client_fin,
+        "How long a client may be silent after one side has ended.",
+        "that of client",
+    ),
+    timeout_of(
+        "server-fin",
+        Some(false),
+        |t| &mut t.server_fin,
+        "How long a server may be silent after one side has ended.",
+        "that of server",
+    ),
 ];
 
 /// Whether the section itself has given the timeout another value than the one it inherited.

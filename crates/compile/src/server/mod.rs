@@ -1,232 +1,19 @@
 //! `server`, `default-server` and `server-template` lines (manual, section 5.2).
 //!
-//! A server starts as a copy of what `default-server` lines of its section (and of the `defaults` it inherits from)
-//! have said so far. Errors on these lines have the form `config : [file:line] : 'server backend/name' : text.`
+//! A server starts as a copy of what `default-server` lines of its section (and of the `defaults` it inherits
+//! from) have said so far. Errors on these lines have the form `config : [file:line] : 'server backend/name'
+//! : text.`
 
 pub(crate) mod keywords;
 mod origin;
 pub(crate) mod source;
 
-use std::time::Duration;
-
-use balance::HashKey;
 use model::server::{Target, UnixKind};
-use program::server::{Observe, OnError, ProxyV2Options};
-use syntax::addr::{self, Accept, Host, Ports, Transport};
-use syntax::{Diagnostic, Span};
+use syntax::Diagnostic;
+use syntax::addr::{self, Accept, Host, Transport};
 
-use crate::draft::{Deferred, Draft, Named};
-use crate::mux::Mux;
+use crate::draft::{Draft, InitState, ServerDraft, Where};
 use crate::statement::{Statement, Step, bracket};
-pub(crate) use source::SourceDraft;
-
-/// How `init-addr` finds an address, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum InitAddr {
-    Last,
-    Libc,
-    None,
-    Ip(std::net::IpAddr),
-}
-
-/// Where a server is.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum Where {
-    #[default]
-    Nowhere,
-    Inet {
-        host: Host,
-        ports: Ports,
-    },
-    Unix(model::server::Target),
-}
-
-impl Where {
-    /// Whether a port stands there.
-    pub(crate) fn has_port(&self) -> bool {
-        matches!(self, Where::Inet { ports, .. } if !matches!(ports, Ports::Missing | Ports::Offset(_)))
-    }
-}
-
-/// `send-proxy` and its variants. Each word has a switch of its own, whatever their order.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ProxyDraft {
-    /// `send-proxy`
-    pub v1: bool,
-    /// `send-proxy-v2` and what is more of it.
-    pub v2: bool,
-    pub options: ProxyV2Options,
-    pub tlvs: Vec<(u8, Deferred)>,
-}
-
-impl ProxyDraft {
-    /// The version that is sent: 2 wherever it is asked for.
-    pub(crate) fn version(&self) -> Option<u8> {
-        if self.v2 { Some(2) } else { self.v1.then_some(1) }
-    }
-}
-
-/// Settings of a server.
-#[derive(Clone, Debug)]
-pub(crate) struct ServerDraft {
-    pub name: Box<str>,
-    /// A `default-server` line stood before it.
-    pub defaulted: bool,
-    pub span: Span,
-    /// Position of its line.
-    pub place: Where,
-    pub id: Option<u32>,
-    /// `id` stands on the line.
-    pub forced_id: bool,
-    pub guid: Option<Box<str>>,
-    pub backup: bool,
-    pub disabled: bool,
-    pub cookie: Option<Box<[u8]>>,
-    pub weight: u32,
-    pub maxconn: u32,
-    pub minconn: u32,
-    pub maxqueue: u32,
-    pub slowstart: Option<Duration>,
-    pub idle_ping: Option<Duration>,
-    pub check: bool,
-    /// `healthcheck`: a section's check instead of the backend's.
-    pub healthcheck: Option<Box<str>>,
-    pub inter: Duration,
-    pub fastinter: Option<Duration>,
-    pub downinter: Option<Duration>,
-    pub rise: u32,
-    pub fall: u32,
-    pub check_addr: Option<std::net::SocketAddr>,
-    pub check_port: Option<u16>,
-    pub check_send_proxy: bool,
-    pub check_via_socks4: bool,
-    pub check_reuse_pool: bool,
-    pub check_pool_conn_name: Option<Box<str>>,
-    pub socks4: Option<std::net::SocketAddr>,
-    pub agent: bool,
-    pub agent_inter: Option<Duration>,
-    pub agent_addr: Option<std::net::IpAddr>,
-    pub agent_port: Option<u16>,
-    pub agent_send: Box<[u8]>,
-    pub track: Option<Named>,
-    pub observe: Option<Observe>,
-    pub error_limit: u32,
-    pub on_error: OnError,
-    pub down_kills: bool,
-    pub up_kills_backups: bool,
-    pub source: Option<SourceDraft>,
-    pub send_proxy: ProxyDraft,
-    pub redir: Option<Box<[u8]>>,
-    pub non_stick: bool,
-    pub tcp_ut: Option<Duration>,
-    pub md5sig: Option<Box<str>>,
-    pub tfo: bool,
-    pub congestion: Option<Box<str>>,
-    pub pool_max_conn: i32,
-    pub pool_low_conn: u32,
-    pub pool_purge_delay: Duration,
-    pub pool_conn_name: Option<Deferred>,
-    pub max_reuse: i32,
-    /// `proto`, checked against the proxy's mode later.
-    pub proto: Option<Mux>,
-    /// `check-proto`, checked against the kind of check later.
-    pub check_proto: Option<Mux>,
-    pub ws: program::server::Ws,
-    pub strict_maxconn: bool,
-    pub hash_key: HashKey,
-    pub init_addr: Vec<InitAddr>,
-    pub init_state: InitState,
-    pub tls: crate::tls::ServerTlsDraft,
-    /// The first of a template, whose prefix names it in messages.
-    pub template: Option<Box<str>>,
-    /// One of a template, but not the first: what is wrong with its words was said.
-    pub is_copy: bool,
-    /// The words that made it what it is, but for its very own.
-    pub words: Vec<Box<str>>,
-}
-
-/// `init-state`: the state before the first check.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum InitState {
-    FullyUp,
-    #[default]
-    Unsaid,
-    Up,
-    Down,
-    FullyDown,
-}
-
-impl Default for ServerDraft {
-    fn default() -> ServerDraft {
-        ServerDraft {
-            name: "".into(),
-            defaulted: false,
-            span: Span::default(),
-            place: Where::Nowhere,
-            id: None,
-            forced_id: false,
-            guid: None,
-            backup: false,
-            disabled: false,
-            cookie: None,
-            weight: 1,
-            maxconn: 0,
-            minconn: 0,
-            maxqueue: 0,
-            slowstart: None,
-            idle_ping: None,
-            check: false,
-            healthcheck: None,
-            inter: Duration::from_secs(2),
-            fastinter: None,
-            downinter: None,
-            rise: 2,
-            fall: 3,
-            check_addr: None,
-            check_port: None,
-            check_send_proxy: false,
-            check_via_socks4: false,
-            check_reuse_pool: false,
-            check_pool_conn_name: None,
-            socks4: None,
-            agent: false,
-            agent_inter: None,
-            agent_addr: None,
-            agent_port: None,
-            agent_send: Box::default(),
-            track: None,
-            observe: None,
-            error_limit: 10,
-            on_error: OnError::FailCheck,
-            down_kills: false,
-            up_kills_backups: false,
-            source: None,
-            send_proxy: ProxyDraft::default(),
-            redir: None,
-            non_stick: false,
-            tcp_ut: None,
-            md5sig: None,
-            tfo: false,
-            congestion: None,
-            pool_max_conn: -1,
-            pool_low_conn: 0,
-            pool_purge_delay: Duration::from_secs(5),
-            pool_conn_name: None,
-            max_reuse: -1,
-            proto: None,
-            check_proto: None,
-            ws: program::server::Ws::Auto,
-            strict_maxconn: false,
-            hash_key: HashKey::Id,
-            init_addr: Vec::new(),
-            init_state: InitState::Unsaid,
-            tls: crate::tls::ServerTlsDraft::default(),
-            template: None,
-            is_copy: false,
-            words: Vec::new(),
-        }
-    }
-}
 
 /// `server <name> <address> [words]`.
 pub(crate) fn server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
@@ -256,6 +43,22 @@ pub(crate) fn server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     }
     p.servers.push(server);
     Ok(())
+}
+
+/// What stands behind the name of a peer, which has an address or none.
+pub(crate) fn peer(s: &mut Statement<'_>, p: &mut Draft, name: &str, addressed: bool) -> Step<ServerDraft> {
+    let label = format!("'server {}/{name}'", p.name);
+    let mut server = p.default_server.clone();
+    (server.name, server.span) = (name.into(), s.line.span());
+    if addressed {
+        server.place = place(s, "", &label)?;
+        if matches!(server.place, Where::Inet { .. }) && !server.place.has_port() {
+            let text = format!("'{} {name}' : missing port specification.", s.keyword());
+            return Err(s.fail(text));
+        }
+    }
+    words(s, &mut server, p, &label, !addressed)?;
+    Ok(server)
 }
 
 /// `default-server [words]`.
@@ -325,16 +128,6 @@ pub(crate) fn template(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         p.servers.push(ServerDraft { name, id, template, is_copy, guid, defaulted, ..first.clone() });
     }
     Ok(())
-}
-
-impl ServerDraft {
-    /// How messages name a server of a backend: the first of a template stands for its line.
-    pub(crate) fn label(&self, p: &Draft) -> String {
-        match &self.template {
-            Some(prefix) => format!("'server-template {}/{prefix}'", p.name),
-            None => format!("'server {}/{}'", p.name, self.name),
-        }
-    }
 }
 
 /// What only all words of a server together show.
@@ -435,19 +228,14 @@ fn words(s: &mut Statement<'_>, server: &mut ServerDraft, p: &mut Draft, label: 
             return Ok(());
         }
         let Some(set) = entry.set else {
-            if entry.tls {
-                if entry.args > 0 && s.next().is_none() && entry.name == "npn" {
-                    let text = format!("{before}'npn' : missing the comma-delimited NPN protocol suite");
-                    return Err(bracket(s.fail(text)));
-                }
-                let text = format!("{before}'{}' has no effect in Harrier.", entry.name);
-                s.notes.push(bracket(Diagnostic::warning(word.span(), text)));
-                continue;
-            }
             let text = format!("{before}'{}' is not supported yet by Harrier (planned).", entry.name);
             return Err(bracket(s.fail_at(word.span(), text)));
         };
         set(server, s, p).map_err(|d| bracket(closed(d, &before)))?;
+        if entry.idle {
+            let text = format!("{before}{}", crate::keyword::idle(entry.name, entry.doc));
+            s.notes.push(bracket(Diagnostic::notice(word.span(), text)));
+        }
         if entry.in_default {
             let eaten = line.len() - s.args.rest().len();
             server.words.extend(line.iter().take(eaten).map(|w| w.text().into()));

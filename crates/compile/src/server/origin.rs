@@ -1,11 +1,11 @@
-//! `from` on server lines, and the names of `default-server` lines: where settings come from (manual, section 5.2).
+//! `from` on server lines, and the names of `default-server` lines: where settings come from (manual, section
+//! 5.2).
 //!
 //! What is copied must stand above: in the section at hand, or in one that is over.
 
 use syntax::{Diagnostic, Word};
 
-use super::ServerDraft;
-use crate::draft::Draft;
+use crate::draft::{Draft, ServerDraft};
 use crate::statement::{Statement, Step, bracket};
 
 /// `name <name>` of a `default-server` line.

@@ -9,9 +9,6 @@ use syntax::addr::{self, Accept, Host, Ports};
 use crate::resolve;
 use crate::statement::{Statement, Step};
 
-/// Nothing of it needs other sections, so the draft is the thing itself.
-pub(crate) type SourceDraft = Source;
-
 const ACCEPT: Accept = Accept { ranges: true, offsets: false, fd: false, datagrams: false, ..Accept::SERVER };
 
 /// The words behind `source`. `stop_at_unknown`: other words may follow (server lines).

@@ -19,96 +19,86 @@ fn first(text: &str) -> Diagnostic {
 }
 
 /// Words seen on the oracle, and the word of the line under which the caret stands.
+/// A line of a backend, what is said of it, and the words that it points at.
+const TABLE: &[(&str, &str, &str)] = &[
+    (
+        "balance foo",
+        "balance only supports 'roundrobin', 'static-rr', 'leastconn', 'source', 'uri', 'url_param', 'hash', 'hdr(name)', 'rdp-cookie(name)', 'log-hash' and 'sticky' options.",
+        "foo",
+    ),
+    ("balance uri len x", "balance uri : 'len' expects a positive integer (got 'x').", "x"),
+    ("hash-balance-factor 50", "'hash-balance-factor' must be 0 or greater than 100.", "50"),
+    (
+        "cookie c insert bar",
+        "'cookie' supports 'rewrite', 'insert', 'prefix', 'indirect', 'nocache', 'postonly', 'domain', 'maxidle', 'dynamic', 'maxlife' and 'attr' options.",
+        "bar",
+    ),
+    ("cookie c insert rewrite", "cookie 'rewrite', 'insert' and 'prefix' modes are incompatible.", "rewrite"),
+    (
+        "server a 1.2.3.4 weight 300",
+        "'server b/a' : weight of server a is not within 0 and 256 (300)..",
+        "300",
+    ),
+    ("server a 1.2.3.4 chek", "'server b/a' : unknown keyword 'chek'; did you mean 'check' maybe ?", "chek"),
+    (
+        "server a 1.2.3.4:80-90",
+        "'server b/a' : port range not permitted here in '1.2.3.4:80-90'",
+        "1.2.3.4:80-90",
+    ),
+    ("timeout server abc", "unexpected character 'a' in 'timeout server'", "abc"),
+    (
+        "timeout connect 99999999999",
+        "timer overflow in argument '99999999999' to 'timeout connect' (maximum value is 2147483647 ms or ~24.8 days)",
+        "99999999999",
+    ),
+    (
+        "option httpchk GET / HTTP/1.1\\r\\nHost:x",
+        "'option httpchk' : hiding headers or body at the end of the version string is unsupported.Use 'http-check send' directive instead..",
+        "HTTP/1.1\\r\\nHost:x",
+    ),
+    ("option foo", "unknown option 'foo'.", "foo"),
+    ("retry-on 404 none", "'retry-on' 'none' keyword only usable alone", "none"),
+    (
+        "blance roundrobin",
+        "unknown keyword 'blance' in 'backend' section; did you mean 'balance' maybe ?",
+        "blance",
+    ),
+    (
+        "reqadd X",
+        "The 'reqadd' directive is not supported anymore since HAProxy 2.1. Use 'http-request add-header' instead.",
+        "reqadd",
+    ),
+    ("stick", "'stick' expects 'on', 'match', or 'store'.", "stick"),
+    ("stick on foo", "'stick': unknown fetch method 'foo'.", "foo"),
+    ("stick on src table nope", "Proxy 'b': unable to find stick-table 'nope'.", "stick on src table nope"),
+    ("stick on src", "Proxy 'b': unable to find stick-table 'b'.", "stick on src"),
+    ("stick-table type foo", "stick-table: unknown type 'foo'.", "foo"),
+    ("stick-table type ip", "stick-table: missing size.", "ip"),
+    (
+        "stick-table type ip size 1 store conn_rate",
+        "stick-table: missing argument to store option 'conn_rate'.",
+        "conn_rate",
+    ),
+    (
+        "stick-table type ip size 1 store gpc0,gpc(2)",
+        "stick-table: simultaneous usage of 'gpc' and 'gpc[0/1]' in a same table is not permitted as 'gpc' overrides 'gpc[0/1]'.",
+        "gpc0,gpc(2)",
+    ),
+    (
+        "server a 1.2.3.4:1 ssl verify optional",
+        "'server b/a' : 'verify' : unknown verify method 'optional', only 'none' and 'required' are supported.",
+        "optional",
+    ),
+    (
+        "use-server nosuch if TRUE",
+        "backend 'b' : unable to find server 'nosuch' referenced in a 'use-server' rule.",
+        "nosuch",
+    ),
+    ("bind :80", "'bind' ignored because backend 'b' has no frontend capability.", "bind :80"),
+];
+
 #[test]
 fn complaints_have_the_words_of_the_oracle_and_point_at_the_word() {
-    const TABLE: &[(&str, &str, &str)] = &[
-        (
-            "balance foo",
-            "balance only supports 'roundrobin', 'static-rr', 'leastconn', 'source', 'uri', 'url_param', 'hash', 'hdr(name)', 'rdp-cookie(name)', 'log-hash' and 'sticky' options.",
-            "foo",
-        ),
-        ("balance uri len x", "balance uri : 'len' expects a positive integer (got 'x').", "x"),
-        ("hash-balance-factor 50", "'hash-balance-factor' must be 0 or greater than 100.", "50"),
-        (
-            "cookie c insert bar",
-            "'cookie' supports 'rewrite', 'insert', 'prefix', 'indirect', 'nocache', 'postonly', 'domain', 'maxidle', 'dynamic', 'maxlife' and 'attr' options.",
-            "bar",
-        ),
-        (
-            "cookie c insert rewrite",
-            "cookie 'rewrite', 'insert' and 'prefix' modes are incompatible.",
-            "rewrite",
-        ),
-        (
-            "server a 1.2.3.4 weight 300",
-            "'server b/a' : weight of server a is not within 0 and 256 (300)..",
-            "300",
-        ),
-        (
-            "server a 1.2.3.4 chek",
-            "'server b/a' : unknown keyword 'chek'; did you mean 'check' maybe ?",
-            "chek",
-        ),
-        (
-            "server a 1.2.3.4:80-90",
-            "'server b/a' : port range not permitted here in '1.2.3.4:80-90'",
-            "1.2.3.4:80-90",
-        ),
-        ("timeout server abc", "unexpected character 'a' in 'timeout server'", "abc"),
-        (
-            "timeout connect 99999999999",
-            "timer overflow in argument '99999999999' to 'timeout connect' (maximum value is 2147483647 ms or ~24.8 days)",
-            "99999999999",
-        ),
-        (
-            "option httpchk GET / HTTP/1.1\\r\\nHost:x",
-            "'option httpchk' : hiding headers or body at the end of the version string is unsupported.Use 'http-check send' directive instead..",
-            "HTTP/1.1\\r\\nHost:x",
-        ),
-        ("option foo", "unknown option 'foo'.", "foo"),
-        ("retry-on 404 none", "'retry-on' 'none' keyword only usable alone", "none"),
-        (
-            "blance roundrobin",
-            "unknown keyword 'blance' in 'backend' section; did you mean 'balance' maybe ?",
-            "blance",
-        ),
-        (
-            "reqadd X",
-            "The 'reqadd' directive is not supported anymore since HAProxy 2.1. Use 'http-request add-header' instead.",
-            "reqadd",
-        ),
-        ("stick", "'stick' expects 'on', 'match', or 'store'.", "stick"),
-        ("stick on foo", "'stick': unknown fetch method 'foo'.", "foo"),
-        (
-            "stick on src table nope",
-            "Proxy 'b': unable to find stick-table 'nope'.",
-            "stick on src table nope",
-        ),
-        ("stick on src", "Proxy 'b': unable to find stick-table 'b'.", "stick on src"),
-        ("stick-table type foo", "stick-table: unknown type 'foo'.", "foo"),
-        ("stick-table type ip", "stick-table: missing size.", "ip"),
-        (
-            "stick-table type ip size 1 store conn_rate",
-            "stick-table: missing argument to store option 'conn_rate'.",
-            "conn_rate",
-        ),
-        (
-            "stick-table type ip size 1 store gpc0,gpc(2)",
-            "stick-table: simultaneous usage of 'gpc' and 'gpc[0/1]' in a same table is not permitted as 'gpc' overrides 'gpc[0/1]'.",
-            "gpc0,gpc(2)",
-        ),
-        (
-            "server a 1.2.3.4:1 ssl verify optional",
-            "'server b/a' : 'verify' : unknown verify method 'optional', only 'none' and 'required' are supported.",
-            "optional",
-        ),
-        (
-            "use-server nosuch if TRUE",
-            "backend 'b' : unable to find server 'nosuch' referenced in a 'use-server' rule.",
-            "nosuch",
-        ),
-        ("bind :80", "'bind' ignored because backend 'b' has no frontend capability.", "bind :80"),
-    ];
     for (line, says, under) in TABLE {
         let d = first(&backend(line));
         assert_eq!(d.text, *says, "{line}");
@@ -206,7 +196,8 @@ fn the_cases_of_the_oracle() {
     assert!(count > 50, "only {count} cases found");
 }
 
-/// Cases whose words come from another crate and differ: regular expressions, the order of the list of actions.
+/// Cases whose words come from another crate and differ: regular expressions, the order of the list of
+/// actions.
 const KNOWN: &[&str] = &[
     "frontend-acl-regex.case",
     "frontend-deny-status.case",

@@ -1,14 +1,15 @@
 //! Certificate lists: `crt-list` files, `ssl-f-use`, and lines added at run time (manual, section 5.1).
 //!
-//! Each line is a certificate, settings between brackets, and the names for which it is shown. HAProxy keeps comments behind
-//! them as names, and takes what follows a bracket that is never closed for names, too.
+//! Each line is a certificate, settings between brackets, and the names for which it is shown. HAProxy keeps
+//! comments behind them as names, and takes what follows a bracket that is never closed for names, too.
 
 use tls::files::Sources;
 use tls::store::{ListLine, Store};
 
 use super::words::{self, Words};
 
-/// The lines of a list, and how many lines the file has. Errors are complete but for the line that names the list.
+/// The lines of a list, and how many lines the file has. Errors are complete but for the line that names the
+/// list.
 pub(crate) fn read(store: &Store, name: &str, text: &str) -> Result<(Vec<ListLine>, u32), String> {
     let (mut out, mut last) = (Vec::new(), 0);
     for (number, line) in (1..).zip(text.lines()) {

@@ -1,55 +1,22 @@
-//! TLS words of `bind` and `server` lines and of certificate lists, and what becomes of them.
+//! TLS words of `bind` and `server` lines and of certificate lists.
 //!
-//! [`words`] understands single settings, the same for all places; [`stores`] and [`list`] fill the store of the `tls` crate,
-//! [`load`] and [`server`] have it build what handshakes run. Messages are HAProxy's.
+//! [`words`] understands single settings, the same for all places; [`stores`] and [`list`] fill the store of
+//! the `tls` crate. What handshakes run is built by `assemble`. Messages are HAProxy's.
 
-pub(crate) mod global;
-pub(crate) mod http_client;
 pub(crate) mod list;
-pub(crate) mod load;
-pub(crate) mod ocsp;
-pub(crate) mod server;
 pub(crate) mod stores;
 pub(crate) mod words;
 
-pub(crate) use global::TlsGlobal;
-pub(crate) use server::ServerTlsDraft;
-pub(crate) use words::{Verify, Words};
+use syntax::{Diagnostic, Diagnostics, Span, Style};
+use tls::store::Store;
 
-use syntax::Span;
-
-/// How a `bind` line names certificates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// `crt`: a file or a folder.
-    File,
-    /// `default-crt`.
-    Default,
-    /// `crt-list`.
-    List,
-}
-
-/// One certificate word of a `bind` line.
-#[derive(Clone, Debug)]
-pub(crate) struct CertDraft {
-    pub source: Source,
-    pub path: Box<str>,
-    pub span: Span,
-}
-
-/// TLS on a `bind` line.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TlsDraft {
-    /// `ssl`.
-    pub on: bool,
-    pub words: Words,
-    pub certs: Vec<CertDraft>,
-    /// `generate-certificates`.
-    pub generate: bool,
-    /// `ca-sign-file`.
-    pub sign: Option<Box<str>>,
-    /// `ca-sign-pass`.
-    pub sign_pass: Option<Box<str>>,
-    /// `tls-ticket-keys`.
-    pub ticket_keys: Option<Box<str>>,
+/// Tells why keys stayed closed, and what of the files can't be used; what that leads to is told by who needs
+/// them.
+pub(crate) fn say_closed(store: &Store, span: Span, notes: &mut Diagnostics) {
+    for text in store.phrases().complaints() {
+        notes.push(Diagnostic::alert(span, text).styled(Style::Plain).tolerated());
+    }
+    for text in store.warnings() {
+        notes.push(Diagnostic::warning(span, text).styled(Style::Plain));
+    }
 }

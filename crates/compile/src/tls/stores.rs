@@ -118,7 +118,7 @@ pub(crate) fn declare(
         let bases = [draft.bases[0].as_deref(), draft.bases[1].as_deref()];
         for (sources, span) in &draft.loads {
             let declared = into.declare(&draft.name, bases, sources);
-            super::load::say_closed(into, *span, notes);
+            super::say_closed(into, *span, notes);
             if let Err(why) = declared {
                 let text = match why.ends_with("already defined.") {
                     true => format!("parsing [{}] : 'load' in section 'crt-store': {why}", place(*span)),
@@ -138,8 +138,8 @@ pub(crate) fn frontend_uses(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     Ok(())
 }
 
-/// The list that the `ssl-f-use` lines of a frontend make. The last one comes first, as in HAProxy. Of others (not `front`) only the words
-/// are read.
+/// The list that the `ssl-f-use` lines of a frontend make. The last one comes first, as in HAProxy. Of others
+/// (not `front`) only the words are read.
 pub(crate) fn list_of(
     store: &Store,
     lines: &[(Vec<Box<str>>, Span)],

@@ -1,5 +1,5 @@
-//! Single TLS settings, the same on `bind` lines, `server` lines and lines of certificate lists (manual, sections 5.1
-//! and 5.2). The error of a setter is what is wrong with its value.
+//! Single TLS settings, the same on `bind` lines, `server` lines and lines of certificate lists (manual,
+//! sections 5.1 and 5.2). The error of a setter is what is wrong with its value.
 
 use tls::suites::Version;
 use tls::verify::Ignored;
@@ -86,8 +86,8 @@ pub(crate) fn ignored(text: &str) -> Result<Ignored, String> {
     Ok(out)
 }
 
-/// One word of `ssl-default-bind-options` or `ssl-default-server-options`; `None`: there is no such option. Returns
-/// whether the word took `value`.
+/// One word of `ssl-default-bind-options` or `ssl-default-server-options`; `None`: there is no such option.
+/// Returns whether the word took `value`.
 pub(crate) fn option(words: &mut Words, name: &str, value: Option<&str>) -> Option<Result<bool, String>> {
     let versions = [
         ("sslv3", Version::Ssl3),

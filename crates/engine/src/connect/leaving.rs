@@ -9,8 +9,9 @@ use tls::Ahead;
 use crate::silence;
 use crate::stream::Stream;
 
-/// Whether the client is no longer there to be served: its connection broke, or it closed its side and that counts as
-/// leaving (`option abortonclose`), or an operator ended its session, or its time to send the rest of its request is over.
+/// Whether the client is no longer there to be served: its connection broke, or it closed its side and that
+/// counts as leaving (`option abortonclose`), or an operator ended its session, or its time to send the rest
+/// of its request is over.
 pub(super) fn has_left(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
     let client = &stream.client;
     if stream.txn.has_req && silence::is_over(stream) {
@@ -48,9 +49,9 @@ impl Word {
     }
 }
 
-/// Whether a client of TCP is done before a server was reached. Who closes, or breaks off, without having said a word has nothing
-/// that a server could be told. What others have said waits for a server whatever becomes of them, unless `option abortonclose`
-/// says that it need not.
+/// Whether a client of TCP is done before a server was reached. Who closes, or breaks off, without having
+/// said a word has nothing that a server could be told. What others have said waits for a server whatever
+/// becomes of them, unless `option abortonclose` says that it need not.
 fn says_nothing_more(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
     let socket = &stream.client.socket;
     match Word::of(stream, cx) {

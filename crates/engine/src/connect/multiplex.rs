@@ -1,15 +1,17 @@
 //! Servers that speak HTTP/2: whether one does for a request, and streams of connections to it.
 
+use link::transport::Transport;
 use model::server_conns::Seat;
+use mux::h2::{Call, Mux};
 use program::proxy::{Proxy, Reuse};
 use program::server::{Server, ServerTls, Ws};
 use rt::{Addr, Socket};
 
 use super::own::own_mux;
-use super::{Aim, Attempt, Fit, classify, install, may_be_early, note_source};
-use crate::h2::{Call, Mux};
+use super::{Aim, Attempt, classify, install, may_be_early, note_source};
 use crate::stream::Stream;
-use crate::transport::Transport;
+use farm::At;
+use farm::pool::{Fit, Home};
 
 /// How a server is spoken to for one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +97,7 @@ pub(super) fn multiplexed(
     let early = may_be_early(stream, proxy);
     let joins = |mux: &Mux| early || !mux.socket().is_early();
     let mux = match fit.shareable {
-        true => worker.pools.mux(backend, server, fit.identity, |mux| fits(mux) && joins(mux)),
+        true => worker.farm.pools.mux(backend, server, fit.identity, |mux| fits(mux) && joins(mux)),
         false => own_mux(stream, server, fit.identity).filter(|mux| joins(mux)),
     };
     let Some((call, socket)) = mux.and_then(|mux| mux.reserve(session)) else { return false };
@@ -133,27 +135,27 @@ pub(super) async fn begin_h2(
         Ok(most) => most.saturating_add(1),
         Err(_) => u32::MAX,
     };
-    let owner = crate::h2::Owner {
-        shared: worker.shared.clone(),
+    let owner = mux::h2::Owner {
         worker: worker.index,
-        backend,
-        stay: worker.shared.stay(backend, Some(server)),
+        backend: Some(proxy.state.clone()),
+        patience: proxy.timeouts.server,
         server: Some(config.state.clone()),
-        index: server,
+        low: config.pool_low_conn,
         identity: fit.identity,
         moves: fit.moves,
         most,
         ping: config.idle_ping,
+        pool: Box::new(Home::of(&worker.farm, At { proxy: backend, server })),
     };
-    let limits = crate::h2::server_limits(&worker.shared.program, proxy.options.unsafe_response);
-    let mux = crate::h2::start(socket, limits, owner, seat, session);
-    worker.pools.note_h2(backend, server, true);
+    let limits = mux::h2::server_limits(&worker.shared.program.global.tune, proxy.options.unsafe_response);
+    let mux = mux::h2::start(socket, limits, owner, seat, session);
+    worker.farm.pools.note_h2(backend, server, true);
     if !fit.shareable {
         let mut own = stream.client.session.own.borrow_mut();
         own.get_or_insert_default().keep_mux(backend, server, mux.clone());
-        worker.pools.note_private(backend, server, &mux);
+        worker.farm.pools.note_private(backend, server, &mux);
     } else if config.pool_max_conn != 0 {
-        worker.pools.share(backend, server, mux.clone());
+        worker.farm.pools.share(backend, server, mux.clone());
     }
     let (call, near) = Call::new(mux).ok_or(Attempt::Resource)?;
     use_call(stream, call, near, fit, addr);

@@ -1,7 +1,9 @@
-//! Connections of HTTP/2 on their way: who may share one waits for it, instead of opening another for each stream.
+//! Connections of HTTP/2 on their way: who may share one waits for it, instead of opening another for each
+//! stream.
 //!
-//! A wait is never longer than the connect that it is for, and only as many wait as the connection will have streams. When it
-//! stands, or comes to nothing, all go on as if nothing had been: they take a stream of it, or connect themselves.
+//! A wait is never longer than the connect that it is for, and only as many wait as the connection will have
+//! streams. When it stands, or comes to nothing, all go on as if nothing had been: they take a stream of it,
+//! or connect themselves.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -15,19 +17,9 @@ use rt::Notify;
 use super::multiplex::Speaks;
 use super::{Attempt, has_left};
 use crate::Worker;
-use crate::pool::Identity;
-use crate::state::At;
 use crate::stream::Stream;
-
-/// A connection that is being opened.
-pub struct Opening {
-    identity: Identity,
-    /// The client connection that it is opened for.
-    session: u64,
-    /// Streams that it will have for others.
-    room: usize,
-    waiting: RefCell<Vec<Rc<Notify>>>,
-}
+use farm::At;
+use farm::pool::{Identity, Opening};
 
 /// Says that a connection is being opened, until it is dropped.
 pub(super) struct Announced {
@@ -38,7 +30,7 @@ pub(super) struct Announced {
 
 impl Drop for Announced {
     fn drop(&mut self) {
-        let list = self.worker.pools.openings(self.at.proxy, self.at.server);
+        let list = self.worker.farm.pools.openings(self.at.proxy, self.at.server);
         if let Some(list) = list {
             list.borrow_mut().retain(|opening| !Rc::ptr_eq(opening, &self.opening));
         }
@@ -58,7 +50,7 @@ pub(super) fn announce(
     if proxy.reuse == Reuse::Never || config.pool_max_conn == 0 {
         return None;
     }
-    let limits = crate::h2::server_limits(&stream.worker.shared.program, false);
+    let limits = mux::h2::server_limits(&stream.worker.shared.program.global.tune, false);
     let most = usize::try_from(config.max_reuse).unwrap_or(usize::MAX);
     let streams = if limits.streams == 0 { usize::MAX } else { limits.streams as usize };
     let opening = Rc::new(Opening {
@@ -68,7 +60,7 @@ pub(super) fn announce(
         waiting: RefCell::default(),
     });
     let worker = stream.worker.clone();
-    worker.pools.openings(at.proxy, at.server)?.borrow_mut().push(opening.clone());
+    worker.farm.pools.openings(at.proxy, at.server)?.borrow_mut().push(opening.clone());
     Some(Announced { opening, worker, at })
 }
 
@@ -85,7 +77,7 @@ pub(super) async fn join(
 ) -> Result<bool, Attempt> {
     let (worker, backend) = (&stream.worker, stream.backend_index());
     // What ALPN will agree on is only a guess, which the last connection makes for the next.
-    if speaks == Speaks::Asks && !worker.pools.spoke_h2(backend, server) {
+    if speaks == Speaks::Asks && !worker.farm.pools.spoke_h2(backend, server) {
         return Ok(false);
     }
     let (session, first) =
@@ -100,6 +92,7 @@ pub(super) async fn join(
         shares && opening.identity == identity && opening.waiting.borrow().len() < opening.room
     };
     let found = worker
+        .farm
         .pools
         .openings(backend, server)
         .and_then(|list| list.borrow().iter().find(|o| fits(o)).cloned());

@@ -9,15 +9,16 @@ use program::proxy::Proxy;
 use rt::Timer;
 
 use super::{Attempt, Failed, has_left};
-use crate::choose::{NoServer, Wish};
-use crate::h1::wait;
+use crate::body;
+use crate::choose::{NoServer, Wish, count_redispatch};
 use crate::silence;
 use crate::stream::Stream;
 
 /// Time before the same server is tried again.
 const TURN_AROUND: Duration = Duration::from_secs(1);
 
-/// Decides where the next attempt goes: elsewhere, where [`count_choice`] counts it, or to the same server after a rest.
+/// Decides where the next attempt goes: elsewhere, where [`count_choice`] counts it, or to the same server
+/// after a rest.
 pub(super) async fn retry(
     stream: &mut Stream<'_>,
     proxy: &Proxy,
@@ -56,20 +57,22 @@ pub(super) async fn pause(stream: &Stream<'_>, proxy: &Proxy) -> Result<(), Atte
         }
     })
     .await;
-    // Who only closes behind a whole request has broken nothing off, nor has a client of TCP; the end of a Unix socket is no reset.
+    // Who only closes behind a whole request has broken nothing off, nor has a client of TCP; the end of a
+    // Unix socket is no reset.
     let socket = &stream.client.socket;
     let broken = socket.is_broken() && (socket.raw().is_local() || socket.raw().is_reset());
     if rested.is_err()
         && stream.txn.has_req
         && !silence::is_over(stream)
-        && (broken || !wait::is_whole(stream))
+        && (broken || !body::is_whole(stream))
     {
         crate::losses::client_abort(stream);
     }
     rested
 }
 
-/// Whether nobody waits for the next attempt any more. What a client of TCP has said is told to a server, whatever becomes of it.
+/// Whether nobody waits for the next attempt any more. What a client of TCP has said is told to a server,
+/// whatever becomes of it.
 fn gives_up(stream: &Stream<'_>, proxy: &Proxy, cx: &mut Context<'_>) -> bool {
     let client = &stream.client;
     let killed = client.session.kill.get().is_some();
@@ -101,13 +104,13 @@ fn count_again(stream: &Stream<'_>, proxy: &Proxy, server: u32) {
     proxy.server(server).state.counters.of(worker).retries.inc();
 }
 
-/// Whether the retry that begins chooses a server anew. A request that nothing binds to its server and that is balanced by load
-/// does so at each retry, any other when the interval of `option redispatch` says so.
+/// Whether the retry that begins chooses a server anew. A request that nothing binds to its server and that
+/// is balanced by load does so at each retry, any other when the interval of `option redispatch` says so.
 fn leaves(stream: &Stream<'_>, proxy: &Proxy, retries: u32, wish: &Wish) -> bool {
     let interval = proxy.options.redispatch;
     let left = retries.saturating_sub(stream.txn.retries);
     let free = interval != 0 && wish.fixed.is_none() && !proxy.balance.is_hash();
-    let backend = &*stream.worker.shared.backend(stream.backend_index());
+    let backend = &*stream.worker.shared.farm.backend(stream.backend_index());
     (free || redispatches(interval, stream.txn.retries, left)) && backend.balancer.usable() > 1
 }
 
@@ -118,25 +121,14 @@ fn leave(stream: &mut Stream<'_>, server: u32, wish: &mut Wish) {
     stream.place = None;
 }
 
-/// Counts what came of a choice after [`leave`]: a redispatch, or a retry where the hash leads to the same server again.
+/// Counts what came of a choice after [`leave`]: a redispatch, or a retry where the hash leads to the same
+/// server again.
 pub(super) fn count_choice(stream: &mut Stream<'_>, proxy: &Proxy, wish: &mut Wish) {
     let Some(left) = wish.avoid.take() else { return };
     if stream.place.as_ref().is_some_and(|place| place.server == left) {
         return count_again(stream, proxy, left);
     }
     count_redispatch(stream, proxy, left);
-}
-
-/// Counts a request that goes to another server than the one it was bound to or chosen for.
-pub fn count_redispatch(stream: &mut Stream<'_>, proxy: &Proxy, left: u32) {
-    let worker = stream.worker.index;
-    stream.txn.redispatched = true;
-    crate::persist::lost(stream);
-    proxy.state.back.counters.of(worker).redispatches.inc();
-    // It may have been deleted while the request waited for another one.
-    if let Some(left) = proxy.servers.get(left as usize) {
-        left.state.counters.of(worker).redispatches.inc();
-    }
 }
 
 /// Whether the n-th retry, after which `left` remain, leaves its server (`option redispatch <interval>`).
@@ -151,7 +143,7 @@ fn redispatches(interval: i32, retry: u32, left: u32) -> bool {
 
 /// Counts a request for which no server was found; one that its client gave up is no failure of ours.
 pub(super) fn count_unassigned(stream: &Stream<'_>, proxy: &Proxy, assigned: &Result<(), Failed>) {
-    use crate::queue::Refused;
+    use farm::queue::Refused;
     if let Err(Failed::NoServer(why)) = assigned
         && *why != NoServer::Refused(Refused::Aborted)
     {
@@ -163,7 +155,8 @@ pub(super) fn count_unassigned(stream: &Stream<'_>, proxy: &Proxy, assigned: &Re
     }
 }
 
-/// Counts a request whose server could not be reached after all: its handshake failed with the request on its way.
+/// Counts a request whose server could not be reached after all: its handshake failed with the request on its
+/// way.
 pub fn count_lost(stream: &Stream<'_>, proxy: &Proxy) {
     if let Some(server) = stream.txn.server {
         count_failure(stream, proxy, server);

@@ -1,6 +1,6 @@
-//! Where a connection leads and what it is made with: its address, its options, and what makes it stand in for others.
+//! Where a connection leads and what it is made with: its address, its options, and what makes it stand in
+//! for others.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 
 use model::Peer;
@@ -10,14 +10,14 @@ use program::proxy::{Proxy, Reuse};
 use program::server::{PortMap, Server};
 use rt::{Addr, ConnectOptions};
 
-use crate::pool::Identity;
 use crate::stream::Stream;
+use farm::pool::{Fit, Traits};
 
 /// Where to connect to: the server's address, or for transparent parts of it the client's destination.
 pub(super) fn address(stream: &Stream<'_>, server: &Server) -> Option<Addr> {
     let dst = || stream.txn.decisions.dst.unwrap_or_else(|| stream.client.conn().dst.get());
     let target = server.state.target.load();
-    let Target::Inet(configured) = &**target else { return crate::net::target(&target) };
+    let Target::Inet(configured) = &**target else { return link::address::target(&target) };
     let mut addr = *configured;
     if server.transparent {
         // In its own family: an address to connect from may be of that.
@@ -67,7 +67,7 @@ pub(super) fn options(
 /// The address to connect from, and whether it is a foreign one.
 fn source_address(stream: &Stream<'_>, source: &Source) -> (Option<SocketAddr>, bool) {
     let client = || match stream.txn.decisions.src.unwrap_or_else(|| stream.client.conn().src.get()) {
-        Peer::Inet(a) => Some(crate::net::plain(a)),
+        Peer::Inet(a) => Some(link::address::plain(a)),
         _ => None,
     };
     match &source.usesrc {
@@ -92,18 +92,8 @@ fn with_port(mut addr: SocketAddr, ports: Option<(u16, u16)>) -> SocketAddr {
     addr
 }
 
-/// Which requests a connection may serve.
-#[derive(Clone, Copy, Debug)]
-pub struct Fit {
-    /// What other connections it may stand in for.
-    pub identity: Identity,
-    /// Other clients may use it.
-    pub shareable: bool,
-    /// How often its server had been moved when it was sought: see [`model::Server::moves`].
-    pub moves: u64,
-}
-
-/// Which requests a connection made for this one may serve. How often the server had been moved was asked before its address.
+/// Which requests a connection made for this one may serve. How often the server had been moved was asked
+/// before its address.
 pub(super) fn fit(
     stream: &Stream<'_>,
     proxy: &Proxy,
@@ -143,29 +133,4 @@ pub(super) fn address_fit(stream: &Stream<'_>, proxy: &Proxy, addr: &Addr) -> Fi
     let (mark, tos) = (stream.txn.decisions.bc_mark, stream.txn.decisions.bc_tos);
     let traits = Traits { addr, moves: 0, source, mark, tos, name: None, header: None };
     Fit { identity: traits.identity(), shareable: false, moves: 0 }
-}
-
-/// What tells connections to one server apart.
-#[derive(Hash)]
-pub(super) struct Traits<'a> {
-    pub(super) addr: &'a Addr,
-    /// How often its server had been moved before.
-    pub(super) moves: u64,
-    /// Where it comes from, and whether that is a foreign address; `None` if nothing says so.
-    pub(super) source: Option<(Option<SocketAddr>, bool)>,
-    pub(super) mark: Option<u32>,
-    pub(super) tos: Option<u8>,
-    /// What `pool-conn-name` says, else the name that was sent to the server.
-    pub(super) name: Option<&'a [u8]>,
-    /// The PROXY header that it began with.
-    pub(super) header: Option<&'a [u8]>,
-}
-
-impl Traits<'_> {
-    /// Never 0, which stands for a connection without traits.
-    pub(super) fn identity(&self) -> Identity {
-        let mut hasher = DefaultHasher::new();
-        self.hash(&mut hasher);
-        hasher.finish().max(1)
-    }
 }

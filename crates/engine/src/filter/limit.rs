@@ -1,10 +1,10 @@
-//! A bandwidth limit: bytes over a sliding period, of one stream or shared by all that hold an entry of a table.
+//! A bandwidth limit: bytes over a sliding period, of one stream or shared by all that hold an entry of a
+//! table.
 
 use base::rate::Rate;
-use lang::act::bandwidth::Bwlim;
+use lang::bandwidth::Bwlim;
+use link::chain::Filter;
 use model::bandwidth::{Bandwidth, Share};
-
-use super::Filter;
 
 /// A limit at work.
 pub struct Limit {
@@ -13,7 +13,8 @@ pub struct Limit {
     own: Rate,
     /// When it was first asked, ms: its periods begin there.
     start: Option<u64>,
-    /// Until when nothing goes, ms: what went has its share of the period, so that no period begins with all of it.
+    /// Until when nothing goes, ms: what went has its share of the period, so that no period begins with all
+    /// of it.
     next: u64,
 }
 
@@ -37,8 +38,8 @@ impl Limit {
             Share::Entry(held) => {
                 let data = Bwlim::data(self.settings.upload);
                 let period = held.table().layout().column(data).map_or(1000, |c| u64::from(c.period));
-                let used = held.row(now).get(data, 0).unwrap_or(0);
-                (used, period, u64::from(held.entry().uses().max(1)))
+                let row = held.row(now);
+                (row.get(data, 0).unwrap_or(0), period, u64::from(row.uses().max(1)))
             }
         }
     }

@@ -1,12 +1,12 @@
-//! `filter trace` (section 9.1): what happens to a stream, told on the standard error stream, and data that pass in
-//! pieces of chance size.
+//! `filter trace` (section 9.1): what happens to a stream, told on the standard error stream, and data that
+//! pass in pieces of chance size.
 
 use std::fmt::Write as _;
 
 use lang::env::Side;
+use link::chain::Filter;
 use program::filter::Trace;
 
-use super::Filter;
 use crate::stream::Stream;
 
 /// Goes through the traces of a stream, frontend's first, each with the proxy that it belongs to.

@@ -1,23 +1,33 @@
-//! The way to a responder and back. Names are resolved on a thread made for it: nothing here waits for the system.
+//! The way to a responder and back.
 
-use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use program::global::Ocsp;
-use rt::{Addr, ConnectOptions, Timer};
+use rt::{Addr, ConnectOptions};
+use tls::Connector;
+use wire::head::Known;
 
-use super::answer::{Answer, Reading, read};
 use super::line::Story;
-use super::place::Place;
-use crate::aside;
-use crate::check::link::{Link, Trouble};
+use super::place::{Place, Request, Scheme};
+use crate::Worker;
+use crate::inner::http::Exchange;
+use crate::inner::line::{Line, Patience, Tls, To};
+use crate::inner::{Fault, address};
 
 /// How long a responder may take to answer, once the connection stands.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a name may take to be resolved.
-const RESOLVING: Duration = Duration::from_secs(10);
-/// How long to wait before a connection is tried again.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Most bytes of a response. Those that are given have a few hundred, those with certificates some thousands.
+const LONGEST: usize = 64 << 10;
+
+/// A whole answer.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// It says that it is a response of OCSP.
+    pub is_response: bool,
+    /// Its body, without the framing.
+    pub body: Vec<u8>,
+}
 
 /// What came of a question.
 pub(super) struct Asked {
@@ -27,118 +37,103 @@ pub(super) struct Asked {
     pub story: Story,
 }
 
-/// Why there is no answer: the letters of the termination state, and the status that tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
-    NoName,
-    Refused,
-    ConnectTimeout,
-    /// Closed before anything came.
-    Silent,
-    AnswerTimeout,
-    Broken,
-    /// Closed or late within the answer, whose status is known.
-    Cut(u16, bool),
-}
-
-impl Fault {
-    fn told(self) -> (&'static str, u16) {
-        match self {
-            Fault::NoName => ("LR", 503),
-            Fault::Refused => ("SC", 503),
-            Fault::ConnectTimeout => ("sC", 503),
-            Fault::Silent => ("SH", 502),
-            Fault::AnswerTimeout => ("sH", 504),
-            Fault::Broken => ("PH", 502),
-            Fault::Cut(status, late) => (if late { "sD" } else { "SD" }, status),
-        }
-    }
-}
-
-/// Asks, with as many tries as are allowed (`httpclient.retries`): again after a second when there is no connection, at once
-/// when one was closed without a word.
-pub(super) async fn ask(place: &Place<'_>, id: &[u8], settings: &Ocsp) -> Asked {
-    let (request, line) = place.request(&tls::ocsp::request(id), settings.proxy.is_some());
-    let mut story = Story::begin(line);
-    let Some(to) = target(place, settings).await else {
-        story.end(Fault::NoName.told());
+/// Asks, with as many tries as are allowed (`httpclient.retries`).
+pub(super) async fn ask(worker: &Worker, place: &Place<'_>, id: &[u8]) -> Asked {
+    let settings = &worker.shared.program.global.ocsp;
+    let request = place.request(&tls::ocsp::request(id), settings.proxy.is_some());
+    let mut story = Story::begin(request.line.clone());
+    let found = match settings.proxy {
+        Some(proxy) => Some(Addr::Inet(proxy)),
+        None => address::find(place.host, place.port, settings.prefer_v4).await,
+    };
+    let connector = connector(worker, place.scheme);
+    let (Some(addr), Some(connector)) = (found, connector) else {
+        story.end(("LR", 503));
         return Asked { answer: None, story };
     };
+    let name = address::bare(place.host).as_bytes();
+    let tls = || Some(Tls { connector: connector.as_deref()?, name, alpn: None });
     loop {
-        let outcome = exchange(&to, &request, settings.connect, &mut story).await;
-        let again = story.retries < settings.retries;
-        match outcome {
-            Err(Fault::Refused | Fault::ConnectTimeout) if again => rt::sleep(PAUSE).await,
-            Err(Fault::Silent) if again => {}
-            Err(fault) => {
-                story.end(fault.told());
-                return Asked { answer: None, story };
-            }
-            Ok(answer) => {
+        let to = To { addr: &addr, options: ConnectOptions::default(), tls: tls() };
+        let mut answer = Answer::default();
+        let fault = match exchange(worker, &to, &request, &mut story, &mut answer).await {
+            Ok(()) => {
                 story.end(("--", answer.status));
                 return Asked { answer: Some(answer), story };
+            }
+            Err(fault) => fault,
+        };
+        match fault.pause().filter(|_| story.retries < settings.retries) {
+            Some(pause) => rt::sleep(pause).await,
+            None => {
+                story.end(told(fault, answer.status));
+                return Asked { answer: None, story };
             }
         }
         story.retries += 1;
     }
 }
 
-/// Where to connect to.
-async fn target(place: &Place<'_>, settings: &Ocsp) -> Option<Addr> {
-    if let Some(proxy) = settings.proxy {
-        return Some(Addr::Inet(proxy));
+/// What speaks TLS to the responder, where that is to be spoken. `None`: that can't be. A proxy is no way to
+/// a responder over TLS (manual, `ocsp-update.httpproxy`).
+fn connector(worker: &Worker, scheme: Scheme) -> Option<Option<std::sync::Arc<Connector>>> {
+    let program = &worker.shared.program;
+    match scheme {
+        Scheme::Http => Some(None),
+        Scheme::Https if program.global.ocsp.proxy.is_some() => None,
+        Scheme::Https => program.tls.client(&program.global.client_tls).map(Some),
     }
-    let bare = place.host.trim_start_matches('[').trim_end_matches(']');
-    let ip = match bare.parse() {
-        Ok(ip) => ip,
-        Err(_) => {
-            let host = bare.to_owned();
-            let found = aside::run("resolver", RESOLVING, move || rt::sys::resolve(&host)).await?.ok()?;
-            preferred(&found, settings.prefer_v4)?
-        }
-    };
-    Some(Addr::Inet(SocketAddr::new(ip, place.port)))
 }
 
-/// The first address of the wanted family, or else the first.
-fn preferred(found: &[IpAddr], v4: Option<bool>) -> Option<IpAddr> {
-    let wanted = found.iter().find(|ip| v4.is_none_or(|v4| ip.is_ipv4() == v4));
-    wanted.or(found.first()).copied()
+/// The letters of the termination state, and the status that tells it; `status` is that of the answer, if its
+/// head is known.
+fn told(fault: Fault, status: u16) -> (&'static str, u16) {
+    match fault {
+        Fault::Refused | Fault::Insecure(_) => ("SC", 503),
+        Fault::ConnectTimeout => ("sC", 503),
+        Fault::Silent => ("SH", 502),
+        Fault::Late => ("sH", 504),
+        Fault::Malformed => ("PH", 502),
+        Fault::Cut => ("SD", status),
+        Fault::Stalled => ("sD", status),
+    }
 }
 
-/// One try.
-async fn exchange(to: &Addr, request: &[u8], connect: Duration, story: &mut Story) -> Result<Answer, Fault> {
-    let mut timer = Timer::new();
-    timer.set_after(Some(connect));
-    let mut link =
-        Link::open(to, &ConnectOptions::default(), true, &mut timer).await.map_err(|why| match why {
-            Trouble::TimedOut => Fault::ConnectTimeout,
-            Trouble::Io(_) => Fault::Refused,
-        })?;
+/// One try. What is known of the answer when it breaks off is in `answer`.
+async fn exchange(
+    worker: &Worker,
+    to: &To<'_>,
+    request: &Request,
+    story: &mut Story,
+    answer: &mut Answer,
+) -> Result<(), Fault> {
+    let connect = worker.shared.program.global.ocsp.connect;
+    let line = Line::open(worker, to, Patience { connect, silence: PATIENCE, whole: Some(PATIENCE) }).await?;
     story.connected();
-    timer.set_after(Some(PATIENCE));
-    link.out().extend_from_slice(request);
-    link.flush(&mut timer).await.map_err(|why| match why {
-        Trouble::TimedOut => Fault::AnswerTimeout,
-        Trouble::Io(_) => Fault::Silent,
-    })?;
-    loop {
-        let so_far = read(link.data(), link.has_ended());
-        if !matches!(so_far, Reading::Partial(None)) {
-            story.answered();
+    let mut exchange = Exchange::begin(worker, line, request.method, &request.bytes).await?;
+    let head = exchange.answer().await?;
+    (answer.status, answer.is_response) = (head.status(), is_response(head.first(Known::ContentType)));
+    story.answered();
+    let outcome = read(&mut exchange, &mut answer.body).await;
+    story.bytes = exchange.received();
+    outcome
+}
+
+/// Takes the body of an answer, unless it is too long for a response.
+async fn read(exchange: &mut Exchange, body: &mut Vec<u8>) -> Result<(), Fault> {
+    while let Some(piece) = exchange.body().await? {
+        if body.len() + piece.len() > LONGEST {
+            return Err(Fault::Cut);
         }
-        story.bytes = link.data().len();
-        match so_far {
-            Reading::Whole(answer) => return Ok(answer),
-            Reading::Broken => return Err(Fault::Broken),
-            Reading::Partial(Some(status)) if link.is_over() => return Err(Fault::Cut(status, false)),
-            Reading::Partial(None) if link.is_over() => return Err(Fault::Silent),
-            Reading::Partial(status) => {
-                let late = status.map_or(Fault::AnswerTimeout, |status| Fault::Cut(status, true));
-                link.more(&mut timer).await.map_err(|_| late)?;
-            }
-        }
+        body.extend_from_slice(piece);
     }
+    Ok(())
+}
+
+fn is_response(kind: Option<&[u8]>) -> bool {
+    const KIND: &[u8] = b"application/ocsp-response";
+    let kind = kind.and_then(|v| v.split(|c| *c == b';').next());
+    kind.is_some_and(|k| k.trim_ascii().eq_ignore_ascii_case(KIND))
 }
 
 #[cfg(test)]
@@ -146,11 +141,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_of_the_preferred_family_comes_first() {
-        let found = ["::1", "127.0.0.1"].map(|ip| ip.parse::<IpAddr>().unwrap());
-        assert_eq!(preferred(&found, None), Some(found[0]));
-        assert_eq!(preferred(&found, Some(true)), Some(found[1]));
-        assert_eq!(preferred(&found[1..], Some(false)), Some(found[1]));
-        assert_eq!(preferred(&[], None), None);
+    fn a_response_says_what_it_is() {
+        assert!(is_response(Some(b"Application/OCSP-Response ; x=y")));
+        assert!(!is_response(Some(b"text/html")) && !is_response(None));
     }
 }

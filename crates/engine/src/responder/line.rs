@@ -1,5 +1,5 @@
-//! The line that a question leaves in the log when HTTP itself went wrong (manual, `ocsp-update`): the default format of HTTP
-//! with what is not there left out, as for any request that nobody sent to a frontend.
+//! The line that a question leaves in the log when HTTP itself went wrong (manual, `ocsp-update`): the
+//! default format of HTTP with what is not there left out, as for any request that nobody sent to a frontend.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ impl Story {
     /// The line.
     pub fn line(&self) -> String {
         let mut date = Vec::new();
-        crate::log::local_stamp(&mut date, self.date);
+        crate::sinks::local_stamp(&mut date, self.date);
         let date = String::from_utf8_lossy(&date);
         let shown = |time: Option<Duration>| time.map_or("-1".to_owned(), |t| t.as_millis().to_string());
         let wait = self.answered.zip(self.connected).map(|(a, c)| a.saturating_sub(c));

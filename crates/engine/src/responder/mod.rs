@@ -1,10 +1,10 @@
-//! OCSP responders: asking for responses in time, and when somebody says so (manual, `ocsp-update`; management manual,
-//! `update ssl ocsp-response`).
+//! OCSP responders: asking for responses in time, and when somebody says so (manual, `ocsp-update`;
+//! management manual, `update ssl ocsp-response`).
 //!
-//! One worker looks once a second at what is due, and asks for one response after the other. [`place`] reads where to ask
-//! and writes the request, [`ask`] carries it there, again if need be, [`answer`] reads what comes back, [`line`] tells the log.
+//! One worker looks once a second at what is due, and asks for one response after the other. [`place`] reads
+//! where to ask and writes the request, [`ask`] carries it there, again if need be, and reads what comes
+//! back, [`line`] tells the log.
 
-mod answer;
 mod ask;
 mod line;
 mod place;
@@ -19,8 +19,8 @@ use crate::Worker;
 /// How often the calendar is looked at.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Keeps responses fresh from now on if any is to be kept so and no task does it yet: at the start, and after each command
-/// that may have brought the first of them.
+/// Keeps responses fresh from now on if any is to be kept so and no task does it yet: at the start, and after
+/// each command that may have brought the first of them.
 pub fn start(worker: &Rc<Worker>) {
     let program = &worker.shared.program;
     if !program.global.ocsp.disabled && program.tls.begin_asking() {
@@ -46,7 +46,7 @@ async fn run(worker: Rc<Worker>) {
 pub async fn update(worker: &Rc<Worker>, name: &str, question: &Question) -> Came {
     let program = &worker.shared.program;
     let asked = match place::Place::parse(&question.uri) {
-        Some(place) => Some(ask::ask(&place, &question.id, &program.global.ocsp).await),
+        Some(place) => Some(ask::ask(worker, &place, &question.id).await),
         None => None,
     };
     let came = match asked.as_ref().and_then(|a| a.answer.as_ref()) {
@@ -59,9 +59,9 @@ pub async fn update(worker: &Rc<Worker>, name: &str, question: &Question) -> Cam
     let (number, words) = came.words();
     let (failures, successes) = (update.failures, update.successes);
     let text = format!("<OCSP-UPDATE> {name} {number} \"{words}\" {failures} {successes}");
-    crate::log::global_line(worker, crate::log::NOTICE, &text);
+    crate::lines::global_line(worker, program::log::level::NOTICE, &text);
     if let Some(asked) = asked.filter(|a| a.story.is_worth_telling()) {
-        crate::log::global_line(worker, crate::log::INFO, &asked.story.line());
+        crate::lines::global_line(worker, program::log::level::INFO, &asked.story.line());
     }
     came
 }

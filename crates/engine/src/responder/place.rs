@@ -1,19 +1,60 @@
 //! Where a responder is, and the request that goes there (RFC 6960, appendix A.1).
 //!
-//! A question goes into the path of a GET, so that caches may answer it; one that is too long for that goes into the body of
-//! a POST. The address comes out of a certificate: what is not plain is refused.
+//! A question goes into the path of a GET, so that caches may answer it; one that is too long for that goes
+//! into the body of a POST. The address comes out of a certificate: what is not plain is refused.
 
 use std::fmt::Write as _;
 
-/// Most bytes of a GET's path and the question in base64 together; RFC 6960, appendix A.1, says as much of the request.
+use wire::method::Method;
+
+/// Most bytes of a GET's path and the question in base64 together; RFC 6960, appendix A.1, says as much of
+/// the request.
 const LONGEST: usize = 255;
+
+/// How a responder is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    /// In the clear.
+    Http,
+    /// Over TLS.
+    Https,
+}
+
+impl Scheme {
+    fn name(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        }
+    }
+
+    /// The port where none is named.
+    fn port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
+}
+
+/// A question as it is sent.
+pub(super) struct Request {
+    /// Its method.
+    pub method: Method,
+    /// Head and body in the form of HTTP/1.
+    pub bytes: Vec<u8>,
+    /// Its first line as logs show it.
+    pub line: String,
+}
 
 /// The address of a responder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place<'u> {
+    /// How it is spoken to.
+    pub scheme: Scheme,
     /// The name, an IPv6 address in brackets.
     pub host: &'u str,
-    /// The port; 80 unless it is named.
+    /// The port; that of the scheme unless it is named.
     pub port: u16,
     /// Host and port as they are written.
     authority: &'u str,
@@ -24,8 +65,10 @@ pub(super) struct Place<'u> {
 impl<'u> Place<'u> {
     /// Reads an address; `None`: it is none of HTTP.
     pub fn parse(uri: &'u str) -> Option<Place<'u>> {
-        let (scheme, rest) = uri.split_at_checked(7)?;
-        if !scheme.eq_ignore_ascii_case("http://") || !rest.bytes().all(|c| c.is_ascii_graphic()) {
+        let (scheme, rest) = uri.split_once("://")?;
+        let is = |known: &Scheme| scheme.eq_ignore_ascii_case(known.name());
+        let scheme = [Scheme::Http, Scheme::Https].into_iter().find(is)?;
+        if !rest.bytes().all(|c| c.is_ascii_graphic()) {
             return None;
         }
         let rest = rest.split('#').next().unwrap_or_default();
@@ -34,26 +77,27 @@ impl<'u> Place<'u> {
         let authority = authority.rsplit('@').next().unwrap_or_default();
         let split = authority.rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
         let (host, port) = match split {
-            Some((host, "")) => (host, 80),
+            Some((host, "")) => (host, scheme.port()),
             Some((host, port)) => (host, port.parse().ok()?),
-            None => (authority, 80),
+            None => (authority, scheme.port()),
         };
-        (!host.is_empty()).then_some(Place { host, port, authority, path })
+        (!host.is_empty()).then_some(Place { scheme, host, port, authority, path })
     }
 
-    /// The request that asks `question`, through a proxy if `proxied`, and its first line as logs show it.
-    pub fn request(&self, question: &[u8], proxied: bool) -> (Vec<u8>, String) {
+    /// The request that asks `question`, through a proxy if `proxied`.
+    pub fn request(&self, question: &[u8], proxied: bool) -> Request {
         let digits = base::base64::encode(question);
         let path = if self.path.starts_with('/') { self.path.to_owned() } else { format!("/{}", self.path) };
         let within = path.len() + digits.len() <= LONGEST;
         let (method, path) = match within {
-            true => ("GET", joined(path, &digits)),
-            false => ("POST", path),
+            true => (Method::Get, joined(path, &digits)),
+            false => (Method::Post, path),
         };
-        let whole = format!("http://{}{path}", self.authority);
+        let name = if within { "GET" } else { "POST" };
+        let whole = format!("{}://{}{path}", self.scheme.name(), self.authority);
         let target = if proxied { &whole } else { &path };
         let mut head = format!(
-            "{method} {target} HTTP/1.1\r\nhost: {}\r\naccept: */*\r\nuser-agent: Harrier\r\n",
+            "{name} {target} HTTP/1.1\r\nhost: {}\r\naccept: */*\r\nuser-agent: Harrier\r\n",
             self.authority
         );
         if !within {
@@ -61,11 +105,11 @@ impl<'u> Place<'u> {
             let _ = write!(head, "content-type: application/ocsp-request\r\ncontent-length: {length}\r\n");
         }
         head.push_str("\r\n");
-        let mut out = head.into_bytes();
+        let mut bytes = head.into_bytes();
         if !within {
-            out.extend_from_slice(question);
+            bytes.extend_from_slice(question);
         }
-        (out, format!("{method} {whole} HTTP/1.1"))
+        Request { method, bytes, line: format!("{name} {whole} HTTP/1.1") }
     }
 }
 
@@ -90,7 +134,7 @@ mod tests {
     use super::*;
 
     fn head(uri: &str, question: &[u8], proxied: bool) -> String {
-        String::from_utf8_lossy(&Place::parse(uri).unwrap().request(question, proxied).0).into_owned()
+        String::from_utf8_lossy(&Place::parse(uri).unwrap().request(question, proxied).bytes).into_owned()
     }
 
     #[test]
@@ -101,12 +145,14 @@ mod tests {
             ("http://[::1]:81/", "[::1]", 81),
             ("http://[::1]", "[::1]", 80),
             ("http://user:word@x:/#part", "x", 80),
+            ("https://x/a", "x", 443),
+            ("HTTPS://x:/a", "x", 443),
+            ("https://x:81", "x", 81),
         ] {
             let place = Place::parse(uri).unwrap();
             assert_eq!((place.host, place.port), (host, port), "{uri}");
         }
-        for bad in
-            ["https://x/", "http:///", "ldap://x", "http://x/a b", "http://x:99999/", "http://", "ü", ""]
+        for bad in ["http:///", "https://", "ldap://x", "http://x/a b", "http://x:99999/", "http://", "ü", ""]
         {
             assert_eq!(Place::parse(bad), None, "{bad}");
         }
@@ -124,8 +170,8 @@ mod tests {
         assert!(head("http://x", b"abc", false).starts_with("GET /YWJj HTTP/1.1\r\nhost: x\r\n"));
         assert!(head("http://x/", b"abc", false).starts_with("GET /YWJj HTTP/1.1\r\n"));
         assert!(head("http://x/a", b"abc", true).starts_with("GET http://x/a/YWJj HTTP/1.1\r\nhost: x\r\n"));
-        let (_, line) = Place::parse("http://x/a").unwrap().request(b"abc", false);
-        assert_eq!(line, "GET http://x/a/YWJj HTTP/1.1");
+        let request = Place::parse("http://x/a").unwrap().request(b"abc", false);
+        assert_eq!(request.line, "GET http://x/a/YWJj HTTP/1.1");
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl Running {
         let notify = UnixDatagram::bind(folder.path("notify")).unwrap();
         notify.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut child = command
-            .args(["-Ws", "-f", &file])
+            .args(["-f", &file])
             .args(arguments)
             .env("NOTIFY_SOCKET", folder.path("notify"))
             .stdin(Stdio::null())
@@ -208,7 +208,8 @@ pub fn is_root(test: &str) -> bool {
     root
 }
 
-/// A port that nobody has now, at an address of this process: connections of others that begin at 127.0.0.1 never take it.
+/// A port that nobody has now, at an address of this process: connections of others that begin at 127.0.0.1
+/// never take it.
 pub fn free_address() -> std::net::SocketAddr {
     let [_, _, a, b] = std::process::id().to_be_bytes();
     std::net::TcpListener::bind(std::net::SocketAddr::from(([127, 9, a, b], 0)))

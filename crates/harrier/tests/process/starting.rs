@@ -46,7 +46,7 @@ fn limits_of_the_command_line_go_before_the_file() {
 #[test]
 fn in_the_foreground_nobody_needs_a_pid_file_but_of_a_master() {
     let config = format!("{DEFAULTS}frontend f\n    bind unix@DIR/f\n");
-    for arguments in [&["-db"][..], &[]] {
+    for arguments in [&["-Ws", "-db"][..], &["-Ws"]] {
         let folder = Folder::new();
         let pid = folder.text("pid");
         let program = Running::start(folder, &config, &[arguments, &["-p", &pid]].concat());
@@ -73,7 +73,7 @@ fn daemon(folder: &Folder, extra: &[&str]) -> u32 {
     let notify = UnixDatagram::bind(folder.path("notify")).unwrap();
     notify.set_read_timeout(Some(PATIENCE)).unwrap();
     let status = Command::new(PROGRAM)
-        .args(["-D", "-Ws", "-q", "-f", &file, "-p", &folder.text("pid")])
+        .args(["-D", "-q", "-f", &file, "-p", &folder.text("pid")])
         .args(extra)
         .env("NOTIFY_SOCKET", folder.path("notify"))
         .stdin(Stdio::null())
@@ -155,4 +155,21 @@ fn a_daemon_that_cannot_start_is_no_success() {
         assert_eq!(output.status.code(), Some(1), "{mode}");
         assert!(stderr(&output).contains("Cannot chroot("), "{mode}: {}", stderr(&output));
     }
+}
+
+/// What reading the configuration took is given back, unless the configuration says otherwise.
+#[test]
+fn memory_of_the_start_is_given_back_or_kept() {
+    let rules: String = (0..4000)
+        .map(|n| format!("    http-request deny if {{ hdr(host) -i h{n}.example }} {{ path /{n} }}\n"))
+        .collect();
+    let resident = |word: &str| {
+        let config = format!("global\n    {word}\n{DEFAULTS}frontend f\n    bind unix@DIR/f\n{rules}");
+        let program = Running::start(Folder::new(), &config, &["-db"]);
+        let status = std::fs::read_to_string(format!("/proc/{}/status", program.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap().to_owned();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    let (given, kept) = (resident("nbthread 1"), resident("nbthread 1\n    no-memory-trimming"));
+    assert!(kept > given + 2000, "{kept} kB kept, {given} kB with the rest given back");
 }

@@ -1,15 +1,14 @@
 //! `set-bandwidth-limit` and the filters that it turns on (sections 4.3 and 9.7).
 //!
-//! A filter limits nothing until a rule says so. The rule puts its settings, resolved for this stream, into the
-//! transaction; the engine applies them where bytes are passed on.
+//! A filter limits nothing until a rule says so. The rule puts its settings, resolved for this stream, into
+//! the transaction; the engine applies them where bytes are passed on.
 
-use std::sync::Arc;
-
-use ::stick::{Data, Table};
+use ::stick::Data;
 use model::bandwidth::{Bandwidth, Share};
 
 use super::{Parsed, Reading, def, step};
 use crate::action::{Exec, Flow};
+use crate::bandwidth::{Bwlim, Scope};
 use crate::expr::Expr;
 use crate::names::{Missing, Names};
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
@@ -22,30 +21,6 @@ pub(super) const ACTIONS: &[ActionDef] = &[def(
     "Turns a bandwidth limit on for the stream.",
     "set-bandwidth-limit per-stream limit 1m period 10s",
 )];
-
-/// A filter `bwlim-in` or `bwlim-out`.
-pub struct Bwlim {
-    /// Its name.
-    pub name: Box<str>,
-    /// Its place among the filters of the stream; `None`: `filter-sequence` leaves it out.
-    pub order: Option<u32>,
-    /// It limits what clients send (`bwlim-in`).
-    pub upload: bool,
-    /// `min-size`.
-    pub min_size: u64,
-    /// The limit, in bytes.
-    pub limit: u64,
-    /// What the limit is for.
-    pub scope: Scope,
-}
-
-/// What a limit is for.
-pub enum Scope {
-    /// Each stream: the period, ms.
-    Stream(u32),
-    /// All streams with the same key.
-    Key(Expr, Arc<Table>),
-}
 
 impl Bwlim {
     /// One beside it that limits nothing.

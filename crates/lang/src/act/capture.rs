@@ -3,6 +3,7 @@
 use super::{Parsed, Reading, def, step, with_bytes};
 use crate::action::Flow;
 use crate::env::Side;
+use crate::expr::Expr;
 use crate::names::{CaptureSlot, Missing, Names};
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
 use crate::words::{Fault, Words};
@@ -20,11 +21,6 @@ pub(super) const ACTIONS: &[ActionDef] = &[def(
 fn parse(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let response = at.set == Sets::HTTP_RES || at.set == Sets::HTTP_AFTER;
     let mut reading = Reading { words, at, reg, names };
-    let lacks = |names: &dyn Names| {
-        let owner = names.owner();
-        let name = owner.split('\'').nth(1).unwrap_or_default();
-        Fault::new(format!("proxy '{name}' has no frontend capability"))
-    };
     if at.set == Sets::TCP_REQ && reading.names.lacks(Side::Request) {
         return Err(lacks(reading.names));
     }
@@ -78,6 +74,11 @@ fn parse(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
         }
         Err(fault) => return Err(fault),
     };
+    keep(expr, slot, limit, response)
+}
+
+/// Keeps the first `limit` bytes of a sample in a slot.
+fn keep(expr: Expr, slot: usize, limit: usize, response: bool) -> Parsed {
     let side = if response { Side::Response } else { Side::Request };
     step(move |exec| {
         // A backend's rules may name slots that the frontend at hand has not got.
@@ -100,4 +101,10 @@ fn parse(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
         });
         Flow::Next
     })
+}
+
+fn lacks(names: &dyn Names) -> Fault {
+    let owner = names.owner();
+    let name = owner.split('\'').nth(1).unwrap_or_default();
+    Fault::new(format!("proxy '{name}' has no frontend capability"))
 }

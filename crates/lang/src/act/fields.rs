@@ -96,7 +96,8 @@ fn set(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn 
     })
 }
 
-/// Gives a target in absolute form the host that the field has now: they must not differ (RFC 9112 section 3.2.2).
+/// Gives a target in absolute form the host that the field has now: they must not differ (RFC 9112 section
+/// 3.2.2).
 fn set_authority(req: &mut Head, host: &[u8]) -> Result<(), NoRoom> {
     let target = req.target();
     if uri::form(target) != uri::Form::Absolute {

@@ -1,6 +1,6 @@
 //! Changes of maps and ACL files by rules (section 4.3, `set-map` and its kin): what the runtime API does by
-//! hand. The set is found when the configuration is read; a change takes its lock, as any change does. A file that no
-//! ACL and no converter looks up is not loaded for these actions, and changing it does nothing.
+//! hand. The set is found when the configuration is read; a change takes its lock, as any change does. A file
+//! that no ACL and no converter looks up is not loaded for these actions, and changing it does nothing.
 
 use std::sync::Arc;
 

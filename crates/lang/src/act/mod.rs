@@ -13,8 +13,10 @@ mod packed;
 mod redirect;
 mod refused;
 mod reply;
+mod resolve;
 mod settings;
 mod start_line;
+mod stick;
 mod timing;
 mod variables;
 mod verdict;
@@ -45,7 +47,8 @@ pub const TABLES: &[&[ActionDef]] = &[
     variables::ACTIONS,
     verdict::ACTIONS,
     refused::ACTIONS,
-    crate::stick::ACTIONS,
+    resolve::ACTIONS,
+    stick::ACTIONS,
 ];
 
 pub(crate) type Parsed = Result<Box<dyn Action>, Fault>;

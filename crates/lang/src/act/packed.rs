@@ -1,8 +1,8 @@
 //! Header fields in bulk: `add-headers-bin`, `set-headers-bin`, `del-headers-bin` (section 4.3).
 //!
-//! They read what `req.hdrs_bin` gives: names and values, each behind its length, until an empty name. What ends
-//! before that is no list: a rule that meets it fails like an edit that finds no room, and for good once a part of the
-//! list has been applied.
+//! They read what `req.hdrs_bin` gives: names and values, each behind its length, until an empty name. What
+//! ends before that is no list: a rule that meets it fails like an edit that finds no room, and for good once
+//! a part of the list has been applied.
 
 use super::{Parsed, Reading, def, rewritten, step, with_bytes};
 use crate::action::{Exec, Flow};

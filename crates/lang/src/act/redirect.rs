@@ -107,7 +107,7 @@ fn option(reading: &mut Reading<'_, '_>, draft: &mut Draft) -> Result<(), Fault>
 /// Where to: a format in a rule, the very words in a `redirect` line.
 fn target(reading: &mut Reading<'_, '_>, missing: &str) -> Result<LogFormat, Fault> {
     match reading.at.form {
-        Form::Rule => reading.format(missing),
+        Form::Rule | Form::Statistics => reading.format(missing),
         Form::Line => plain(reading, missing),
     }
 }

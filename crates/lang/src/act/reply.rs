@@ -128,7 +128,8 @@ fn file(reading: &mut Reading<'_, '_>, path: &str) -> Result<Vec<u8>, Fault> {
     reading.names.read_file(path).map_err(|_| Fault::new(format!("error opening file '{path}'")))
 }
 
-/// The message that an `http-errors` section has for a status; where it has none the proxy's own takes its place.
+/// The message that an `http-errors` section has for a status; where it has none the proxy's own takes its
+/// place.
 fn section_message(reading: &mut Reading<'_, '_>, section: &str, status: u16) -> Payload {
     let missing = match reading.names.error_file(section, status) {
         Ok(Some(message)) => return Payload::Message(message),

@@ -1,4 +1,5 @@
-//! Settings of the connection and the transaction: addresses, marks, priorities, log level, timeouts (section 4.3).
+//! Settings of the connection and the transaction: addresses, marks, priorities, log level, timeouts (section
+//! 4.3).
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -340,7 +341,8 @@ fn retries(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut 
         None => Number::Computed(reading.expr()?),
     };
     step(move |exec| {
-        // An expression may say that nothing is tried again; only a number written in the rule has to be more than 0.
+        // An expression may say that nothing is tried again; only a number written in the rule has to be more
+        // than 0.
         if let Some(n @ 0..=100) = number.value(exec) {
             exec.txn.overrides.retries = Some(n as u32);
         }

@@ -90,7 +90,8 @@ impl Part {
 
     /// Appends the target with this part replaced.
     fn put(self, target: &[u8], new: &[u8], out: &mut Vec<u8>) {
-        // A target that rules left without a slash has no path to find, but one to replace: all before the query.
+        // A target that rules left without a slash has no path to find, but one to replace: all before the
+        // query.
         let whole = uri::form(target) == uri::Form::Authority;
         let pathq = if whole { target } else { uri::path_and_query(target) };
         let front = &target[..target.len() - pathq.len()];

@@ -29,14 +29,14 @@ pub(super) const ACTIONS: &[ActionDef] = &[
     def(
         "expect-netscaler-cip",
         Sets::TCP_CONN,
-        |w, a, _, n| expect(w, a, n, "expect-netscaler-cip", Need::CipHeader),
+        |w, a, _, n| expect(w, a, n, "expect-netscaler-cip", || Need::CipHeader),
         "Waits for a NetScaler header.",
         "expect-netscaler-cip layer4",
     ),
     def(
         "expect-proxy",
         Sets::TCP_CONN,
-        |w, a, _, n| expect(w, a, n, "expect-proxy", Need::ProxyHeader),
+        |w, a, _, n| expect(w, a, n, "expect-proxy", || Need::ProxyHeader),
         "Waits for a PROXY header.",
         "expect-proxy layer4",
     ),
@@ -66,7 +66,8 @@ fn once(exec: &mut Exec<'_>, need: impl FnOnce() -> Need) -> Flow {
     }
 }
 
-/// `wait-for-handshake`: where the connection is secure already, or not encrypted, there is nothing to wait for.
+/// `wait-for-handshake`: where the connection is secure already, or not encrypted, there is nothing to wait
+/// for.
 fn wait_for_handshake(exec: &mut Exec<'_>) -> Flow {
     match exec.resumed.take() {
         None if exec.conn.early.get() => Flow::Yield(Need::Handshake),
@@ -145,7 +146,7 @@ fn expect(
     at: &ActionPlace,
     names: &mut dyn Names,
     word: &'static str,
-    need: Need,
+    need: fn() -> Need,
 ) -> Parsed {
     let got = words.peek_str().unwrap_or_default();
     if got != "layer4" {
@@ -154,7 +155,7 @@ fn expect(
         return Err(Fault::new(text).at(words.position()));
     }
     words.take();
-    step(move |exec| once(exec, || need.clone()))
+    step(move |exec| once(exec, need))
 }
 
 fn pause(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
@@ -168,14 +169,15 @@ fn pause(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
     })
 }
 
-fn use_service(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, names: &mut dyn Names) -> Parsed {
+fn use_service(words: &mut Words<'_>, at: &ActionPlace, _: &Registry, names: &mut dyn Names) -> Parsed {
     let name = words.expect("'use-service' expects a service name.")?;
-    if name == "prometheus-exporter" && !names.service(name) {
-        let text = "'prometheus-exporter' is not supported yet by Harrier (planned)";
-        return Err(Fault::new(text).at(words.position() - 1));
-    }
     if !names.service(name) {
         return Err(Fault::new(format!("'{name}' unknown service name.")).at(words.position() - 1));
+    }
+    // The one there is answers requests of HTTP.
+    if at.set != Sets::HTTP_REQ {
+        let text = "Prometheus exporter service only available on 'http-request' rulesets";
+        return Err(Fault::new(text).at(words.position() - 1));
     }
     let service: Arc<str> = name.into();
     ending(move |_| Flow::Service(service.clone()))

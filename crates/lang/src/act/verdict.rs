@@ -5,7 +5,7 @@ use super::{Parsed, Reading, def, ending};
 use crate::action::{Flow, Reply};
 use crate::env::Side;
 use crate::names::Names;
-use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
+use crate::registry::{ActionDef, ActionPlace, Form, Registry, Sets};
 use crate::words::{Fault, Words};
 
 const CLOSING: Sets = Sets::TCP.and(Sets::HTTP_REQ);
@@ -137,8 +137,8 @@ fn switch_mode(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, names: &mut
 }
 
 /// 401, or 407 to a client that takes us for its proxy.
-fn auth(words: &mut Words<'_>, _: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
-    let mut realm = None;
+fn auth(words: &mut Words<'_>, at: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
+    let mut realm = (at.form == Form::Statistics).then(|| Reply::STATISTICS.to_owned());
     if words.take_if("realm") {
         realm = Some(words.expect("missing realm value.\n")?.to_owned());
     }

@@ -5,9 +5,9 @@ use sha1::Digest;
 
 use super::{bytes, some};
 use crate::arg::{Arg, arg};
+use crate::entry::{ConvDef, ConvFn};
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::{ConvDef, ConvFn};
 use crate::sample::{Found, Type, Value};
 use crate::words::Fault;
 

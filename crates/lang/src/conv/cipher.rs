@@ -3,9 +3,9 @@
 use super::{bytes, secret};
 use crate::aes;
 use crate::arg::{Arg, arg};
+use crate::entry::{CheckFn, ConvDef, ConvFn};
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::{CheckFn, ConvDef, ConvFn};
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 

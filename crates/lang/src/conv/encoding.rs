@@ -3,9 +3,9 @@
 use super::{Made, bytes, made, number_or_variable, operand, some};
 use crate::arg::{Arg, arg};
 use crate::codec::hex_digit;
+use crate::entry::ConvDef;
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::ConvDef;
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 
@@ -325,7 +325,8 @@ fn json<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     Ok(Value::Str(out.into_bump_slice()))
 }
 
-/// Appends one character as it stands in a JSON string; all but printable ASCII as an escape of four hex digits.
+/// Appends one character as it stands in a JSON string; all but printable ASCII as an escape of four hex
+/// digits.
 fn escape(c: u32, out: &mut Made<'_>) {
     let short = match c {
         0x22 => b'"',

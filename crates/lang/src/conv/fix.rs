@@ -2,8 +2,8 @@
 
 use super::{bytes, some};
 use crate::arg::{Arg, arg};
+use crate::entry::ConvDef;
 use crate::names::Names;
-use crate::registry::ConvDef;
 use crate::sample::{Miss, Type, Value};
 use crate::words::Fault;
 

@@ -1,14 +1,13 @@
 //! Converters that look at the traffic around their sample: captures, conditions, traces (section 7.3.1).
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use super::bytes;
 use crate::arg::{Arg, arg};
 use crate::cond::{Acl, Outcome};
+use crate::entry::ConvDef;
 use crate::env::{Env, Side};
 use crate::names::Names;
-use crate::registry::ConvDef;
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 
@@ -152,9 +151,9 @@ fn when<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     let holds = match question {
         Question::Error => env.txn.is_error(),
         Question::Forwarded => forwarded(),
-        Question::Processed => forwarded() || env.txn.by_service,
-        Question::Stopping => env.live.world().process.stopping.load(Relaxed),
-        Question::ToApplet => env.txn.by_service,
+        Question::Processed => forwarded() || env.txn.by_service.is_some(),
+        Question::Stopping => env.live.world().process.is_to_stop(),
+        Question::ToApplet => env.txn.by_service.is_some(),
         Question::Acl(acl) => acl.holds(env) == Outcome::Yes,
     };
     if holds != (arg(args, 1).int_or(0) != 0) { Ok(value) } else { Err(Miss::None) }

@@ -7,9 +7,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::bytes;
 use crate::arg::{Arg, arg};
+use crate::entry::ConvDef;
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::ConvDef;
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 

@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{bytes, made};
 use crate::arg::{Arg, arg};
+use crate::entry::{ConvDef, ConvFn};
 use crate::env::Env;
-use crate::registry::{ConvDef, ConvFn};
 use crate::sample::{Found, Miss, Type, Value};
 
 const fn block(name: &'static str, eval: ConvFn, doc: &'static str, example: &'static str) -> ConvDef {

@@ -3,8 +3,8 @@
 use super::{number, number_or_variable};
 use crate::arg::{Arg, arg};
 use crate::arith::Arith;
+use crate::entry::{ConvDef, ConvFn};
 use crate::env::Env;
-use crate::registry::{ConvDef, ConvFn};
 use crate::sample::{Found, Type, Value};
 
 const fn unary(

@@ -5,9 +5,9 @@
 
 use super::{bytes, made, some};
 use crate::arg::{Arg, arg};
+use crate::entry::ConvDef;
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::ConvDef;
 use crate::sample::{Found, Miss, Type, Value, parse_int};
 use crate::words::Fault;
 

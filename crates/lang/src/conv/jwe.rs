@@ -1,8 +1,8 @@
 //! JSON web tokens, encrypted ones (section 7.3.1, `jwt_decrypt_*`; RFC 7516, 7517, 7518).
 //!
-//! Five parts: the header, which is also authenticated; the encrypted content key; nonce; content; tag. How the content
-//! key is had depends on `alg`, how the content is read on `enc`. Whatever does not fit gives no sample: nothing tells
-//! a sender which step failed.
+//! Five parts: the header, which is also authenticated; the encrypted content key; nonce; content; tag. How
+//! the content key is had depends on `alg`, how the content is read on `enc`. Whatever does not fit gives no
+//! sample: nothing tells a sender which step failed.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use aws_lc_rs::{agreement, digest, hmac, rsa};
 use super::{bytes, json};
 use crate::aes;
 use crate::arg::{Arg, arg};
+use crate::entry::{CheckFn, ConvDef, ConvFn};
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::{CheckFn, ConvDef, ConvFn};
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 
@@ -292,8 +292,8 @@ fn content_key(
         (Key::Rsa(key), b"RSA1_5") => {
             let key = rsa::Pkcs1PrivateDecryptingKey::new(key.clone()).ok()?;
             let mut out = vec![0; key.min_output_size()];
-            // Whether the padding was right is nobody's business (RFC 7516, section 11.5): a key that opens nothing takes
-            // the place of one that can't be read.
+            // Whether the padding was right is nobody's business (RFC 7516, section 11.5): a key that opens
+            // nothing takes the place of one that can't be read.
             match key.decrypt(encrypted, &mut out) {
                 Ok(plain) if plain.len() == bytes => Some(plain.to_vec()),
                 _ => {

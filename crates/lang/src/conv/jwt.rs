@@ -1,8 +1,8 @@
 //! JSON web tokens, signed ones (section 7.3.1, `jwt_verify*`, `jwt_*_query`; RFC 7515, 7518).
 //!
-//! Public keys are read when the configuration names them, into one table by path that lives as long as the process:
-//! a key given by a variable must be among them, so that verifying never touches a disk. The table is read under a
-//! lock that only start-up ever takes for writing.
+//! Public keys are read when the configuration names them, into one table by path that lives as long as the
+//! process: a key given by a variable must be among them, so that verifying never touches a disk. The table
+//! is read under a lock that only start-up ever takes for writing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -12,10 +12,10 @@ use parking_lot::RwLock;
 
 use super::{bytes, made, secret};
 use crate::arg::{Arg, arg};
+use crate::entry::ConvDef;
 use crate::env::Env;
 use crate::names::Names;
 use crate::pem;
-use crate::registry::ConvDef;
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 

@@ -2,9 +2,9 @@
 
 use super::{bytes, made, some, variable_at};
 use crate::arg::{Arg, arg};
+use crate::entry::{ConvDef, ConvFn};
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::{ConvDef, ConvFn};
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 

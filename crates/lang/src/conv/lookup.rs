@@ -7,9 +7,9 @@ use pattern::{Face, Groups, Hit, Kind, Output};
 
 use super::{bytes, some};
 use crate::arg::{Arg, arg};
+use crate::entry::{CheckFn, ConvDef, ConvFn};
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::{CheckFn, ConvDef, ConvFn};
 use crate::sample::{Found, Miss, Type, Value, parse_int};
 use crate::words::Fault;
 

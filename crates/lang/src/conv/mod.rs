@@ -29,9 +29,9 @@ pub use x509::number as certificate_error;
 use bumpalo::Bump;
 
 use crate::arg::Arg;
+use crate::entry::ConvDef;
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::ConvDef;
 use crate::sample::{Found, Miss, Value, parse_int};
 use crate::words::Fault;
 

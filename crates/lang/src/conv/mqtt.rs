@@ -1,13 +1,14 @@
-//! MQTT 3.1, 3.1.1 and 5.0: the first packet of either side (section 7.3.1, `mqtt_*`; OASIS MQTT sections 3.1, 3.2).
+//! MQTT 3.1, 3.1.1 and 5.0: the first packet of either side (section 7.3.1, `mqtt_*`; OASIS MQTT sections
+//! 3.1, 3.2).
 //!
 //! A packet is parsed whole each time, into places of its bytes; what does not fit its lengths is no packet.
 
 use super::{bytes, made, some};
 use crate::arg::{Arg, arg};
 use crate::cursor::Cursor;
+use crate::entry::ConvDef;
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::ConvDef;
 use crate::sample::{Found, Miss, Type, Value, append_int};
 use crate::words::Fault;
 

@@ -1,14 +1,14 @@
 //! Fields of protocol buffers, bare or in a gRPC message (section 7.3.1, `protobuf`, `ungrpc`).
 //!
-//! A path of field numbers leads through nested messages. A message is walked, not built: each step is a cursor
-//! over the bytes of one level, and a length that does not fit ends it.
+//! A path of field numbers leads through nested messages. A message is walked, not built: each step is a
+//! cursor over the bytes of one level, and a length that does not fit ends it.
 
 use std::sync::Arc;
 
 use super::bytes;
 use crate::arg::{Arg, arg};
+use crate::entry::{ConvDef, ConvFn};
 use crate::names::Names;
-use crate::registry::{ConvDef, ConvFn};
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 

@@ -1,5 +1,5 @@
-//! State of proxies and servers whose name is computed (section 7.3.1). The name is looked up each time: these
-//! are for the few rules that can't know it earlier.
+//! State of proxies and servers whose name is computed (section 7.3.1). The name is looked up each time:
+//! these are for the few rules that can't know it earlier.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use model::{Proxy, Server};
 
 use super::bytes;
+use crate::entry::{ConvDef, ConvFn};
 use crate::env::Env;
-use crate::registry::{ConvDef, ConvFn};
 use crate::sample::{Miss, Type, Value};
 
 const fn def(

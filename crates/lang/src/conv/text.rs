@@ -7,9 +7,9 @@ use pattern::{Groups, Regex};
 
 use super::{bytes, made, some, variable_at};
 use crate::arg::{Arg, arg};
+use crate::entry::{ConvDef, ConvFn};
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::{ConvDef, ConvFn};
 use crate::sample::{Found, Miss, Type, Value, parse_int};
 use crate::words::Fault;
 
@@ -279,7 +279,7 @@ fn other<'a>(env: &Env<'a>, args: &[Arg]) -> Result<&'a [u8], Miss> {
 }
 
 fn secure<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
-    Ok(Value::Bool(crate::fetch::same(bytes(value), other(env, args)?)))
+    Ok(Value::Bool(crate::codec::same(bytes(value), other(env, args)?)))
 }
 
 /// The difference of the first bytes that differ, else that of the lengths.

@@ -5,9 +5,9 @@ use crate::arg::{Arg, arg};
 use base::date::MONTHS;
 
 use crate::calendar::{Civil, format, http_date, per_second};
+use crate::entry::{ConvDef, ConvFn};
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::{ConvDef, ConvFn};
 use crate::sample::{Found, Type, Value, parse_int};
 use crate::words::Fault;
 

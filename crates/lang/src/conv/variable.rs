@@ -4,9 +4,9 @@ use model::vars::VarRef;
 
 use super::bytes;
 use crate::arg::{Arg, arg};
+use crate::entry::ConvDef;
 use crate::env::Env;
 use crate::names::Names;
-use crate::registry::ConvDef;
 use crate::sample::{Found, Miss, Type, Value};
 use crate::variables::{When, read, write};
 use crate::words::Fault;

@@ -2,8 +2,8 @@
 
 use super::made;
 use crate::arg::Arg;
+use crate::entry::ConvDef;
 use crate::env::Env;
-use crate::registry::ConvDef;
 use crate::sample::{Found, Type, Value};
 
 const PREFIX: &str = "X509_V_";

@@ -1,5 +1,5 @@
-//! bcrypt (`$2b$` and its names `$2a$`, `$2y$`, which `htpasswd -B` writes): the key schedule of Blowfish, made slow.
-//! It has an alphabet of its own, most significant digit first.
+//! bcrypt (`$2b$` and its names `$2a$`, `$2y$`, which `htpasswd -B` writes): the key schedule of Blowfish,
+//! made slow. It has an alphabet of its own, most significant digit first.
 
 use blowfish::Blowfish;
 

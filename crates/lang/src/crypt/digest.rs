@@ -1,5 +1,6 @@
-//! The methods that stir a digest: MD5 (`$1$`, a thousand rounds, from FreeBSD) and SHA-crypt (`$5$`, `$6$`, by Ulrich Drepper,
-//! in the public domain). All three write their digest out of order; the orders stand here.
+//! The methods that stir a digest: MD5 (`$1$`, a thousand rounds, from FreeBSD) and SHA-crypt (`$5$`, `$6$`,
+//! by Ulrich Drepper, in the public domain). All three write their digest out of order; the orders stand
+//! here.
 
 use md5::{Digest, Md5};
 use sha_crypt::Params;

@@ -1,12 +1,13 @@
 //! Hashed passwords of user lists, as crypt(3) of Linux distributions understands them.
 //!
-//! A hash states its own method, cost and salt, so checking a password means hashing it once more under
-//! the same setting and comparing the text. That costs what whoever made the hash wanted it to cost, up to tens
-//! of milliseconds and megabytes, on the worker that serves the request; therefore a right password is remembered by a keyed
-//! 64-bit hash ([`Hashed`]), and asked for again at the price of that. A wrong one always costs the full time.
+//! A hash states its own method, cost and salt, so checking a password means hashing it once more under the
+//! same setting and comparing the text. That costs what whoever made the hash wanted it to cost, up to tens
+//! of milliseconds and megabytes, on the worker that serves the request; therefore a right password is
+//! remembered by a keyed 64-bit hash ([`Hashed`]), and asked for again at the price of that. A wrong one
+//! always costs the full time.
 //!
-//! Known are `$1$` (MD5), `$2a$`, `$2b$`, `$2y$` (bcrypt), `$5$`, `$6$` (SHA), `$7$` (scrypt) and `$y$` (yescrypt). The older DES
-//! forms, and those that only single systems ever had, match nothing.
+//! Known are `$1$` (MD5), `$2a$`, `$2b$`, `$2y$` (bcrypt), `$5$`, `$6$` (SHA), `$7$` (scrypt) and `$y$`
+//! (yescrypt). The older DES forms, and those that only single systems ever had, match nothing.
 
 mod bcrypt;
 mod digest;
@@ -17,7 +18,7 @@ mod tests;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::fetch::same;
+use crate::codec::same;
 
 /// The longest password that is hashed, as in libxcrypt: the cost of some methods grows with the length.
 const LONGEST: usize = 511;
@@ -42,7 +43,8 @@ impl Hashed {
         Hashed { text: text.into(), ..Self::default() }
     }
 
-    /// Whether this is the password. Takes as long as the hash was made to take, but for the right one only once.
+    /// Whether this is the password. Takes as long as the hash was made to take, but for the right one only
+    /// once.
     pub fn matches(&self, given: &[u8]) -> bool {
         self.checked(given, matches)
     }

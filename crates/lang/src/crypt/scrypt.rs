@@ -1,5 +1,6 @@
-//! The methods that need memory: scrypt (`$7$`) and yescrypt (`$y$`, what Debian and Fedora use for system passwords). One function
-//! computes both, as yescrypt holds scrypt as its classic mode. Texts are digits of six bits, the least significant first.
+//! The methods that need memory: scrypt (`$7$`) and yescrypt (`$y$`, what Debian and Fedora use for system
+//! passwords). One function computes both, as yescrypt holds scrypt as its classic mode. Texts are digits of
+//! six bits, the least significant first.
 
 use yescrypt::{Mode, Params};
 
@@ -13,7 +14,8 @@ pub(super) fn yescrypt(setting: &str, password: &[u8]) -> Option<String> {
     Some(written(format!("$y${cost}${text}$"), &digest))
 }
 
-/// The whole text of a hash with scrypt: one digit for the logarithm of N, five each for r and p, the salt as it is.
+/// The whole text of a hash with scrypt: one digit for the logarithm of N, five each for r and p, the salt as
+/// it is.
 pub(super) fn classic(setting: &str, password: &[u8]) -> Option<String> {
     let (cost, rest) = setting.split_at_checked(11)?;
     let salt = rest.rsplit_once('$').map_or(rest, |(salt, _)| salt);

@@ -5,17 +5,27 @@
 
 use pattern::Kind;
 
-use crate::registry::AclDef;
+use crate::entry::{AclDef, Own};
+
+/// Another name of a fetch, which is matched as that is.
+const fn alias(name: &'static str, fetch: &'static str, kind: Kind) -> AclDef {
+    AclDef { name, fetch, kind, own: Own::Nothing }
+}
 
 const fn acl(name: &'static str, fetch: &'static str, kind: Kind) -> AclDef {
-    AclDef { name, fetch, kind }
+    AclDef { name, fetch, kind, own: Own::Kind }
+}
+
+/// A keyword that is matched as no other is.
+const fn special(name: &'static str, kind: Kind) -> AclDef {
+    AclDef { name, fetch: name, kind, own: Own::Manner }
 }
 
 /// The eight variants of one base, given their names.
 const fn family(names: [&'static str; 8], fetch: &'static str) -> [AclDef; 8] {
     let [exact, beg, dir, dom, end, len, reg, sub] = names;
     [
-        acl(exact, fetch, Kind::Str),
+        alias(exact, fetch, Kind::Str),
         acl(beg, fetch, Kind::Beg),
         acl(dir, fetch, Kind::Dir),
         acl(dom, fetch, Kind::Dom),
@@ -56,17 +66,17 @@ const URLP: [AclDef; 8] = family(
 );
 
 const SINGLE: [AclDef; 13] = [
-    acl("http_auth_group", "http_auth_group", Kind::Str),
-    acl("method", "method", Kind::Str),
-    acl("payload", "req.payload", Kind::Bin),
-    acl("payload_lv", "req.payload_lv", Kind::Bin),
-    acl("req.ssl_ver", "req.ssl_ver", Kind::Version),
-    acl("req_rdp_cookie", "req.rdp_cookie", Kind::Str),
-    acl("req_rdp_cookie_cnt", "req.rdp_cookie_cnt", Kind::Int),
-    acl("req_ssl_sni", "req.ssl_sni", Kind::Str),
-    acl("req_ssl_ver", "req.ssl_ver", Kind::Version),
-    acl("req_ver", "req.ver", Kind::Str),
-    acl("resp_ver", "res.ver", Kind::Str),
+    special("http_auth_group", Kind::Str),
+    special("method", Kind::Str),
+    alias("payload", "req.payload", Kind::Bin),
+    alias("payload_lv", "req.payload_lv", Kind::Bin),
+    alias("req.ssl_ver", "req.ssl_ver", Kind::Version),
+    alias("req_rdp_cookie", "req.rdp_cookie", Kind::Str),
+    alias("req_rdp_cookie_cnt", "req.rdp_cookie_cnt", Kind::Int),
+    alias("req_ssl_sni", "req.ssl_sni", Kind::Str),
+    alias("req_ssl_ver", "req.ssl_ver", Kind::Version),
+    alias("req_ver", "req.ver", Kind::Str),
+    alias("resp_ver", "res.ver", Kind::Str),
     acl("ssl_fc_sni_end", "ssl_fc_sni", Kind::End),
     acl("ssl_fc_sni_reg", "ssl_fc_sni", Kind::Reg),
 ];
@@ -79,8 +89,7 @@ pub(super) const ACLS: &[AclDef] = &{
     let mut all = [const { acl("", "", Kind::Str) }; COUNT];
     let mut i = 0;
     while i < COUNT {
-        let from = if i < 64 { &FAMILIES[i / 8][i % 8] } else { &SINGLE[i - 64] };
-        all[i] = acl(from.name, from.fetch, from.kind);
+        all[i] = if i < 64 { FAMILIES[i / 8][i % 8] } else { SINGLE[i - 64] };
         i += 1;
     }
     all

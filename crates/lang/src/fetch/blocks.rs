@@ -1,17 +1,18 @@
-//! Messages as HAProxy keeps them inside: blocks of an HTX message (section 7.3.7), and heads in binary (7.3.6).
+//! Messages as HAProxy keeps them inside: blocks of an HTX message (section 7.3.7), and heads in binary
+//! (7.3.6).
 //!
-//! A message has a block for the start line, one for each field, one for the end of the head and one for the body that
-//! is there. Sizes are those that HAProxy reports: a start line counts 20 bytes more than its text, the end of the head
-//! one, each block 8 bytes of its table.
+//! A message has a block for the start line, one for each field, one for the end of the head and one for the
+//! body that is there. Sizes are those that HAProxy reports: a start line counts 20 bytes more than its text,
+//! the end of the head one, each block 8 bytes of its table.
 
 use std::sync::Arc;
 
 use crate::arg::{Arg, arg};
 use crate::codec::put_length;
+use crate::entry::{FetchDef, FetchFn};
 use crate::env::{Env, Side};
 use crate::names::Names;
 use crate::places::{EITHER_HEAD, INTERNAL, REQUEST, RESPONSE};
-use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 

@@ -2,9 +2,9 @@
 
 use wire::head::Known;
 
+use crate::entry::FetchDef;
 use crate::env::{Env, Side};
 use crate::places::{REQUEST, RESPONSE};
-use crate::registry::FetchDef;
 use crate::sample::{Found, Miss, Type, Value, parse_int};
 
 use super::int;
@@ -43,8 +43,8 @@ pub(super) const FETCHES: &[FetchDef] = &[
     SIZE.alias("res.body_size", RESPONSE, "res.body_size").eval(|e, _| size(e, Side::Response)),
 ];
 
-/// The bytes of a body that are there. The head of a request may be looked at in TCP mode, too, but only HTTP tells the
-/// body from the bytes behind it: until then there is an empty one.
+/// The bytes of a body that are there. The head of a request may be looked at in TCP mode, too, but only HTTP
+/// tells the body from the bytes behind it: until then there is an empty one.
 fn data<'a>(env: &Env<'a>, side: Side) -> Result<&'a [u8], Miss> {
     if env.is_http(side) {
         return Ok(env.live.payload(side).data);

@@ -4,14 +4,14 @@
 
 use bumpalo::collections::Vec as ArenaVec;
 use sha1::Digest;
-use tls::oid;
-use tls::x509::{Attribute, Certificate, Der, attributes};
+use x509::oid;
+use x509::{Attribute, Certificate, Der, attributes};
 
 use crate::arg::{Arg, arg};
+use crate::entry::{FetchDef, FetchFn};
 use crate::env::Env;
 use crate::names::Names;
 use crate::places::CLIENT_L5;
-use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 
@@ -204,7 +204,8 @@ fn chain<'a>(env: &Env<'a>, list: &[Box<[u8]>]) -> Found<'a> {
     Ok(Value::Bin(all.into_bump_slice()))
 }
 
-/// The name of the last certificate of the chain that was put together, which is the root if the chain is whole.
+/// The name of the last certificate of the chain that was put together, which is the root if the chain is
+/// whole.
 fn root<'a>(env: &Env<'a>) -> Result<&'a [u8], Miss> {
     env.conn.secured().and_then(|s| s.root.as_deref()).ok_or(Miss::None)
 }

@@ -1,6 +1,6 @@
-//! Cipher suites of ClientHellos by number, named as OpenSSL names them: what `ssl_fc_cipherlist_str` tells (IANA TLS
-//! Cipher Suites; names of OpenSSL 3.0). Clients offer suites that are not spoken here, so there are more of them than in
-//! the crate `tls`.
+//! Cipher suites of ClientHellos by number, named as OpenSSL names them: what `ssl_fc_cipherlist_str` tells
+//! (IANA TLS Cipher Suites; names of OpenSSL 3.0). Clients offer suites that are not spoken here, so there
+//! are more of them than in the crate `tls`.
 
 /// Numbers and names, ascending.
 const NAMES: &[(u16, &str)] = &[

@@ -1,12 +1,13 @@
-//! The client connection: addresses, PROXY header, TCP state, listener and frontend (sections 7.3.3 and 7.3.4).
+//! The client connection: addresses, PROXY header, TCP state, listener and frontend (sections 7.3.3 and
+//! 7.3.4).
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::arg::{Arg, arg};
+use crate::entry::{FetchDef, FetchFn};
 use crate::env::{Env, Side, TcpInfo};
 use crate::names::Names;
 use crate::places::{CLIENT, CLIENT_L4, CLIENT_L5, REQUEST_KEPT};
-use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use crate::arg::{Arg, arg};
 use crate::calendar::per_second;
 use crate::cond::{Condition, Outcome, Term};
+use crate::entry::FetchDef;
 use crate::env::Env;
 use crate::names::Names;
 use crate::places::CONSTANT;
-use crate::registry::FetchDef;
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 
 use super::int;
 
-const fn def(name: &'static str, out: Type, eval: crate::registry::FetchFn, doc: &'static str) -> FetchDef {
+const fn def(name: &'static str, out: Type, eval: crate::entry::FetchFn, doc: &'static str) -> FetchDef {
     FetchDef::new(name, out, CONSTANT, eval, doc)
 }
 

@@ -3,9 +3,9 @@
 use wire::head::{Cookie, Head, Known};
 
 use crate::arg::{Arg, arg};
+use crate::entry::FetchDef;
 use crate::env::{Env, Side};
 use crate::places::{EITHER_HEAD, REQUEST, RESPONSE};
-use crate::registry::FetchDef;
 use crate::sample::{Found, Miss, Type, Value, parse_int};
 
 use super::int;
@@ -15,7 +15,7 @@ const COOK: FetchDef = FetchDef::new(
     Type::Str,
     REQUEST,
     |e, a| one(e, Side::Request, a, as_text),
-    "A cookie of the request.",
+    "Value of a cookie.",
 )
 .args("[string]", "req.cook(sid)")
 .each(|e, a, v| each(e, Side::Request, a, as_text, v));
@@ -24,7 +24,7 @@ const VAL: FetchDef = FetchDef::new(
     Type::Int,
     REQUEST,
     |e, a| one(e, Side::Request, a, as_int),
-    "A cookie of the request as an integer.",
+    "Value of a cookie as an integer.",
 )
 .args("[string]", "req.cook_val(sid)")
 .each(|e, a, v| each(e, Side::Request, a, as_int, v));
@@ -97,7 +97,8 @@ fn wanted(args: &[Arg]) -> Option<&[u8]> {
     arg(args, 0).bytes().filter(|name| !name.is_empty())
 }
 
-/// Whether a cookie is one that is looked for. HAProxy overlooks one without a value at the end of its line by name.
+/// Whether a cookie is one that is looked for. HAProxy overlooks one without a value at the end of its line
+/// by name.
 fn is_wanted(name: Option<&[u8]>, cookie: &Cookie<'_>) -> bool {
     name.is_none_or(|name| name == cookie.name && !cookie.trails_empty)
 }

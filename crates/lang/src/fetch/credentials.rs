@@ -5,10 +5,11 @@ use std::sync::Arc;
 use wire::head::Known;
 
 use crate::arg::{Arg, arg};
+use crate::codec::same;
 pub use crate::crypt::Hashed;
+use crate::entry::FetchDef;
 use crate::env::{Env, Side};
 use crate::places::REQUEST;
-use crate::registry::FetchDef;
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 
@@ -92,11 +93,6 @@ impl Password {
             Password::Crypt(hash) => hash.matches(given),
         }
     }
-}
-
-/// Compares in a time that depends on the lengths alone.
-pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |all, (x, y)| all | (x ^ y)) == 0
 }
 
 impl Userlist {

@@ -1,10 +1,11 @@
-//! distcc (section 7.3.5): tokens of four letters, a parameter in eight hexadecimal digits, for some a body of that length.
+//! distcc (section 7.3.5): tokens of four letters, a parameter in eight hexadecimal digits, for some a body
+//! of that length.
 
 use crate::arg::{Arg, arg};
+use crate::entry::FetchDef;
 use crate::env::{Env, Side};
 use crate::names::Names;
 use crate::places::EITHER_BUFFER;
-use crate::registry::FetchDef;
 use crate::sample::{Miss, Type, Value};
 use crate::words::Fault;
 

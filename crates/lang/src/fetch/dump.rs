@@ -3,10 +3,10 @@
 use model::vars::{Scope, VarRef};
 
 use crate::arg::{Arg, arg};
+use crate::entry::FetchDef;
 use crate::env::Env;
 use crate::names::Names;
 use crate::places::CONSTANT;
-use crate::registry::FetchDef;
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 

@@ -1,7 +1,7 @@
 //! Bytes of the transaction (section 7.3.3).
 
+use crate::entry::FetchDef;
 use crate::places::{REQUEST_FIGURES, RESPONSE_FIGURES};
-use crate::registry::FetchDef;
 use crate::sample::Type;
 
 use super::int;

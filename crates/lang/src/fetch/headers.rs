@@ -8,10 +8,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use wire::head::{Head, Known, Name, split_values, trim};
 
 use crate::arg::{Arg, arg};
+use crate::entry::{EachFn, FetchDef, FetchFn};
 use crate::env::{Env, Side};
 use crate::names::Names;
 use crate::places::{EITHER_HEAD, REQUEST, RESPONSE};
-use crate::registry::{EachFn, FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value, parse_int};
 use crate::words::Fault;
 

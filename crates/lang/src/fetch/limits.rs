@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::entry::{FetchDef, FetchFn};
 use crate::env::{Env, Limits, Side};
 use crate::places::{BACKEND, CLIENT, CLIENT_L4};
-use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 
 use super::int;

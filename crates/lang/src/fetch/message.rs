@@ -6,10 +6,10 @@ use wire::method::Method;
 use wire::uri;
 
 use crate::arg::{Arg, arg};
+use crate::entry::{FetchDef, FetchFn};
 use crate::env::{Env, Side};
 use crate::names::Names;
 use crate::places::{REQUEST, REQUEST_KEPT, RESPONSE_KEPT};
-use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 
@@ -149,7 +149,8 @@ fn with_src<'a>(env: &Env<'a>, hash: u32) -> Found<'a> {
 }
 
 fn method<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
-    // A common method is remembered as it came, whatever rules make of it; another one is only in the request.
+    // A common method is remembered as it came, whatever rules make of it; another one is only in the
+    // request.
     let came = env.txn.line.method();
     if Method::from_bytes(came) != Method::Other {
         return Ok(Value::Method(came));
@@ -213,8 +214,8 @@ fn proto_http<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
     }
 }
 
-/// Whether bytes are a complete HTTP/1 head, whatever version it claims; `None` when they may become one. A line of
-/// HTTP/0.9 is one of its own.
+/// Whether bytes are a complete HTTP/1 head, whatever version it claims; `None` when they may become one. A
+/// line of HTTP/0.9 is one of its own.
 fn looks_like_http(data: &[u8]) -> Option<bool> {
     let start = data.iter().position(|c| !matches!(c, b'\r' | b'\n')).unwrap_or(data.len());
     let data = data.get(start..).unwrap_or_default();

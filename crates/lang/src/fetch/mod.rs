@@ -30,11 +30,10 @@ mod streams;
 mod times;
 mod tls_hello;
 
+use crate::entry::{AclDef, FetchDef};
 use crate::env::Env;
-use crate::registry::{AclDef, FetchDef};
 use crate::sample::{Found, Miss, Value};
 
-pub(crate) use credentials::same;
 pub use credentials::{Hashed, Password, User, Userlist};
 pub(crate) use proxies::usable;
 

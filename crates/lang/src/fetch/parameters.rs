@@ -1,9 +1,9 @@
 //! Parameters of the query and of url-encoded bodies (section 7.3.6).
 
 use crate::arg::{Arg, arg};
+use crate::entry::FetchDef;
 use crate::env::{Env, Side};
 use crate::places::REQUEST;
-use crate::registry::FetchDef;
 use crate::sample::{Found, Miss, Type, Value, parse_int};
 use crate::words::Fault;
 

@@ -3,10 +3,10 @@
 //! As long as more may come, a block that is not there yet can't be told to be missing.
 
 use crate::arg::{Arg, arg};
+use crate::entry::FetchDef;
 use crate::env::{Env, Side};
 use crate::names::Names;
 use crate::places::{EITHER_BUFFER, REQUEST_BUFFER, RESPONSE_BUFFER};
-use crate::registry::FetchDef;
 use crate::sample::{Found, Miss, Type, Value, parse_int};
 use crate::words::Fault;
 

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::arg::Arg;
+use crate::entry::FetchDef;
 use crate::env::Env;
 use crate::places::{CONSTANT, INTERNAL};
-use crate::registry::FetchDef;
 use crate::sample::{Found, Miss, Type, Value};
 
 use super::{int, text};
@@ -60,7 +60,7 @@ fn act_conn<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
 }
 
 fn stopping<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
-    Ok(Value::Bool(env.live.world().process.stopping.load(Relaxed)))
+    Ok(Value::Bool(env.live.world().process.is_to_stop()))
 }
 
 fn last_file<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {

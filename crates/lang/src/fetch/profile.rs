@@ -1,12 +1,13 @@
-//! Figures of the process for whoever looks for its costs, and entities that stopped a stream (section 7.3.2).
+//! Figures of the process for whoever looks for its costs, and entities that stopped a stream (section
+//! 7.3.2).
 //!
-//! A request is one task here. Its calls are counted; their time, and how long the task waited for each after it was woken,
-//! are measured with `profiling.tasks on`.
+//! A request is one task here. Its calls are counted; their time, and how long the task waited for each after
+//! it was woken, are measured with `profiling.tasks on`.
 
 use crate::arg::Arg;
+use crate::entry::{FetchDef, FetchFn};
 use crate::env::Env;
 use crate::places::{CONSTANT, INTERNAL};
-use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 use model::term::{Cause, Phase};
 
@@ -97,9 +98,9 @@ fn cpu(env: &Env<'_>) -> u64 {
     env.conn.cpu_ns.get().saturating_add(env.live.call_ns())
 }
 
-/// What happened to each layer, as far as the termination state tells: client connection, its mux, the client's end of the
-/// stream, the stream, the server's end, its mux, its connection. The words are those that HAProxy writes in the commonest
-/// cases of each state; a layer that was never there is a dash.
+/// What happened to each layer, as far as the termination state tells: client connection, its mux, the
+/// client's end of the stream, the stream, the server's end, its mux, its connection. The words are those
+/// that HAProxy writes in the commonest cases of each state; a layer that was never there is a dash.
 fn events(env: &Env<'_>) -> &'static [u8] {
     let server = env.txn.times.connected.is_some();
     let (cause, phase) = (env.txn.term.cause, env.txn.term.phase);

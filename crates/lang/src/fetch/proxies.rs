@@ -7,9 +7,9 @@ use model::proxy::Back;
 use model::{Proxy, Server};
 
 use crate::arg::{Arg, arg};
+use crate::entry::{FetchDef, FetchFn};
 use crate::env::Env;
 use crate::places::INTERNAL;
-use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 
 use super::int;
@@ -145,8 +145,8 @@ pub(crate) fn usable(proxy: &Proxy) -> u64 {
     count
 }
 
-/// Visits the servers that may be chosen now: backups only where no other server is usable, and then the first alone, but for
-/// `option allbackups`.
+/// Visits the servers that may be chosen now: backups only where no other server is usable, and then the
+/// first alone, but for `option allbackups`.
 fn serving(back: &Back, each: impl FnMut(&Arc<Server>)) {
     let servers = back.servers.read();
     let usable = |backup| servers.iter().filter(move |s| s.backup.load(Relaxed) == backup && s.is_usable());

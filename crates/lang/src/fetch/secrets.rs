@@ -1,18 +1,19 @@
-//! Random numbers, session ids and secrets of TLS connections (sections 7.3.3 and 7.3.4; manual, `tune.ssl.keylog`).
+//! Random numbers, session ids and secrets of TLS connections (sections 7.3.3 and 7.3.4; manual,
+//! `tune.ssl.keylog`).
 //!
-//! Connections keep them only if a fetch of these was read with the configuration: checking one's arguments says that it
-//! is wanted. What rustls keeps to itself is not found: the master secret and resumption secrets of TLS 1.3, and the
-//! messages that `tls-unique` is made of.
+//! Connections keep them only if a fetch of these was read with the configuration: checking one's arguments
+//! says that it is wanted. What rustls keeps to itself is not found: the master secret and resumption secrets
+//! of TLS 1.3, and the messages that `tls-unique` is made of.
 
 use bumpalo::collections::Vec as ArenaVec;
 use model::secured::{Material, Secured};
 use tls::secrets::{self, kind};
 
 use crate::arg::Arg;
+use crate::entry::{FetchDef, FetchFn};
 use crate::env::Env;
 use crate::names::Names;
 use crate::places::CLIENT_L5;
-use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 use crate::words::Fault;
 

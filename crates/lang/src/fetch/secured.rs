@@ -1,14 +1,14 @@
-//! TLS of the two connections: what was agreed on, what went wrong, and what the ClientHello said (sections 7.3.3
-//! and 7.3.4).
+//! TLS of the two connections: what was agreed on, what went wrong, and what the ClientHello said (sections
+//! 7.3.3 and 7.3.4).
 
 use bumpalo::collections::Vec as ArenaVec;
 use model::secured::Secured;
 use tls::hello::{Cursor, Hello};
 
 use crate::arg::{Arg, arg};
+use crate::entry::{FetchDef, FetchFn};
 use crate::env::Env;
 use crate::places::{CLIENT_L5, SERVER_CONN};
-use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 
 use super::secrets::{bytes, wants};
@@ -281,7 +281,8 @@ fn curve(facts: &Secured) -> Found<'_> {
     }))
 }
 
-/// The number as OpenSSL packs it, library and reason, of what ended the client's connection, or its handshake.
+/// The number as OpenSSL packs it, library and reason, of what ended the client's connection, or its
+/// handshake.
 fn client_fault(env: &Env<'_>) -> Result<u32, Miss> {
     Ok(front(env)?.fault.max(env.conn.fault.get()))
 }

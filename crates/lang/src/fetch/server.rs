@@ -1,9 +1,9 @@
 //! The backend, the server and the connection to it (sections 7.3.3 and 7.3.4).
 
 use crate::arg::Arg;
+use crate::entry::{FetchDef, FetchFn};
 use crate::env::Env;
 use crate::places::{BACKEND, INTERNAL, RESPONSE_KEPT, SERVER, SERVER_CONN};
-use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 
 use super::client::{error_name, error_text};

@@ -3,9 +3,9 @@
 //! In HTTP/1 and TCP a connection carries one stream at a time, which is what the figures say there.
 
 use crate::arg::Arg;
+use crate::entry::{FetchDef, FetchFn};
 use crate::env::{Env, Side};
 use crate::places::{CLIENT_L4, CLIENT_L5, RESPONSE_KEPT, SERVER, SERVER_CONN};
-use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 
 use super::int;

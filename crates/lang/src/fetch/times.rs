@@ -1,12 +1,12 @@
 //! Dates and timers of the connection and the transaction (sections 7.3.3 and 8.4).
 
 use crate::arg::Arg;
+use crate::entry::FetchDef;
 use crate::env::Env;
 use crate::places::Places;
 use crate::places::{
     CLIENT, CLIENT_L4, REQUEST, REQUEST_FIGURES, REQUEST_KEPT, RESPONSE, RESPONSE_FIGURES, SERVER_CONN,
 };
-use crate::registry::FetchDef;
 use crate::sample::{Found, Miss, Type, Value};
 use crate::timers::Timers;
 
@@ -16,7 +16,7 @@ use super::int;
 const fn timer(
     name: &'static str,
     places: Places,
-    eval: crate::registry::FetchFn,
+    eval: crate::entry::FetchFn,
     doc: &'static str,
 ) -> FetchDef {
     FetchDef::new(name, Type::Int, places, eval, doc).volatile()

@@ -4,9 +4,9 @@
 
 use crate::arg::Arg;
 use crate::cursor::Cursor;
+use crate::entry::{FetchDef, FetchFn};
 use crate::env::{Env, Side};
 use crate::places::{CLIENT_L4, REQUEST_BUFFER, RESPONSE_BUFFER};
-use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 
 use super::int;

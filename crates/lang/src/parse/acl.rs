@@ -53,6 +53,11 @@ pub fn predefined_names() -> impl Iterator<Item = &'static str> {
     PREDEFINED.iter().map(|(name, _)| *name)
 }
 
+/// The predefined ACLs: the name, and what an `acl` line would say behind it.
+pub fn predefined_lines() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PREDEFINED.iter().copied()
+}
+
 /// A predefined ACL; a resolver of names makes it when the configuration declares none of that name.
 pub fn predefined(name: &str, reg: &Registry, names: &mut dyn Names) -> Option<Arc<Acl>> {
     let (_, line) = PREDEFINED.iter().find(|(n, _)| *n == name)?;
@@ -112,7 +117,8 @@ impl Test {
         let mut reader = Reader { reg, names, around: Around::Acl, keyword: None, whole: whole.clone() };
         let expr = reader.criterion(&mut Text::new(word, 0), words).map_err(|f| f.at(at))?;
         let keyword = reader.keyword.clone();
-        let implied = keyword.as_deref().and_then(|k| reg.acl(k)).map(|a| a.kind);
+        let def = keyword.as_deref().and_then(|k| reg.acl(k));
+        let implied = def.map(|a| a.kind);
         let kind = match implied {
             Some(kind) if expr.convs().is_empty() => Some(kind),
             _ => default_kind(expr.out()),
@@ -126,12 +132,11 @@ impl Test {
             views: Vec::new(),
         };
         let ended = state.flags(words, &expr, names)?;
-        let overwritten = state.kind != implied && (state.explicit || !expr.convs().is_empty());
-        if let (Some(word), Some(_), true) = (&keyword, implied, overwritten)
-            && reg.fetch(word).is_none()
-        {
+        let changed = state.explicit || !expr.convs().is_empty();
+        if let Some(def) = def.filter(|def| changed && def.loses(state.kind)) {
             let text = format!(
-                "original matching method '{word}' was overwritten and will not be applied as expected."
+                "original matching method '{}' was overwritten and will not be applied as expected.",
+                def.name
             );
             names.warn(text);
         }

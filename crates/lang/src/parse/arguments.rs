@@ -39,7 +39,8 @@ pub(super) fn read(text: &mut Text<'_>, signature: &Signature, names: &mut dyn N
         let rest = printable(text.rest());
         let what =
             if rest.is_empty() { "expected ')'".into() } else { format!("expected ')' before '{rest}'") };
-        // HAProxy counts what should not be there for the last of several arguments, but for the second of one.
+        // HAProxy counts what should not be there for the last of several arguments, but for the second of
+        // one.
         let at = match read.args.len() {
             count @ 0..=1 => count,
             count => count - 1,
@@ -135,7 +136,7 @@ fn named(kind: Kind, word: &[u8], names: &mut dyn Names) -> Option<Result<Arg, F
         },
         // Rules of defaults are for several proxies, none of whose tables is "the" one.
         Kind::Table if name.is_none() && names.in_defaults() => Err(Fault::new("table name must be set")),
-        Kind::Table => crate::stick::table(names, name).map(Arg::Table),
+        Kind::Table => crate::names::table(names, name).map(Arg::Table),
         Kind::Userlist if name.is_none() => Err(Fault::new("missing userlist name")),
         Kind::Userlist => names.object(kind, name).map(Arg::Other),
         _ => return None,

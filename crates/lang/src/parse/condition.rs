@@ -99,7 +99,8 @@ fn anonymous(words: &mut Words<'_>, reg: &Registry, names: &mut dyn Names) -> Re
     Ok(Arc::new(Acl { name: format!("{{ {text} }}").into(), tests: Box::new([test]) }))
 }
 
-/// Warns of the first ACL that can never match at a place; when there is none, of the first some of whose lines can't.
+/// Warns of the first ACL that can never match at a place; when there is none, of the first some of whose
+/// lines can't.
 fn check_place<'a>(acls: impl Iterator<Item = &'a Acl> + Clone, place: Place, names: &mut dyn Names) {
     let elsewhere = |test: &&Test| !test.expr.fetch.def.places.has(place);
     let never = |acl: &&Acl| !acl.tests.is_empty() && acl.tests.iter().all(|test| elsewhere(&test));

@@ -4,10 +4,11 @@ use super::arguments::{self, Read, Wrong};
 use super::did_you_mean;
 use super::text::{Text, printable};
 use crate::arg::Arg;
+use crate::entry::{CheckFn, FetchDef};
 use crate::expr::{Conv, Expr, Fetch, type_after};
 use crate::names::{Missing, Names, PLACE};
 use crate::places::Place;
-use crate::registry::{CheckFn, FetchDef, Registry};
+use crate::registry::Registry;
 use crate::words::{Fault, Words};
 
 /// Where an expression stands, which decides how it ends and how its faults read.
@@ -70,9 +71,9 @@ fn in_place(def: &FetchDef, place: Place) -> Result<(), Fault> {
 }
 
 impl Reader<'_> {
-    /// Reads the criterion of an ACL from `text`. Words behind it that are converters belong to it, unless it is one of
-    /// the keywords that ACLs have of their own. HAProxy applies them and takes them for patterns as well, so they are
-    /// not taken from `behind`.
+    /// Reads the criterion of an ACL from `text`. Words behind it that are converters belong to it, unless it
+    /// is one of the keywords that ACLs have of their own. HAProxy applies them and takes them for patterns
+    /// as well, so they are not taken from `behind`.
     pub(super) fn criterion(&mut self, text: &mut Text<'_>, behind: &Words<'_>) -> Result<Expr, Fault> {
         let (fetch, mut convs, mut whole) = self.parts(text)?;
         if self.keyword.is_none() {

@@ -4,7 +4,7 @@
 use super::did_you_mean;
 use super::expression::{Around, Reader};
 use super::text::{Text, printable};
-use crate::logfmt::{Encoding, Item, LogFormat, Options};
+use crate::logfmt::{Encoding, Item, LogFormat, Options, Waits};
 use crate::names::Names;
 use crate::places::Place;
 use crate::registry::Registry;
@@ -55,7 +55,12 @@ pub(crate) fn read(
         }
     }
     let Builder { global, items, names, .. } = builder;
-    items.iter().for_each(|item| names.format_has(item));
+    let mut waits = Waits::default();
+    for item in &items {
+        waits.add(item);
+        waits.keep(item);
+    }
+    names.format_waits(waits);
     Ok(LogFormat {
         items: items.into(),
         encoding: global.encoding,
@@ -237,4 +242,35 @@ fn modifiers(text: &mut Text<'_>, options: &mut Options) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+impl LogFormat {
+    /// Reads a format whose blanks are text: header values, payloads, names.
+    ///
+    /// `place` is where its expressions stand.
+    ///
+    /// # Errors
+    /// In HAProxy's words: unknown aliases and fetches, data that does not exist at `place`.
+    pub fn parse(
+        text: &[u8],
+        place: Place,
+        reg: &Registry,
+        names: &mut dyn Names,
+    ) -> Result<LogFormat, Fault> {
+        read(text, Merge::Nothing, place, reg, names)
+    }
+
+    /// Reads a format whose blanks are delimiters and are merged (`log-format`, `log-format-sd`,
+    /// `unique-id-format`).
+    ///
+    /// # Errors
+    /// As [`LogFormat::parse`].
+    pub fn parse_log(
+        text: &[u8],
+        place: Place,
+        reg: &Registry,
+        names: &mut dyn Names,
+    ) -> Result<LogFormat, Fault> {
+        read(text, Merge::Blanks, place, reg, names)
+    }
 }

@@ -16,10 +16,9 @@ mod format;
 mod rule;
 mod text;
 
-pub use acl::{AclLine, predefined, predefined_names};
+pub use acl::{AclLine, predefined, predefined_lines, predefined_names};
 pub use arguments::variable;
 pub(crate) use arguments::{size, tolerant};
-pub(crate) use format::{Merge, read as format};
 
 /// The word of `candidates` that `word` was probably meant to be, as a sentence.
 pub(crate) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {

@@ -45,11 +45,11 @@ impl Rule {
         if let Some(fault) = elsewhere(&name, at.set, words, names) {
             return Err(fault.at(first));
         }
-        let Some(def) = reg.action(&name, at.set) else {
+        let Some(parsed) = reg.parse_action(&name, words, at, names) else {
             return Err(unknown(&name, at.set, reg, names.owner()).at(first));
         };
         let tcp = Sets::TCP.has(at.set);
-        let action = (def.parse)(words, at, reg, names).map_err(|f| {
+        let action = parsed.map_err(|f| {
             // HAProxy names the rule in these sets only for the actions that it knows by itself.
             if tcp && (name.starts_with("track-sc") || name == "capture") {
                 return f.within(format_args!("'{set} {name}'")).at(first);
@@ -117,7 +117,8 @@ fn elsewhere(name: &str, set: Sets, words: &Words<'_>, names: &dyn Names) -> Opt
     }
 }
 
-/// The actions that HAProxy lists first in all sets on TCP, but the first three only where requests are looked at.
+/// The actions that HAProxy lists first in all sets on TCP, but the first three only where requests are
+/// looked at.
 const TCP_FIRST: [&str; 6] =
     ["accept", "reject", "capture", "expect-proxy", "expect-netscaler-cip", "'track-sc0' ... 'track-sc2'"];
 
@@ -129,20 +130,18 @@ fn unknown(name: &str, set: Sets, reg: &Registry, owner: String) -> Fault {
     } else if tcp {
         known.extend(TCP_FIRST.map(|w| if w.starts_with('\'') { w.into() } else { format!("'{w}'") }));
     }
-    for def in reg.all_actions().iter().filter(|d| d.sets.has(set)) {
-        if tcp && (def.name.starts_with("track-sc") || known.iter().any(|k| k.trim_matches('\'') == def.name))
-        {
+    for name in reg.action_names(set) {
+        if tcp && (name.starts_with("track-sc") || known.iter().any(|k| k.trim_matches('\'') == name)) {
             continue;
         }
-        let word = match def.name.strip_suffix('*') {
+        let word = match name.strip_suffix('*') {
             Some(prefix) => format!("{}(*)", prefix.trim_end_matches('(')),
-            None => def.name.to_owned(),
+            None => name.to_owned(),
         };
         known.push(format!("'{word}'"));
     }
     let missing = if name.is_empty() { " (missing argument)" } else { "" };
-    let near = reg.all_actions().iter().filter(|d| d.sets.has(set)).map(|d| d.name);
-    let help = did_you_mean(name, near);
+    let help = did_you_mean(name, reg.action_names(set));
     let (set, known) = (set.words(), known.join(", "));
     let text = if tcp {
         format!("'{set}' expects {known} in {owner} (got '{name}')")

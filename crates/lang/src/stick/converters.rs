@@ -4,13 +4,13 @@
 
 use std::sync::OnceLock;
 
-use ::stick::{Data, Table};
+use ::stick::{Data, Row, Table};
 
 use super::figure::{self, Op, changes, code};
 use super::{key, now, of};
 use crate::arg::{Arg, arg};
+use crate::entry::{ConvDef, ConvFn};
 use crate::env::Env;
-use crate::registry::{ConvDef, ConvFn};
 use crate::sample::{Found, Miss, Type, Value};
 
 /// Name, function, arguments, example, and what it is.
@@ -91,12 +91,12 @@ fn run<'a, const CODE: u16>(env: &Env<'a>, value: Value<'a>, table: &'a Arg, ind
     let table = of(table).ok_or(Miss::None)?;
     let Some(key) = key_of(env, value, table) else { return Ok(Value::Int(0)) };
     let now = now(env);
-    let read = |row: &mut ::stick::Row<'_>| figure::run(CODE, table, row, index);
+    let read = |row: &mut Row<'_>| figure::run(CODE, table, row, index);
     if changes(CODE) {
         let held = if figure::op(CODE) == Op::Inc { table.enter(key, now) } else { table.find(key, now) };
         return int(held.map_or(Some(0), |held| read(&mut held.touched_row(now))));
     }
-    int(table.peek(key, now, |entry| read(&mut entry.row(table.layout(), now))).unwrap_or(Some(0)))
+    int(table.peek(key, now).map_or(Some(0), |mut row| read(&mut row)))
 }
 
 fn figure<'a, const CODE: u16>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
@@ -109,16 +109,11 @@ fn element<'a, const CODE: u16>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]
 }
 
 /// A time of the entry, or the default given.
-fn time<'a>(
-    env: &Env<'a>,
-    value: Value<'a>,
-    args: &'a [Arg],
-    read: impl Fn(&Table, &::stick::Entry, u64) -> u64,
-) -> Found<'a> {
+fn time<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg], read: impl Fn(&Row<'_>) -> u64) -> Found<'a> {
     let table = of(arg(args, 0)).ok_or(Miss::None)?;
     let key = key_of(env, value, table);
     let now = now(env);
-    match key.and_then(|key| table.peek(key, now, |entry| read(table, entry, now))) {
+    match key.and_then(|key| table.peek(key, now).map(|row| read(&row))) {
         Some(ms) => int(Some(ms)),
         None if arg(args, 1).is_none() => Err(Miss::None),
         None => Ok(Value::Int(arg(args, 1).int_or(0))),
@@ -126,23 +121,23 @@ fn time<'a>(
 }
 
 fn expire<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
-    time(env, value, args, |table, entry, now| table.expires_in(entry, now))
+    time(env, value, args, |row| row.expires_in())
 }
 
 fn idle<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
-    time(env, value, args, |_, entry, now| entry.idle(now))
+    time(env, value, args, |row| row.idle())
 }
 
 /// HAProxy's figure counts the look-up itself, and rules are written for that.
 fn trackers<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     let table = of(arg(args, 0)).ok_or(Miss::None)?;
     let key = key_of(env, value, table);
-    let uses = key.and_then(|key| table.peek(key, now(env), |entry| u64::from(entry.uses()) + 1));
+    let uses = key.and_then(|key| table.peek(key, now(env)).map(|row| u64::from(row.uses()) + 1));
     int(Some(uses.unwrap_or(0)))
 }
 
 fn in_table<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
     let table = of(arg(args, 0)).ok_or(Miss::None)?;
     let key = key_of(env, value, table);
-    Ok(Value::Bool(key.and_then(|key| table.peek(key, now(env), |_| ())).is_some()))
+    Ok(Value::Bool(key.and_then(|key| table.peek(key, now(env))).is_some()))
 }

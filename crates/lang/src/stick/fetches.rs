@@ -1,5 +1,5 @@
-//! `sc_*`, `sc0_*` to `sc2_*`, `src_*`: figures of what is tracked, and of the client's address (section 7.3.3);
-//! `table_avl`, `table_cnt` (7.3.2).
+//! `sc_*`, `sc0_*` to `sc2_*`, `src_*`: figures of what is tracked, and of the client's address (section
+//! 7.3.3); `table_avl`, `table_cnt` (7.3.2).
 
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -9,9 +9,9 @@ use ::stick::{Data, Table, Tracked};
 use super::figure::{self, Op, changes, code};
 use super::{key, now, of, tracked};
 use crate::arg::{Arg, arg};
+use crate::entry::{FetchDef, FetchFn};
 use crate::env::Env;
 use crate::places::{CLIENT_L4, INTERNAL};
-use crate::registry::{FetchDef, FetchFn};
 use crate::sample::{Found, Miss, Type, Value};
 
 /// The number of the counter is an argument.
@@ -183,12 +183,16 @@ fn look<const CODE: u16>(env: &Env<'_>, at: usize, table: &Arg, index: usize) ->
         match other {
             None => figure_of::<CODE>(env, held, index),
             Some(t) if !t.kind().is_like(held.table().kind()) => None,
-            Some(t) => match t.find(held.entry().key(), now(env)) {
+            Some(t) => match t.find(key_of(env, held), now(env)) {
                 Some(found) => figure_of::<CODE>(env, &found, index),
                 None => Some(0),
             },
         }
     })?
+}
+
+fn key_of<'a>(env: &Env<'a>, held: &Tracked) -> &'a [u8] {
+    env.arena.alloc_slice_copy(held.row(now(env)).key())
 }
 
 fn figure_of<const CODE: u16>(env: &Env<'_>, held: &Tracked, index: usize) -> Option<u64> {
@@ -248,16 +252,16 @@ fn trackers<'a, const AT: u8>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
     let (at, rest) = split::<AT>(args);
     let uses = tracked(env, at, |held| match of(arg(rest, 0)) {
         Some(t) if !Arc::ptr_eq(t, held.table()) => {
-            t.peek(held.entry().key(), now(env), |e| e.uses()).unwrap_or(0)
+            t.peek(key_of(env, held), now(env)).map_or(0, |row| row.uses())
         }
-        _ => held.entry().uses(),
+        _ => held.row(now(env)).uses(),
     });
     int(uses.map(u64::from))
 }
 
 fn the_key<'a, const AT: u8>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
-    let found =
-        tracked(env, split::<AT>(args).0, |t| key::sample(t.table().kind(), t.entry().key(), env.arena));
+    let sample = |t: &Tracked| key::sample(t.table().kind(), t.row(now(env)).key(), env.arena);
+    let found = tracked(env, split::<AT>(args).0, sample);
     found.flatten().ok_or(Miss::None)
 }
 

@@ -1,36 +1,23 @@
 //! Stick tables in rules: keys made of samples, what is tracked, and the entries that look at tables.
 //!
-//! Some 150 fetches and 40 converters ask for one of two dozen figures in one of a few ways. They are not written
-//! out: `fetches` and `converters` expand a list of figures, and what runs is one generic function for each figure
-//! and way, so that nothing is decided by name while a request waits.
+//! Some 150 fetches and 40 converters ask for one of two dozen figures in one of a few ways. They are not
+//! written out: `fetches` and `converters` expand a list of figures, and what runs is one generic function
+//! for each figure and way, so that nothing is decided by name while a request waits.
 
-mod actions;
 mod converters;
 mod fetches;
-mod figure;
+pub(crate) mod figure;
 pub mod key;
 
 use std::sync::Arc;
 
 use ::stick::{Table, Tracked};
 
-use crate::arg::{Arg, Kind};
+use crate::arg::Arg;
 use crate::env::Env;
-use crate::names::Names;
-use crate::words::Fault;
 
-pub(crate) use actions::ACTIONS;
 pub(crate) use converters::converters;
 pub(crate) use fetches::fetches;
-
-/// The table of this name, or that of the current proxy.
-///
-/// # Errors
-/// There is none.
-pub fn table(names: &dyn Names, name: Option<&str>) -> Result<Arc<Table>, Fault> {
-    let found = names.object(Kind::Table, name)?;
-    found.downcast::<Table>().map_err(|_| Fault::new("no such table"))
-}
 
 /// The table that an argument names.
 fn of(arg: &Arg) -> Option<&Arc<Table>> {
@@ -46,7 +33,7 @@ pub(crate) fn now(env: &Env<'_>) -> u64 {
 }
 
 /// Lets `look` see what is tracked under a number: by the stream, else by its connection.
-fn tracked<R>(env: &Env<'_>, at: usize, look: impl FnOnce(&Tracked) -> R) -> Option<R> {
+pub(crate) fn tracked<R>(env: &Env<'_>, at: usize, look: impl FnOnce(&Tracked) -> R) -> Option<R> {
     let stream = env.txn.stick.borrow();
     if let Some(found) = stream.get(at) {
         return Some(look(found));

@@ -6,8 +6,7 @@ use std::io::Write;
 
 use super::{cast_of, hex, shown, streamless, until_nul};
 use crate::env::Env;
-use crate::logfmt::{Item, LogFormat, Options, Use};
-use crate::registry::TagKind;
+use crate::logfmt::{Item, LogFormat, Options, TagKind, Use};
 use crate::sample::{Type, Value, append_int, parse_int};
 
 /// What an item is in the encodings.
@@ -205,7 +204,8 @@ fn cbor_raw(item: &Item, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
     }
 }
 
-/// A text of indefinite length (RFC 8949 section 3.2.3): what is encoded, and what parts captures, are chunks of their own.
+/// A text of indefinite length (RFC 8949 section 3.2.3): what is encoded, and what parts captures, are chunks
+/// of their own.
 fn cbor_chunks(text: &[u8], parted: bool, out: &mut Vec<u8>) {
     let own = |c: u8| match c {
         b'#' => 3,

@@ -7,13 +7,24 @@ mod encode;
 mod tables;
 
 use crate::env::Env;
-use crate::logfmt::{Encoding, Item, LogFormat, Options, Use};
+use crate::logfmt::{Encoding, Item, LogFormat, Options, TagDef, TagKind, Use};
 use crate::places::Place;
-use crate::registry::{TagDef, TagKind};
 use crate::sample::{Type, Value};
 
 /// All tables of tags.
 pub const TABLES: &[&[TagDef]] = &[tables::TAGS];
+
+impl LogFormat {
+    /// Appends the line as it can be made when the messages are gone: what needs them is left out.
+    pub fn append_late(&self, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
+        write_late(self, env, how, out);
+    }
+
+    /// Appends the line to `out`.
+    pub fn append(&self, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
+        write_line(self, env, how, out);
+    }
+}
 
 /// Appends a line.
 pub(crate) fn write_line(format: &LogFormat, env: &Env<'_>, how: Use, out: &mut Vec<u8>) {
@@ -117,8 +128,8 @@ fn streamless(env: &Env<'_>, how: Use) -> bool {
     how == Use::Log && env.txn.origin.get() == model::Origin::Error
 }
 
-/// Appends a sample as text. Bytes end before their first NUL, unless `bin` keeps them whole, or a header field takes
-/// them, which encodes a text's NUL.
+/// Appends a sample as text. Bytes end before their first NUL, unless `bin` keeps them whole, or a header
+/// field takes them, which encodes a text's NUL.
 fn write_sample(value: Option<Value<'_>>, bin: bool, how: Use, out: &mut Vec<u8>) -> Option<()> {
     match value? {
         Value::Str(bytes) if how == Use::Header => out.extend_from_slice(bytes),
@@ -172,8 +183,8 @@ fn dress(out: &mut Vec<u8>, start: usize, options: &Options, how: Use) {
     }
 }
 
-/// Writes the control characters since `start` as `%XX`, so that no field value and no target ends before its end:
-/// what an expression brings is often a peer's.
+/// Writes the control characters since `start` as `%XX`, so that no field value and no target ends before its
+/// end: what an expression brings is often a peer's.
 pub(crate) fn encode_controls(out: &mut Vec<u8>, start: usize) {
     let control = |c: &u8| (*c < b' ' && *c != b'\t') || *c == 0x7f;
     let Some(first) = out[start..].iter().position(control) else { return };

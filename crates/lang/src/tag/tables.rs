@@ -8,8 +8,7 @@ use model::Peer;
 use super::{hex, push_hex};
 use crate::calendar::{Civil, log_date, zone_suffix};
 use crate::env::Env;
-use crate::logfmt::Options;
-use crate::registry::{Known, TagDef, TagKind};
+use crate::logfmt::{Known, Options, TagDef, TagKind};
 use crate::sample::append_int;
 use crate::timers::Timers;
 
@@ -394,7 +393,7 @@ fn origin(env: &Env<'_>, _: &Options, out: &mut Vec<u8>) -> Option<()> {
 
 /// What stands in the place of a server's name.
 fn nobody(env: &Env<'_>) -> &'static [u8] {
-    if env.txn.by_service { b"<STATS>" } else { b"<NOSRV>" }
+    env.txn.by_service.map_or(&b"<NOSRV>"[..], str::as_bytes)
 }
 
 fn retries(env: &Env<'_>, _: &Options, out: &mut Vec<u8>) -> Option<()> {

@@ -1,7 +1,7 @@
 //! Nested spans of numbers, the innermost of which is found by one binary search.
 //!
-//! The spans of prefixes never overlap without one holding the other. They cut the numbers into stretches; each stretch knows
-//! the innermost span over it, each span the next one around it.
+//! The spans of prefixes never overlap without one holding the other. They cut the numbers into stretches;
+//! each stretch knows the innermost span over it, each span the next one around it.
 
 use crate::dead::Dead;
 

@@ -1,7 +1,7 @@
 //! Entries by a key, first ones first.
 //!
-//! A table finds one entry for each distinct key, the first; later ones with the same key hang on it. So a file
-//! of a million equal lines costs no more than one of a million different ones.
+//! A table finds one entry for each distinct key, the first; later ones with the same key hang on it. So a
+//! file of a million equal lines costs no more than one of a million different ones.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,8 @@ impl Keys {
         Keys { table: HashTable::with_capacity(n), twins: HashMap::new() }
     }
 
-    /// Takes in an entry; entries come in order. `same` compares with the key of an entry, `rehash` hashes one.
+    /// Takes in an entry; entries come in order. `same` compares with the key of an entry, `rehash` hashes
+    /// one.
     pub(crate) fn insert(
         &mut self,
         hash: u64,

@@ -1,12 +1,13 @@
 //! What makes looking up fast: one index per kind over the entries of a segment.
 //!
-//! An index answers with the number of the entry that HAProxy would have found: the first of the file, or for addresses
-//! and case-sensitive prefixes the longest. Entries that were deleted since the index was built are left out.
+//! An index answers with the number of the entry that HAProxy would have found: the first of the file, or for
+//! addresses and case-sensitive prefixes the longest. Entries that were deleted since the index was built are
+//! left out.
 //!
-//! A handful of patterns is compared one by one ([`scan`]), which nothing beats. Beyond that, whole strings, prefixes,
-//! suffixes and parts between delimiters are found by hash ([`strings`]), substrings by one automaton ([`substrings`]),
-//! numbers by hash and by sorted bounds ([`ranges`]), addresses by sorted bounds ([`nets`]), regular expressions in groups
-//! ([`regexes`]).
+//! A handful of patterns is compared one by one ([`scan`]), which nothing beats. Beyond that, whole strings,
+//! prefixes, suffixes and parts between delimiters are found by hash ([`strings`]), substrings by one
+//! automaton ([`substrings`]), numbers by hash and by sorted bounds ([`ranges`]), addresses by sorted bounds
+//! ([`nets`]), regular expressions in groups ([`regexes`]).
 
 mod bounds;
 mod key;
@@ -18,6 +19,8 @@ mod strings;
 mod substrings;
 #[cfg(test)]
 mod tests;
+
+use std::sync::Arc;
 
 use crate::Regex;
 use crate::dead::Dead;
@@ -58,15 +61,16 @@ pub(crate) struct Reading<'a> {
     pub(crate) singly: bool,
 }
 
-/// The index of one segment for one kind.
-#[derive(Debug)]
+/// The index of one segment for one kind. That of a few patterns, which is what most lists are, takes no
+/// allocation; the others are shared by those who clone it.
+#[derive(Clone, Debug)]
 pub(crate) enum Index {
     Scan(scan::Scan),
-    Strings(strings::Strings),
-    Substrings(substrings::Substrings),
-    Ranges(ranges::Ranges),
-    Nets(nets::Nets),
-    Regexes(regexes::Regexes),
+    Strings(Arc<strings::Strings>),
+    Substrings(Arc<substrings::Substrings>),
+    Ranges(Arc<ranges::Ranges>),
+    Nets(Arc<nets::Nets>),
+    Regexes(Arc<regexes::Regexes>),
 }
 
 impl Index {
@@ -80,12 +84,14 @@ impl Index {
         let few = entries.len() <= FEW && entries.host_count() == 0;
         Ok(match kind {
             Kind::Found | Kind::Bool => Index::Scan(scan::Scan::empty(kind)),
-            Kind::Reg => Index::Regexes(regexes::Regexes::build(flags, entries, reading)?),
+            Kind::Reg => Index::Regexes(regexes::Regexes::build(flags, entries, reading)?.into()),
             _ if few => Index::Scan(scan::Scan::build(kind, flags, entries, reading)?),
-            Kind::Ip => Index::Nets(nets::Nets::build(entries, reading)?),
-            Kind::Int | Kind::Len | Kind::Version => Index::Ranges(ranges::Ranges::build(kind, entries)?),
-            Kind::Sub => Index::Substrings(substrings::Substrings::build(flags, entries)),
-            _ => Index::Strings(strings::Strings::build(kind, flags, entries)?),
+            Kind::Ip => Index::Nets(nets::Nets::build(entries, reading)?.into()),
+            Kind::Int | Kind::Len | Kind::Version => {
+                Index::Ranges(ranges::Ranges::build(kind, entries)?.into())
+            }
+            Kind::Sub => Index::Substrings(substrings::Substrings::build(flags, entries).into()),
+            _ => Index::Strings(strings::Strings::build(kind, flags, entries)?.into()),
         })
     }
 

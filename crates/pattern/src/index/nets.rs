@@ -1,7 +1,7 @@
 //! Addresses and networks.
 //!
-//! The longest prefix of the value's own family wins, then the longest of the other family, then the first network whose mask
-//! has holes (found out on the oracle; the manual doesn't say).
+//! The longest prefix of the value's own family wins, then the longest of the other family, then the first
+//! network whose mask has holes (found out on the oracle; the manual doesn't say).
 
 use std::net::IpAddr;
 

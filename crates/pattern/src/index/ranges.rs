@@ -1,7 +1,7 @@
 //! Integers, lengths, versions, and ranges of them.
 //!
-//! Single numbers are found by hash. Ranges cut the numbers into stretches, each of which knows the first range over it; only
-//! when that one was deleted are they looked through.
+//! Single numbers are found by hash. Ranges cut the numbers into stretches, each of which knows the first
+//! range over it; only when that one was deleted are they looked through.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

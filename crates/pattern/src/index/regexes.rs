@@ -1,8 +1,8 @@
 //! Regular expressions, in groups.
 //!
-//! Expressions that run in linear time are put together, 64 to a group: one pass over the value says which of a group
-//! match. Single expressions are compiled only when somebody asks what their groups matched, or where there are
-//! so few that a set of them would not pay.
+//! Expressions that run in linear time are put together, 64 to a group: one pass over the value says which of
+//! a group match. Single expressions are compiled only when somebody asks what their groups matched, or where
+//! there are so few that a set of them would not pay.
 
 use std::sync::OnceLock;
 

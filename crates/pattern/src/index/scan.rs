@@ -1,6 +1,8 @@
 //! Comparing with one pattern after the other: the fastest way for a few of them, and the
 //! yardstick that the other indexes are tested against.
 
+use std::sync::Arc;
+
 use super::{Found, Query, Reading, longest_wins};
 use crate::Regex;
 use crate::entries::{Entries, TextRoom};
@@ -22,11 +24,12 @@ pub(crate) enum Matcher {
 }
 
 /// Patterns in order, each read by its kind.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Scan {
     kind: Kind,
     fold: bool,
-    matchers: Vec<Matcher>,
+    /// None of texts, which are compared as they are written.
+    matchers: Option<Arc<[Matcher]>>,
 }
 
 /// Reads one pattern, as a check or to keep it; `names` allows host names.
@@ -71,7 +74,7 @@ pub(super) fn hex(pattern: &[u8]) -> Result<Vec<u8>, PatternError> {
 impl Scan {
     /// For a kind that has no patterns.
     pub(crate) fn empty(kind: Kind) -> Scan {
-        Scan { kind, fold: false, matchers: Vec::new() }
+        Scan { kind, fold: false, matchers: Some(Arc::new([])) }
     }
 
     pub(crate) fn build(
@@ -86,14 +89,17 @@ impl Scan {
             let pattern = entries.pattern(n, &mut room);
             matchers.push(read(kind, flags, pattern, reading.names).map_err(|e| (n, e))?);
         }
-        Ok(Scan { kind, fold: flags.ignore_case, matchers })
+        let texts = matchers.iter().all(|m| matches!(m, Matcher::Text));
+        Ok(Scan { kind, fold: flags.ignore_case, matchers: (!texts).then(|| matchers.into()) })
     }
 
     pub(crate) fn find(&self, query: Query<'_>) -> Option<Found> {
         let mut scratch = Scratch::new();
         let probe = Probe::of(self.kind, &query.value, &mut scratch)?;
         let mut best: Option<Found> = None;
-        for (n, matcher) in (0u32..).zip(&self.matchers) {
+        let count = self.matchers.as_ref().map_or(query.entries.len(), |m| m.len() as u32);
+        for n in 0..count {
+            let matcher = self.matchers.as_ref().and_then(|m| m.get(n as usize)).unwrap_or(&Matcher::Text);
             let Some(weight) = self.weigh(matcher, query.entries, n, &probe) else { continue };
             if best.is_some_and(|b| b.weight >= weight) || !query.dead.spares(n) {
                 continue;
@@ -157,8 +163,23 @@ pub(crate) fn text_matches(kind: Kind, fold: bool, pattern: &[u8], value: &[u8])
         Kind::Str => same(pattern, value),
         Kind::Beg => value.get(..n).is_some_and(|v| same(pattern, v)),
         Kind::End => value.len() >= n && same(pattern, &value[value.len() - n..]),
-        Kind::Sub => n == 0 || value.windows(n).any(|v| same(pattern, v)),
+        Kind::Sub => holds(fold, pattern, value),
         _ => delimiter_of(kind).is_some_and(|d| delimited(pattern, value, d, &same)),
+    }
+}
+
+/// Whether `value` has `pattern` in it. Only where its first byte stands the rest is looked at.
+fn holds(fold: bool, pattern: &[u8], value: &[u8]) -> bool {
+    let Some((&first, rest)) = pattern.split_first() else { return true };
+    let starts = value.len().checked_sub(rest.len()).and_then(|n| value.get(..n)).unwrap_or_default();
+    let is_rest = |at: usize| {
+        let found = value.get(at + 1..).and_then(|v| v.get(..rest.len()));
+        found.is_some_and(|v| if fold { v.eq_ignore_ascii_case(rest) } else { v == rest })
+    };
+    if fold {
+        memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), starts).any(is_rest)
+    } else {
+        memchr::memchr_iter(first, starts).any(is_rest)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whole strings, prefixes, suffixes, parts between delimiters, and blocks of bytes: by hash.
 //!
-//! A value has one hash for each length that some pattern has, all made in one pass over it; each is looked up once.
-//! Only what is found is compared.
+//! A value has one hash for each length that some pattern has, all made in one pass over it; each is looked
+//! up once. Only what is found is compared.
 
 use super::key::{Keys, Lengths, Rolling, folded};
 use super::scan::{Probe, delimiter_of, hex, strip};

@@ -1,8 +1,8 @@
 //! Substrings: one automaton that reads the value once, whatever the number of patterns.
 //!
-//! An automaton takes up to twenty bytes for each byte of its patterns. Very long lists are therefore kept in tables
-//! instead: patterns of at least 2^n bytes by the hash of their first 2^n bytes, which a window slides over the value
-//! to find.
+//! An automaton takes up to twenty bytes for each byte of its patterns. Very long lists are therefore kept in
+//! tables instead: patterns of at least 2^n bytes by the hash of their first 2^n bytes, which a window slides
+//! over the value to find.
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use hashbrown::HashTable;

@@ -1,13 +1,14 @@
 //! The Linux kernel as driver: one epoll instance per worker, plain non-blocking system calls.
 //!
-//! Sockets are registered once, edge-triggered, for both directions: no `epoll_ctl` on the way of a request. Shared
-//! listeners are level-triggered with EPOLLEXCLUSIVE, so that a connection wakes one worker, and is seen by another
-//! if that one does not take it.
+//! Sockets are registered once, edge-triggered, for both directions: no `epoll_ctl` on the way of a request.
+//! Shared listeners are level-triggered with EPOLLEXCLUSIVE, so that a connection wakes one worker, and is
+//! seen by another if that one does not take it.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -21,7 +22,20 @@ use crate::driver::{Handle, Interest, Report};
 use crate::source::ready;
 
 /// Events taken per call, as many as HAProxy's default `tune.maxpollevents`.
-const BATCH: usize = 200;
+static BATCH: AtomicUsize = AtomicUsize::new(200);
+
+/// Sets how many events of the system a worker takes at once; counts for workers that start later.
+pub fn set_events_at_once(events: usize) {
+    BATCH.store(events.clamp(1, 1_000_000), Ordering::Relaxed);
+}
+
+/// Workers ask for events again and again instead of waiting for them.
+static SLEEPLESS: AtomicBool = AtomicBool::new(false);
+
+/// Sets whether workers keep their processors busy while they have nothing to do (`busy-polling`).
+pub fn set_sleepless(on: bool) {
+    SLEEPLESS.store(on, Ordering::Relaxed);
+}
 
 pub(crate) struct Epoll {
     /// Other workers end registrations of sockets that they take over.
@@ -32,7 +46,10 @@ pub(crate) struct Epoll {
 impl Epoll {
     pub(crate) fn new() -> io::Result<Epoll> {
         let fd = epoll::create(CreateFlags::CLOEXEC)?;
-        Ok(Epoll { fd: Arc::new(fd), events: RefCell::new(Vec::with_capacity(BATCH)) })
+        Ok(Epoll {
+            fd: Arc::new(fd),
+            events: RefCell::new(Vec::with_capacity(BATCH.load(Ordering::Relaxed))),
+        })
     }
 
     pub(crate) fn shared(&self) -> Arc<OwnedFd> {
@@ -55,6 +72,7 @@ impl Epoll {
     pub(crate) fn poll(&self, wait: Option<Duration>, reports: &mut Vec<Report>) {
         let mut events = self.events.borrow_mut();
         events.clear();
+        let wait = if SLEEPLESS.load(Ordering::Relaxed) { Some(Duration::ZERO) } else { wait };
         let timeout = wait.map(whole_millis);
         // The only errors are EINTR, which is no event, and those of wrong arguments.
         if epoll::wait(&*self.fd, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()).is_err() {
@@ -109,8 +127,22 @@ pub(crate) fn send(fd: BorrowedFd<'_>, data: &[u8], more: bool) -> io::Result<us
     }
 }
 
+/// Up to so many bytes it costs less to put pieces together than to have the kernel read a list of them.
+const SHORT: usize = 1024;
+
 #[inline]
 pub(crate) fn send_vectored(fd: BorrowedFd<'_>, data: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
+    let len: usize = data.iter().map(|piece| piece.len()).sum();
+    let mut short = [0; SHORT];
+    if let Some(whole) = short.get_mut(..len) {
+        let mut rest = &mut *whole;
+        for piece in data {
+            let (here, behind) = rest.split_at_mut(piece.len());
+            here.copy_from_slice(piece);
+            rest = behind;
+        }
+        return send(fd, whole, more);
+    }
     loop {
         match rustix::net::sendmsg(fd, data, &mut SendAncillaryBuffer::default(), send_flags(more)) {
             Err(rustix::io::Errno::INTR) => {}

@@ -1,20 +1,21 @@
 //! The contract between the runtime and what it runs on.
 //!
-//! Two drivers fulfil it: `epoll`, the Linux kernel, and `sim`, a simulated world. Everything above speaks in terms of
-//! this page. A driver has
+//! Two drivers fulfil it: `epoll`, the Linux kernel, and `sim`, a simulated world. Everything above speaks in
+//! terms of this page. A driver has
 //!
-//! - *handles*: owned descriptors of streams, listeners, datagram sockets and pipes. A handle of the kernel is its file
-//!   descriptor; one of a simulated world is a number from [`SIM_BASE`] up, which no descriptor reaches. So which
-//!   driver an operation goes to is one comparison with a constant, always with the same outcome in a process that
-//!   serves traffic, and nothing above is generic over it;
-//! - *operations* on handles, which never block: they fail with `WouldBlock` where the kernel would say EAGAIN;
-//! - *registration*: a handle is made known once under a token, and from then on `poll` reports changes of readiness
-//!   for that token, edge-triggered (listeners: level-triggered, one waiting worker woken for each). A report may be
-//!   needless; a missing one is a bug. A read that returned less than was asked for, or a write that took less than
-//!   was offered, is followed by a report when there is more to read or room to write. At registration the state is
-//!   reported as if it had just come about;
-//! - `poll`, which returns reports, waiting for at most the given time when there are none. In a simulated world this
-//!   is where time passes.
+//! - *handles*: owned descriptors of streams, listeners, datagram sockets and pipes. A handle of the kernel
+//!   is its file descriptor; one of a simulated world is a number from [`SIM_BASE`] up, which no descriptor
+//!   reaches. So which driver an operation goes to is one comparison with a constant, always with the same
+//!   outcome in a process that serves traffic, and nothing above is generic over it;
+//! - *operations* on handles, which never block: they fail with `WouldBlock` where the kernel would say
+//!   EAGAIN;
+//! - *registration*: a handle is made known once under a token, and from then on `poll` reports changes of
+//!   readiness for that token, edge-triggered (listeners: level-triggered, one waiting worker woken for
+//!   each). A report may be needless; a missing one is a bug. A read that returned less than was asked for,
+//!   or a write that took less than was offered, is followed by a report when there is more to read or room
+//!   to write. At registration the state is reported as if it had just come about;
+//! - `poll`, which returns reports, waiting for at most the given time when there are none. In a simulated
+//!   world this is where time passes.
 
 pub(crate) mod epoll;
 
@@ -32,8 +33,8 @@ use crate::local;
 use crate::sim::{self, ops};
 use crate::sockopt::{self, ConnectOptions};
 
-/// Handles from here up belong to a simulated world. (The kernel's limit on descriptors, `fs.nr_open`, can't be set
-/// this high.)
+/// Handles from here up belong to a simulated world. (The kernel's limit on descriptors, `fs.nr_open`, can't
+/// be set this high.)
 pub(crate) const SIM_BASE: RawFd = 0x7000_0000;
 
 /// An owned descriptor of either driver, closed on drop.
@@ -50,7 +51,8 @@ impl Handle {
     /// The kernel descriptor, if it is one.
     #[inline]
     pub(crate) fn kernel(&self) -> Option<BorrowedFd<'_>> {
-        // SAFETY: below SIM_BASE the number is an open descriptor that this handle owns, so it outlives the borrow.
+        // SAFETY: below SIM_BASE the number is an open descriptor that this handle owns, so it outlives the
+        // borrow.
         (!self.is_sim()).then(|| unsafe { BorrowedFd::borrow_raw(self.0) })
     }
 

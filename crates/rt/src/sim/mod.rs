@@ -1,10 +1,10 @@
 //! Whole worlds from one seed.
 //!
-//! A [`World`] runs a future, and everything it spawns, on a worker whose driver is a simulated network. Clients, proxy
-//! and servers are tasks that use the same [`Socket`](crate::Socket), [`Listener`](crate::Listener) and
-//! [`Timer`](crate::Timer) as on Linux. Time is virtual: when no task can go on, it jumps to the next arrival or
-//! deadline, so an hour of timeouts takes microseconds. Every delay and fault is drawn from the seed, so a world that
-//! fails, fails again:
+//! A [`World`] runs a future, and everything it spawns, on a worker whose driver is a simulated network.
+//! Clients, proxy and servers are tasks that use the same [`Socket`](crate::Socket),
+//! [`Listener`](crate::Listener) and [`Timer`](crate::Timer) as on Linux. Time is virtual: when no task can
+//! go on, it jumps to the next arrival or deadline, so an hour of timeouts takes microseconds. Every delay
+//! and fault is drawn from the seed, so a world that fails, fails again:
 //!
 //! ```
 //! use rt::sim::{Faults, World};
@@ -15,9 +15,9 @@
 //! assert_eq!(report.unwrap().elapsed.as_secs(), 3600);
 //! ```
 //!
-//! A world is one thread with one worker; what several threads do to one atomic is out of its reach. What it runs must
-//! draw from [`random`](crate::random) and [`now`](crate::now) only; note that iterating over a std `HashMap` with its
-//! default hasher is a draw of its own.
+//! A world is one thread with one worker; what several threads do to one atomic is out of its reach. What it
+//! runs must draw from [`random`](crate::random) and [`now`](crate::now) only; note that iterating over a std
+//! `HashMap` with its default hasher is a draw of its own.
 
 mod datagram;
 mod net;
@@ -224,8 +224,8 @@ impl Drop for Stage {
     }
 }
 
-/// Changes the network from now on: the links to `to`, or those without a rule of their own. For connections that
-/// exist, nothing changes. Panics outside of a world.
+/// Changes the network from now on: the links to `to`, or those without a rule of their own. For connections
+/// that exist, nothing changes. Panics outside of a world.
 pub fn set_faults(to: Option<&Addr>, faults: Faults) {
     net::try_with(|net| match to {
         Some(addr) => net.options.links.push((addr.clone(), faults)),

@@ -1,8 +1,9 @@
 //! The simulated network: its sockets, and the events that are on their way.
 //!
-//! It lives in a thread-local while a world runs, so that an operation on a handle finds it without being passed
-//! anything, like a system call finds its kernel. Everything that takes time is an event in one queue, ordered by time
-//! and then by number, and every draw comes from one generator: that makes a world a function of its seed.
+//! It lives in a thread-local while a world runs, so that an operation on a handle finds it without being
+//! passed anything, like a system call finds its kernel. Everything that takes time is an event in one queue,
+//! ordered by time and then by number, and every draw comes from one generator: that makes a world a function
+//! of its seed.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -336,8 +337,8 @@ impl Net {
         out.append(&mut self.reports);
     }
 
-    /// Listeners are level-triggered: reported as long as somebody waits, but once per instant and queue, so that a
-    /// listener that nobody serves does not stop time.
+    /// Listeners are level-triggered: reported as long as somebody waits, but once per instant and queue, so
+    /// that a listener that nobody serves does not stop time.
     fn report_listeners(&mut self) {
         let now = self.now;
         for object in self.objects.iter_mut().flatten() {

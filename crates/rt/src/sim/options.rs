@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use crate::addr::Addr;
 
-/// What may go wrong on a link, and how fast it is. A chance is a probability from 0.0 to 1.0, drawn from the world's
-/// seed at each occasion.
+/// What may go wrong on a link, and how fast it is. A chance is a probability from 0.0 to 1.0, drawn from the
+/// world's seed at each occasion.
 #[derive(Clone, Debug)]
 pub struct Faults {
     /// The time that a segment travels.
     pub delay: RangeInclusive<Duration>,
-    /// The bytes that may be under way or unread in one direction: what a send buffer and a receive window hold.
+    /// The bytes that may be under way or unread in one direction: what a send buffer and a receive window
+    /// hold.
     pub window: usize,
     /// The chance that a read returns less than there is.
     pub short_read: f64,
@@ -21,8 +22,8 @@ pub struct Faults {
     pub split: f64,
     /// The chance, at each write, that the connection breaks instead (both ends see ECONNRESET).
     pub reset: f64,
-    /// The chance, at each write, that the sender's direction ends after it (the reader sees the end of the stream, the
-    /// sender EPIPE).
+    /// The chance, at each write, that the sender's direction ends after it (the reader sees the end of the
+    /// stream, the sender EPIPE).
     pub half_close: f64,
     /// The chance that a segment is late by `stall_time`, and all behind it.
     pub stall: f64,

@@ -1,7 +1,8 @@
 //! Simulated stream sockets: what TCP promises, and all the ways it breaks.
 //!
-//! Bytes arrive in order and once. What was sent counts against the window until the peer has read it. Closing a
-//! socket with unread bytes, or sending to one that is closed, resets the connection, as Linux does.
+//! Bytes arrive in order and once. What was sent counts against the window until the peer has read it.
+//! Closing a socket with unread bytes, or sending to one that is closed, resets the connection, as Linux
+//! does.
 
 use std::collections::VecDeque;
 use std::io;

@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -13,7 +13,8 @@ use rustix::net::{
 pub const MAX_FDS: usize = 252;
 const ROOM: usize = rustix::cmsg_space!(ScmRights(MAX_FDS));
 
-/// Takes over a descriptor that this process inherited under a number (`fd@N`), for its own: a copy, closed on exec.
+/// Takes over a descriptor that this process inherited under a number (`fd@N`), for its own: a copy, closed
+/// on exec.
 ///
 /// # Errors
 /// EBADF if it isn't open.
@@ -21,10 +22,48 @@ pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     if number < 0 {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
     }
-    // SAFETY: the kernel checks the number; if it names no open descriptor, the copy fails with EBADF. The copy is
-    // then used instead of it.
+    // SAFETY: the kernel checks the number; if it names no open descriptor, the copy fails with EBADF. The
+    // copy is then used instead of it.
     let foreign = unsafe { BorrowedFd::borrow_raw(number) };
     Ok(rustix::io::fcntl_dupfd_cloexec(foreign, 3)?)
+}
+
+/// Takes over a descriptor that this program left itself when it replaced itself ([`crate::sys::exec_with`]):
+/// it is closed with its owner and at the next exec.
+///
+/// # Errors
+/// EBADF if it isn't open.
+pub fn claim(number: RawFd) -> io::Result<OwnedFd> {
+    if number <= 2 {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    // SAFETY: the kernel checks the number, and nothing is done to what is behind it but to set its flag.
+    let foreign = unsafe { BorrowedFd::borrow_raw(number) };
+    rustix::io::fcntl_setfd(foreign, rustix::io::FdFlags::CLOEXEC)?;
+    // SAFETY: it is open, and who calls this says that nobody else in this process owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// What a socket that another process opened is bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// Its address.
+    pub addr: crate::Addr,
+    /// A stream socket; otherwise one for datagrams.
+    pub stream: bool,
+    /// An IPv6 socket that takes no IPv4.
+    pub v6only: bool,
+}
+
+/// Looks at a socket that another process opened.
+///
+/// # Errors
+/// If it is no socket of a kind that a proxy listens on.
+pub fn bound(fd: BorrowedFd<'_>) -> io::Result<Bound> {
+    let addr = crate::sockopt::addr_of(Some(rustix::net::getsockname(fd)?))?;
+    let socket = socket2::SockRef::from(&fd);
+    let v6 = addr.as_inet().is_some_and(|a| a.is_ipv6());
+    Ok(Bound { addr, stream: socket.r#type()? == socket2::Type::STREAM, v6only: v6 && socket.only_v6()? })
 }
 
 /// The address of an inherited socket.
@@ -40,6 +79,16 @@ pub fn listen_fds() -> usize {
         return 0;
     }
     number("LISTEN_FDS").unwrap_or(0)
+}
+
+/// Opens the descriptor of this number for a moment: the kernel's table grows to hold it, and not while
+/// traffic runs.
+///
+/// # Errors
+/// EINVAL beyond the limit.
+pub fn fill_table(number: RawFd) -> io::Result<()> {
+    rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), number).map(drop)?;
+    Ok(())
 }
 
 /// Sends bytes (at least one) and with them descriptors, at most [`MAX_FDS`]. Returns how many bytes went.

@@ -14,19 +14,24 @@ mod tests;
 mod user;
 mod zone;
 
-pub use cpu::{allowed_cpus, set_affinity};
+pub use cpu::{allowed_cpus, cpu_usage, set_affinity};
 pub(crate) use cpu::{thread_number, thread_time};
 pub use fds::{
-    MAX_FDS, inherited, inherited_addr, listen_fds, recv_fds, send_fds, set_inheritable, socket_pair,
+    Bound, MAX_FDS, bound, claim, fill_table, inherited, inherited_addr, listen_fds, recv_fds, send_fds,
+    set_inheritable, socket_pair,
 };
 pub use limits::{Limit, is_local};
 pub use process::{
-    Ended, Fork, chroot, chroot_nowhere, cpu_time, detach_from_terminal, end_with_parent, exec, fork,
-    hostname, is_terminal, kill, reap, resident_memory, set_dumpable, silence_standard_streams,
-    stdout_is_terminal, wait, write_pidfile,
+    Ended, Fork, chroot, chroot_nowhere, cpu_time, detach_from_terminal, end_with_parent, exec_with,
+    forbid_new_rights, fork, hostname, is_terminal, kill, lead_session, reap, resident_memory, set_dumpable,
+    set_priority, silence_standard_streams, stdout_is_terminal, take_variable, trim_memory, wait,
+    write_pidfile,
 };
 pub use program::{ProgramEnd, ProgramSpec, run_program};
 pub use resolve::resolve;
 pub use signal::{Signal, Signals, block_signals, unblock_signals};
-pub use user::{clear_groups, effective_group, effective_user, group_id, set_group, set_user, user_id};
+pub use user::{
+    Capability, clear_groups, effective_group, effective_user, group_id, keep_capabilities, set_capabilities,
+    set_group, set_user, user_id,
+};
 pub use zone::local_offset;

@@ -20,8 +20,8 @@ pub enum Fork {
 /// Splits the process in two.
 ///
 /// # Errors
-/// EAGAIN, ENOMEM; `Unsupported` if there are other threads, which would be missing in the child in the middle of what
-/// they do.
+/// EAGAIN, ENOMEM; `Unsupported` if there are other threads, which would be missing in the child in the
+/// middle of what they do.
 pub fn fork() -> io::Result<Fork> {
     if std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1) {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "fork with several threads"));
@@ -34,14 +34,23 @@ pub fn fork() -> io::Result<Fork> {
     }
 }
 
-/// Leaves the terminal: a new session, and the standard descriptors lead to /dev/null. To be called in the child of a
-/// [`fork`] whose parent exits.
+/// Leaves the terminal: a new session, and the standard descriptors lead to /dev/null. To be called in the
+/// child of a [`fork`] whose parent exits.
 ///
 /// # Errors
 /// EPERM for a process that leads a group already.
 pub fn detach_from_terminal() -> io::Result<()> {
-    rustix::process::setsid()?;
+    lead_session()?;
     silence_standard_streams()
+}
+
+/// Leaves the terminal's session and leads a new one; the standard descriptors stay.
+///
+/// # Errors
+/// EPERM for a process that leads a group already.
+pub fn lead_session() -> io::Result<()> {
+    rustix::process::setsid()?;
+    Ok(())
 }
 
 /// Leads the standard descriptors to /dev/null.
@@ -103,6 +112,22 @@ pub fn set_dumpable() -> io::Result<()> {
     Ok(rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?)
 }
 
+/// Keeps the process from gaining rights by the programs that it runs: their setuid bits count for nothing.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn forbid_new_rights() -> io::Result<()> {
+    Ok(rustix::thread::set_no_new_privs(true)?)
+}
+
+/// Sets the priority of this thread and of those that it starts, -20 to 19.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn set_priority(nice: i8) -> io::Result<()> {
+    Ok(rustix::process::setpriority_process(None, nice.into())?)
+}
+
 /// The name of this machine.
 pub fn hostname() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
@@ -123,6 +148,15 @@ pub fn resident_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size() as u64)
+}
+
+/// Gives memory that was freed back to the system, where the allocator would keep it for later.
+pub fn trim_memory() {
+    // SAFETY: the call takes no pointer, and the allocator locks what it looks at.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0)
+    };
 }
 
 /// CPU time that the process has used: user and system, in microseconds.
@@ -191,18 +225,44 @@ pub fn end_with_parent() -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(OsSignal::TERM))?)
 }
 
-/// Replaces this process by a program, with these arguments (the first is its name).
+/// Replaces this process by a program, with these arguments (the first is its name), and with one variable
+/// more in its environment.
 ///
 /// # Errors
 /// Only returns if that fails.
-pub fn exec(program: &Path, arguments: &[CString]) -> io::Error {
-    use std::os::unix::ffi::OsStrExt;
-    let Ok(program) = CString::new(program.as_os_str().as_bytes()) else {
+pub fn exec_with(program: &Path, arguments: &[CString], name: &str, value: &str) -> io::Error {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let environment = std::env::vars_os().filter(|(known, _)| known != name).map(|(mut line, v)| {
+        line.push("=");
+        line.push(v);
+        line.into_vec()
+    });
+    let lines = environment.chain([format!("{name}={value}").into_bytes()]).map(CString::new);
+    let (Ok(environment), Ok(program)) =
+        (lines.collect::<Result<Vec<_>, _>>(), CString::new(program.as_os_str().as_bytes()))
+    else {
         return io::ErrorKind::InvalidInput.into();
     };
-    let mut pointers: Vec<_> = arguments.iter().map(|a| a.as_ptr()).collect();
-    pointers.push(std::ptr::null());
-    // SAFETY: `program` is a C string and `pointers` a null-terminated list of such, all alive during the call.
-    unsafe { libc::execv(program.as_ptr(), pointers.as_ptr()) };
+    let pointers = |list: &[CString]| {
+        let mut pointers: Vec<_> = list.iter().map(|a| a.as_ptr()).collect();
+        pointers.push(std::ptr::null());
+        pointers
+    };
+    let (arguments, environment) = (pointers(arguments), pointers(&environment));
+    // SAFETY: `program` is a C string and the lists are null-terminated lists of such, all alive during the
+    // call.
+    unsafe { libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
     io::Error::last_os_error()
+}
+
+/// Takes a variable out of the environment, for nobody else to see. To be called before any thread is
+/// started: with others about it does nothing.
+pub fn take_variable(name: &str) -> Option<String> {
+    let value = std::env::var(name).ok()?;
+    if std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1) {
+        return None;
+    }
+    // SAFETY: this is the only thread, so nobody reads the environment at the same time.
+    unsafe { std::env::remove_var(name) };
+    Some(value)
 }

@@ -1,5 +1,5 @@
-//! Running a program and waiting for it, without standing in a worker's way: a thread of its own starts it, waits for
-//! its end or the deadline, and wakes the task.
+//! Running a program and waiting for it, without standing in a worker's way: a thread of its own starts it,
+//! waits for its end or the deadline, and wakes the task.
 
 use std::future::Future;
 use std::os::unix::process::ExitStatusExt;
@@ -88,7 +88,8 @@ fn run(spec: &ProgramSpec, limit: Duration) -> ProgramEnd {
     }
 }
 
-/// Whether a child ends in time. Where the system has no descriptors for processes, its end is waited for without one.
+/// Whether a child ends in time. Where the system has no descriptors for processes, its end is waited for
+/// without one.
 fn ends_within(child: &Child, limit: Duration) -> bool {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let Some(fd) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else { return true };

@@ -1,7 +1,8 @@
 //! Signals as a stream.
 //!
-//! The signals that mean something to a proxy are blocked in all threads ([`block_signals`], before the first thread is
-//! started) and read from a descriptor by one task, so there are no handlers and nothing is interrupted.
+//! The signals that mean something to a proxy are blocked in all threads ([`block_signals`], before the first
+//! thread is started) and read from a descriptor by one task, so there are no handlers and nothing is
+//! interrupted.
 
 use std::future::poll_fn;
 use std::io;
@@ -75,8 +76,9 @@ fn change_mask(how: i32) -> io::Result<()> {
     }
 }
 
-/// Blocks all of [`Signal`] in this thread and those it starts, and ignores SIGPIPE. Those that whoever started the
-/// process had it ignore (a shell does so with SIGINT for what runs behind it) mean what they always mean.
+/// Blocks all of [`Signal`] in this thread and those it starts, and ignores SIGPIPE. Those that whoever
+/// started the process had it ignore (a shell does so with SIGINT for what runs behind it) mean what they
+/// always mean.
 ///
 /// # Errors
 /// None in practice.

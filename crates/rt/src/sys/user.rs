@@ -3,6 +3,8 @@
 use std::ffi::CString;
 use std::io;
 
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
 /// The id of a user, given by name.
 pub fn user_id(name: &str) -> Option<u32> {
     let name = CString::new(name).ok()?;
@@ -62,6 +64,60 @@ pub fn set_group(gid: u32) -> io::Result<()> {
 pub fn set_user(uid: u32) -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::setuid(uid) })
+}
+
+/// The capabilities of a process that is not root, by their names in capabilities(7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    /// CAP_NET_RAW
+    NetRaw,
+    /// CAP_NET_ADMIN
+    NetAdmin,
+    /// CAP_NET_BIND_SERVICE
+    NetBindService,
+    /// CAP_SYS_ADMIN
+    SysAdmin,
+}
+
+impl Capability {
+    /// The one that is called so.
+    pub fn from_name(name: &str) -> Option<Capability> {
+        Some(match name {
+            "cap_net_raw" => Capability::NetRaw,
+            "cap_net_admin" => Capability::NetAdmin,
+            "cap_net_bind_service" => Capability::NetBindService,
+            "cap_sys_admin" => Capability::SysAdmin,
+            _ => return None,
+        })
+    }
+
+    fn set(self) -> CapabilitySet {
+        match self {
+            Capability::NetRaw => CapabilitySet::NET_RAW,
+            Capability::NetAdmin => CapabilitySet::NET_ADMIN,
+            Capability::NetBindService => CapabilitySet::NET_BIND_SERVICE,
+            Capability::SysAdmin => CapabilitySet::SYS_ADMIN,
+        }
+    }
+}
+
+/// Lets the capabilities survive the next change of the user, so that [`set_capabilities`] may choose of
+/// them.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn keep_capabilities() -> io::Result<()> {
+    Ok(rustix::thread::set_keep_capabilities(true)?)
+}
+
+/// Leaves this thread, and those that it starts, these capabilities and no others.
+///
+/// # Errors
+/// EPERM for one that it does not have.
+pub fn set_capabilities(of: &[Capability]) -> io::Result<()> {
+    let set = of.iter().fold(CapabilitySet::empty(), |all, one| all | one.set());
+    let sets = CapabilitySets { effective: set, permitted: set, inheritable: CapabilitySet::empty() };
+    Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
 fn check(result: i32) -> io::Result<()> {

@@ -1,15 +1,15 @@
 //! The machine's time zone.
 //!
-//! The C library knows its rules, but takes a lock for each question. Offsets change on quarters of an hour only, so a
-//! thread asks once for each quarter that it meets.
+//! The C library knows its rules, but takes a lock for each question. Offsets change on quarters of an hour
+//! only, so a thread asks once for each quarter that it meets.
 
 use std::cell::Cell;
 
 /// What offsets may change on.
 const QUARTER: i64 = 900;
 
-/// Seconds to add to UTC for local time at `secs` since the epoch, daylight saving included. The first call of the
-/// process reads the zone's file; make it before a chroot.
+/// Seconds to add to UTC for local time at `secs` since the epoch, daylight saving included. The first call
+/// of the process reads the zone's file; make it before a chroot.
 pub fn local_offset(secs: i64) -> i32 {
     thread_local! {
         static LAST: Cell<(i64, i32)> = const { Cell::new((i64::MIN, 0)) };

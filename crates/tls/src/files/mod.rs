@@ -1,6 +1,7 @@
 //! Certificates and keys from files (manual, section 5.1, `crt`; section 12.7).
 //!
-//! A file holds a certificate with its chain and often its key, in any order. `sources` says which files belong together.
+//! A file holds a certificate with its chain and often its key, in any order. `sources` says which files
+//! belong together.
 
 mod sources;
 
@@ -13,7 +14,7 @@ use rustls_pki_types::pem::{PemObject, SectionKind};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::staple::Staple;
-use crate::x509::{Certificate, Der, encode};
+use x509::{Certificate, Der, encode};
 
 pub use sources::{Extra, Sources, key, load};
 
@@ -57,8 +58,9 @@ impl Identity {
         if !fits(leaf, &*signer) {
             return Err(format!("inconsistencies between private key and certificate loaded '{name}'"));
         }
-        // The others go out as the file has them, whoever issued whom.
-        let chain = std::iter::once(leaf).chain(&parts.chain).cloned().collect();
+        // The others go out as the file has them, whoever issued whom, unless roots are left out.
+        let others = if parts.skip_root { path(leaf, &parts.chain) } else { parts.chain.clone() };
+        let chain = std::iter::once(leaf.clone()).chain(others).collect();
         let kind = match signer.algorithm() {
             rustls::SignatureAlgorithm::RSA => Kind::Rsa,
             rustls::SignatureAlgorithm::ECDSA => Kind::Ecdsa,
@@ -82,6 +84,23 @@ impl Identity {
         }
         out
     }
+}
+
+/// The way from a certificate up to the root of its chain, without the root: what a client needs that knows
+/// the root (`ssl-skip-self-issued-ca`). What does not belong to it is left out, too, as by OpenSSL.
+fn path(leaf: &CertificateDer<'_>, chain: &[CertificateDer<'static>]) -> Vec<CertificateDer<'static>> {
+    let known: Vec<_> = chain.iter().filter_map(|der| Some((der, Certificate::parse(der)?))).collect();
+    let mut out = Vec::new();
+    let mut next = Certificate::parse(leaf).filter(|c| !c.is_self_issued()).map(|c| c.issuer);
+    // A circle ends where all have been taken.
+    while let Some(issuer) = next.take().filter(|_| out.len() < known.len()) {
+        let Some((der, found)) = known.iter().find(|(_, c)| c.subject == issuer) else { break };
+        if !found.is_self_issued() {
+            out.push((*der).clone());
+            next = Some(found.issuer);
+        }
+    }
+    out
 }
 
 /// Why a key can't be used: RSA keys that are too short, or a kind that is not here.
@@ -111,6 +130,8 @@ pub struct Parts {
     pub issuer: Option<CertificateDer<'static>>,
     /// List of signed certificate timestamps.
     pub sctl: Option<Arc<[u8]>>,
+    /// Roots are not sent (`ssl-skip-self-issued-ca`).
+    pub skip_root: bool,
 }
 
 impl Parts {

@@ -1,5 +1,6 @@
-//! Which files make a certificate: those that a configuration names, or those that stand beside it under the same name with
-//! `.key`, `.issuer`, `.ocsp` or `.sctl` behind it (manual, section 3.1, `ssl-load-extra-files`; section 12.7.1).
+//! Which files make a certificate: those that a configuration names, or those that stand beside it under the
+//! same name with `.key`, `.issuer`, `.ocsp` or `.sctl` behind it (manual, section 3.1,
+//! `ssl-load-extra-files`; section 12.7.1).
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use super::{Parts, is_timestamps, pem, told};
 use crate::dummy::Recipe;
 use crate::locked::{self, Closed, Phrases};
-use crate::x509::Certificate;
+use x509::Certificate;
 
 /// Where the parts of a certificate come from, and what else was said of it (`load`, lists, `ssl-f-use`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,8 +83,8 @@ impl Extra {
     }
 }
 
-/// Loads what `sources` names, and unless it names files one by one what stands beside the certificate. The sources that
-/// come back say where everything was found. Messages end without a full stop.
+/// Loads what `sources` names, and unless it names files one by one what stands beside the certificate. The
+/// sources that come back say where everything was found. Messages end without a full stop.
 ///
 /// # Errors
 /// What is wrong with the files, in HAProxy's words.

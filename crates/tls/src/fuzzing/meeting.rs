@@ -1,5 +1,5 @@
-//! Two ends of TLS that meet over a wire on which somebody changes bytes, or one end and a peer that says anything. Nobody
-//! may panic or wait for ever once the wire is cut, and what arrives is what was sent.
+//! Two ends of TLS that meet over a wire on which somebody changes bytes, or one end and a peer that says
+//! anything. Nobody may panic or wait for ever once the wire is cut, and what arrives is what was sent.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::VecDeque;
@@ -202,7 +202,8 @@ fn meet(client: &mut Party, server: &mut Party, up: &RefCell<Line>, down: &RefCe
     assert!(client.over && server.over, "somebody waits on a wire that is cut");
 }
 
-/// The first byte says who meets and how, the others what the peer says, or four by four what happens on the wire.
+/// The first byte says who meets and how, the others what the peer says, or four by four what happens on the
+/// wire.
 ///
 /// # Panics
 /// If what must hold does not: that is the finding.

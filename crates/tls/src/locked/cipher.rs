@@ -1,8 +1,9 @@
 //! From a passphrase to a key, and from there to what the key hides.
 //!
-//! PBES2 (RFC 8018, section 6.2) with PBKDF2 or scrypt (RFC 7914), triple DES with a key of [PKCS #12](super::pkcs12), and
-//! OpenSSL's older way (`EVP_BytesToKey` with MD5); AES and triple DES in CBC, whatever the way. What comes out must be one element of DER: that tells a wrong passphrase
-//! whose padding happens to look right. Costs are bounded, for a payload of the runtime API may name any.
+//! PBES2 (RFC 8018, section 6.2) with PBKDF2 or scrypt (RFC 7914), triple DES with a key of [PKCS
+//! #12](super::pkcs12), and OpenSSL's older way (`EVP_BytesToKey` with MD5); AES and triple DES in CBC,
+//! whatever the way. What comes out must be one element of DER: that tells a wrong passphrase whose padding
+//! happens to look right. Costs are bounded, for a payload of the runtime API may name any.
 
 use std::num::NonZeroU32;
 
@@ -18,7 +19,7 @@ use zeroize::Zeroizing;
 
 use super::Closed;
 use super::pkcs12::{Purpose, derive};
-use crate::x509::Der;
+use x509::Der;
 
 const SEQUENCE: u8 = 0x30;
 const OID: u8 = 0x06;

@@ -1,9 +1,10 @@
-//! Private keys that a passphrase protects (manual, section 3.1, `ssl-passphrase-cmd`; section 5.1, `ca-sign-pass`).
+//! Private keys that a passphrase protects (manual, section 3.1, `ssl-passphrase-cmd`; section 5.1,
+//! `ca-sign-pass`).
 //!
-//! Such a key stands in a PEM file in one of two forms: as `ENCRYPTED PRIVATE KEY` (PKCS #8, RFC 5958), or in OpenSSL's
-//! older one, in which two lines of the section name a cipher and its start. [`open`] puts the key itself in the place of
-//! what hides it, so that everything behind it reads plain PEM only. [`cipher`] does the arithmetic, [`Phrases`] knows whom
-//! to ask for a passphrase.
+//! Such a key stands in a PEM file in one of two forms: as `ENCRYPTED PRIVATE KEY` (PKCS #8, RFC 5958), or in
+//! OpenSSL's older one, in which two lines of the section name a cipher and its start. [`open`] puts the key
+//! itself in the place of what hides it, so that everything behind it reads plain PEM only. [`cipher`] does
+//! the arithmetic, [`Phrases`] knows whom to ask for a passphrase.
 
 mod cipher;
 mod phrases;
@@ -85,7 +86,8 @@ pub fn is_locked(text: &[u8]) -> bool {
     next(text).is_some()
 }
 
-/// Opens the key of a PEM file: its first one, which is the one that is used. `path` is what the file is called.
+/// Opens the key of a PEM file: its first one, which is the one that is used. `path` is what the file is
+/// called.
 pub fn open<'t>(text: &'t [u8], path: &str, phrases: &Phrases) -> Opened<'t> {
     let mut out = Vec::new();
     let (mut rest, mut closed, mut keyed) = (text, None, false);

@@ -1,8 +1,8 @@
 //! Where passphrases come from: a command, asked as seldom as possible.
 //!
-//! While a configuration is read every passphrase that opened a key is tried on the next one, and only when none fits the
-//! command is run again. Once the start is over they are wiped; a key that comes over the runtime API has the command asked
-//! anew each time.
+//! While a configuration is read every passphrase that opened a key is tried on the next one, and only when
+//! none fits the command is run again. Once the start is over they are wiped; a key that comes over the
+//! runtime API has the command asked anew each time.
 
 use std::collections::HashMap;
 use std::io::Read;

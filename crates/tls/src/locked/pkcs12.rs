@@ -1,5 +1,5 @@
-//! Keys out of a passphrase as PKCS #12 makes them (RFC 7292, appendix B.2), with SHA-1: what `PBE-SHA1-3DES` means, which older
-//! programs write.
+//! Keys out of a passphrase as PKCS #12 makes them (RFC 7292, appendix B.2), with SHA-1: what `PBE-SHA1-3DES`
+//! means, which older programs write.
 
 use crate::ocsp::sha1;
 

@@ -1,14 +1,14 @@
 //! OCSP: what an authority says of a certificate (RFC 6960; manual, `crt`, `ocsp-update`).
 //!
-//! A certificate is known by its id: hashes of its issuer's name and key, and its number. Whoever has the same id shares
-//! one response. Responses are read with the total cursor of [`x509`](crate::x509); signatures are checked where a
-//! response came over the network, not where an administrator gave it.
+//! A certificate is known by its id: hashes of its issuer's name and key, and its number. Whoever has the
+//! same id shares one response. Responses are read with the total cursor of [`x509`]; signatures
+//! are checked where a response came over the network, not where an administrator gave it.
 
 mod text;
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
-use crate::x509::{Certificate, Der, Element, encode as der, seconds};
+use x509::{Certificate, Der, Element, encode as der, seconds};
 
 #[cfg(test)]
 use crate::text::hex;

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{INTEGER, OCTETS, OID, Refused, Response, SEQUENCE, Status};
+use crate::print;
 use crate::text::{date, hex, number};
-use crate::x509::{Attribute, Der, attributes};
-use crate::{oid, print};
+use x509::oid;
+use x509::{Attribute, Der, attributes};
 
 /// The parts of a certificate's id, each line behind `indent`.
 pub fn id_text(id: &[u8], indent: &str, algorithm: bool) -> Option<String> {
@@ -22,7 +23,8 @@ pub fn id_text(id: &[u8], indent: &str, algorithm: bool) -> Option<String> {
     Some(out)
 }
 
-/// `CN = name`, with quotes where a sign means something in such a list (RFC 2253, section 2.4, in OpenSSL's way).
+/// `CN = name`, with quotes where a sign means something in such a list (RFC 2253, section 2.4, in OpenSSL's
+/// way).
 fn attribute(a: &Attribute<'_>) -> String {
     let mut value = String::new();
     for byte in a.value {

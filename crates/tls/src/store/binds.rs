@@ -1,5 +1,5 @@
-//! What each `bind` line makes of the certificates it names: a row for each use of a certificate, and out of the rows the
-//! table that handshakes look at.
+//! What each `bind` line makes of the certificates it names: a row for each use of a certificate, and out of
+//! the rows the table that handshakes look at.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -87,7 +87,8 @@ pub(super) struct Draft {
 const HTTP: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 impl Store {
-    /// Builds what a `bind` line needs; `forge` makes certificates for names that have none. The line follows changes from now on. Also tells what of its settings has no effect.
+    /// Builds what a `bind` line needs; `forge` makes certificates for names that have none. The line follows
+    /// changes from now on. Also tells what of its settings has no effect.
     ///
     /// # Errors
     /// What is wrong, and in which of the things that it shows.

@@ -10,7 +10,7 @@ use super::{Inner, Store, under};
 use crate::dummy::Recipe;
 use crate::files::{self, Identity, Parts, Sources};
 use crate::ocsp;
-use crate::x509::Certificate;
+use x509::Certificate;
 
 /// How a certificate came into the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,8 +49,8 @@ pub(super) struct Cert {
 const BUNDLE: [&str; 3] = [".rsa", ".ecdsa", ".dsa"];
 
 impl Store {
-    /// Loads what a `bind` line names, so that what lists further on in the line say of it is held against that. What goes
-    /// wrong is told when the line is [built](Store::bind).
+    /// Loads what a `bind` line names, so that what lists further on in the line say of it is held against
+    /// that. What goes wrong is told when the line is [built](Store::bind).
     pub fn meet(&self, sources: &Sources) {
         let inner = &mut *self.lock();
         if !Path::new(&*inner.full(&sources.certificate)).is_dir() {
@@ -142,8 +142,10 @@ impl Inner {
         self.certs.insert(name.into(), cert);
     }
 
-    /// Completes the chain of a certificate that came without one; the file that did it.
+    /// Completes the chain of a certificate that came without one; the file that did it. Also says whether a
+    /// root is sent.
     pub(super) fn complete(&self, parts: &mut Parts) -> Option<Box<str>> {
+        parts.skip_root = self.ground.skip_root;
         let leaf = parts.leaf.as_ref().filter(|_| parts.chain.is_empty())?;
         let issuer = Certificate::parse(leaf).filter(|c| !c.is_self_issued())?.issuer;
         let fits = |chain: &[_]| {
@@ -162,8 +164,8 @@ impl Inner {
         under(self.ground.crt_base.as_deref(), name)
     }
 
-    /// Names of the certificates that a word means: one, or those of a bundle; loaded, if they were not yet. `place` is
-    /// what stands before the complaint that something else was said of it before.
+    /// Names of the certificates that a word means: one, or those of a bundle; loaded, if they were not yet.
+    /// `place` is what stands before the complaint that something else was said of it before.
     pub(super) fn named(&mut self, sources: &Sources, place: &str) -> Result<Vec<Box<str>>, String> {
         let path = self.full(&sources.certificate);
         let sources = Sources { certificate: path.clone(), ..sources.clone() };
@@ -220,7 +222,8 @@ impl Inner {
         Identity::new(name, &cert.parts).map(Arc::new)
     }
 
-    /// Whether what is said of a certificate now agrees with what was said of it before. `place` begins the complaint.
+    /// Whether what is said of a certificate now agrees with what was said of it before. `place` begins the
+    /// complaint.
     pub(super) fn agree(&self, name: &str, now: &Sources, place: &str) -> Result<(), String> {
         let Some(cert) = self.certs.get(name) else { return Ok(()) };
         let (before, after) = (cert.origin, now.has_words());

@@ -1,15 +1,15 @@
 //! Certificates that rules verify and decrypt tokens with (manual, `jwt` in section 12.7, `jwt_verify_cert`,
 //! `jwt_decrypt_cert`).
 //!
-//! Rules name certificates by text that may come from a variable, so they look them up in a table of their own that is
-//! replaced as a whole: a request takes no lock.
+//! Rules name certificates by text that may come from a variable, so they look them up in a table of their
+//! own that is replaced as a whole: a request takes no lock.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use super::{Inner, Store};
 use crate::files::Sources;
-use crate::x509::{Certificate, Der};
+use x509::{Certificate, Der};
 
 /// What a certificate gives rules about tokens.
 #[derive(Debug)]

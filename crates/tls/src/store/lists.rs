@@ -91,8 +91,8 @@ impl Store {
         Ok(())
     }
 
-    /// `add ssl crt-list`: an entry at the end of a list, in use at once on all `bind` lines that show the list. Tells the
-    /// name of the certificate, and how many lines there are.
+    /// `add ssl crt-list`: an entry at the end of a list, in use at once on all `bind` lines that show the
+    /// list. Tells the name of the certificate, and how many lines there are.
     ///
     /// # Errors
     /// The name of the certificate once that is known, and what is wrong.

@@ -1,14 +1,14 @@
-//! The TLS files of a configuration and who uses them: one store that the configuration fills and the runtime API changes
-//! (manual, sections 5.1 and 12.7; management manual, the `ssl` commands).
+//! The TLS files of a configuration and who uses them: one store that the configuration fills and the runtime
+//! API changes (manual, sections 5.1 and 12.7; management manual, the `ssl` commands).
 //!
-//! Certificates, CA files, revocation lists and certificate lists are kept under their names, with what each `bind` line
-//! and each server makes of them. A change is prepared as a whole: all that depends on it is built first, and only when
-//! nothing failed it is published, by swapping a pointer in each [`Acceptor`] and [`Connector`]. Handshakes never look
-//! here and take no lock; those under way finish with what they began with. The lock of the store is for the configuration
-//! and for commands only.
+//! Certificates, CA files, revocation lists and certificate lists are kept under their names, with what each
+//! `bind` line and each server makes of them. A change is prepared as a whole: all that depends on it is
+//! built first, and only when nothing failed it is published, by swapping a pointer in each [`Acceptor`] and
+//! [`Connector`]. Handshakes never look here and take no lock; those under way finish with what they began
+//! with. The lock of the store is for the configuration and for commands only.
 //!
-//! Once the configuration is complete the store is [sealed](Store::seal): from then on nothing is read from a disk, for the
-//! process may sit in a chroot and must not block.
+//! Once the configuration is complete the store is [sealed](Store::seal): from then on nothing is read from a
+//! disk, for the process may sit in a chroot and must not block.
 //!
 //! Messages are HAProxy's, without the line at fault, which is for the caller to name.
 
@@ -63,6 +63,8 @@ pub struct Ground {
     pub extra: Extra,
     /// Chains that complete certificates (`issuers-chain-path`), by file.
     pub issuers: Issuers,
+    /// `ssl-skip-self-issued-ca`.
+    pub skip_root: bool,
     /// `ocsp-update.mode on`.
     pub ocsp_update: bool,
     /// What opens encrypted keys (`ssl-passphrase-cmd`).
@@ -89,6 +91,7 @@ impl Default for Ground {
             ca_base: None,
             extra: Extra::default(),
             issuers: Vec::new(),
+            skip_root: false,
             experimental: false,
             ocsp_update: false,
             phrases: Arc::default(),
@@ -106,7 +109,8 @@ impl Default for Ground {
 pub enum Trouble {
     /// A file of certificates or a list is at fault.
     File(String),
-    /// A file of authorities or revocations can't be read: the word that names it, its name, what the system says.
+    /// A file of authorities or revocations can't be read: the word that names it, its name, what the system
+    /// says.
     Authority(&'static str, String, String),
     /// `verify` without anybody to believe.
     Nobody,
@@ -130,6 +134,8 @@ pub struct Store {
     asking: AtomicBool,
     /// What verifies and decrypts tokens, for rules to find without a lock.
     keys: ArcSwap<HashMap<Box<str>, Arc<JwtKey>>>,
+    /// How calls of the process's own speak TLS, once one did.
+    client: Mutex<Option<Arc<crate::Connector>>>,
 }
 
 /// What [`Store`] holds behind its lock.
@@ -191,8 +197,8 @@ impl Store {
             || inner.servers.iter().any(|s| asked(&s.spec.words))
     }
 
-    /// Where TLS is spoken at all, has the library gather entropy now: that takes a tenth of a second of a process once, in which
-    /// the worker with the first handshake would do nothing else.
+    /// Where TLS is spoken at all, has the library gather entropy now: that takes a tenth of a second of a
+    /// process once, in which the worker with the first handshake would do nothing else.
     pub fn gather_entropy(&self) {
         let is_used = {
             let inner = self.lock();

@@ -1,7 +1,7 @@
 //! OCSP responses of the certificates: told, changed and asked for (management manual, `ssl ocsp-response`).
 //!
-//! Certificates of one id share what is said of them, so a new response goes to all of them at once, and running lines tell
-//! it from the next handshake on.
+//! Certificates of one id share what is said of them, so a new response goes to all of them at once, and
+//! running lines tell it from the next handshake on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,7 +47,8 @@ impl Inner {
         self.ground.ocsp_update || self.certs.values().any(|cert| cert.ocsp_update == Some(true))
     }
 
-    /// Whether the response of a certificate is asked for: somebody wants it, and the certificate tells where to ask.
+    /// Whether the response of a certificate is asked for: somebody wants it, and the certificate tells where
+    /// to ask.
     fn updates(&self, cert: &Cert) -> bool {
         cert.ocsp_update.unwrap_or(self.ground.ocsp_update)
             && cert.parts.leaf.as_ref().is_some_and(|leaf| ocsp::responder(leaf).is_some())
@@ -81,8 +82,8 @@ impl Store {
         self.responses().into_iter().filter(|known| known.updates).collect()
     }
 
-    /// Takes a response for the certificates that it is about. `check` also looks at its signature, for responses that
-    /// came over the network.
+    /// Takes a response for the certificates that it is about. `check` also looks at its signature, for
+    /// responses that came over the network.
     ///
     /// # Errors
     /// Why it is not taken.
@@ -111,7 +112,8 @@ impl Store {
         Ok(())
     }
 
-    /// How to ask for the response of a certificate; `None`: no response of it is kept, or it names no responder.
+    /// How to ask for the response of a certificate; `None`: no response of it is kept, or it names no
+    /// responder.
     pub fn question(&self, name: &str) -> Option<Question> {
         let inner = self.lock();
         let cert = inner.certs.get(name)?;

@@ -1,6 +1,6 @@
 //! Servers that use the store: their own certificate, and whom they believe.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use super::certs::clash;
 use super::{Inner, Store, Trouble};
@@ -32,8 +32,8 @@ pub(super) struct ServerUse {
 }
 
 impl Store {
-    /// Builds what speaking TLS to a server takes. The server follows changes from now on. Also tells what of its settings
-    /// has no effect.
+    /// Builds what speaking TLS to a server takes. The server follows changes from now on. Also tells what of
+    /// its settings has no effect.
     ///
     /// # Errors
     /// What is wrong.
@@ -64,6 +64,16 @@ impl Store {
         let connector = Arc::new(connector);
         inner.servers.push(ServerUse { spec, connector: connector.clone() });
         Ok((connector, ignored))
+    }
+
+    /// How calls of the process's own speak TLS. It is built when the first one asks for it, and follows
+    /// changes like a server; `None`: that can't be, as its authorities are not there.
+    pub fn client(&self, spec: &ServerSpec) -> Option<Arc<Connector>> {
+        let mut built = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        if built.is_none() {
+            *built = self.server(spec.clone()).ok().map(|(connector, _)| connector);
+        }
+        built.clone()
     }
 
     /// Reads whom a server without TLS would believe, so that a file that is not there is told.

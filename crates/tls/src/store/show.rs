@@ -1,4 +1,5 @@
-//! What the store holds, in words (management manual, `show ssl cert` and its kin). Each answer ends with a line feed.
+//! What the store holds, in words (management manual, `show ssl cert` and its kin). Each answer ends with a
+//! line feed.
 
 use std::fmt::Write;
 
@@ -11,8 +12,8 @@ use super::trust_changes::Kind;
 use super::trusts::Authorities;
 use super::{Inner, Store};
 use crate::files::{Kind as KeyKind, Parts};
-use crate::x509::Certificate;
 use crate::{ocsp, text};
+use x509::Certificate;
 
 const NO_CERT: &str = "Can't display the certificate: Not found or the certificate is a bundle!";
 

@@ -29,7 +29,7 @@ fn server(store: &Store, verify: Verify, ca: Option<&str>) -> Arc<Connector> {
 /// The common name that a client sees.
 fn seen(connector: &Connector, acceptor: &Arc<Acceptor>, name: &str) -> Result<String, Failure> {
     let peer = encounter(connector, acceptor, name)?.peer;
-    let leaf = crate::x509::Certificate::parse(&peer[0]).unwrap();
+    let leaf = x509::Certificate::parse(&peer[0]).unwrap();
     Ok(String::from_utf8_lossy(leaf.dns_names().next().unwrap()).into_owned())
 }
 

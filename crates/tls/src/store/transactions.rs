@@ -1,4 +1,5 @@
-//! Changes of certificates at run time, one transaction at a time (management manual, `set ssl cert` and its kin).
+//! Changes of certificates at run time, one transaction at a time (management manual, `set ssl cert` and its
+//! kin).
 //!
 //! A commit builds everything that depends on the new content, and publishes it only when nothing failed.
 

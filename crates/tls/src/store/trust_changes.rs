@@ -1,7 +1,8 @@
-//! Changes at run time of CA files and revocation lists, one transaction at a time for each kind (management manual, `set ssl
-//! ca-file`, `set ssl crl-file` and their kin).
+//! Changes at run time of CA files and revocation lists, one transaction at a time for each kind (management
+//! manual, `set ssl ca-file`, `set ssl crl-file` and their kin).
 //!
-//! As with [certificates](super::transactions), a commit builds all that depends on the file before it publishes anything.
+//! As with [certificates](super::transactions), a commit builds all that depends on the file before it
+//! publishes anything.
 
 use std::collections::HashMap;
 use std::sync::Arc;

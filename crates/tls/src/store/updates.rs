@@ -1,5 +1,5 @@
-//! When OCSP responses are asked for, and what came of it (manual, `ocsp-update`; management manual, `show ssl
-//! ocsp-updates`). Whoever speaks to responders is the engine; here is the calendar.
+//! When OCSP responses are asked for, and what came of it (manual, `ocsp-update`; management manual, `show
+//! ssl ocsp-updates`). Whoever speaks to responders is the engine; here is the calendar.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -108,6 +108,13 @@ impl Store {
         !self.wanted().is_empty()
     }
 
+    /// Whether the responder of any of them is asked over TLS.
+    pub fn asks_over_tls(&self) -> bool {
+        let uri = |known: &Known| self.question(&known.name).map(|question| question.uri);
+        let is_https = |uri: String| uri.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("https:"));
+        self.wanted().iter().filter_map(uri).any(is_https)
+    }
+
     /// Lets one task of all workers do the asking: `true` for the one that is to begin with it now.
     pub fn begin_asking(&self) -> bool {
         self.has_updates() && !self.asking.swap(true, Ordering::AcqRel)
@@ -122,7 +129,8 @@ impl Store {
         !self.begin_asking()
     }
 
-    /// The calendar after it was compared with the certificates at hand: the new ones are in it, those that are gone are not.
+    /// The calendar after it was compared with the certificates at hand: the new ones are in it, those that
+    /// are gone are not.
     fn calendar(&self, wanted: &[Known], pace: Pace, now: i64) -> MutexGuard<'_, Updates> {
         let mut updates = self.calendar_as_it_is();
         updates.retain(|id, _| wanted.iter().any(|known| known.id == *id));

@@ -1,14 +1,14 @@
-//! Connections whose records the kernel makes (`ktls on`): data goes over the wire as it is, alerts and handshake
-//! messages with their content type.
+//! Connections whose records the kernel makes (`ktls on`): data goes over the wire as it is, alerts and
+//! handshake messages with their content type.
 //!
-//! A direction goes to the kernel when nothing stands in the way: that of sending once all that was sealed here has been
-//! sent, that of receiving at the border of a record. Until then reads end at such a border, for what is read here the
-//! kernel never sees. What the kernel refuses stays here, and nobody notices.
+//! A direction goes to the kernel when nothing stands in the way: that of sending once all that was sealed
+//! here has been sent, that of receiving at the border of a record. Until then reads end at such a border,
+//! for what is read here the kernel never sees. What the kernel refuses stays here, and nobody notices.
 //!
-//! A peer of TLS 1.3 may change its key at any time, and a kernel before 6.14 takes one key only: what comes next it could
-//! not read. With such kernels records of TLS 1.3 are only sealed there, and opened here. If the peer then asks for a new
-//! key of ours, too, there is none to be had, and the connection ends with an alert before any more data is sent
-//! (RFC 8446 section 4.6.3 forbids to go on with the old one).
+//! A peer of TLS 1.3 may change its key at any time, and a kernel before 6.14 takes one key only: what comes
+//! next it could not read. With such kernels records of TLS 1.3 are only sealed there, and opened here. If
+//! the peer then asks for a new key of ours, too, there is none to be had, and the connection ends with an
+//! alert before any more data is sent (RFC 8446 section 4.6.3 forbids to go on with the old one).
 
 use std::io;
 
@@ -85,7 +85,8 @@ impl Stream {
             && self.sizes.hard == 0
     }
 
-    /// Before data goes past this stream: replaces the key if that is due; `None` when that has to be awaited.
+    /// Before data goes past this stream: replaces the key if that is due; `None` when that has to be
+    /// awaited.
     pub fn try_refresh(&mut self, wire: &impl Wire) -> Option<io::Result<()>> {
         let may = !self.closed && !self.is_worn() && self.refresh(wire)?;
         Some(if may { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) })
@@ -146,8 +147,8 @@ impl Stream {
         matches!(offload.rx, Lane::There)
     }
 
-    /// Whether the wire has to say that there is nothing more: what the kernel opens, or begins to, may end short of it
-    /// where another content type begins, and nobody would tell of that again.
+    /// Whether the wire has to say that there is nothing more: what the kernel opens, or begins to, may end
+    /// short of it where another content type begins, and nobody would tell of that again.
     pub(super) fn asks_on(&self) -> bool {
         self.offload.as_ref().is_some_and(|o| !matches!(o.rx, Lane::Here))
     }
@@ -298,8 +299,8 @@ impl Stream {
         let _ = self.flush(wire, false);
     }
 
-    /// Whether the kernel may hold sealed records that would be lost if the connection were closed now: the end of data
-    /// has to be told later.
+    /// Whether the kernel may hold sealed records that would be lost if the connection were closed now: the
+    /// end of data has to be told later.
     pub fn must_drain(&self, wire: &impl Wire) -> bool {
         self.sends_there() && !self.closed && !self.muted && !self.broken && !wire.has_room()
     }
@@ -332,8 +333,9 @@ fn offer(
     let tls13 = version == ProtocolVersion::TLSv1_3;
     let mut iv = <[u8; 12]>::try_from(iv.as_ref()).map_err(|_| io::ErrorKind::InvalidInput)?;
     if !tls13 && cipher != Cipher::Chacha20Poly1305 {
-        // The kernel counts explicit nonces up from this one. Ours were the initial one with the number of the record
-        // mixed in, so those that differ in the highest bit were never used, nor will the count come to the others.
+        // The kernel counts explicit nonces up from this one. Ours were the initial one with the number of
+        // the record mixed in, so those that differ in the highest bit were never used, nor will the count
+        // come to the others.
         iv[4] ^= 0x80;
     }
     wire.offload(direction, &RecordKey { tls13, cipher, key: key.as_ref(), iv: &iv, seq })

@@ -357,7 +357,8 @@ fn damaged_early_data_reach_nobody() {
         }
         let mut handshake = Handshake::accept(acceptor.clone(), &[]);
         let Step::Done(mut server, facts) = handshake.step(&there) else { continue };
-        // Only what nobody reads may be damaged unnoticed: the version of a record, and a record that says nothing.
+        // Only what nobody reads may be damaged unnoticed: the version of a record, and a record that says
+        // nothing.
         assert!(matches!(place, 37 | 40 | 41) && facts.early, "{place}");
         assert_eq!(receive(&mut server, &there, REQUEST.len()), REQUEST);
     }

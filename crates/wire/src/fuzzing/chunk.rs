@@ -1,5 +1,5 @@
-//! Chunked bodies: the end and the bytes passed on do not depend on the cuts, and what is passed on is what a plain
-//! decoder, written another way, reads as the same data.
+//! Chunked bodies: the end and the bytes passed on do not depend on the cuts, and what is passed on is what a
+//! plain decoder, written another way, reads as the same data.
 
 use super::cuts;
 use crate::http1::Scanner;

@@ -1,19 +1,21 @@
 //! The entries for fuzzers: any bytes go in, and what must hold of every parse is checked.
 //!
-//! No panic is the least of it. A parser has to say the same however its input is cut into pieces, what it accepts
-//! must be read alike when it is written again, and whatever passes must have one meaning only: no second end of the
-//! head, no second length, no byte that a laxer reader takes for a line end. Inputs carry no control bytes, so a
-//! seed is simply a message; where the cuts fall is a function of the input itself.
+//! No panic is the least of it. A parser has to say the same however its input is cut into pieces, what it
+//! accepts must be read alike when it is written again, and whatever passes must have one meaning only: no
+//! second end of the head, no second length, no byte that a laxer reader takes for a line end. Inputs carry
+//! no control bytes, so a seed is simply a message; where the cuts fall is a function of the input itself.
 
 mod chunk;
 mod h2;
 mod http1;
+mod peers;
 mod proxy;
 mod translate;
 
 pub use chunk::chunk;
 pub use h2::{h1_to_h2, h2_frames, hpack};
 pub use http1::{http1_request, http1_response};
+pub use peers::peers;
 pub use proxy::proxy;
 pub use translate::{h2_to_h1, response_to_h2};
 

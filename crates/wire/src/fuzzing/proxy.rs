@@ -1,5 +1,5 @@
-//! PROXY headers: the same however they arrive, and the same again when written and read. The inserted client IP of
-//! NetScaler is looked at the same way, behind its magic number.
+//! PROXY headers: the same however they arrive, and the same again when written and read. The inserted client
+//! IP of NetScaler is looked at the same way, behind its magic number.
 
 use crate::proxy::{self, Error, Header, Parsed};
 

@@ -1,5 +1,5 @@
-//! Whole messages from HTTP/2 to HTTP/1, and responses the other way: what is written for one version is read in that version
-//! as what came in the other, and in one way only.
+//! Whole messages from HTTP/2 to HTTP/1, and responses the other way: what is written for one version is read
+//! in that version as what came in the other, and in one way only.
 
 use super::h2::{HTTP1, OUTLINE, one_meaning};
 use crate::h2::{Connection, Event, Limits, Received, Role};
@@ -21,7 +21,8 @@ fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
     [&header[..], &payload[..length]].concat()
 }
 
-/// Any bytes as the header block of a message with a body, and as that of its trailers: what passes is the same in HTTP/1.
+/// Any bytes as the header block of a message with a body, and as that of its trailers: what passes is the
+/// same in HTTP/1.
 ///
 /// # Panics
 /// If what must hold does not: that is the finding.
@@ -73,7 +74,8 @@ fn message(role: Role, block: &[u8], trailers: Option<&[u8]>) {
     assert!(kept(&read).iter().all(|field| kept(&head).contains(field)));
 }
 
-/// What only one connection is concerned with never comes out of HTTP/2, but for an upgrade made of an extended CONNECT.
+/// What only one connection is concerned with never comes out of HTTP/2, but for an upgrade made of an
+/// extended CONNECT.
 fn nothing_of_the_connection(head: &Head) {
     let alone = |known| head.count(known) == 0;
     assert!(alone(Known::TransferEncoding) && alone(Known::KeepAlive) && alone(Known::ProxyConnection));

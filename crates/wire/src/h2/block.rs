@@ -1,5 +1,5 @@
-//! Header blocks in (RFC 9113 sections 4.3, 6.2, 6.10 and 8.1): put together, decoded always, because the tables of both
-//! ends have to stay alike, and then judged by the state of their stream.
+//! Header blocks in (RFC 9113 sections 4.3, 6.2, 6.10 and 8.1): put together, decoded always, because the
+//! tables of both ends have to stay alike, and then judged by the state of their stream.
 
 use super::code::{Code, Fault, Notice, on_closed, protocol, size};
 use super::conn::{Connection, Ending, Event};
@@ -261,7 +261,8 @@ impl Connection {
         }
     }
 
-    /// `tune.h2.fe.max-total-streams`: the end is announced at the limit; streams that were on their way are tolerated.
+    /// `tune.h2.fe.max-total-streams`: the end is announced at the limit; streams that were on their way are
+    /// tolerated.
     fn limit_total(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
         let limit = self.limits.total_streams;
         if limit == 0 || self.opened < limit {

@@ -52,8 +52,8 @@ pub struct Fatal {
     pub logged: bool,
 }
 
-/// What is told of an error of the connection. HAProxy counts and logs it by the place that saw it, and so do those who watch its
-/// figures.
+/// What is told of an error of the connection. HAProxy counts and logs it by the place that saw it, and so do
+/// those who watch its figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Notice {
     /// It counts as a protocol error of the connection and is logged.

@@ -15,8 +15,8 @@ use crate::hpack::{Decoder, Encoder};
 /// What was received.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<'i> {
-    /// A head is in the head given to [`Connection::receive`]: a request that opens this stream, or a response, which may
-    /// be informational.
+    /// A head is in the head given to [`Connection::receive`]: a request that opens this stream, or a
+    /// response, which may be informational.
     Head {
         stream: Key,
         /// No body follows.
@@ -26,7 +26,8 @@ pub enum Event<'i> {
         /// The request is an extended CONNECT, turned into a GET that asks for an upgrade (RFC 8441).
         extended: bool,
     },
-    /// A piece of a body. Each of its bytes has to be given to [`Connection::release`] once, even after a reset.
+    /// A piece of a body. Each of its bytes has to be given to [`Connection::release`] once, even after a
+    /// reset.
     Data {
         stream: Key,
         bytes: &'i [u8],
@@ -48,7 +49,8 @@ pub enum Event<'i> {
     Malformed { why: &'static str },
     /// More may be sent on this stream, or on all.
     Window { stream: Option<Key> },
-    /// The peer opens or takes no more streams; those above `last` were not processed, see [`Connection::refused`].
+    /// The peer opens or takes no more streams; those above `last` were not processed, see
+    /// [`Connection::refused`].
     GoAway { last: u32, code: Code },
     /// Enough frames for a turn (`max-frames-at-once`, `max-rst-at-once`): others should have theirs.
     Pause,
@@ -144,8 +146,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection of `role`; a client's preface and settings are appended to `out`. A server says nothing before the client has
-    /// sent its preface: who speaks something else gets no answer in HTTP/2.
+    /// A connection of `role`; a client's preface and settings are appended to `out`. A server says nothing
+    /// before the client has sent its preface: who speaks something else gets no answer in HTTP/2.
     pub fn new(role: Role, limits: Limits, out: &mut Vec<u8>) -> Connection {
         if role == Role::Client {
             out.extend_from_slice(frame::PREFACE);
@@ -216,8 +218,8 @@ impl Connection {
         self.streams.slab.get(stream).is_some_and(|live| live.receiving)
     }
 
-    /// Whether the peer has said all that it had to say on a stream, or all but the end of it: the data that it declared
-    /// have begun to arrive to their last byte.
+    /// Whether the peer has said all that it had to say on a stream, or all but the end of it: the data that
+    /// it declared have begun to arrive to their last byte.
     pub fn is_answered(&self, stream: Key) -> bool {
         let live = self.streams.slab.get(stream);
         live.is_none_or(|live| !live.receiving || (live.head_in && live.left == Some(0)))
@@ -240,8 +242,8 @@ impl Connection {
         !self.is_ending() && self.streams.len() < limit && self.last_own < MAX31 - 2
     }
 
-    /// The window that a stream should have: one buffer, and its share of 7/8 of what is left of the receive buffer
-    /// (`tune.h2.fe.rxbuf`).
+    /// The window that a stream should have: one buffer, and its share of 7/8 of what is left of the receive
+    /// buffer (`tune.h2.fe.rxbuf`).
     pub(super) fn window_target(&self) -> u32 {
         let own = u64::from(self.limits.window) * self.streams.len().max(1) as u64;
         let free = u64::from(self.limits.rxbuf).saturating_sub(own);

@@ -1,4 +1,5 @@
-//! Flow control (RFC 9113 sections 5.2 and 6.9): a window for each direction, of the connection and of each stream.
+//! Flow control (RFC 9113 sections 5.2 and 6.9): a window for each direction, of the connection and of each
+//! stream.
 
 use super::frame::MAX31;
 
@@ -28,8 +29,8 @@ impl Outflow {
     }
 }
 
-/// What the peer may still send, and what it has sent that is not yet used up. It goes below zero when a stream was begun
-/// before the peer knew that this side's initial window is smaller than the default.
+/// What the peer may still send, and what it has sent that is not yet used up. It goes below zero when a
+/// stream was begun before the peer knew that this side's initial window is smaller than the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inflow {
     window: i64,
@@ -62,8 +63,8 @@ impl Inflow {
         self.window += change;
     }
 
-    /// Opens the window so that `target` bytes are on their way or here, once that is worth a frame: half of the
-    /// target. Returns what to tell the peer, 0 for nothing.
+    /// Opens the window so that `target` bytes are on their way or here, once that is worth a frame: half of
+    /// the target. Returns what to tell the peer, 0 for nothing.
     pub fn refill(&mut self, target: u32) -> u32 {
         let target = i64::from(target.min(MAX31));
         let more = target - self.window - i64::from(self.held);

@@ -82,8 +82,8 @@ pub fn put_goaway(out: &mut Vec<u8>, last: u32, code: Code) {
     put(out, GOAWAY, 0, 0, &[a, b, c, d, e, f, g, h]);
 }
 
-/// Writes the header of a block of header fields that `out` holds from `start + HEADER` on, and cuts it into frames of
-/// at most `max` bytes if it is longer.
+/// Writes the header of a block of header fields that `out` holds from `start + HEADER` on, and cuts it into
+/// frames of at most `max` bytes if it is longer.
 pub fn seal_block(out: &mut Vec<u8>, start: usize, stream: u32, end: bool, max: usize) {
     let len = out.len().saturating_sub(start + HEADER);
     let flags = if end { END_STREAM } else { 0 };

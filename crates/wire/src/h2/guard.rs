@@ -1,13 +1,15 @@
 //! Glitches and floods.
 //!
-//! Glitches are counted as the manual's `fc_glitches` and `tune.h2.fe.glitches-threshold` describe: violations and
-//! oddities; at three quarters of the threshold the connection is wound up, at the threshold it is closed.
+//! Glitches are counted as the manual's `fc_glitches` and `tune.h2.fe.glitches-threshold` describe:
+//! violations and oddities; at three quarters of the threshold the connection is wound up, at the threshold
+//! it is closed.
 //!
-//! Floods use what is legal, so a threshold of violations never sees them. Here every frame that moves nothing (a
-//! ping, a setting, a priority, an empty frame, a stream that is reset before it was answered, a window) costs a point,
-//! and what moves something gives points back: a request answered, data either way. An honest peer hovers at zero.
-//! One that has cost [`JUNK_MAX`] more than it was worth is asked to be calm (RFC 9113 section 10.5). Because there is
-//! no clock here, the caller says when time has passed ([`Connection::calm_down`]), which forgives half.
+//! Floods use what is legal, so a threshold of violations never sees them. Here every frame that moves
+//! nothing (a ping, a setting, a priority, an empty frame, a stream that is reset before it was answered, a
+//! window) costs a point, and what moves something gives points back: a request answered, data either way. An
+//! honest peer hovers at zero. One that has cost [`JUNK_MAX`] more than it was worth is asked to be calm (RFC
+//! 9113 section 10.5). Because there is no clock here, the caller says when time has passed
+//! ([`Connection::calm_down`]), which forgives half.
 
 use super::code::{Code, Fatal, Fault, Notice};
 use super::conn::Connection;
@@ -28,6 +30,13 @@ pub struct Guard {
     pub resets: u32,
     /// The number of that turn; 0: none yet.
     pub turn: u32,
+    /// Glitches do not end the connection.
+    spared: bool,
+}
+
+/// The number of glitches at which a connection with this threshold is wound up.
+pub fn parting(threshold: u32) -> u32 {
+    ((u64::from(threshold) * 3 + 1) / 4) as u32
 }
 
 impl Guard {
@@ -84,8 +93,8 @@ impl Connection {
         std::mem::take(&mut self.tally)
     }
 
-    /// Counts a frame that came, unless its length or its stream can't be: that one is an error and no more. DATA and HEADERS
-    /// are counted where they are understood.
+    /// Counts a frame that came, unless its length or its stream can't be: that one is an error and no more.
+    /// DATA and HEADERS are counted where they are understood.
     pub(super) fn count(&mut self, frame: Frame) {
         let fits = match frame.kind {
             frame::RST_STREAM => frame.stream != 0 && !self.is_idle(frame.stream) && frame.len == 4,
@@ -97,7 +106,8 @@ impl Connection {
             self.tally.received(frame.kind);
         }
         if frame.kind == frame::SETTINGS && frame.stream == 0 && !self.has_settings {
-            // HAProxy counts the first ones twice: as the end of the preface, and as a frame, if they are one.
+            // HAProxy counts the first ones twice: as the end of the preface, and as a frame, if they are
+            // one.
             self.tally.received(frame.kind);
         }
     }
@@ -132,6 +142,16 @@ impl Connection {
         self.glitch(out)
     }
 
+    /// Below which use of its processor, in percent, glitches do not end the connection; 0: they always do.
+    pub fn spared_below(&self) -> u32 {
+        self.limits.spared_below
+    }
+
+    /// Says whether that is so now.
+    pub fn spare(&mut self, spared: bool) {
+        self.guard.spared = spared;
+    }
+
     /// Counts what is so many times as odd as a glitch.
     pub(super) fn odd(&mut self, times: u32, out: &mut Vec<u8>) -> Result<(), Fault> {
         (0..times)
@@ -146,10 +166,10 @@ impl Connection {
         if limit == 0 {
             return Ok(());
         }
-        if self.guard.glitches >= limit {
+        if self.guard.glitches >= limit && !self.guard.spared {
             return Err(self.fail(Code::ENHANCE_YOUR_CALM, "too many glitches", out));
         }
-        if self.guard.glitches >= limit - limit / 4 {
+        if self.guard.glitches >= parting(limit) {
             self.shutdown(out);
         }
         Ok(())

@@ -1,11 +1,11 @@
-//! Header lists of HTTP/2 into heads (RFC 9113 section 8, RFC 8441 section 5), so that nobody behind reads another
-//! message than was sent.
+//! Header lists of HTTP/2 into heads (RFC 9113 section 8, RFC 8441 section 5), so that nobody behind reads
+//! another message than was sent.
 //!
-//! An [`Intake`] receives the lines of one block. What is malformed by the RFC ends the stream; what is merely no valid
-//! request, as it would be in HTTP/1, is answered with a status. A request becomes what HAProxy makes of it: the
-//! authority becomes Host, in front, and takes precedence over a Host that came; the target is the absolute URI,
-//! and marked so that it is written to HTTP/1 as a path; cookies are joined and come last; an extended
-//! CONNECT becomes a GET that asks for an upgrade.
+//! An [`Intake`] receives the lines of one block. What is malformed by the RFC ends the stream; what is
+//! merely no valid request, as it would be in HTTP/1, is answered with a status. A request becomes what
+//! HAProxy makes of it: the authority becomes Host, in front, and takes precedence over a Host that came; the
+//! target is the absolute URI, and marked so that it is written to HTTP/1 as a path; cookies are joined and
+//! come last; an extended CONNECT becomes a GET that asks for an upgrade.
 
 use crate::head::{Field, Head, Kind, Known, Span, trim};
 use crate::hpack::{Line, Pseudo, Tag, ValueForm};
@@ -173,8 +173,7 @@ impl<'h> Intake<'h> {
         bytes.extend_from_slice(b"\r\n");
         let name = Span::new(start, start + name.len());
         let field = Field { name, value: Span::new(middle, end), known, plain: true, removed: false };
-        self.head.present |= known.bit();
-        self.head.field_bytes += field.wire_len();
+        self.head.count_in(&field);
         self.head.fields.push(field);
     }
 
@@ -249,7 +248,8 @@ impl<'h> Intake<'h> {
             [b'/', ..] => {}
             b"*" if self.head.method_id == Method::Options => {}
             b"*" if self.refusal.is_some() => {}
-            // With other methods it stands for the root of an authority: alone it stays as it is, as in HAProxy.
+            // With other methods it stands for the root of an authority: alone it stays as it is, as in
+            // HAProxy.
             b"*" if authority.is_none() => {}
             b"*" => path = self.root(),
             _ => return self.malformed("bad :path"),
@@ -258,7 +258,8 @@ impl<'h> Intake<'h> {
         if !self.relax && path.of(bytes).iter().any(|&byte| byte == b'#' || byte == b' ') {
             return self.malformed("bad byte in :path");
         }
-        // Other than in HTTP/1, where nobody knows how they are meant, bytes beyond ASCII pass, as in HAProxy.
+        // Other than in HTTP/1, where nobody knows how they are meant, bytes beyond ASCII pass, as in
+        // HAProxy.
         let fits = |byte: u8| class(byte) & TARGET != 0 || byte >= 128 || (self.relax && byte == b'#');
         if !path.of(bytes).iter().all(|&byte| fits(byte)) {
             return self.malformed("bad byte in :path");
@@ -309,8 +310,7 @@ impl<'h> Intake<'h> {
         bytes.extend_from_slice(b"\r\n");
         let (name, value) = (Span::new(start, start + 4), Span::new(start + 6, end));
         let field = Field { name, value, known: Known::Host, plain: true, removed: false };
-        self.head.present |= Known::Host.bit();
-        self.head.field_bytes += field.wire_len();
+        self.head.count_in(&field);
         self.head.fields.push(field);
     }
 

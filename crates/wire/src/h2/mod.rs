@@ -1,16 +1,17 @@
-//! HTTP/2 (RFC 9113) without I/O: both roles of a connection, its streams, and its heads to and from [`Head`].
+//! HTTP/2 (RFC 9113) without I/O: both roles of a connection, its streams, and its heads to and from
+//! [`Head`].
 //!
-//! A [`Connection`] is fed what was received and says what it means, one [`Event`] at a time; whatever it has to answer
-//! itself (acknowledgements, windows, resets) it appends to the output that the caller hands in, and the caller's own
-//! commands append there too, so that all of a turn leaves in one write. It keeps no body: received data is a slice
-//! of the input, and data to send stays with the caller until its turn. So a connection without streams
-//! owns a table of field lines and little else.
+//! A [`Connection`] is fed what was received and says what it means, one [`Event`] at a time; whatever it has
+//! to answer itself (acknowledgements, windows, resets) it appends to the output that the caller hands in,
+//! and the caller's own commands append there too, so that all of a turn leaves in one write. It keeps no
+//! body: received data is a slice of the input, and data to send stays with the caller until its turn. So a
+//! connection without streams owns a table of field lines and little else.
 //!
-//! What a peer may cost is bounded. Memory: a list of fields by `Limits::list`, streams by `Limits::streams`, bodies by
-//! the windows, answers by the input that they answer (the caller stops reading while its output is long). Work: each
-//! byte is looked at once, each frame costs a look-up. And what is legal but of no use to anybody (pings, settings,
-//! empty frames, streams opened and reset, windows opened by single bytes) is weighed against what is useful: see
-//! `guard`. Violations are counted as glitches, as the manual has it.
+//! What a peer may cost is bounded. Memory: a list of fields by `Limits::list`, streams by `Limits::streams`,
+//! bodies by the windows, answers by the input that they answer (the caller stops reading while its output is
+//! long). Work: each byte is looked at once, each frame costs a look-up. And what is legal but of no use to
+//! anybody (pings, settings, empty frames, streams opened and reset, windows opened by single bytes) is
+//! weighed against what is useful: see `guard`. Violations are counted as glitches, as the manual has it.
 //!
 //! | file | holds |
 //! |---|---|
@@ -38,7 +39,7 @@ mod streams;
 pub use code::{Code, Fatal};
 pub use conn::{Connection, Event, Received};
 pub use frame::{HEADER, PREFACE};
-pub use guard::Tally;
+pub use guard::{Tally, parting};
 pub use intake::Refusal;
 pub use outlet::Outline;
 pub use send::Unopened;

@@ -1,5 +1,5 @@
-//! Heads into header lists of HTTP/2: the way back of `intake`. Whatever HTTP/1 says about its connection stays
-//! behind (RFC 9113 section 8.2.2).
+//! Heads into header lists of HTTP/2: the way back of `intake`. Whatever HTTP/1 says about its connection
+//! stays behind (RFC 9113 section 8.2.2).
 
 use crate::head::{Head, Known};
 use crate::hpack::{Encoder, Pseudo};
@@ -22,7 +22,8 @@ pub fn request(head: &Head, outline: Outline<'_>, encoder: &mut Encoder, out: &m
     let connect = head.method_id() == crate::method::Method::Connect;
     // Rules may leave a path that begins with no slash: it is still no authority.
     let bare = !connect && uri::form(target) == uri::Form::Authority;
-    // RFC 9113 section 8.3.1: without the name of a user. Whoever named the host in a field only keeps that field.
+    // RFC 9113 section 8.3.1: without the name of a user. Whoever named the host in a field only keeps that
+    // field.
     let authority = match uri::host_port(target) {
         _ if bare && !websocket => b"",
         b"" if websocket => head.first(Known::Host).unwrap_or_default(),
@@ -41,7 +42,8 @@ pub fn request(head: &Head, outline: Outline<'_>, encoder: &mut Encoder, out: &m
             b"" if head.method_id() == crate::method::Method::Options => {
                 encoder.pseudo(Pseudo::Path, b"*", out)
             }
-            // A query behind the authority: RFC 9113 section 8.3.1 wants a path, and an empty one is the root.
+            // A query behind the authority: RFC 9113 section 8.3.1 wants a path, and an empty one is the
+            // root.
             query => encoder.pseudo(Pseudo::Path, &[b"/", query].concat(), out),
         }
     }
@@ -75,7 +77,8 @@ const BOUND: u64 = Known::Connection.bit()
     | Known::Http2Settings.bit()
     | Known::Te.bit();
 
-/// What only `connection` names goes along: otherwise a client could take away fields that were added here, or Host.
+/// What only `connection` names goes along: otherwise a client could take away fields that were added here,
+/// or Host.
 fn fields(head: &Head, encoder: &mut Encoder, out: &mut Vec<u8>, skip: impl Fn(Known) -> bool) {
     for field in head.fields.iter().filter(|field| !field.removed) {
         let known = field.known;

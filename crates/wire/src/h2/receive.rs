@@ -1,5 +1,5 @@
-//! Frames in (RFC 9113 sections 4 and 6). Data is handed on as it arrives; every other frame is handled whole, from the
-//! input where it lies there whole, else from a copy.
+//! Frames in (RFC 9113 sections 4 and 6). Data is handed on as it arrives; every other frame is handled
+//! whole, from the input where it lies there whole, else from a copy.
 
 use base::slab::Key;
 
@@ -15,9 +15,9 @@ use crate::head::Head;
 pub(super) type Outcome<'i> = Result<Option<Event<'i>>, Fault>;
 
 impl Connection {
-    /// Takes input up to the first event. A head goes into `head`, answers go to `out`. To be called again with what was
-    /// not consumed, until there is no event. The caller stops calling while `out` is long: each byte of input
-    /// makes at most three of output.
+    /// Takes input up to the first event. A head goes into `head`, answers go to `out`. To be called again
+    /// with what was not consumed, until there is no event. The caller stops calling while `out` is long:
+    /// each byte of input makes at most three of output.
     ///
     /// # Errors
     /// The connection is at an end; `out` holds the `GOAWAY` that says so.
@@ -137,7 +137,8 @@ impl Connection {
         Some((part.len(), outcome))
     }
 
-    /// Looks at the header of a frame and says where its payload goes. `pad` is the length of the padding of data.
+    /// Looks at the header of a frame and says where its payload goes. `pad` is the length of the padding of
+    /// data.
     fn begin<'i>(&mut self, frame: Frame, pad: Option<u8>, out: &mut Vec<u8>) -> Outcome<'i> {
         if !self.has_settings && (frame.kind != frame::SETTINGS || frame.has(frame::ACK)) {
             return Err(protocol("first frame is not SETTINGS"));
@@ -238,7 +239,8 @@ impl Connection {
         if !stream.inflow.receive(frame.len) {
             return fault(Code::FLOW_CONTROL_ERROR);
         }
-        // RFC 9113 section 8.1.1: the length has to be that of the data. What there is of too few goes on before the stream ends.
+        // RFC 9113 section 8.1.1: the length has to be that of the data. What there is of too few goes on
+        // before the stream ends.
         if let Some(due) = stream.left {
             match due.checked_sub(u64::from(left)) {
                 Some(due) if due == 0 || !end || left > 0 => stream.left = Some(due),

@@ -1,5 +1,5 @@
-//! Commands: heads, data, trailers, resets, the end of the connection. All append to the output; a key that is stale
-//! makes them do nothing, because the peer may have reset the stream meanwhile.
+//! Commands: heads, data, trailers, resets, the end of the connection. All append to the output; a key that
+//! is stale makes them do nothing, because the peer may have reset the stream meanwhile.
 
 use base::slab::Key;
 
@@ -59,7 +59,8 @@ impl Connection {
         Ok(key)
     }
 
-    /// Resets a stream that was never opened (client): the request can't be sent. Servers may end the connection for it.
+    /// Resets a stream that was never opened (client): the request can't be sent. Servers may end the
+    /// connection for it.
     pub fn open_none(&mut self, out: &mut Vec<u8>) {
         if self.can_open() {
             self.last_own = if self.last_own == 0 { 1 } else { self.last_own + 2 };
@@ -69,8 +70,8 @@ impl Connection {
         }
     }
 
-    /// Sends a response with `status`, which may be informational, and differs from that of `head` only where 101 becomes
-    /// the 200 of an extended CONNECT.
+    /// Sends a response with `status`, which may be informational, and differs from that of `head` only where
+    /// 101 becomes the 200 of an extended CONNECT.
     pub fn respond(&mut self, stream: Key, head: &Head, status: u16, end: bool, out: &mut Vec<u8>) {
         let Some(id) = self.sendable(stream) else { return };
         let start = reserve(out);
@@ -111,8 +112,8 @@ impl Connection {
         self.remote.frame as usize
     }
 
-    /// The header of a DATA frame of `len` bytes, for whoever puts the data behind it himself; the windows are charged.
-    /// Nothing when [`Connection::room`] or [`Connection::frame_max`] is less.
+    /// The header of a DATA frame of `len` bytes, for whoever puts the data behind it himself; the windows
+    /// are charged. Nothing when [`Connection::room`] or [`Connection::frame_max`] is less.
     pub fn frame_data(&mut self, stream: Key, len: usize, end: bool) -> Option<[u8; HEADER]> {
         if len > self.room(stream) || len > self.frame_max() {
             return None;
@@ -127,7 +128,8 @@ impl Connection {
         Some(header.bytes())
     }
 
-    /// Sends as much of `data` as the windows allow, and says how much that was; `end`: the body ends with it.
+    /// Sends as much of `data` as the windows allow, and says how much that was; `end`: the body ends with
+    /// it.
     pub fn send(&mut self, stream: Key, data: &[u8], end: bool, out: &mut Vec<u8>) -> usize {
         let mut sent = 0;
         loop {
@@ -180,8 +182,9 @@ impl Connection {
         }
     }
 
-    /// The stream whose turn it is, taken out of the line. One whose own window is shut is left out: it asks again when
-    /// [`super::Event::Window`] says so. Nothing when the line is empty or the window of the connection is shut.
+    /// The stream whose turn it is, taken out of the line. One whose own window is shut is left out: it asks
+    /// again when [`super::Event::Window`] says so. Nothing when the line is empty or the window of the
+    /// connection is shut.
     pub fn next_turn(&mut self) -> Option<Key> {
         if self.outflow.room() == 0 {
             return None;
@@ -204,8 +207,8 @@ impl Connection {
         }
     }
 
-    /// Announces the end: streams on their way are still served. When the peer's answer to a ping shows that it
-    /// knows, the last stream is named (RFC 9113 section 6.8). A client names it at once.
+    /// Announces the end: streams on their way are still served. When the peer's answer to a ping shows that
+    /// it knows, the last stream is named (RFC 9113 section 6.8). A client names it at once.
     pub fn shutdown(&mut self, out: &mut Vec<u8>) {
         if self.dead || !matches!(self.ending, Ending::No | Ending::Hinted) {
             return;
@@ -240,7 +243,8 @@ impl Connection {
         }
     }
 
-    /// The peer has closed its side. Tells whether that was before its preface was whole, which counts as an error.
+    /// The peer has closed its side. Tells whether that was before its preface was whole, which counts as an
+    /// error.
     pub fn peer_closed(&mut self) -> bool {
         let cut = matches!(self.rx, Rx::Preface(_));
         self.tally.connection_errors += u32::from(cut);
@@ -260,15 +264,16 @@ impl Connection {
         }
     }
 
-    /// Ends the connection of a peer that rules turned away: no error of the connection, so it is not counted as one.
+    /// Ends the connection of a peer that rules turned away: no error of the connection, so it is not counted
+    /// as one.
     pub fn expel(&mut self, out: &mut Vec<u8>) {
         let counted = self.tally.goaways_sent;
         self.close(Code::ENHANCE_YOUR_CALM, out);
         self.tally.goaways_sent = counted;
     }
 
-    /// A stream that the peer did not process, according to its GOAWAY, and that may be sent elsewhere; it is gone
-    /// with this call. To be called until there is none.
+    /// A stream that the peer did not process, according to its GOAWAY, and that may be sent elsewhere; it is
+    /// gone with this call. To be called until there is none.
     pub fn refused(&mut self) -> Option<Key> {
         let last = self.peer_last?;
         let above = self.streams.slab.iter().find(|(_, stream)| stream.id % 2 == 1 && stream.id > last);

@@ -1,5 +1,5 @@
-//! Settings (RFC 9113 section 6.5, RFC 8441 section 3, RFC 9218 section 2.1): what the peer set, and what this side
-//! sets, which the configuration's `tune.h2.*` become.
+//! Settings (RFC 9113 section 6.5, RFC 8441 section 3, RFC 9218 section 2.1): what the peer set, and what
+//! this side sets, which the configuration's `tune.h2.*` become.
 
 use super::code::{Code, Fault, Notice, protocol, size};
 use super::frame::{self, MAX31};
@@ -47,7 +47,11 @@ pub struct Limits {
     pub resets_at_once: u32,
     /// `tune.h2.{fe,be}.glitches-threshold`; 0 stands for none.
     pub glitches: u32,
-    /// Whether WebSocket over streams is offered (RFC 8441); not with `h2-workaround-bogus-websocket-clients`.
+    /// `tune.glitches.kill.cpu-usage`, percent: whoever drives the connection knows the use, and says what
+    /// follows ([`Connection::spare`](super::Connection::spare)).
+    pub spared_below: u32,
+    /// Whether WebSocket over streams is offered (RFC 8441); not with
+    /// `h2-workaround-bogus-websocket-clients`.
     pub extended_connect: bool,
     /// Bytes of a header list as it came, and of the list decoded: `tune.bufsize` less `tune.maxrewrite`.
     pub list: usize,
@@ -70,6 +74,7 @@ impl Default for Limits {
             frames_at_once: 0,
             resets_at_once: 0,
             glitches: 0,
+            spared_below: 0,
             extended_connect: true,
             list: 16_384 - 1024,
             fields: 101,
@@ -127,7 +132,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Takes over the payload of a `SETTINGS` frame that `role` received. How often it made the window smaller, which is odd.
+    /// Takes over the payload of a `SETTINGS` frame that `role` received. How often it made the window
+    /// smaller, which is odd.
     pub(super) fn update(&mut self, payload: &[u8], role: Role) -> Result<u32, Fault> {
         let mut shrunk = 0;
         let (entries, rest) = payload.as_chunks::<6>();
@@ -157,7 +163,8 @@ impl Settings {
                 MAX_FRAME_SIZE => self.frame = value,
                 // A client's word on CONNECT means nothing to a server.
                 ENABLE_CONNECT_PROTOCOL if role == Role::Server => {}
-                // What means nothing (RFC 8441 section 3) is passed over: a server that speaks so is understood.
+                // What means nothing (RFC 8441 section 3) is passed over: a server that speaks so is
+                // understood.
                 ENABLE_CONNECT_PROTOCOL => self.extended_connect |= value == 1,
                 NO_RFC7540_PRIORITIES if value > 1 => return Err(protocol("bad NO_RFC7540_PRIORITIES")),
                 _ => {}

@@ -8,9 +8,9 @@
 //!                 RST_STREAM either way, from anywhere: closed
 //! ```
 //!
-//! A live stream is in the slab with its two halves; idle is every number above the last, closed every other. Of the
-//! last closed ones it is remembered who closed them, because what still comes for a stream that this side reset
-//! is no fault of the peer, while what comes for one that the peer ended is.
+//! A live stream is in the slab with its two halves; idle is every number above the last, closed every other.
+//! Of the last closed ones it is remembered who closed them, because what still comes for a stream that this
+//! side reset is no fault of the peer, while what comes for one that the peer ended is.
 
 use base::slab::{Key, Slab};
 

@@ -1,9 +1,10 @@
-//! Cookies: pairs of a `Cookie` line (RFC 6265 section 4.2) and the pair that opens a `Set-Cookie` line (section 4.1).
+//! Cookies: pairs of a `Cookie` line (RFC 6265 section 4.2) and the pair that opens a `Set-Cookie` line
+//! (section 4.1).
 //!
-//! Names are case-sensitive, blanks around name and value are dropped, and a quoted value keeps its quotes, as the
-//! manual's `req.cook` says. What has no `=` is no cookie. As RFC 2965 had it, which HAProxy still reads, a comma ends
-//! a pair like a semicolon, neither does within quotes, and names that begin with `$` are no cookies but say something
-//! of the one before them.
+//! Names are case-sensitive, blanks around name and value are dropped, and a quoted value keeps its quotes,
+//! as the manual's `req.cook` says. What has no `=` is no cookie. As RFC 2965 had it, which HAProxy still
+//! reads, a comma ends a pair like a semicolon, neither does within quotes, and names that begin with `$` are
+//! no cookies but say something of the one before them.
 
 use super::values::{is_blank, trim};
 use super::{All, Head, Known};
@@ -18,7 +19,8 @@ pub struct Cookie<'h> {
     /// Where the pair lies in the field's value: from the first byte of the name to the end of the value.
     pub start: usize,
     pub end: usize,
-    /// It is empty and the last of its line, with nothing but its name and `=`: who looks for that name does not see it.
+    /// It is empty and the last of its line, with nothing but its name and `=`: who looks for that name does
+    /// not see it.
     pub trails_empty: bool,
 }
 
@@ -85,7 +87,8 @@ pub fn segment(line: &[u8]) -> Segment<'_> {
     }
 }
 
-/// Where the value ends that starts at `from`: quotes hide separators, a backslash within them what follows it.
+/// Where the value ends that starts at `from`: quotes hide separators, a backslash within them what follows
+/// it.
 fn value_end(line: &[u8], from: usize) -> usize {
     let (mut quoted, mut escaped) = (false, false);
     for (at, byte) in line.iter().enumerate().skip(from) {

@@ -7,8 +7,8 @@ use crate::method::{Method, Version, default_reason};
 /// Dead bytes that the arena may hold beside the live ones before it is swept.
 const DEAD_MAX: usize = 16 * 1024;
 
-/// Turns what ends a line or a text into blanks (RFC 9110 section 5.5). Callers encode such bytes; this makes sure that
-/// none of them can ever split a message.
+/// Turns what ends a line or a text into blanks (RFC 9110 section 5.5). Callers encode such bytes; this makes
+/// sure that none of them can ever split a message.
 fn blank_line_ends(stored: &mut [u8]) {
     let mut from = 0;
     while let Some(rest) = stored.get_mut(from..)
@@ -34,7 +34,8 @@ impl Head {
         Ok(())
     }
 
-    /// Replaces the request target by what somebody chose: HTTP/1 gets it as it is, whatever the request came over.
+    /// Replaces the request target by what somebody chose: HTTP/1 gets it as it is, whatever the request came
+    /// over.
     pub fn set_uri(&mut self, target: &[u8]) -> Result<(), NoRoom> {
         self.normalized = false;
         self.set_target(target)
@@ -56,6 +57,10 @@ impl Head {
 
     /// Adds a field after all others and returns its index.
     pub fn append(&mut self, name: &[u8], value: &[u8]) -> Result<usize, NoRoom> {
+        self.append_named(Name::new(name), value)
+    }
+
+    fn append_named(&mut self, name: Name<'_>, value: &[u8]) -> Result<usize, NoRoom> {
         let field = self.store(name, value)?;
         self.fields.push(field);
         Ok(self.fields.len() - 1)
@@ -63,25 +68,31 @@ impl Head {
 
     /// Adds a field before all others; every index grows by one.
     pub fn prepend(&mut self, name: &[u8], value: &[u8]) -> Result<(), NoRoom> {
-        let field = self.store(name, value)?;
+        let field = self.store(Name::new(name), value)?;
         self.fields.insert(0, field);
         Ok(())
     }
 
     /// Removes every field called `name` and appends one. When there is no room the old ones stay.
     pub fn set(&mut self, name: &[u8], value: &[u8]) -> Result<usize, NoRoom> {
-        let freed: usize = self.matching(name.into()).map(|field| field.wire_len()).sum();
-        if self.wire_len() - freed + name.len() + value.len() + 4 > self.limit {
+        let name = Name::new(name);
+        let freed: usize = self.matching(name).map(|field| field.wire_len()).sum();
+        if self.wire_len() - freed + name.text.len() + value.len() + Field::AROUND > self.limit {
             return Err(NoRoom);
         }
-        self.remove_all(name);
-        self.append(name, value)
+        if freed > 0 {
+            self.remove_all(name);
+        }
+        self.append_named(name, value)
     }
 
     /// Removes every field called `name` (any case) and says how many there were.
     pub fn remove_all<'n>(&mut self, name: impl Into<Name<'n>>) -> usize {
         let name = name.into();
         let mut removed = 0;
+        if self.never_had(name) {
+            return removed;
+        }
         for index in 0..self.fields.len() {
             if self.fields.get(index).is_some_and(|field| !field.removed && name.is(field, &self.bytes)) {
                 self.remove(index);
@@ -96,6 +107,7 @@ impl Head {
         let Some(field) = self.fields.get_mut(index).filter(|field| !field.removed) else { return false };
         field.removed = true;
         self.field_bytes -= field.wire_len();
+        self.live -= 1;
         true
     }
 
@@ -112,10 +124,14 @@ impl Head {
         Ok(())
     }
 
-    /// Keeps of the comma-separated values of every field called `name` those that `keep` wants, in their place and
-    /// as they were written; a field of which nothing is left goes. It takes no room, so it can't fail.
+    /// Keeps of the comma-separated values of every field called `name` those that `keep` wants, in their
+    /// place and as they were written; a field of which nothing is left goes. It takes no room, so it can't
+    /// fail.
     pub fn retain_values<'n>(&mut self, name: impl Into<Name<'n>>, mut keep: impl FnMut(&[u8]) -> bool) {
         let name = name.into();
+        if self.never_had(name) {
+            return;
+        }
         for index in 0..self.fields.len() {
             let wanted = |field: &&mut Field| !field.removed && name.is(field, &self.bytes);
             let Some(span) = self.fields.get_mut(index).filter(wanted).map(|field| field.value) else {
@@ -170,24 +186,27 @@ impl Head {
     }
 
     /// Appends `name: value\r\n` to the arena, the name in lower case.
-    fn store(&mut self, name: &[u8], value: &[u8]) -> Result<Field, NoRoom> {
-        let known = Known::of(name);
-        self.reserve(name.len() + value.len() + 4)?;
+    fn store(&mut self, name: Name<'_>, value: &[u8]) -> Result<Field, NoRoom> {
+        let (known, text) = (name.known, name.text);
+        self.reserve(text.len() + value.len() + Field::AROUND)?;
         let start = self.bytes.len();
-        self.bytes.extend_from_slice(name);
-        if let Some(stored) = self.bytes.get_mut(start..) {
+        if known == Known::Other {
+            self.bytes.extend_from_slice(text);
+            let stored = self.bytes.get_mut(start..).unwrap_or_default();
             stored.make_ascii_lowercase();
+            blank_line_ends(stored);
+        } else {
+            self.bytes.extend_from_slice(known.name().as_bytes());
         }
         self.bytes.extend_from_slice(b": ");
         let middle = self.bytes.len();
         self.bytes.extend_from_slice(value);
         let end = self.bytes.len();
-        blank_line_ends(self.bytes.get_mut(start..).unwrap_or_default());
+        blank_line_ends(self.bytes.get_mut(middle..).unwrap_or_default());
         self.bytes.extend_from_slice(b"\r\n");
-        let name = Span::new(start, start + name.len());
+        let name = Span::new(start, start + text.len());
         let field = Field { name, value: Span::new(middle, end), known, plain: true, removed: false };
-        self.present |= known.bit();
-        self.field_bytes += field.wire_len();
+        self.count_in(&field);
         Ok(field)
     }
 
@@ -204,7 +223,7 @@ impl Head {
         if more > 0 && self.wire_len().saturating_add(more) > self.limit.min(u32::MAX as usize / 4) {
             return Err(NoRoom);
         }
-        if self.bytes.len() > DEAD_MAX + 2 * self.wire_len() {
+        if self.bytes.len() > DEAD_MAX && self.bytes.len() > DEAD_MAX + 2 * self.wire_len() {
             self.sweep();
         }
         Ok(())
@@ -237,8 +256,14 @@ impl Head {
         self.bytes = bytes;
     }
 
+    /// Whether no field of this name has been there since the head was cleared.
+    fn never_had(&self, name: Name<'_>) -> bool {
+        name.known != Known::Other && self.present & name.known.bit() == 0
+    }
+
     fn matching<'h>(&'h self, name: Name<'h>) -> impl Iterator<Item = &'h Field> {
-        self.fields.iter().filter(move |field| !field.removed && name.is(field, &self.bytes))
+        let fields = if self.never_had(name) { &[] } else { self.fields.as_slice() };
+        fields.iter().filter(move |field| !field.removed && name.is(field, &self.bytes))
     }
 
     /// Whether the head opens a request.

@@ -1,7 +1,8 @@
 //! The header fields that rules, framing and logs ask for so often that a number stands for them.
 //!
-//! The parser numbers a field once; later look-ups compare a byte. A field is found by a small open-addressed table
-//! computed at compile time from [`NAMES`], keyed by length, first and last letter, and confirmed by a comparison.
+//! The parser numbers a field once; later look-ups compare a byte. A field is found by a small open-addressed
+//! table computed at compile time from [`NAMES`], keyed by length, first and last letter, and confirmed by a
+//! comparison.
 
 /// A numbered header field. [`Known::Other`] is every field not in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -129,7 +130,7 @@ impl Known {
         loop {
             match NAMES.get(TABLE[slot] as usize) {
                 None | Some((Known::Other, _)) => return Known::Other,
-                Some((known, text)) if name.eq_ignore_ascii_case(text.as_bytes()) => return *known,
+                Some((known, text)) if is_in_any_case(name, text.as_bytes()) => return *known,
                 Some(_) => slot = (slot + 1) % SLOTS,
             }
         }
@@ -145,6 +146,34 @@ impl Known {
     pub(crate) const fn bit(self) -> u64 {
         1 << self as u8
     }
+}
+
+/// Whether `name` is `lower`, a text of small letters, digits and hyphens, in any case. No branch for each
+/// byte: only where a letter is due the name is given the bit that its capital lacks.
+#[inline]
+fn is_in_any_case(name: &[u8], lower: &[u8]) -> bool {
+    const LETTER: u64 = 0x4040_4040_4040_4040;
+    if name.len() != lower.len() {
+        return false;
+    }
+    let (names, name_rest) = name.as_chunks::<8>();
+    let (lowers, lower_rest) = lower.as_chunks::<8>();
+    let mut differ = 0;
+    for (name, lower) in names.iter().zip(lowers) {
+        let (name, lower) = (u64::from_le_bytes(*name), u64::from_le_bytes(*lower));
+        differ |= (name | (lower & LETTER) >> 1) ^ lower;
+    }
+    for (name, lower) in name_rest.iter().zip(lower_rest) {
+        differ |= u64::from((name | (lower & 0x40) >> 1) ^ lower);
+    }
+    differ == 0
+}
+
+/// Whether two names are the same in any case. Most that are have the same letters, and most that are not
+/// differ in length.
+#[inline]
+pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && (one == other || one.eq_ignore_ascii_case(other))
 }
 
 const fn slot_of(len: usize, first: u8, last: u8) -> usize {
@@ -180,5 +209,20 @@ mod tests {
         }
         assert_eq!(Known::of(b"x-unknown"), Known::Other);
         assert_eq!(Known::of(b"hosu"), Known::Other);
+    }
+
+    /// A byte is taken for another one only where a letter's case is all that parts them.
+    #[test]
+    fn no_other_byte_passes_for_a_letter_of_a_name() {
+        for &(known, name) in NAMES.iter().skip(1) {
+            for at in 0..name.len() {
+                for byte in 0..=255u8 {
+                    let mut text = name.as_bytes().to_vec();
+                    text[at] = byte;
+                    let same = text.eq_ignore_ascii_case(name.as_bytes());
+                    assert_eq!(Known::of(&text) == known, same, "{text:?}");
+                }
+            }
+        }
     }
 }

@@ -1,16 +1,17 @@
 //! One message head for every HTTP version, request or response.
 //!
-//! A head is one arena of bytes and a table of fields that point into it. The parser copies the received head into
-//! the arena in one go and notes where each name and value lies. An edit appends its bytes to the arena and
-//! repoints the table; nothing is put back together until the head is written out, and there every run of fields
-//! that nobody touched is one copy. [`Head::clear`] keeps the memory, so a recycled head allocates nothing.
+//! A head is one arena of bytes and a table of fields that point into it. The parser copies the received head
+//! into the arena in one go and notes where each name and value lies. An edit appends its bytes to the arena
+//! and repoints the table; nothing is put back together until the head is written out, and there every run of
+//! fields that nobody touched is one copy. [`Head::clear`] keeps the memory, so a recycled head allocates
+//! nothing.
 //!
 //! Names are kept in lower case whatever the peer wrote: HTTP/2 demands it, and the manual (`h1-case-adjust`)
-//! documents that HTTP/1 peers get them so too. Removed fields leave a hole in the table, so an index stays valid
-//! until something is prepended or the head is cleared.
+//! documents that HTTP/1 peers get them so too. Removed fields leave a hole in the table, so an index stays
+//! valid until something is prepended or the head is cleared.
 //!
-//! The limit ([`Head::set_limit`]) counts live bytes, that is what the head would take on an HTTP/1 wire, not what
-//! edits left behind in the arena; what lies there unused is swept out when it outgrows the rest.
+//! The limit ([`Head::set_limit`]) counts live bytes, that is what the head would take on an HTTP/1 wire, not
+//! what edits left behind in the arena; what lies there unused is swept out when it outgrows the rest.
 
 mod cookies;
 mod edit;
@@ -71,9 +72,13 @@ pub(crate) struct Field {
 }
 
 impl Field {
+    /// Bytes of a line beside name and value: colon, space, CR, LF.
+    pub(crate) const AROUND: usize = 4;
+
     /// Bytes on an HTTP/1 wire: name, colon, space, value, CR, LF.
+    #[inline]
     pub(crate) fn wire_len(&self) -> usize {
-        self.name.len as usize + self.value.len as usize + 4
+        self.name.len as usize + self.value.len as usize + Field::AROUND
     }
 }
 
@@ -114,6 +119,8 @@ pub struct Head {
     pub(crate) present: u64,
     /// Sum of `wire_len` over the live fields.
     pub(crate) field_bytes: usize,
+    /// How many fields are live.
+    pub(crate) live: usize,
     pub(crate) limit: usize,
     pub(crate) progress: Progress,
     pub(crate) violation: Option<crate::http1::ParseError>,
@@ -158,6 +165,7 @@ impl Head {
             status_text: Span::default(),
             present: 0,
             field_bytes: 0,
+            live: 0,
             limit: usize::MAX,
             progress: Progress::default(),
             violation: None,
@@ -186,6 +194,7 @@ impl Head {
         (self.version_text, self.version_read, self.status_text) = Default::default();
         self.present = 0;
         self.field_bytes = 0;
+        self.live = 0;
         self.progress = Progress::default();
         self.violation = None;
         self.distrusted = false;
@@ -193,7 +202,8 @@ impl Head {
         self.plain_scheme = false;
     }
 
-    /// Live bytes that edits may bring the head to, as [`Head::wire_len`] counts them. What is there already stays.
+    /// Live bytes that edits may bring the head to, as [`Head::wire_len`] counts them. What is there already
+    /// stays.
     pub fn set_limit(&mut self, bytes: usize) {
         self.limit = bytes;
     }
@@ -221,7 +231,8 @@ impl Head {
         self.target.of(&self.bytes)
     }
 
-    /// The target as HTTP/1 gets it: the path alone, where HTTP/2 brought the parts of a URI (RFC 9113 section 8.3.1).
+    /// The target as HTTP/1 gets it: the path alone, where HTTP/2 brought the parts of a URI (RFC 9113
+    /// section 8.3.1).
     pub fn written_target(&self) -> &[u8] {
         let target = self.target();
         if !self.normalized {
@@ -241,8 +252,8 @@ impl Head {
         self.normalized
     }
 
-    /// The scheme of a request that has none in its target: what its sender named if that is `http`, `https` otherwise,
-    /// whatever the connection, as in HAProxy.
+    /// The scheme of a request that has none in its target: what its sender named if that is `http`, `https`
+    /// otherwise, whatever the connection, as in HAProxy.
     pub fn default_scheme(&self) -> &'static [u8] {
         if self.plain_scheme { b"http" } else { b"https" }
     }
@@ -257,7 +268,8 @@ impl Head {
         self.version
     }
 
-    /// The version as its sender wrote it: `HTTP/2.0` of a request of HTTP/1 that says so goes on as HTTP/1.1.
+    /// The version as its sender wrote it: `HTTP/2.0` of a request of HTTP/1 that says so goes on as
+    /// HTTP/1.1.
     pub fn version_read(&self) -> &[u8] {
         match self.version_read.of(&self.bytes) {
             b"" => self.version.as_str().as_bytes(),
@@ -290,16 +302,22 @@ impl Head {
         self.start_line_len() + self.field_bytes + 2
     }
 
-    /// Bytes that the head counts for in logs and statistics. HAProxy counts its own form of a message: a start line
-    /// of 20 bytes and its three parts, the names and values of the fields, one byte for the end.
+    /// Bytes that the head counts for in logs and statistics. HAProxy counts its own form of a message: a
+    /// start line of 20 bytes and its three parts, the names and values of the fields, one byte for the end.
     pub fn counted_len(&self) -> usize {
         let start = match self.kind {
             Kind::Request => self.method().len() + self.target().len(),
             Kind::Response => 3 + self.reason().len(),
         };
-        let live = self.fields.iter().filter(|field| !field.removed);
-        let fields: usize = live.map(|field| field.name.len as usize + field.value.len as usize).sum();
-        20 + 8 + start + fields + 1
+        20 + 8 + start + (self.field_bytes - Field::AROUND * self.live) + 1
+    }
+
+    /// Counts a field that is about to enter the table.
+    #[inline]
+    pub(crate) fn count_in(&mut self, field: &Field) {
+        self.present |= field.known.bit();
+        self.field_bytes += field.wire_len();
+        self.live += 1;
     }
 
     pub(crate) fn start_line_len(&self) -> usize {
@@ -326,7 +344,7 @@ impl Head {
 
     /// The number of fields, removed ones not counted.
     pub fn len(&self) -> usize {
-        self.fields.iter().filter(|field| !field.removed).count()
+        self.live
     }
 
     pub fn is_empty(&self) -> bool {
@@ -399,9 +417,7 @@ impl Name<'_> {
     #[inline]
     pub(crate) fn is(&self, field: &Field, bytes: &[u8]) -> bool {
         match self.known {
-            Known::Other => {
-                field.known == Known::Other && field.name.of(bytes).eq_ignore_ascii_case(self.text)
-            }
+            Known::Other => field.known == Known::Other && known::same(field.name.of(bytes), self.text),
             known => field.known == known,
         }
     }

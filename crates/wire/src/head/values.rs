@@ -1,5 +1,6 @@
 //! Lists in field values: parts between commas, where a comma within a quoted string does not part (RFC 9110
-//! section 5.6.1 and 5.6.4). The manual's `req.hdr` walks these; `req.fhdr` takes [`Head::all`](super::Head::all).
+//! section 5.6.1 and 5.6.4). The manual's `req.hdr` walks these; `req.fhdr` takes
+//! [`Head::all`](super::Head::all).
 
 use super::All;
 
@@ -79,7 +80,8 @@ pub fn comma(value: &[u8]) -> usize {
     value.len()
 }
 
-/// `value` without the optional white space around it (RFC 9110, 5.6.3): spaces and tabs, no form feed or other control.
+/// `value` without the optional white space around it (RFC 9110, 5.6.3): spaces and tabs, no form feed or
+/// other control.
 pub fn trim(value: &[u8]) -> &[u8] {
     let start = value.iter().position(|byte| !is_blank(byte)).unwrap_or(value.len());
     let end = value.iter().rposition(|byte| !is_blank(byte)).map_or(start, |last| last + 1);

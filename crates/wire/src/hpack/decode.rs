@@ -50,7 +50,8 @@ struct Literal<'i> {
 }
 
 impl Decoder {
-    /// A decoder whose table may have `limit` bytes. Until the peer knows a limit below the default, it uses that one.
+    /// A decoder whose table may have `limit` bytes. Until the peer knows a limit below the default, it uses
+    /// that one.
     pub fn new(limit: u32) -> Decoder {
         Decoder {
             table: Table::new(super::DEFAULT_TABLE),

@@ -1,10 +1,10 @@
 //! Blocks out.
 //!
-//! What deserves a place in the dynamic table is what comes again. So the encoder remembers a hash of each line in a
-//! small direct-mapped table; a line that is met a second time is inserted, from the third time on it is a byte or
-//! two. Unique values (lengths, dates of files, tags, locations) never push out what is useful, and neither
-//! memory nor time is spent on a connection that sends one response. Lines are compared before they are referred
-//! to: hashes only say where to look.
+//! What deserves a place in the dynamic table is what comes again. So the encoder remembers a hash of each
+//! line in a small direct-mapped table; a line that is met a second time is inserted, from the third time on
+//! it is a byte or two. Unique values (lengths, dates of files, tags, locations) never push out what is
+//! useful, and neither memory nor time is spent on a connection that sends one response. Lines are compared
+//! before they are referred to: hashes only say where to look.
 
 use super::statics::{STATIC, name_index};
 use super::table::{Stored, Table, ValueForm};

@@ -1,8 +1,9 @@
 //! The Huffman code of RFC 7541 appendix B.
 //!
-//! The code is canonical: among codes of one length the symbols stand in order, and longer codes follow shorter ones.
-//! So the lengths say everything, and the tables are computed from them at compile time. Codes of up to ten bits,
-//! which is nearly all of real text, are found by one look-up; longer ones by comparing with the first of each length.
+//! The code is canonical: among codes of one length the symbols stand in order, and longer codes follow
+//! shorter ones. So the lengths say everything, and the tables are computed from them at compile time. Codes
+//! of up to ten bits, which is nearly all of real text, are found by one look-up; longer ones by comparing
+//! with the first of each length.
 
 use super::Error;
 
@@ -29,8 +30,8 @@ struct Code {
     fast: [u16; 1 << FAST],
     /// The bytes in the order of their codes.
     sorted: [u8; 256],
-    /// For each length, the first code that is longer, left-aligned in 32 bits, and the place in `sorted` of what
-    /// would be code 0 of that length.
+    /// For each length, the first code that is longer, left-aligned in 32 bits, and the place in `sorted` of
+    /// what would be code 0 of that length.
     limits: [(u32, i32); EOS_BITS + 1],
 }
 

@@ -1,13 +1,14 @@
 //! HPACK (RFC 7541): header lists of HTTP/2 in and out.
 //!
-//! The decoder hands each line on as slices of where it lies: the static table, the dynamic one, the input, or a scratch
-//! buffer for what was Huffman-coded. Whoever receives it copies it once, into its head. What the check of a name or
-//! value found is kept beside the entry of the dynamic table, so a line that comes a hundred times is checked once.
-//! The work for a block is linear in its length, whatever it refers to: a line is a pair of slices, not a copy, so a
-//! small block that names a large entry thousands of times costs thousands of look-ups and no more.
+//! The decoder hands each line on as slices of where it lies: the static table, the dynamic one, the input,
+//! or a scratch buffer for what was Huffman-coded. Whoever receives it copies it once, into its head. What
+//! the check of a name or value found is kept beside the entry of the dynamic table, so a line that comes a
+//! hundred times is checked once. The work for a block is linear in its length, whatever it refers to: a line
+//! is a pair of slices, not a copy, so a small block that names a large entry thousands of times costs
+//! thousands of look-ups and no more.
 //!
-//! The encoder writes literals plainly, without Huffman coding: it would cost more than the bytes it saves. It gives
-//! the dynamic table only what it has seen before, see [`Encoder`].
+//! The encoder writes literals plainly, without Huffman coding: it would cost more than the bytes it saves.
+//! It gives the dynamic table only what it has seen before, see [`Encoder`].
 
 mod decode;
 mod encode;
@@ -24,7 +25,8 @@ pub use table::ValueForm;
 /// The size of the dynamic table until a setting says otherwise (RFC 9113 section 6.5.2).
 pub const DEFAULT_TABLE: u32 = 4096;
 
-/// A block that can't be decoded. Each of these ends the connection with `COMPRESSION_ERROR` (RFC 9113 section 4.3).
+/// A block that can't be decoded. Each of these ends the connection with `COMPRESSION_ERROR` (RFC 9113
+/// section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The block ends within a line.

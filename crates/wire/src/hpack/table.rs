@@ -1,8 +1,9 @@
-//! The dynamic table (RFC 7541 sections 2.3.2 and 4): the newest entry first, the oldest evicted when room is needed.
+//! The dynamic table (RFC 7541 sections 2.3.2 and 4): the newest entry first, the oldest evicted when room is
+//! needed.
 //!
-//! The bytes of all entries lie in one vector in the order of insertion; eviction only moves its start. When the dead
-//! part at its front outgrows the living, the living is moved down: each byte is moved at most once for each byte
-//! inserted. An unused table owns no memory.
+//! The bytes of all entries lie in one vector in the order of insertion; eviction only moves its start. When
+//! the dead part at its front outgrows the living, the living is moved down: each byte is moved at most once
+//! for each byte inserted. An unused table owns no memory.
 
 use std::collections::VecDeque;
 

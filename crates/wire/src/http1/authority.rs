@@ -1,5 +1,5 @@
-//! Host and the authority of the target (RFC 9112 section 3.2): what a host may be, that both say the same, and that
-//! a default port is cut from both.
+//! Host and the authority of the target (RFC 9112 section 3.2): what a host may be, that both say the same,
+//! and that a default port is cut from both.
 
 use super::bytes::{HOST, class};
 use super::error::{ErrorKind, ParseError, State};
@@ -8,8 +8,8 @@ use crate::head::{Head, Known};
 use crate::method::Method;
 use crate::uri;
 
-/// Checks Host and target of a complete request. Where Host stands for the authority of another version it keeps the port of
-/// a CONNECT; else a default one is cut (`cuts`).
+/// Checks Host and target of a complete request. Where Host stands for the authority of another version it
+/// keeps the port of a CONNECT; else a default one is cut (`cuts`).
 pub fn check(head: &mut Head, relax: bool, cuts: bool) -> Result<(), ParseError> {
     hosts(head)?;
     if head.method_id() == Method::Connect {
@@ -35,8 +35,8 @@ fn hosts(head: &mut Head) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Whether `text` has only bytes of hosts and ports, and brackets only around all that stands before a port. It may be
-/// empty, and what stands for the port need not be a number.
+/// Whether `text` has only bytes of hosts and ports, and brackets only around all that stands before a port.
+/// It may be empty, and what stands for the port need not be a number.
 fn is_host(text: &[u8]) -> bool {
     let plain = |part: &[u8]| part.iter().all(|&byte| byte == b':' || class(byte) & HOST != 0);
     let Some((b'[', rest)) = text.split_first() else { return plain(text) };
@@ -50,7 +50,8 @@ fn has_one_port(host: &[u8]) -> bool {
     if host.first() == Some(&b'[') { host.last() == Some(&b']') } else { !host.contains(&b':') }
 }
 
-/// `host:port`, perhaps behind the name of a user. Host may leave a default port out, and does when it is to be cut.
+/// `host:port`, perhaps behind the name of a user. Host may leave a default port out, and does when it is to
+/// be cut.
 fn connect(head: &mut Head, relax: bool, cuts: bool) -> Result<(), ParseError> {
     let authority = uri::host_port(head.target());
     let (host, port) = uri::split_port(authority);
@@ -75,8 +76,8 @@ fn connect(head: &mut Head, relax: bool, cuts: bool) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Compares Host with the authority of an absolute target, where an empty port is the scheme's own (RFC 9112 section
-/// 3.2.2), and puts both in order (RFC 3986 section 6.2.3).
+/// Compares Host with the authority of an absolute target, where an empty port is the scheme's own (RFC 9112
+/// section 3.2.2), and puts both in order (RFC 3986 section 6.2.3).
 fn absolute(head: &mut Head, relax: bool) -> Result<(), ParseError> {
     let target = head.target();
     let Some(scheme) = uri::scheme(target) else { return Ok(()) };
@@ -116,8 +117,8 @@ fn absolute(head: &mut Head, relax: bool) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Cuts the port after `host_len` bytes of host from the target; Host then says what the target says, unless that is
-/// no host.
+/// Cuts the port after `host_len` bytes of host from the target; Host then says what the target says, unless
+/// that is no host.
 fn cut_port(head: &mut Head, host_len: usize) {
     let target = head.target().to_vec();
     let authority = uri::host_port(&target);

@@ -1,13 +1,14 @@
-//! Finding the end of a chunked body (RFC 9112 section 7.1) in its place: what is sound is passed on with the framing
-//! that it came in. Trailers are the exception: they are rare and must be put in order, for which there is no room in
-//! place, so they are gathered aside and passed on when they are whole.
+//! Finding the end of a chunked body (RFC 9112 section 7.1) in its place: what is sound is passed on with the
+//! framing that it came in. Trailers are the exception: they are rare and must be put in order, for which
+//! there is no room in place, so they are gathered aside and passed on when they are whole.
 
 use super::trailers;
 use crate::head::{Head, trim};
 
 /// Most digits of a size, zeros in front counted in: more are read in several ways, and nobody needs them.
 const DIGITS_MAX: u32 = 16;
-/// The largest chunk: what is longer is no body but an attempt to have somebody count beyond the end of a number.
+/// The largest chunk: what is longer is no body but an attempt to have somebody count beyond the end of a
+/// number.
 const SIZE_MAX: u64 = (1 << 52) - 1;
 /// Longest chunk line with its extensions.
 const LINE_MAX: u32 = 4096;
@@ -104,8 +105,8 @@ impl Scanner {
         }
     }
 
-    /// The trailers of a body that has ended, with the empty line, to be passed on behind what [`Scanner::strip`] kept;
-    /// empty if all was kept in place.
+    /// The trailers of a body that has ended, with the empty line, to be passed on behind what
+    /// [`Scanner::strip`] kept; empty if all was kept in place.
     pub fn take_trailers(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.trailers)
     }
@@ -185,7 +186,8 @@ impl Scanner {
         piece
     }
 
-    /// Takes the next piece of `rest`, which is not empty: the data of a chunk as far as it is there, or one byte.
+    /// Takes the next piece of `rest`, which is not empty: the data of a chunk as far as it is there, or one
+    /// byte.
     #[inline]
     fn advance(&mut self, rest: &[u8]) -> Result<Piece, Malformed> {
         if self.state == State::Data {
@@ -226,7 +228,8 @@ impl Scanner {
         Ok(Piece { len: 1, keep: false, end })
     }
 
-    /// Follows the body through `bytes` and hands the data of its chunks to `take`; whether the body ends with them.
+    /// Follows the body through `bytes` and hands the data of its chunks to `take`; whether the body ends
+    /// with them.
     ///
     /// # Errors
     /// They are no chunked body; what came before the fault was handed on.

@@ -1,5 +1,5 @@
-//! How the body after a head is framed (RFC 9112 section 6.3), and what a head says of its connection. The parser has
-//! made sure that there is one length or one coding at most, so each question has one answer.
+//! How the body after a head is framed (RFC 9112 section 6.3), and what a head says of its connection. The
+//! parser has made sure that there is one length or one coding at most, so each question has one answer.
 
 use super::Scanner;
 use super::rules::decimal;

@@ -1,5 +1,6 @@
-//! The lines of an HTTP/1 head behind the first: field lines and the empty line. Each function takes the input and the
-//! offset of the line and says what lies where; `None` or [`Line::More`] means that the input ends within the line.
+//! The lines of an HTTP/1 head behind the first: field lines and the empty line. Each function takes the
+//! input and the offset of the line and says what lies where; `None` or [`Line::More`] means that the input
+//! ends within the line.
 
 use super::bytes::{TOKEN, UPPER, class};
 use super::error::{ErrorKind, ParseError, State};
@@ -36,6 +37,40 @@ pub struct FieldLine {
     /// A NUL that was let pass.
     pub nul: Option<ParseError>,
     pub next: usize,
+}
+
+/// A field line as nearly all are: a name, a colon, one space, a value without blanks around it, CR LF.
+pub struct Usual {
+    pub colon: usize,
+    /// The end of the value, two bytes before the next line.
+    pub end: usize,
+    pub known: Known,
+    pub upper: bool,
+}
+
+/// Reads the line at `at` if it is whole and as nearly all are. `None` says nothing of it but that [`field`]
+/// has to look: it tells the rest apart, this one is only the faster.
+#[inline]
+pub fn usual(input: &[u8], at: usize) -> Option<Usual> {
+    let line = input.get(at..)?;
+    let mut seen = 0;
+    let len = line.iter().position(|&byte| {
+        let bits = class(byte);
+        seen |= bits;
+        bits & TOKEN == 0
+    })?;
+    let (name, rest) = line.split_at_checked(len)?;
+    let [b':', b' ', value @ ..] = rest else { return None };
+    if name.is_empty() || matches!(value.first(), Some(b' ' | b'\t')) {
+        return None;
+    }
+    let length = memchr::memchr3(b'\r', b'\n', 0, value)?;
+    let (text, [b'\r', b'\n', ..]) = value.split_at_checked(length)? else { return None };
+    if matches!(text.last(), None | Some(b' ' | b'\t')) {
+        return None;
+    }
+    let colon = at + len;
+    Some(Usual { colon, end: colon + 2 + length, known: Known::of(name), upper: seen & UPPER != 0 })
 }
 
 /// Reads the line at `at`; `first`: there was no field before it, so that nothing can go on with a blank.

@@ -1,9 +1,10 @@
 //! Heads of HTTP/1 messages.
 //!
-//! The parser works line by line and straight on the input: a head that has arrived whole is read once, and its
-//! bytes are copied once into the arena of the [`Head`]. When the input ends early, the head remembers which
-//! lines are done, so the next call goes on there and a peer that sends byte by byte costs one look at the current
-//! line each time. A fault is reported as soon as its byte is there, not when the head is complete.
+//! The parser works line by line and straight on the input: a head that has arrived whole is read once, and
+//! its bytes are copied once into the arena of the [`Head`]. When the input ends early, the head remembers
+//! which lines are done, so the next call goes on there and a peer that sends byte by byte costs one look at
+//! the current line each time. A fault is reported as soon as its byte is there, not when the head is
+//! complete.
 //!
 //! What is refused, and what `relax` lets pass, is in the manual's section of `option
 //! accept-unsafe-violations-in-http-request`; the checks that need the whole head are in `rules`.
@@ -23,7 +24,8 @@ pub struct Limits {
     pub fields: usize,
     /// HTTP/1.0's GET, HEAD and DELETE may have a body (`h1-accept-payload-with-any-method`).
     pub any_payload: bool,
-    /// A length beside a coding is dropped, and the connection may go on (`h1-do-not-close-on-insecure-transfer-encoding`).
+    /// A length beside a coding is dropped, and the connection may go on
+    /// (`h1-do-not-close-on-insecure-transfer-encoding`).
     pub insecure_coding: bool,
 }
 
@@ -43,8 +45,8 @@ impl Limits {
         Limits { head, fields, any_payload: false, insecure_coding: false }
     }
 
-    /// HAProxy keeps a head in a form of its own, and it is that which has to fit: 8 bytes a line and at the end, 60 for
-    /// itself, and the words without what stands between them.
+    /// HAProxy keeps a head in a form of its own, and it is that which has to fit: 8 bytes a line and at the
+    /// end, 60 for itself, and the words without what stands between them.
     ///
     /// # Errors
     /// The head is too large, though its bytes are not too many.
@@ -128,6 +130,12 @@ fn lines(input: &[u8], head: &mut Head, limits: &Limits, relax: bool) -> Result<
         if at > limits.head {
             return Err(ParseError::new(ErrorKind::TooLarge, at, State::Head));
         }
+        if let Some(line) = line::usual(input, at)
+            && head.fields.len() + 2 <= limits.fields
+        {
+            add_usual(head, at, &line);
+            continue;
+        }
         match line::field(input, at, head.fields.is_empty(), relax)? {
             Line::More => return partial(input, head, limits),
             Line::End { next } if next > limits.head => {
@@ -192,7 +200,8 @@ fn drop_line(head: &mut Head, position: usize, next: usize) {
 /// Reads the start line; nothing when it isn't complete.
 fn start_line(input: &[u8], head: &mut Head, relax: bool) -> Result<Option<Next>, ParseError> {
     let mut at = head.progress.offset;
-    // RFC 9112 section 2.2: empty lines before a request are ignored; before a response they do no harm either.
+    // RFC 9112 section 2.2: empty lines before a request are ignored; before a response they do no harm
+    // either.
     loop {
         match (input.get(at), input.get(at + 1)) {
             (Some(b'\r'), Some(b'\n')) => at += 2,
@@ -213,6 +222,22 @@ fn start_line(input: &[u8], head: &mut Head, relax: bool) -> Result<Option<Next>
 }
 
 #[inline]
+fn add_usual(head: &mut Head, at: usize, line: &line::Usual) {
+    let entry = Field {
+        name: Span::new(at, line.colon),
+        value: Span::new(line.colon + 2, line.end),
+        known: line.known,
+        plain: true,
+        removed: false,
+    };
+    head.count_in(&entry);
+    head.progress.upper |= line.upper;
+    head.progress.offset = line.end + 2;
+    head.progress.dropped = false;
+    head.fields.push(entry);
+}
+
+#[inline]
 fn add(head: &mut Head, line: &line::FieldLine) {
     let entry = Field {
         name: Span::new(line.name.0, line.name.1),
@@ -221,8 +246,7 @@ fn add(head: &mut Head, line: &line::FieldLine) {
         plain: line.plain,
         removed: false,
     };
-    head.present |= line.known.bit();
-    head.field_bytes += entry.wire_len();
+    head.count_in(&entry);
     head.progress.upper |= line.upper;
     head.progress.offset = line.next;
     head.progress.dropped = false;

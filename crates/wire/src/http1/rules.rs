@@ -1,7 +1,7 @@
-//! The checks that need the whole head: lengths and codings (RFC 9112 sections 6.1 to 6.3), the WebSocket handshake;
-//! Host and authority are in `authority`. They also put in order what may be put in order: a length is written
-//! once and plainly, a length beside `chunked` is removed, both go where no body may follow, and offers to change to
-//! HTTP/2 are withdrawn.
+//! The checks that need the whole head: lengths and codings (RFC 9112 sections 6.1 to 6.3), the WebSocket
+//! handshake; Host and authority are in `authority`. They also put in order what may be put in order: a
+//! length is written once and plainly, a length beside `chunked` is removed, both go where no body may
+//! follow, and offers to change to HTTP/2 are withdrawn.
 
 use super::authority;
 use super::error::{ErrorKind, ParseError, State};
@@ -17,7 +17,8 @@ pub fn check(head: &mut Head, limits: &Limits, relax: bool) -> Result<(), ParseE
     check_as(head, limits, relax, true)
 }
 
-/// Checks a head that came in another version, where an upgrade is asked for without a key (RFC 8441 section 5).
+/// Checks a head that came in another version, where an upgrade is asked for without a key (RFC 8441 section
+/// 5).
 pub fn check_translated(head: &mut Head, relax: bool) -> Result<(), ParseError> {
     check_as(head, &Limits::default(), relax, false)
 }
@@ -82,8 +83,8 @@ fn payload(head: &mut Head, limits: &Limits) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// `chunked` has to be there once and last, and is left as the only coding; there may be no other. Says whether a
-/// coding takes precedence over a length.
+/// `chunked` has to be there once and last, and is left as the only coding; there may be no other. Says
+/// whether a coding takes precedence over a length.
 fn transfer_encoding(head: &mut Head, relax: bool) -> Result<bool, ParseError> {
     let lenient = relax && head.kind() == Kind::Response;
     let bad = |kind| Err(fault(head, kind, Known::TransferEncoding));
@@ -120,7 +121,8 @@ fn transfer_encoding(head: &mut Head, relax: bool) -> Result<bool, ParseError> {
     Ok(true)
 }
 
-/// Leaves `chunked` as the only coding. Where it is that already, rules see it in the letters it came in; it is written in small ones.
+/// Leaves `chunked` as the only coding. Where it is that already, rules see it in the letters it came in; it
+/// is written in small ones.
 fn only_coding(head: &mut Head) {
     let mut fields = head.all(Known::TransferEncoding);
     let first = fields.next();
@@ -205,7 +207,8 @@ fn digits(mut number: u64, room: &mut [u8; 20]) -> &[u8] {
     room.get(start..).unwrap_or_default()
 }
 
-/// A change to HTTP/2 is not on offer. A WebSocket handshake needs its key, 24 characters of Base64, and its answer.
+/// A change to HTTP/2 is not on offer. A WebSocket handshake needs its key, 24 characters of Base64, and its
+/// answer.
 #[cold]
 fn upgrade(head: &mut Head, relax: bool) -> Result<(), ParseError> {
     let http2 = |value: &[u8]| value.eq_ignore_ascii_case(b"h2c") || value.eq_ignore_ascii_case(b"h2");

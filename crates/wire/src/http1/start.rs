@@ -1,5 +1,6 @@
-//! The first line of an HTTP/1 head: request line and status line. Each function takes the input and the offset of
-//! the line, fills the head and says where the next line is; `None` means that the input ends within the line.
+//! The first line of an HTTP/1 head: request line and status line. Each function takes the input and the
+//! offset of the line, fills the head and says where the next line is; `None` means that the input ends
+//! within the line.
 
 use super::bytes::{TARGET, TOKEN, VERSION, class};
 use super::error::{ErrorKind, ParseError, State};
@@ -39,7 +40,8 @@ pub fn request(input: &[u8], at: usize, head: &mut Head, relax: bool) -> Result<
     }
     let Some(next) = line_end(input, version.end)? else { return Ok(None) };
     head.method_id = Method::from_bytes(input.get(at..method_end).unwrap_or_default());
-    // The method of HTTP/2's preface is nobody's in HTTP/1, and in front of a server that takes it for a preface a danger.
+    // The method of HTTP/2's preface is nobody's in HTTP/1, and in front of a server that takes it for a
+    // preface a danger.
     if input.get(at..method_end) == Some(b"PRI") {
         return Err(ParseError::new(ErrorKind::BadMethod, method_end, State::Method));
     }
@@ -67,9 +69,9 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Whether a target has one of the forms that RFC 9112 section 3.2 gives this method: `host:port` for CONNECT and for
-/// nothing else, `*` for OPTIONS, a path or an absolute URI for all but CONNECT. As HAProxy does, `*` is let pass for methods
-/// that nobody knows.
+/// Whether a target has one of the forms that RFC 9112 section 3.2 gives this method: `host:port` for CONNECT
+/// and for nothing else, `*` for OPTIONS, a path or an absolute URI for all but CONNECT. As HAProxy does, `*`
+/// is let pass for methods that nobody knows.
 fn fits_method(target: &[u8], method: Method) -> bool {
     match (target, method) {
         (b"*", _) => matches!(method, Method::Options | Method::Other),
@@ -121,9 +123,10 @@ fn version(input: &[u8], at: usize, relax: bool) -> Result<Option<Read>, ParseEr
     }
 }
 
-/// Any version but the two usual ones. `HTTP/` and two digits around a dot are due; where that is relaxed, any word
-/// will do. From 1.1 up (the sixth and eighth letter of eight say so) it is passed on as HTTP/1.1, numbers below 1.0 as
-/// HTTP/1.0, because a server that takes 0.9 at its word reads no fields; words as they came.
+/// Any version but the two usual ones. `HTTP/` and two digits around a dot are due; where that is relaxed,
+/// any word will do. From 1.1 up (the sixth and eighth letter of eight say so) it is passed on as HTTP/1.1,
+/// numbers below 1.0 as HTTP/1.0, because a server that takes 0.9 at its word reads no fields; words as they
+/// came.
 #[cold]
 fn odd_version(input: &[u8], at: usize, relax: bool) -> Result<Option<Read>, ParseError> {
     let end = run(input, at, |byte| class(byte) & VERSION != 0);

@@ -1,7 +1,7 @@
-//! The fields behind a chunked body (RFC 9112 section 7.1.2), put in order: one line each, names in lower case, CR LF
-//! at the end. They are read by the same rules as the fields of a head, so what a head may not hold is refused here, too,
-//! and what is let pass there (line ends of LF alone, folded values, with `relax` bad names, which are dropped) is let
-//! pass here.
+//! The fields behind a chunked body (RFC 9112 section 7.1.2), put in order: one line each, names in lower
+//! case, CR LF at the end. They are read by the same rules as the fields of a head, so what a head may not
+//! hold is refused here, too, and what is let pass there (line ends of LF alone, folded values, with `relax`
+//! bad names, which are dropped) is let pass here.
 
 use super::chunk::Malformed;
 use super::line::{self, Line};

@@ -1,5 +1,6 @@
-//! Writing a head as HTTP/1 text: ranges of the arena are handed on, neighbours that nobody edited in one go. The
-//! parts of a head sum up to [`Head::wire_len`] bytes, so that whoever stages them knows beforehand whether they fit.
+//! Writing a head as HTTP/1 text: ranges of the arena are handed on, neighbours that nobody edited in one go.
+//! The parts of a head sum up to [`Head::wire_len`] bytes, so that whoever stages them knows beforehand
+//! whether they fit.
 
 use crate::head::{Field, Head, Kind, Known};
 use crate::method::Version;
@@ -31,7 +32,8 @@ pub fn write_head_as<'h>(head: &'h Head, name: impl Fn(&'h [u8]) -> &'h [u8], pu
     put(b"\r\n");
 }
 
-/// The value as it is written: a coding that decides where a message ends in letters that nobody can take for another.
+/// The value as it is written: a coding that decides where a message ends in letters that nobody can take for
+/// another.
 fn value<'h>(field: &Field, head: &'h Head) -> &'h [u8] {
     let value = field.value.of(&head.bytes);
     let coding = field.known == Known::TransferEncoding && value.eq_ignore_ascii_case(b"chunked");

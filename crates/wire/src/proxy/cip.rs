@@ -1,5 +1,5 @@
-//! The NetScaler Client IP insertion protocol (netscaler-client-ip-insertion-protocol.txt): a magic number, then the
-//! IP and TCP headers of the client's own packet.
+//! The NetScaler Client IP insertion protocol (netscaler-client-ip-insertion-protocol.txt): a magic number,
+//! then the IP and TCP headers of the client's own packet.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -1,8 +1,8 @@
-//! HTTP/2 as bytes: frames and blocks that say anything at all, and both ends of a connection that look at nothing they
-//! need not.
+//! HTTP/2 as bytes: frames and blocks that say anything at all, and both ends of a connection that look at
+//! nothing they need not.
 //!
-//! Blocks are written as literals without index, so that names and values are what a case wants. They are read with
-//! `wire`'s decoder, which has test vectors of its own; what a list means is judged here.
+//! Blocks are written as literals without index, so that names and values are what a case wants. They are
+//! read with `wire`'s decoder, which has test vectors of its own; what a list means is judged here.
 
 use wire::hpack::Decoder;
 

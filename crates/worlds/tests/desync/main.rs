@@ -1,12 +1,14 @@
-//! Desynchronisation: no message, however it is made, may be read as two different ones by the proxy and by an origin.
+//! Desynchronisation: no message, however it is made, may be read as two different ones by the proxy and by
+//! an origin.
 //!
-//! Hostile messages go through the whole engine, on all four pairs of versions. The origins record every byte, and what
-//! they got is read in several ways (`read`): by the letter of the RFCs, and as old or careless software reads. All of them
-//! have to find the same sequence of method, target, authority and body; it has to be what the table of the case lets pass; and
-//! every request in it bears the mark of a request that the proxy logged as forwarded, with the same method, target
-//! and host. Streams of HTTP/2 are read by the letter and as they come out of a server that turns them into HTTP/1 without
-//! a look. A request behind each case, on a connection of its own, has to get its own answer, so a
-//! connection to a server that is out of step is found even if what poisoned it looked well.
+//! Hostile messages go through the whole engine, on all four pairs of versions. The origins record every
+//! byte, and what they got is read in several ways (`read`): by the letter of the RFCs, and as old or
+//! careless software reads. All of them have to find the same sequence of method, target, authority and body;
+//! it has to be what the table of the case lets pass; and every request in it bears the mark of a request
+//! that the proxy logged as forwarded, with the same method, target and host. Streams of HTTP/2 are read by
+//! the letter and as they come out of a server that turns them into HTTP/1 without a look. A request behind
+//! each case, on a connection of its own, has to get its own answer, so a connection to a server that is out
+//! of step is found even if what poisoned it looked well.
 //!
 //! Responses are tested the other way round: the origin is hostile, the client reads in several ways.
 //!

@@ -1,7 +1,8 @@
 //! Two ways to read one stream of HTTP/1: to the letter, and as old or careless software does.
 //!
-//! Neither shares code with the parsers under test. The strict reader refuses whatever RFC 9112 does not define. The loose
-//! ones never refuse if they can make anything of it, and differ among themselves where such software does.
+//! Neither shares code with the parsers under test. The strict reader refuses whatever RFC 9112 does not
+//! define. The loose ones never refuse if they can make anything of it, and differ among themselves where
+//! such software does.
 
 /// How a stream is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +11,8 @@ pub enum Way {
     Strict,
     /// Line feeds end lines, `chunked` anywhere wins over a length, of several lengths the last counts.
     Loose,
-    /// A length wins over `chunked`, of several the first counts; lines that begin with a blank are fields of their own.
+    /// A length wins over `chunked`, of several the first counts; lines that begin with a blank are fields of
+    /// their own.
     Lengths,
     /// A carriage return alone ends a line, too.
     Returns,

@@ -1,4 +1,5 @@
-//! Hostile responses: what an origin may say to `GET /hostile`, or to HEAD, and the statuses that the client may see then.
+//! Hostile responses: what an origin may say to `GET /hostile`, or to HEAD, and the statuses that the client
+//! may see then.
 
 use crate::frames::{data, frame, headers};
 
@@ -140,8 +141,8 @@ macro_rules! status {
     };
 }
 
-/// A server that breaks the protocol has not answered: where the connection was used before, the client is told to send its request
-/// again, as HAProxy does.
+/// A server that breaks the protocol has not answered: where the connection was used before, the client is
+/// told to send its request again, as HAProxy does.
 const BROKEN: &[u16] = &[502, 0];
 
 pub const STREAMS: &[Stream] = &[

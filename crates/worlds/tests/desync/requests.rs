@@ -1,6 +1,6 @@
-//! Hostile requests of HTTP/1, and what of them may reach an origin: nothing, or what is written beside them, as
-//! `method target authority body`, in order of the alphabet, several parted
-//! by ` | `. What stands on either side of ` :: ` is as good. Many are those that desynchronised real proxies and servers.
+//! Hostile requests of HTTP/1, and what of them may reach an origin: nothing, or what is written beside them,
+//! as `method target authority body`, in order of the alphabet, several parted by ` | `. What stands on
+//! either side of ` :: ` is as good. Many are those that desynchronised real proxies and servers.
 
 /// A message and what whole requests an origin may get of it.
 pub type Case = (Vec<u8>, String);

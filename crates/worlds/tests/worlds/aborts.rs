@@ -72,7 +72,8 @@ fn a_client_that_goes_at_any_byte_of_the_response() {
         all(jobs).await;
         let lines = stage.ended(84).await;
         assert!(lines.iter().all(|l| ["--", "CD", "CH", "CC", "CR"].contains(&l.state())), "{lines:#?}");
-        // One whose connection broke before there was a response counts twice, as in HAProxy: the connection, the request.
+        // One whose connection broke before there was a response counts twice, as in HAProxy: the connection,
+        // the request.
         let aborts = |l: &&worlds::Line| if l.status == "400" && l.state() == "CD" { 2 } else { 1 };
         // Who leaves before there is a connection cuts nothing off.
         let cut = |l: &&worlds::Line| l.state().starts_with('C') && l.state() != "CC" && l.server == "p/s";

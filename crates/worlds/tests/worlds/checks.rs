@@ -5,24 +5,24 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use engine::state::{self, At, Forced, Wanted};
+use farm::state::{self, Wanted};
 use model::server::Op;
-use worlds::{ALL, Answer, CALM, Climate, QUIET, Stage, all, explore, get, play, response, spawn};
+use worlds::{Answer, CALM, Climate, QUIET, Stage, all, explore, get, play, response, spawn};
 
-const FRONT: &str = "127.0.0.1:80";
-const S: &str = "127.0.1.1:80";
-const T: &str = "127.0.1.2:80";
-const AGENT: &str = "127.0.1.9:99";
+pub(super) const FRONT: &str = "127.0.0.1:80";
+pub(super) const S: &str = "127.0.1.1:80";
+pub(super) const T: &str = "127.0.1.2:80";
+pub(super) const AGENT: &str = "127.0.1.9:99";
 
 /// The first proxy's first server.
-const FIRST: At = At { proxy: 0, server: 0 };
+pub(super) const FIRST: farm::At = farm::At { proxy: 0, server: 0 };
 
-async fn after(ms: u64) {
+pub(super) async fn after(ms: u64) {
     rt::sleep(Duration::from_millis(ms)).await;
 }
 
 /// No more checks: what is under way ends before the world does, and its buffers with it.
-async fn silence(stage: &Stage) {
+pub(super) async fn silence(stage: &Stage) {
     for server in stage.shared.program.proxies.beginning().iter().flat_map(|p| p.servers.beginning()) {
         server.state.check_enabled.store(false, Relaxed);
         server.state.agent_enabled.store(false, Relaxed);
@@ -31,7 +31,7 @@ async fn silence(stage: &Stage) {
 }
 
 /// Plays a scene in which checks run until its end.
-fn checked<F>(config: &str, climates: &[Climate], scene: impl Fn(Rc<Stage>) -> F + Copy + 'static)
+pub(super) fn checked<F>(config: &str, climates: &[Climate], scene: impl Fn(Rc<Stage>) -> F + Copy + 'static)
 where
     F: Future<Output = ()> + 'static,
 {
@@ -42,7 +42,7 @@ where
 }
 
 /// Waits until something holds that has to come true: a choppy network takes its time.
-async fn until(what: impl Fn() -> bool) {
+pub(super) async fn until(what: impl Fn() -> bool) {
     for _ in 0..600 {
         if what() {
             return;
@@ -53,13 +53,13 @@ async fn until(what: impl Fn() -> bool) {
 }
 
 /// The lines logged so far, without those of traffic.
-fn told(stage: &Stage) -> Vec<String> {
+pub(super) fn told(stage: &Stage) -> Vec<String> {
     let about = |t: &String| t.contains("erver ") && !t.starts_with("p p/");
     stage.lines().into_iter().map(|l| l.text).filter(about).collect()
 }
 
 /// A server that answers each request with a status that the scene changes.
-fn status(stage: &Stage, at: &str, first: u16) -> Rc<Cell<u16>> {
+pub(super) fn status(stage: &Stage, at: &str, first: u16) -> Rc<Cell<u16>> {
     let status = Rc::new(Cell::new(first));
     let now = status.clone();
     stage.answer(at, move |_, _| Answer::Close(response(now.get(), b"ok")));
@@ -338,163 +338,6 @@ fn a_check_asks_for_what_the_configuration_says() {
     });
 }
 
-const AGENT_CONFIG: &str = "listen p\n bind 127.0.0.1:80\n balance leastconn\n \
-     server s 127.0.1.1:80 weight 100 check inter 1s agent-check agent-addr 127.0.1.9 agent-port 99 agent-inter 1s";
-
-#[test]
-fn an_agent_is_obeyed_however_its_words_arrive() {
-    checked(AGENT_CONFIG, CALM, |stage| async move {
-        stage.serve(S, |_, _| async {});
-        let word: Rc<Cell<&str>> = Rc::new(Cell::new("up\n"));
-        let now = word.clone();
-        stage.serve(AGENT, move |peer, _| {
-            let word = now.get();
-            async move {
-                let _ = peer.send_slowly(word.as_bytes(), 3, Duration::from_millis(5)).await;
-            }
-        });
-        let server = stage.server("p/s");
-        let weight = || server.weight.load(Relaxed);
-        after(800).await;
-        let table: [(&str, Op, bool, u32); 10] = [
-            ("down #too hot\n", Op::Stopped, false, 100),
-            ("up\n", Op::Running, true, 100),
-            ("drain 50%\n", Op::Running, false, 50),
-            ("ready weight:30 maxconn:7\n", Op::Running, true, 30),
-            ("stopped ready", Op::Running, true, 30),
-            ("maint\r\nup\n", Op::Stopped, false, 30),
-            ("ready up, 100%\n", Op::Running, true, 100),
-            ("nonsense down\n", Op::Running, true, 100),
-            ("0%\n", Op::Running, false, 0),
-            ("100% fail\n", Op::Stopped, false, 100),
-        ];
-        for (text, op, usable, wanted) in table {
-            word.set(text);
-            after(3000).await;
-            assert_eq!((server.op(), server.is_usable(), weight()), (op, usable, wanted), "{text:?}");
-        }
-        assert_eq!(server.maxconn.load(Relaxed), 7);
-        assert_eq!(server.status.lock().agent.detail, "via agent : fail");
-    });
-}
-
-#[test]
-fn a_static_schedule_takes_no_weight_of_an_agent_but_none_and_the_first() {
-    checked(&AGENT_CONFIG.replace("leastconn", "static-rr"), CALM, |stage| async move {
-        stage.serve(S, |_, _| async {});
-        let word: Rc<Cell<&str>> = Rc::new(Cell::new("up\n"));
-        let now = word.clone();
-        stage.serve(AGENT, move |peer, _| {
-            let word = now.get();
-            async move {
-                let _ = peer.send_slowly(word.as_bytes(), 3, Duration::from_millis(5)).await;
-            }
-        });
-        let server = stage.server("p/s");
-        for (text, wanted) in [("50%\n", 100), ("0%\n", 0), ("30%\n", 0), ("weight:7\n", 0), ("100%\n", 100)]
-        {
-            word.set(text);
-            after(3000).await;
-            assert_eq!(server.weight.load(Relaxed), wanted, "{text:?}");
-        }
-    });
-}
-
-#[test]
-fn an_agent_that_is_gone_changes_nothing() {
-    checked(AGENT_CONFIG, ALL, |stage| async move {
-        // Whatever the health check makes of it, no line may speak of the agent's failures as a change.
-        let mut open = stage.serve(AGENT, |peer, _| async move { drop(peer.send(b"down\n").await) });
-        after(9000).await;
-        rt::cancel(open);
-        let server = stage.server("p/s");
-        let before = server.agent_health.load(Relaxed);
-        after(5000).await;
-        assert_eq!(server.agent_health.load(Relaxed), before);
-        open = stage.serve(AGENT, |_, _| async { after(5000).await });
-        after(5000).await;
-        assert_eq!(server.agent_health.load(Relaxed), before);
-        rt::cancel(open);
-    });
-}
-
-#[test]
-fn commands_change_health_and_maintenance_stops_checks() {
-    let config = "listen p\n bind 127.0.0.1:80\n server s 127.0.1.1:80 check inter 1s rise 2 fall 2";
-    checked(config, QUIET, |stage| async move {
-        let asked = Rc::new(Cell::new(0));
-        let count = asked.clone();
-        stage.serve(S, move |_, _| {
-            count.set(count.get() + 1);
-            async {}
-        });
-        let server = stage.server("p/s");
-        after(500).await;
-        state::force_health(&stage.worker, FIRST, Forced::Down);
-        assert_eq!(server.op(), Op::Stopped);
-        after(1000).await;
-        assert_eq!(server.op(), Op::Stopped, "one success of two");
-        after(1000).await;
-        assert_eq!(server.op(), Op::Running);
-        state::set_admin(&stage.worker, FIRST, Wanted::Maint);
-        let before = asked.get();
-        after(5000).await;
-        assert_eq!(asked.get(), before, "nobody asks a server in maintenance");
-        state::set_admin(&stage.worker, FIRST, Wanted::Drain);
-        assert!(server.is_up() && !server.is_usable());
-        state::set_admin(&stage.worker, FIRST, Wanted::Ready);
-        assert!(server.is_usable());
-        after(1500).await;
-        assert!(asked.get() > before);
-        let lost = "0 active and 0 backup servers left. 0 sessions active, 0 requeued, 0 remaining in queue.";
-        assert_eq!(
-            told(&stage),
-            [
-                format!("Server p/s is DOWN, changed from CLI. {lost}"),
-                "proxy p has no server available!".into(),
-                "Server p/s is UP, reason: Layer4 check passed, check duration: 0ms. 1 active and 0 backup servers \
-                 online. 0 sessions requeued, 0 total in queue."
-                    .into(),
-                format!("Server p/s is going DOWN for maintenance. {lost}"),
-                "proxy p has no server available!".into(),
-                "Server p/s is UP/DRAIN (leaving forced maintenance).".into(),
-                "Server p/s remains in forced drain mode.".into(),
-                "Server p/s is UP (leaving forced drain).".into(),
-            ]
-        );
-    });
-}
-
-#[test]
-fn init_state_counts_at_the_start_and_after_maintenance() {
-    let config = "listen p\n bind 127.0.0.1:80\n \
-                  server s 127.0.1.1:80 check inter 1s rise 3 fall 2 init-state fully-down\n \
-                  server t 127.0.1.1:80 check inter 1s rise 3 fall 2 init-state down\n \
-                  server u 127.0.1.2:80 check inter 1s rise 3 fall 2 init-state fully-up";
-    checked(config, QUIET, |stage| async move {
-        let all = ["p/s", "p/t", "p/u"].map(|n| stage.server(n));
-        let up = || all.each_ref().map(|s| s.is_up());
-        assert_eq!(up(), [false, false, true]);
-        stage.serve(S, |_, _| async {});
-        for after_start in [true, false] {
-            after(900).await;
-            assert_eq!(up(), [false, true, true], "{after_start}");
-            after(1000).await;
-            assert_eq!(up(), [false, true, false], "{after_start}");
-            after(1000).await;
-            assert_eq!(up(), [true, true, false], "{after_start}");
-            for server in 0..3 {
-                state::set_admin(&stage.worker, At { proxy: 0, server }, Wanted::Maint);
-            }
-            after(50).await;
-            for server in 0..3 {
-                state::set_admin(&stage.worker, At { proxy: 0, server }, Wanted::Ready);
-            }
-            assert_eq!(up(), [false, false, true]);
-        }
-    });
-}
-
 #[test]
 fn a_chain_of_tracking_servers_follows_its_end() {
     let config = "listen p\n bind 127.0.0.1:80\n server s 127.0.1.1:80 check inter 1s fall 1 rise 1\n\
@@ -506,11 +349,11 @@ fn a_chain_of_tracking_servers_follows_its_end() {
         until(|| ops() == [Op::Stopped; 3]).await;
         stage.serve(S, |_, _| async {});
         until(|| ops() == [Op::Running; 3]).await;
-        state::set_admin(&stage.worker, FIRST, Wanted::Drain);
+        state::set_admin(&stage.worker.farm, FIRST, Wanted::Drain);
         assert!(servers.iter().all(|s| s.is_up() && !s.is_usable()));
-        state::set_admin(&stage.worker, FIRST, Wanted::Maint);
+        state::set_admin(&stage.worker.farm, FIRST, Wanted::Maint);
         assert!(servers.iter().all(|s| !s.is_up()));
-        state::set_admin(&stage.worker, FIRST, Wanted::Ready);
+        state::set_admin(&stage.worker.farm, FIRST, Wanted::Ready);
         assert!(servers.iter().all(|s| s.is_usable()), "{:?}", ops());
     });
 }
@@ -529,7 +372,7 @@ fn a_follower_begins_where_its_end_begins() {
         let mut client = stage.client("127.0.0.1:81").await;
         assert_eq!(client.ask(&get("/1/1")).await.status(), 503);
         drop(client);
-        state::set_admin(&stage.worker, FIRST, Wanted::Ready);
+        state::set_admin(&stage.worker.farm, FIRST, Wanted::Ready);
         assert!(followers[0].is_usable() && followers[1].is_usable());
         let mut client = stage.client("127.0.0.1:81").await;
         assert_eq!(client.ask(&get("/1/1")).await.status(), 200);
@@ -586,7 +429,7 @@ fn who_waits_for_a_server_that_fails_goes_elsewhere() {
         after(50).await;
         assert_eq!(stage.server("p/s").queued.load(Relaxed), 1);
         rt::cancel(open);
-        state::set_weight(&stage.worker, At { proxy: 0, server: 1 }, 1);
+        state::set_weight(&stage.worker.farm, farm::At { proxy: 0, server: 1 }, 1);
         let statuses = all([first, second]).await;
         assert_eq!(statuses, [200, 200]);
         let down = told(&stage).into_iter().find(|l| l.contains("is DOWN")).unwrap();

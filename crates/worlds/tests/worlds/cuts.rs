@@ -1,7 +1,8 @@
-//! Exchanges cut at every byte, by either side, in every way: the status and the termination state are those of a table
-//! that was read off real HAProxy 3.5 (manual, section 8.5, says what the letters mean).
+//! Exchanges cut at every byte, by either side, in every way: the status and the termination state are those
+//! of a table that was read off real HAProxy 3.5 (manual, section 8.5, says what the letters mean).
 //!
-//! The world is quiet, and each cut comes a tenth of a second after what was sent, so that there is one right answer.
+//! The world is quiet, and each cut comes a tenth of a second after what was sent, so that there is one right
+//! answer.
 
 use std::rc::Rc;
 use std::time::Duration;

@@ -1,6 +1,8 @@
-//! What becomes of messages on their way: rules, fields, cookies, logs. One row each, over a server that tells what it got.
+//! What becomes of messages on their way: rules, fields, cookies, logs. One row each, over a server that
+//! tells what it got.
 //!
-//! Each row is a fault that was there once (`tests/faults`): quick to find here, and with the same answer in each world.
+//! Each row is a fault that was there once (`tests/faults`): quick to find here, and with the same answer in
+//! each world.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -292,7 +294,7 @@ fn a_few_connections_are_kept_for_bad_times() {
         for _ in 0..6 {
             ask(stage.clone()).await;
         }
-        assert_eq!(stage.worker.pools.len(), 5);
+        assert_eq!(stage.worker.farm.pools.len(), 5);
     });
 }
 

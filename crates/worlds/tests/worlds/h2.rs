@@ -1,5 +1,5 @@
-//! HTTP/2 on both sides: whole exchanges through two engines' worth of it, clients that break off at every point, that
-//! open their windows by single bytes, that flood, and both sides of a GOAWAY.
+//! HTTP/2 on both sides: whole exchanges through two engines' worth of it, clients that break off at every
+//! point, that open their windows by single bytes, that flood, and both sides of a GOAWAY.
 
 use std::time::Duration;
 

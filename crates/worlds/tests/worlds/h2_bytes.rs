@@ -1,8 +1,9 @@
-//! No byte of a body is lost where one side speaks HTTP/2: takers are slow, answers come before their requests are through,
-//! peers leave as soon as they have sent everything, and the next stream follows at once.
+//! No byte of a body is lost where one side speaks HTTP/2: takers are slow, answers come before their
+//! requests are through, peers leave as soon as they have sent everything, and the next stream follows at
+//! once.
 //!
-//! Every body belongs to its request alone (`content`) and its length stands in the request's path, so what is missing,
-//! doubled or somebody else's is noticed whatever the framing says.
+//! Every body belongs to its request alone (`content`) and its length stands in the request's path, so what
+//! is missing, doubled or somebody else's is noticed whatever the framing says.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -273,7 +274,8 @@ fn answer(side: &mut Side, stream: Key, wish: &Wish, manner: Manner) {
     }
 }
 
-/// A server of HTTP/1 that answers as soon as it knows what is asked for, and reads the request's body slowly.
+/// A server of HTTP/1 that answers as soon as it knows what is asked for, and reads the request's body
+/// slowly.
 async fn early(mut peer: Peer, pace: Duration, ledger: Ledger) {
     loop {
         let head = loop {
@@ -363,7 +365,8 @@ async fn slow_clients(stage: &Rc<Stage>, clients: u64, requests: u64, most: u64)
     all(jobs.collect::<Vec<_>>()).await;
 }
 
-/// A server of HTTP/2 with this manner, whose slow clients get all they asked for: so many clients, requests, bytes.
+/// A server of HTTP/2 with this manner, whose slow clients get all they asked for: so many clients, requests,
+/// bytes.
 fn whole_for_slow_clients(manner: Manner, (clients, requests, most): (u64, u64, u64)) {
     explore(BACK_TWO, CALM, move |stage| async move {
         let ledger = Ledger::default();
@@ -410,7 +413,8 @@ fn uploads_of_http2_clients_reach_a_server_that_answers_first_and_reads_later() 
     });
 }
 
-/// Many streams on few connections, both directions, slow on all sides; `climates` says whether all has to come.
+/// Many streams on few connections, both directions, slow on all sides; `climates` says whether all has to
+/// come.
 fn mixture(climates: &[worlds::Climate], resets: bool) {
     explore(BOTH_TWO, climates, move |stage| async move {
         let ledger = Ledger::default();
@@ -466,8 +470,8 @@ fn streams_that_are_reset_on_either_side_spoil_no_other() {
     mixture(ALL, true);
 }
 
-/// A client asks for five bodies, begins an upload, and closes its sending side before it has an answer. What it gets, and how
-/// many streams were reset.
+/// A client asks for five bodies, begins an upload, and closes its sending side before it has an answer. What
+/// it gets, and how many streams were reset.
 async fn half_closing(stage: &Rc<Stage>) -> (Vec<Got>, usize) {
     stage.serve(S, |mut peer, _| async move {
         let wish = Wish::of(peer.request().await.target().as_bytes());

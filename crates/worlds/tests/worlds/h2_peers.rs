@@ -1,7 +1,7 @@
 //! Peers of HTTP/2 that break off, starve, wind up and flood, on both sides of the engine.
 //!
-//! What is random comes from the world's seed. In every scene each answer that is whole has to be that of its own request, and at
-//! the end the harness looks for whatever is left over.
+//! What is random comes from the world's seed. In every scene each answer that is whole has to be that of its
+//! own request, and at the end the harness looks for whatever is left over.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -91,7 +91,8 @@ async fn serve(mut peer: Peer, mood: Mood) {
             Mood::Leaves if served >= most => return,
             Mood::Farewell if served >= most => connection.shutdown(&mut out),
             Mood::Abrupt if served >= most && last.is_none() => {
-                // Those behind the first one that is open were never looked at; that one is answered to its end.
+                // Those behind the first one that is open were never looked at; that one is answered to its
+                // end.
                 let first = answers.iter().filter_map(|a| connection.id(a.stream)).min().unwrap_or(1);
                 let goaway = [&[0, 0, 8, 7, 0, 0, 0, 0, 0][..], &first.to_be_bytes(), &[0; 4]].concat();
                 out.extend_from_slice(&goaway);
@@ -146,7 +147,8 @@ impl Answer {
     }
 }
 
-/// Four clients that ask one request after the other, with bodies of less than `upload` bytes; how many answers were whole.
+/// Four clients that ask one request after the other, with bodies of less than `upload` bytes; how many
+/// answers were whole.
 async fn clients(stage: &Rc<Stage>, requests: u64, upload: u64) -> u64 {
     let whole: Rc<Cell<u64>> = Rc::default();
     let jobs = (0..4u64).map(|job| {
@@ -228,8 +230,9 @@ fn windows_of_a_few_bytes_slow_uploads_down_and_stop_none() {
     moody(Mood::Starves, CALM, 40);
 }
 
-/// A server that takes two streams at a time says farewell while others wait for their turn on its connection: nothing was sent of
-/// those, so they go elsewhere, each with all of its body, be that more than is kept of what was sent.
+/// A server that takes two streams at a time says farewell while others wait for their turn on its
+/// connection: nothing was sent of those, so they go elsewhere, each with all of its body, be that more than
+/// is kept of what was sent.
 #[test]
 fn an_upload_that_waits_for_a_stream_when_a_farewell_comes_goes_elsewhere_whole() {
     explore(BACK_TWO, QUIET, |stage| async move {
@@ -249,8 +252,8 @@ fn an_upload_that_waits_for_a_stream_when_a_farewell_comes_goes_elsewhere_whole(
     });
 }
 
-/// Where nobody else may use it, because of `pool-max-conn 0` or because the server went into maintenance while it was being
-/// made, a connection ends with its request.
+/// Where nobody else may use it, because of `pool-max-conn 0` or because the server went into maintenance
+/// while it was being made, a connection ends with its request.
 #[test]
 fn a_connection_that_nobody_may_use_again_does_not_rest() {
     for (words, maintenance) in [("proto h2 pool-max-conn 0", false), ("proto h2", true)] {
@@ -262,8 +265,8 @@ fn a_connection_that_nobody_may_use_again_does_not_rest() {
             client.send(&get("/1/50")).await.unwrap();
             rt::sleep(Duration::from_millis(100)).await;
             if maintenance {
-                let first = engine::state::At { proxy: 0, server: 0 };
-                engine::state::set_admin(&stage.worker, first, engine::state::Wanted::Maint);
+                let first = farm::At { proxy: 0, server: 0 };
+                farm::state::set_admin(&stage.worker.farm, first, farm::state::Wanted::Maint);
             }
             assert_eq!(client.response().await.body, content(1, 50));
             drop(client);
@@ -283,8 +286,8 @@ fn a_connection_that_a_client_keeps_ends_when_its_server_goes_into_maintenance()
         let mut client = stage.client(FRONT).await;
         assert_eq!(client.ask(&get("/1/50")).await.body, content(1, 50));
         rt::sleep(Duration::from_millis(50)).await;
-        let first = engine::state::At { proxy: 0, server: 0 };
-        engine::state::set_admin(&stage.worker, first, engine::state::Wanted::Maint);
+        let first = farm::At { proxy: 0, server: 0 };
+        farm::state::set_admin(&stage.worker.farm, first, farm::state::Wanted::Maint);
         rt::sleep(Duration::from_millis(50)).await;
         let conns = || (stage.server("p/s").conns.used(), stage.server("p/s").conns.idle());
         assert_eq!((conns(), stage.connections()), ((0, 0), 1));
@@ -317,7 +320,8 @@ fn literals(lines: &[(&str, &str)]) -> Vec<u8> {
     lines.iter().flat_map(literal).collect()
 }
 
-/// What the engine says to the first stream: the status as the static table numbers it (8: 200, 12: 400), or the code of a reset.
+/// What the engine says to the first stream: the status as the static table numbers it (8: 200, 12: 400), or
+/// the code of a reset.
 async fn first_word(stage: &Stage, frames: &[Vec<u8>]) -> Result<u8, u32> {
     let mut client = stage.client(FRONT).await;
     let _ = client.send(&[PREFACE.as_slice(), &HELLO, &frames.concat()].concat()).await;
@@ -395,8 +399,8 @@ async fn still_serves(stage: &Stage) {
     assert_eq!(answer.body, content(2, 50), "the engine still serves");
 }
 
-/// Frames that are repeated until the engine has had enough of them: what comes first, what is repeated, how the
-/// connection ends.
+/// Frames that are repeated until the engine has had enough of them: what comes first, what is repeated, how
+/// the connection ends.
 fn floods() -> Vec<(&'static str, Vec<u8>, Vec<u8>, u32)> {
     const CALM_DOWN: u32 = 11;
     let block = block("10");
@@ -427,7 +431,8 @@ fn floods_of_frames_end_the_connection_and_nothing_else() {
         stage.origin(S);
         for (name, first, again, code) in floods() {
             let began = stage.elapsed();
-            // No more than is read after the end: what lies unread when a connection is closed destroys the last word.
+            // No more than is read after the end: what lies unread when a connection is closed destroys the
+            // last word.
             let times = 12_000.min(240_000 / again.len());
             let outcome = flood(&stage, [first, again.repeat(times)].concat()).await;
             assert_eq!(outcome.1, Some(code), "{name}: {outcome:?}");
@@ -495,7 +500,8 @@ fn a_client_that_opens_no_window_is_given_up_after_its_timeout() {
     });
 }
 
-/// The connection's timeout passes a moment before that of the stream, whose task still has more than fits in between.
+/// The connection's timeout passes a moment before that of the stream, whose task still has more than fits in
+/// between.
 #[test]
 fn a_client_that_opens_no_window_for_long_responses_is_given_up_after_one_timeout() {
     explore(&FRONT_TWO.replace("client 5s", "client 30s"), CALM, |stage| async move {
@@ -509,7 +515,8 @@ fn a_client_that_opens_no_window_for_long_responses_is_given_up_after_one_timeou
     });
 }
 
-/// No window comes from a client that has closed its side: what waits for one is over, whatever `abortonclose` says.
+/// No window comes from a client that has closed its side: what waits for one is over, whatever
+/// `abortonclose` says.
 #[test]
 fn a_response_that_waits_for_a_window_ends_with_its_clients_side() {
     let patient = FRONT_TWO.replace("client 5s", "client 300s\n no option abortonclose");

@@ -1,4 +1,5 @@
-//! Uploads to servers of HTTP/2 that announce that they want them, or take a part of them and then refuse the request.
+//! Uploads to servers of HTTP/2 that announce that they want them, or take a part of them and then refuse the
+//! request.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -118,7 +119,8 @@ fn desk(stage: &Rc<Stage>, how: Refusal, continues: bool) -> Rc<Desk> {
     desk
 }
 
-/// What fits into a buffer goes to the server once more, from its first byte; of what is longer the client is told.
+/// What fits into a buffer goes to the server once more, from its first byte; of what is longer the client is
+/// told.
 fn refused_in_the_midst(how: Refusal) {
     explore(BACK, CALM, move |stage| async move {
         let desk = desk(&stage, how, false);

@@ -1,17 +1,21 @@
 //! Scenes. See the library's head for how they are played, and replayed.
 
 mod aborts;
+mod agents;
 mod bodies;
 mod checks;
 mod cuts;
+mod extensions;
 mod facts;
 mod h2;
 mod h2_bytes;
 mod h2_peers;
 mod h2_uploads;
+mod inner;
 mod limits;
 mod measures;
 mod queue;
+mod refused;
 mod responders;
 mod retries;
 mod reuse;

@@ -63,7 +63,8 @@ fn a_hash_waits_for_its_server() {
     });
 }
 
-/// What a client may send is what somebody takes: a server that reads nothing stops it, at the latest when `tune.h2.fe.rxbuf` is full.
+/// What a client may send is what somebody takes: a server that reads nothing stops it, at the latest when
+/// `tune.h2.fe.rxbuf` is full.
 #[test]
 fn a_window_opens_only_as_the_server_takes_what_came() {
     const STALLED: &str = "listen p\n bind 127.0.0.1:80 proto h2\n timeout server 60s\n timeout client 60s\n server s 127.0.1.1:80";

@@ -60,7 +60,8 @@ fn redispatch_leaves_a_server_that_the_request_is_bound_to_on_the_last_retry() {
     });
 }
 
-/// The first of two servers refuses: the second one answers at once, after one retry that was a change of servers.
+/// The first of two servers refuses: the second one answers at once, after one retry that was a change of
+/// servers.
 fn redispatched_at_once(option: &str) {
     let config = format!(
         "  {option}\nlisten p\n bind 127.0.0.1:80\n balance first\n server s 127.0.1.1:80\n server t 127.0.1.2:80"

@@ -25,7 +25,7 @@ fn the_next_request_of_a_client_takes_the_idle_connection() {
         stage.ended(6).await;
         let server = stage.server("p/s");
         assert_eq!((server.counters.sum(|c| &c.connects), server.counters.sum(|c| &c.reuses)), (1, 5));
-        assert_eq!(stage.worker.pools.len(), 1);
+        assert_eq!(stage.worker.farm.pools.len(), 1);
     });
 }
 
@@ -61,7 +61,7 @@ fn a_connection_that_its_server_closed_is_not_used() {
         }
         let lines = stage.ended(3).await;
         assert!(lines.iter().all(|l| l.term == "----"));
-        assert_eq!(stage.worker.pools.len(), 0, "the sweeper lets closed connections go");
+        assert_eq!(stage.worker.farm.pools.len(), 0, "the sweeper lets closed connections go");
     });
 }
 
@@ -92,8 +92,8 @@ fn a_server_that_closes_at_the_same_moment_harms_no_first_request() {
                     (200, &b"once"[..]),
                     "a first request never fails"
                 );
-                // The second may meet the closing: a browser repeats what was lost on a kept connection without
-                // a word; anything else must be an answer.
+                // The second may meet the closing: a browser repeats what was lost on a kept connection
+                // without a word; anything else must be an answer.
                 let second = client.ask(&get("/")).await;
                 let lost = second.line.is_empty() && second.end == Some(End::Closed);
                 assert!(lost || second.status() == 200, "{second:?}");
@@ -167,10 +167,10 @@ fn idle_connections_grow_old_and_go() {
             })
         });
         all(jobs).await;
-        let rests = || stage.worker.pools.len();
+        let rests = || stage.worker.farm.pools.len();
         assert_eq!(rests(), 8);
-        // The estimate of the need is halved in each interval once nothing was needed in one, and half of what exceeds it goes, as
-        // it was to be seen of HAProxy: `show servers conn` each second.
+        // The estimate of the need is halved in each interval once nothing was needed in one, and half of
+        // what exceeds it goes, as it was to be seen of HAProxy: `show servers conn` each second.
         rt::sleep(Duration::from_millis(4_500)).await;
         for (need, left) in [(8, 8), (8, 8), (4, 8), (2, 5), (1, 2), (0, 0)] {
             assert_eq!((stage.server("p/s").conns.need(), rests()), (need, left));
@@ -195,12 +195,13 @@ fn a_server_keeps_as_many_idle_connections_as_it_may() {
             });
             all(jobs).await;
             rt::sleep(Duration::from_millis(500)).await;
-            assert_eq!(stage.worker.pools.len(), most);
+            assert_eq!(stage.worker.farm.pools.len(), most);
         });
     }
 }
 
-/// Once fewer connections are needed at once those that come to rest are closed, but for as many as `pool-low-conn` says.
+/// Once fewer connections are needed at once those that come to rest are closed, but for as many as
+/// `pool-low-conn` says.
 #[test]
 fn so_many_connections_rest_as_are_needed_and_pool_low_conn_beyond() {
     for (low, left) in [(0, 8), (4, 10), (12, 12)] {
@@ -214,13 +215,13 @@ fn so_many_connections_rest_as_are_needed_and_pool_low_conn_beyond() {
             };
             let together = |n| all((0..n).map(|_| spawn(ask(stage.clone()))).collect::<Vec<_>>());
             together(12).await;
-            assert_eq!(stage.worker.pools.len(), 12, "all were needed at once");
+            assert_eq!(stage.worker.farm.pools.len(), 12, "all were needed at once");
             // Nothing is needed for one interval: only half are expected to be.
             rt::sleep(Duration::from_secs(11)).await;
-            assert_eq!((stage.server("p/s").conns.need(), stage.worker.pools.len()), (6, 12));
+            assert_eq!((stage.server("p/s").conns.need(), stage.worker.farm.pools.len()), (6, 12));
             together(4).await;
             rt::sleep(Duration::from_millis(10)).await;
-            assert_eq!(stage.worker.pools.len(), left, "pool-low-conn {low}");
+            assert_eq!(stage.worker.farm.pools.len(), left, "pool-low-conn {low}");
         });
     }
 }

@@ -1,5 +1,5 @@
-//! What rules ask of the engine, in every rule set that may ask: time, data, bodies, headers before the first byte,
-//! interim responses, silence.
+//! What rules ask of the engine, in every rule set that may ask: time, data, bodies, headers before the first
+//! byte, interim responses, silence.
 
 use std::time::Duration;
 

@@ -7,8 +7,8 @@ use worlds::{Climate, Peer, all, content, get, play, post, spawn};
 
 const CONFIG: &str = "listen p\n bind 127.0.0.1:80\n server s 127.0.2.1:80";
 
-/// Moves bytes one way. The wrong way of it sends what it read with a single call, and forgets what a short write left:
-/// fine on every quiet network, and in most tests.
+/// Moves bytes one way. The wrong way of it sends what it read with a single call, and forgets what a short
+/// write left: fine on every quiet network, and in most tests.
 async fn relay(from: Rc<Peer>, to: Rc<Peer>, wrong: bool) {
     let mut room = [0u8; 4096];
     loop {

@@ -1,4 +1,5 @@
-//! Entries of stick tables: held as long as somebody tracks them, gone when their time is over, whatever happened.
+//! Entries of stick tables: held as long as somebody tracks them, gone when their time is over, whatever
+//! happened.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,9 +30,12 @@ fn table(stage: &Stage, name: &str) -> Arc<Table> {
 /// How many entries somebody holds, and the sums of one figure.
 fn sums(table: &Arc<Table>, data: Data) -> (u32, u64) {
     let mut walk = table.walk();
-    let entries: Vec<_> = std::iter::from_fn(|| walk.advance(now())).collect();
-    let held = entries.iter().map(|e| e.uses()).sum();
-    (held, entries.iter().filter_map(|e| e.row(table.layout(), now()).get(data, 0)).sum())
+    let (mut held, mut sum) = (0, 0);
+    while let Some(row) = walk.advance(now()) {
+        held += row.uses();
+        sum += row.get(data, 0).unwrap_or(0);
+    }
+    (held, sum)
 }
 
 #[test]

@@ -4,7 +4,8 @@ use worlds::{QUIET, explore, get};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/worlds/fixtures");
 
-/// What a request gets through a server line and a `bind` line with these words (`DIR`: the folder of the certificates).
+/// What a request gets through a server line and a `bind` line with these words (`DIR`: the folder of the
+/// certificates).
 fn through(server: &'static str, bind: &'static str, status: u16) {
     let config = format!(
         "  retries 0\nlisten p\n bind 127.0.0.1:80\n server q 127.0.0.1:443 ssl {server}\n\
@@ -25,7 +26,8 @@ fn a_chain_leads_to_its_root() {
     through("verify required ca-file DIR/root.pem sni str(named.test)", NAMED, 200);
 }
 
-/// A certificate has to be for the name that was asked for, be that an address, and `verifyhost` is for connections without a name.
+/// A certificate has to be for the name that was asked for, be that an address, and `verifyhost` is for
+/// connections without a name.
 #[test]
 fn a_certificate_is_for_the_name_that_was_asked_for() {
     through("verify required ca-file DIR/root.pem sni str(other.test)", NAMED, 503);

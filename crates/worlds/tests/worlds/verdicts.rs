@@ -1,9 +1,11 @@
-//! What configurations are taken and refused, where that once was wrong, and what is made of servers at run time.
+//! What configurations are taken and refused, where that once was wrong, and what is made of servers at run
+//! time.
 
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::state::{At, Wanted, set_admin};
+use farm::At;
+use farm::state::{Wanted, set_admin};
 use worlds::{Answer, QUIET, Setup, explore, response};
 
 /// Configurations that have to be taken (true) or refused.
@@ -90,11 +92,11 @@ fn a_server_that_is_gone_does_not_come_back() {
         stage.origin("127.0.1.1:80");
         let (first, second) = (At { proxy: 0, server: 0 }, At { proxy: 0, server: 1 });
         let state = stage.server("p/b");
-        set_admin(&stage.worker, second, Wanted::Maint);
-        assert!(engine::farm::remove(&stage.worker, second).is_ok());
+        set_admin(&stage.worker.farm, second, Wanted::Maint);
+        assert!(farm::dynamic::remove(&stage.worker.farm, second).is_ok());
         let lines = stage.lines().len();
-        set_admin(&stage.worker, first, Wanted::Maint);
-        set_admin(&stage.worker, first, Wanted::Ready);
+        set_admin(&stage.worker.farm, first, Wanted::Maint);
+        set_admin(&stage.worker.farm, first, Wanted::Ready);
         rt::sleep(Duration::from_secs(3)).await;
         assert!(!state.is_usable());
         let said: Vec<_> =

@@ -123,7 +123,8 @@ pub fn set<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> +
     })
 }
 
-/// A payload, its key opened if it is encrypted. The command that knows the passphrase runs on a thread of its own.
+/// A payload, its key opened if it is encrypted. The command that knows the passphrase runs on a thread of
+/// its own.
 async fn opened<'p>(call: &Call<'_>, typed: &str, payload: &'p str) -> Result<Cow<'p, str>, Refusal> {
     if !locked::is_locked(payload.as_bytes()) {
         return Ok(payload.into());

@@ -1,5 +1,5 @@
-//! Commands on TLS files (management manual, `ssl`). What they do is the store's ([`tls::Store`]); here are their words and
-//! the shape of their answers, which are HAProxy's to the letter.
+//! Commands on TLS files (management manual, `ssl`). What they do is the store's ([`tls::Store`]); here are
+//! their words and the shape of their answers, which are HAProxy's to the letter.
 
 pub mod certs;
 pub mod files;

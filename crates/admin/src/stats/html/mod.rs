@@ -1,8 +1,9 @@
-//! The page as HTML: its frame. Rows are in [`rows`], what cells show when the pointer rests on them in [`tips`].
+//! The page as HTML: its frame. Rows are in [`rows`], what cells show when the pointer rests on them in
+//! [`tips`].
 //!
 //! Scripts read this page as well as people: headings, their order, the classes of rows, the anchors
-//! (`proxy/Frontend`, `proxy/server`, `proxy/+listener`) and the fields of the form are those of HAProxy's page.
-//! Everything that comes from the configuration or from the network is escaped.
+//! (`proxy/Frontend`, `proxy/server`, `proxy/+listener`) and the fields of the form are those of HAProxy's
+//! page. Everything that comes from the configuration or from the network is escaped.
 
 mod rows;
 mod tips;

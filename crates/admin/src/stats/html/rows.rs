@@ -1,5 +1,5 @@
-//! The tables of the page: headings, and a row for each object. The number and order of cells are those that scripts
-//! count on: a cell that spans several columns does so on HAProxy's page, too.
+//! The tables of the page: headings, and a row for each object. The number and order of cells are those that
+//! scripts count on: a cell that spans several columns does so on HAProxy's page, too.
 
 use std::fmt::Write;
 
@@ -254,7 +254,8 @@ impl Cells<'_> {
         self.centred(&text);
     }
 
-    /// Failed checks, times down and time down: of a server that tracks another one, which; without checks nothing.
+    /// Failed checks, times down and time down: of a server that tracks another one, which; without checks
+    /// nothing.
     fn checks(&mut self) {
         let Some(server) = self.row.server else { return };
         if let Some((proxy, other)) = tracked(&self.row.shared.program, server) {

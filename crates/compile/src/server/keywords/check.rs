@@ -7,21 +7,20 @@ use syntax::addr::{self, Accept, Host, Ports};
 use syntax::{Diagnostic, Level};
 
 use super::{ServerKeyword, delay, off, on, proto, strictly, text, value, word};
-use crate::draft::{Draft, Named};
-use crate::server::{InitState, ServerDraft};
+use crate::draft::{Draft, InitState, Named, ServerDraft};
 use crate::statement::{Statement, Step};
 
 /// The words of this family.
 pub(super) const KEYWORDS: &[ServerKeyword] = &[
-    word("addr", 1, check_addr, "Address for health checks."),
-    word("agent-addr", 1, agent_addr, "Address of the agent."),
-    word("agent-check", 0, |v, _, _| on(&mut v.agent), "Ask an agent for the state of the server."),
+    word("addr", 1, check_addr, "Address for health checks.").example("addr 127.0.0.2").default("the server's"),
+    word("agent-addr", 1, agent_addr, "Address of the agent.").example("agent-addr 127.0.0.2").default("the server's"),
+    word("agent-check", 0, |v, _, _| on(&mut v.agent), "Ask an agent for the state of the server.").example("agent-check agent-port 9000"),
     word(
         "agent-inter",
         1,
         |v, s, p| delay(s, v, p, "agent-inter").map(|d| v.agent_inter = Some(d)),
         "Time between agent checks.",
-    ),
+    ).example("agent-inter 5s").default("that of inter"),
     word(
         "agent-port",
         1,
@@ -30,7 +29,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Port of the agent.",
-    ),
+    ).example("agent-port 9000"),
     word(
         "agent-send",
         1,
@@ -39,34 +38,34 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "What is sent to the agent first.",
-    ),
-    word("check", 0, |v, _, _| on(&mut v.check), "Check the server's health."),
+    ).example("agent-send hello\\n").default("nothing"),
+    word("check", 0, |v, _, _| on(&mut v.check), "Check the server's health.").example("check"),
     word(
         "check-pool-conn-name",
         1,
         |v, s, _| text(s, &mut v.check_pool_conn_name, "'check-pool-conn-name' : missing value"),
         "Name of the idle connections that checks may use.",
-    ),
+    ).example("check-pool-conn-name up"),
     word(
         "check-proto",
         1,
         |v, s, _| proto(s, "check-proto").map(|mux| v.check_proto = Some(mux)),
         "Protocol of checks.",
-    ),
-    word("check-reuse-pool", 0, |v, _, _| on(&mut v.check_reuse_pool), "Checks may use idle connections."),
-    word("check-send-proxy", 0, |v, _, _| on(&mut v.check_send_proxy), "Checks begin with a PROXY header."),
+    ).example("check-proto h2").default("that of proto"),
+    word("check-reuse-pool", 0, |v, _, _| on(&mut v.check_reuse_pool), "Checks may use idle connections.").example("check-reuse-pool"),
+    word("check-send-proxy", 0, |v, _, _| on(&mut v.check_send_proxy), "Checks begin with a PROXY header.").example("check-send-proxy"),
     word(
         "check-via-socks4",
         0,
         |v, _, _| on(&mut v.check_via_socks4),
         "Checks go through the SOCKS4 proxy, too.",
-    ),
+    ).example("check-via-socks4"),
     word(
         "downinter",
         1,
         |v, s, p| delay(s, v, p, "downinter").map(|d| v.downinter = Some(d)),
         "Time between checks while down.",
-    ),
+    ).example("downinter 10s").default("that of inter"),
     word(
         "error-limit",
         1,
@@ -76,7 +75,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Errors that 'observe' tolerates.",
-    ),
+    ).example("error-limit 5").default("10"),
     word(
         "fall",
         1,
@@ -86,13 +85,13 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Failed checks before the server is down.",
-    ),
+    ).example("fall 2").default("3"),
     word(
         "fastinter",
         1,
         |v, s, p| delay(s, v, p, "fastinter").map(|d| v.fastinter = Some(d)),
         "Time between checks while changing.",
-    ),
+    ).example("fastinter 500ms").default("that of inter"),
     word(
         "healthcheck",
         1,
@@ -121,19 +120,21 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "State before the first check.",
-    ),
-    word("inter", 1, |v, s, p| delay(s, v, p, "inter").map(|d| v.inter = d), "Time between checks."),
-    word("no-agent-check", 0, |v, _, _| off(&mut v.agent), "No agent check."),
-    word("no-check", 0, |v, _, _| off(&mut v.check), "No health check."),
+    ).example("init-state down").default("up, or what track says"),
+    word("inter", 1, |v, s, p| delay(s, v, p, "inter").map(|d| v.inter = d), "Time between checks.").example("inter 5s").default("2s"),
+    word("no-agent-check", 0, |v, _, _| off(&mut v.agent), "No agent check.").example("no-agent-check").configured(),
+    word("no-check", 0, |v, _, _| off(&mut v.check), "No health check.").example("no-check").configured(),
     word(
         "no-check-reuse-pool",
         0,
         |v, _, _| off(&mut v.check_reuse_pool),
         "Checks make their own connections.",
-    ),
-    word("no-check-send-proxy", 0, |v, _, _| off(&mut v.check_send_proxy), "No PROXY header on checks."),
-    word("observe", 1, observe, "Learn the health from live traffic."),
-    word("on-error", 1, on_error, "What happens when too many errors were observed."),
+    ).example("no-check-reuse-pool")
+    .configured(),
+    word("no-check-send-proxy", 0, |v, _, _| off(&mut v.check_send_proxy), "No PROXY header on checks.").example("no-check-send-proxy")
+        .configured(),
+    word("observe", 1, observe, "Learn the health from live traffic.").example("observe layer7").default("nothing"),
+    word("on-error", 1, on_error, "What happens when too many errors were observed.").example("on-error mark-down").default("fail-check"),
     word(
         "on-marked-down",
         1,
@@ -142,7 +143,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "What happens to sessions when the server goes down.",
-    ),
+    ).example("on-marked-down shutdown-sessions").default("none"),
     word(
         "on-marked-up",
         1,
@@ -151,7 +152,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "What happens to sessions on backups when the server comes up.",
-    ),
+    ).example("on-marked-up shutdown-backup-sessions").default("none"),
     word(
         "port",
         1,
@@ -160,7 +161,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Port for health checks.",
-    ),
+    ).example("port 8080").default("the server's"),
     word(
         "rise",
         1,
@@ -170,7 +171,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Passed checks before the server is up.",
-    ),
+    ).example("rise 3").default("2"),
     word(
         "track",
         1,
@@ -180,7 +181,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Take the health of another server.",
-    ),
+    ).example("track p/s1"),
 ];
 
 /// `addr`: its port holds unless `port` names one; port 0 is the server's.
@@ -203,7 +204,7 @@ fn check_addr(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step
 }
 
 /// What is said of a host without an address.
-fn unresolved(host: &Host, text: &str) -> String {
+pub(super) fn unresolved(host: &Host, text: &str) -> String {
     let name = match host {
         Host::Name(name, _) => name,
         _ => text,

@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use syntax::Diagnostic;
 
-use super::ServerDraft;
-use crate::draft::Draft;
+use crate::draft::{Draft, ServerDraft, Where};
 use crate::mux::Mux;
-use crate::server::Where;
 use crate::statement::{Statement, Step, bracket, suspicious, trailing_text};
 use crate::units::{self, TimeFault};
 
 mod check;
+mod naming;
 mod share;
 mod tls;
 mod wire;
@@ -27,29 +26,89 @@ pub(crate) struct ServerKeyword {
     pub args: i8,
     /// What it does; `None`: not built yet.
     pub set: Option<Set>,
-    /// It belongs to TLS and is harmless without `ssl`.
-    pub tls: bool,
+    /// Read, checked, and without effect here; `doc` says why, and so does a notice where it is used.
+    pub idle: bool,
     /// `default-server` may have it.
     pub in_default: bool,
+    /// A server that is added at run time may have it (`add server`).
+    pub dynamic: bool,
     /// One line of documentation.
     pub doc: &'static str,
+    /// Words that compile behind an address; empty: they need another section or a file that a test has not.
+    pub example: &'static str,
+    /// What holds where the word does not stand; empty: nothing to say.
+    pub default: &'static str,
 }
 
 const fn word(name: &'static str, args: i8, set: Set, doc: &'static str) -> ServerKeyword {
-    ServerKeyword { name, args, set: Some(set), tls: false, in_default: true, doc }
+    ServerKeyword {
+        name,
+        args,
+        set: Some(set),
+        idle: false,
+        in_default: true,
+        dynamic: true,
+        doc,
+        example: "",
+        default: "",
+    }
 }
 
 const fn own(name: &'static str, args: i8, set: Set, doc: &'static str) -> ServerKeyword {
-    ServerKeyword { name, args, set: Some(set), tls: false, in_default: false, doc }
+    ServerKeyword {
+        name,
+        args,
+        set: Some(set),
+        idle: false,
+        in_default: false,
+        dynamic: true,
+        doc,
+        example: "",
+        default: "",
+    }
 }
 
-const fn later(name: &'static str, args: i8) -> ServerKeyword {
-    ServerKeyword { name, args, set: None, tls: false, in_default: true, doc: "Not built yet." }
+/// A word with a value and without effect, and why it has none.
+const fn vain(name: &'static str, why: &'static str) -> ServerKeyword {
+    fn set(_: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
+        let missing = match s.eaten().text() {
+            "npn" => "'npn' : missing the comma-delimited NPN protocol suite".to_owned(),
+            name => format!("'{name}' expects an argument."),
+        };
+        s.word(missing).map(drop)
+    }
+    ServerKeyword {
+        name,
+        args: 1,
+        set: Some(set),
+        idle: true,
+        in_default: true,
+        dynamic: true,
+        doc: why,
+        example: "",
+        default: "",
+    }
 }
 
-const fn tls(name: &'static str, args: i8) -> ServerKeyword {
-    ServerKeyword { name, args, set: None, tls: true, in_default: true, doc: "Part of TLS." }
+impl ServerKeyword {
+    /// The same keyword with an example.
+    const fn example(self, example: &'static str) -> ServerKeyword {
+        ServerKeyword { example, ..self }
+    }
+
+    /// The same keyword, with what holds where it does not stand.
+    const fn default(self, default: &'static str) -> ServerKeyword {
+        ServerKeyword { default, ..self }
+    }
+
+    /// The same keyword, which only servers of the configuration have.
+    const fn configured(self) -> ServerKeyword {
+        ServerKeyword { dynamic: false, ..self }
+    }
 }
+
+const QUIC: &str = "It is about QUIC, which is not built yet.";
+const LOGS: &str = "It is about servers of log lines, which are not built yet.";
 
 const TABLES: &[&[ServerKeyword]] = &[check::KEYWORDS, share::KEYWORDS, tls::KEYWORDS, wire::KEYWORDS];
 

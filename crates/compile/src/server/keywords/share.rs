@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use balance::HashKey;
 
-use super::{ServerKeyword, bare, disabled, enabled, off, on, own, time, value, word};
+use super::{ServerKeyword, bare, disabled, enabled, off, on, own, time, vain, value, word};
 use crate::draft::Deferred;
 use crate::statement::clamp;
 use crate::units;
 
 /// The words of this family.
 pub(super) const KEYWORDS: &[ServerKeyword] = &[
-    word("backup", 0, |v, _, _| on(&mut v.backup), "Used only when all others are down."),
+    word("backup", 0, |v, _, _| on(&mut v.backup), "Used only when all others are down.").example("backup"),
     word(
         "cookie",
         1,
@@ -20,20 +20,24 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Value of the persistence cookie.",
-    ),
-    word("disabled", 0, |v, _, _| disabled(v), "Starts in maintenance."),
-    word("enabled", 0, |v, _, _| enabled(v), "Does not start in maintenance."),
+    )
+    .example("cookie s1"),
+    word("disabled", 0, |v, _, _| disabled(v), "Starts in maintenance.").example("disabled"),
+    word("enabled", 0, |v, _, _| enabled(v), "Does not start in maintenance.")
+        .example("enabled")
+        .configured(),
     own(
         "guid",
         1,
         |v, s, _| {
             let word = s.word("'guid' : expects an argument")?;
-            let guid = crate::proxy::basic::unique_name(word.text());
+            let guid = crate::statement::unique_name(word.text());
             v.guid = Some(guid.map_err(|why| s.fail(format!("'guid': {why}")))?);
             Ok(())
         },
         "Unique name of the server.",
-    ),
+    )
+    .example("guid one"),
     word(
         "hash-key",
         1,
@@ -52,7 +56,9 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "What places the server on the consistent ring.",
-    ),
+    )
+    .example("hash-key addr-port")
+    .default("id"),
     own(
         "id",
         1,
@@ -67,7 +73,9 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Number of the server.",
-    ),
+    )
+    .example("id 7")
+    .default("the next free number"),
     word(
         "max-reuse",
         1,
@@ -76,7 +84,10 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "How often a connection is reused, -1: no limit.",
-    ),
+    )
+    .example("max-reuse 100")
+    .default("-1")
+    .configured(),
     word(
         "maxconn",
         1,
@@ -85,7 +96,9 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Most requests at a time.",
-    ),
+    )
+    .example("maxconn 100")
+    .default("0: no limit"),
     word(
         "maxqueue",
         1,
@@ -95,7 +108,9 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Most requests that wait for this server.",
-    ),
+    )
+    .example("maxqueue 10")
+    .default("0: no limit"),
     word(
         "minconn",
         1,
@@ -104,9 +119,13 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Lower bound of a limit that follows the load.",
-    ),
-    word("no-backup", 0, |v, _, _| off(&mut v.backup), "Not a backup."),
-    word("non-stick", 0, |v, _, _| on(&mut v.non_stick), "Never stored in a stick table."),
+    )
+    .example("minconn 10 maxconn 100")
+    .default("0: maxconn does not follow the load"),
+    word("no-backup", 0, |v, _, _| off(&mut v.backup), "Not a backup.").example("no-backup"),
+    word("non-stick", 0, |v, _, _| on(&mut v.non_stick), "Never stored in a stick table.")
+        .example("non-stick")
+        .configured(),
     word(
         "pool-conn-name",
         1,
@@ -117,7 +136,9 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Part of the identity of idle connections.",
-    ),
+    )
+    .example("pool-conn-name req.hdr(host)")
+    .default("that of sni"),
     word(
         "pool-low-conn",
         1,
@@ -126,7 +147,9 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Idle connections a thread keeps for itself.",
-    ),
+    )
+    .example("pool-low-conn 5")
+    .default("0"),
     word(
         "pool-max-conn",
         1,
@@ -138,7 +161,9 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Most idle connections kept, -1: no limit.",
-    ),
+    )
+    .example("pool-max-conn 100")
+    .default("-1"),
     word(
         "pool-purge-delay",
         1,
@@ -151,7 +176,9 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Time after which half of the idle connections go.",
-    ),
+    )
+    .example("pool-purge-delay 10s")
+    .default("5s"),
     word(
         "redir",
         1,
@@ -160,16 +187,10 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Redirect GET and HEAD here instead of connecting.",
-    ),
-    word(
-        "shard",
-        1,
-        |_, s, _| {
-            bare(s);
-            Ok(())
-        },
-        "Shard of a peer (no effect on others).",
-    ),
+    )
+    .example("redir http://mirror.example.org")
+    .configured(),
+    vain("shard", "It is about `shards` of peers, which are not built yet."),
     word(
         "slowstart",
         1,
@@ -179,14 +200,19 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Time over which the weight grows after coming up.",
-    ),
-    word("stick", 0, |v, _, _| off(&mut v.non_stick), "May be stored in stick tables."),
+    )
+    .example("slowstart 30s")
+    .default("0"),
+    word("stick", 0, |v, _, _| off(&mut v.non_stick), "May be stored in stick tables.")
+        .example("stick")
+        .configured(),
     word(
         "strict-maxconn",
         0,
         |v, _, _| on(&mut v.strict_maxconn),
         "Count connections, not requests, against maxconn.",
-    ),
+    )
+    .example("strict-maxconn maxconn 100"),
     word(
         "weight",
         1,
@@ -198,7 +224,9 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Share of the load, 0 to 256.",
-    ),
+    )
+    .example("weight 10")
+    .default("1"),
 ];
 
 fn signed(n: i64) -> i32 {

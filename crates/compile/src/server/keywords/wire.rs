@@ -1,10 +1,12 @@
 //! Words about how a server is reached: address, source, PROXY header, options of TCP, protocol.
 
 use program::server::Ws;
+use syntax::addr::{self, Accept, Ports};
 
-use super::{ServerKeyword, later, off, on, own, proto, text, time, word};
-use crate::draft::{Deferred, Draft};
-use crate::server::{InitAddr, ServerDraft, source};
+use super::check::unresolved;
+use super::{LOGS, QUIC, ServerKeyword, naming, off, on, own, proto, text, time, vain, word};
+use crate::draft::{Deferred, Draft, InitAddr, ServerDraft};
+use crate::server::source;
 use crate::statement::{Statement, Step};
 use crate::units;
 
@@ -15,7 +17,8 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         1,
         |v, s, _| text(s, &mut v.congestion, "'cc' : missing TCP congestion control algorithm"),
         "TCP congestion control algorithm.",
-    ),
+    ).example("cc reno").default("the system's")
+    .configured(),
     word(
         "idle-ping",
         1,
@@ -25,18 +28,18 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Time after which an idle HTTP/2 connection is probed.",
-    ),
-    word("init-addr", 1, init_addr, "How the address is found at start."),
-    later("log-bufsize", 1),
-    later("log-proto", 1),
+    ).example("idle-ping 30s").default("never"),
+    word("init-addr", 1, init_addr, "How the address is found at start.").example("init-addr last,libc,none").default("last,libc").configured(),
+    vain("log-bufsize", LOGS).configured(),
+    vain("log-proto", LOGS).configured(),
     word(
         "namespace",
         1,
         |_, s, _| {
             let word = s.word("'namespace' : expects <name> as argument")?;
             if word.text() == "*" {
-                // The one that a PROXY header names, if a line of the configuration named it, too, and else that of the
-                // process. No line can name one here.
+                // The one that a PROXY header names, if a line of the configuration named it, too, and else
+                // that of the process. No line can name one here.
                 return Ok(());
             }
             if !std::path::Path::new("/var/run/netns").join(word.text()).exists() {
@@ -45,10 +48,11 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Err(s.fail("'namespace' : network namespaces are not supported yet by Harrier (planned)"))
         },
         "Network namespace.",
-    ),
-    word("no-send-proxy", 0, |v, _, _| off(&mut v.send_proxy.v1), "No PROXY header version 1."),
-    word("no-send-proxy-v2", 0, |v, _, _| off(&mut v.send_proxy.v2), "No PROXY header version 2."),
-    word("no-send-proxy-v2-ssl", 0, no_proxy_ssl, "No PROXY header with TLS facts."),
+    )
+    .configured(),
+    word("no-send-proxy", 0, |v, _, _| off(&mut v.send_proxy.v1), "No PROXY header version 1.").example("no-send-proxy"),
+    word("no-send-proxy-v2", 0, |v, _, _| off(&mut v.send_proxy.v2), "No PROXY header version 2.").example("no-send-proxy-v2"),
+    word("no-send-proxy-v2-ssl", 0, no_proxy_ssl, "No PROXY header with TLS facts.").example("no-send-proxy-v2-ssl").configured(),
     word(
         "no-send-proxy-v2-ssl-cn",
         0,
@@ -57,23 +61,27 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             no_proxy_ssl(v, s, d)
         },
         "No PROXY header with the client's name.",
-    ),
-    word("no-tfo", 0, |v, _, _| off(&mut v.tfo), "No TCP Fast Open."),
+    ).example("no-send-proxy-v2-ssl-cn")
+    .configured(),
+    word("no-tfo", 0, |v, _, _| off(&mut v.tfo), "No TCP Fast Open.").example("no-tfo"),
     word(
         "proto",
         1,
         |v, s, _| proto(s, "proto").map(|mux| v.proto = Some(mux)),
         "Protocol spoken without negotiation.",
-    ),
-    word("proxy-v2-options", 1, proxy_options, "What the PROXY header carries besides addresses."),
-    later("quic-cc-algo", 1),
-    later("resolve-net", 1),
-    later("resolve-opts", 1),
-    later("resolve-prefer", 1),
-    later("resolvers", 1),
-    word("send-proxy", 0, |v, _, _| on(&mut v.send_proxy.v1), "Send a PROXY header version 1."),
-    word("send-proxy-v2", 0, |v, _, _| on(&mut v.send_proxy.v2), "Send a PROXY header version 2."),
-    word("send-proxy-v2-ssl", 0, send_proxy_ssl, "Send a PROXY header with TLS facts."),
+    ).example("proto h2").default("HTTP/1, or what ALPN agrees on"),
+    word("proxy-v2-options", 1, proxy_options, "What the PROXY header carries besides addresses.").example("proxy-v2-options authority,crc32c").default("none"),
+    vain("quic-cc-algo", QUIC).configured(),
+    word("resolve-net", 1, naming::net, "Networks whose addresses are taken first.")
+        .example("resolve-net 10.0.0.0/8").default("none").configured(),
+    word("resolve-opts", 1, naming::options, "Whether servers of a name may share an address, and take weights from SRV records.")
+        .example("resolve-opts allow-dup-ip").default("no address twice, weights of the records").configured(),
+    word("resolve-prefer", 1, naming::prefer, "Which addresses are asked for first.")
+        .example("resolve-prefer ipv4").default("ipv6").configured(),
+    word("resolvers", 1, naming::resolvers, "The section that keeps the address of its name fresh.").default("none").configured(),
+    word("send-proxy", 0, |v, _, _| on(&mut v.send_proxy.v1), "Send a PROXY header version 1.").example("send-proxy"),
+    word("send-proxy-v2", 0, |v, _, _| on(&mut v.send_proxy.v2), "Send a PROXY header version 2.").example("send-proxy-v2"),
+    word("send-proxy-v2-ssl", 0, send_proxy_ssl, "Send a PROXY header with TLS facts.").example("send-proxy-v2-ssl"),
     word(
         "send-proxy-v2-ssl-cn",
         0,
@@ -82,9 +90,9 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             send_proxy_ssl(v, s, d)
         },
         "Send a PROXY header with TLS facts and the client's name.",
-    ),
-    word("set-proxy-v2-tlv-fmt", 0, tlv, "A further field of the PROXY header."),
-    word("socks4", 1, socks4, "SOCKS4 proxy that connections go through."),
+    ).example("send-proxy-v2-ssl-cn"),
+    word("set-proxy-v2-tlv-fmt", 0, tlv, "A further field of the PROXY header.").example("send-proxy-v2 set-proxy-v2-tlv-fmt(0xE1) %ci"),
+    word("socks4", 1, socks4, "SOCKS4 proxy that connections go through.").example("socks4 127.0.0.1:1080").default("none").configured(),
     word(
         "source",
         -1,
@@ -94,13 +102,14 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "Address that connections come from.",
-    ),
+    ).example("source 127.0.0.1").default("that of the backend"),
     word(
         "tcp-md5sig",
         1,
         |v, s, _| text(s, &mut v.md5sig, "'tcp-md5sig' : missing TCP MD5 signature password"),
         "TCP MD5 signature (RFC 2385).",
-    ),
+    )
+    .configured(),
     word(
         "tcp-ut",
         1,
@@ -114,8 +123,9 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "TCP user timeout.",
-    ),
-    word("tfo", 0, |v, _, _| on(&mut v.tfo), "TCP Fast Open."),
+    ).example("tcp-ut 30s").default("the system's")
+    .configured(),
+    word("tfo", 0, |v, _, _| on(&mut v.tfo), "TCP Fast Open.").example("tfo"),
     own(
         "usesrc",
         0,
@@ -135,19 +145,18 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             Ok(())
         },
         "How WebSockets reach the server.",
-    ),
+    ).example("ws h1").default("auto"),
 ];
 
 fn socks4(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
     let word = s.word("'socks4' expects <addr>:<port> as argument.")?.text().to_owned();
     let fail = |why: String| s.fail(format!("'socks4 {word}' : {why}"));
-    let Some((host, port)) = word.rsplit_once(':') else {
+    let accept = Accept { port_required: true, offsets: false, datagrams: false, ..Accept::SERVER };
+    let found = addr::parse(&word, accept, s.around.environment).map_err(fail)?;
+    let Ports::One(port) = found.ports else {
         return Err(fail(format!("missing port specification in '{word}'.")));
     };
-    let port = port.parse::<u16>().ok().filter(|p| *p > 0);
-    let port = port.ok_or_else(|| fail(format!("invalid port in '{word}'.")))?;
-    let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().ok();
-    let ip = ip.ok_or_else(|| fail(format!("invalid address: '{host}' in '{word}'")))?;
+    let ip = crate::resolve::ip(&found.host).ok_or_else(|| fail(unresolved(&found.host, &word)))?;
     v.socks4 = Some(std::net::SocketAddr::new(ip, port));
     Ok(())
 }

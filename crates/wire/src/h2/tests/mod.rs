@@ -62,7 +62,8 @@ pub fn client(limits: Limits) -> Connection {
     client
 }
 
-/// Frames that were sent: kind, flags but for acknowledgements, stream, and the number that is its payload, if it is one.
+/// Frames that were sent: kind, flags but for acknowledgements, stream, and the number that is its payload,
+/// if it is one.
 pub type Sent = Vec<(u8, u8, u32, u32)>;
 
 pub fn sent(out: &[u8]) -> Sent {

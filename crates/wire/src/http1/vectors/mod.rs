@@ -1,6 +1,6 @@
-//! What HAProxy 3.5 does with odd heads, one row each: the input, and what is passed on or refused, strictly and with
-//! `option accept-unsafe-violations-in-http-request` (or `-response`). Every row was asked of the real program; where
-//! the answer here is meant to be stricter, the row says why.
+//! What HAProxy 3.5 does with odd heads, one row each: the input, and what is passed on or refused, strictly
+//! and with `option accept-unsafe-violations-in-http-request` (or `-response`). Every row was asked of the
+//! real program; where the answer here is meant to be stricter, the row says why.
 
 mod request;
 mod response;

@@ -1,0 +1,114 @@
+//! `peers` sections, finished.
+
+use std::sync::Arc;
+
+use model::server::Target;
+use program::Bind;
+use program::peers::{Other, Section, Shared, Tls};
+use syntax::{Diagnostic, Diagnostics, Level, Style};
+
+use super::Assembly;
+use crate::draft::{Draft, ServerDraft};
+use crate::peers::{PeersDraft, reachable};
+
+impl Assembly<'_> {
+    /// Those that exchange something.
+    pub(super) fn peers(&mut self, drafts: &[PeersDraft], notes: &mut Diagnostics) -> Vec<Section> {
+        let mut out = Vec::new();
+        for draft in drafts.iter().filter(|d| !d.disabled) {
+            if draft.local.is_none() || draft.bind.is_none() {
+                let text = format!(
+                    "Removing incomplete section 'peers {}' (no peer named '{}').",
+                    draft.name, draft.proxy.name
+                );
+                notes.push(Diagnostic::plain(Level::Warning, text).styled(Style::Bare).settling());
+            } else if let Some(section) = self.section(draft, notes) {
+                out.push(section);
+            }
+        }
+        out
+    }
+
+    fn section(&mut self, draft: &PeersDraft, notes: &mut Diagnostics) -> Option<Section> {
+        let (p, local) = (&draft.proxy, draft.local.as_ref()?);
+        let bind = self.peers_bind(draft, notes)?;
+        let others: Vec<Other> = p
+            .servers
+            .iter()
+            .map(|server| Other {
+                name: server.name.clone(),
+                target: super::server::target(server, None, p, &self.ground, notes).target,
+                tls: self.peer_tls(server, p, notes),
+            })
+            .collect();
+        let own_tls = self.peer_tls(local, p, notes);
+        let tables = self.shared(&draft.name);
+        let state = Arc::new(live(&p.name, &bind, &others, &tables));
+        Some(Section {
+            name: draft.name.clone(),
+            local: p.name.clone(),
+            address: reachable(&bind.address),
+            bind,
+            others,
+            own_tls,
+            tables,
+            state,
+        })
+    }
+
+    fn peers_bind(&mut self, draft: &PeersDraft, notes: &mut Diagnostics) -> Option<Bind> {
+        let bind = draft.bind.as_ref()?;
+        let tls = self.acceptor(bind, &draft.proxy, None, notes);
+        let name = bind.name.clone().unwrap_or_else(|| "sock-1".into());
+        let state =
+            crate::bind::listener(&name, bind.id.unwrap_or(1), bind.guid(0), self.ground.world.workers);
+        let settings = Bind { tls, state: Arc::new(state), ..bind.settings.clone() };
+        Some(self.sockets.apply(bind.addresses.first()?, settings))
+    }
+
+    fn peer_tls(&mut self, server: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Option<Tls> {
+        let connector = self.connector(server, p, false, notes).filter(|_| server.tls.on)?;
+        let name = server.tls.host.as_deref().unwrap_or_default();
+        Some(Tls { connector, name: name.as_bytes().into() })
+    }
+
+    /// The tables that a section exchanges.
+    fn shared(&self, section: &str) -> Vec<Shared> {
+        let tables = &self.memory.tables;
+        let mine = tables.iter().filter(|t| t.settings().peers.as_deref() == Some(section));
+        mine.map(|table| {
+            let name = &table.settings().name;
+            let own = name.strip_prefix(section).filter(|rest| rest.starts_with('/'));
+            let to = table.settings().write_to.as_deref();
+            let write_to = to.and_then(|to| tables.iter().find(|t| *t.settings().name == *to));
+            Shared { table: table.clone(), name: own.unwrap_or(name).into(), write_to: write_to.cloned() }
+        })
+        .collect()
+    }
+}
+
+/// A section of which nothing is known yet.
+fn live(local: &str, bind: &Bind, others: &[Other], tables: &[Shared]) -> model::peers::Section {
+    let peer = |name: &str, is_local: bool, address: String| {
+        let table = |t: &Shared| model::peers::Table { name: t.name.clone(), ..Default::default() };
+        Arc::new(model::peers::Peer {
+            name: name.into(),
+            local: is_local,
+            address: address.into(),
+            last_status: model::peers::word("NONE"),
+            tables: tables.iter().map(table).collect(),
+            ..Default::default()
+        })
+    };
+    let mut peers: Vec<_> = others.iter().map(|o| peer(&o.name, false, told(&o.target))).collect();
+    peers.push(peer(local, true, told(&reachable(&bind.address))));
+    model::peers::Section { peers, ..Default::default() }
+}
+
+fn told(target: &Target) -> String {
+    match target {
+        Target::Inet(a) => a.to_string(),
+        Target::Unix { path, .. } => String::from_utf8_lossy(path).into_owned(),
+        Target::None => String::new(),
+    }
+}

@@ -1,0 +1,276 @@
+//! A client connection, or a stream of one that carries many.
+
+use std::future::poll_fn;
+use std::io;
+use std::rc::{Rc, Weak};
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Context;
+use std::task::Poll;
+use std::time::Duration;
+
+use base::slab::Key;
+use link::transport::Transport;
+use model::Conn;
+use model::conn::ConnError;
+use model::proxy::leave;
+use model::term::Cause;
+use model::txn::{Decisions, SharedLine};
+use mux::Receipt;
+use program::Proxy;
+use rt::{Buf, Timer};
+use wire::head::Head;
+
+use crate::Worker;
+use crate::admission;
+use crate::sessions::Session;
+
+/// A client connection. Dropping it ends the connection and gives back what it counted.
+pub struct Client {
+    /// The worker it lives on.
+    pub worker: Rc<Worker>,
+    /// Its facts, also seen from outside.
+    pub session: Rc<Session>,
+    /// Its socket, perhaps with TLS on it.
+    pub socket: Transport,
+    /// Bytes received and not consumed; none while there are none.
+    pub buf: Option<Buf>,
+    /// Deadline of what is being waited for.
+    pub timer: Timer,
+    /// It is a stream of a multiplexed connection, which is counted elsewhere.
+    pub part: Option<Box<Part>>,
+    /// Where it stands among the sessions of its worker.
+    pub key: Option<Key>,
+}
+
+impl Client {
+    /// A stream of a multiplexed connection, as a client of its own that shares its facts.
+    pub fn of_stream(worker: Rc<Worker>, session: Rc<Session>, socket: Transport, part: Part) -> Client {
+        let (timer, part) = (Timer::new(), Some(Box::new(part)));
+        Client { worker, session, socket, buf: None, timer, part, key: None }
+    }
+
+    /// The connection that a stream belongs to; `None` where the connection is its own, or gone.
+    pub fn lead(&self) -> Option<Rc<Client>> {
+        self.part.as_ref()?.lead.upgrade()
+    }
+
+    /// Whether the client's time is over: nothing was heard of it or taken by it for `limit`, after which the
+    /// timer was set. What a stream of HTTP/2 holds back until windows open counts when it goes on.
+    pub fn is_overdue(&mut self, cx: &mut Context<'_>, limit: Option<Duration>) -> bool {
+        if self.timer.poll_expired(cx).is_pending() {
+            return false;
+        }
+        let moved = self.part.as_ref().and_then(|part| part.receipt.moved());
+        match moved.zip(limit).map(|(moved, limit)| moved + limit) {
+            Some(deadline) if deadline > rt::now() => {
+                self.timer.set(Some(deadline));
+                self.timer.poll_expired(cx).is_ready()
+            }
+            _ => true,
+        }
+    }
+
+    /// Has the stream of HTTP/2 reset, should the client not have taken all of its response.
+    pub fn give_up(&self) {
+        if let Some(part) = &self.part {
+            part.receipt.give_up();
+        }
+    }
+
+    /// Looks whether the TLS handshake is over by now, for those who ask whether early data are safe.
+    #[inline]
+    pub fn look_early(&self) {
+        if self.conn().early.get() {
+            let lead = self.lead();
+            self.conn().early.set(lead.as_deref().unwrap_or(self).socket.is_early());
+        }
+    }
+
+    /// Facts of the connection.
+    pub fn conn(&self) -> &Conn {
+        &self.session.conn
+    }
+
+    /// The frontend.
+    pub fn frontend(&self) -> &Proxy {
+        self.worker.shared.program.configured(self.session.conn.frontend)
+    }
+
+    /// Whether the frontend was shut down by an operator (`shutdown frontend`): its clients are asked to
+    /// leave. A process that stops has a time of its own for that, see [`crate::departure::is_sent_away`].
+    pub fn is_frontend_stopped(&self) -> bool {
+        self.worker.stopped.get().is_none()
+            && self.frontend().state.front.state() == model::proxy::FrontState::Stopped
+    }
+
+    /// Lets the runtime API see the request line, if it is logged. A stream of HTTP/2 is not seen.
+    pub fn show_line(&self, line: &SharedLine) {
+        if self.part.is_none() && !self.frontend().log.targets.is_empty() {
+            *self.session.line.borrow_mut() = line.clone();
+        }
+    }
+
+    /// Whether received bytes wait to be looked at.
+    pub fn has_input(&self) -> bool {
+        self.buf.as_ref().is_some_and(|b| !b.is_empty())
+    }
+
+    /// `silent-drop`: has the connection end without telling the peer.
+    pub fn vanish(&mut self, rst_ttl: Option<u8>) {
+        let lead = self.lead();
+        let socket = &lead.as_deref().unwrap_or(self).socket;
+        let vanished = socket.raw().vanish(rst_ttl).is_ok();
+        if lead.is_some() {
+            // A Unix socket can't; its other streams go on.
+            if !vanished {
+                return;
+            }
+            self.session.end(Cause::Local);
+        }
+        socket.mute();
+        self.session.vanished.set(true);
+    }
+
+    /// Ends the connection of a client of HTTP/2 together with its stream at hand.
+    pub fn expel(&self) {
+        if let Some(part) = &self.part {
+            part.receipt.expel();
+        }
+    }
+
+    /// Marks the packets to the client as rules decided (`set-fc-mark`, `set-fc-tos`), and gives the task at
+    /// hand its place among others (`set-nice`). Where the privilege lacks packets go unmarked.
+    pub fn mark(&self, decisions: &mut Decisions) {
+        if decisions.fc_mark.is_none() && decisions.fc_tos.is_none() && decisions.nice.is_none() {
+            return;
+        }
+        if let Some(nice) = decisions.nice {
+            rt::renice(nice);
+        }
+        let lead = self.lead();
+        let socket = lead.as_deref().unwrap_or(self).socket.raw();
+        if let Some(mark) = decisions.fc_mark.take() {
+            let _ = socket.set_mark(mark);
+        }
+        if let Some(tos) = decisions.fc_tos.take() {
+            let _ = socket.set_tos(tos);
+        }
+    }
+
+    /// Receives more into the buffer until the deadline. `Ok(0)` is the end of the stream.
+    ///
+    /// # Errors
+    /// `TimedOut` when the deadline passed, `OutOfMemory` when the buffer is full, else the connection's.
+    pub async fn receive(&mut self) -> io::Result<usize> {
+        let (socket, timer, buf) = (&self.socket, &mut self.timer, &mut self.buf);
+        let session = &self.session;
+        poll_fn(|cx| {
+            if session.kill.get().is_some() {
+                return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+            }
+            if socket.is_readable() {
+                let b = buf.get_or_insert_default();
+                if b.spare() == 0 {
+                    b.compact();
+                }
+                if b.spare() == 0 {
+                    return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
+                }
+                if let Some(r) = socket.try_recv(b.spare_mut()) {
+                    if r.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::ConnectionReset) {
+                        session.conn.error.set(ConnError::RESET);
+                    }
+                    if let Some(fault) = socket.fault() {
+                        session.conn.break_off(fault);
+                    }
+                    return Poll::Ready(r.inspect(|n| b.advance(*n)));
+                }
+            }
+            if buf.as_ref().is_some_and(Buf::is_empty) {
+                *buf = None;
+            }
+            let _ = socket.poll_readable(cx);
+            timer.poll_expired(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        })
+        .await
+    }
+}
+
+impl Client {
+    /// The session is counted in the rates of sessions from now on, or will not be.
+    pub fn settle(&self) {
+        if self.session.pending.replace(false) {
+            admission::settle(self.frontend(), &self.worker.shared.program.world.process);
+        }
+    }
+}
+
+impl Client {
+    /// Counts the connection among those of HTTP/1.
+    pub fn speaks_h1(&self) {
+        if !self.session.h1.replace(true) {
+            let h1 = &self.frontend().state.front.counters.of(self.worker.index).h1;
+            h1.connections.inc();
+            h1.open_connections.inc();
+        }
+    }
+
+    /// Bytes that came and that nobody has looked at.
+    pub fn unread(&self) -> u64 {
+        self.buf.as_ref().map_or(0, rt::Buf::len) as u64
+    }
+
+    /// Counts what came on a connection of HTTP/1 for nobody.
+    pub fn count_unread(&self, bytes: u64) {
+        self.frontend().state.front.counters.of(self.worker.index).wire_in.add(bytes);
+    }
+
+    /// It is none of them any more.
+    pub fn spoke_h1(&self) {
+        if self.session.h1.replace(false) {
+            self.frontend().state.front.counters.of(self.worker.index).h1.open_connections.dec();
+        }
+    }
+
+    /// Gives back what the connection held among the others: it is over for everyone but its socket.
+    pub fn leave(&self) {
+        if self.part.is_some() || self.session.left.replace(true) {
+            return;
+        }
+        self.spoke_h1();
+        if let Some(key) = self.key {
+            self.worker.sessions.leave(key);
+        }
+        crate::tracking::connection_over(self.conn());
+        let proxy = self.frontend();
+        let bind = &proxy.binds[self.session.conn.listener as usize];
+        self.settle();
+        leave(&proxy.state.front.current);
+        leave(&bind.state.current);
+        self.worker.shared.program.world.process.connections.fetch_sub(1, Relaxed);
+        self.worker.freed.raise();
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if self.part.is_none() {
+            self.socket.close();
+            self.leave();
+        }
+    }
+}
+
+/// What makes a client of a stream.
+pub struct Part {
+    /// The head of the request, until it is read.
+    pub head: Option<Head>,
+    /// It is no request, and deserves this status; 0: no answer but a log line.
+    pub refused: Option<u16>,
+    /// The connection.
+    pub lead: Weak<Client>,
+    /// The number of the stream.
+    pub id: u32,
+    /// What becomes of the stream on the connection.
+    pub receipt: Rc<Receipt>,
+}

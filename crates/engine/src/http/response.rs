@@ -1,0 +1,176 @@
+//! The response head: checks, persistence, rules, then on its way.
+
+use lang::env::Side;
+use model::term::{Cause, Phase};
+
+use super::exchange::Step;
+use super::{Next, answer, captures, headers, rules};
+use crate::stream::Stream;
+use wire::head::Known;
+use wire::http1::{self, Body};
+use wire::method::{Method, Version};
+
+/// Processes a complete final response head and stages it for the client.
+pub async fn process(stream: &mut Stream<'_>) -> Step {
+    stream.txn.respond();
+    stream.client.look_early();
+    crate::tracking::response(&stream.worker.shared.program.global, stream.client.conn(), &stream.txn);
+    let worker = stream.worker.clone();
+    let program = &worker.shared.program;
+    let back = &*program.proxy(stream.backend_index());
+    let front_index = stream.client.conn().frontend;
+    let front = program.configured(front_index);
+    crate::stick::store(stream);
+    if let Step::Done(next) = rules(stream, back, front).await {
+        return Step::Done(next);
+    }
+    if back.options.checkcache
+        && let Some(next) = super::cacheable::refuse_cacheable(stream).await
+    {
+        return Step::Done(next);
+    }
+    captures::response_cookie(stream);
+    crate::stick::store_response(stream, back);
+    crate::persist::response(stream, back);
+    if !answer::after_response_rules(stream) {
+        return Step::Done(super::rules::failed_after(stream).await);
+    }
+    let body = stream.http.response_body;
+    if is_framed(stream) {
+        let _ = stream.txn.res.append(b"transfer-encoding", b"chunked");
+    }
+    // What HTTP/1.0 says of chunks is not to be trusted (RFC 9112 section 6.1).
+    let doubtful = body == Body::Chunked && stream.txn.res.version() < Version::HTTP_11;
+    let unframed = unframe(stream);
+    // What rules say of a connection is about one of HTTP/1.
+    let ended = stream.client.part.is_none() && headers::ends(&stream.txn.res);
+    let keep =
+        headers::may_keep_client(stream) && body != Body::UntilClose && !doubtful && !unframed && !ended;
+    let next = if keep { Next::KeepAlive } else { Next::Close };
+    stream.http.next_keeps = keep;
+    stream.txn.status = stream.txn.res.status();
+    if headers::send_response(stream, next).is_err() {
+        stream.to_client = None;
+        stream.end(Cause::Proxy, Phase::Headers);
+        return Step::Done(answer::refuse(stream, 502).await);
+    }
+    if stream.txn.req.method_id() == Method::Head
+        && let Some(part) = &stream.client.part
+    {
+        part.receipt.head_only();
+    }
+    Step::Go
+}
+
+/// Whether a response of this status has no body, whatever its fields say (RFC 9112 section 6.3).
+pub fn is_bodiless(status: u16) -> bool {
+    status < 200 || matches!(status, 204 | 304)
+}
+
+/// Whether a stream of HTTP/2 gave its response the framing of HTTP/1.
+pub fn is_framed(stream: &Stream<'_>) -> bool {
+    let multiplexed = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
+    multiplexed && stream.http.response_body == Body::Chunked
+}
+
+/// Rules may have made a response of it that has no body: the server's is dropped then, and a 204 may not
+/// speak of chunks. Whether the client's connection had better end with it.
+fn unframe(stream: &mut Stream<'_>) -> bool {
+    let status = stream.txn.res.status();
+    // The answer to a HEAD speaks of chunks and has none.
+    let chunked = status == 204 && stream.txn.res.has(Known::TransferEncoding);
+    if chunked {
+        stream.txn.res.remove_all(Known::TransferEncoding);
+    }
+    chunked || status < 200
+}
+
+/// Rules on the response, of the backend before those of the frontend. What `tcp-response` lets through
+/// counts as a response of its server, whatever becomes of it.
+async fn rules(stream: &mut Stream<'_>, back: &program::Proxy, front: &program::Proxy) -> Step {
+    let both = both(stream, back, front);
+    // Without a delay they had their turn when the server was reached.
+    if let Some(delay) = back.timeouts.inspect_response
+        && let Step::Done(next) =
+            rules::run(stream, &back.rules.tcp_response, Side::Response, Some(delay)).await
+    {
+        return Step::Done(next);
+    }
+    crate::finish::count_response(stream, stream.txn.res.status());
+    // Rules that log see what the server said.
+    stream.txn.status = stream.txn.res.status();
+    captures::response(stream);
+    for proxy in &both {
+        if let Step::Done(next) = rules::run(stream, &proxy.rules.http_response, Side::Response, None).await {
+            return Step::Done(next);
+        }
+    }
+    Step::Go
+}
+
+fn both<'p>(
+    stream: &Stream<'_>,
+    back: &'p program::Proxy,
+    front: &'p program::Proxy,
+) -> Vec<&'p program::Proxy> {
+    let mut list = Vec::new();
+    if has_rules(back) {
+        list.push(back);
+    }
+    if stream.txn.backend.is_some_and(|b| b != stream.client.conn().frontend) && has_rules(front) {
+        list.push(front);
+    }
+    list
+}
+
+fn has_rules(proxy: &program::Proxy) -> bool {
+    !proxy.rules.http_response.is_empty()
+}
+
+/// Notes what the response head says of framing and connection, before rules change it.
+pub fn note(stream: &mut Stream<'_>) {
+    let method = stream.txn.req.method_id();
+    let body = http1::response_body(&stream.txn.res, method);
+    stream.http.response_body = body;
+    stream.http.server_keeps = http1::keeps_alive(&stream.txn.res)
+        && headers::keeps_server(stream.frontend(), &stream.backend())
+        && !stream.http.server_ends
+        && !matches!(body, Body::UntilClose);
+    headers::hide_connection(&mut stream.txn.res, true);
+    if method == Method::Connect && (200..300).contains(&stream.txn.res.status()) {
+        // RFC 9110 sections 8.6 and 6.1: what follows is a tunnel, whatever the server says of a body.
+        stream.txn.res.remove_all(Known::ContentLength);
+        stream.txn.res.remove_all(Known::TransferEncoding);
+    }
+    headers::forget_persistence(&mut stream.txn.res);
+    if is_framed(stream) {
+        // Rules see what the server sent.
+        stream.txn.res.remove_all(Known::TransferEncoding);
+    }
+}
+
+/// Processes the head of a response that opens a tunnel (101, or 2xx to CONNECT).
+pub async fn tunnel(stream: &mut Stream<'_>) -> Step {
+    let upgrade = http1::upgrades(&stream.txn.res);
+    let worker = stream.worker.clone();
+    let program = &worker.shared.program;
+    let front = program.configured(stream.client.conn().frontend);
+    let back = &*program.proxy(stream.backend_index());
+    crate::stick::store(stream);
+    if let Step::Done(next) = rules(stream, back, front).await {
+        return Step::Done(next);
+    }
+    captures::response_cookie(stream);
+    crate::stick::store_response(stream, back);
+    crate::persist::response(stream, back);
+    if !answer::after_response_rules(stream) {
+        return Step::Done(super::rules::failed_after(stream).await);
+    }
+    stream.txn.status = stream.txn.res.status();
+    if headers::send_tunnel(stream, upgrade).is_err() {
+        stream.to_client = None;
+        stream.end(Cause::Proxy, Phase::Headers);
+        return Step::Done(answer::refuse(stream, 502).await);
+    }
+    Step::Go
+}

@@ -1,0 +1,236 @@
+//! Lines of the log about streams and connections: when one is written, and what it says.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use lang::env::Side;
+use lang::logfmt::{Use, Waits};
+use model::Origin;
+use model::term::{Cause, Phase};
+use program::Proxy;
+use program::log::Style;
+use program::log::level::{ERROR, INFO};
+use program::proxy::Mode;
+
+use crate::client::Client;
+use crate::lines::{SILENT, early_lines, made};
+use crate::sinks::{Body, Event, local_stamp};
+use crate::stream::Stream;
+
+/// Whether a stream deserves a line.
+pub fn wanted(stream: &Stream<'_>) -> bool {
+    let proxy = stream.frontend();
+    let (txn, options) = (&stream.txn, &proxy.options);
+    if txn.silent || proxy.log.targets.is_empty() || txn.decisions.log_level == Some(SILENT) {
+        return false;
+    }
+    if options.dontlognull && txn.null {
+        return false;
+    }
+    !options.dontlog_normal || is_error(stream)
+}
+
+fn is_error(stream: &Stream<'_>) -> bool {
+    stream.txn.is_error()
+}
+
+/// A stream begins: what proxies without any log format say, and `log-steps accept`.
+pub fn accepted(stream: &mut Stream<'_>) {
+    let proxy = stream.frontend();
+    if proxy.log.targets.is_empty() || stream.txn.silent {
+        return;
+    }
+    if tells_who_came(proxy) {
+        let mode = if proxy.mode == Mode::Http { "HTTP" } else { "TCP" };
+        let text = format!("{} ({}/{mode})", connected(stream), proxy.name);
+        let event = Event { origin: Origin::Accept, level: INFO, profile: None };
+        stream.worker.sinks.send(proxy, event, Body::Text(text.as_bytes()));
+        return;
+    }
+    step(stream, Origin::Accept);
+}
+
+/// Whether a proxy says no more of a stream than who came: there is no format, and it names no steps of its
+/// own. Where they are inherited HAProxy says who came all the same.
+fn tells_who_came(proxy: &Proxy) -> bool {
+    proxy.log.style == Style::Default && (!proxy.log.own_steps || proxy.options.logasap)
+}
+
+/// From where to where a client connected, addresses and ports parted by a colon in either family. A Unix
+/// socket is named by the number of its `bind` line.
+fn connected(stream: &Stream<'_>) -> String {
+    match (stream.src(), stream.dst()) {
+        (model::Peer::Inet(from), model::Peer::Inet(to)) => {
+            format!("Connect from {}:{} to {}:{}", from.ip(), from.port(), to.ip(), to.port())
+        }
+        // Rules have said where the client is.
+        (model::Peer::Inet(from), model::Peer::Unix) => {
+            format!("Connect from {}:{} to unix:0", from.ip(), from.port())
+        }
+        _ => {
+            let bind = stream.frontend().binds.get(stream.client.conn().listener as usize);
+            format!("Connect to unix:{}", bind.map_or(0, |b| b.state.id))
+        }
+    }
+}
+
+/// A moment has come: a line is written if `log-steps` names it.
+pub fn step(stream: &mut Stream<'_>, origin: Origin) {
+    let proxy = stream.frontend();
+    let named = proxy.log.steps.is_some_and(|s| s & origin.bit() != 0);
+    if named && !proxy.options.logasap && wanted(stream) {
+        line(stream, origin);
+    }
+}
+
+/// Writes the line of a stream that has come to its end.
+pub fn write(stream: &mut Stream<'_>) {
+    let proxy = stream.frontend();
+    // In HTTP mode a stream that never saw a request ended before it began: that is none of the steps.
+    let failed = speaks_http(stream) && !stream.txn.has_req && !stream.txn.refused;
+    let steps = proxy.log.steps.filter(|_| !proxy.options.logasap && !failed);
+    // Where only who came is told, what failed is told to those whose profile has a format.
+    if stream.txn.logged
+        || (tells_who_came(proxy) && !failed)
+        || steps.is_some_and(|s| s & Origin::Close.bit() == 0)
+    {
+        return;
+    }
+    line(stream, if failed { Origin::Error } else { Origin::Close });
+}
+
+/// Whether the client's connection carries HTTP, be it since it turned to it.
+fn speaks_http(stream: &Stream<'_>) -> bool {
+    stream.client.conn().http_major.get() > 0
+}
+
+/// The head of a request of HTTP is there: a line that says no more than that need not wait. One follows with
+/// the response.
+pub fn request_known(stream: &mut Stream<'_>) {
+    let waits = waits(stream);
+    if waits.is_some_and(|w| w.request && !w.response && !w.end) {
+        early(stream, Origin::Request);
+    }
+}
+
+/// The server is connected (TCP), or its response is there as rules have left it: nothing but what is
+/// complete at the end is open.
+pub fn response_known(stream: &mut Stream<'_>) {
+    if waits(stream).is_some_and(|w| !w.end) {
+        early(stream, if speaks_http(stream) { Origin::Response } else { Origin::Connect });
+    }
+}
+
+/// Whether a line is written with the response's head that may tell its bytes.
+pub fn shows_response_early(stream: &Stream<'_>) -> bool {
+    let proxy = stream.frontend();
+    early_lines(proxy) || proxy.log.steps.is_some_and(|s| s & Origin::Response.bit() != 0)
+}
+
+/// What the line of a stream waits for where no moment is named; with `option logasap` never for the end.
+fn waits(stream: &Stream<'_>) -> Option<Waits> {
+    let (log, asap) = (&stream.frontend().log, stream.frontend().options.logasap);
+    let waits = Waits { end: log.waits.end && !asap, ..log.waits };
+    (log.format.is_some() && (log.steps.is_none() || asap)).then_some(waits)
+}
+
+fn early(stream: &mut Stream<'_>, origin: Origin) {
+    if wanted(stream) {
+        line(stream, origin);
+        stream.txn.logged = true;
+    }
+}
+
+/// A line about a stream as it stands.
+fn line(stream: &mut Stream<'_>, origin: Origin) {
+    stream.number();
+    late_unique_id(stream);
+    let worker = stream.worker.clone();
+    let proxy = worker.shared.program.configured(stream.client.conn().frontend);
+    let separate = proxy.options.log_separate_errors && is_error(stream);
+    let level = stream.txn.decisions.log_level.unwrap_or(if separate { ERROR } else { INFO });
+    let before = proxy.state.front.log_count.fetch_add(1, Relaxed);
+    stream.txn.log_number.set(before);
+    let event = Event { origin, level, profile: None };
+    stream.evaluate(Side::Request, |env| made(&worker, proxy, event, env));
+}
+
+/// A line about a connection that ended before it had a stream (`error-log-format`).
+pub fn connection_error(client: &Client, text: &str) {
+    let proxy = client.frontend();
+    if !proxy.options.dontlognull || client.has_input() {
+        handshake_error(client, text);
+    }
+}
+
+/// The same, where the caller knows whether the peer has said anything. A frontend without any format says
+/// nothing of such connections, as in HAProxy.
+pub fn handshake_error(client: &Client, text: &str) {
+    let worker = &client.worker;
+    let proxy = client.frontend();
+    if proxy.log.targets.is_empty() || !proxy.log.waits.some {
+        return;
+    }
+    let level = if proxy.options.log_separate_errors { ERROR } else { INFO };
+    let event = Event { origin: Origin::Error, level, profile: None };
+    if proxy.log.error_format.is_some() {
+        return evaluate(client, |env| made(worker, proxy, event, env));
+    }
+    let mut line = Vec::new();
+    default_error_line(client, proxy, text, &mut line);
+    worker.sinks.send(proxy, event, Body::Text(&line));
+}
+
+/// Without `error-log-format`: who, when, where, and what went wrong.
+fn default_error_line(client: &Client, proxy: &Proxy, text: &str, line: &mut Vec<u8>) {
+    use std::io::Write;
+    let conn = client.conn();
+    let bind = &proxy.binds[conn.listener as usize];
+    let _ = match conn.src.get() {
+        model::Peer::Inet(from) => write!(line, "{}:{} [", from.ip(), from.port()),
+        model::Peer::Unix => write!(line, "unix:{} [", bind.state.id),
+        other => write!(line, "{other} ["),
+    };
+    local_stamp(line, conn.accept_date);
+    let _ = write!(line, "] {}/", proxy.name);
+    // Listeners without a name go by their number, unless `option socket-stats` has given them one.
+    let given = bind.state.name.strip_prefix("sock-").filter(|_| !proxy.options.socket_stats);
+    let _ = match given.unwrap_or(&bind.state.name) {
+        "" => write!(line, "{}", bind.state.id),
+        name => write!(line, "{name}"),
+    };
+    let _ = write!(line, ": {text}");
+}
+
+fn evaluate(client: &Client, f: impl FnOnce(&lang::Env<'_>)) {
+    let worker = &client.worker;
+    let mut txn = worker.take_txn();
+    sessions_own(&mut txn);
+    worker.with_arena(|arena| {
+        let conn = client.conn();
+        let view = crate::live::View::of(worker, conn);
+        f(&lang::Env { conn, txn: &txn, live: &view, arena, side: Side::Request, last: true });
+    });
+    worker.give_txn(txn);
+}
+
+/// Makes a transaction that of a session without a stream: it ends by our will, at the request, and has no
+/// status.
+pub fn sessions_own(txn: &mut model::Txn) {
+    txn.unread = true;
+    txn.times.ended = Some(rt::now());
+    txn.term.end(Cause::Proxy, Phase::Request);
+}
+
+/// Makes the unique id for a log line, unless it stands. What its format takes from the request is gone by
+/// then, and a client that sent no request gets none.
+fn late_unique_id(stream: &mut Stream<'_>) {
+    if stream.txn.unique_id.borrow().is_some() {
+        return;
+    }
+    let Some(format) = stream.frontend().unique_id_format.clone() else { return };
+    let mut id = Vec::new();
+    if stream.txn.has_req || !speaks_http(stream) {
+        stream.evaluate(Side::Request, |env| format.append_late(env, Use::Header, &mut id));
+    }
+    *stream.txn.unique_id.borrow_mut() = Some(id.into());
+}

@@ -1,0 +1,40 @@
+//! What the farm tells: lines go to the logs, and sessions end.
+
+use farm::{Above, Seen};
+use lang::Env;
+use lang::env::Side;
+use model::term::Cause;
+
+use crate::lines;
+use crate::live::{View, Waiting};
+use crate::worker::with_worker;
+
+/// Those above the farm are reached through the worker of the thread.
+pub struct ToWorker;
+
+impl Above for ToWorker {
+    fn line(&self, proxy: u32, level: u8, text: &str) {
+        with_worker(|w| lines::proxy_line(w, proxy, level, text));
+    }
+
+    fn console(&self, word: &str, text: &str) {
+        with_worker(|w| lines::console(w, word, text));
+    }
+
+    fn end_sessions(&self, cause: Cause, proxy: u32, of: &dyn Fn(u32) -> bool) {
+        with_worker(|w| {
+            w.sessions.kill(cause, |s| s.backend.get() == Some(proxy) && s.server.get().is_some_and(of))
+        });
+    }
+
+    fn evaluate(&self, seen: Seen<'_>, f: &mut dyn FnMut(&Env<'_>)) {
+        let Seen { conn, txn, answer, socket } = seen;
+        with_worker(|w| {
+            w.with_arena(|arena| {
+                let response = Waiting { data: answer, body: None, over: true };
+                let view = View { response, upstream: socket, ..View::of_txn(w, conn, txn) };
+                f(&Env { conn, txn, live: &view, arena, side: Side::Response, last: true });
+            });
+        });
+    }
+}

@@ -1,0 +1,104 @@
+//! A client that speaks HTTP/2: its connection yields requests, each of which is served as a client of its
+//! own.
+
+use std::rc::Rc;
+
+use link::transport::Transport;
+use model::Conn;
+use model::proxy::H2Counters;
+use mux::{Arrival, Host, Settings};
+use rt::Timer;
+
+use super::spawn;
+use crate::client::{Client, Part};
+use crate::departure::is_sent_away;
+
+/// Serves a connection until it ends.
+pub(super) async fn serve(mut client: Client) {
+    client.conn().http_major.set(2);
+    let (buf, timer) = (client.buf.take(), std::mem::replace(&mut client.timer, Timer::new()));
+    let client = Rc::new(client);
+    let (limits, settings) = settings(&client);
+    mux::h2::serve(Lead(client.clone()), limits, settings, buf, timer).await;
+    if Rc::weak_count(&client) > 0 {
+        // Streams that end with the connection tell of it in their log lines: it counts until they have.
+        rt::yield_now().await;
+    }
+    if !client.socket.is_broken() {
+        // Each stream that is still at work remembers the connection.
+        let alone = Rc::weak_count(&client) == 0;
+        rt::boxed(crate::h1::close(&client, true, alone)).await;
+    }
+}
+
+/// What the connection may do.
+fn settings(client: &Client) -> (wire::h2::Limits, Settings) {
+    let (global, frontend) = (&client.worker.shared.program.global, client.frontend());
+    let limits = mux::h2::client_limits(global, frontend.options.unsafe_request, rt::queued());
+    let multiplex = model::conn::Multiplex { limit: limits.streams, ..Default::default() };
+    client.conn().multiplex.set(multiplex);
+    let bind = frontend.binds.get(client.conn().listener as usize);
+    let timeouts = &frontend.timeouts;
+    let settings = Settings {
+        log_errors: global.tune.h2.log_errors,
+        ping: bind.and_then(|bind| bind.idle_ping),
+        client: timeouts.client,
+        request: timeouts.http_request,
+        keep_alive: timeouts.http_keep_alive,
+    };
+    (limits, settings)
+}
+
+/// The connection that streams are parts of.
+struct Lead(Rc<Client>);
+
+impl Host for Lead {
+    fn socket(&self) -> &Transport {
+        &self.0.socket
+    }
+
+    fn conn(&self) -> &Conn {
+        self.0.conn()
+    }
+
+    fn counters(&self) -> &H2Counters {
+        &self.0.frontend().state.front.counters.of(self.0.worker.index).h2
+    }
+
+    fn arrive(&self, arrival: Arrival) {
+        let client = &self.0;
+        let Arrival { head, refused, id, link, receipt } = arrival;
+        let part = Part { head: Some(head), refused, lead: Rc::downgrade(client), id, receipt };
+        let stream = Client::of_stream(client.worker.clone(), client.session.clone(), link.into(), part);
+        spawn(client.frontend(), client.conn().listener, one(stream));
+    }
+
+    fn rests(&self, idle: bool) {
+        self.0.session.idle.set(idle);
+    }
+
+    fn is_killed(&self) -> bool {
+        self.0.session.kill.get().is_some()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.0.is_frontend_stopped()
+    }
+
+    fn is_sent_away(&self) -> bool {
+        is_sent_away(&self.0.worker, &self.0.session)
+    }
+
+    fn glitches(&self, more: u32) {
+        crate::tracking::glitches(self.0.conn(), more);
+    }
+
+    fn malformed(&self) {
+        crate::tracking::malformed(self.0.conn());
+    }
+}
+
+/// Serves the request of one stream.
+async fn one(mut client: Client) {
+    let _ = rt::boxed(crate::http::exchange::run(&mut client)).await;
+}

@@ -1,0 +1,69 @@
+//! The TLS handshake of a client, and what is counted of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use link::handshake::{self, Rejected};
+use model::conn::ConnError;
+use program::Proxy;
+use tls::{Acceptor, Handshake};
+
+use crate::client::Client;
+use farm::secure::sizes;
+
+/// Without `timeout client-hs` and `timeout client`.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Shakes hands with a client.
+///
+/// # Errors
+/// The connection may not go on: why.
+pub(super) async fn shake(
+    client: &mut Client,
+    proxy: &Proxy,
+    acceptor: Arc<Acceptor>,
+) -> Result<(), Box<Rejected>> {
+    let limit = proxy.timeouts.client_hs.or(proxy.timeouts.client).unwrap_or(PATIENCE);
+    client.timer.set_after(Some(limit));
+    let worker = client.worker.clone();
+    let program = &worker.shared.program;
+    let process = &program.world.process;
+    process.ssl_rate.add(rt::now().as_millis());
+    let front = &proxy.state.front.counters.of(worker.index).tls;
+    let bind = &proxy.binds[client.conn().listener as usize].state.counters.of(worker.index).tls;
+    // What came behind the PROXY header is the beginning of the handshake.
+    let begun = client.buf.take();
+    let begun = begun.as_ref().map(rt::Buf::filled).unwrap_or_default();
+    let begun = Handshake::accept(acceptor, begun);
+    let (socket, timer, session) = (client.socket.raw(), &mut client.timer, &client.session);
+    let ends = || session.kill.get().is_some();
+    match handshake::accept(sizes(&program.global.tune), socket, begun, timer, ends).await {
+        Ok((stream, facts)) => {
+            [front, bind].iter().for_each(|c| c.done(facts.resumed));
+            for counters in [front, bind].iter().filter(|_| !facts.resumed) {
+                match facts.staple {
+                    Some(true) => counters.staples.inc(),
+                    Some(false) => counters.failed_staples.inc(),
+                    None => {}
+                }
+            }
+            if !facts.resumed {
+                process.ssl_front_keys.add(rt::now().as_millis());
+            }
+            client.conn().early.set(stream.is_early());
+            client.conn().set_secured(handshake::secured(*facts));
+            client.socket.secure(*stream, None);
+            Ok(())
+        }
+        Err(mut why) => {
+            // Who lets the time pass has failed nothing, and was never through.
+            let in_time = !why.is_late();
+            [front, bind].iter().filter(|_| in_time).for_each(|c| c.failed.inc());
+            let conn = client.conn();
+            conn.handshake_done.set(in_time.then(rt::now));
+            conn.error.set(ConnError(why.number));
+            conn.set_secured(std::mem::take(&mut why.facts));
+            Err(Box::new(why))
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What of the sinks has to be opened before the process enters its chroot.
+//!
+//! A path of a Unix socket means something else inside, and the descriptors of standard streams can't be
+//! opened anew there. So both are opened once while the whole tree is in sight, and each worker works on a
+//! duplicate. HAProxy looks for the path inside the chroot each time; where a socket stands there, it is the
+//! one that is meant.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use program::Program;
+use program::log::Sink;
+use rt::{Addr, Datagram, FdWriter};
+
+use super::ring::Ring;
+
+/// Opened sinks, by index of the program.
+#[derive(Default)]
+pub struct Outlets(Vec<Outlet>);
+
+/// What one sink needs.
+pub(super) enum Outlet {
+    /// Each worker opens its own.
+    Own,
+    /// A connected datagram socket.
+    Socket(OwnedFd),
+    /// A descriptor to write to.
+    Writer(Arc<FdWriter>),
+}
+
+impl Outlets {
+    /// Opens what has to be opened here. What can't be is tried again by the workers when lines come.
+    pub fn open(program: &Program) -> Outlets {
+        let chroot = program.global.chroot.as_deref();
+        let open = |sink: &Sink| match sink {
+            Sink::Unix(path) => unix(path, chroot).map_or(Outlet::Own, Outlet::Socket),
+            Sink::Fd(fd) => writer(*fd).map_or(Outlet::Own, |w| Outlet::Writer(Arc::new(w))),
+            Sink::Udp(_) | Sink::Abstract(_) | Sink::Ring(_) => Outlet::Own,
+        };
+        Outlets(program.sinks.iter().map(open).collect())
+    }
+
+    pub(super) fn get(&self, sink: usize) -> &Outlet {
+        self.0.get(sink).unwrap_or(&Outlet::Own)
+    }
+}
+
+/// A socket connected to a path as it is inside the chroot or, failing that, as it is here.
+fn unix(path: &[u8], chroot: Option<&Path>) -> Option<OwnedFd> {
+    use std::os::unix::ffi::OsStrExt;
+    let inside = chroot.map(|folder| [folder.as_os_str().as_bytes(), b"/", path].concat());
+    let socket = inside.and_then(|p| Datagram::connect(&Addr::Unix(p)).ok());
+    socket.or_else(|| Datagram::connect(&Addr::Unix(path.to_vec())).ok())?.into_fd().ok()
+}
+
+/// A writer on an inherited descriptor.
+pub(super) fn writer(fd: i32) -> Option<FdWriter> {
+    let owned = rt::sys::inherited(fd).ok()?;
+    let borrowed: BorrowedFd<'_> = std::os::fd::AsFd::as_fd(&owned);
+    FdWriter::new(borrowed).ok()
+}
+
+/// The rings of a program.
+pub fn rings(program: &Program) -> Vec<Arc<Ring>> {
+    program.rings.iter().map(|r| Arc::new(Ring::new(r.size))).collect()
+}

@@ -1,0 +1,208 @@
+//! What one worker owns: idle server connections, recycled memory, its log sinks.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
+use std::os::fd::AsFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use bumpalo::Bump;
+use farm::{Above, FarmWorker};
+use model::Txn;
+use model::world::profiling;
+
+use crate::captured::Captured;
+use crate::change::Change;
+use crate::profile::Profile;
+use crate::sessions::Sessions;
+use crate::sinks::Sinks;
+
+pub mod service;
+mod shared;
+
+pub use shared::{Exposed, Shared};
+
+/// Bad messages that a worker keeps.
+const MOST_BAD: usize = 8;
+/// Transactions kept for reuse.
+const SPARE_TXNS: usize = 256;
+
+thread_local! {
+    static WORKER: RefCell<Option<Rc<Worker>>> = const { RefCell::new(None) };
+}
+
+/// One worker's share of a configuration. Connections hold it by `Rc`.
+pub struct Worker {
+    /// Index of the worker.
+    pub index: usize,
+    /// What it shares with the others.
+    pub shared: Arc<Shared>,
+    /// Its share of the servers and backends.
+    pub farm: Rc<FarmWorker>,
+    /// Where log lines go.
+    pub sinks: Sinks,
+    /// Standard error, where changes of servers are told on it.
+    pub console: Option<rt::FdWriter>,
+    arena: Cell<Option<Box<Bump>>>,
+    #[expect(clippy::vec_box, reason = "streams take the boxes themselves: a transaction is never moved")]
+    txns: RefCell<Vec<Box<Txn>>>,
+    scratch: Cell<Vec<u8>>,
+    /// Since when the call at hand runs, where calls are measured.
+    pub call_began: Cell<Option<std::time::Instant>>,
+    /// Client connections of this worker, so that they can be listed and ended.
+    pub sessions: Sessions,
+    /// Raised when the process stops.
+    pub stop: Change,
+    /// When that was.
+    pub stopped: Cell<Option<rt::Mono>>,
+    /// What calls took since they are measured.
+    pub profiled: Cell<Profile>,
+    /// A connection ended: a listener that rests may go on.
+    pub freed: Change,
+    /// Connections that are over for everyone but their clients.
+    pub lingering: Cell<u32>,
+    /// The last message of each side that could not be parsed (`show errors`).
+    pub errors: RefCell<VecDeque<Captured>>,
+}
+
+/// A transaction while a stream has it: the stream gives it back when it is dropped.
+pub struct Lent(Option<Box<Txn>>);
+
+impl Lent {
+    /// For as long as the stream lives.
+    pub fn new(txn: Box<Txn>) -> Lent {
+        Lent(Some(txn))
+    }
+
+    /// The stream is being dropped and looks at it no more.
+    pub fn end(&mut self) -> Option<Box<Txn>> {
+        self.0.take()
+    }
+}
+
+impl Deref for Lent {
+    type Target = Txn;
+
+    #[inline]
+    fn deref(&self) -> &Txn {
+        match &self.0 {
+            Some(txn) => txn,
+            None => unreachable!("it ends with its stream"),
+        }
+    }
+}
+
+impl DerefMut for Lent {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Txn {
+        match &mut self.0 {
+            Some(txn) => txn,
+            None => unreachable!("it ends with its stream"),
+        }
+    }
+}
+
+impl Worker {
+    /// The worker of this thread. `above` is what its share of the farm tells what happened.
+    pub fn new(index: usize, shared: Arc<Shared>, above: Box<dyn Above>) -> Rc<Worker> {
+        base::fleet::remember();
+        let sinks = Sinks::new(index, &shared.program, &shared.outlets, &shared.rings);
+        let farm = FarmWorker::new(index, shared.farm.clone(), above);
+        let measured = shared.program.world.process.profiling.load(Relaxed) == profiling::ON;
+        rt::measure_waits(measured);
+        let stderr = std::io::stderr();
+        let console = shared.console.then(|| rt::FdWriter::new(stderr.as_fd()).ok()).flatten();
+        Rc::new(Worker {
+            index,
+            shared,
+            farm,
+            sinks,
+            console,
+            arena: Cell::new(Some(Box::default())),
+            txns: RefCell::default(),
+            scratch: Cell::default(),
+            call_began: Cell::new(None),
+            profiled: Cell::new(Profile::begun(measured)),
+            sessions: Default::default(),
+            stop: Default::default(),
+            stopped: Cell::default(),
+            freed: Default::default(),
+            lingering: Cell::new(0),
+            errors: RefCell::default(),
+        })
+    }
+
+    /// Runs `f` with memory for computed values, which is emptied afterwards.
+    pub fn with_arena<R>(&self, f: impl FnOnce(&Bump) -> R) -> R {
+        // Taken out for the time being: a nested use gets one of its own.
+        let mut arena = self.arena.take().unwrap_or_default();
+        let r = f(&arena);
+        arena.reset();
+        self.arena.set(Some(arena));
+        r
+    }
+
+    /// Runs `f` with an empty byte buffer that keeps its memory.
+    pub fn with_scratch<R>(&self, f: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        let mut scratch = self.scratch.take();
+        scratch.clear();
+        let r = f(&mut scratch);
+        self.scratch.set(scratch);
+        r
+    }
+
+    /// Keeps a bad message in place of the oldest one.
+    pub fn keep_bad(&self, captured: Captured) {
+        let mut kept = self.errors.borrow_mut();
+        if kept.len() >= MOST_BAD {
+            kept.pop_front();
+        }
+        kept.push_back(captured);
+    }
+
+    /// An empty transaction.
+    pub fn take_txn(&self) -> Box<Txn> {
+        self.txns.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Gives a transaction back.
+    pub fn give_txn(&self, mut txn: Box<Txn>) {
+        let mut spare = self.txns.borrow_mut();
+        if spare.len() < SPARE_TXNS {
+            txn.reset();
+            spare.push(txn);
+        }
+    }
+}
+
+/// Makes a worker that of this thread: jobs from other threads reach it from now on.
+pub fn enter(worker: &Rc<Worker>) {
+    WORKER.set(Some(worker.clone()));
+}
+
+/// Has this thread be no worker any more.
+pub fn leave() {
+    WORKER.set(None);
+}
+
+/// Runs `f` with the worker of this thread, if it is one. Jobs from other threads reach it so.
+pub fn with_worker<R>(f: impl FnOnce(&Rc<Worker>) -> R) -> Option<R> {
+    WORKER.with_borrow(|w| w.as_ref().map(f))
+}
+
+/// Runs `job` on every worker, on this one at once.
+pub fn on_all(worker: &Rc<Worker>, job: impl Fn(&Rc<Worker>) + Clone + Send + 'static) {
+    for index in 0..worker.shared.program.world.workers {
+        if index == worker.index {
+            job(worker);
+        } else {
+            let job = job.clone();
+            let there = move || {
+                let _ = with_worker(|w| job(w));
+            };
+            rt::send_to(index, Box::new(there));
+        }
+    }
+}

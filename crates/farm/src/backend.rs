@@ -1,0 +1,135 @@
+//! How the servers of a backend are chosen and waited for.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use balance::queue::{Gate, Queue};
+use balance::{Algorithm, Balancer, ServerView, Settings};
+use base::grow::Grow;
+use model::server::{Op, Target};
+use program::Server;
+use program::proxy::{Balance, Proxy};
+use rt::{Mono, RemoteNotify};
+
+use super::pool::Quays;
+
+/// How the servers of one backend are chosen and waited for.
+pub struct Backend {
+    /// The algorithm and its schedule.
+    pub balancer: Balancer,
+    /// For each server, its places and its queue. A slot outlives its server: the next one of its index takes
+    /// it over, empty.
+    pub slots: Grow<Slot>,
+    /// Requests that any server may take.
+    pub queue: Queue<Ticket>,
+}
+
+/// A server's places and who waits for one.
+#[derive(Default)]
+pub struct Slot {
+    /// Places.
+    pub gate: Gate,
+    /// Requests bound to this server.
+    pub queue: Queue<Ticket>,
+    /// Traffic found errors: the next check shall come soon.
+    pub hurry: RemoteNotify,
+    /// Idle connections that any worker may take.
+    pub quays: Quays,
+}
+
+/// A request that waits: whoever gives it a place notes the server and wakes it.
+pub type Ticket = Arc<Waiting>;
+
+/// See [`Ticket`].
+#[derive(Default)]
+pub struct Waiting {
+    /// Index of the server that gave a place, plus one; 0: none yet.
+    pub server: std::sync::atomic::AtomicU32,
+    /// Wakes the request.
+    pub notify: RemoteNotify,
+}
+
+fn settings(proxy: &Proxy) -> Settings {
+    let algorithm = match &proxy.balance {
+        Balance::RoundRobin => Algorithm::RoundRobin,
+        Balance::StaticRr => Algorithm::StaticRr,
+        Balance::LeastConn => Algorithm::LeastConn,
+        Balance::First => Algorithm::First,
+        Balance::Random(draws) => Algorithm::Random { draws: *draws },
+        Balance::Sticky => Algorithm::Sticky,
+        Balance::Source
+        | Balance::Uri(_)
+        | Balance::UrlParam(_)
+        | Balance::Header { .. }
+        | Balance::RdpCookie(_)
+        | Balance::Hash(_) => Algorithm::Hash(proxy.hash),
+    };
+    Settings { algorithm, allbackups: proxy.options.allbackups, balance_factor: proxy.hash_balance_factor }
+}
+
+impl Backend {
+    pub(crate) fn new(proxy: &Proxy, now: Mono) -> Backend {
+        let backend = Backend {
+            balancer: Balancer::new(settings(proxy)),
+            slots: (0..proxy.servers.bound()).map(|_| Slot::default()).collect(),
+            queue: Queue::new(),
+        };
+        let downs = proxy.state.back.went_down.load(Relaxed);
+        backend.refresh(proxy, now);
+        // A backend that begins without a server did not lose it.
+        proxy.state.back.went_down.store(downs, Relaxed);
+        backend
+    }
+
+    /// Publishes a schedule that fits the servers' state.
+    pub fn refresh(&self, proxy: &Proxy, now: Mono) {
+        super::cookies::renew(proxy);
+        // Nobody is where a server was deleted.
+        let mut views =
+            vec![ServerView { usable: false, weight: 0, ..ServerView::new(0) }; proxy.servers.bound()];
+        for (at, server) in proxy.servers.numbered() {
+            if let Some(place) = views.get_mut(at as usize) {
+                *place = view(&server, now);
+            }
+        }
+        self.balancer.rebuild(&views);
+        let up = self.balancer.usable() > 0;
+        let back = &proxy.state.back;
+        if back.up.swap(up, Relaxed) != up {
+            let since = back.last_change.swap(now.as_millis(), Relaxed);
+            if up {
+                back.down_ms.fetch_add(now.as_millis().saturating_sub(since), Relaxed);
+            } else {
+                back.went_down.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
+
+/// How far a server's slow start has come: elapsed and whole time in ms; `None` when it is over.
+pub fn ramp(server: &Server, now: Mono) -> Option<(u64, u64)> {
+    let whole = u64::try_from(server.slowstart?.as_millis()).ok()?;
+    if server.state.op() != Op::Starting {
+        return None;
+    }
+    let since = server.state.last_change.load(Relaxed);
+    Some((now.as_millis().saturating_sub(since), whole))
+}
+
+fn view(server: &Server, now: Mono) -> ServerView {
+    let state = &server.state;
+    let weight = state.weight.load(Relaxed);
+    let (ip, port) = match &**state.target.load() {
+        Target::Inet(a) => (Some(a.ip()), a.port()),
+        _ => (None, 0),
+    };
+    let guid = state.guid.as_deref().map(str::as_bytes);
+    ServerView {
+        weight,
+        eweight: balance::effective_weight(weight, ramp(server, now)),
+        usable: state.is_usable(),
+        backup: server.backup,
+        seed: server.hash_key.seed(state.id, ip, port, guid),
+        ..ServerView::new(state.id)
+    }
+}

@@ -1,0 +1,445 @@
+//! The master's socket (management guide, 9.4): commands for the master, and for its workers through it.
+//!
+//! A command for a worker is given to it over a connection of its own, with what the client may do in front
+//! of it; its answer is passed on as it comes. Unlike a worker's socket this one stays open until the client
+//! has said all it wants to say.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use admin::cli::call::{Client, Scope};
+use admin::cli::line;
+use admin::product;
+use program::Bind;
+use program::listener::Level;
+use rt::{Listener, Socket};
+
+use super::machine::{Event, Reload};
+use super::route::{self, Routed, Target};
+use super::show;
+use super::watch::Hub;
+
+/// Connections at a time.
+const MAX_CLIENTS: u32 = 100;
+
+/// How long accepting rests when the system has no descriptors left.
+const REST: Duration = Duration::from_millis(100);
+
+/// Takes connections until the master ends.
+pub async fn serve(hub: Rc<Hub>, listener: Listener, bind: Bind) {
+    let Ok(acceptor) = listener.attach() else { return };
+    let clients = Rc::new(Cell::new(0u32));
+    loop {
+        while clients.get() >= MAX_CLIENTS {
+            hub.freed.notified().await;
+        }
+        match acceptor.accept().await {
+            Ok((socket, _)) => {
+                clients.set(clients.get() + 1);
+                let (hub, clients) = (hub.clone(), clients.clone());
+                let mut client = Client::new(bind.level, bind.severity, None);
+                client.scope = Scope::Master;
+                rt::spawn(async move {
+                    let session =
+                        Session { hub: hub.clone(), client, target: Target::Master, input: Vec::new() };
+                    session.converse(socket).await;
+                    clients.set(clients.get().saturating_sub(1));
+                    hub.freed.notify();
+                });
+            }
+            Err(e) if matches!(e.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {}
+            Err(_) => rt::sleep(REST).await,
+        }
+    }
+}
+
+/// One connection.
+struct Session {
+    hub: Rc<Hub>,
+    client: Client,
+    /// Where commands without a prefix go.
+    target: Target,
+    /// Bytes read and not yet looked at.
+    input: Vec<u8>,
+}
+
+/// What becomes of a connection after a command.
+#[derive(PartialEq, Eq)]
+enum Then {
+    /// The next command is looked at.
+    Next,
+    /// The rest of the line is not looked at.
+    SkipLine,
+    /// It ends.
+    Leave,
+    /// It waits for the end of a reload.
+    Reload(Reload),
+}
+
+impl Session {
+    async fn converse(mut self, socket: Socket) {
+        let most = rt::bufsize().saturating_sub(2);
+        while let Some(bytes) = self.next_line(&socket, most).await {
+            if bytes.len() > most {
+                let _ = socket.send_all(b"The command line is too big for the buffer size.\n").await;
+                break;
+            }
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            match self.line(&socket, &text, most).await {
+                Then::Next | Then::SkipLine => {}
+                Then::Leave => break,
+                Then::Reload(reload) => {
+                    if let Ok(client) = socket.detach().and_then(rt::Detached::into_fd) {
+                        self.hub.wait_for_reload(client);
+                    }
+                    self.hub.handle(Event::Reload(reload));
+                    return;
+                }
+            }
+        }
+        let _ = socket.shutdown_write();
+    }
+
+    /// Runs a line of commands.
+    async fn line(&mut self, socket: &Socket, text: &str, most: usize) -> Then {
+        let payload_end = line::parse(text.as_bytes()).payload_end;
+        let payload = match payload_end {
+            Some(end) => match self.payload(socket, &end, most).await {
+                Some(payload) => Some((end, payload)),
+                None => return Then::Leave,
+            },
+            None => None,
+        };
+        let commands =
+            if route::takes_all(text) { vec![text.trim_end_matches('\r')] } else { route::commands(text) };
+        let last = commands.len().saturating_sub(1);
+        for (i, command) in commands.into_iter().enumerate() {
+            let payload = payload.as_ref().filter(|_| i == last);
+            match self.command(socket, command, payload).await {
+                Then::Next => {}
+                then => {
+                    if then == Then::SkipLine {
+                        self.prompt(socket).await;
+                    }
+                    return then;
+                }
+            }
+            self.prompt(socket).await;
+        }
+        Then::Next
+    }
+
+    async fn command(&mut self, socket: &Socket, text: &str, payload: Option<&(String, String)>) -> Then {
+        // The machine is looked at, and let go before anything is waited for.
+        let routed = route::route(text, &self.hub.machine.borrow());
+        match routed {
+            Routed::Plain(command) => {
+                if let Some(then) = self.mode(socket, command).await {
+                    return then;
+                }
+                match self.target {
+                    Target::Master => self.own(socket, command, payload).await,
+                    Target::Worker(pid) => self.pass(socket, pid, command, payload).await,
+                }
+            }
+            Routed::To(Target::Master, command) | Routed::Through(Target::Master, command) => {
+                self.own(socket, command, payload).await
+            }
+            Routed::To(Target::Worker(pid), command) => self.pass(socket, pid, command, payload).await,
+            Routed::Through(Target::Worker(pid), commands) => {
+                self.through(socket, pid, commands, payload).await
+            }
+            Routed::Switch(target) => {
+                self.target = target;
+                Then::Next
+            }
+            Routed::Nobody(prefix) => {
+                let text = format!("Can't find the target PID matching the prefix '{prefix}'\n");
+                let _ = socket.send_all(text.as_bytes()).await;
+                Then::SkipLine
+            }
+        }
+    }
+
+    /// What changes this connection, wherever its commands go.
+    async fn mode(&mut self, socket: &Socket, command: &str) -> Option<Then> {
+        let words: Vec<&str> = command.split_ascii_whitespace().collect();
+        let on = matches!(words.get(1), Some(&"on"));
+        let needs_admin =
+            matches!(words.first(), Some(&("expert-mode" | "experimental-mode" | "mcli-debug-mode")));
+        if needs_admin && self.client.level < Level::Admin {
+            let _ = socket.send_all(b"Permission denied!\n").await;
+            return Some(Then::SkipLine);
+        }
+        match *words.first()? {
+            "expert-mode" => self.client.expert = on,
+            "experimental-mode" => self.client.experimental = on,
+            "mcli-debug-mode" => self.client.scope = if on { Scope::MasterDebug } else { Scope::Master },
+            "operator" => self.client.level = self.client.level.min(Level::Operator),
+            "user" => self.client.level = Level::User,
+            "quit" => return Some(Then::Leave),
+            "prompt" => return Some(self.prompt_mode(socket, command).await),
+            _ => return None,
+        }
+        Some(Then::Next)
+    }
+
+    /// `prompt`: without arguments it is switched on or off, and the connection is interactive all along.
+    async fn prompt_mode(&mut self, socket: &Socket, command: &str) -> Then {
+        let mut words = command.split_ascii_whitespace().skip(1).peekable();
+        if words.peek().is_none() {
+            self.client.prompt = !self.client.prompt;
+        }
+        for word in words {
+            match word {
+                "i" => self.client.prompt = false,
+                "p" => self.client.prompt = true,
+                "timed" => (self.client.prompt, self.client.timed) = (true, !self.client.timed),
+                "-" => {}
+                _ => {
+                    let _ = socket.send_all(PROMPT_HELP.as_bytes()).await;
+                    return Then::Next;
+                }
+            }
+        }
+        Then::Next
+    }
+
+    /// A command that the master runs.
+    async fn own(&mut self, socket: &Socket, command: &str, payload: Option<&(String, String)>) -> Then {
+        let parsed = line::parse(command.as_bytes());
+        let words = parsed.commands.into_iter().next().unwrap_or_default();
+        let named = |name: &[&str]| words.len() >= name.len() && name.iter().zip(&words).all(|(a, b)| a == b);
+        let reload = match words.first().map(String::as_str) {
+            Some("reload") => Some(Reload::Soft),
+            Some("hard-reload") => Some(Reload::Hard),
+            _ => None,
+        };
+        let privileged = reload.is_some() || named(&["show", "proc"]) || named(&["show", "startup-logs"]);
+        let text = if privileged && self.client.level < Level::Operator {
+            "Permission denied\n\n".to_owned()
+        } else if let Some(reload) = reload {
+            return Then::Reload(reload);
+        } else if named(&["show", "proc"]) {
+            match words.get(2).map(String::as_str) {
+                None => self.processes(false),
+                Some("debug") => self.processes(true),
+                Some(_) => "'show proc' only supports 'debug' as argument\n\n".to_owned(),
+            }
+        } else if named(&["show", "startup-logs"]) {
+            format!("{}\n", self.hub.logs.borrow())
+        } else {
+            let payload = payload.map(|(_, text)| text.as_str());
+            admin::cli::run(&self.hub.worker.clone(), &mut self.client, words, payload).await
+        };
+        match socket.send_all(text.as_bytes()).await {
+            Ok(()) => Then::Next,
+            Err(_) => Then::Leave,
+        }
+    }
+
+    fn processes(&self, debug: bool) -> String {
+        show::processes(&self.hub.machine.borrow(), product::VERSION, rt::wall().as_secs(), debug)
+    }
+
+    /// What a worker has to know of the client before its command.
+    fn preamble(&self) -> String {
+        let mut text = String::new();
+        if self.client.expert {
+            text.push_str("expert-mode on -;");
+        }
+        if self.client.experimental {
+            text.push_str("experimental-mode on -;");
+        }
+        match self.client.level {
+            Level::Admin => {}
+            Level::Operator => text.push_str("operator -;"),
+            Level::User => text.push_str("user -;"),
+        }
+        text
+    }
+
+    /// Gives a command to a worker and passes its answer on.
+    async fn pass(
+        &mut self,
+        socket: &Socket,
+        pid: i32,
+        command: &str,
+        payload: Option<&(String, String)>,
+    ) -> Then {
+        let Some(worker) = self.hub.connect(pid) else { return nobody(socket, pid).await };
+        let mut text = self.preamble() + command + "\n";
+        append_payload(&mut text, payload);
+        if worker.send_all(text.as_bytes()).await.is_err() {
+            return nobody(socket, pid).await;
+        }
+        // The end of the input ends what would go on for ever.
+        let _ = worker.shutdown_write();
+        let mut chunk = vec![0; 16384];
+        while let Ok(n @ 1..) = poll_fn(|cx| worker.poll_recv(cx, &mut chunk)).await {
+            if socket.send_all(chunk.get(..n).unwrap_or_default()).await.is_err() {
+                return Then::Leave;
+            }
+        }
+        Then::Next
+    }
+
+    /// `@@`: connects the client with a worker until that one ends it.
+    async fn through(
+        &mut self,
+        socket: &Socket,
+        pid: i32,
+        commands: &str,
+        payload: Option<&(String, String)>,
+    ) -> Then {
+        let Some(worker) = self.hub.connect(pid) else { return nobody(socket, pid).await };
+        let mut text = self.preamble();
+        if commands.is_empty() {
+            let timed = if self.client.timed { "timed " } else { "" };
+            let mode = if self.client.prompt { "p" } else { "i" };
+            text.push_str(&format!("prompt {timed}{mode} -\n"));
+            text.push_str(&String::from_utf8_lossy(&std::mem::take(&mut self.input)));
+        } else {
+            text.push_str(commands);
+            text.push('\n');
+        }
+        append_payload(&mut text, payload);
+        if worker.send_all(text.as_bytes()).await.is_err() {
+            return nobody(socket, pid).await;
+        }
+        relay(socket, &worker).await
+    }
+
+    /// Shows where the next command goes, if the client wants that.
+    async fn prompt(&self, socket: &Socket) {
+        if !self.client.prompt {
+            return;
+        }
+        let mut text = String::new();
+        if self.client.timed {
+            let s = rt::wall().as_secs().saturating_sub(self.hub.machine.borrow().started);
+            let (days, rest) = (s / 86_400, s % 86_400);
+            text.push_str(&format!("[{days}:{:02}:{:02}:{:02}] ", rest / 3600, rest / 60 % 60, rest % 60));
+        }
+        match self.target {
+            Target::Master if self.hub.machine.borrow().failed => text.push_str("master[ReloadFailed]"),
+            Target::Master => text.push_str("master"),
+            Target::Worker(pid) => text.push_str(&pid.to_string()),
+        }
+        let debug = self.client.scope == Scope::MasterDebug;
+        let flags = [(self.client.experimental, 'x'), (self.client.expert, 'e'), (debug, 'd')];
+        let shown: String = flags.iter().filter(|(on, _)| *on).map(|(_, flag)| flag).collect();
+        if !shown.is_empty() {
+            text.push_str(&format!("({shown})"));
+        }
+        text.push_str("> ");
+        let _ = socket.send_all(text.as_bytes()).await;
+    }
+
+    /// The next line; of one that is longer than `most`, so much that this can be seen.
+    async fn next_line(&mut self, socket: &Socket, most: usize) -> Option<Vec<u8>> {
+        loop {
+            if let Some(end) = self.input.iter().position(|b| *b == b'\n') {
+                let mut line: Vec<u8> = self.input.drain(..=end).collect();
+                line.pop();
+                return Some(line);
+            }
+            if self.input.len() > most {
+                return Some(std::mem::take(&mut self.input));
+            }
+            let mut chunk = [0; 4096];
+            let n = poll_fn(|cx| socket.poll_recv(cx, &mut chunk)).await.unwrap_or(0);
+            if n == 0 {
+                return None;
+            }
+            self.input.extend_from_slice(chunk.get(..n).unwrap_or_default());
+        }
+    }
+
+    /// The lines of a payload up to the one that ends it.
+    async fn payload(&mut self, socket: &Socket, end: &str, most: usize) -> Option<String> {
+        let most = most.max(MAX_PAYLOAD);
+        let mut text = Vec::new();
+        loop {
+            if self.client.prompt {
+                socket.send_all(b"+ ").await.ok()?;
+            }
+            let line = self.next_line(socket, most).await?;
+            if text.len() + line.len() >= most {
+                let _ = socket.send_all(b"The payload is too big.\n").await;
+                return None;
+            }
+            if line == end.as_bytes() {
+                return Some(String::from_utf8_lossy(&text).into_owned());
+            }
+            text.extend_from_slice(&line);
+            text.push(b'\n');
+        }
+    }
+}
+
+/// The most bytes of a payload on its way to a worker, which has a limit of its own.
+const MAX_PAYLOAD: usize = 1 << 20;
+
+const PROMPT_HELP: &str = "\
+Usage: prompt [help | i | p | timed]*
+Switches how this connection answers:
+  help    show these lines
+  i       no prompt
+  p       with a prompt
+  timed   show the uptime in the prompt, or no longer
+Without argument, the prompt is switched on or off.
+";
+
+async fn nobody(socket: &Socket, pid: i32) -> Then {
+    let _ = socket.send_all(format!("Can't reach the process {pid}\n").as_bytes()).await;
+    Then::SkipLine
+}
+
+/// Carries bytes both ways until the worker ends the connection. The end of what the client says is passed
+/// on.
+async fn relay(client: &Socket, worker: &Socket) -> Then {
+    let (mut from_client, mut from_worker) = (vec![0; 16384], vec![0; 16384]);
+    let mut listens = true;
+    loop {
+        let next = poll_fn(|cx| {
+            if let Poll::Ready(n) = worker.poll_recv(cx, &mut from_worker) {
+                return Poll::Ready((true, n.unwrap_or(0)));
+            }
+            if !listens {
+                return Poll::Pending;
+            }
+            client.poll_recv(cx, &mut from_client).map(|n| (false, n.unwrap_or(0)))
+        });
+        match next.await {
+            (true, 0) => return Then::Next,
+            (true, n) => {
+                if client.send_all(from_worker.get(..n).unwrap_or_default()).await.is_err() {
+                    return Then::Leave;
+                }
+            }
+            (false, 0) => {
+                listens = false;
+                let _ = worker.shutdown_write();
+            }
+            (false, n) => {
+                if worker.send_all(from_client.get(..n).unwrap_or_default()).await.is_err() {
+                    return Then::Next;
+                }
+            }
+        }
+    }
+}
+
+/// Appends what follows a command line: its payload, and the line that ends it.
+fn append_payload(text: &mut String, payload: Option<&(String, String)>) {
+    if let Some((end, payload)) = payload {
+        text.push_str(payload);
+        text.push_str(end);
+        text.push('\n');
+    }
+}

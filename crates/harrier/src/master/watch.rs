@@ -1,0 +1,301 @@
+//! A master at work: what happens goes to the [`Machine`], and what that decides is done here.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::time::Duration;
+
+use engine::{Shared, Worker, run};
+use program::Bind;
+use rt::sys::{self, Ended};
+use rt::{Listener, Notify, Socket};
+
+use super::again::{self, Kept, Open};
+use super::line::{Word, Words};
+use super::machine::{Effect, Event, Machine, Weight};
+use crate::background::Background;
+use crate::ready::Ready;
+use crate::say;
+
+/// How long a client that waits for the end of a reload may take to read of it.
+const TELLING: Duration = Duration::from_millis(500);
+
+/// The most text that is kept of what was said during a start.
+const MOST_LOGS: usize = 1 << 20;
+
+/// What a master begins with.
+pub struct Parts {
+    /// What it has of the program before.
+    pub kept: Kept,
+    /// How starting the worker went.
+    pub began: Event,
+    /// Where its commands are taken.
+    pub listener: Option<(Listener, Bind)>,
+    /// Who waits for the start.
+    pub background: Option<Background>,
+    /// Its own program.
+    pub shared: Shared,
+    /// The service manager is told.
+    pub notify: bool,
+    /// `-p`.
+    pub pidfile: Option<PathBuf>,
+    /// The folder that the command line was given in.
+    pub home: Option<PathBuf>,
+    /// Nobody hears it any more.
+    pub in_background: bool,
+}
+
+/// A master at work.
+pub struct Hub {
+    /// Its state.
+    pub machine: RefCell<Machine>,
+    /// What runs the commands that it knows itself.
+    pub worker: Rc<Worker>,
+    /// What was said since the last start.
+    pub logs: RefCell<String>,
+    /// The ways to the workers.
+    lines: RefCell<BTreeMap<i32, OwnedFd>>,
+    /// The worker that is being started: what it said that is no word yet.
+    newborn: RefCell<Option<Newborn>>,
+    waiting: RefCell<Vec<OwnedFd>>,
+    listener: Option<Listener>,
+    background: RefCell<Option<Background>>,
+    notify: Option<Ready>,
+    pidfile: RefCell<Option<PathBuf>>,
+    path: PathBuf,
+    home: Option<PathBuf>,
+    code: Arc<AtomicU8>,
+    /// A client of the socket has left.
+    pub freed: Notify,
+}
+
+struct Newborn {
+    pid: i32,
+    stream: UnixStream,
+    words: Words,
+}
+
+impl Hub {
+    /// A master that begins, and whose end is told by `code`.
+    pub fn new(parts: Parts, code: Arc<AtomicU8>) -> (Rc<Hub>, Event, Option<(Listener, Bind)>) {
+        let Parts { kept, began, listener, background, shared, notify, pidfile, home, in_background } = parts;
+        if in_background {
+            let _ = sys::silence_standard_streams();
+        }
+        let Kept { machine, lines, waiting, .. } = kept;
+        let hub = Hub {
+            machine: RefCell::new(machine),
+            worker: run::start_worker(0, Arc::new(shared), Vec::new()),
+            logs: RefCell::default(),
+            lines: RefCell::new(lines),
+            newborn: RefCell::default(),
+            waiting: RefCell::new(waiting),
+            listener: listener.as_ref().map(|(listener, _)| listener.clone()),
+            background: RefCell::new(background),
+            notify: notify.then(Ready::open).flatten(),
+            pidfile: RefCell::new(pidfile),
+            path: again::own_path(),
+            home,
+            code,
+            freed: Notify::new(),
+        };
+        (Rc::new(hub), began, listener)
+    }
+
+    /// The machine takes an event, and what it decides is done.
+    pub fn handle(&self, event: Event) {
+        let mut out = Vec::new();
+        self.machine.borrow_mut().handle(event, &mut out);
+        for effect in out {
+            self.perform(effect);
+        }
+    }
+
+    fn perform(&self, effect: Effect) {
+        match effect {
+            Effect::Say(weight, text) => self.say(weight, &text),
+            Effect::Kill(pid, signal) => drop(sys::kill(pid, signal.number())),
+            Effect::Notify(notice) => {
+                if let Some(manager) = &self.notify {
+                    manager.notify(notice);
+                }
+            }
+            Effect::Loaded(good) => self.loaded(good),
+            Effect::Replace => self.replace(),
+            Effect::Exit(code) => self.finish(code),
+        }
+    }
+
+    fn say(&self, weight: Weight, text: &str) {
+        let level = match weight {
+            Weight::Notice => "[NOTICE]",
+            Weight::Warning => "[WARNING]",
+            Weight::Alert => "[ALERT]",
+        };
+        match weight {
+            Weight::Notice => say::notice(text),
+            Weight::Warning => say::warning(text),
+            Weight::Alert => say::alert(text),
+        }
+        self.note(&say::plain(level, text));
+    }
+
+    fn note(&self, text: &str) {
+        let mut logs = self.logs.borrow_mut();
+        if logs.len() + text.len() <= MOST_LOGS {
+            logs.push_str(text);
+        }
+    }
+
+    /// A start went well or not: whoever waits for it is told.
+    fn loaded(&self, good: bool) {
+        let text = format!("Success={}\n--\n{}\n", u8::from(good), self.logs.borrow());
+        for client in self.waiting.take() {
+            let mut client = UnixStream::from(client);
+            let _ = client.set_nonblocking(false);
+            let _ = client.set_write_timeout(Some(TELLING));
+            let _ = client.write_all(text.as_bytes());
+        }
+        if good && let Some(background) = self.background.take() {
+            let _ = sys::silence_standard_streams();
+            background.started();
+        }
+    }
+
+    /// Ends the process with this code.
+    pub fn finish(&self, code: u8) {
+        self.code.store(code, Relaxed);
+        rt::stop_worker();
+    }
+
+    fn replace(&self) {
+        let socket = self.listener.as_ref().and_then(|l| l.fd().ok()?.try_clone_to_owned().ok());
+        let error = {
+            let (machine, lines) = (self.machine.borrow(), self.lines.borrow());
+            let waiting = self.waiting.borrow();
+            let open = Open { lines: &lines, socket, waiting: &waiting };
+            again::replace(&self.path, self.home.as_deref(), &machine, &open)
+        };
+        self.logs.borrow_mut().clear();
+        self.handle(Event::NotReplaced(say::reason(&error)));
+    }
+
+    /// A client asks for a reload, and waits for its end.
+    pub fn wait_for_reload(&self, client: OwnedFd) {
+        self.waiting.borrow_mut().push(client);
+    }
+
+    /// A connection to the runtime API of a worker.
+    pub fn connect(&self, pid: i32) -> Option<Socket> {
+        let lines = self.lines.borrow();
+        Socket::connect_sockpair(lines.get(&pid)?.as_fd()).ok()
+    }
+
+    /// Looks after all children that have ended.
+    pub fn reap(&self) {
+        while let Ok(Some((pid, how))) = sys::reap() {
+            self.ended(pid, how);
+        }
+    }
+
+    fn ended(&self, pid: i32, how: Ended) {
+        if self.newborn.borrow().as_ref().is_some_and(|n| n.pid == pid) {
+            // Its last words came before its end.
+            self.drain();
+            self.newborn.take();
+        }
+        self.handle(Event::Ended(pid, how));
+        self.lines.borrow_mut().remove(&pid);
+    }
+
+    /// Listens to the worker that is being started.
+    pub fn hear(self: &Rc<Self>) {
+        let machine = self.machine.borrow();
+        let Some(child) = machine.children.last().filter(|_| machine.is_loading()) else { return };
+        let lines = self.lines.borrow();
+        let copy = || lines.get(&child.pid)?.try_clone().ok();
+        let (Some(stream), Some(bell)) = (copy(), copy()) else { return };
+        let stream = UnixStream::from(stream);
+        let _ = stream.set_nonblocking(true);
+        *self.newborn.borrow_mut() = Some(Newborn { pid: child.pid, stream, words: Words::default() });
+        rt::spawn(listen(self.clone(), child.pid, bell));
+    }
+
+    /// Takes all that the worker has said so far. `false` when there is nobody to listen to any more.
+    fn drain(&self) -> bool {
+        let mut chunk = [0; 4096];
+        loop {
+            let got = match &mut *self.newborn.borrow_mut() {
+                Some(newborn) => newborn.stream.read(&mut chunk),
+                None => return false,
+            };
+            match got {
+                Ok(0) => return false,
+                Ok(n) => self.heard(chunk.get(..n).unwrap_or_default()),
+                Err(e) => return e.kind() == std::io::ErrorKind::WouldBlock,
+            }
+        }
+    }
+
+    fn heard(&self, bytes: &[u8]) {
+        if let Some(newborn) = &mut *self.newborn.borrow_mut() {
+            newborn.words.push(bytes);
+        }
+        loop {
+            let word = match &mut *self.newborn.borrow_mut() {
+                Some(newborn) => newborn.words.next().map(|word| (newborn.pid, word)),
+                None => None,
+            };
+            match word {
+                None => return,
+                Some((_, Word::Logs(text))) => self.note(&text),
+                Some((pid, Word::Settings(settings, pidfile))) => {
+                    self.handle(Event::Told(pid, settings));
+                    self.write_pid(pidfile);
+                }
+                Some((pid, Word::Ready)) => {
+                    // From now on the line only leads to it.
+                    self.newborn.take();
+                    self.handle(Event::Ready(pid));
+                }
+            }
+        }
+    }
+
+    /// The pid file is written at the first start; the process stays the same.
+    fn write_pid(&self, configured: Option<String>) {
+        if self.machine.borrow().reloads > 0 {
+            return;
+        }
+        let Some(path) = self.pidfile.take().or(configured.map(PathBuf::from)) else { return };
+        if let Err(e) = sys::write_pidfile(&path) {
+            let text = format!("Cannot create pidfile {}: {}", path.display(), say::reason(&e));
+            self.say(Weight::Alert, &text);
+        }
+    }
+}
+
+/// Has the words of a worker taken as they come.
+async fn listen(hub: Rc<Hub>, pid: i32, bell: OwnedFd) {
+    let Ok(bell) = Socket::from_fd(bell) else { return };
+    let mut chunk = [0; 1];
+    let is_new = || hub.newborn.borrow().as_ref().is_some_and(|n| n.pid == pid);
+    while is_new() {
+        // A byte is read where one can be waited for, the others at once.
+        match poll_fn(|cx| bell.poll_recv(cx, &mut chunk)).await {
+            Ok(n @ 1..) if is_new() => hub.heard(chunk.get(..n).unwrap_or_default()),
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
+            _ => return,
+        }
+        if !hub.drain() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! A connection to a server.
+//!
+//! It stands in the pool of its server from the first request on, in use or not, and whoever may use it takes
+//! a stream of it. It belongs to its task, which ends when the server closes it or when it is told to; so an
+//! idle one needs nobody to look whether it still stands.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use link::transport::Transport;
+use model::conn::{ConnError, Multiplex};
+use model::proxy::H2Counters;
+use model::server::admin;
+use model::server_conns::{Seat, is_safe};
+use rt::{Buf, Socket, TaskId};
+use wire::h2::Limits;
+use wire::head::Head;
+use wire::http1::{self, Parsed, parse_request};
+
+use super::fate::Fate;
+use crate::trailers::Trailers;
+
+mod serving;
+
+use serving::Serving;
+
+/// A request for a connection.
+pub struct Order {
+    /// Its user's other end.
+    pub link: Socket,
+    /// Its head; none if that comes through the link.
+    pub head: Option<Head>,
+    /// The scheme where the head names none.
+    pub scheme: &'static [u8],
+    /// What becomes of it.
+    pub fate: Rc<Fate>,
+    /// What was read of a head that comes through the link.
+    pub read: Option<Buf>,
+    /// What follows a body whose length is declared.
+    pub trailers: Option<Rc<Trailers>>,
+}
+
+/// Whose connection it is.
+pub struct Owner {
+    /// The worker that it lives on, by number.
+    pub worker: usize,
+    /// The backend that it counts for, if it does for any.
+    pub backend: Option<Arc<model::Proxy>>,
+    /// `timeout server` of the backend: how long a stream without a user may do nothing.
+    pub patience: Option<Duration>,
+    /// The server, unless it is only looked at (checks).
+    pub server: Option<Arc<model::Server>>,
+    /// `pool-low-conn` of the server.
+    pub low: u32,
+    /// What the connection may stand in for.
+    pub identity: u64,
+    /// How often its server had been moved before: see [`Server::moves`](model::Server::moves).
+    pub moves: u64,
+    /// Requests that it may serve in all.
+    pub most: u32,
+    /// `idle-ping`.
+    pub ping: Option<Duration>,
+    /// Where it rests.
+    pub pool: Box<dyn Pool>,
+}
+
+/// Where a connection to a server rests; it keeps the configuration of that server as long as it stands.
+pub trait Pool {
+    /// Whether another connection rests there that the same requests may use.
+    fn has_another(&self, than: &Mux) -> bool;
+}
+
+/// Nothing rests here.
+struct Nowhere;
+
+impl Pool for Nowhere {
+    fn has_another(&self, _: &Mux) -> bool {
+        false
+    }
+}
+
+impl Owner {
+    /// That of a connection which serves one request and counts for nobody.
+    pub fn alone(worker: usize, patience: Option<Duration>) -> Owner {
+        Owner {
+            worker,
+            backend: None,
+            patience,
+            server: None,
+            low: 0,
+            identity: 0,
+            moves: 0,
+            most: 1,
+            ping: None,
+            pool: Box::new(Nowhere),
+        }
+    }
+}
+
+/// A connection.
+pub struct Mux {
+    owner: Owner,
+    socket: Transport,
+    inbox: RefCell<Vec<Order>>,
+    task: Cell<Option<TaskId>>,
+    /// Streams that are reserved or used.
+    streams: Cell<u32>,
+    limit: Cell<u32>,
+    /// It takes no new request.
+    closing: Cell<bool>,
+    requests: Cell<u32>,
+    /// The client connection that its requests come from while it is in use (`http-reuse safe`).
+    session: Cell<u64>,
+    pub multiplex: Cell<Multiplex>,
+    /// Violations and oddities so far.
+    pub glitches: Cell<u32>,
+    /// What broke it.
+    pub error: Cell<ConnError>,
+}
+
+/// Begins to speak HTTP/2 on a connection to a server. A first stream is reserved for `session`; `seat` is
+/// what it holds of a server with `strict-maxconn`, as long as it stands.
+pub fn start(socket: Transport, limits: Limits, owner: Owner, seat: Option<Seat>, session: u64) -> Rc<Mux> {
+    let (limit, plain, ping) = (limits.streams, socket.is_plain(), owner.ping);
+    let mux = Rc::new(Mux {
+        owner,
+        socket,
+        inbox: RefCell::default(),
+        task: Cell::new(None),
+        streams: Cell::new(1),
+        limit: Cell::new(if limit == 0 { u32::MAX } else { limit }),
+        closing: Cell::new(false),
+        requests: Cell::new(1),
+        session: Cell::new(session),
+        multiplex: Cell::new(Multiplex { limit, ..Multiplex::default() }),
+        glitches: Cell::new(0),
+        error: Cell::default(),
+    });
+    let mut serving = Serving::new(mux.clone(), limits, plain, seat, ping);
+    mux.counters(|c| {
+        c.open_connections.inc();
+        c.connections.inc();
+    });
+    if let Some(server) = &mux.owner.server {
+        server.conns.begin();
+    }
+    mux.task.set(Some(rt::spawn(std::future::poll_fn(move |cx| serving.turns(cx)))));
+    mux
+}
+
+impl Mux {
+    /// The connection itself.
+    pub fn socket(&self) -> &Transport {
+        &self.socket
+    }
+
+    /// What it may stand in for.
+    pub fn identity(&self) -> u64 {
+        self.owner.identity
+    }
+
+    /// Whether another request may be sent on it.
+    pub fn has_room(&self) -> bool {
+        !self.closing.get() && self.streams.get() < self.limit.get() && self.requests.get() < self.owner.most
+    }
+
+    /// Whether it takes no more requests.
+    pub fn is_closing(&self) -> bool {
+        self.closing.get()
+    }
+
+    /// Whether no stream uses it.
+    pub fn is_idle(&self) -> bool {
+        self.streams.get() == 0
+    }
+
+    /// Whether a client connection may use it without sharing it with another.
+    pub fn fits(&self, session: u64) -> bool {
+        self.is_idle() || self.session.get() == session
+    }
+
+    /// Counts one more stream in use, for a client connection.
+    pub(super) fn occupy(&self, session: u64) {
+        if self.is_idle()
+            && let Some(server) = &self.owner.server
+        {
+            server.conns.leave(self.is_safe());
+            server.conns.begin();
+        }
+        self.streams.set(self.streams.get() + 1);
+        self.requests.set(self.requests.get() + 1);
+        self.session.set(session);
+    }
+
+    /// A stream was given back.
+    pub fn give_back(&self) {
+        let left = self.streams.get().saturating_sub(1);
+        self.streams.set(left);
+        if left > 0 {
+            return;
+        }
+        let server = self.owner.server.as_ref();
+        if let Some(server) = server {
+            server.conns.end();
+        }
+        let surplus = self.is_surplus();
+        if let Some(server) = server.filter(|_| !self.closing.get()) {
+            server.conns.rest(self.is_safe());
+        }
+        if surplus || self.requests.get() >= self.owner.most {
+            self.retire();
+        }
+        self.wake();
+    }
+
+    fn is_safe(&self) -> bool {
+        is_safe(self.requests.get())
+    }
+
+    /// Whether it need not rest: its server is not used any more, or enough connections rest, and one of them
+    /// fits the same requests.
+    fn is_surplus(&self) -> bool {
+        let Owner { server, low, pool, .. } = &self.owner;
+        let Some(state) = server else { return false };
+        // Whoever was on the way when the server was put into maintenance, or moved, made a connection that
+        // nobody flushed.
+        state.admin() & admin::MAINT != 0
+            || state.moves() != self.owner.moves
+            || state.conns.are_enough(*low) && pool.has_another(self)
+    }
+
+    /// It takes no more requests, and ends with the last one.
+    pub fn retire(&self) {
+        if self.closing.replace(true) {
+            return;
+        }
+        if self.is_idle()
+            && let Some(server) = &self.owner.server
+        {
+            server.conns.leave(self.is_safe());
+        }
+        self.wake();
+    }
+
+    /// Hands a request to the task.
+    pub fn order(&self, order: Order) {
+        self.inbox.borrow_mut().push(order);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(task) = self.task.get() {
+            task.wake();
+        }
+    }
+
+    fn counters(&self, count: impl FnOnce(&H2Counters)) {
+        if let Some(backend) = &self.owner.backend {
+            count(&backend.back.counters.of(self.owner.worker).h2);
+        }
+    }
+}
+
+impl Order {
+    /// Reads a head that comes through the link. An error: nothing comes of it.
+    fn read(&mut self, cx: &mut Context<'_>) -> Result<(), ()> {
+        if self.head.is_some() {
+            return Ok(());
+        }
+        let buf = self.read.get_or_insert_default();
+        while let Poll::Ready(read) = self.link.poll_recv(cx, buf.spare_mut()) {
+            match read {
+                Ok(n) if n > 0 => buf.advance(n),
+                _ => return Err(()),
+            }
+            let mut head = Head::request();
+            match parse_request(buf.filled(), &mut head, &http1::Limits::NONE, true) {
+                Ok(Parsed::Complete { consumed }) => {
+                    buf.consume(consumed);
+                    self.head = Some(head);
+                    return Ok(());
+                }
+                Ok(Parsed::Partial) => {}
+                Err(_) => return Err(()),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,223 @@
+//! Connections to and from peers until their handshake is over.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+use std::time::Duration;
+
+use farm::secure::sizes;
+use link::timed::{self, Trouble};
+use link::{handshake, transport::Transport};
+use program::peers::Tls;
+use rt::{Addr, Listener, Socket, Timer};
+use tls::Handshake;
+use wire::peers::hello::{self, Status};
+
+use crate::hub::Hub;
+use crate::session;
+
+/// How long a handshake may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a peer that can't be reached is left alone.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Connections at a time whose handshake is not over.
+const MOST_STRANGERS: u32 = 64;
+
+/// Accepts peers until the process stops.
+pub(crate) async fn open(hub: Rc<Hub>, listener: Listener) {
+    let Ok(acceptor) = listener.attach() else { return };
+    drop(listener);
+    let worker = hub.worker.clone();
+    let strangers = Rc::new(Cell::new(0));
+    loop {
+        let stopping = || worker.shared.program.world.process.stopping.load(Relaxed);
+        let next = poll_fn(|cx| {
+            if worker.stop.poll_changed(cx) && stopping() {
+                return Poll::Ready(None);
+            }
+            acceptor.poll_accept(cx).map(Some)
+        });
+        match next.await {
+            None => break,
+            Some(Ok((socket, _))) if strangers.get() < MOST_STRANGERS => {
+                let guest = Stranger::enter(&strangers);
+                rt::spawn(admit(hub.clone(), socket, guest));
+            }
+            Some(Ok(_)) => {}
+            Some(Err(_)) => rt::sleep(Duration::from_millis(100)).await,
+        }
+    }
+    // The process that takes this one's place accepts from here on.
+    drop(acceptor);
+    hub.leave();
+}
+
+/// Counts a connection until its handshake is over.
+struct Stranger(Rc<Cell<u32>>);
+
+impl Stranger {
+    fn enter(count: &Rc<Cell<u32>>) -> Stranger {
+        count.set(count.get() + 1);
+        Stranger(count.clone())
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        self.0.set(self.0.get().saturating_sub(1));
+    }
+}
+
+async fn admit(hub: Rc<Hub>, socket: Socket, guest: Stranger) {
+    let mut timer = Timer::new();
+    timer.set_after(Some(PATIENCE));
+    let mut transport = Transport::from(socket);
+    if let Some(acceptor) = &hub.section().bind.tls {
+        let begun = Handshake::accept(acceptor.clone(), &[]);
+        let tune = sizes(&hub.program.global.tune);
+        let shaken = handshake::accept(tune, transport.raw(), begun, &mut timer, || false).await;
+        let Ok((stream, _)) = shaken else { return };
+        transport.secure(*stream, None);
+    }
+    let mut input = Vec::new();
+    let answer = loop {
+        match hello::parse(&input) {
+            Ok(None) => {}
+            Ok(Some((hello, bytes))) => break recognise(&hub, hello).map(|at| (at, bytes)),
+            Err(status) => break Err(status),
+        }
+        if more(&transport, &mut input, &mut timer).await.is_err() {
+            return;
+        }
+    };
+    let status = answer.err().unwrap_or(Status::Succeeded);
+    let sent = timed::send(&transport, &status.line(), &mut timer).await;
+    drop(guest);
+    if let (Ok((at, bytes)), Ok(())) = (answer, sent) {
+        input.drain(..bytes.min(input.len()));
+        session::run(&hub, at, transport, input).await;
+    }
+}
+
+/// Which peer says hello.
+fn recognise(hub: &Hub, hello: hello::Hello<'_>) -> Result<usize, Status> {
+    if hello.remote != hub.section().local.as_bytes() {
+        return Err(Status::Remote);
+    }
+    let known = |name: &str| name.as_bytes() == hello.local;
+    let slot = hub.slots.iter().find(|s| known(&s.view.name)).ok_or(Status::Local)?;
+    if slot.is_local() && slot.established.get() {
+        return Err(Status::TryAgain);
+    }
+    if slot.established.get() {
+        slot.view.collisions.fetch_add(1, Relaxed);
+    }
+    Ok(slot.at)
+}
+
+/// Connects to a peer whenever there is no session with it.
+pub(crate) async fn knock(hub: Rc<Hub>, at: usize) {
+    let slot = &hub.slots[at];
+    let Some(other) = hub.section().others.get(at) else { return };
+    let Some(addr) = link::address::target(&other.target) else { return };
+    while !hub.leaving.get() {
+        if slot.established.get() {
+            slot.free.notified().await;
+            // Both sides may have closed what the other opened: they shall not do so again.
+            let pause = Duration::from_millis(50 + rt::random() % 2000);
+            pause_until(&hub, at, pause).await;
+            continue;
+        }
+        let before = slot.generation.get();
+        match visit(&hub, at, &addr, other.tls.as_ref()).await {
+            Ok((transport, input)) if slot.generation.get() == before && !hub.leaving.get() => {
+                session::run(&hub, at, transport, input).await;
+                let pause = Duration::from_millis(50 + rt::random() % 2000);
+                pause_until(&hub, at, pause).await;
+            }
+            // Somebody else was faster.
+            Ok(_) => {}
+            Err(why) => {
+                *slot.view.last_status.lock() = why;
+                pause_until(&hub, at, PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn pause_until(hub: &Hub, at: usize, pause: Duration) {
+    let until = rt::now() + pause;
+    hub.slots[at].view.reconnect.store(until.as_millis(), Relaxed);
+    let mut timer = Timer::at(until);
+    let free = &hub.slots[at].free;
+    // Only the end of the process cuts it short.
+    poll_fn(|cx| match free.poll_notified(cx) {
+        Poll::Ready(()) if hub.leaving.get() => Poll::Ready(()),
+        _ => timer.poll_expired(cx),
+    })
+    .await;
+}
+
+/// Connects to a peer and says hello; with what came behind its answer.
+pub(crate) async fn visit(
+    hub: &Hub,
+    at: usize,
+    addr: &Addr,
+    tls: Option<&Tls>,
+) -> Result<(Transport, Vec<u8>), &'static str> {
+    let mut timer = Timer::new();
+    timer.set_after(Some(PATIENCE));
+    let connected = timed::connect(addr, &Default::default(), &mut timer).await;
+    let mut transport = connected.map_err(|_| "CONN")?;
+    if let Some(tls) = tls {
+        let name = Some(&*tls.name).filter(|name| !name.is_empty());
+        let begun = Handshake::connect(&tls.connector, name, None).map_err(|_| "CONN")?;
+        let tune = sizes(&hub.program.global.tune);
+        let shaken = handshake::connect(tune, transport.raw(), begun, &mut timer, |_| false).await;
+        let (stream, facts) = shaken.map_err(|_| "CONN")?;
+        transport.secure(*stream, Some(facts));
+    }
+    let local = &hub.section().local;
+    let text = hello::compose(&hub.slots[at].view.name, local, std::process::id());
+    timed::send(&transport, &text, &mut timer).await.map_err(|_| "CONN")?;
+    let mut input = Vec::new();
+    loop {
+        match hello::status(&input) {
+            Ok(Some((200, bytes))) => {
+                input.drain(..bytes.min(input.len()));
+                return Ok((transport, input));
+            }
+            Ok(Some((code, _))) => return Err(word(code)),
+            Ok(None) => {}
+            Err(_) => return Err("PROTO"),
+        }
+        more(&transport, &mut input, &mut timer).await.map_err(|_| "CONN")?;
+    }
+}
+
+/// How `show peers` names a status.
+fn word(code: u16) -> &'static str {
+    match code {
+        300 => "TRY AGAIN",
+        501 => "PROTO",
+        502 => "VERSION",
+        503 => "LNAME",
+        504 => "RNAME",
+        _ => "UNKNOWN",
+    }
+}
+
+/// Receives more of a handshake.
+async fn more(transport: &Transport, input: &mut Vec<u8>, timer: &mut Timer) -> Result<(), Trouble> {
+    let mut buf = None;
+    let received = timed::receive(transport, &mut buf, timer).await?;
+    match buf {
+        Some(buf) if received > 0 => {
+            input.extend_from_slice(buf.filled());
+            Ok(())
+        }
+        _ => Err(Trouble::Io(std::io::ErrorKind::UnexpectedEof.into())),
+    }
+}

@@ -1,0 +1,97 @@
+//! How names of hosts are kept fresh: `resolvers` sections, and what servers say of it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A `resolvers` section.
+#[derive(Clone, Debug)]
+pub struct Resolvers {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its name servers in order.
+    pub servers: Vec<NameServer>,
+    /// `accepted_payload_size`.
+    pub payload: u16,
+    /// `resolve_retries`: how often a name is asked for before it counts as failed.
+    pub tries: u32,
+    /// `timeout resolve`: the time between two resolutions of a name.
+    pub resolve: Duration,
+    /// `timeout retry`: the time until a question is asked again.
+    pub retry: Duration,
+    /// `hold`.
+    pub hold: Hold,
+}
+
+/// A `nameserver`.
+#[derive(Clone, Debug)]
+pub struct NameServer {
+    /// Its name.
+    pub name: Box<str>,
+    /// Where it is.
+    pub addr: SocketAddr,
+    /// It is spoken to over TCP.
+    pub stream: bool,
+    /// `maxconn`, for TCP; 0: no limit of its own.
+    pub maxconn: u32,
+    /// What is counted of it.
+    pub state: Arc<model::names::NameServer>,
+}
+
+/// How long what was known of a name holds while its servers say something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// `nx`.
+    pub nx: Duration,
+    /// `refused`.
+    pub refused: Duration,
+    /// `timeout`.
+    pub timeout: Duration,
+    /// `other`.
+    pub other: Duration,
+    /// `valid`: an answer that rules asked for.
+    pub valid: Duration,
+    /// `obsolete`: a record that answers leave out.
+    pub obsolete: Duration,
+}
+
+impl Default for Hold {
+    fn default() -> Hold {
+        let long = Duration::from_secs(30);
+        Hold {
+            nx: long,
+            refused: long,
+            timeout: long,
+            other: long,
+            valid: Duration::from_secs(10),
+            obsolete: Duration::ZERO,
+        }
+    }
+}
+
+/// Which addresses are asked for (`dns-accept-family`, `-4`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Families {
+    /// IPv4, and IPv6 where it leads anywhere.
+    #[default]
+    Auto,
+    /// Both.
+    Both,
+    /// IPv4 only.
+    V4,
+    /// IPv6 only.
+    V6,
+}
+
+/// What a server line says about the addresses of its name.
+#[derive(Clone, Debug, Default)]
+pub struct Naming {
+    /// `resolve-prefer ipv4`.
+    pub prefer_v4: bool,
+    /// `resolve-net`: networks whose addresses come first, with the length of their prefix.
+    pub nets: Vec<(IpAddr, u8)>,
+    /// `resolve-opts allow-dup-ip`.
+    pub allow_dup_ip: bool,
+    /// `resolve-opts ignore-weight`.
+    pub ignore_weight: bool,
+}

@@ -1,0 +1,57 @@
+//! `peers` sections: with whom entries of stick tables are exchanged.
+
+use std::sync::Arc;
+
+use model::server::Target;
+use stick::Table;
+
+use crate::listener::Bind;
+
+/// A section.
+pub struct Section {
+    /// Its name.
+    pub name: Box<str>,
+    /// The name of this process among the peers.
+    pub local: Box<str>,
+    /// Where other peers connect to.
+    pub bind: Bind,
+    /// Where this process listens, for the one that it was before a reload; `None`: nobody can connect there.
+    pub address: Target,
+    /// The others.
+    pub others: Vec<Other>,
+    /// TLS towards a process that takes this one's place.
+    pub own_tls: Option<Tls>,
+    /// What is exchanged.
+    pub tables: Vec<Shared>,
+    /// What it does now.
+    pub state: Arc<model::peers::Section>,
+}
+
+/// Another peer.
+pub struct Other {
+    /// Its name.
+    pub name: Box<str>,
+    /// Where it is.
+    pub target: Target,
+    /// How TLS is spoken to it, if it is.
+    pub tls: Option<Tls>,
+}
+
+/// TLS towards a peer.
+#[derive(Clone)]
+pub struct Tls {
+    /// The rules of the handshake.
+    pub connector: Arc<tls::Connector>,
+    /// The name to send and to check.
+    pub name: Box<[u8]>,
+}
+
+/// A table and the name that it has between peers.
+pub struct Shared {
+    /// The table.
+    pub table: Arc<Table>,
+    /// Its name there: those of the section itself begin with a slash.
+    pub name: Box<str>,
+    /// The table that what peers tell is written to, too (`write-to`).
+    pub write_to: Option<Arc<Table>>,
+}
