@@ -239,7 +239,11 @@ impl Hub {
         if everything {
             return self.turn(Resync::Done);
         }
-        slot.knows_part.set(!slot.is_local());
+        if taught {
+            // It will not say more: others may know the rest.
+            return self.turn(Resync::Remote);
+        }
+        slot.knows_part.set(true);
         self.until.set(rt::now() + PATIENCE);
         self.tell();
         self.ask_somebody();
