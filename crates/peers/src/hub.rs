@@ -142,6 +142,11 @@ impl Hub {
         &self.program.peers[self.index]
     }
 
+    /// The group of keys that a peer is told of; 0: all.
+    pub(crate) fn group(&self, at: usize) -> u32 {
+        self.section().others.get(at).map_or(0, |other| other.group)
+    }
+
     /// Begins to tell and to learn.
     pub(crate) fn start(self: &Rc<Hub>, listener: &Listener) {
         // An inherited socket has an address, too.

@@ -16,7 +16,7 @@ use wire::peers::{Definition, Fault, Frame, Reader, class, control, error, frame
 use crate::dict::{Seen, Sent};
 use crate::hub::{Hub, Slot};
 use crate::learn::{Known, Lesson};
-use crate::teach::{FULL, Teaching, Told};
+use crate::teach::{FULL, Group, Teaching, Told};
 
 /// Whoever has said nothing for so long says that it is alive.
 const BEAT: Duration = Duration::from_secs(3);
@@ -354,6 +354,7 @@ impl Session<'_> {
             sent: &mut self.sent,
             named: &mut self.named,
             out: &mut self.out,
+            group: Group(self.hub.group(self.slot.at), self.hub.section().groups),
             now: rt::now().as_millis(),
         };
         match &mut self.teaching {

@@ -85,8 +85,14 @@ fn reply(question: &[u8], flags: u16, ips: &[Ipv4Addr]) -> Vec<u8> {
 
 /// A name server that does as `says` says with each name and type.
 fn serve(says: impl Fn(&str, u16) -> Say + 'static) {
-    let socket = Rc::new(Datagram::bind(&addr(NS)).expect("a free address"));
     spawn(async move {
+        let socket = loop {
+            // Descriptors may run out at any time.
+            match Datagram::bind(&addr(NS)) {
+                Ok(socket) => break Rc::new(socket),
+                Err(_) => rt::sleep(Duration::from_millis(1)).await,
+            }
+        };
         let mut room = [0; 1024];
         loop {
             let Ok((n, Some(from))) = socket.recv(&mut room).await else { continue };
@@ -232,7 +238,11 @@ fn nothing_but_the_answer_moves_a_server() {
         serve(move |name, kind| {
             assert_eq!(name, "srv.test");
             if kind != 1 {
-                return if says.get() && rt::random() % 4 == 0 { Say::Nothing } else { Say::Code(0) };
+                return if says.get() && rt::random().is_multiple_of(4) {
+                    Say::Nothing
+                } else {
+                    Say::Code(0)
+                };
             }
             let say = match if says.get() { rt::random() % 12 } else { 11 } {
                 0 => Say::Code(3),

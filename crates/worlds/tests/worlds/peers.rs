@@ -196,7 +196,7 @@ struct Model {
 
 impl Model {
     fn chance(&self, one_in: u64) -> bool {
-        self.wild.get() && rt::random() % one_in == 0
+        self.wild.get() && rt::random().is_multiple_of(one_in)
     }
 
     /// All of what B has.
