@@ -280,12 +280,22 @@ impl Session {
         // The end of the input ends what would go on for ever.
         let _ = worker.shutdown_write();
         let mut chunk = vec![0; 16384];
-        while let Ok(n @ 1..) = poll_fn(|cx| worker.poll_recv(cx, &mut chunk)).await {
-            if socket.send_all(chunk.get(..n).unwrap_or_default()).await.is_err() {
-                return Then::Leave;
+        loop {
+            // A worker may take for ever; its client does not have to.
+            let next = poll_fn(|cx| match worker.poll_recv(cx, &mut chunk) {
+                Poll::Ready(n) => Poll::Ready(Some(n.unwrap_or(0))),
+                Poll::Pending => socket.poll_broken(cx).map(|()| None),
+            });
+            match next.await {
+                Some(0) => return Then::Next,
+                Some(n) => {
+                    if socket.send_all(chunk.get(..n).unwrap_or_default()).await.is_err() {
+                        return Then::Leave;
+                    }
+                }
+                None => return Then::Leave,
             }
         }
-        Then::Next
     }
 
     /// `@@`: connects the client with a worker until that one ends it.
@@ -408,25 +418,26 @@ async fn relay(client: &Socket, worker: &Socket) -> Then {
     loop {
         let next = poll_fn(|cx| {
             if let Poll::Ready(n) = worker.poll_recv(cx, &mut from_worker) {
-                return Poll::Ready((true, n.unwrap_or(0)));
+                return Poll::Ready(Some((true, n.unwrap_or(0))));
             }
             if !listens {
-                return Poll::Pending;
+                return client.poll_broken(cx).map(|()| None);
             }
-            client.poll_recv(cx, &mut from_client).map(|n| (false, n.unwrap_or(0)))
+            client.poll_recv(cx, &mut from_client).map(|n| Some((false, n.unwrap_or(0))))
         });
         match next.await {
-            (true, 0) => return Then::Next,
-            (true, n) => {
+            None => return Then::Leave,
+            Some((true, 0)) => return Then::Next,
+            Some((true, n)) => {
                 if client.send_all(from_worker.get(..n).unwrap_or_default()).await.is_err() {
                     return Then::Leave;
                 }
             }
-            (false, 0) => {
+            Some((false, 0)) => {
                 listens = false;
                 let _ = worker.shutdown_write();
             }
-            (false, n) => {
+            Some((false, n)) => {
                 if worker.send_all(from_client.get(..n).unwrap_or_default()).await.is_err() {
                     return Then::Next;
                 }
