@@ -79,6 +79,10 @@ pub struct Process {
     pub ssl_back_keys: base::rate::PeakRate,
     /// Bytes a second that may be compressed, 0: no limit.
     pub comp_rate_limit: AtomicU32,
+    /// What the configuration says of all this.
+    pub configured: parking_lot::Mutex<Option<crate::adoption::ProcessTerms>>,
+    /// How often a configuration was adopted in place.
+    pub adoptions: AtomicU32,
     /// Not accepting any more (soft stop).
     pub stopping: std::sync::atomic::AtomicBool,
     /// Told to stop, but going on as before until `grace` is over.
@@ -128,6 +132,8 @@ pub struct World {
     pub process: Process,
     /// Variables of scope `proc`.
     pub vars: ProcVars,
+    /// Held by whoever changes the state of a server, whichever configuration he knows it from.
+    pub changes: std::sync::Mutex<()>,
     proxies: RwLock<HashMap<Box<str>, Arc<Proxy>>>,
     tables: RwLock<HashMap<Box<str>, Arc<Table>>>,
 }
@@ -158,11 +164,14 @@ impl World {
                 ssl_front_keys: Default::default(),
                 ssl_back_keys: Default::default(),
                 comp_rate_limit: AtomicU32::new(0),
+                configured: Default::default(),
+                adoptions: AtomicU32::new(0),
                 stopping: Default::default(),
                 in_grace: Default::default(),
                 counters: Sharded::new(workers),
             },
             vars: ProcVars::default(),
+            changes: Default::default(),
             proxies: RwLock::default(),
             tables: RwLock::default(),
         }
@@ -173,7 +182,7 @@ impl World {
         self.proxies.write().insert((*proxy.name).into(), proxy.clone());
     }
 
-    /// Forgets a proxy that was deleted: another may have its name.
+    /// Forgets a proxy that was deleted, or is in no configuration any more: another may have its name.
     pub fn forget(&self, name: &str) {
         self.proxies.write().remove(name);
     }
@@ -192,6 +201,11 @@ impl World {
         // Keys come from clients: which of them share a place must not be known outside.
         let seed = RandomState::new().hash_one(&settings.name);
         Arc::new(Table::new(settings, seed))
+    }
+
+    /// Forgets the stick tables that `stays` does not name.
+    pub fn let_go(&self, stays: impl Fn(&str) -> bool) {
+        self.tables.write().retain(|name, _| stays(name));
     }
 
     /// A stick table is one of the process from now on.
