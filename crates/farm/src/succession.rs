@@ -15,7 +15,7 @@ use model::server::Op;
 use program::{Program, Server};
 use rt::Mono;
 
-use crate::{Above, At, Backend, Farm, FarmWorker, begin, inherit, pool, with_worker};
+use crate::{Above, At, Backend, Farm, FarmWorker, Stay, begin, inherit, pool, with_worker};
 
 fn key<T>(state: &Arc<T>) -> usize {
     Arc::as_ptr(state).addr()
@@ -73,7 +73,8 @@ impl Farm {
 fn connects_alike(was: &Server, now: &Server) -> bool {
     was.settings == now.settings
         && was.tls.is_some() == now.tls.is_some()
-        && format!("{:?}", was.source) == format!("{:?}", now.source)
+        && was.source.is_some() == now.source.is_some()
+        && (was.source.is_none() || format!("{:?}", was.source) == format!("{:?}", now.source))
 }
 
 impl FarmWorker {
@@ -104,6 +105,9 @@ impl FarmWorker {
         for (proxy, p) in self.farm.program.proxies.numbered() {
             for (server, was) in p.servers.numbered() {
                 let at = At { proxy, server };
+                if self.pools.is_unused(at) {
+                    continue;
+                }
                 let to = next.farm.place_of(&was.state);
                 let now = to.and_then(|to| next.farm.program.find_server(to.proxy, to.server));
                 match to.zip(now).filter(|(_, now)| connects_alike(&was, now)) {
@@ -150,6 +154,22 @@ impl FarmWorker {
         }
         let state = self.farm.program.find_server(at.proxy, at.server)?.state.clone();
         with_worker(|w| Some((w.clone(), w.farm.place_of(&state)?))).flatten()
+    }
+
+    /// Where a connection that a client keeps to itself leads under the configuration that runs; `None`: nowhere, or
+    /// it would be another connection there.
+    pub fn heir_of(&self, backend: u32, server: Option<u32>) -> Option<(u32, Option<u32>, Stay)> {
+        if let Some(server) = server {
+            let was = self.farm.program.find_server(backend, server)?;
+            let (worker, at) = FarmWorker::heir(&was)?;
+            return Some((at.proxy, Some(at.server), worker.farm.stay(at.proxy, Some(at.server))));
+        }
+        let state = self.farm.program.proxy(backend).state.clone();
+        with_worker(|w| {
+            let (at, _) = w.farm.program.proxies.numbered().find(|(_, p)| Arc::ptr_eq(&p.state, &state))?;
+            Some((at, None, w.farm.stay(at, None)))
+        })
+        .flatten()
     }
 
     /// A connection to a server that was used under this configuration comes to rest under the one that runs.

@@ -265,7 +265,7 @@ fn download_head(
                     {
                         stream.txn.server_conn.glitches += 1;
                         let faulty =
-                            faulty(&stream.worker, stream.client.conn(), &stream.txn, buf.filled(), &e);
+                            faulty(&stream.worker, stream.client, &stream.txn, buf.filled(), &e);
                         stream.worker.keep_bad(faulty);
                     }
                     buf.consume(consumed);

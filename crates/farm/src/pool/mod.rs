@@ -315,6 +315,15 @@ impl Pools {
         }
     }
 
+    /// Whether nothing is known of a server and its connections.
+    pub(crate) fn is_unused(&self, at: At) -> bool {
+        let known = self.servers.get(at.proxy as usize).and_then(|pools| pools.get(at.server as usize));
+        known.is_none_or(|pool| {
+            let none = pool.idle.borrow().is_empty() && pool.muxes.borrow().is_empty();
+            none && pool.private.borrow().is_empty() && !pool.spoke_h2.get()
+        })
+    }
+
     /// Hands the connections to a server over to the pools of the configuration that takes the place of this one,
     /// where the server is at `to`.
     pub(crate) fn hand_over(&self, at: At, next: &Pools, to: At) {
