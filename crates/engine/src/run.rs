@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use farm::FarmWorker;
+use model::world::profiling;
 use program::Bind;
 use rt::Listener;
 
@@ -73,12 +74,15 @@ fn begin(worker: &Rc<Worker>, opened: Vec<Opened>) {
 /// comes next is served by the new one. `opened` are its new sockets, `moves` says what becomes of the others.
 pub fn switch(shared: Arc<Shared>, opened: Vec<Opened>, moves: Arc<Moves>) -> Option<Rc<Worker>> {
     let old = with_worker(Rc::clone)?;
+    let measured = shared.program.world.process.profiling.load(Relaxed) == profiling::ON;
+    rt::measure_waits(measured);
     let new = old.succeed(shared, Box::new(above::ToWorker));
     old.farm.hand_over(&new.farm);
     old.supersede(&new, moves);
     begin(&new, opened);
     // Those who accept, and clients between two requests, look where they belong now.
     new.stop.raise();
+    new.freed.raise();
     new.sessions.all().iter().for_each(|session| session.look());
     Some(new)
 }

@@ -68,6 +68,17 @@ impl Session {
         Arc::ptr_eq(&self.program.borrow(), program)
     }
 
+    /// The frontend as a program knows it.
+    pub fn frontend_in(&self, program: &Arc<Program>) -> Option<u32> {
+        let own = self.program.borrow();
+        let at = self.conn.frontend.get();
+        if self.is_of(program) {
+            return Some(at);
+        }
+        let was = own.proxies.configured(at as usize)?;
+        program.proxies.numbered().find(|(_, p)| Arc::ptr_eq(&p.state, &was.state)).map(|(at, _)| at)
+    }
+
     /// The backend and the server in use as a program knows them.
     pub fn place_in(&self, program: &Arc<Program>) -> (Option<u32>, Option<u32>) {
         let (backend, server) = (self.backend.get(), self.server.get());

@@ -119,13 +119,17 @@ impl FarmWorker {
         self.pools.close();
     }
 
-    /// Goes on with slow starts.
+    /// Goes on with slow starts, and lets in who waits where there are more places now.
     pub(crate) fn resume(self: &Rc<FarmWorker>) {
         if self.index != 0 || self.farm.epoch == 0 {
             return;
         }
         for (proxy, p) in self.farm.program.proxies.numbered() {
             for (server, s) in p.servers.numbered() {
+                let slots = &self.farm.backend(proxy).slots;
+                if slots.get(server as usize).is_some_and(|slot| !slot.queue.is_empty()) {
+                    crate::queue::admit_next(self, proxy, server);
+                }
                 if s.state.op() == Op::Starting {
                     crate::state::resume(self, At { proxy, server });
                 }

@@ -185,6 +185,12 @@ impl Worker {
         })
     }
 
+    /// The worker under the configuration that runs.
+    pub fn current(self: &Rc<Worker>) -> Rc<Worker> {
+        let other = if self.superseded.get() { with_worker(Rc::clone) } else { None };
+        other.unwrap_or_else(|| self.clone())
+    }
+
     /// Whether another configuration runs.
     #[inline]
     pub fn is_superseded(&self) -> bool {

@@ -50,13 +50,11 @@ pub struct Exposed {
 
 /// What came of reading the configuration again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reloaded {
-    /// It runs.
-    Adopted,
-    /// It could run.
-    Fit,
-    /// Nothing has changed; why.
-    Refused(String),
+pub struct Reloaded {
+    /// It runs, or could run if that was the question. Otherwise nothing has changed.
+    pub success: bool,
+    /// What there is to say about it, as at the start.
+    pub text: String,
 }
 
 /// Reads the configuration again.

@@ -128,6 +128,14 @@ pub fn set_priority(nice: i8) -> io::Result<()> {
     Ok(rustix::process::setpriority_process(None, nice.into())?)
 }
 
+/// Gives the calling thread a place of its own in the tree of files: where it goes the others don't.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn own_folder() -> io::Result<()> {
+    Ok(rustix::thread::unshare(rustix::thread::UnshareFlags::FS)?)
+}
+
 /// The name of this machine.
 pub fn hostname() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
