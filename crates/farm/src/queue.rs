@@ -152,7 +152,7 @@ pub fn admit_next(worker: &FarmWorker, backend: u32, server: u32) {
     if slot.queue.is_empty() && b.queue.is_empty() {
         return;
     }
-    let shared = b.balancer.takes_part(server as usize).then_some(&b.queue);
+    let shared = b.balancer.takes_part(server as usize).then_some(&*b.queue);
     while let Some(ticket) = slot.gate.next(limit(worker, backend, server), &slot.queue, shared) {
         let _ = ticket.given.set(Given { slot: slot.clone(), server });
         ticket.notify.notify();
