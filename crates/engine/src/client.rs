@@ -22,9 +22,9 @@ use rt::{Buf, Timer};
 use wire::head::Head;
 
 use crate::Worker;
-use crate::worker::with_worker;
 use crate::admission;
 use crate::sessions::Session;
+use crate::worker::with_worker;
 
 /// A client connection. Dropping it ends the connection and gives back what it counted.
 pub struct Client {

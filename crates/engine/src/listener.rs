@@ -167,7 +167,8 @@ impl Door {
     /// Goes along to the configuration that runs; whether the listener is in it.
     fn follow(&mut self) -> bool {
         while self.worker.is_superseded() {
-            let moved = self.worker.moves().and_then(|m| m.frontends.get(&(self.frontend, self.index)).copied());
+            let moved =
+                self.worker.moves().and_then(|m| m.frontends.get(&(self.frontend, self.index)).copied());
             let (Some((frontend, index)), Some(next)) = (moved, self.worker.next()) else { return false };
             (self.worker, self.frontend, self.index) = (next, frontend, index);
         }

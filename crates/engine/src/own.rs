@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use farm::{FarmWorker, Stay};
 use farm::pool::{Identity, Idle};
+use farm::{FarmWorker, Stay};
 use mux::h2::Mux;
 
 /// Server connections that only the client at hand may use, between two of its requests: at most as many as

@@ -78,16 +78,16 @@ fn settings(proxy: &Proxy) -> Settings {
 
 impl Backend {
     /// Takes the place of another: servers that stay keep their places, and whoever waits goes on waiting.
-    pub(crate) fn succeed(
-        proxy: &Proxy,
-        now: Mono,
-        before: &Arc<Backend>,
-        was: &Proxy,
-    ) -> Arc<Backend> {
+    pub(crate) fn succeed(proxy: &Proxy, now: Mono, before: &Arc<Backend>, was: &Proxy) -> Arc<Backend> {
         let settings = settings(proxy);
-        let known = |state: &Arc<model::Server>| was.servers.numbered().find(|(_, s)| Arc::ptr_eq(&s.state, state));
+        let known =
+            |state: &Arc<model::Server>| was.servers.numbered().find(|(_, s)| Arc::ptr_eq(&s.state, state));
         let same = proxy.servers.bound() == was.servers.bound()
-            && proxy.servers.iter().zip(was.servers.iter()).all(|(now, was)| Arc::ptr_eq(&now.state, &was.state));
+            && proxy
+                .servers
+                .iter()
+                .zip(was.servers.iter())
+                .all(|(now, was)| Arc::ptr_eq(&now.state, &was.state));
         if same && *before.balancer.settings() == settings {
             before.refresh(proxy, now);
             return before.clone();

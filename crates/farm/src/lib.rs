@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod backend;
-mod succession;
 pub mod check;
 pub mod cookies;
 pub mod dynamic;
@@ -15,6 +14,7 @@ pub mod pool;
 pub mod queue;
 pub mod secure;
 pub mod state;
+mod succession;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

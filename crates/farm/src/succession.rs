@@ -56,7 +56,8 @@ impl Farm {
     fn places(&self) -> &HashMap<usize, At> {
         self.places.get_or_init(|| {
             let servers = self.program.proxies.numbered().flat_map(|(proxy, p)| {
-                let each = |(server, s): (u32, base::fleet::Held<'_, Server>)| (key(&s.state), At { proxy, server });
+                let each =
+                    |(server, s): (u32, base::fleet::Held<'_, Server>)| (key(&s.state), At { proxy, server });
                 p.servers.numbered().map(each).collect::<Vec<_>>()
             });
             servers.collect()
@@ -188,7 +189,11 @@ impl FarmWorker {
 }
 
 /// When a check is due that was planned before, as the time from now on; `most` if that is not known.
-pub(crate) fn phase(state: &model::Server, which: usize, most: std::time::Duration) -> Option<std::time::Duration> {
+pub(crate) fn phase(
+    state: &model::Server,
+    which: usize,
+    most: std::time::Duration,
+) -> Option<std::time::Duration> {
     let due = state.due.get(which)?.load(Relaxed);
     (due > 0).then(|| std::time::Duration::from_millis(due.saturating_sub(rt::now().as_millis())).min(most))
 }

@@ -145,9 +145,9 @@ fn prepare(shared: &Shared, args: &Args) -> Result<Ready, String> {
     let Renewed { program, text } = config::again(args, &shared.program)?;
     let fixed = fixed::differences(&shared.program, &program);
     if !fixed.is_empty() {
-        let lines = fixed.iter().map(|what| {
-            say::plain("[ALERT]", &format!("{what} can't change in a process that runs."))
-        });
+        let lines = fixed
+            .iter()
+            .map(|what| say::plain("[ALERT]", &format!("{what} can't change in a process that runs.")));
         return Err(text + &lines.collect::<String>() + &advice());
     }
     let doors = doors::Doors::open(shared, &program).map_err(|complaints| {

@@ -120,7 +120,9 @@ impl ProxyTerms {
         if was.map(|was| was.maxconn) != Some(new.maxconn) {
             front.maxconn.store(new.maxconn, Relaxed);
         }
-        if was.map(|was| (was.dynamic_cookies, &was.cookie_key)) != Some((new.dynamic_cookies, &new.cookie_key)) {
+        if was.map(|was| (was.dynamic_cookies, &was.cookie_key))
+            != Some((new.dynamic_cookies, &new.cookie_key))
+        {
             back.dynamic_cookies.store(new.dynamic_cookies, Relaxed);
             *back.cookie_key.lock() = new.cookie_key;
         }

@@ -560,7 +560,8 @@ mod tests {
     #[test]
     fn what_the_runtime_api_changed_stays_until_the_configuration_says_otherwise() {
         let s = Server::new("b", "s", 1, 1);
-        let written = Configured { weight: 10, maxconn: 5, checked: true, rise: 2, fall: 3, ..Default::default() };
+        let written =
+            Configured { weight: 10, maxconn: 5, checked: true, rise: 2, fall: 3, ..Default::default() };
         s.configure(written.clone(), at(0));
         s.weight.store(77, Relaxed);
         assert!(!s.configure(written.clone(), at(1)));
@@ -573,7 +574,8 @@ mod tests {
     #[test]
     fn a_server_that_moves_says_so_and_one_that_is_disabled_is_down_until_it_is_not() {
         let s = Server::new("b", "s", 1, 1);
-        let there = |port| Configured { target: Target::Inet(([127, 0, 0, 1], port).into()), ..Default::default() };
+        let there =
+            |port| Configured { target: Target::Inet(([127, 0, 0, 1], port).into()), ..Default::default() };
         s.configure(there(80), at(0));
         assert!(!s.configure(there(80), at(1)));
         assert!(s.configure(there(81), at(2)));

@@ -94,10 +94,9 @@ pub async fn serve(mut worker: Rc<Worker>, listener: Listener, mut index: usize)
         match next.await {
             None => return,
             Some(Ok((socket, peer))) => {
-                if !listener::is_unwanted(&worker, link::address::peer(peer.as_ref())) {
-                    if let Some(bind) = worker.shared.program.global.cli.get(index) {
-                        admit(&worker, &door, bind, socket);
-                    }
+                let wanted = !listener::is_unwanted(&worker, link::address::peer(peer.as_ref()));
+                if let Some(bind) = worker.shared.program.global.cli.get(index).filter(|_| wanted) {
+                    admit(&worker, &door, bind, socket);
                 }
             }
             Some(Err(e)) if is_transient(&e) => {}

@@ -14,9 +14,9 @@ use engine::Worker;
 use engine::sessions::Session;
 use model::Peer;
 use model::term::Cause;
-use program::{Program, Proxy};
 use program::address::Listen;
 use program::proxy::Mode;
+use program::{Program, Proxy};
 
 use super::basic::duration;
 use crate::cli::anon::Anon;

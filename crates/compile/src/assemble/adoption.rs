@@ -21,9 +21,16 @@ impl Assembly<'_> {
         for ((declared, draft), proxy) in self.declared.iter_mut().zip(drafts).zip(finished) {
             let named = declared.named.take();
             let said = std::mem::take(&mut declared.configured);
-            for (at, ((state, draft), configured)) in declared.servers.iter().zip(&draft.servers).zip(said).enumerate() {
+            for (at, ((state, draft), configured)) in
+                declared.servers.iter().zip(&draft.servers).zip(said).enumerate()
+            {
                 let referenced = named.contains(&at);
-                servers.push(ServerTerms { state: state.clone(), backup: draft.backup, configured, referenced });
+                servers.push(ServerTerms {
+                    state: state.clone(),
+                    backup: draft.backup,
+                    configured,
+                    referenced,
+                });
             }
             proxies.push(terms(declared, draft, proxy));
         }

@@ -179,7 +179,8 @@ pub(super) fn declare(
         let states = files.of(p, told);
         let (mut configured, mut stated) = (Vec::with_capacity(p.servers.len()), Vec::new());
         for draft in &p.servers {
-            let same = |s: &&Arc<Server>| Some(s.id) == draft.id && s.guid.as_deref() == draft.guid.as_deref();
+            let same =
+                |s: &&Arc<Server>| Some(s.id) == draft.id && s.guid.as_deref() == draft.guid.as_deref();
             if let Some(server) = known.get(&draft.name).filter(same) {
                 configured.push(make::renewed(draft, server, p, ground, notes));
                 servers.push(server.clone());

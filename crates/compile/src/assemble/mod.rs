@@ -237,7 +237,14 @@ impl<'g> Assembly<'g> {
         notes: &mut Diagnostics,
     ) -> Assembly<'g> {
         let global = &drafts.global;
-        let new = || Arc::new(bind_tls::store(&global.tls, &global.tune, global.experimental));
+        let new = || {
+            Arc::new(bind_tls::store(
+                &global.tls,
+                &global.tune,
+                global.experimental,
+                ground.before.map(|before| &*before.tls),
+            ))
+        };
         let store = store.unwrap_or_else(new);
         bind_tls::client_authorities(global, &store, notes);
         global.buffers.check(notes);

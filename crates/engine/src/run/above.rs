@@ -6,8 +6,8 @@ use lang::env::Side;
 use model::term::Cause;
 
 use crate::lines;
-use crate::sessions::Session;
 use crate::live::{View, Waiting};
+use crate::sessions::Session;
 use crate::worker::with_worker;
 
 /// Those above the farm are reached through the worker of the thread.

@@ -132,7 +132,8 @@ async fn ask<T: Send + 'static>(
         let job = move || {
             let found = crate::with_worker(|w| {
                 // Another configuration means another server by this index.
-                let config = (w.farm.epoch == epoch).then_some(&w.farm)?.program.find_server(at.proxy, at.server)?;
+                let config =
+                    (w.farm.epoch == epoch).then_some(&w.farm)?.program.find_server(at.proxy, at.server)?;
                 look(&w.pools, &config.state)
             });
             *reply.answer.lock().unwrap_or_else(|p| p.into_inner()) = found.flatten();

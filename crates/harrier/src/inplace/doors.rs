@@ -1,10 +1,10 @@
 //! Listening sockets of a configuration that takes the place of another: those that stay are known by their address and
 //! by what can't change of them, others are opened before anything is adopted.
 
+use engine::Shared;
 use engine::listener::backlog;
 use engine::run::Opened;
 use engine::worker::{Exposed, Moves};
-use engine::Shared;
 use model::proxy::FrontState;
 use program::{Bind, Global, Program, Proxy};
 use rt::{Listener, WeakListener};

@@ -48,7 +48,13 @@ pub fn preface(bytes: &[u8]) -> Preface {
 
 /// Serves a connection of a client until it ends. `limits` is what this side allows, `buf` what came before;
 /// the timer is the connection's.
-pub async fn serve<H: Host>(host: &mut H, limits: Limits, settings: Settings, buf: Option<Buf>, timer: Timer) {
+pub async fn serve<H: Host>(
+    host: &mut H,
+    limits: Limits,
+    settings: Settings,
+    buf: Option<Buf>,
+    timer: Timer,
+) {
     let mut out = Outbox::new(host.socket().is_plain());
     let connection = Connection::new(Role::Server, limits, &mut out.bytes);
     let buf = buf.filter(|buf| !buf.is_empty());
