@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use worlds::{ALL, CALM, Stage, content, explore, get, response};
+use worlds::{CALM, Stage, content, explore, get, response};
 
 const FRONT: &str = "127.0.0.1:80";
 const S: &str = "127.0.1.1:80";
@@ -34,7 +34,7 @@ backend b
 
 #[test]
 fn a_client_at_rest_is_served_by_the_new_rules_on_the_same_connection() {
-    explore(FIRST, ALL, |stage| async move {
+    explore(FIRST, CALM, |stage| async move {
         stage.origin(S);
         let mut client = stage.client(FRONT).await;
         assert_eq!(client.ask(&get("/which")).await.status(), 201);
@@ -56,7 +56,7 @@ fn a_client_at_rest_is_served_by_the_new_rules_on_the_same_connection() {
 
 #[test]
 fn a_request_under_way_ends_as_it_began() {
-    explore(FIRST, ALL, |stage| async move {
+    explore(FIRST, CALM, |stage| async move {
         stage.serve(S, |mut peer, _| async move {
             loop {
                 if !peer.request().await.is_whole() {
@@ -90,7 +90,7 @@ fn a_request_under_way_ends_as_it_began() {
 #[test]
 fn who_waits_for_a_place_waits_on() {
     for next in [SECOND, FIRST] {
-        explore(FIRST, ALL, move |stage| async move {
+        explore(FIRST, CALM, move |stage| async move {
             stage.serve(S, |mut peer, _| async move {
                 while peer.request().await.is_whole() {
                     rt::sleep(Duration::from_secs(1)).await;
