@@ -21,8 +21,8 @@ pub const RELEASE_DATE: &str = "2026/11/21";
 
 static STARTUP_LOGS: std::sync::Mutex<String> = std::sync::Mutex::new(String::new());
 
-/// Keeps what was said while the process started or read its configuration again, for `show startup-logs`. Each line
-/// ends with its end.
+/// Keeps what was said while the process started or read its configuration again, for `show startup-logs`.
+/// Each line ends with its end.
 pub fn set_startup_logs(lines: String) {
     *STARTUP_LOGS.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = lines;
 }

@@ -133,9 +133,9 @@ pub fn compile(reading: Reading, registry: &Registry, world: Arc<World>, options
     compile_with(reading, registry, world, options, (None, None))
 }
 
-/// Compiles what shall take the place of a configuration that runs. Who has a name in both has the same live state
-/// and number; variables keep their places, listeners, sets of patterns and tables what they are. Nothing of it
-/// changes before the outcome is adopted.
+/// Compiles what shall take the place of a configuration that runs. Who has a name in both has the same live
+/// state and number; variables keep their places, listeners, sets of patterns and tables what they are.
+/// Nothing of it changes before the outcome is adopted.
 pub fn compile_after(reading: Reading, registry: &Registry, before: &Program, options: &Options) -> Outcome {
     compile_with(reading, registry, before.world.clone(), options, (None, Some(before)))
 }

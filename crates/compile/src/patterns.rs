@@ -65,8 +65,8 @@ pub(crate) struct Where<'g> {
 }
 
 impl Patterns {
-    /// No sets yet; those of `before` whose files did not change stay as they are, with what was changed of them at
-    /// run time.
+    /// No sets yet; those of `before` whose files did not change stay as they are, with what was changed of
+    /// them at run time.
     pub fn after(before: Option<&Catalog>) -> Patterns {
         Patterns { before: before.cloned().unwrap_or_default(), ..Patterns::default() }
     }

@@ -56,8 +56,8 @@ impl Client {
         Client { worker, session, socket, buf: None, timer, part, key: None, front, listener }
     }
 
-    /// Where the next request is served; `None` where the connection has to stay, for its frontend or its listener
-    /// is no more, or is such no more as it came by.
+    /// Where the next request is served; `None` where the connection has to stay, for its frontend or its
+    /// listener is no more, or is such no more as it came by.
     pub fn next_seat(&self) -> Option<Seat> {
         if !self.worker.is_superseded() {
             return Some(Seat { worker: self.worker.clone(), front: self.front, listener: self.listener });
@@ -74,8 +74,8 @@ impl Client {
         same.then_some(Seat { worker, front, listener })
     }
 
-    /// Moves to the configuration that runs, between two requests; whether it could. One that can't leaves as soon
-    /// as it may.
+    /// Moves to the configuration that runs, between two requests; whether it could. One that can't leaves as
+    /// soon as it may.
     #[cold]
     pub fn follow(&mut self) -> bool {
         let Some(seat) = self.next_seat() else {

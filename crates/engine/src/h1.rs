@@ -133,8 +133,8 @@ async fn comes(client: &mut Client) -> bool {
     }
 }
 
-/// Waits for the first byte of a request; whether there is one to read, or `None` when another configuration runs.
-/// Who waits `again` waits no longer for that.
+/// Waits for the first byte of a request; whether there is one to read, or `None` when another configuration
+/// runs. Who waits `again` waits no longer for that.
 async fn idle(client: &mut Client, again: bool) -> Option<bool> {
     let first = client.conn().requests.get() == 0;
     // `option idle-close-on-response`: the next answer says that the connection ends.

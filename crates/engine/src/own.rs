@@ -82,7 +82,8 @@ impl Own {
 }
 
 impl Own {
-    /// Goes along with its client to the configuration that runs: connections to servers that are such as before.
+    /// Goes along with its client to the configuration that runs: connections to servers that are such as
+    /// before.
     pub fn follow(&mut self, was: &FarmWorker) {
         for Kept { backend, server, idle, stay } in self.kept.drain(..).collect::<Vec<_>>() {
             match was.heir_of(backend, server) {

@@ -70,8 +70,9 @@ fn begin(worker: &Rc<Worker>, opened: Vec<Opened>) {
     worker::enter(worker);
 }
 
-/// Has another configuration take the place of the one that runs on this worker: requests under way go on, whatever
-/// comes next is served by the new one. `opened` are its new sockets, `moves` says what becomes of the others.
+/// Has another configuration take the place of the one that runs on this worker: requests under way go on,
+/// whatever comes next is served by the new one. `opened` are its new sockets, `moves` says what becomes of
+/// the others.
 pub fn switch(shared: Arc<Shared>, opened: Vec<Opened>, moves: Arc<Moves>) -> Option<Rc<Worker>> {
     let old = with_worker(Rc::clone)?;
     let measured = shared.program.world.process.profiling.load(Relaxed) == profiling::ON;

@@ -232,8 +232,8 @@ fn on_all(worker: &Rc<FarmWorker>, job: impl Fn(&Rc<FarmWorker>) + Clone + Send 
     }
 }
 
-/// Runs `job` on another worker, unless that has another configuration by then, which the job knows nothing of. A
-/// worker that has yet to take over this one's does so first.
+/// Runs `job` on another worker, unless that has another configuration by then, which the job knows nothing
+/// of. A worker that has yet to take over this one's does so first.
 fn on(index: usize, epoch: u32, job: impl FnOnce(&Rc<FarmWorker>) + Send + 'static) {
     let there = move || {
         let here = with_worker(|w| w.farm.epoch);

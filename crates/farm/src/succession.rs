@@ -1,9 +1,9 @@
 //! One configuration takes the place of another while the process runs.
 //!
-//! Servers and backends that are in both have the same live state. They keep their places, queues and, where the same
-//! servers stand in the same order, their schedule; idle connections go from the pools of a worker's old share to
-//! those of its new one. Requests that began under the old configuration go on with its indices; what they have to
-//! tell of a server is told to the configuration that runs ([`FarmWorker::today`]).
+//! Servers and backends that are in both have the same live state. They keep their places, queues and, where
+//! the same servers stand in the same order, their schedule; idle connections go from the pools of a worker's
+//! old share to those of its new one. Requests that began under the old configuration go on with its indices;
+//! what they have to tell of a server is told to the configuration that runs ([`FarmWorker::today`]).
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -161,8 +161,8 @@ impl FarmWorker {
         with_worker(|w| Some((w.clone(), w.farm.place_of(&state)?))).flatten()
     }
 
-    /// Where a connection that a client keeps to itself leads under the configuration that runs; `None`: nowhere, or
-    /// it would be another connection there.
+    /// Where a connection that a client keeps to itself leads under the configuration that runs; `None`:
+    /// nowhere, or it would be another connection there.
     pub fn heir_of(&self, backend: u32, server: Option<u32>) -> Option<(u32, Option<u32>, Stay)> {
         if let Some(server) = server {
             let was = self.farm.program.find_server(backend, server)?;

@@ -116,6 +116,12 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     Ok(Loaded { program: Arc::new(program), services: services(), quiet })
 }
 
+/// What is said where nothing but a new process helps.
+pub fn advice() -> String {
+    let text = "Nothing has changed. A new process can have it: reload without 'in-place' (SIGUSR2 to the master, or '-sf').";
+    say::plain("[NOTICE]", text)
+}
+
 /// What shall take the place of a configuration that runs.
 pub struct Renewed {
     /// What it means; nothing of it holds yet.
@@ -149,7 +155,7 @@ pub fn again(args: &Args, before: &Program) -> Result<Renewed, String> {
             "'nbthread': {workers} threads instead of {} can't be had in a process that runs.",
             before.world.workers
         );
-        return Err(say::plain("[ALERT]", &text) + &crate::inplace::advice());
+        return Err(say::plain("[ALERT]", &text) + &advice());
     }
     if let Some(folder) = compile::folder(&reading)
         && let Err(e) = std::env::set_current_dir(&folder)

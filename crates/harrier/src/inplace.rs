@@ -1,9 +1,9 @@
 //! Reload in place: the configuration is read again beside traffic and takes the place of the one that runs.
 //!
-//! A thread of its own, which gives way to the workers, does all that can fail: it reads and compiles, looks for what
-//! can't change in a process that runs, and opens the new sockets. When one of these fails nothing has changed. Then
-//! the program is adopted: live state becomes what it says, and each worker takes its share of it in one step
-//! ([`engine::run::switch`]).
+//! A thread of its own, which gives way to the workers, does all that can fail: it reads and compiles, looks
+//! for what can't change in a process that runs, and opens the new sockets. When one of these fails nothing
+//! has changed. Then the program is adopted: live state becomes what it says, and each worker takes its share
+//! of it in one step ([`engine::run::switch`]).
 
 mod doors;
 mod fixed;
@@ -25,15 +25,9 @@ use crate::say;
 /// How much the thread gives way to the workers.
 const NICE: i8 = 10;
 
-/// How long the configuration before is kept for those who are about to let go of it, so that it is this thread that
-/// frees its memory.
+/// How long the configuration before is kept for those who are about to let go of it, so that it is this
+/// thread that frees its memory.
 const FAREWELL: Duration = Duration::from_secs(2);
-
-/// What is said where nothing but a new process helps.
-pub fn advice() -> String {
-    let text = "Nothing has changed. A new process can have it: reload without 'in-place' (SIGUSR2 to the master, or '-sf').";
-    say::plain("[NOTICE]", text)
-}
 
 /// Reads the configuration of a command line again.
 pub struct Again {
@@ -88,9 +82,11 @@ impl Reloader for Shareable {
     }
 }
 
+type Waiting = Arc<std::sync::Mutex<Option<Box<dyn FnOnce(Reloaded) + Send>>>>;
+
 /// Whom the outcome is told, once; also if the thread panics.
 struct Finish {
-    done: Arc<std::sync::Mutex<Option<Box<dyn FnOnce(Reloaded) + Send>>>>,
+    done: Waiting,
     turn: Option<Turn>,
 }
 
@@ -148,7 +144,7 @@ fn prepare(shared: &Shared, args: &Args) -> Result<Ready, String> {
         let lines = fixed
             .iter()
             .map(|what| say::plain("[ALERT]", &format!("{what} can't change in a process that runs.")));
-        return Err(text + &lines.collect::<String>() + &advice());
+        return Err(text + &lines.collect::<String>() + &config::advice());
     }
     let doors = doors::Doors::open(shared, &program).map_err(|complaints| {
         let lines = complaints.iter().map(|text| say::plain("[ALERT]", text));
@@ -199,7 +195,8 @@ fn apply(program: &Program) {
     rt::allow_kernel_tls(!global.disabled.ktls);
 }
 
-/// Waits until nobody else has the configuration before, and frees its memory here, where nobody waits for it.
+/// Waits until nobody else has the configuration before, and frees its memory here, where nobody waits for
+/// it.
 fn part(before: Arc<Shared>) {
     let mut before = Some(before);
     let step = Duration::from_millis(20);

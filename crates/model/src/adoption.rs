@@ -12,6 +12,7 @@ use stick::Table;
 
 use crate::account::Limits;
 use crate::proxy::{Configured, Listener};
+pub use crate::world::ProcessTerms;
 use crate::world::World;
 use crate::{Proxy, Server};
 
@@ -62,25 +63,6 @@ pub struct ServerTerms {
     pub referenced: bool,
 }
 
-/// What becomes of the figures of the process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProcessTerms {
-    /// `maxconn`.
-    pub maxconn: u32,
-    /// `maxconnrate`.
-    pub conn_rate: u32,
-    /// `maxsessrate`.
-    pub sess_rate: u32,
-    /// `maxsslconn`.
-    pub ssl: u32,
-    /// `maxsslrate`.
-    pub ssl_rate: u32,
-    /// `anonkey`.
-    pub anon_key: u32,
-    /// `profiling.tasks`.
-    pub profiling: u8,
-}
-
 impl Adoption {
     /// Makes it so, `now`.
     pub fn apply(self, world: &World, now: Mono) {
@@ -100,7 +82,7 @@ impl Adoption {
             world.hold(table);
         }
         if let Some(terms) = self.process {
-            terms.apply(world);
+            terms.apply(&world.process);
         }
         if let Some(limits) = self.variables {
             world.vars.limit(limits);
@@ -141,27 +123,5 @@ impl ServerTerms {
         self.state.configure(self.configured, now);
         self.state.backup.store(self.backup, Relaxed);
         self.state.referenced.store(self.referenced, Relaxed);
-    }
-}
-
-impl ProcessTerms {
-    fn apply(self, world: &World) {
-        let process = &world.process;
-        let was = process.configured.lock().replace(self.clone());
-        let was = was.as_ref();
-        let set = |of: fn(&ProcessTerms) -> u32, to: &std::sync::atomic::AtomicU32| {
-            if was.map(of) != Some(of(&self)) {
-                to.store(of(&self), Relaxed);
-            }
-        };
-        set(|t| t.maxconn, &process.maxconn);
-        set(|t| t.conn_rate, &process.conn_rate_limit);
-        set(|t| t.sess_rate, &process.sess_rate_limit);
-        set(|t| t.ssl, &process.ssl_limit);
-        set(|t| t.ssl_rate, &process.ssl_rate_limit);
-        set(|t| t.anon_key, &process.anon_key);
-        if was.map(|was| was.profiling) != Some(self.profiling) {
-            process.profiling.store(self.profiling, Relaxed);
-        }
     }
 }

@@ -11,9 +11,9 @@ use base::time::{Mono, Wall};
 use parking_lot::Mutex;
 
 use crate::check::CheckResult;
+pub use crate::configured::{Configured, Target, UnixKind};
 use crate::counter::Sharded;
 pub use crate::figures::ServerCounters;
-use crate::peer::Peer;
 use crate::server_conns::ServerConns;
 
 /// Settings of checks that the runtime API changed (`set server ... check-addr` and its kin); what is not set
@@ -30,42 +30,6 @@ pub struct Probe {
     pub agent_port: Option<u16>,
     /// `agent-send`.
     pub agent_send: Option<Box<[u8]>>,
-}
-
-/// What the configuration says of what may change while the process runs. One that is adopted in place changes
-/// only what it says otherwise than the one before.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Configured {
-    /// Where the server is; `None` where resolvers tell.
-    pub target: Target,
-    /// The name of its host.
-    pub fqdn: Option<Box<str>>,
-    /// Its port.
-    pub port: u32,
-    /// The name leads nowhere.
-    pub unresolved: bool,
-    /// `weight`.
-    pub weight: u32,
-    /// `maxconn`.
-    pub maxconn: u32,
-    /// `disabled`.
-    pub disabled: bool,
-    /// `check`.
-    pub checked: bool,
-    /// `agent-check`.
-    pub agent: bool,
-    /// `rise`.
-    pub rise: i64,
-    /// `fall`.
-    pub fall: i64,
-    /// Health at the start.
-    pub initial_health: i64,
-    /// Down at the start.
-    pub initially_down: bool,
-    /// It is not spoken to by TLS.
-    pub plain: bool,
-    /// TLS was refused (`no-ssl`).
-    pub refuses_tls: bool,
 }
 
 /// Operational state (manual, `show servers state`: `srv_op_state`).
@@ -105,45 +69,6 @@ pub mod admin {
     pub const MAINT: u32 = FMAINT | IMAINT | RMAINT | GONE;
     /// Any reason for drain.
     pub const DRAIN: u32 = FDRAIN | IDRAIN;
-}
-
-/// Where a server is reached.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub enum Target {
-    /// No address is known (unresolved name).
-    #[default]
-    None,
-    /// IP and port.
-    Inet(std::net::SocketAddr),
-    /// Path of a Unix socket, or an abstract name without its leading NUL byte.
-    Unix {
-        /// Path or name.
-        path: Box<[u8]>,
-        /// How the name is passed to the kernel.
-        kind: UnixKind,
-    },
-}
-
-/// Name spaces of Unix sockets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnixKind {
-    /// In the file system.
-    Path,
-    /// `abns@`: abstract, padded with NUL bytes.
-    Abns,
-    /// `abnsz@`: abstract, exact length.
-    Abnsz,
-}
-
-impl Target {
-    /// The address as logs and rules show it.
-    pub fn peer(&self) -> Peer {
-        match self {
-            Target::None => Peer::Unknown,
-            Target::Inet(a) => Peer::Inet(*a),
-            Target::Unix { .. } => Peer::Unix,
-        }
-    }
 }
 
 /// What health checks know of a server.
@@ -236,8 +161,8 @@ pub struct Server {
     pub probe: Mutex<Probe>,
     /// What the configuration said last.
     pub configured: Mutex<Configured>,
-    /// When its check and its agent are due, ms of the monotonic clock: a configuration that is adopted in place
-    /// keeps the rhythm. 0: not known.
+    /// When its check and its agent are due, ms of the monotonic clock: a configuration that is adopted in
+    /// place keeps the rhythm. 0: not known.
     pub due: [AtomicU64; 2],
     /// Sliding averages of queue, connect, response and total time, ms.
     pub times: Averages,
@@ -446,8 +371,9 @@ impl Server {
         self.note_move();
     }
 
-    /// The configuration says something else than before, `now`: what differs holds, also where the runtime API had
-    /// changed it. Everything else stays. Whether connections that rest lead elsewhere than those to come.
+    /// The configuration says something else than before, `now`: what differs holds, also where the runtime
+    /// API had changed it. Everything else stays. Whether connections that rest lead elsewhere than those to
+    /// come.
     pub fn configure(&self, new: Configured, now: Mono) -> bool {
         let was = std::mem::replace(&mut *self.configured.lock(), new.clone());
         if was == new {

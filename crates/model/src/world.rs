@@ -80,7 +80,7 @@ pub struct Process {
     /// Bytes a second that may be compressed, 0: no limit.
     pub comp_rate_limit: AtomicU32,
     /// What the configuration says of all this.
-    pub configured: parking_lot::Mutex<Option<crate::adoption::ProcessTerms>>,
+    pub configured: parking_lot::Mutex<Option<ProcessTerms>>,
     /// How often a configuration was adopted in place.
     pub adoptions: AtomicU32,
     /// Not accepting any more (soft stop).
@@ -120,6 +120,47 @@ impl Process {
         let even = count.wrapping_add(count & 1);
         self.revisions.store(even, Relaxed);
         even / 2
+    }
+}
+
+/// What becomes of the figures of the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessTerms {
+    /// `maxconn`.
+    pub maxconn: u32,
+    /// `maxconnrate`.
+    pub conn_rate: u32,
+    /// `maxsessrate`.
+    pub sess_rate: u32,
+    /// `maxsslconn`.
+    pub ssl: u32,
+    /// `maxsslrate`.
+    pub ssl_rate: u32,
+    /// `anonkey`.
+    pub anon_key: u32,
+    /// `profiling.tasks`.
+    pub profiling: u8,
+}
+
+impl ProcessTerms {
+    /// What differs from before holds, also where the runtime API had changed it.
+    pub(crate) fn apply(self, process: &Process) {
+        let was = process.configured.lock().replace(self.clone());
+        let was = was.as_ref();
+        let set = |of: fn(&ProcessTerms) -> u32, to: &AtomicU32| {
+            if was.map(of) != Some(of(&self)) {
+                to.store(of(&self), Relaxed);
+            }
+        };
+        set(|t| t.maxconn, &process.maxconn);
+        set(|t| t.conn_rate, &process.conn_rate_limit);
+        set(|t| t.sess_rate, &process.sess_rate_limit);
+        set(|t| t.ssl, &process.ssl_limit);
+        set(|t| t.ssl_rate, &process.ssl_rate_limit);
+        set(|t| t.anon_key, &process.anon_key);
+        if was.map(|was| was.profiling) != Some(self.profiling) {
+            process.profiling.store(self.profiling, Relaxed);
+        }
     }
 }
 

@@ -23,8 +23,8 @@ pub(crate) fn is_small(tune: &program::global::Tune) -> bool {
     tune.bufsize.next_multiple_of(16) < 16384
 }
 
-/// An empty store under the settings of `global`. Early data may fill a buffer, as HAProxy has it.
-/// What was made at run time of files that did not change stays as it is in the one of a configuration `before`.
+/// An empty store under the settings of `global`. Early data may fill a buffer, as HAProxy has it. What was
+/// made at run time of files that did not change stays as it is in the one of a configuration `before`.
 pub(crate) fn store(
     global: &TlsGlobal,
     tune: &program::global::Tune,

@@ -77,8 +77,8 @@ impl Assembly<'_> {
         found.map_or_else(Vec::new, |p| p.binds.clone())
     }
 
-    /// Gives listeners that are alive, which are known by their addresses, the numbers that they have; their live
-    /// state, in the order of the addresses.
+    /// Gives listeners that are alive, which are known by their addresses, the numbers that they have; their
+    /// live state, in the order of the addresses.
     fn keep_numbers(
         &self,
         p: &Draft,

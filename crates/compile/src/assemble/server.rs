@@ -142,8 +142,8 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
     state
 }
 
-/// A server that is up because nothing else was said has proved nothing: HAProxy counts it from 0, and so the first
-/// success reads "1/2 DOWN" in the log. A `default-server` line counts as something said.
+/// A server that is up because nothing else was said has proved nothing: HAProxy counts it from 0, and so the
+/// first success reads "1/2 DOWN" in the log. A `default-server` line counts as something said.
 fn unproved(server: &ServerDraft) -> bool {
     server.init_state == InitState::Unsaid && !server.defaulted
 }
@@ -183,8 +183,8 @@ fn configured(server: &ServerDraft, found: &Found) -> Configured {
     }
 }
 
-/// What is said of a server that is alive. A name that resolvers keep fresh is not looked up again, and one that
-/// leads nowhere now leads where it led as long as it is the same.
+/// What is said of a server that is alive. A name that resolvers keep fresh is not looked up again, and one
+/// that leads nowhere now leads where it led as long as it is the same.
 pub(super) fn renewed(
     server: &ServerDraft,
     alive: &model::Server,

@@ -114,8 +114,8 @@ impl Host for Lead {
     }
 }
 
-/// Where the next request is served: by the configuration that runs, also while requests of the one before are under
-/// way on the connection.
+/// Where the next request is served: by the configuration that runs, also while requests of the one before
+/// are under way on the connection.
 fn seat(client: &Client) -> Seat {
     let own = || Seat { worker: client.worker.clone(), front: client.front, listener: client.listener };
     if !client.worker.is_superseded() || client.session.leaves.get() {

@@ -59,8 +59,8 @@ pub struct Reloaded {
 
 /// Reads the configuration again.
 pub trait Reloader: Send + Sync {
-    /// Does so beside traffic; with `check` it is only said whether it could run. Calls `done` from wherever it is
-    /// done.
+    /// Does so beside traffic; with `check` it is only said whether it could run. Calls `done` from wherever
+    /// it is done.
     fn reload(&self, check: bool, done: Box<dyn FnOnce(Reloaded) + Send>);
 }
 

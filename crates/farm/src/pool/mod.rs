@@ -324,8 +324,8 @@ impl Pools {
         })
     }
 
-    /// Hands the connections to a server over to the pools of the configuration that takes the place of this one,
-    /// where the server is at `to`.
+    /// Hands the connections to a server over to the pools of the configuration that takes the place of this
+    /// one, where the server is at `to`.
     pub(crate) fn hand_over(&self, at: At, next: &Pools, to: At) {
         let known = self.servers.get(at.proxy as usize).and_then(|pools| pools.get(at.server as usize));
         let Some(old) = known else { return };

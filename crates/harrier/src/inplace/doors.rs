@@ -1,5 +1,5 @@
-//! Listening sockets of a configuration that takes the place of another: those that stay are known by their address and
-//! by what can't change of them, others are opened before anything is adopted.
+//! Listening sockets of a configuration that takes the place of another: those that stay are known by their
+//! address and by what can't change of them, others are opened before anything is adopted.
 
 use engine::Shared;
 use engine::listener::backlog;

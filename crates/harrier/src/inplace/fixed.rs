@@ -5,8 +5,11 @@ use std::fmt::Debug;
 use program::Program;
 use program::peers::Section;
 
+/// The words that set something, and how it is.
+type Setting = (&'static str, fn(&Program) -> String);
+
 /// Settings that the process has for good, with the words that set them.
-const SETTINGS: &[(&str, fn(&Program) -> String)] = &[
+const SETTINGS: &[Setting] = &[
     ("'nbthread'", |p| show(&p.global.threads)),
     ("'cpu-map'", |p| show(&p.global.affinity)),
     ("'chroot'", |p| show(&p.global.chroot)),

@@ -133,8 +133,8 @@ pub fn set_priority(nice: i8) -> io::Result<()> {
 /// # Errors
 /// If the kernel refuses.
 pub fn own_folder() -> io::Result<()> {
-    // SAFETY: it concerns nothing but the folder, the root and the umask of this thread; no descriptor is shared less
-    // than before.
+    // SAFETY: it concerns nothing but the folder, the root and the umask of this thread; no descriptor is
+    // shared less than before.
     Ok(unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::FS) }?)
 }
 

@@ -1,8 +1,8 @@
 //! What stays of the store of a configuration when another takes its place in the same process.
 //!
-//! Files are read again. What was made of one at run time (`commit ssl cert`, an OCSP response that came) stays as
-//! long as the file is what it was when it was read; sessions of `bind` lines that are such as before may still be
-//! resumed.
+//! Files are read again. What was made of one at run time (`commit ssl cert`, an OCSP response that came)
+//! stays as long as the file is what it was when it was read; sessions of `bind` lines that are such as
+//! before may still be resumed.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
