@@ -19,14 +19,15 @@ pub const VERSION: &str = concat!("3.5.0-harrier-", env!("CARGO_PKG_VERSION"));
 /// Date of the version.
 pub const RELEASE_DATE: &str = "2026/11/21";
 
-static STARTUP_LOGS: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+static STARTUP_LOGS: std::sync::Mutex<String> = std::sync::Mutex::new(String::new());
 
-/// Keeps what was said while the process started, for `show startup-logs`. Once; each line ends with its end.
+/// Keeps what was said while the process started or read its configuration again, for `show startup-logs`.
+/// Each line ends with its end.
 pub fn set_startup_logs(lines: String) {
-    let _ = STARTUP_LOGS.set(lines);
+    *STARTUP_LOGS.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = lines;
 }
 
 /// What was said while the process started.
 pub fn startup_logs() -> String {
-    STARTUP_LOGS.get().cloned().unwrap_or_default()
+    STARTUP_LOGS.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
 }

@@ -386,7 +386,7 @@ fn alone(text: &str, workers: usize, store: Option<Arc<::tls::Store>>) -> crate:
     let reading = syntax::read(vec![Source::new("cli", text.as_bytes().to_vec())], environment, grammar);
     let options = Options { processors: workers, ..Options::default() };
     let world = Arc::new(World::new(workers));
-    let mut outcome = compile_with(reading, &Registry::standard(), world, &options, store);
+    let mut outcome = compile_with(reading, &Registry::standard(), world, &options, (store, None));
     outcome.program.iter_mut().for_each(Program::adopt);
     outcome
 }

@@ -130,16 +130,23 @@ pub fn folder(reading: &Reading) -> Option<std::path::PathBuf> {
 
 /// Compiles what was read. `world` must have been made for [`workers`] of the same reading.
 pub fn compile(reading: Reading, registry: &Registry, world: Arc<World>, options: &Options) -> Outcome {
-    compile_with(reading, registry, world, options, None)
+    compile_with(reading, registry, world, options, (None, None))
 }
 
-/// The same with the certificates of a running configuration.
+/// Compiles what shall take the place of a configuration that runs. Who has a name in both has the same live
+/// state and number; variables keep their places, listeners, sets of patterns and tables what they are.
+/// Nothing of it changes before the outcome is adopted.
+pub fn compile_after(reading: Reading, registry: &Registry, before: &Program, options: &Options) -> Outcome {
+    compile_with(reading, registry, before.world.clone(), options, (None, Some(before)))
+}
+
+/// The same with the certificates of a running configuration, or after one.
 fn compile_with(
     reading: Reading,
     registry: &Registry,
     world: Arc<World>,
     options: &Options,
-    store: Option<Arc<::tls::Store>>,
+    (store, before): (Option<Arc<::tls::Store>>, Option<&Program>),
 ) -> Outcome {
     let Reading { tree, sources, environment, diagnostics } = reading;
     let mut notes = diagnostics;
@@ -152,7 +159,8 @@ fn compile_with(
         quiet: drafts.global.quiet,
         daemon: drafts.global.daemon,
     };
-    let ground = assemble::Ground { tree: &tree, sources: &sources, registry, options, world, environment };
+    let ground =
+        assemble::Ground { tree: &tree, sources: &sources, registry, options, world, environment, before };
     let mut found = Diagnostics::new();
     let program = assemble::program(drafts, ground, store, &mut found);
     notes.extend(found);

@@ -32,8 +32,8 @@ pub(crate) struct Declared {
     pub is_front: bool,
     pub is_back: bool,
     pub servers: Vec<Arc<Server>>,
-    /// Those of them that are new.
-    pub fresh: Vec<Arc<Server>>,
+    /// What is said of each that may change while the process runs.
+    pub configured: Vec<model::server::Configured>,
     /// Rules name it.
     pub referenced: Cell<bool>,
     /// The servers that rules name.

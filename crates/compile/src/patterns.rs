@@ -20,6 +20,8 @@ const OF_ITS_CLIENT: u32 = 4;
 /// Sets and where they are mentioned.
 #[derive(Default)]
 pub(crate) struct Patterns {
+    /// Those of the configuration that runs.
+    before: Catalog,
     files: HashMap<String, Arc<LiveSet>>,
     mentions: Vec<Mention>,
     /// Inline sets of lines of `defaults`.
@@ -63,6 +65,19 @@ pub(crate) struct Where<'g> {
 }
 
 impl Patterns {
+    /// No sets yet; those of `before` whose files did not change stay as they are, with what was changed of
+    /// them at run time.
+    pub fn after(before: Option<&Catalog>) -> Patterns {
+        Patterns { before: before.cloned().unwrap_or_default(), ..Patterns::default() }
+    }
+
+    /// The set of a file in the configuration that runs, if it may stay.
+    fn kept(&self, name: &str, shape: Shape, absent: bool) -> Option<Arc<LiveSet>> {
+        let set = &self.before.named(name)?.set;
+        let same = set.shape() == shape && if absent { !set.has_file() } else { set.is_up_to_date() };
+        same.then(|| set.clone())
+    }
+
     /// A file as one use sees it, loaded at its first mention.
     pub fn file(&mut self, reference: &str, face: Face, map: bool, spot: Spot) -> Result<Arc<View>, Fault> {
         let shape = if map { Shape::Map } else { Shape::Acl };
@@ -78,9 +93,10 @@ impl Patterns {
             None => {
                 let optional = reference.starts_with("opt@");
                 let absent = name.starts_with("virt@") || optional && !Path::new(name).exists();
-                let set = match absent {
-                    true => LiveSet::new(name, shape),
-                    false => LiveSet::load(name, Path::new(name), shape, face.kind, face.flags)
+                let set = match self.kept(name, shape, absent) {
+                    Some(kept) => kept,
+                    None if absent => LiveSet::new(name, shape),
+                    None => LiveSet::load(name, Path::new(name), shape, face.kind, face.flags)
                         .map_err(|e| fault(name, &e))?,
                 };
                 self.files.insert(name.to_owned(), set.clone());

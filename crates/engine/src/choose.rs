@@ -26,7 +26,7 @@ use crate::worker::Worker;
 pub fn backend(stream: &mut Stream<'_>) -> Option<u32> {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
-    let index = stream.client.session.conn.frontend;
+    let index = stream.client.front;
     let frontend = program.configured(index);
     let chosen = match frontend.switching.is_empty() {
         true => None,

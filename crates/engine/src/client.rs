@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Context;
 use std::task::Poll;
@@ -23,6 +24,7 @@ use wire::head::Head;
 use crate::Worker;
 use crate::admission;
 use crate::sessions::Session;
+use crate::worker::with_worker;
 
 /// A client connection. Dropping it ends the connection and gives back what it counted.
 pub struct Client {
@@ -40,13 +42,59 @@ pub struct Client {
     pub part: Option<Box<Part>>,
     /// Where it stands among the sessions of its worker.
     pub key: Option<Key>,
+    /// The frontend, as an index of the program of the worker.
+    pub front: u32,
+    /// The listener, as an index of the frontend.
+    pub listener: u32,
 }
 
 impl Client {
     /// A stream of a multiplexed connection, as a client of its own that shares its facts.
-    pub fn of_stream(worker: Rc<Worker>, session: Rc<Session>, socket: Transport, part: Part) -> Client {
+    pub fn of_stream(seat: Seat, session: Rc<Session>, socket: Transport, part: Part) -> Client {
         let (timer, part) = (Timer::new(), Some(Box::new(part)));
-        Client { worker, session, socket, buf: None, timer, part, key: None }
+        let Seat { worker, front, listener } = seat;
+        Client { worker, session, socket, buf: None, timer, part, key: None, front, listener }
+    }
+
+    /// Where the next request is served; `None` where the connection has to stay, for its frontend or its
+    /// listener is no more, or is such no more as it came by.
+    pub fn next_seat(&self) -> Option<Seat> {
+        if !self.worker.is_superseded() {
+            return Some(Seat { worker: self.worker.clone(), front: self.front, listener: self.listener });
+        }
+        let worker = with_worker(Rc::clone)?;
+        let was = self.frontend();
+        let front = worker.shared.front_of(&was.state)?;
+        let now = worker.shared.program.configured(front);
+        let came = was.binds.get(self.listener as usize)?;
+        let listener = now.binds.iter().position(|bind| Arc::ptr_eq(&bind.state, &came.state))?;
+        let bind = now.binds.get(listener)?;
+        let same = now.mode == was.mode && bind.tls.is_some() == came.tls.is_some() && !now.disabled;
+        let listener = u32::try_from(listener).ok()?;
+        same.then_some(Seat { worker, front, listener })
+    }
+
+    /// Moves to the configuration that runs, between two requests; whether it could. One that can't leaves as
+    /// soon as it may.
+    #[cold]
+    pub fn follow(&mut self) -> bool {
+        let Some(seat) = self.next_seat() else {
+            self.session.leaves.set(true);
+            return false;
+        };
+        if let Some(own) = self.session.own.borrow_mut().as_mut() {
+            own.follow(&self.worker.farm);
+        }
+        self.session.backend.set(None);
+        self.session.server.set(None);
+        self.take(seat);
+        true
+    }
+
+    fn take(&mut self, seat: Seat) {
+        let Seat { worker, front, listener } = seat;
+        seat_session(&self.session, &worker, front, listener);
+        (self.worker, self.front, self.listener) = (worker, front, listener);
     }
 
     /// The connection that a stream belongs to; `None` where the connection is its own, or gone.
@@ -93,14 +141,15 @@ impl Client {
 
     /// The frontend.
     pub fn frontend(&self) -> &Proxy {
-        self.worker.shared.program.configured(self.session.conn.frontend)
+        self.worker.shared.program.configured(self.front)
     }
 
     /// Whether the frontend was shut down by an operator (`shutdown frontend`): its clients are asked to
     /// leave. A process that stops has a time of its own for that, see [`crate::departure::is_sent_away`].
     pub fn is_frontend_stopped(&self) -> bool {
-        self.worker.stopped.get().is_none()
-            && self.frontend().state.front.state() == model::proxy::FrontState::Stopped
+        self.session.leaves.get()
+            || self.worker.stopped.get().is_none()
+                && self.frontend().state.front.state() == model::proxy::FrontState::Stopped
     }
 
     /// Lets the runtime API see the request line, if it is logged. A stream of HTTP/2 is not seen.
@@ -243,7 +292,7 @@ impl Client {
         }
         crate::tracking::connection_over(self.conn());
         let proxy = self.frontend();
-        let bind = &proxy.binds[self.session.conn.listener as usize];
+        let bind = &proxy.binds[self.listener as usize];
         self.settle();
         leave(&proxy.state.front.current);
         leave(&bind.state.current);
@@ -259,6 +308,23 @@ impl Drop for Client {
             self.leave();
         }
     }
+}
+
+/// Where requests of a connection are served.
+pub struct Seat {
+    /// The worker with its configuration.
+    pub worker: Rc<Worker>,
+    /// The frontend.
+    pub front: u32,
+    /// The listener.
+    pub listener: u32,
+}
+
+/// Has a session show where it is.
+pub fn seat_session(session: &Session, worker: &Worker, front: u32, listener: u32) {
+    session.conn.frontend.set(front);
+    session.conn.listener.set(listener);
+    *session.program.borrow_mut() = worker.program.clone();
 }
 
 /// What makes a client of a stream.

@@ -159,7 +159,7 @@ fn count_bytes(stream: &Stream<'_>, up: Traffic, down: Traffic) {
     let worker = stream.worker.index;
     let front = stream.frontend();
     front.state.front.counters.of(worker).bytes.add(&up, &down);
-    front.binds[stream.client.conn().listener as usize].state.counters.of(worker).bytes.add(&up, &down);
+    front.binds[stream.client.listener as usize].state.counters.of(worker).bytes.add(&up, &down);
     // Until one is chosen, a proxy is its own backend for the bytes.
     stream.backend().state.back.counters.of(worker).bytes.add(&up, &down);
     if let Some(place) = &stream.place {

@@ -21,7 +21,7 @@ pub async fn serve(client: &mut Client, mut first: Option<(Next, Owed)>) -> bool
     loop {
         let (next, owed) = match first.take() {
             Some(served) => served,
-            None if !client.has_input() && !idle(client).await => {
+            None if !comes(client).await => {
                 say_end(client);
                 return false;
             }
@@ -113,8 +113,29 @@ async fn drain(client: &mut Client, mut rest: Box<Rest>) -> bool {
     came
 }
 
-/// Waits for the first byte of a request; whether there is one to read.
-async fn idle(client: &mut Client) -> bool {
+/// Waits for a request, which is served by the configuration that runs when it comes; whether there is one.
+async fn comes(client: &mut Client) -> bool {
+    let mut again = false;
+    loop {
+        if client.worker.is_superseded() && !client.session.leaves.get() {
+            client.follow();
+        }
+        if client.has_input() {
+            return true;
+        }
+        if client.session.leaves.get() && client.conn().requests.get() > 0 {
+            return false;
+        }
+        if let Some(there) = idle(client, again).await {
+            return there;
+        }
+        again = true;
+    }
+}
+
+/// Waits for the first byte of a request; whether there is one to read, or `None` when another configuration
+/// runs. Who waits `again` waits no longer for that.
+async fn idle(client: &mut Client, again: bool) -> Option<bool> {
     let first = client.conn().requests.get() == 0;
     // `option idle-close-on-response`: the next answer says that the connection ends.
     let leaves = !first && !client.frontend().options.idle_close_on_response;
@@ -124,7 +145,9 @@ async fn idle(client: &mut Client) -> bool {
     } else {
         timeouts.http_keep_alive.or(timeouts.http_request).or(timeouts.client)
     };
-    client.timer.set_after(limit);
+    if !again {
+        client.timer.set_after(limit);
+    }
     // A connection that never said a word is a failed request when its time is over; the request itself says
     // so.
     client.session.idle.set(!first);
@@ -132,12 +155,15 @@ async fn idle(client: &mut Client) -> bool {
         (&client.socket, &mut client.timer, &client.session, &client.worker);
     let readable = poll_fn(|cx| {
         if session.kill.get().is_some() || (leaves && is_sent_away(worker, session)) {
-            return Poll::Ready(false);
+            return Poll::Ready(Some(false));
+        }
+        if worker.is_superseded() && !session.leaves.get() {
+            return Poll::Ready(None);
         }
         if socket.poll_readable(cx).is_ready() {
-            return Poll::Ready(true);
+            return Poll::Ready(Some(true));
         }
-        timer.poll_expired(cx).map(|()| first)
+        timer.poll_expired(cx).map(|()| Some(first))
     });
     readable.await
 }

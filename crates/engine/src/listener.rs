@@ -60,9 +60,15 @@ pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listen
     let Ok(acceptor) = listener.attach() else { return };
     // From here on only acceptors hold the socket, so that it is closed when the last worker has left it.
     drop(listener);
-    let _accepting = Accepting::begin(&worker, frontend);
-    let door = Door { worker, frontend, index, acceptor, row: Cell::new(0) };
+    let mut accepting = Accepting::begin(&worker, frontend);
+    let mut door = Door { worker, frontend, index, acceptor, row: Cell::new(0) };
     while !door.is_closed() {
+        if door.worker.is_superseded() {
+            if !door.follow() {
+                break;
+            }
+            accepting = Accepting::begin(&door.worker, door.frontend);
+        }
         if door.state() == FrontState::Paused || door.acceptor.is_suspended() {
             door.pause().await;
         } else if !door.serve().await {
@@ -70,6 +76,7 @@ pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listen
         }
     }
     door.drain().await;
+    drop(accepting);
 }
 
 /// Counts the tasks that accept, in all and for a frontend: a process that stops softly waits for their end,
@@ -152,6 +159,22 @@ impl Door {
         &self.worker.shared.program.world.process
     }
 
+    /// Whether there is something else to do than to accept.
+    fn is_called(&self) -> bool {
+        self.is_closed() || self.state() == FrontState::Paused || self.worker.is_superseded()
+    }
+
+    /// Goes along to the configuration that runs; whether the listener is in it.
+    fn follow(&mut self) -> bool {
+        while self.worker.is_superseded() {
+            let moved =
+                self.worker.moves().and_then(|m| m.frontends.get(&(self.frontend, self.index)).copied());
+            let (Some((frontend, index)), Some(next)) = (moved, self.worker.next()) else { return false };
+            (self.worker, self.frontend, self.index) = (next, frontend, index);
+        }
+        true
+    }
+
     fn is_closed(&self) -> bool {
         self.process().stopping.load(Relaxed) || self.state() == FrontState::Stopped
     }
@@ -162,7 +185,7 @@ impl Door {
         let next = poll_fn(|cx| {
             let changed = self.worker.stop.poll_changed(cx);
             // Stopped or disabled while this task waited.
-            if changed && (self.is_closed() || self.state() == FrontState::Paused) {
+            if changed && self.is_called() {
                 return Poll::Ready(None);
             }
             self.poll_next(cx).map(Some)
@@ -219,8 +242,7 @@ impl Door {
         let seen = self.worker.freed.count();
         poll_fn(|cx| {
             let changed = self.worker.stop.poll_changed(cx);
-            let over = changed && (self.is_closed() || self.state() == FrontState::Paused);
-            if over || self.worker.freed.poll_raised_since(seen, cx) {
+            if changed && self.is_called() || self.worker.freed.poll_raised_since(seen, cx) {
                 return Poll::Ready(());
             }
             timer.poll_expired(cx)
@@ -240,7 +262,7 @@ impl Door {
         front.holding.fetch_sub(1, Relaxed);
         poll_fn(|cx| {
             let _ = self.worker.stop.poll_changed(cx);
-            if self.state() == FrontState::Paused && !self.is_closed() {
+            if self.state() == FrontState::Paused && !self.is_closed() && !self.worker.is_superseded() {
                 Poll::Pending
             } else {
                 Poll::Ready(())
@@ -248,7 +270,8 @@ impl Door {
         })
         .await;
         front.holding.fetch_add(1, Relaxed);
-        if !self.is_closed()
+        let ends = self.is_closed() || self.state() == FrontState::Paused;
+        if !ends
             && let Err(e) = self.acceptor.restore(backlog(self.proxy(), self.bind()))
             && front.pause_again()
         {

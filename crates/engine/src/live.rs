@@ -88,10 +88,10 @@ impl<'v> View<'v> {
     pub fn of(worker: &'v Worker, conn: &Conn) -> View<'v> {
         View {
             worker,
-            frontend: conn.frontend,
+            frontend: conn.frontend.get(),
             backend: None,
             server: None,
-            listener: conn.listener,
+            listener: conn.listener.get(),
             request: Waiting::default(),
             response: Waiting::default(),
             arena: None,

@@ -67,7 +67,7 @@ fn connected(stream: &Stream<'_>) -> String {
             format!("Connect from {}:{} to unix:0", from.ip(), from.port())
         }
         _ => {
-            let bind = stream.frontend().binds.get(stream.client.conn().listener as usize);
+            let bind = stream.frontend().binds.get(stream.client.listener as usize);
             format!("Connect to unix:{}", bind.map_or(0, |b| b.state.id))
         }
     }
@@ -145,7 +145,7 @@ fn line(stream: &mut Stream<'_>, origin: Origin) {
     stream.number();
     late_unique_id(stream);
     let worker = stream.worker.clone();
-    let proxy = worker.shared.program.configured(stream.client.conn().frontend);
+    let proxy = worker.shared.program.configured(stream.client.front);
     let separate = proxy.options.log_separate_errors && is_error(stream);
     let level = stream.txn.decisions.log_level.unwrap_or(if separate { ERROR } else { INFO });
     let before = proxy.state.front.log_count.fetch_add(1, Relaxed);
@@ -184,7 +184,7 @@ pub fn handshake_error(client: &Client, text: &str) {
 fn default_error_line(client: &Client, proxy: &Proxy, text: &str, line: &mut Vec<u8>) {
     use std::io::Write;
     let conn = client.conn();
-    let bind = &proxy.binds[conn.listener as usize];
+    let bind = &proxy.binds[client.listener as usize];
     let _ = match conn.src.get() {
         model::Peer::Inet(from) => write!(line, "{}:{} [", from.ip(), from.port()),
         model::Peer::Unix => write!(line, "unix:{} [", bind.state.id),
@@ -207,7 +207,8 @@ fn evaluate(client: &Client, f: impl FnOnce(&lang::Env<'_>)) {
     sessions_own(&mut txn);
     worker.with_arena(|arena| {
         let conn = client.conn();
-        let view = crate::live::View::of(worker, conn);
+        let own = crate::live::View::of(worker, conn);
+        let view = crate::live::View { frontend: client.front, listener: client.listener, ..own };
         f(&lang::Env { conn, txn: &txn, live: &view, arena, side: Side::Request, last: true });
     });
     worker.give_txn(txn);

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use farm::Stay;
 use farm::pool::{Identity, Idle};
+use farm::{FarmWorker, Stay};
 use mux::h2::Mux;
 
 /// Server connections that only the client at hand may use, between two of its requests: at most as many as
@@ -78,6 +78,25 @@ impl Own {
         let muxes = self.muxes.iter().filter(|(b, _, mux)| *b == backend && !mux.is_closing());
         let mut servers = kept.chain(muxes.map(|(_, server, _)| *server));
         Some((servers.find(|server| usable(*server))?, self.challenged))
+    }
+}
+
+impl Own {
+    /// Goes along with its client to the configuration that runs: connections to servers that are such as
+    /// before.
+    pub fn follow(&mut self, was: &FarmWorker) {
+        for Kept { backend, server, idle, stay } in self.kept.drain(..).collect::<Vec<_>>() {
+            match was.heir_of(backend, server) {
+                Some((backend, server, stay)) => self.kept.push(Kept { backend, server, idle, stay }),
+                None => drop((idle.socket.close(), stay)),
+            }
+        }
+        for (backend, server, mux) in self.muxes.drain(..).collect::<Vec<_>>() {
+            match was.heir_of(backend, Some(server)) {
+                Some((backend, Some(server), _)) => self.muxes.push((backend, server, mux)),
+                _ => mux.retire(),
+            }
+        }
     }
 }
 

@@ -7,10 +7,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use farm::FarmWorker;
+use model::world::profiling;
 use program::Bind;
 use rt::Listener;
 
-use crate::worker::with_worker;
+use crate::worker::{Moves, with_worker};
 use crate::{Shared, Worker, listener, worker};
 
 mod above;
@@ -49,18 +50,42 @@ pub fn open_all(
 /// Makes this thread a worker: accepts on its share of the sockets. Called inside the runtime.
 pub fn start_worker(index: usize, shared: Arc<Shared>, opened: Vec<Opened>) -> Rc<Worker> {
     let worker = Worker::new(index, shared, Box::new(above::ToWorker));
+    begin(&worker, opened);
+    worker
+}
+
+/// Begins what a configuration does on this worker.
+fn begin(worker: &Rc<Worker>, opened: Vec<Opened>) {
     for o in opened {
         let bind = &worker.shared.program.configured(o.proxy).binds[o.bind as usize];
-        if bind.threads == 0 || bind.threads & (1 << (index % 64)) != 0 {
+        if bind.threads == 0 || bind.threads & (1 << (worker.index % 64)) != 0 {
             rt::spawn(listener::run(worker.clone(), o.proxy, o.bind, o.listener));
         }
     }
-    rt::spawn(sweeper(worker.clone()));
+    worker.keep(sweeper(worker.clone()));
     worker.farm.start();
-    crate::responder::start(&worker);
-    crate::sinks::forward::start(index, &worker.shared.program, &worker.shared.rings);
-    worker::enter(&worker);
-    worker
+    crate::responder::start(worker);
+    let tasks = crate::sinks::forward::start(worker.index, &worker.shared.program, &worker.shared.rings);
+    worker.keep_tasks(tasks);
+    worker::enter(worker);
+}
+
+/// Has another configuration take the place of the one that runs on this worker: requests under way go on,
+/// whatever comes next is served by the new one. `opened` are its new sockets, `moves` says what becomes of
+/// the others.
+pub fn switch(shared: Arc<Shared>, opened: Vec<Opened>, moves: Arc<Moves>) -> Option<Rc<Worker>> {
+    let old = with_worker(Rc::clone)?;
+    let measured = shared.program.world.process.profiling.load(Relaxed) == profiling::ON;
+    rt::measure_waits(measured);
+    let new = old.succeed(shared, Box::new(above::ToWorker));
+    old.farm.hand_over(&new.farm);
+    old.supersede(&new, moves);
+    begin(&new, opened);
+    // Those who accept, and clients between two requests, look where they belong now.
+    new.stop.raise();
+    new.freed.raise();
+    new.sessions.all().iter().for_each(|session| session.look());
+    Some(new)
 }
 
 /// How many expired entries of a stick table a sweep takes from each shard at most.

@@ -54,11 +54,14 @@ pub fn start(worker: Rc<Worker>, (frontend, listener): (u32, u32), pending: bool
         h1: Cell::default(),
         own: Default::default(),
         kill: Cell::new(None),
+        leaves: Cell::default(),
+        program: RefCell::new(worker.program.clone()),
     };
     let session = Rc::new(session);
     let key = worker.sessions.enter(session.clone());
     let socket = Transport::from(socket);
-    let client = Client { worker, session, socket, buf: None, timer: Timer::new(), part: None, key };
+    let (buf, timer, part) = (None, Timer::new(), None);
+    let client = Client { worker, session, socket, buf, timer, part, key, front: frontend, listener };
     prepare(proxy, client.socket.raw());
     let inner = client.session.clone();
     let task = spawn(proxy, listener, run(client));
@@ -122,7 +125,7 @@ async fn run(mut client: Client) {
 /// nothing.
 fn speaks_h2(client: &Client) -> bool {
     let agreed = client.conn().secured().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"));
-    let bind = &client.frontend().binds[client.conn().listener as usize];
+    let bind = &client.frontend().binds[client.listener as usize];
     bind.h2 || agreed && !bind.h1
 }
 
@@ -130,8 +133,8 @@ fn speaks_h2(client: &Client) -> bool {
 async fn open(client: &mut Client) -> bool {
     let worker = client.worker.clone();
     let program = worker.shared.program.clone();
-    let proxy = program.configured(client.conn().frontend);
-    let bind = &proxy.binds[client.conn().listener as usize];
+    let proxy = program.configured(client.front);
+    let bind = &proxy.binds[client.listener as usize];
     let counters = proxy.state.front.counters.of(worker.index);
     let listener = bind.state.counters.of(worker.index);
     let mut wants = Wants { proxy: bind.accept_proxy, cip: bind.accept_cip };
@@ -253,7 +256,8 @@ fn step(client: &mut Client, rules: &RuleSet, from: Position, resumed: Option<Fu
     crate::log::sessions_own(&mut txn);
     let outcome = worker.with_arena(|arena| {
         let conn = &client.session.conn;
-        let view = View { client: Some(client.socket.raw()), ..View::of(&worker, conn) };
+        let (frontend, listener) = (client.front, client.listener);
+        let view = View { frontend, listener, client: Some(client.socket.raw()), ..View::of(&worker, conn) };
         let mut exec =
             Exec { conn, txn: &mut txn, live: &view, arena, side: Side::Request, last: true, resumed };
         rules.run(&mut exec, from)

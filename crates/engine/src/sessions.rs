@@ -2,11 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use base::slab::{Key, Slab};
 use model::Conn;
 use model::term::Cause;
 use model::txn::SharedLine;
+use program::Program;
 use rt::TaskId;
 
 use crate::own::Own;
@@ -40,6 +42,10 @@ pub struct Session {
     pub own: RefCell<Option<Box<Own>>>,
     /// Set to end it: why.
     pub kill: Cell<Option<Cause>>,
+    /// It can't move to the configuration that runs, and ends when it may.
+    pub leaves: Cell<bool>,
+    /// The program that its indices belong to.
+    pub program: RefCell<Rc<Arc<Program>>>,
 }
 
 impl Session {
@@ -48,6 +54,46 @@ impl Session {
         if let Some(task) = self.task.get().filter(|_| self.idle.get()) {
             task.wake();
         }
+    }
+
+    /// Has the connection look whether another configuration runs.
+    pub fn look(&self) {
+        if let Some(task) = self.task.get() {
+            task.wake();
+        }
+    }
+
+    /// Whether its indices are those of this program.
+    pub fn is_of(&self, program: &Arc<Program>) -> bool {
+        Arc::ptr_eq(&self.program.borrow(), program)
+    }
+
+    /// The frontend as a program knows it.
+    pub fn frontend_in(&self, program: &Arc<Program>) -> Option<u32> {
+        let own = self.program.borrow();
+        let at = self.conn.frontend.get();
+        if self.is_of(program) {
+            return Some(at);
+        }
+        let was = own.proxies.configured(at as usize)?;
+        program.proxies.numbered().find(|(_, p)| Arc::ptr_eq(&p.state, &was.state)).map(|(at, _)| at)
+    }
+
+    /// The backend and the server in use as a program knows them.
+    pub fn place_in(&self, program: &Arc<Program>) -> (Option<u32>, Option<u32>) {
+        let (backend, server) = (self.backend.get(), self.server.get());
+        if self.is_of(program) {
+            return (backend, server);
+        }
+        let own = self.program.borrow();
+        let Some(was) = backend.and_then(|at| own.proxies.get(at as usize)) else { return (None, None) };
+        let found = program.proxies.numbered().find(|(_, p)| Arc::ptr_eq(&p.state, &was.state));
+        let Some((at, now)) = found else { return (None, None) };
+        let server = server.and_then(|server| {
+            let was = was.servers.get(server as usize)?;
+            now.servers.numbered().find(|(_, s)| Arc::ptr_eq(&s.state, &was.state)).map(|(at, _)| at)
+        });
+        (Some(at), server)
     }
 
     /// Asks the connection to end.

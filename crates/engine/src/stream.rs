@@ -251,18 +251,18 @@ impl<'c> Stream<'c> {
 
     /// The frontend.
     pub fn frontend(&self) -> &Proxy {
-        self.worker.shared.program.configured(self.client.session.conn.frontend)
+        self.worker.shared.program.configured(self.client.front)
     }
 
     /// The backend, or the frontend while none is chosen.
     pub fn backend(&self) -> Held<'_, Proxy> {
         let program = &self.worker.shared.program;
-        program.proxy(self.txn.backend.unwrap_or(self.client.session.conn.frontend))
+        program.proxy(self.txn.backend.unwrap_or(self.client.front))
     }
 
     /// Index of the backend, or of the frontend while none is chosen.
     pub fn backend_index(&self) -> u32 {
-        self.txn.backend.unwrap_or(self.client.session.conn.frontend)
+        self.txn.backend.unwrap_or(self.client.front)
     }
 
     /// Whether the client asks for a tunnel: it may end its side of that before it stands, and has not left
@@ -305,7 +305,7 @@ impl<'c> Stream<'c> {
 
     /// Sends the stream to a backend.
     pub fn set_backend(&mut self, backend: u32) {
-        if backend != self.client.session.conn.frontend {
+        if backend != self.client.front {
             // What the frontend's rules said of the server's side was said of its own servers (`set-timeout`,
             // `set-retries`).
             let all = &mut self.txn.overrides;
@@ -475,6 +475,8 @@ impl<'c> Stream<'c> {
                 arena: Some(arena),
                 client: Some(lead.as_deref().unwrap_or(client).socket.raw()),
                 upstream: upstream.map(Upstream::raw),
+                frontend: client.front,
+                listener: client.listener,
                 ..View::of_txn(&worker, conn, txn)
             };
             let mut exec = Exec { conn, txn, live: &view, arena, side, last, resumed };
@@ -508,6 +510,8 @@ impl<'c> Stream<'c> {
                 arena: Some(arena),
                 client: Some(lead.as_deref().unwrap_or(client).socket.raw()),
                 upstream: upstream.map(Upstream::raw),
+                frontend: client.front,
+                listener: client.listener,
                 ..View::of_txn(&self.worker, conn, &self.txn)
             };
             f(&Env { conn, txn: &self.txn, live: &view, arena, side, last: true })
@@ -539,7 +543,7 @@ impl Drop for Stream<'_> {
             streams.set(streams.get().saturating_sub(1));
         }
         if self.txn.decisions.nice.is_some() {
-            let bind = &self.client.frontend().binds[self.client.conn().listener as usize];
+            let bind = &self.client.frontend().binds[self.client.listener as usize];
             rt::renice(bind.nice);
         }
         if let Some(txn) = self.txn.end() {

@@ -94,7 +94,7 @@ fn swallow(client: &Client) {
 async fn steps(stream: &mut Stream<'_>) -> Outcome {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
-    let front = program.configured(stream.client.conn().frontend);
+    let front = program.configured(stream.client.front);
     crate::http::captures::declared(stream);
     crate::log::accepted(stream);
     // What came along with the connection is there at once, and so is a reset.
@@ -118,7 +118,7 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     if back.mode == Mode::Http {
         return may_upgrade(stream, None);
     }
-    if backend != stream.client.conn().frontend
+    if backend != stream.client.front
         && !goes(stream, &back.rules.tcp_content, Side::Request, back.timeouts.inspect_request).await
     {
         return Outcome::Cut;
@@ -183,7 +183,7 @@ async fn pass_first(stream: &mut Stream<'_>) {
 
 /// A listener that was told `proto none` stays with TCP.
 fn may_upgrade(stream: &mut Stream<'_>, h2: Option<bool>) -> Outcome {
-    let listener = stream.client.conn().listener as usize;
+    let listener = stream.client.listener as usize;
     if stream.frontend().binds.get(listener).is_some_and(|b| b.raw) {
         stream.end(Cause::Proxy, Phase::Request);
         return Outcome::Over;
@@ -336,7 +336,7 @@ fn gone(stream: &mut Stream<'_>, cause: Cause) {
     let worker = stream.worker.index;
     let front = stream.frontend();
     front.state.front.counters.of(worker).req_errors.inc();
-    let listener = stream.client.conn().listener as usize;
+    let listener = stream.client.listener as usize;
     front.binds[listener].state.counters.of(worker).req_errors.inc();
     stream.backend().state.back.counters.of(worker).client_aborts.inc();
     stream.txn.null = !stream.client.has_input();

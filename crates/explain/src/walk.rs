@@ -308,7 +308,7 @@ impl<'p> Walk<'p> {
             self.rows.push(row(None, text, None, true, Vec::new()));
             return Some(to);
         }
-        proxy.is_backend.then_some(self.conn.frontend)
+        proxy.is_backend.then_some(self.conn.frontend.get())
     }
 
     /// Whether rules of this frontend may choose the backend.

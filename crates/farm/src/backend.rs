@@ -19,9 +19,9 @@ pub struct Backend {
     pub balancer: Balancer,
     /// For each server, its places and its queue. A slot outlives its server: the next one of its index takes
     /// it over, empty.
-    pub slots: Grow<Slot>,
+    pub slots: Grow<Arc<Slot>>,
     /// Requests that any server may take.
-    pub queue: Queue<Ticket>,
+    pub queue: Arc<Queue<Ticket>>,
 }
 
 /// A server's places and who waits for one.
@@ -40,11 +40,20 @@ pub struct Slot {
 /// A request that waits: whoever gives it a place notes the server and wakes it.
 pub type Ticket = Arc<Waiting>;
 
+/// A place that was given. Who gave it may know the server by another index than who waits: requests of
+/// configurations that follow each other wait in one queue.
+pub struct Given {
+    /// Where the place is.
+    pub slot: Arc<Slot>,
+    /// The index of the server for who gave it.
+    pub server: u32,
+}
+
 /// See [`Ticket`].
 #[derive(Default)]
 pub struct Waiting {
-    /// Index of the server that gave a place, plus one; 0: none yet.
-    pub server: std::sync::atomic::AtomicU32,
+    /// The place, once there is one.
+    pub given: std::sync::OnceLock<Given>,
     /// Wakes the request.
     pub notify: RemoteNotify,
 }
@@ -68,11 +77,39 @@ fn settings(proxy: &Proxy) -> Settings {
 }
 
 impl Backend {
+    /// Takes the place of another: servers that stay keep their places, and whoever waits goes on waiting.
+    pub(crate) fn succeed(proxy: &Proxy, now: Mono, before: &Arc<Backend>, was: &Proxy) -> Arc<Backend> {
+        let settings = settings(proxy);
+        let known =
+            |state: &Arc<model::Server>| was.servers.numbered().find(|(_, s)| Arc::ptr_eq(&s.state, state));
+        let same = proxy.servers.bound() == was.servers.bound()
+            && proxy
+                .servers
+                .iter()
+                .zip(was.servers.iter())
+                .all(|(now, was)| Arc::ptr_eq(&now.state, &was.state));
+        if same && *before.balancer.settings() == settings {
+            before.refresh(proxy, now);
+            return before.clone();
+        }
+        let slot = |server: &Server| {
+            let (at, _) = known(&server.state)?;
+            before.slots.get(at as usize).cloned()
+        };
+        let backend = Backend {
+            balancer: Balancer::new(settings),
+            slots: proxy.servers.iter().map(|s| slot(&s).unwrap_or_default()).collect(),
+            queue: before.queue.clone(),
+        };
+        backend.refresh(proxy, now);
+        Arc::new(backend)
+    }
+
     pub(crate) fn new(proxy: &Proxy, now: Mono) -> Backend {
         let backend = Backend {
             balancer: Balancer::new(settings(proxy)),
-            slots: (0..proxy.servers.bound()).map(|_| Slot::default()).collect(),
-            queue: Queue::new(),
+            slots: (0..proxy.servers.bound()).map(|_| Arc::default()).collect(),
+            queue: Arc::new(Queue::new()),
         };
         let downs = proxy.state.back.went_down.load(Relaxed);
         backend.refresh(proxy, now);

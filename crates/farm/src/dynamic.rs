@@ -51,7 +51,7 @@ pub fn add_backend(worker: &Rc<FarmWorker>, proxy: program::Proxy) -> Option<u32
     // Whoever finds the proxy finds the rest of it under the same index.
     // The same index is free in both, whoever lets go of a lower one meanwhile.
     let at = farm.program.proxies.vacant();
-    farm.backends.put(at, Backend::new(&proxy, farm.started));
+    farm.backends.put(at, std::sync::Arc::new(Backend::new(&proxy, farm.started)));
     farm.program.proxies.put(at, proxy);
     u32::try_from(at).ok()
 }
@@ -130,7 +130,7 @@ pub fn add(worker: &Rc<FarmWorker>, proxy: u32, server: Server) -> Option<At> {
     let (state, checked) = (server.state.clone(), server.check.is_some() || server.agent.is_some());
     server.state.revision.store(farm.program.world.process.next_revision(), Relaxed);
     while backend.slots.len() <= config.servers.vacant() {
-        backend.slots.push(Slot::default()).ok()?;
+        backend.slots.push(std::sync::Arc::default()).ok()?;
     }
     let index = config.servers.push(server);
     config.state.back.servers.write().push(state);
@@ -142,10 +142,7 @@ pub fn add(worker: &Rc<FarmWorker>, proxy: u32, server: Server) -> Option<At> {
         if on == worker.index {
             crate::check::start_one(worker, at);
         } else {
-            let job = move || {
-                let _ = crate::with_worker(|w| crate::check::start_one(w, at));
-            };
-            rt::send_to(on, Box::new(job));
+            crate::on(on, farm.epoch, move |w| crate::check::start_one(w, at));
         }
     }
     Some(at)
@@ -184,7 +181,7 @@ pub fn removable(worker: &FarmWorker, at: At) -> Result<(), Kept> {
         [state.served.load(Relaxed), state.queued.load(Relaxed), state.conns.used(), state.conns.idle()];
     let backend = worker.farm.backend(at.proxy);
     // Somebody may have been given a place and not know it yet.
-    let given = |s: &Slot| s.gate.served() > 0 || !s.queue.is_empty();
+    let given = |s: &std::sync::Arc<Slot>| s.gate.served() > 0 || !s.queue.is_empty();
     let given = backend.slots.get(at.server as usize).is_some_and(given);
     if given || busy.iter().any(|n| *n > 0) { Err(Kept::Busy) } else { Ok(()) }
 }

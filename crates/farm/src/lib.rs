@@ -14,6 +14,7 @@ pub mod pool;
 pub mod queue;
 pub mod secure;
 pub mod state;
+mod succession;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -44,17 +45,19 @@ pub struct Farm {
     /// The configuration.
     pub program: Arc<Program>,
     /// For each proxy of the program, how its servers are chosen.
-    pub backends: Fleet<Backend>,
-    /// Held by whoever changes the state of a server, see [`state`].
-    changes: std::sync::Mutex<()>,
+    pub backends: Fleet<Arc<Backend>>,
+    /// How many configurations ran in this process before this one.
+    pub epoch: u32,
     /// When the process started.
     started: Mono,
+    /// Servers by their live state, once somebody asked.
+    places: std::sync::OnceLock<std::collections::HashMap<usize, At>>,
 }
 
 /// See [`Farm::stay`]. Holds nothing where all that is remembered stands in the configuration.
 #[derive(Default)]
 pub struct Stay {
-    _backend: Pin<Backend>,
+    _backend: Pin<Arc<Backend>>,
     _server: Pin<Server>,
     _proxy: Pin<Proxy>,
 }
@@ -64,13 +67,13 @@ impl Farm {
     pub fn new(program: Arc<Program>, started: Mono) -> Farm {
         begin(&program, started);
         inherit(&program, started);
-        let backends = program.proxies.iter().map(|p| Backend::new(&p, started)).collect();
-        Farm { program, backends, changes: Default::default(), started }
+        let backends = program.proxies.iter().map(|p| Arc::new(Backend::new(&p, started))).collect();
+        Farm { program, backends, epoch: 0, started, places: Default::default() }
     }
 
     /// How the servers of a proxy are chosen, by its index.
     #[inline]
-    pub fn backend(&self, proxy: u32) -> Held<'_, Backend> {
+    pub fn backend(&self, proxy: u32) -> Held<'_, Arc<Backend>> {
         self.backends.get(proxy as usize).expect("an index of this program")
     }
 
@@ -170,7 +173,11 @@ pub struct FarmWorker {
     /// Names that are kept fresh, on the worker that does it.
     pub names: names::Names,
     above: Box<dyn Above>,
-    serial: Cell<u64>,
+    serial: Rc<Cell<u64>>,
+    /// Another configuration runs.
+    superseded: Cell<bool>,
+    /// What goes on as long as this configuration runs.
+    tasks: RefCell<Vec<rt::TaskId>>,
 }
 
 thread_local! {
@@ -183,7 +190,9 @@ impl FarmWorker {
         let pools = pool::Pools::new(&farm.program);
         let checks = check::Running::default();
         let names = names::Names::default();
-        Rc::new(FarmWorker { index, farm, pools, checks, names, above, serial: Cell::new(0) })
+        let serial = Rc::default();
+        let (superseded, tasks) = (Cell::new(false), RefCell::default());
+        Rc::new(FarmWorker { index, farm, pools, checks, names, above, serial, superseded, tasks })
     }
 
     /// Begins the checks that are this worker's. From here on jobs from other threads find it.
@@ -191,6 +200,7 @@ impl FarmWorker {
         check::start(self);
         WORKER.set(Some(self.clone()));
         names::start(self);
+        self.resume();
     }
 
     /// Ends that.
@@ -217,11 +227,21 @@ fn on_all(worker: &Rc<FarmWorker>, job: impl Fn(&Rc<FarmWorker>) + Clone + Send 
         if index == worker.index {
             job(worker);
         } else {
-            let job = job.clone();
-            let there = move || {
-                let _ = with_worker(|w| job(w));
-            };
-            rt::send_to(index, Box::new(there));
+            on(index, worker.farm.epoch, job.clone());
         }
     }
+}
+
+/// Runs `job` on another worker, unless that has another configuration by then, which the job knows nothing
+/// of. A worker that has yet to take over this one's does so first.
+fn on(index: usize, epoch: u32, job: impl FnOnce(&Rc<FarmWorker>) + Send + 'static) {
+    let there = move || {
+        let here = with_worker(|w| w.farm.epoch);
+        match here.map(|here| here.cmp(&epoch)) {
+            Some(std::cmp::Ordering::Equal) => drop(with_worker(job)),
+            Some(std::cmp::Ordering::Less) => on(index, epoch, job),
+            Some(std::cmp::Ordering::Greater) | None => {}
+        }
+    };
+    rt::send_to(index, Box::new(there));
 }

@@ -13,6 +13,7 @@ use program::Server;
 use rt::Timer;
 
 use crate::FarmWorker;
+use crate::backend::Given;
 use crate::{Backend, Slot, Stay, Ticket, Waiting, ramp};
 
 /// A place at a server. Dropping it lets the next request in.
@@ -151,9 +152,9 @@ pub fn admit_next(worker: &FarmWorker, backend: u32, server: u32) {
     if slot.queue.is_empty() && b.queue.is_empty() {
         return;
     }
-    let shared = b.balancer.takes_part(server as usize).then_some(&b.queue);
+    let shared = b.balancer.takes_part(server as usize).then_some(&*b.queue);
     while let Some(ticket) = slot.gate.next(limit(worker, backend, server), &slot.queue, shared) {
-        ticket.server.store(server + 1, Relaxed);
+        let _ = ticket.given.set(Given { slot: slot.clone(), server });
         ticket.notify.notify();
     }
 }
@@ -187,8 +188,18 @@ impl Waiter<'_> {
         f(queue_of(&self.worker.farm.backend(self.backend), self.server))
     }
 
-    fn given(&self) -> Option<u32> {
-        self.ticket.server.load(Relaxed).checked_sub(1)
+    fn given(&self) -> Option<&Given> {
+        self.ticket.given.get()
+    }
+
+    /// The server of a place that was given, as this request knows it; `None` if it knows no such server.
+    fn server_of(&self, given: &Given) -> Option<u32> {
+        let backend = self.worker.farm.backend(self.backend);
+        let is_it = |slot: &Arc<Slot>| Arc::ptr_eq(slot, &given.slot);
+        if backend.slots.get(given.server as usize).is_some_and(is_it) {
+            return Some(given.server);
+        }
+        backend.slots.iter().position(is_it).and_then(|at| u32::try_from(at).ok())
     }
 }
 
@@ -206,9 +217,11 @@ impl Drop for Waiter<'_> {
         if self.done || left {
             return;
         }
-        if let Some(server) = self.given() {
-            self.worker.farm.backend(self.backend).slots[server as usize].gate.leave();
-            admit_next(self.worker, self.backend, server);
+        if let Some(given) = self.given() {
+            given.slot.gate.leave();
+            if let Some(server) = self.server_of(given) {
+                admit_next(self.worker, self.backend, server);
+            }
         }
     }
 }
@@ -294,8 +307,10 @@ pub async fn wait(
     let position = if wait.server.is_some() { &mut positions.0 } else { &mut positions.1 };
     *position = position.saturating_add(u32::try_from(served).unwrap_or(u32::MAX));
     outcome?;
+    let given = waiter.given().ok_or(Refused::Redistributed)?;
+    // It goes back where the server is not known.
+    let server = waiter.server_of(given).ok_or(Refused::Redistributed)?;
     waiter.done = true;
-    let server = waiter.given().ok_or(Refused::Redistributed)?;
     Ok(Place::taken(worker, backend, server))
 }
 

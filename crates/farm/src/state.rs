@@ -63,19 +63,24 @@ pub struct Changes<'w> {
 
 /// `set server ... state ready|drain|maint`, and the same words of an agent.
 pub fn set_admin(worker: &Rc<FarmWorker>, at: At, wanted: Wanted) {
-    Changes::begin(worker).set_admin(at, wanted);
+    if let Some((worker, at)) = worker.today(at) {
+        Changes::begin(&worker).set_admin(at, wanted);
+    }
 }
 
 /// Sets and clears bits of the administrative state (see [`model::server::admin`]): `disable server`, name
 /// resolution.
 pub fn change_admin(worker: &Rc<FarmWorker>, at: At, set: u32, clear: u32) {
-    Changes::begin(worker).admin(at, set, clear, Why::Asked);
+    if let Some((worker, at)) = worker.today(at) {
+        Changes::begin(&worker).admin(at, set, clear, Why::Asked);
+    }
 }
 
 /// `set server ... health up|stopping|down`. A server that tracks another has no health of its own: not for
 /// it.
 pub fn force_health(worker: &Rc<FarmWorker>, at: At, forced: Forced) {
-    let changes = Changes::begin(worker);
+    let Some((worker, at)) = worker.today(at) else { return };
+    let changes = Changes::begin(&worker);
     let server = changes.server(at);
     // A server without checks has the health that checks would begin with.
     let limits = server.check.as_ref().map_or(Limits::new(2, 3), |c| Limits::new(c.rise, c.fall));
@@ -94,7 +99,8 @@ pub fn force_health(worker: &Rc<FarmWorker>, at: At, forced: Forced) {
 
 /// `set server ... agent up|down`.
 pub fn force_agent(worker: &Rc<FarmWorker>, at: At, up: bool) {
-    let changes = Changes::begin(worker);
+    let Some((worker, at)) = worker.today(at) else { return };
+    let changes = Changes::begin(&worker);
     let server = changes.server(at);
     server.state.agent_health.store(i64::from(up), Relaxed);
     let other = server.check.is_none() || limits(&server).is_up(server.state.health.load(Relaxed));
@@ -103,18 +109,23 @@ pub fn force_agent(worker: &Rc<FarmWorker>, at: At, up: bool) {
 
 /// Sets a server's weight (0 to 256).
 pub fn set_weight(worker: &Rc<FarmWorker>, at: At, weight: u32) {
-    Changes::begin(worker).set_weight(at, weight);
+    if let Some((worker, at)) = worker.today(at) {
+        Changes::begin(&worker).set_weight(at, weight);
+    }
 }
 
 /// Sets how many requests a server serves at once; 0: no limit.
 pub fn set_maxconn(worker: &Rc<FarmWorker>, at: At, maxconn: u32) {
+    let Some((worker, at)) = &worker.today(at) else { return };
+    let at = *at;
     worker.farm.program.server(at.proxy, at.server).state.maxconn.store(maxconn, Relaxed);
     queue::admit_next(worker, at.proxy, at.server);
 }
 
 /// Moves a server to another address: idle connections to the old one are closed.
 pub fn set_target(worker: &Rc<FarmWorker>, at: At, target: Target) {
-    let changes = Changes::begin(worker);
+    let Some((worker, at)) = worker.today(at) else { return };
+    let changes = Changes::begin(&worker);
     changes.server(at).state.set_target(target);
     changes.flush(at);
     changes.refresh(at);
@@ -122,7 +133,8 @@ pub fn set_target(worker: &Rc<FarmWorker>, at: At, target: Target) {
 
 /// Speaks TLS to a server from now on, or no more. It has to be able to.
 pub fn set_tls(worker: &Rc<FarmWorker>, at: At, on: bool) {
-    let changes = Changes::begin(worker);
+    let Some((worker, at)) = worker.today(at) else { return };
+    let changes = Changes::begin(&worker);
     changes.server(at).state.plain.store(!on, Relaxed);
     changes.server(at).state.refuses_tls.store(false, Relaxed);
     changes.server(at).state.note_move();
@@ -137,7 +149,7 @@ pub fn limits(server: &Server) -> Limits {
 impl<'w> Changes<'w> {
     /// Waits for the right to change states.
     pub fn begin(worker: &'w Rc<FarmWorker>) -> Changes<'w> {
-        let turn: &Mutex<()> = &worker.farm.changes;
+        let turn: &Mutex<()> = &worker.farm.program.world.changes;
         let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         Changes { worker, now: rt::now(), _turn: turn }
     }
@@ -210,7 +222,7 @@ impl<'w> Changes<'w> {
     fn came_up(&self, at: At, why: &str) {
         let server = self.server(at);
         if server.state.op() == Op::Starting {
-            rt::spawn(warm_up(self.worker.clone(), at));
+            resume(self.worker, at);
         }
         self.end_backups(at);
         self.refresh_and_tell(at, |c| c.line_there(at, level::NOTICE, &format!("is UP{why}")));
@@ -310,7 +322,7 @@ impl<'w> Changes<'w> {
         };
         state.set_op(op, self.now);
         if op == Op::Starting {
-            rt::spawn(warm_up(self.worker.clone(), at));
+            resume(self.worker, at);
         }
         let health = if op == Op::Stopped { "DOWN" } else { "UP" };
         let draining = state.admin() & admin::DRAIN != 0;
@@ -490,6 +502,11 @@ fn loss(usable: bool) -> u8 {
 /// Steps of a slow start that takes less than as many seconds: the weight grows each second, the places
 /// without steps.
 const WARM_UP_STEPS: u32 = 20;
+
+/// Goes on with a slow start as long as this configuration runs.
+pub(crate) fn resume(worker: &Rc<FarmWorker>, at: At) {
+    worker.keep(rt::spawn(warm_up(worker.clone(), at)));
+}
 
 /// Raises a server's weight and places little by little until its slow start is over. It does not keep a
 /// server that is deleted meanwhile.

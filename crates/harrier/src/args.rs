@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// What the command line asks for.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Args {
     /// `-f` and what follows `--`, in order.
     pub files: Vec<PathBuf>,

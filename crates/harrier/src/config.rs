@@ -110,13 +110,79 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
         say::alert("No enabled listener found (check for 'bind' directives) ! Exiting.");
         return Err(Unusable::Exit(1));
     }
+    switch_off(&mut program, args);
+    tell_sockets(&mut program);
+    program.adopt();
+    Ok(Loaded { program: Arc::new(program), services: services(), quiet })
+}
+
+/// What is said where nothing but a new process helps.
+pub fn advice() -> String {
+    let text = "Nothing has changed. A new process can have it: reload without 'in-place' (SIGUSR2 to the master, or '-sf').";
+    say::plain("[NOTICE]", text)
+}
+
+/// What shall take the place of a configuration that runs.
+pub struct Renewed {
+    /// What it means; nothing of it holds yet.
+    pub program: Program,
+    /// Warnings and notices.
+    pub text: String,
+}
+
+/// Reads the files of the command line again, from a thread of its own.
+///
+/// # Errors
+/// What is wrong with them, as the start would have said it.
+pub fn again(args: &Args, before: &Program) -> Result<Renewed, String> {
+    let names: Vec<String> = args.files.iter().map(|f| f.display().to_string()).collect();
+    let render = Render { colours: false, quiet: false, ..render(args, std::process::id()) };
+    let files = syntax::load(names.iter().map(String::as_str)).map_err(|diagnostic| {
+        let mut all = syntax::Diagnostics::new();
+        all.push(diagnostic);
+        render.text(&all, &syntax::Sources::default())
+    })?;
+    if files.is_empty() {
+        return Err(say::plain("[ALERT]", "There is no configuration any more."));
+    }
+    let answers = Answers::of(args);
+    let reading =
+        syntax::read(files, environment(args), Grammar { sections: syntax::SECTION_WORDS, facts: &answers });
+    let (options, sources) = (options(args), reading.sources.clone());
+    let workers = compile::workers(&reading, &options);
+    if workers != before.world.workers {
+        let text = format!(
+            "'nbthread': {workers} threads instead of {} can't be had in a process that runs.",
+            before.world.workers
+        );
+        return Err(say::plain("[ALERT]", &text) + &advice());
+    }
+    if let Some(folder) = compile::folder(&reading)
+        && let Err(e) = std::env::set_current_dir(&folder)
+    {
+        let (folder, why) = (folder.display(), say::reason(&e));
+        let text = format!("config : couldn't set 'default-path' to '{folder}': {why}.");
+        return Err(say::plain("[ALERT]", &text));
+    }
+    let outcome = compile::compile_after(reading, &Registry::standard(), before, &options);
+    let zero_warning = args.zero_warning || outcome.zero_warning;
+    let verdict = Render { zero_warning, ..render }.verdict(&outcome.diagnostics, &sources);
+    let (Some(mut program), 0) = (outcome.program, verdict.status) else { return Err(verdict.errors) };
+    if !outcome.has_listener && program.global.cli.is_empty() && !args.master_worker {
+        let text = "No enabled listener found (check for 'bind' directives) !";
+        return Err(verdict.errors + &say::plain("[ALERT]", text));
+    }
+    switch_off(&mut program, args);
+    tell_sockets(&mut program);
+    Ok(Renewed { program, text: verdict.errors })
+}
+
+/// What the command line switches off.
+fn switch_off(program: &mut Program, args: &Args) {
     let disabled = &mut program.global.disabled;
     disabled.splice |= args.no_splice || args.no_fast_forward || args.no_zero_copy;
     disabled.ktls |= args.no_ktls;
     disabled.reuseport |= args.no_reuseport;
-    tell_sockets(&mut program);
-    program.adopt();
-    Ok(Loaded { program: Arc::new(program), services: services(), quiet })
 }
 
 /// Whether a program and the command line agree about a master; if not, that has been said.

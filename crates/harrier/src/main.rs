@@ -12,6 +12,7 @@ mod background;
 mod config;
 mod explain;
 mod handover;
+mod inplace;
 mod keywords;
 mod master;
 mod ready;

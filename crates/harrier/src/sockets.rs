@@ -40,6 +40,7 @@ impl Sockets {
     pub fn exposed(&self, program: &Program) -> Vec<Exposed> {
         let expose = |bind: &Bind, listener: &Listener| Exposed {
             listener: listener.downgrade(),
+            address: bind.address.clone(),
             interface: bind.interface.clone(),
         };
         // Over these come sockets of connections, none of which began here.
@@ -122,13 +123,13 @@ pub fn open(shared: &Shared, args: &Args, mut inherited: Inherited) -> Option<So
 }
 
 /// What messages call the owner of a `bind` line.
-fn noun(proxy: &Proxy) -> &'static str {
+pub fn noun(proxy: &Proxy) -> &'static str {
     if proxy.is_backend { "proxy" } else { "frontend" }
 }
 
 /// Sets the congestion control algorithm of a `bind` line. Without it the socket serves as well, so it is a
 /// warning when there is none.
-fn set_congestion(bind: &Bind, listener: &Listener, whose: &str) {
+pub fn set_congestion(bind: &Bind, listener: &Listener, whose: &str) {
     let Some(algorithm) = &bind.congestion else { return };
     let Some(a) = inet(bind, listener) else { return };
     let Err(e) = listener.set_congestion(algorithm) else { return };
@@ -166,7 +167,7 @@ fn await_turn(bind: &Bind, until: Instant) {
 }
 
 /// What a socket is opened with.
-fn options(global: &Global, bind: &Bind, backlog: u32) -> ListenOptions {
+pub fn options(global: &Global, bind: &Bind, backlog: u32) -> ListenOptions {
     ListenOptions {
         reuseport: !global.disabled.reuseport,
         recv_buffer: global.tune.rcvbuf_client.map(|bytes| bytes as usize),
@@ -236,6 +237,14 @@ pub fn signal(processes: &[i32], signal: Signal) {
 
 /// Says why a socket can't be had.
 pub fn complain(bind: &Bind, whose: &str, e: &io::Error) {
+    say::alert(&complaint(bind, whose, e));
+    if let Some(text) = hint(bind, e).filter(|_| !say::hushed()) {
+        say::error(&format!("  {text}\n"));
+    }
+}
+
+/// Why a socket can't be had.
+pub fn complaint(bind: &Bind, whose: &str, e: &io::Error) -> String {
     let (file, line) = &bind.place;
     let reason = say::reason(e);
     let what = match &bind.address {
@@ -251,10 +260,7 @@ pub fn complain(bind: &Bind, whose: &str, e: &io::Error) {
         Listen::Fd(n) => format!("tcpv4: cannot receive on socket ({reason}) for [fd@{n}]."),
         Listen::SockPair(n) => format!("sockpair: cannot receive on socket ({reason}) for [sockpair@{n}]."),
     };
-    say::alert(&format!("Binding [{file}:{line}] for {whose}: protocol {what}"));
-    if let Some(text) = hint(bind, e).filter(|_| !say::hushed()) {
-        say::error(&format!("  {text}\n"));
-    }
+    format!("Binding [{file}:{line}] for {whose}: protocol {what}")
 }
 
 fn abstract_name(kind: &str, name: &[u8], reason: &str) -> String {

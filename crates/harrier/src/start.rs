@@ -17,6 +17,7 @@ use rt::{Listener, WorkerSpec};
 use crate::args::Args;
 use crate::background::Background;
 use crate::config::Loaded;
+use crate::inplace::{Again, Shareable};
 use crate::master::Birth;
 use crate::master::line::Word;
 use crate::master::machine::{MAX_RELOADS, Settings};
@@ -60,6 +61,7 @@ pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
     let unheard = goes_back || birth.as_ref().is_some_and(|b| b.in_background);
     shared.console = !loaded.quiet && !unheard;
     shared.services = loaded.services;
+    shared.reloader = Some(Arc::new(Shareable(Arc::new(Again::new(args)))));
     let predecessor = birth.as_mut().and_then(|b| b.predecessor.take());
     let takes_over = predecessor.is_some() || !args.finish.is_empty() || !args.terminate.is_empty();
     let Ok(inherited) = handover::ask(args.sockets_from.as_deref(), predecessor) else {
@@ -246,8 +248,8 @@ fn serve(shared: Arc<Shared>, sockets: Sockets, herald: Option<Herald>, takes_ov
             let peers = rt::peers();
             watchdog::start(peers.clone(), shared.program.global.warn_blocked_after);
             rt::spawn(stop::obey(shared.clone(), peers));
-            for (bind, listener) in &cli {
-                rt::spawn(admin::cli::serve(worker.clone(), listener.clone(), bind.clone()));
+            for (index, (_, listener)) in cli.iter().enumerate() {
+                rt::spawn(admin::cli::serve(worker.clone(), listener.clone(), index));
             }
             match herald.lock().unwrap_or_else(PoisonError::into_inner).take() {
                 Some(Herald::Manager(ready)) => ready.tell(),

@@ -18,7 +18,10 @@ const LOOK: Duration = Duration::from_millis(20);
 pub async fn obey(shared: Arc<Shared>, peers: Peers) {
     let Ok(mut signals) = Signals::open() else { return };
     loop {
-        match signals.next().await {
+        let signal = signals.next().await;
+        // It may be another one by now.
+        let shared = engine::worker::with_worker(|w| w.shared.clone()).unwrap_or_else(|| shared.clone());
+        match signal {
             signal @ (Signal::Term | Signal::Int) => {
                 ASKED.store(signal.number(), Relaxed);
                 return now(&peers);

@@ -7,10 +7,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use base::time::Mono;
 use stick::Table;
 
 use crate::account::Limits;
-use crate::proxy::Listener;
+use crate::proxy::{Configured, Listener};
+pub use crate::world::ProcessTerms;
 use crate::world::World;
 use crate::{Proxy, Server};
 
@@ -27,6 +29,8 @@ pub struct Adoption {
     pub process: Option<ProcessTerms>,
     /// Limits of the memory of variables.
     pub variables: Option<Limits>,
+    /// Proxies of the configuration before that are in this one no more.
+    pub gone: Vec<Arc<Proxy>>,
 }
 
 /// What becomes of a proxy.
@@ -34,22 +38,14 @@ pub struct Adoption {
 pub struct ProxyTerms {
     /// The proxy, which may be new.
     pub state: Arc<Proxy>,
-    /// Servers that are new to it.
+    /// Its servers in the order of the configuration.
     pub servers: Vec<Arc<Server>>,
     /// The listeners in the order of their `bind` lines.
     pub listeners: Vec<Arc<Listener>>,
-    /// Whether it is not `disabled`.
-    pub enabled: bool,
-    /// `maxconn` of a frontend.
-    pub maxconn: u32,
-    /// Whether `dynamic` cookies are made.
-    pub dynamic_cookies: bool,
-    /// `dynamic-cookie-key`.
-    pub cookie_key: Box<[u8]>,
+    /// What may change at run time.
+    pub configured: Configured,
     /// `option allbackups`.
     pub all_backups: bool,
-    /// `be-unpublished`; what was unpublished at run time stays so.
-    pub unpublished: bool,
     /// Rules name it, so that it can't be deleted.
     pub referenced: bool,
 }
@@ -59,50 +55,34 @@ pub struct ProxyTerms {
 pub struct ServerTerms {
     /// The server, which may be new.
     pub state: Arc<Server>,
-    /// It is not spoken to by TLS.
-    pub plain: bool,
-    /// TLS was refused (`no-ssl`).
-    pub refuses_tls: bool,
+    /// What may change at run time.
+    pub configured: crate::server::Configured,
     /// `backup`.
     pub backup: bool,
     /// Rules name it, so that it can't be deleted.
     pub referenced: bool,
 }
 
-/// What becomes of the figures of the process.
-#[derive(Debug)]
-pub struct ProcessTerms {
-    /// `maxconn`.
-    pub maxconn: u32,
-    /// `maxconnrate`.
-    pub conn_rate: u32,
-    /// `maxsessrate`.
-    pub sess_rate: u32,
-    /// `maxsslconn`.
-    pub ssl: u32,
-    /// `maxsslrate`.
-    pub ssl_rate: u32,
-    /// `anonkey`.
-    pub anon_key: u32,
-    /// `profiling.tasks`.
-    pub profiling: u8,
-}
-
 impl Adoption {
-    /// Makes it so.
-    pub fn apply(self, world: &World) {
+    /// Makes it so, `now`.
+    pub fn apply(self, world: &World, now: Mono) {
+        for proxy in self.gone {
+            proxy.front.set_state(crate::proxy::FrontState::Stopped);
+            world.forget(&proxy.name);
+        }
         for terms in self.proxies {
             world.join(&terms.state);
             terms.apply();
         }
         for terms in self.servers {
-            terms.apply();
+            terms.apply(now);
         }
+        world.let_go(|name| self.tables.iter().any(|table| *table.settings().name == *name));
         for table in self.tables {
             world.hold(table);
         }
         if let Some(terms) = self.process {
-            terms.apply(world);
+            terms.apply(&world.process);
         }
         if let Some(limits) = self.variables {
             world.vars.limit(limits);
@@ -112,37 +92,36 @@ impl Adoption {
 
 impl ProxyTerms {
     fn apply(self) {
-        let Proxy { enabled, front, back, .. } = &*self.state;
-        enabled.store(self.enabled, Relaxed);
-        front.maxconn.store(self.maxconn, Relaxed);
+        let Proxy { enabled, configured, front, back, .. } = &*self.state;
+        let new = self.configured;
+        let was = configured.lock().replace(new.clone());
+        let was = was.as_ref();
+        if was.map(|was| was.enabled) != Some(new.enabled) {
+            enabled.store(new.enabled, Relaxed);
+        }
+        if was.map(|was| was.maxconn) != Some(new.maxconn) {
+            front.maxconn.store(new.maxconn, Relaxed);
+        }
+        if was.map(|was| (was.dynamic_cookies, &was.cookie_key))
+            != Some((new.dynamic_cookies, &new.cookie_key))
+        {
+            back.dynamic_cookies.store(new.dynamic_cookies, Relaxed);
+            *back.cookie_key.lock() = new.cookie_key;
+        }
+        if was.map(|was| was.unpublished) != Some(new.unpublished) {
+            back.unpublished.store(new.unpublished, Relaxed);
+        }
         *front.listeners.write() = self.listeners;
-        back.servers.write().extend(self.servers);
-        back.dynamic_cookies.store(self.dynamic_cookies, Relaxed);
-        *back.cookie_key.lock() = self.cookie_key;
+        *back.servers.write() = self.servers;
         back.all_backups.store(self.all_backups, Relaxed);
-        back.unpublished.fetch_or(self.unpublished, Relaxed);
-        back.referenced.fetch_or(self.referenced, Relaxed);
+        back.referenced.store(self.referenced, Relaxed);
     }
 }
 
 impl ServerTerms {
-    fn apply(self) {
-        self.state.plain.store(self.plain, Relaxed);
-        self.state.refuses_tls.store(self.refuses_tls, Relaxed);
+    fn apply(self, now: Mono) {
+        self.state.configure(self.configured, now);
         self.state.backup.store(self.backup, Relaxed);
-        self.state.referenced.fetch_or(self.referenced, Relaxed);
-    }
-}
-
-impl ProcessTerms {
-    fn apply(self, world: &World) {
-        let process = &world.process;
-        process.maxconn.store(self.maxconn, Relaxed);
-        process.conn_rate_limit.store(self.conn_rate, Relaxed);
-        process.sess_rate_limit.store(self.sess_rate, Relaxed);
-        process.ssl_limit.store(self.ssl, Relaxed);
-        process.ssl_rate_limit.store(self.ssl_rate, Relaxed);
-        process.anon_key.store(self.anon_key, Relaxed);
-        process.profiling.store(self.profiling, Relaxed);
+        self.state.referenced.store(self.referenced, Relaxed);
     }
 }

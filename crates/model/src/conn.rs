@@ -80,10 +80,10 @@ pub struct Multiplex {
 pub struct Conn {
     /// Unique in the process.
     pub serial: u64,
-    /// Frontend, as an index of the program.
-    pub frontend: u32,
+    /// Frontend, as an index of the program that its next request is served by.
+    pub frontend: Cell<u32>,
     /// Listener, as an index in the frontend.
-    pub listener: u32,
+    pub listener: Cell<u32>,
     /// The listener speaks TLS, whether the handshake is over or not.
     pub tls: Cell<bool>,
     /// Client address: as accepted, or from the PROXY header, or from `set-src`.
@@ -137,8 +137,8 @@ impl Conn {
     pub fn new(serial: u64, frontend: u32, listener: u32, accepted: Mono, date: Wall) -> Conn {
         Conn {
             serial,
-            frontend,
-            listener,
+            frontend: Cell::new(frontend),
+            listener: Cell::new(listener),
             tls: Cell::new(false),
             src: Cell::default(),
             dst: Cell::default(),

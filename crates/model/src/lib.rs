@@ -16,6 +16,7 @@ pub mod account;
 pub mod adoption;
 pub mod bandwidth;
 pub mod check;
+pub mod configured;
 pub mod conn;
 pub mod counter;
 pub mod figures;

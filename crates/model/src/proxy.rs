@@ -114,6 +114,21 @@ pub struct Back {
     pub servers: RwLock<Vec<Arc<Server>>>,
 }
 
+/// What the configuration says of what may change while the process runs, see [`crate::server::Configured`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Configured {
+    /// Whether it is not `disabled`.
+    pub enabled: bool,
+    /// `maxconn` of a frontend.
+    pub maxconn: u32,
+    /// Whether `dynamic` cookies are made.
+    pub dynamic_cookies: bool,
+    /// `dynamic-cookie-key`.
+    pub cookie_key: Box<[u8]>,
+    /// `be-unpublished`.
+    pub unpublished: bool,
+}
+
 /// A proxy's live state.
 #[derive(Debug)]
 pub struct Proxy {
@@ -125,6 +140,8 @@ pub struct Proxy {
     pub guid: Option<Box<str>>,
     /// Not disabled at run time or by configuration.
     pub enabled: AtomicBool,
+    /// What the configuration said last; `None`: it is in none yet.
+    pub configured: Mutex<Option<Configured>>,
     /// What it does towards clients.
     pub front: Front,
     /// What it does towards servers.
@@ -205,6 +222,7 @@ impl Proxy {
             id,
             guid: guid.map(Into::into),
             enabled: AtomicBool::new(true),
+            configured: Mutex::default(),
             front: Front::new(workers),
             back: Back::new(workers),
         }

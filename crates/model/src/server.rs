@@ -11,9 +11,9 @@ use base::time::{Mono, Wall};
 use parking_lot::Mutex;
 
 use crate::check::CheckResult;
+pub use crate::configured::{Configured, Target, UnixKind};
 use crate::counter::Sharded;
 pub use crate::figures::ServerCounters;
-use crate::peer::Peer;
 use crate::server_conns::ServerConns;
 
 /// Settings of checks that the runtime API changed (`set server ... check-addr` and its kin); what is not set
@@ -69,45 +69,6 @@ pub mod admin {
     pub const MAINT: u32 = FMAINT | IMAINT | RMAINT | GONE;
     /// Any reason for drain.
     pub const DRAIN: u32 = FDRAIN | IDRAIN;
-}
-
-/// Where a server is reached.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub enum Target {
-    /// No address is known (unresolved name).
-    #[default]
-    None,
-    /// IP and port.
-    Inet(std::net::SocketAddr),
-    /// Path of a Unix socket, or an abstract name without its leading NUL byte.
-    Unix {
-        /// Path or name.
-        path: Box<[u8]>,
-        /// How the name is passed to the kernel.
-        kind: UnixKind,
-    },
-}
-
-/// Name spaces of Unix sockets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnixKind {
-    /// In the file system.
-    Path,
-    /// `abns@`: abstract, padded with NUL bytes.
-    Abns,
-    /// `abnsz@`: abstract, exact length.
-    Abnsz,
-}
-
-impl Target {
-    /// The address as logs and rules show it.
-    pub fn peer(&self) -> Peer {
-        match self {
-            Target::None => Peer::Unknown,
-            Target::Inet(a) => Peer::Inet(*a),
-            Target::Unix { .. } => Peer::Unix,
-        }
-    }
 }
 
 /// What health checks know of a server.
@@ -198,6 +159,11 @@ pub struct Server {
     pub status: Mutex<Health>,
     /// What the runtime API changed about its checks.
     pub probe: Mutex<Probe>,
+    /// What the configuration said last.
+    pub configured: Mutex<Configured>,
+    /// When its check and its agent are due, ms of the monotonic clock: a configuration that is adopted in
+    /// place keeps the rhythm. 0: not known.
+    pub due: [AtomicU64; 2],
     /// Sliding averages of queue, connect, response and total time, ms.
     pub times: Averages,
     /// Figures of the path of requests.
@@ -277,6 +243,8 @@ impl Server {
             agent_enabled: AtomicBool::new(false),
             status: Mutex::default(),
             probe: Mutex::default(),
+            configured: Mutex::default(),
+            due: Default::default(),
             times: Averages::default(),
             counters: Sharded::new(workers),
             moves: AtomicU64::new(0),
@@ -403,6 +371,87 @@ impl Server {
         self.note_move();
     }
 
+    /// The configuration says something else than before, `now`: what differs holds, also where the runtime
+    /// API had changed it. Everything else stays. Whether connections that rest lead elsewhere than those to
+    /// come.
+    pub fn configure(&self, new: Configured, now: Mono) -> bool {
+        let was = std::mem::replace(&mut *self.configured.lock(), new.clone());
+        if was == new {
+            return false;
+        }
+        let moved = (&was.target, &was.fqdn, was.port) != (&new.target, &new.fqdn, new.port);
+        if moved {
+            *self.fqdn.lock() = new.fqdn.as_deref().map(str::to_owned);
+            self.set_target(new.target.clone());
+            self.port.store(new.port, Relaxed);
+            let (set, clear) =
+                if new.unresolved { (admin::RMAINT, 0) } else { (0, admin::RMAINT | admin::RENAMED) };
+            self.change_admin(set, clear, now);
+        }
+        if was.weight != new.weight {
+            self.weight.store(new.weight, Relaxed);
+        }
+        self.initial_weight.store(new.weight, Relaxed);
+        if was.maxconn != new.maxconn {
+            self.maxconn.store(new.maxconn, Relaxed);
+        }
+        self.initial_health.store(new.initial_health, Relaxed);
+        self.initially_down.store(new.initially_down, Relaxed);
+        self.configure_checks(&was, &new, now);
+        if was.disabled != new.disabled {
+            self.configure_maintenance(new.disabled, now);
+        }
+        let encrypted = (was.plain, was.refuses_tls) != (new.plain, new.refuses_tls);
+        if encrypted {
+            self.plain.store(new.plain, Relaxed);
+            self.refuses_tls.store(new.refuses_tls, Relaxed);
+            self.note_move();
+        }
+        moved || encrypted
+    }
+
+    fn configure_checks(&self, was: &Configured, new: &Configured, now: Mono) {
+        if was.checked != new.checked {
+            self.check_enabled.store(new.checked, Relaxed);
+            self.health.store(new.initial_health, Relaxed);
+            if !new.checked && self.op() == Op::Stopped && self.admin() & admin::MAINT == 0 {
+                // Nobody would ever find it up again.
+                self.set_op(if new.initially_down { Op::Stopped } else { Op::Running }, now);
+            }
+        } else if (was.rise, was.fall) != (new.rise, new.fall) {
+            let top = new.rise.saturating_add(new.fall).saturating_sub(1);
+            let health = self.health.load(Relaxed);
+            let same = if self.op() == Op::Stopped {
+                health.min(new.rise.saturating_sub(1))
+            } else if health >= was.rise.saturating_add(was.fall).saturating_sub(1) {
+                top
+            } else {
+                health.clamp(new.rise.min(top), top)
+            };
+            self.health.store(same, Relaxed);
+        }
+        if was.agent != new.agent {
+            self.agent_enabled.store(new.agent, Relaxed);
+            self.agent_health.store(1, Relaxed);
+        }
+    }
+
+    fn configure_maintenance(&self, disabled: bool, now: Mono) {
+        let both = admin::FMAINT | admin::CMAINT;
+        if disabled {
+            self.change_admin(both, 0, now);
+            self.set_op(Op::Stopped, now);
+            self.health.store(0, Relaxed);
+            return;
+        }
+        self.change_admin(0, both, now);
+        if self.admin() & admin::MAINT == 0 {
+            self.health.store(self.initial_health.load(Relaxed), Relaxed);
+            let down = self.initially_down.load(Relaxed) || self.agent_health.load(Relaxed) == 0;
+            self.set_op(if down { Op::Stopped } else { Op::Running }, now);
+        }
+    }
+
     /// Connections that are there, or on their way, lead elsewhere than those to come.
     pub fn note_move(&self) {
         self.moves.fetch_add(1, Release);
@@ -432,6 +481,35 @@ mod tests {
         s.change_admin(admin::FMAINT, 0, at(10_000));
         assert_eq!(s.downtime_ms(at(11_000)), 4000);
         assert_eq!(s.went_down.load(Relaxed), 1);
+    }
+
+    #[test]
+    fn what_the_runtime_api_changed_stays_until_the_configuration_says_otherwise() {
+        let s = Server::new("b", "s", 1, 1);
+        let written =
+            Configured { weight: 10, maxconn: 5, checked: true, rise: 2, fall: 3, ..Default::default() };
+        s.configure(written.clone(), at(0));
+        s.weight.store(77, Relaxed);
+        assert!(!s.configure(written.clone(), at(1)));
+        assert!(!s.configure(Configured { maxconn: 9, ..written.clone() }, at(2)));
+        assert_eq!((s.weight.load(Relaxed), s.maxconn.load(Relaxed)), (77, 9));
+        s.configure(Configured { weight: 20, ..written }, at(3));
+        assert_eq!((s.weight.load(Relaxed), s.maxconn.load(Relaxed)), (20, 5));
+    }
+
+    #[test]
+    fn a_server_that_moves_says_so_and_one_that_is_disabled_is_down_until_it_is_not() {
+        let s = Server::new("b", "s", 1, 1);
+        let there =
+            |port| Configured { target: Target::Inet(([127, 0, 0, 1], port).into()), ..Default::default() };
+        s.configure(there(80), at(0));
+        assert!(!s.configure(there(80), at(1)));
+        assert!(s.configure(there(81), at(2)));
+        assert!(!s.configure(Configured { disabled: true, ..there(81) }, at(3)));
+        assert!(!s.is_up() && s.admin() & admin::MAINT != 0);
+        s.configure(there(81), at(5));
+        assert!(s.is_up());
+        assert_eq!(s.downtime_ms(at(9)), 2);
     }
 
     #[test]

@@ -79,6 +79,10 @@ pub struct Process {
     pub ssl_back_keys: base::rate::PeakRate,
     /// Bytes a second that may be compressed, 0: no limit.
     pub comp_rate_limit: AtomicU32,
+    /// What the configuration says of all this.
+    pub configured: parking_lot::Mutex<Option<ProcessTerms>>,
+    /// How often a configuration was adopted in place.
+    pub adoptions: AtomicU32,
     /// Not accepting any more (soft stop).
     pub stopping: std::sync::atomic::AtomicBool,
     /// Told to stop, but going on as before until `grace` is over.
@@ -119,6 +123,47 @@ impl Process {
     }
 }
 
+/// What becomes of the figures of the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessTerms {
+    /// `maxconn`.
+    pub maxconn: u32,
+    /// `maxconnrate`.
+    pub conn_rate: u32,
+    /// `maxsessrate`.
+    pub sess_rate: u32,
+    /// `maxsslconn`.
+    pub ssl: u32,
+    /// `maxsslrate`.
+    pub ssl_rate: u32,
+    /// `anonkey`.
+    pub anon_key: u32,
+    /// `profiling.tasks`.
+    pub profiling: u8,
+}
+
+impl ProcessTerms {
+    /// What differs from before holds, also where the runtime API had changed it.
+    pub(crate) fn apply(self, process: &Process) {
+        let was = process.configured.lock().replace(self.clone());
+        let was = was.as_ref();
+        let set = |of: fn(&ProcessTerms) -> u32, to: &AtomicU32| {
+            if was.map(of) != Some(of(&self)) {
+                to.store(of(&self), Relaxed);
+            }
+        };
+        set(|t| t.maxconn, &process.maxconn);
+        set(|t| t.conn_rate, &process.conn_rate_limit);
+        set(|t| t.sess_rate, &process.sess_rate_limit);
+        set(|t| t.ssl, &process.ssl_limit);
+        set(|t| t.ssl_rate, &process.ssl_rate_limit);
+        set(|t| t.anon_key, &process.anon_key);
+        if was.map(|was| was.profiling) != Some(self.profiling) {
+            process.profiling.store(self.profiling, Relaxed);
+        }
+    }
+}
+
 /// All live state of the process.
 #[derive(Debug)]
 pub struct World {
@@ -128,6 +173,8 @@ pub struct World {
     pub process: Process,
     /// Variables of scope `proc`.
     pub vars: ProcVars,
+    /// Held by whoever changes the state of a server, whichever configuration he knows it from.
+    pub changes: std::sync::Mutex<()>,
     proxies: RwLock<HashMap<Box<str>, Arc<Proxy>>>,
     tables: RwLock<HashMap<Box<str>, Arc<Table>>>,
 }
@@ -158,11 +205,14 @@ impl World {
                 ssl_front_keys: Default::default(),
                 ssl_back_keys: Default::default(),
                 comp_rate_limit: AtomicU32::new(0),
+                configured: Default::default(),
+                adoptions: AtomicU32::new(0),
                 stopping: Default::default(),
                 in_grace: Default::default(),
                 counters: Sharded::new(workers),
             },
             vars: ProcVars::default(),
+            changes: Default::default(),
             proxies: RwLock::default(),
             tables: RwLock::default(),
         }
@@ -173,7 +223,7 @@ impl World {
         self.proxies.write().insert((*proxy.name).into(), proxy.clone());
     }
 
-    /// Forgets a proxy that was deleted: another may have its name.
+    /// Forgets a proxy that was deleted, or is in no configuration any more: another may have its name.
     pub fn forget(&self, name: &str) {
         self.proxies.write().remove(name);
     }
@@ -192,6 +242,11 @@ impl World {
         // Keys come from clients: which of them share a place must not be known outside.
         let seed = RandomState::new().hash_one(&settings.name);
         Arc::new(Table::new(settings, seed))
+    }
+
+    /// Forgets the stick tables that `stays` does not name.
+    pub fn let_go(&self, stays: impl Fn(&str) -> bool) {
+        self.tables.write().retain(|name, _| stays(name));
     }
 
     /// A stick table is one of the process from now on.

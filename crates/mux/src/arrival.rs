@@ -41,7 +41,10 @@ pub trait Host {
     fn counters(&self) -> &H2Counters;
 
     /// A request has come: it is served from here on.
-    fn arrive(&self, arrival: Arrival);
+    fn arrive(&mut self, arrival: Arrival);
+
+    /// Nothing is under way: the host may change what it serves with; what the connection may do then.
+    fn renew(&mut self) -> Option<Settings>;
 
     /// The connection has no stream, but had one, or it has some.
     fn rests(&self, idle: bool);

@@ -70,6 +70,12 @@ impl Catalog {
         self.by_id.binary_search_by_key(&id, |(id, _)| *id).ok().map(|at| &self.by_id[at].1)
     }
 
+    /// The set of a file, by its bare name.
+    pub fn named(&self, name: &str) -> Option<&Listed> {
+        let id = *self.by_name.get(name)?;
+        self.by_id.binary_search_by_key(&id, |(id, _)| *id).ok().map(|at| &self.by_id[at].1)
+    }
+
     /// All sets, by number.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Listed)> {
         self.by_id.iter().map(|(id, listed)| (*id, listed))

@@ -55,6 +55,8 @@ pub struct LiveSet {
     pub(crate) shape: Shape,
     pub(crate) me: Weak<LiveSet>,
     pub(crate) path: OnceLock<Box<Path>>,
+    /// What its file was like when it was read.
+    pub(crate) stamp: OnceLock<u64>,
     pub(crate) published: ArcSwap<Layers>,
     /// Segments of the published state: an empty set answers without looking at it.
     pub(crate) segments: AtomicUsize,
@@ -77,6 +79,7 @@ impl LiveSet {
             shape,
             me: me.clone(),
             path: OnceLock::new(),
+            stamp: OnceLock::new(),
             published: ArcSwap::default(),
             segments: AtomicUsize::new(0),
             writer: Mutex::new(Writer { next_id: FIRST_ID, ..Writer::default() }),
@@ -97,8 +100,20 @@ impl LiveSet {
         set.view(kind, flags)?;
         let _ = set.path.set(path.into());
         // Maps never ask a resolver.
-        crate::load::load(&set, path, kind, shape == Shape::Acl && !flags.no_names)?;
+        let stamp = crate::load::load(&set, path, kind, shape == Shape::Acl && !flags.no_names)?;
+        let _ = set.stamp.set(stamp);
         Ok(set)
+    }
+
+    /// Whether it was read from a file.
+    pub fn has_file(&self) -> bool {
+        self.path.get().is_some()
+    }
+
+    /// Whether its file is still what it was when it was read. The set may have been changed since.
+    pub fn is_up_to_date(&self) -> bool {
+        let known = self.path.get().zip(self.stamp.get());
+        known.is_some_and(|(path, stamp)| crate::load::stamp(path).is_ok_and(|now| now == *stamp))
     }
 
     /// Notes how the configuration uses the set, so that run-time changes are checked by it and `get map`

@@ -5,6 +5,7 @@
 //! `#` makes it a pattern), the end of a line may be CR LF.
 
 use std::fs::File;
+use std::hash::{DefaultHasher, Hasher};
 use std::io::Read;
 use std::path::Path;
 
@@ -55,12 +56,23 @@ pub fn split_line(line: &[u8], shape: Shape) -> Option<Line<'_>> {
 /// Bytes read at a time.
 const CHUNK: usize = 256 << 10;
 
-/// Loads a file into `set`. It is read in chunks and never held as a whole.
-pub(crate) fn load(set: &LiveSet, path: &Path, kind: Kind, names: bool) -> Result<(), LoadError> {
+/// What tells the content of a file from another.
+pub(crate) fn stamp(path: &Path) -> std::io::Result<u64> {
+    let (mut file, mut hash) = (File::open(path)?, DefaultHasher::new());
+    each_block(&mut file, &mut |block| {
+        hash.write(block);
+        true
+    })?;
+    Ok(hash.finish())
+}
+
+/// Loads a file into `set`. It is read in chunks and never held as a whole. Gives its [`stamp`].
+pub(crate) fn load(set: &LiveSet, path: &Path, kind: Kind, names: bool) -> Result<u64, LoadError> {
     let mut draft = Draft::new(kind == Kind::Ip);
     let mut file = File::open(path)?;
-    let mut failed = None;
+    let (mut failed, mut hash) = (None, DefaultHasher::new());
     each_block(&mut file, &mut |block| {
+        hash.write(block);
         let ok = if kind == Kind::Ip {
             addresses(&mut draft, block, set.shape())
         } else {
@@ -80,7 +92,8 @@ pub(crate) fn load(set: &LiveSet, path: &Path, kind: Kind, names: bool) -> Resul
             LoadError::Pattern(e)
         }
         other => LoadError::Io(std::io::Error::other(other.to_string())),
-    })
+    })?;
+    Ok(hash.finish())
 }
 
 /// Reads a file to its end and hands it over in blocks of whole lines, until `take` has enough.

@@ -23,6 +23,19 @@ pub struct Resolvers {
     pub hold: Hold,
 }
 
+impl Resolvers {
+    /// Name servers that were there before go on counting.
+    pub fn keep(&mut self, before: &[Resolvers]) {
+        let Some(known) = before.iter().find(|section| section.name == self.name) else { return };
+        for server in &mut self.servers {
+            let is_it = |known: &&NameServer| known.name == server.name && known.addr == server.addr;
+            if let Some(known) = known.servers.iter().find(is_it) {
+                server.state = known.state.clone();
+            }
+        }
+    }
+}
+
 /// A `nameserver`.
 #[derive(Clone, Debug)]
 pub struct NameServer {

@@ -36,9 +36,9 @@ pub struct Limits {
 pub struct Sessions {
     pub(crate) tickets: Option<Arc<dyn ProducesTickets>>,
     pub(crate) cache: Arc<dyn StoresServerSessions>,
-    limits: Limits,
+    pub(crate) limits: Limits,
     /// Keys that were given.
-    keys: Option<Arc<Keys>>,
+    pub(crate) keys: Option<Arc<Keys>>,
 }
 
 impl Sessions {

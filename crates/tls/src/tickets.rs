@@ -81,6 +81,8 @@ pub struct WrongSize;
 pub struct Keys {
     /// The file, empty for keys of the process.
     pub file: Box<str>,
+    /// Those that the file had when it was read, oldest first.
+    given: Vec<Box<[u8]>>,
     ring: ArcSwap<Vec<Arc<Key>>>,
 }
 
@@ -99,7 +101,7 @@ impl Keys {
             Some(Arc::new(Key::new(&raw)?))
         });
         let ring: Vec<_> = ring.collect::<Option<_>>()?;
-        Some(Keys { file: Box::default(), ring: ArcSwap::from_pointee(ring) })
+        Some(Keys { file: Box::default(), given: Vec::new(), ring: ArcSwap::from_pointee(ring) })
     }
 
     /// The last ones of a file's lines, each base64 of 48 or 80 bytes, all of one length.
@@ -124,7 +126,13 @@ impl Keys {
             return Err(format!("'{path}' : please supply at least {KEYS} keys in the tls-tickets-file"));
         }
         ring.drain(..ring.len() - KEYS);
-        Ok(Keys { file: path.into(), ring: ArcSwap::from_pointee(ring) })
+        let given = ring.iter().map(|k| k.raw.clone()).collect();
+        Ok(Keys { file: path.into(), given, ring: ArcSwap::from_pointee(ring) })
+    }
+
+    /// Whether others were read from the same file when it was the same.
+    pub fn is_as(&self, other: &Keys) -> bool {
+        self.file == other.file && self.given == other.given
     }
 
     /// The keys as they were given, oldest first.

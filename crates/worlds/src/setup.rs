@@ -42,14 +42,29 @@ pub fn judge(config: &str, world: &Arc<World>) -> Result<Program, String> {
     judge_with(config, REGISTRY.get_or_init(Registry::standard), world)
 }
 
+/// Compiles `config`, as [`Setup::new`], to take the place of a program that runs.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn judge_after(config: &str, before: &Program) -> Result<Program, String> {
+    let options = compile::Options { fd_limit: 1 << 20, ..Default::default() };
+    done(compile::compile_after(reading(config), &Registry::standard(), before, &options))
+}
+
 /// As [`judge`], with these words of the rule language.
 fn judge_with(config: &str, registry: &Registry, world: &Arc<World>) -> Result<Program, String> {
+    let options = compile::Options { fd_limit: 1 << 20, ..Default::default() };
+    done(compile::compile(reading(config), registry, world.clone(), &options))
+}
+
+fn reading(config: &str) -> syntax::Reading {
     let text = preamble() + config + "\n";
     let source = Source::new("world.cfg", text.into_bytes());
     let grammar = Grammar { sections: syntax::SECTION_WORDS, facts: &PlainBuild };
-    let reading = syntax::read(vec![source], Environment::new(), grammar);
-    let options = compile::Options { fd_limit: 1 << 20, ..Default::default() };
-    let outcome = compile::compile(reading, registry, world.clone(), &options);
+    syntax::read(vec![source], Environment::new(), grammar)
+}
+
+fn done(outcome: compile::Outcome) -> Result<Program, String> {
     let texts = || outcome.diagnostics.iter().map(|d| format!("{d:?}")).collect::<Vec<_>>().join("\n");
     outcome.program.ok_or_else(texts)
 }

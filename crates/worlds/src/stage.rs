@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use engine::sinks::Outlets;
+use engine::worker::Moves;
 use engine::{Shared, Worker};
 use rt::sim::{self, Faults};
 use rt::{Addr, Datagram, Mono, TaskId};
@@ -16,7 +18,7 @@ use crate::log::Line;
 use crate::message::Message;
 use crate::origin::{self, Answer};
 use crate::peer::Peer;
-use crate::setup::{Setup, addr};
+use crate::setup::{Setup, addr, judge_after};
 
 /// Where the engine sends its log lines.
 pub const LOG: &str = "127.0.0.1:514";
@@ -31,6 +33,8 @@ pub struct Stage {
     pub worker: Rc<Worker>,
     /// When the world began.
     pub start: Mono,
+    /// The configuration that took the place of the first one.
+    next: RefCell<Option<(Arc<Shared>, Rc<Worker>)>>,
     lines: Rc<RefCell<Vec<Line>>>,
     servers: RefCell<Vec<TaskId>>,
     buffers: usize,
@@ -56,7 +60,8 @@ impl Stage {
         peers::start(&worker, listener, takes_over);
         let servers = RefCell::new(vec![log]);
         let pipes = rt::pipes_held();
-        Rc::new(Stage { climate, shared, worker, start, lines, servers, buffers, pipes })
+        let next = RefCell::default();
+        Rc::new(Stage { climate, shared, worker, start, next, lines, servers, buffers, pipes })
     }
 
     /// Virtual time since the world began.
@@ -168,10 +173,57 @@ impl Stage {
         servers.iter().find(|s| &*s.name == server).expect("a server of that name").clone()
     }
 
+    /// The configuration at work and the worker under it.
+    pub fn current(&self) -> (Arc<Shared>, Rc<Worker>) {
+        let next = self.next.borrow();
+        next.clone().unwrap_or_else(|| (self.shared.clone(), self.worker.clone()))
+    }
+
+    /// Has another configuration take the place of the one at work, as `reload in-place` does.
+    ///
+    /// # Errors
+    /// What is wrong with it; then nothing has changed.
+    ///
+    /// # Panics
+    /// If a socket can't be had.
+    pub fn adopt(&self, config: &str) -> Result<(), String> {
+        let (before, _) = self.current();
+        let mut program = judge_after(config, &before.program)?;
+        let mut moves = Moves::default();
+        let mut opened = Vec::new();
+        let fronts = |program: &program::Program| {
+            let mut all = Vec::new();
+            for (p, proxy) in (0u32..).zip(program.proxies.beginning()).filter(|(_, p)| !p.disabled) {
+                all.extend((0u32..).zip(&proxy.binds).map(|(b, bind)| (p, b, bind.clone())));
+            }
+            all
+        };
+        let mut left = fronts(&before.program);
+        for (proxy, index, bind) in fronts(&program) {
+            match left.iter().position(|(.., was)| was.address == bind.address) {
+                Some(at) => {
+                    let (p, b, _) = left.swap_remove(at);
+                    moves.frontends.insert((p, b), (proxy, index));
+                }
+                None => {
+                    let listener = engine::listener::open(&bind, 100).expect("a socket");
+                    opened.push(engine::run::Opened { proxy, bind: index, listener });
+                }
+            }
+        }
+        program.adopt_at(rt::now());
+        let shared = Shared::succeed(&before, Arc::new(program), Outlets::default(), rt::now());
+        let shared = Arc::new(shared);
+        let worker = engine::run::switch(shared.clone(), opened, Arc::new(moves)).expect("a worker");
+        shared.farm.catch_up(rt::now());
+        *self.next.borrow_mut() = Some((shared, worker));
+        Ok(())
+    }
+
     /// Stops the engine softly, as on SIGUSR1.
     pub fn stop(&self) {
-        self.shared.program.world.process.stopping.store(true, Relaxed);
-        for proxy in self.shared.program.proxies.iter().filter(|p| p.is_frontend) {
+        self.current().0.program.world.process.stopping.store(true, Relaxed);
+        for proxy in self.current().0.program.proxies.iter().filter(|p| p.is_frontend) {
             proxy.state.front.set_state(model::proxy::FrontState::Stopped);
         }
         engine::run::soft_stop();
@@ -232,14 +284,15 @@ impl Stage {
                 idle += server.conns.idle() as usize;
             }
         }
-        for (p, backend) in self.shared.farm.backends.iter().enumerate() {
+        let (shared, worker) = self.current();
+        for (p, backend) in shared.farm.backends.iter().enumerate() {
             assert!(backend.queue.is_empty(), "somebody waits in the queue of proxy {p}");
             for slot in &backend.slots {
                 assert_eq!(slot.gate.served(), 0, "a place is taken at a server of proxy {p}");
                 assert!(slot.queue.is_empty(), "somebody waits for a server of proxy {p}");
             }
         }
-        assert_eq!(idle, self.worker.farm.pools.len(), "idle connections are counted wrong");
+        assert_eq!(idle, worker.farm.pools.len(), "idle connections are counted wrong");
         assert_eq!(rt::pipes_held(), self.pipes, "pipes are held for nothing");
     }
 }

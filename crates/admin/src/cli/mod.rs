@@ -50,27 +50,33 @@ impl Drop for Guest {
     }
 }
 
-/// Serves the runtime API on one socket until the process stops.
-pub async fn serve(worker: Rc<Worker>, listener: Listener, bind: Bind) {
+/// Serves the runtime API on a socket until the process stops or a configuration runs that does not have it.
+/// `index` is that of its line.
+pub async fn serve(mut worker: Rc<Worker>, listener: Listener, mut index: usize) {
     let Ok(acceptor) = listener.attach() else { return };
-    let program = worker.shared.program.clone();
-    let limit = match program.global.cli_maxconn {
+    let world = worker.shared.program.world.clone();
+    let limit = |worker: &Worker| match worker.shared.program.global.cli_maxconn {
         0 => MAX_CLIENTS,
         n => n,
     };
     let door = Rc::new(Door { clients: Cell::new(0), freed: Notify::new() });
     loop {
-        while door.clients.get() >= limit {
+        while worker.is_superseded() {
+            let moved = worker.moves().and_then(|moves| moves.cli.get(&index).copied());
+            let (Some(to), Some(next)) = (moved, worker.next()) else { return };
+            (worker, index) = (next, to);
+        }
+        while door.clients.get() >= limit(&worker) {
             door.freed.notified().await;
         }
-        let process = &program.world.process;
+        let process = &world.process;
         let stopping = || process.stopping.load(Relaxed);
         let paused = || process.cli_paused.load(Relaxed) && !stopping();
         if paused() {
             let _ = acceptor.pause();
             poll_fn(|cx| {
                 let _ = worker.stop.poll_changed(cx);
-                if paused() { Poll::Pending } else { Poll::Ready(()) }
+                if paused() && !worker.is_superseded() { Poll::Pending } else { Poll::Ready(()) }
             })
             .await;
             let _ = acceptor.resume();
@@ -80,7 +86,7 @@ pub async fn serve(worker: Rc<Worker>, listener: Listener, bind: Bind) {
             if changed && stopping() {
                 return Poll::Ready(None);
             }
-            if changed && paused() {
+            if changed && (paused() || worker.is_superseded()) {
                 return Poll::Ready(Some(Err(io::ErrorKind::Interrupted.into())));
             }
             acceptor.poll_accept(cx).map(Some)
@@ -88,8 +94,9 @@ pub async fn serve(worker: Rc<Worker>, listener: Listener, bind: Bind) {
         match next.await {
             None => return,
             Some(Ok((socket, peer))) => {
-                if !listener::is_unwanted(&worker, link::address::peer(peer.as_ref())) {
-                    admit(&worker, &door, &bind, socket);
+                let wanted = !listener::is_unwanted(&worker, link::address::peer(peer.as_ref()));
+                if let Some(bind) = worker.shared.program.global.cli.get(index).filter(|_| wanted) {
+                    admit(&worker, &door, bind, socket);
                 }
             }
             Some(Err(e)) if is_transient(&e) => {}
@@ -126,7 +133,7 @@ pub async fn serve_master(worker: Rc<Worker>, line: Listener, gone: impl FnOnce(
         match acceptor.accept().await {
             Ok((socket, _)) => {
                 let client = Client { exposes: true, ..Client::new(Level::Admin, Severity::None, None) };
-                rt::spawn(speak::converse(worker.clone(), socket, client));
+                rt::spawn(speak::converse(worker.current(), socket, client));
             }
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return gone(),
             Err(e) if is_transient(&e) => {}

@@ -36,11 +36,12 @@ struct Input {
 }
 
 /// Answers lines until the client leaves, is idle for too long, or had its one line.
-pub async fn converse(worker: Rc<Worker>, socket: Socket, mut client: Client) {
+pub async fn converse(mut worker: Rc<Worker>, socket: Socket, mut client: Client) {
     let mut input = Input { bytes: Vec::new(), at: 0 };
     let mut out = String::new();
     let most = rt::bufsize().saturating_sub(2);
     while let Some(bytes) = next_line(&socket, &mut input, &client, most).await {
+        worker = worker.current();
         if bytes.len() > most {
             return refuse(&socket, &mut input, &client, TOO_LONG).await;
         }
@@ -64,6 +65,7 @@ pub async fn converse(worker: Rc<Worker>, socket: Socket, mut client: Client) {
         };
         out.clear();
         answer_line(&worker, Some(&socket), &mut client, &line, payload.as_deref(), &mut out).await;
+        worker = worker.current();
         if !client.quit && client.prompt {
             prompt(&worker, &client, &mut out);
         }
@@ -160,6 +162,7 @@ pub async fn answer_line(
     let last = line.commands.len() - 1;
     for (i, words) in line.commands.iter().enumerate() {
         let payload = payload.filter(|_| i == last);
+        let worker = &worker.current();
         let outcome = command(worker, socket, client, words, payload).await;
         if client.quit {
             return;

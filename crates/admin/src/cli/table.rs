@@ -86,6 +86,7 @@ const FAMILIES: &[&[Command]] = &[
     c::peers::COMMANDS,
     c::process::COMMANDS,
     c::profiling::COMMANDS,
+    c::reload::COMMANDS,
     c::server::COMMANDS,
     c::servers::COMMANDS,
     c::sessions::COMMANDS,

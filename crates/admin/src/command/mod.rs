@@ -16,6 +16,7 @@ pub mod patterns;
 pub mod peers;
 pub mod process;
 pub mod profiling;
+pub mod reload;
 pub mod server;
 pub mod servers;
 pub mod sessions;

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::fleet::Held;
@@ -13,9 +14,9 @@ use engine::Worker;
 use engine::sessions::Session;
 use model::Peer;
 use model::term::Cause;
-use program::Proxy;
 use program::address::Listen;
 use program::proxy::Mode;
+use program::{Program, Proxy};
 
 use super::basic::duration;
 use crate::cli::anon::Anon;
@@ -137,14 +138,15 @@ fn id(session: &Session) -> u64 {
 impl Wanted {
     /// Whether a connection is to be listed. One without a stream, at rest or with a request that has yet to
     /// come, never is.
-    fn is(&self, s: &Session) -> bool {
+    fn is(&self, s: &Session, program: &Arc<Program>) -> bool {
+        let (backend, server) = s.place_in(program);
         s.streams.get() > 0
             && self.id.is_none_or(|wanted| wanted == id(s))
             && age(s) >= self.older
             && !self.none
-            && self.frontend.is_none_or(|f| f == s.conn.frontend)
-            && (self.backend.is_none() || s.backend.get() == self.backend)
-            && (self.server.is_none() || s.server.get() == self.server)
+            && self.frontend.is_none_or(|f| s.frontend_in(program) == Some(f))
+            && (self.backend.is_none() || backend == self.backend)
+            && (self.server.is_none() || server == self.server)
     }
 }
 
@@ -155,7 +157,7 @@ fn age(s: &Session) -> u64 {
 /// The matching connections of a worker.
 fn list(worker: &Rc<Worker>, wanted: &Wanted) -> String {
     let mut out = String::new();
-    for s in worker.sessions.all().iter().filter(|s| wanted.is(s)) {
+    for s in worker.sessions.all().iter().filter(|s| wanted.is(s, &worker.shared.program)) {
         let write = if wanted.long { long } else { short };
         write(worker, s, wanted, &mut out);
     }
@@ -170,12 +172,11 @@ struct Names<'w> {
     source: String,
 }
 
-fn names<'w>(worker: &'w Worker, s: &Session, anon: Anon) -> Names<'w> {
-    let program = &worker.shared.program;
-    let frontend = program.configured(s.conn.frontend);
+fn names<'p>(program: &'p Program, s: &Session, anon: Anon) -> Names<'p> {
+    let frontend = program.configured(s.conn.frontend.get());
     let backend = s.backend.get().and_then(|b| program.proxies.get(b as usize));
     let server = || program.find_server(s.backend.get()?, s.server.get()?);
-    let bind = frontend.binds.get(s.conn.listener as usize);
+    let bind = frontend.binds.get(s.conn.listener.get() as usize);
     let protocol = match (s.conn.src.get(), bind.map(|b| &b.address)) {
         (Peer::Inet(a), _) if a.is_ipv4() => "tcpv4",
         (Peer::Inet(_), _) => "tcpv6",
@@ -189,9 +190,9 @@ fn names<'w>(worker: &'w Worker, s: &Session, anon: Anon) -> Names<'w> {
     Names { frontend, backend, server: server(), protocol, source }
 }
 
-fn short(worker: &Worker, s: &Session, wanted: &Wanted, out: &mut String) {
-    let anon = wanted.anon;
-    let n = names(worker, s, anon);
+fn short(_: &Worker, s: &Session, wanted: &Wanted, out: &mut String) {
+    let (anon, program) = (wanted.anon, s.program.borrow().clone());
+    let n = names(&program, s, anon);
     let _ = writeln!(
         out,
         "0x{:x}: proto={} src={} fe={} be={} srv={} ts=00 epoch=0 age={}s calls={} rate=0 cpu=0 lat=0 \
@@ -211,8 +212,8 @@ scb=[{},0h,fd=-1,rex=,wex=] exp= rc=0 c_exp={}",
 }
 
 fn long(worker: &Worker, s: &Session, wanted: &Wanted, out: &mut String) {
-    let anon = wanted.anon;
-    let n = names(worker, s, anon);
+    let (anon, program) = (wanted.anon, s.program.borrow().clone());
+    let n = names(&program, s, anon);
     let mode = |p: &Proxy| if p.mode == Mode::Http { "http" } else { "tcp" };
     let date = crate::cli::date::micros(s.conn.accept_date);
     let _ = writeln!(
@@ -233,7 +234,7 @@ fn long(worker: &Worker, s: &Session, wanted: &Wanted, out: &mut String) {
         s.task.get().map_or(0, rt::nice),
         uri(s, wanted),
     );
-    let bind = n.frontend.binds.get(s.conn.listener as usize);
+    let bind = n.frontend.binds.get(s.conn.listener.get() as usize);
     let _ = writeln!(
         out,
         "  frontend={} (id={} mode={}), listener={} (id={}) addr={}",
@@ -287,8 +288,11 @@ pub fn shutdown<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outco
 pub fn shutdown_server<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>> {
     Box::pin(async move {
         let at = call.server_to_change()?;
-        let here = move |s: &Session| s.backend.get() == Some(at.proxy) && s.server.get() == Some(at.server);
-        gather(move |w| w.sessions.kill(Cause::Killed, here)).await;
+        let there = (Some(at.proxy), Some(at.server));
+        gather(move |w| {
+            w.sessions.kill(Cause::Killed, |s| s.place_in(&w.shared.program) == there);
+        })
+        .await;
         Ok(Reply::Done)
     })
 }

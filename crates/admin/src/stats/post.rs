@@ -89,7 +89,7 @@ fn agent(worker: &Rc<Worker>, at: At, server: &Server, up: bool) -> bool {
 fn kill(at: At) -> bool {
     tell_all(move |w| {
         w.sessions
-            .kill(Cause::Killed, |s| s.backend.get() == Some(at.proxy) && s.server.get() == Some(at.server));
+            .kill(Cause::Killed, |s| s.place_in(&w.shared.program) == (Some(at.proxy), Some(at.server)));
     });
     true
 }

@@ -23,10 +23,16 @@ pub(crate) fn is_small(tune: &program::global::Tune) -> bool {
     tune.bufsize.next_multiple_of(16) < 16384
 }
 
-/// An empty store under the settings of `global`. Early data may fill a buffer, as HAProxy has it.
-pub(crate) fn store(global: &TlsGlobal, tune: &program::global::Tune, experimental: bool) -> Store {
+/// An empty store under the settings of `global`. Early data may fill a buffer, as HAProxy has it. What was
+/// made at run time of files that did not change stays as it is in the one of a configuration `before`.
+pub(crate) fn store(
+    global: &TlsGlobal,
+    tune: &program::global::Tune,
+    experimental: bool,
+    before: Option<&Store>,
+) -> Store {
     let buffer = tune.bufsize - tune.maxrewrite.min(tune.bufsize / 2);
-    Store::new(Ground {
+    let ground = Ground {
         crt_base: global.crt_base.clone(),
         key_base: global.key_base.clone(),
         ca_base: global.ca_base.clone(),
@@ -41,7 +47,11 @@ pub(crate) fn store(global: &TlsGlobal, tune: &program::global::Tune, experiment
         experimental,
         server_words: global.server.clone(),
         server_verify: global.server_verify,
-    })
+    };
+    match before {
+        Some(before) => Store::after(ground, before),
+        None => Store::new(ground),
+    }
 }
 
 impl Assembly<'_> {
@@ -258,6 +268,8 @@ impl Assembly<'_> {
             let text = format!("'bind {}' in section 'frontend' : {why}", draft.text);
             notes.push(Diagnostic::alert(draft.span, text));
         })?);
+        let before = self.ground.before.map_or(&[][..], |before| &before.ticket_keys);
+        let keys = before.iter().find(|known| known.is_as(&keys)).cloned().unwrap_or(keys);
         self.ticket_keys.insert(0, keys.clone());
         Ok(Some(keys))
     }

@@ -1,5 +1,6 @@
 //! `bind` lines of a proxy, finished.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use program::{Bind, Mode};
@@ -21,10 +22,11 @@ impl Assembly<'_> {
             let rest = draft.addresses.iter().skip(1).map(|_| None);
             ids.extend(draft.addresses.first().map(|_| draft.id).into_iter().chain(rest));
         }
+        let alive = self.alive_binds(index);
+        let known = self.keep_numbers(p, &alive, &mut ids);
         super::identity::fill(ids.iter_mut(), 1);
-        let mut ids = ids.into_iter();
+        let mut ids = ids.into_iter().zip(known);
         let mut out = Vec::new();
-        let known = self.declared[index].state.front.listeners.read().clone();
         let certificates = self.frontend_list(p, notes);
         for draft in &p.binds {
             let mut found = Diagnostics::new();
@@ -43,14 +45,15 @@ impl Assembly<'_> {
                 notes.push(refusal(draft.span, text));
             }
             for (position, address) in draft.addresses.iter().enumerate() {
-                let id = ids.next().flatten().unwrap_or(0);
+                let (id, known) = ids.next().unwrap_or_default();
+                let id = id.unwrap_or(0);
                 let name = draft.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
                 let guid = draft.guid(position);
-                let same = |l: &&Arc<model::proxy::Listener>| {
+                let same = |l: &Arc<model::proxy::Listener>| {
                     l.name == name && l.id == id && l.guid.as_deref() == guid.as_deref()
                 };
-                let found = known.iter().find(same).cloned();
-                let state = found
+                let state = known
+                    .filter(same)
                     .unwrap_or_else(|| Arc::new(bind::listener(&name, id, guid, self.ground.world.workers)));
                 let settings = Bind {
                     threads: bind::mask(&draft.threads, threads),
@@ -61,6 +64,43 @@ impl Assembly<'_> {
             }
         }
         out
+    }
+
+    /// The listeners of a proxy that is alive.
+    fn alive_binds(&self, index: usize) -> Vec<Bind> {
+        if self.declared.get(index).is_none_or(|declared| declared.state.front.listeners.read().is_empty()) {
+            return Vec::new();
+        }
+        let state = self.declared.get(index).map(|declared| &declared.state);
+        let Some((before, state)) = self.ground.before.zip(state) else { return Vec::new() };
+        let found = before.proxies.beginning().iter().find(|p| Arc::ptr_eq(&p.state, state));
+        found.map_or_else(Vec::new, |p| p.binds.clone())
+    }
+
+    /// Gives listeners that are alive, which are known by their addresses, the numbers that they have; their
+    /// live state, in the order of the addresses.
+    fn keep_numbers(
+        &self,
+        p: &Draft,
+        alive: &[Bind],
+        ids: &mut [Option<u32>],
+    ) -> Vec<Option<Arc<model::proxy::Listener>>> {
+        let mut left: Vec<&Bind> = alive.iter().collect();
+        let mut given: HashSet<u32> = ids.iter().flatten().copied().collect();
+        let mut known = Vec::with_capacity(ids.len());
+        let addresses = p.binds.iter().flat_map(|draft| draft.addresses.iter().map(move |a| (draft, a)));
+        for ((draft, address), id) in addresses.zip(ids) {
+            let whole = self.sockets.apply(address, draft.settings.clone()).address;
+            let found = left.iter().position(|bind| bind.address == whole).map(|at| left.swap_remove(at));
+            let state = found.map(|bind| bind.state.clone());
+            if let (None, Some(state)) = (&*id, &state)
+                && given.insert(state.id)
+            {
+                *id = Some(state.id);
+            }
+            known.push(state);
+        }
+        known
     }
 
     /// HTTP/2 needs buffers that its frames fit in.

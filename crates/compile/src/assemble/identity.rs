@@ -97,9 +97,16 @@ fn servers(p: &Draft, notes: &mut Diagnostics) {
 }
 
 /// Gives numbers to those that have none: servers the lowest free one from the position on, proxies the next
-/// free one. Those start at 2, as HAProxy's do.
-pub(super) fn number(proxies: &mut [Draft]) {
-    let given: HashSet<u32> = proxies.iter().filter_map(|p| p.id).collect();
+/// free one. Those start at 2, as HAProxy's do. Who is alive keeps the number that it has.
+pub(super) fn number(proxies: &mut [Draft], world: &model::World) {
+    let mut given: HashSet<u32> = proxies.iter().filter_map(|p| p.id).collect();
+    for p in proxies.iter_mut() {
+        let Some(alive) = world.find_proxy(&p.name) else { continue };
+        if p.id.is_none() && given.insert(alive.id) {
+            p.id = Some(alive.id);
+        }
+        keep_numbers(p, &alive);
+    }
     let mut next = 2;
     for id in proxies.iter_mut().map(|p| &mut p.id).filter(|id| id.is_none()) {
         while given.contains(&next) {
@@ -110,6 +117,18 @@ pub(super) fn number(proxies: &mut [Draft]) {
     }
     for p in proxies {
         fill(p.servers.iter_mut().map(|s| &mut s.id), 1);
+    }
+}
+
+/// Servers that are alive keep their numbers.
+fn keep_numbers(p: &mut Draft, alive: &Proxy) {
+    let known: HashMap<Box<str>, u32> =
+        alive.back.servers.read().iter().map(|s| ((*s.name).into(), s.id)).collect();
+    let mut given: HashSet<u32> = p.servers.iter().filter_map(|s| s.id).collect();
+    for server in p.servers.iter_mut().filter(|s| s.id.is_none()) {
+        if let Some(id) = known.get(&server.name).filter(|id| given.insert(**id)) {
+            server.id = Some(*id);
+        }
     }
 }
 
@@ -144,7 +163,9 @@ pub(super) fn declare(
     for p in proxies {
         let id = p.id.unwrap_or(0);
         let guid = p.guid.as_deref();
-        let state = ground.world.find_proxy(&p.name).unwrap_or_else(|| {
+        // Numbers and unique names are for good: who has others is somebody else.
+        let same = |alive: &Arc<Proxy>| alive.id == id && alive.guid.as_deref() == guid;
+        let state = ground.world.find_proxy(&p.name).filter(same).unwrap_or_else(|| {
             let made = || Arc::new(Proxy::new(&p.name, id, guid, workers));
             new.entry(p.name.clone()).or_insert_with(made).clone()
         });
@@ -156,16 +177,20 @@ pub(super) fn declare(
         let mut unsaid = Diagnostics::new();
         let notes = if p.disabled { &mut unsaid } else { &mut *notes };
         let states = files.of(p, told);
-        let (mut fresh, mut stated) = (Vec::new(), Vec::new());
+        let (mut configured, mut stated) = (Vec::with_capacity(p.servers.len()), Vec::new());
         for draft in &p.servers {
-            let server = known.get(&draft.name).cloned().unwrap_or_else(|| {
-                let last = states.get(&draft.name).and_then(Known::address);
-                let target = make::target(draft, last, p, ground, notes);
-                let server = Arc::new(make::state(draft, p, target, workers));
-                fresh.push(server.clone());
-                stated.extend(states.get(&draft.name).map(|known| (known, server.clone(), draft)));
-                server
-            });
+            let same =
+                |s: &&Arc<Server>| Some(s.id) == draft.id && s.guid.as_deref() == draft.guid.as_deref();
+            if let Some(server) = known.get(&draft.name).filter(same) {
+                configured.push(make::renewed(draft, server, p, ground, notes));
+                servers.push(server.clone());
+                continue;
+            }
+            let last = states.get(&draft.name).and_then(Known::address);
+            let target = make::target(draft, last, p, ground, notes);
+            let server = Arc::new(make::state(draft, p, target, workers));
+            configured.push(server.configured.lock().clone());
+            stated.extend(states.get(&draft.name).map(|known| (known, server.clone(), draft)));
             servers.push(server);
         }
         let all: Vec<_> = servers.iter().cloned().zip(p.servers.iter().map(|draft| draft.backup)).collect();
@@ -178,7 +203,7 @@ pub(super) fn declare(
             is_front: p.kind.is_front(),
             is_back: p.kind.is_back(),
             servers,
-            fresh,
+            configured,
             referenced: Default::default(),
             named: Default::default(),
         });

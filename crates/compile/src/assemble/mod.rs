@@ -42,7 +42,7 @@ use crate::draft::{Deferred, LineRef};
 use crate::global::draft::GlobalDraft;
 use crate::names::{Declared, Memory, Resolver};
 use crate::notes::remark;
-use crate::patterns::Where;
+use crate::patterns::{Patterns, Where};
 use crate::sections::Drafts;
 
 /// What the pass stands on.
@@ -53,6 +53,8 @@ pub(crate) struct Ground<'g> {
     pub options: &'g Options,
     pub world: Arc<World>,
     pub environment: Environment,
+    /// The configuration that runs.
+    pub before: Option<&'g Program>,
 }
 
 impl<'g> Ground<'g> {
@@ -235,15 +237,24 @@ impl<'g> Assembly<'g> {
         notes: &mut Diagnostics,
     ) -> Assembly<'g> {
         let global = &drafts.global;
-        let new = || Arc::new(bind_tls::store(&global.tls, &global.tune, global.experimental));
+        let new = || {
+            Arc::new(bind_tls::store(
+                &global.tls,
+                &global.tune,
+                global.experimental,
+                ground.before.map(|before| &*before.tls),
+            ))
+        };
         let store = store.unwrap_or_else(new);
         bind_tls::client_authorities(global, &store, notes);
         global.buffers.check(notes);
         global.groups.check(global.threads, &global.cpu_map, ground.options.processors, notes);
         identity::check(&drafts.proxies, &ground, notes);
-        identity::number(&mut drafts.proxies);
+        identity::number(&mut drafts.proxies, &ground.world);
         crate::tls::stores::declare(&drafts.stores, &store, |span| ground.place(span), notes);
         let memory = Memory {
+            vars: ground.before.map(|before| before.vars.clone()).unwrap_or_default(),
+            patterns: Patterns::after(ground.before.map(|before| &before.patterns)),
             store: Some(store.clone()),
             large_buffers: global.tune.large_bufsize > global.tune.bufsize,
             small_buffers: bind_tls::is_small(&global.tune).then_some(global.tune.bufsize),
@@ -284,6 +295,9 @@ impl<'g> Assembly<'g> {
         };
         assembly.global_log = assembly.log_targets(&global.log, "", notes);
         assembly.resolvers = crate::resolvers::finish(std::mem::take(&mut drafts.resolvers), notes);
+        if let Some(before) = assembly.ground.before {
+            assembly.resolvers.iter_mut().for_each(|section| section.keep(&before.resolvers));
+        }
         assembly.memory.resolvers = assembly.resolvers.iter().map(|r| r.name.clone()).collect();
         assembly
     }

@@ -48,7 +48,17 @@ impl Assembly<'_> {
             notes.push(Diagnostic::plain(Level::Warning, text).styled(Style::Bare).settling());
         }
         let tables = self.shared(&draft.name);
-        let state = Arc::new(live(&p.name, &bind, &others, &tables));
+        // Sessions of a section that stays as it is go on, and with them what is known of them.
+        let same = |was: &&Section| {
+            let names = |of: &[Other]| of.iter().map(|other| other.name.clone()).collect::<Vec<_>>();
+            let keys = |of: &[Shared]| of.iter().map(|shared| shared.name.clone()).collect::<Vec<_>>();
+            was.name == draft.name
+                && names(&was.others) == names(&others)
+                && keys(&was.tables) == keys(&tables)
+        };
+        let known = self.ground.before.and_then(|before| before.peers.iter().find(same));
+        let made = || Arc::new(live(&p.name, &bind, &others, &tables));
+        let state = known.map_or_else(made, |was| was.state.clone());
         Some(Section {
             name: draft.name.clone(),
             local: p.name.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use base::time::Mono;
-use model::server::{Op, Target, admin};
+use model::server::{Configured, Op, Target, admin};
 use program::Mode;
 use program::check::{Agent, Check};
 use program::server::{PortMap, Probed, SendProxy};
@@ -107,31 +107,19 @@ fn unresolved(server: &ServerDraft, p: &Draft, ground: &Ground<'_>, asked: bool,
 /// A server that the world does not have yet.
 pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usize) -> model::Server {
     let mut state = model::Server::new(&p.name, &server.name, server.id.unwrap_or(0), workers);
+    let said = configured(server, &found);
     state.guid = server.guid.clone();
     state.set_target(found.target);
     *state.fqdn.get_mut() = found.fqdn.map(String::from);
-    if let Where::Inet { ports: Ports::One(port), .. } = &server.place
-        && server.service().is_none()
-    {
-        state.port.store((*port).into(), Relaxed);
+    if said.port > 0 {
+        state.port.store(said.port, Relaxed);
     }
-    state.weight.store(server.weight, Relaxed);
-    state.initial_weight.store(server.weight, Relaxed);
-    state.maxconn.store(limits(server).1, Relaxed);
-    let (rise, fall) = (i64::from(server.rise), i64::from(server.fall));
-    let health = match server.init_state {
-        InitState::FullyUp => rise + fall - 1,
-        InitState::Unsaid | InitState::Up => rise,
-        InitState::Down => rise - 1,
-        InitState::FullyDown => 0,
-    };
-    // A server that is up because nothing else was said has proved nothing: HAProxy counts it from 0, and so
-    // the first success reads "1/2 DOWN" in the log. A `default-server` line counts as something said.
-    let unproved = server.init_state == InitState::Unsaid && !server.defaulted;
-    state.health.store(if unproved { 0 } else { health }, Relaxed);
-    // Where nothing will ever prove it, it stays so.
-    state.initial_health.store(if unproved && !server.check { 0 } else { health }, Relaxed);
-    if health < rise {
+    state.weight.store(said.weight, Relaxed);
+    state.initial_weight.store(said.weight, Relaxed);
+    state.maxconn.store(said.maxconn, Relaxed);
+    state.health.store(if unproved(server) { 0 } else { said.initial_health }, Relaxed);
+    state.initial_health.store(said.initial_health, Relaxed);
+    if said.initially_down {
         *state.initially_down.get_mut() = true;
         state.set_op(Op::Stopped, Mono::ZERO);
         state.went_down.store(0, Relaxed);
@@ -148,7 +136,76 @@ pub(super) fn state(server: &ServerDraft, p: &Draft, found: Found, workers: usiz
     }
     state.check_enabled.store(server.check, Relaxed);
     state.agent_enabled.store(server.agent, Relaxed);
+    state.plain.store(said.plain, Relaxed);
+    state.refuses_tls.store(said.refuses_tls, Relaxed);
+    *state.configured.get_mut() = said;
     state
+}
+
+/// A server that is up because nothing else was said has proved nothing: HAProxy counts it from 0, and so the
+/// first success reads "1/2 DOWN" in the log. A `default-server` line counts as something said.
+fn unproved(server: &ServerDraft) -> bool {
+    server.init_state == InitState::Unsaid && !server.defaulted
+}
+
+/// What is said of a server that may change while the process runs.
+fn configured(server: &ServerDraft, found: &Found) -> Configured {
+    let port = match &server.place {
+        Where::Inet { ports: Ports::One(port), .. } if server.service().is_none() => *port,
+        _ => 0,
+    };
+    let (rise, fall) = (i64::from(server.rise), i64::from(server.fall));
+    let health = match server.init_state {
+        InitState::FullyUp => rise + fall - 1,
+        InitState::Unsaid | InitState::Up => rise,
+        InitState::Down => rise - 1,
+        InitState::FullyDown => 0,
+    };
+    // What resolvers find is their affair.
+    let told = found.fqdn.is_some() && server.resolvers.is_some();
+    Configured {
+        target: if told { Target::None } else { found.target.clone() },
+        fqdn: found.fqdn.clone(),
+        port: port.into(),
+        unresolved: found.unresolved,
+        weight: server.weight,
+        maxconn: limits(server).1,
+        disabled: server.disabled,
+        checked: server.check,
+        agent: server.agent,
+        rise,
+        fall,
+        // Where nothing will ever prove it, it stays so.
+        initial_health: if unproved(server) && !server.check { 0 } else { health },
+        initially_down: health < rise,
+        plain: !server.tls.on,
+        refuses_tls: server.tls.refused,
+    }
+}
+
+/// What is said of a server that is alive. A name that resolvers keep fresh is not looked up again, and one
+/// that leads nowhere now leads where it led as long as it is the same.
+pub(super) fn renewed(
+    server: &ServerDraft,
+    alive: &model::Server,
+    p: &Draft,
+    ground: &Ground<'_>,
+    notes: &mut Diagnostics,
+) -> Configured {
+    let was = alive.configured.lock().clone();
+    let last = match &**alive.target.load() {
+        Target::Inet(address) if server.resolvers.is_some() => Some(address.ip()),
+        _ => None,
+    };
+    let found = target(server, last, p, ground, notes);
+    let mut said = configured(server, &found);
+    if said.fqdn.is_some() && server.resolvers.is_some() && (&said.fqdn, said.port) == (&was.fqdn, was.port) {
+        said.unresolved = was.unresolved;
+    } else if said.fqdn.is_some() && server.resolvers.is_some() {
+        // Until resolvers answer.
+        said.target = found.target;
+    }
+    said
 }
 
 impl Assembly<'_> {

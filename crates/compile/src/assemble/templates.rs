@@ -35,7 +35,7 @@ impl Assembly<'_> {
             is_front: false,
             is_back: true,
             servers: Vec::new(),
-            fresh: Vec::new(),
+            configured: Vec::new(),
             referenced: Default::default(),
             named: Default::default(),
         });

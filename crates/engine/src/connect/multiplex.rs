@@ -150,12 +150,14 @@ pub(super) async fn begin_h2(
     let limits = mux::h2::server_limits(&worker.shared.program.global.tune, proxy.options.unsafe_response);
     let mux = mux::h2::start(socket, limits, owner, seat, session);
     worker.farm.pools.note_h2(backend, server, true);
-    if !fit.shareable {
+    if !fit.shareable && stream.client.part.is_some() && worker.is_superseded() {
+        // Other streams of the client know its servers by other indices.
+    } else if !fit.shareable {
         let mut own = stream.client.session.own.borrow_mut();
         own.get_or_insert_default().keep_mux(backend, server, mux.clone());
-        worker.farm.pools.note_private(backend, server, &mux);
+        worker.farm.pools.note_private(backend, server, &mux, config);
     } else if config.pool_max_conn != 0 {
-        worker.farm.pools.share(backend, server, mux.clone());
+        worker.farm.pools.share(backend, server, mux.clone(), config);
     }
     let (call, near) = Call::new(mux).ok_or(Attempt::Resource)?;
     use_call(stream, call, near, fit, addr);

@@ -18,6 +18,10 @@ pub fn park(stream: &mut Stream<'_>) {
     let server = stream.place.as_ref().map(|p| p.server);
     let challenged = authenticates_connection(stream);
     if !up.fit.shareable || challenged {
+        if stream.client.part.is_some() && worker.is_superseded() {
+            // Other streams of the connection know its servers by other indices.
+            return idle.socket.close();
+        }
         let backend = stream.backend_index();
         let stay = worker.shared.farm.stay(backend, server);
         let most = stream.frontend().session_conns as usize;

@@ -577,8 +577,8 @@ pub fn after_response_rules(stream: &mut Stream<'_>) -> bool {
     let program = &worker.shared.program;
     stream.txn.respond();
     let mut fine = after_response(stream, &program.proxy(stream.backend_index()));
-    if fine && stream.txn.backend.is_some_and(|b| b != stream.client.conn().frontend) {
-        fine = after_response(stream, program.configured(stream.client.conn().frontend));
+    if fine && stream.txn.backend.is_some_and(|b| b != stream.client.front) {
+        fine = after_response(stream, program.configured(stream.client.front));
     }
     fine || std::mem::replace(&mut stream.http.after_failed, true)
 }

@@ -264,8 +264,7 @@ fn download_head(
                         && let Some(e) = violation(buf.filled(), &limits, Kind::Response)
                     {
                         stream.txn.server_conn.glitches += 1;
-                        let faulty =
-                            faulty(&stream.worker, stream.client.conn(), &stream.txn, buf.filled(), &e);
+                        let faulty = faulty(&stream.worker, stream.client, &stream.txn, buf.filled(), &e);
                         stream.worker.keep_bad(faulty);
                     }
                     buf.consume(consumed);

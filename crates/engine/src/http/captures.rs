@@ -9,7 +9,7 @@ use crate::stream::Stream;
 /// What is declared has its place in the log of TCP, too, where only rules fill it.
 pub fn declared(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
-    let front = worker.shared.program.configured(stream.client.conn().frontend);
+    let front = worker.shared.program.configured(stream.client.front);
     stream.txn.req_captures.get_mut().resize(front.req_captures.len(), None);
     stream.txn.res_captures.get_mut().resize(front.res_captures.len(), None);
 }
@@ -17,7 +17,7 @@ pub fn declared(stream: &mut Stream<'_>) {
 /// Takes what the frontend captures of a request.
 pub fn request(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
-    let front = worker.shared.program.configured(stream.client.conn().frontend);
+    let front = worker.shared.program.configured(stream.client.front);
     if !front.req_captures.is_empty() {
         let txn = &mut *stream.txn;
         headers(&front.req_captures, &txn.req, txn.req_captures.get_mut());
@@ -30,7 +30,7 @@ pub fn request(stream: &mut Stream<'_>) {
 /// request has.
 pub fn request_cookie(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
-    let front = worker.shared.program.configured(stream.client.conn().frontend);
+    let front = worker.shared.program.configured(stream.client.front);
     if let Some(wanted) = &front.capture_cookie {
         let found = stream.txn.req.cookies().find(|c| matches(wanted, c.name));
         stream.txn.req_cookie = found.map(|c| pair(wanted, c.name, c.value));
@@ -40,7 +40,7 @@ pub fn request_cookie(stream: &mut Stream<'_>) {
 /// Takes what the frontend captures of a response: as it came, before `http-response` rules.
 pub fn response(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
-    let front = worker.shared.program.configured(stream.client.conn().frontend);
+    let front = worker.shared.program.configured(stream.client.front);
     if !front.res_captures.is_empty() {
         let txn = &mut *stream.txn;
         headers(&front.res_captures, &txn.res, txn.res_captures.get_mut());
@@ -50,7 +50,7 @@ pub fn response(stream: &mut Stream<'_>) {
 /// Takes the cookie of a response that the frontend captures: the one that all rules leave.
 pub fn response_cookie(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
-    let front = worker.shared.program.configured(stream.client.conn().frontend);
+    let front = worker.shared.program.configured(stream.client.front);
     if let Some(wanted) = &front.capture_cookie {
         let found = stream.txn.res.set_cookies().find(|c| matches(wanted, c.name));
         stream.txn.res_cookie = found.map(|c| pair(wanted, c.name, c.value));

@@ -131,7 +131,7 @@ fn bad(stream: &mut Stream<'_>, back: &Proxy, e: &ParseError) -> Wait {
     part_orderly(stream);
     stream.txn.server_conn.glitches += 1;
     let bytes = stream.upstream.as_ref().and_then(|u| u.buf.as_ref()).map(Buf::filled).unwrap_or_default();
-    let faulty = faulty(&stream.worker, stream.client.conn(), &stream.txn, bytes, e);
+    let faulty = faulty(&stream.worker, stream.client, &stream.txn, bytes, e);
     stream.worker.keep_bad(faulty);
     // They came, be they no response.
     count_came(stream);
@@ -217,17 +217,17 @@ fn lost_early(stream: &mut Stream<'_>, back: &Proxy) -> Option<Wait> {
 /// A response with a fault, for `show errors`.
 pub(super) fn faulty(
     worker: &crate::Worker,
-    conn: &model::Conn,
+    client: &crate::client::Client,
     txn: &model::Txn,
     bytes: &[u8],
     e: &ParseError,
 ) -> Captured {
-    let program = &worker.shared.program;
+    let (program, conn) = (&worker.shared.program, client.conn());
     let server = txn.backend.zip(txn.server).and_then(|(b, s)| program.find_server(b, s));
     Captured {
         response: true,
         date: rt::wall(),
-        frontend: Named::proxy(program.configured(conn.frontend)),
+        frontend: Named::proxy(program.configured(client.front)),
         backend: txn.backend.map(|b| Named::proxy(&program.proxy(b))),
         server: server.map(|s| Named::server(&s)),
         src: conn.src.get(),

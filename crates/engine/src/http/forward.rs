@@ -28,7 +28,7 @@ pub(super) fn count_came(stream: &mut Stream<'_>) {
 pub async fn body(stream: &mut Stream<'_>) -> Next {
     let worker = stream.worker.clone();
     let back = &*worker.shared.program.proxy(stream.backend_index());
-    let front = worker.shared.program.configured(stream.client.conn().frontend);
+    let front = worker.shared.program.configured(stream.client.front);
     count_came(stream);
     let framing = Framing::of(stream.http.response_body, back.options.unsafe_response);
     let mut down = Half::new(framing);
@@ -379,7 +379,7 @@ fn leaves(socket: &Transport, back: &Proxy, cx: &mut Context<'_>) -> bool {
 pub async fn tunnel(stream: &mut Stream<'_>) -> Next {
     let worker = stream.worker.clone();
     let back = &*worker.shared.program.proxy(stream.backend_index());
-    let front = worker.shared.program.configured(stream.client.conn().frontend);
+    let front = worker.shared.program.configured(stream.client.front);
     stream.http.server_keeps = false;
     if let super::exchange::Step::Done(next) = response::tunnel(stream).await {
         return next;

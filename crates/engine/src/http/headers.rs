@@ -95,7 +95,7 @@ pub fn counted(head: &Head) -> usize {
 fn edit_request(stream: &mut Stream<'_>) {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
-    let front = program.configured(stream.client.conn().frontend);
+    let front = program.configured(stream.client.front);
     let back = &*program.proxy(stream.backend_index());
     crate::persist::clean_request(stream, back);
     let upgrade = http1::upgrades(&stream.txn.req);
@@ -267,7 +267,7 @@ pub fn send_tunnel(stream: &mut Stream<'_>, upgrade: bool) -> Result<(), TooLarg
 
 /// The names that the client gets in other case.
 fn client_case<'p>(stream: &Stream<'_>, program: &'p Program) -> Option<&'p CaseMap> {
-    let front = program.configured(stream.client.conn().frontend);
+    let front = program.configured(stream.client.front);
     front.options.case_adjust_client.then_some(&program.global.case_adjust)
 }
 

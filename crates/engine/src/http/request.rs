@@ -73,7 +73,7 @@ fn preface(stream: &Stream<'_>) -> h2::Preface {
 
 /// It is, where it may and nothing came before.
 fn prefaced(stream: &mut Stream<'_>) -> Read {
-    let listener = stream.client.conn().listener as usize;
+    let listener = stream.client.listener as usize;
     let fixed = stream.frontend().binds.get(listener).is_some_and(|bind| bind.h1);
     let refused = stream.http.only_h1 || stream.frontend().options.disable_h2_upgrade;
     if fixed || refused || !stream.txn.first_request || stream.client.part.is_some() {
@@ -234,7 +234,7 @@ fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
     txn.times.request = Some(rt::now());
     let max = program.global.tune.logurilen;
     txn.line.edit().set(txn.req.method(), txn.req.target(), txn.req.version_read(), max);
-    txn.line_kept = program.configured(stream.client.conn().frontend).log.keeps_request_line();
+    txn.line_kept = program.configured(stream.client.front).log.keeps_request_line();
     stream.client.show_line(&txn.line);
     super::headers::note_request(stream);
     crate::filter::started(stream);
@@ -322,7 +322,7 @@ pub fn count_front_error(stream: &Stream<'_>) {
     let worker = stream.worker.index;
     let proxy = stream.frontend();
     proxy.state.front.counters.of(worker).req_errors.inc();
-    let listener = stream.client.conn().listener as usize;
+    let listener = stream.client.listener as usize;
     proxy.binds[listener].state.counters.of(worker).req_errors.inc();
 }
 

@@ -18,7 +18,7 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
     let back = &*program.proxy(stream.backend_index());
-    let front_index = stream.client.conn().frontend;
+    let front_index = stream.client.front;
     let front = program.configured(front_index);
     crate::stick::store(stream);
     if let Step::Done(next) = rules(stream, back, front).await {
@@ -117,7 +117,7 @@ fn both<'p>(
     if has_rules(back) {
         list.push(back);
     }
-    if stream.txn.backend.is_some_and(|b| b != stream.client.conn().frontend) && has_rules(front) {
+    if stream.txn.backend.is_some_and(|b| b != stream.client.front) && has_rules(front) {
         list.push(front);
     }
     list
@@ -154,7 +154,7 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Step {
     let upgrade = http1::upgrades(&stream.txn.res);
     let worker = stream.worker.clone();
     let program = &worker.shared.program;
-    let front = program.configured(stream.client.conn().frontend);
+    let front = program.configured(stream.client.front);
     let back = &*program.proxy(stream.backend_index());
     crate::stick::store(stream);
     if let Step::Done(next) = rules(stream, back, front).await {

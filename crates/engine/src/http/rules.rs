@@ -21,7 +21,7 @@ use crate::stream::Stream;
 /// stream was TCP before (`upgraded`).
 pub async fn frontend(stream: &mut Stream<'_>, upgraded: bool) -> Step {
     let worker = stream.worker.clone();
-    let index = stream.client.conn().frontend;
+    let index = stream.client.front;
     let proxy = &*worker.shared.program.proxy(index);
     if !upgraded && let Step::Done(next) = content(stream, proxy).await {
         return Step::Done(next);
@@ -48,7 +48,7 @@ pub async fn backend(stream: &mut Stream<'_>) -> Step {
     let worker = stream.worker.clone();
     let index = stream.backend_index();
     let proxy = &*worker.shared.program.proxy(index);
-    if index != stream.client.conn().frontend {
+    if index != stream.client.front {
         if let Step::Done(next) = content(stream, proxy).await {
             return Step::Done(next);
         }
@@ -427,7 +427,7 @@ fn count_internal_error(stream: &Stream<'_>) {
     let worker = stream.worker.index;
     let front = stream.frontend();
     front.state.front.counters.of(worker).internal_errors.inc();
-    let listener = &front.binds[stream.client.conn().listener as usize].state;
+    let listener = &front.binds[stream.client.listener as usize].state;
     listener.counters.of(worker).internal_errors.inc();
     if stream.txn.backend.is_some() {
         stream.backend().state.back.counters.of(worker).internal_errors.inc();
@@ -450,7 +450,7 @@ pub fn denied(stream: &Stream<'_>, response: bool, cut: bool) {
     let response = response && !stream.client.session.vanished.get();
     let worker = stream.worker.index;
     let front = stream.frontend();
-    let listener = &front.binds[stream.client.conn().listener as usize].state;
+    let listener = &front.binds[stream.client.listener as usize].state;
     let counters = front.state.front.counters.of(worker);
     let back = stream.txn.backend.filter(|_| !cut || response).map(|_| stream.backend());
     let back = back.as_ref().map(|b| b.state.back.counters.of(worker));

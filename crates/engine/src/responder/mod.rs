@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_secs(1);
 pub fn start(worker: &Rc<Worker>) {
     let program = &worker.shared.program;
     if !program.global.ocsp.disabled && program.tls.begin_asking() {
-        rt::spawn(run(worker.clone()));
+        worker.keep(run(worker.clone()));
     }
 }
 
@@ -34,7 +34,8 @@ fn now() -> i64 {
 
 async fn run(worker: Rc<Worker>) {
     let program = worker.shared.program.clone();
-    while !worker.stop.is_raised() && !program.tls.may_end_asking() {
+    let stopping = || program.world.process.stopping.load(std::sync::atomic::Ordering::Relaxed);
+    while !stopping() && !program.tls.may_end_asking() {
         for (name, question) in program.tls.due(program.global.ocsp.pace, now()) {
             update(&worker, &name, &question).await;
         }

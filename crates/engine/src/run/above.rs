@@ -7,6 +7,7 @@ use model::term::Cause;
 
 use crate::lines;
 use crate::live::{View, Waiting};
+use crate::sessions::Session;
 use crate::worker::with_worker;
 
 /// Those above the farm are reached through the worker of the thread.
@@ -23,7 +24,11 @@ impl Above for ToWorker {
 
     fn end_sessions(&self, cause: Cause, proxy: u32, of: &dyn Fn(u32) -> bool) {
         with_worker(|w| {
-            w.sessions.kill(cause, |s| s.backend.get() == Some(proxy) && s.server.get().is_some_and(of))
+            let there = |s: &Session| {
+                let (backend, server) = s.place_in(&w.shared.program);
+                backend == Some(proxy) && server.is_some_and(of)
+            };
+            w.sessions.kill(cause, there)
         });
     }
 

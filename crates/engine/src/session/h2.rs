@@ -10,16 +10,17 @@ use mux::{Arrival, Host, Settings};
 use rt::Timer;
 
 use super::spawn;
-use crate::client::{Client, Part};
+use crate::client::{Client, Part, Seat, seat_session};
 use crate::departure::is_sent_away;
 
 /// Serves a connection until it ends.
 pub(super) async fn serve(mut client: Client) {
     client.conn().http_major.set(2);
     let (buf, timer) = (client.buf.take(), std::mem::replace(&mut client.timer, Timer::new()));
-    let client = Rc::new(client);
     let (limits, settings) = settings(&client);
-    mux::h2::serve(Lead(client.clone()), limits, settings, buf, timer).await;
+    let mut lead = Lead(Rc::new(client));
+    mux::h2::serve(&mut lead, limits, settings, buf, timer).await;
+    let Lead(client) = lead;
     if Rc::weak_count(&client) > 0 {
         // Streams that end with the connection tell of it in their log lines: it counts until they have.
         rt::yield_now().await;
@@ -37,16 +38,20 @@ fn settings(client: &Client) -> (wire::h2::Limits, Settings) {
     let limits = mux::h2::client_limits(global, frontend.options.unsafe_request, rt::queued());
     let multiplex = model::conn::Multiplex { limit: limits.streams, ..Default::default() };
     client.conn().multiplex.set(multiplex);
-    let bind = frontend.binds.get(client.conn().listener as usize);
+    (limits, settings_of(client))
+}
+
+fn settings_of(client: &Client) -> Settings {
+    let (global, frontend) = (&client.worker.shared.program.global, client.frontend());
+    let bind = frontend.binds.get(client.listener as usize);
     let timeouts = &frontend.timeouts;
-    let settings = Settings {
+    Settings {
         log_errors: global.tune.h2.log_errors,
         ping: bind.and_then(|bind| bind.idle_ping),
         client: timeouts.client,
         request: timeouts.http_request,
         keep_alive: timeouts.http_keep_alive,
-    };
-    (limits, settings)
+    }
 }
 
 /// The connection that streams are parts of.
@@ -65,12 +70,23 @@ impl Host for Lead {
         &self.0.frontend().state.front.counters.of(self.0.worker.index).h2
     }
 
-    fn arrive(&self, arrival: Arrival) {
+    fn arrive(&mut self, arrival: Arrival) {
         let client = &self.0;
         let Arrival { head, refused, id, link, receipt } = arrival;
         let part = Part { head: Some(head), refused, lead: Rc::downgrade(client), id, receipt };
-        let stream = Client::of_stream(client.worker.clone(), client.session.clone(), link.into(), part);
-        spawn(client.frontend(), client.conn().listener, one(stream));
+        let stream = Client::of_stream(seat(client), client.session.clone(), link.into(), part);
+        let worker = stream.worker.clone();
+        let frontend = worker.shared.program.configured(stream.front);
+        spawn(frontend, stream.listener, one(stream));
+    }
+
+    fn renew(&mut self) -> Option<Settings> {
+        if !self.0.worker.is_superseded() || self.0.session.leaves.get() {
+            return None;
+        }
+        // Streams that are at work remember the connection, and where they began.
+        let client = Rc::get_mut(&mut self.0)?;
+        client.follow().then(|| settings_of(client))
     }
 
     fn rests(&self, idle: bool) {
@@ -96,6 +112,25 @@ impl Host for Lead {
     fn malformed(&self) {
         crate::tracking::malformed(self.0.conn());
     }
+}
+
+/// Where the next request is served: by the configuration that runs, also while requests of the one before
+/// are under way on the connection.
+fn seat(client: &Client) -> Seat {
+    let own = || Seat { worker: client.worker.clone(), front: client.front, listener: client.listener };
+    if !client.worker.is_superseded() || client.session.leaves.get() {
+        return own();
+    }
+    let Some(seat) = client.next_seat() else {
+        client.session.leaves.set(true);
+        return own();
+    };
+    if !client.session.is_of(&seat.worker.program) {
+        // Whose they are is said in terms of the configuration before.
+        client.session.own.take();
+        seat_session(&client.session, &seat.worker, seat.front, seat.listener);
+    }
+    seat
 }
 
 /// Serves the request of one stream.

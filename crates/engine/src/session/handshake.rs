@@ -30,7 +30,7 @@ pub(super) async fn shake(
     let process = &program.world.process;
     process.ssl_rate.add(rt::now().as_millis());
     let front = &proxy.state.front.counters.of(worker.index).tls;
-    let bind = &proxy.binds[client.conn().listener as usize].state.counters.of(worker.index).tls;
+    let bind = &proxy.binds[client.listener as usize].state.counters.of(worker.index).tls;
     // What came behind the PROXY header is the beginning of the handshake.
     let begun = client.buf.take();
     let begun = begun.as_ref().map(rt::Buf::filled).unwrap_or_default();

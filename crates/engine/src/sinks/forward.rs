@@ -23,7 +23,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 const CHUNK: usize = 16384;
 
 /// Starts the tasks of those rings that this worker looks after.
-pub fn start(worker: usize, program: &Arc<Program>, rings: &[Arc<Ring>]) {
+pub fn start(worker: usize, program: &Arc<Program>, rings: &[Arc<Ring>]) -> Vec<rt::TaskId> {
+    let mut tasks = Vec::new();
     for (index, ring) in program.rings.iter().enumerate() {
         if index % program.world.workers != worker {
             continue;
@@ -31,10 +32,11 @@ pub fn start(worker: usize, program: &Arc<Program>, rings: &[Arc<Ring>]) {
         for (number, server) in ring.servers.iter().enumerate() {
             if let (Some(addr), Some(kept)) = (link::address::target(&server.target), rings.get(index)) {
                 let at = Place { worker, index, number };
-                rt::spawn(run(program.clone(), kept.clone(), at, addr));
+                tasks.push(rt::spawn(run(program.clone(), kept.clone(), at, addr)));
             }
         }
     }
+    tasks
 }
 
 /// A server and how far it has got.

@@ -46,6 +46,23 @@ impl Outlets {
     }
 }
 
+/// The rings of a program that takes the place of another: those of the same name and size go on.
+pub fn rings_after(program: &Program, before: &Program, known: &[Arc<Ring>]) -> Vec<Arc<Ring>> {
+    let mut left: Vec<_> = before.rings.iter().zip(known).collect();
+    let kept = program.rings.iter().map(|ring| {
+        let same = |(was, _): &(&program::log::Ring, _)| {
+            was.name == ring.name && was.size == ring.size && targets(was) == targets(ring)
+        };
+        let at = left.iter().position(same);
+        at.map_or_else(|| Arc::new(Ring::new(ring.size)), |at| left.remove(at).1.clone())
+    });
+    kept.collect()
+}
+
+fn targets(ring: &program::log::Ring) -> Vec<&model::server::Target> {
+    ring.servers.iter().map(|server| &server.target).collect()
+}
+
 /// A socket connected to a path as it is inside the chroot or, failing that, as it is here.
 fn unix(path: &[u8], chroot: Option<&Path>) -> Option<OwnedFd> {
     use std::os::unix::ffi::OsStrExt;

@@ -1,7 +1,7 @@
 //! What one worker owns: idle server connections, recycled memory, its log sinks.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 use std::os::fd::AsFd;
 use std::rc::Rc;
@@ -12,6 +12,7 @@ use bumpalo::Bump;
 use farm::{Above, FarmWorker};
 use model::Txn;
 use model::world::profiling;
+use program::Program;
 
 use crate::captured::Captured;
 use crate::change::Change;
@@ -22,7 +23,7 @@ use crate::sinks::Sinks;
 pub mod service;
 mod shared;
 
-pub use shared::{Exposed, Shared};
+pub use shared::{Exposed, Reloaded, Reloader, Shared};
 
 /// Bad messages that a worker keeps.
 const MOST_BAD: usize = 8;
@@ -39,6 +40,8 @@ pub struct Worker {
     pub index: usize,
     /// What it shares with the others.
     pub shared: Arc<Shared>,
+    /// The program, for those who remember which one their indices belong to.
+    pub program: Rc<Arc<Program>>,
     /// Its share of the servers and backends.
     pub farm: Rc<FarmWorker>,
     /// Where log lines go.
@@ -52,19 +55,34 @@ pub struct Worker {
     /// Since when the call at hand runs, where calls are measured.
     pub call_began: Cell<Option<std::time::Instant>>,
     /// Client connections of this worker, so that they can be listed and ended.
-    pub sessions: Sessions,
+    pub sessions: Rc<Sessions>,
     /// Raised when the process stops.
-    pub stop: Change,
+    pub stop: Rc<Change>,
     /// When that was.
-    pub stopped: Cell<Option<rt::Mono>>,
+    pub stopped: Rc<Cell<Option<rt::Mono>>>,
     /// What calls took since they are measured.
-    pub profiled: Cell<Profile>,
+    pub profiled: Rc<Cell<Profile>>,
     /// A connection ended: a listener that rests may go on.
-    pub freed: Change,
+    pub freed: Rc<Change>,
     /// Connections that are over for everyone but their clients.
-    pub lingering: Cell<u32>,
+    pub lingering: Rc<Cell<u32>>,
     /// The last message of each side that could not be parsed (`show errors`).
-    pub errors: RefCell<VecDeque<Captured>>,
+    pub errors: Rc<RefCell<VecDeque<Captured>>>,
+    /// Another configuration runs.
+    superseded: Cell<bool>,
+    /// What became of the listeners then.
+    moves: RefCell<Option<(std::rc::Weak<Worker>, Arc<Moves>)>>,
+    /// What goes on as long as this configuration runs.
+    tasks: RefCell<Vec<rt::TaskId>>,
+}
+
+/// What becomes of listening sockets when another configuration takes the place of one.
+#[derive(Debug, Default)]
+pub struct Moves {
+    /// Those of frontends that stay: frontend and listener, before and now.
+    pub frontends: HashMap<(u32, u32), (u32, u32)>,
+    /// Those of the runtime API, by their place in the list.
+    pub cli: HashMap<usize, usize>,
 }
 
 /// A transaction while a stream has it: the stream gives it back when it is dropped.
@@ -116,6 +134,7 @@ impl Worker {
         let console = shared.console.then(|| rt::FdWriter::new(stderr.as_fd()).ok()).flatten();
         Rc::new(Worker {
             index,
+            program: Rc::new(shared.program.clone()),
             shared,
             farm,
             sinks,
@@ -124,14 +143,87 @@ impl Worker {
             txns: RefCell::default(),
             scratch: Cell::default(),
             call_began: Cell::new(None),
-            profiled: Cell::new(Profile::begun(measured)),
+            profiled: Rc::new(Cell::new(Profile::begun(measured))),
             sessions: Default::default(),
             stop: Default::default(),
-            stopped: Cell::default(),
+            stopped: Rc::default(),
             freed: Default::default(),
-            lingering: Cell::new(0),
-            errors: RefCell::default(),
+            lingering: Rc::default(),
+            errors: Rc::default(),
+            superseded: Cell::new(false),
+            moves: RefCell::default(),
+            tasks: RefCell::default(),
         })
+    }
+
+    /// The worker of this thread under the configuration that takes the place of its own.
+    pub fn succeed(&self, shared: Arc<Shared>, above: Box<dyn Above>) -> Rc<Worker> {
+        let sinks = Sinks::new(self.index, &shared.program, &shared.outlets, &shared.rings);
+        let farm = self.farm.succeed(shared.farm.clone(), above);
+        let stderr = std::io::stderr();
+        Rc::new(Worker {
+            index: self.index,
+            program: Rc::new(shared.program.clone()),
+            console: shared.console.then(|| rt::FdWriter::new(stderr.as_fd()).ok()).flatten(),
+            shared,
+            farm,
+            sinks,
+            arena: Cell::new(Some(Box::default())),
+            txns: RefCell::new(self.txns.take()),
+            scratch: Cell::default(),
+            call_began: Cell::new(None),
+            profiled: self.profiled.clone(),
+            sessions: self.sessions.clone(),
+            stop: self.stop.clone(),
+            stopped: self.stopped.clone(),
+            freed: self.freed.clone(),
+            lingering: self.lingering.clone(),
+            errors: self.errors.clone(),
+            superseded: Cell::new(false),
+            moves: RefCell::default(),
+            tasks: RefCell::default(),
+        })
+    }
+
+    /// The worker under the configuration that runs.
+    pub fn current(self: &Rc<Worker>) -> Rc<Worker> {
+        let other = if self.superseded.get() { with_worker(Rc::clone) } else { None };
+        other.unwrap_or_else(|| self.clone())
+    }
+
+    /// Whether another configuration runs.
+    #[inline]
+    pub fn is_superseded(&self) -> bool {
+        self.superseded.get()
+    }
+
+    /// Another configuration runs from here on: what this one does by itself ends.
+    pub fn supersede(&self, next: &Rc<Worker>, moves: Arc<Moves>) {
+        self.superseded.set(true);
+        *self.moves.borrow_mut() = Some((Rc::downgrade(next), moves));
+        for task in self.tasks.take() {
+            rt::cancel(task);
+        }
+    }
+
+    /// What became of the listeners when another configuration took the place of this one.
+    pub fn moves(&self) -> Option<Arc<Moves>> {
+        Some(self.moves.borrow().as_ref()?.1.clone())
+    }
+
+    /// The worker under the configuration that took the place of this one, as long as anybody knows it.
+    pub fn next(&self) -> Option<Rc<Worker>> {
+        self.moves.borrow().as_ref()?.0.upgrade()
+    }
+
+    /// Notes tasks that end with this configuration.
+    pub fn keep_tasks(&self, tasks: Vec<rt::TaskId>) {
+        self.tasks.borrow_mut().extend(tasks);
+    }
+
+    /// Begins something that goes on as long as this configuration runs.
+    pub fn keep(&self, work: impl Future<Output = ()> + 'static) {
+        self.tasks.borrow_mut().push(rt::spawn(work));
     }
 
     /// Runs `f` with memory for computed values, which is emptied afterwards.
@@ -170,7 +262,7 @@ impl Worker {
     /// Gives a transaction back.
     pub fn give_txn(&self, mut txn: Box<Txn>) {
         let mut spare = self.txns.borrow_mut();
-        if spare.len() < SPARE_TXNS {
+        if spare.len() < SPARE_TXNS && !self.superseded.get() {
             txn.reset();
             spare.push(txn);
         }

@@ -1,5 +1,6 @@
 //! What all workers share of one configuration: the program, its farm, where lines go.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use farm::Farm;
@@ -27,6 +28,10 @@ pub struct Shared {
     pub rings: Vec<Arc<sinks::Ring>>,
     /// Its listening sockets, for a process that takes over.
     pub exposed: Vec<Exposed>,
+    /// Reads the configuration again and has it take the place of this one.
+    pub reloader: Option<Arc<dyn Reloader>>,
+    /// Frontends by their live state.
+    fronts: HashMap<usize, u32>,
     /// When the process started.
     pub started: Mono,
     /// The same, as a date.
@@ -39,6 +44,29 @@ pub struct Exposed {
     pub listener: rt::WeakListener,
     /// The interface it is bound to.
     pub interface: Option<Box<str>>,
+    /// The address as the configuration has it.
+    pub address: program::address::Listen,
+}
+
+/// What came of reading the configuration again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reloaded {
+    /// It runs, or could run if that was the question. Otherwise nothing has changed.
+    pub success: bool,
+    /// What there is to say about it, as at the start.
+    pub text: String,
+}
+
+/// Reads the configuration again.
+pub trait Reloader: Send + Sync {
+    /// Does so beside traffic; with `check` it is only said whether it could run. Calls `done` from wherever
+    /// it is done.
+    fn reload(&self, check: bool, done: Box<dyn FnOnce(Reloaded) + Send>);
+}
+
+fn fronts(program: &Program) -> HashMap<usize, u32> {
+    let fronts = (0u32..).zip(program.proxies.beginning()).filter(|(_, p)| p.is_frontend);
+    fronts.map(|(at, p)| (Arc::as_ptr(&p.state).addr(), at)).collect()
 }
 
 impl Shared {
@@ -51,14 +79,41 @@ impl Shared {
             rings: sinks::rings(&program),
             outlets: Default::default(),
             logs_source,
+            fronts: fronts(&program),
             program,
             farm,
             services: Vec::new(),
             console: false,
             exposed: Vec::new(),
+            reloader: None,
             started,
             started_at,
         }
+    }
+
+    /// Prepares a program to take the place of another, `now`. The outlets have to be opened.
+    pub fn succeed(before: &Shared, program: Arc<Program>, outlets: sinks::Outlets, now: Mono) -> Shared {
+        let farm = Arc::new(Farm::succeed(&before.farm, program.clone(), now));
+        crate::process_vars::set(&program);
+        Shared {
+            rings: sinks::rings_after(&program, &before.program, &before.rings),
+            outlets,
+            logs_source: sinks::mentions(&program, &["bc_src", "bi", "bp"]),
+            fronts: fronts(&program),
+            program,
+            farm,
+            services: before.services.clone(),
+            console: before.console,
+            exposed: Vec::new(),
+            reloader: before.reloader.clone(),
+            started: before.started,
+            started_at: before.started_at,
+        }
+    }
+
+    /// The frontend of this live state.
+    pub fn front_of(&self, state: &Arc<model::Proxy>) -> Option<u32> {
+        self.fronts.get(&Arc::as_ptr(state).addr()).copied()
     }
 
     /// A service by name.

@@ -65,6 +65,13 @@ impl Running {
         self.0.borrow_mut().push((at, task));
     }
 
+    /// Ends all.
+    pub(crate) fn end_all(&self) {
+        for (_, task) in self.0.take() {
+            rt::cancel(task);
+        }
+    }
+
     /// Ends those of a server that was deleted, also one that is under way.
     pub fn end(&self, at: At) {
         for (_, task) in self.0.borrow_mut().extract_if(.., |(of, _)| *of == at) {
@@ -88,7 +95,7 @@ pub fn start(worker: &Rc<FarmWorker>) {
             last.status = CheckStatus::Init;
         }
         drop(known);
-        rt::spawn(run(worker.clone(), planned, turns.clone()));
+        worker.keep(rt::spawn(run(worker.clone(), planned, turns.clone())));
     }
 }
 
@@ -168,7 +175,8 @@ async fn run(worker: Rc<FarmWorker>, planned: Planned, turns: Rc<Turns>) {
     let Planned { at, kind, phase, .. } = planned;
     let (server, _stay) =
         (&*program.server(at.proxy, at.server), worker.farm.stay(at.proxy, Some(at.server)));
-    rt::sleep(phase).await;
+    let known = crate::succession::phase(&server.state, which(kind), interval(server, kind));
+    rt::sleep(known.unwrap_or(phase)).await;
     while !server.state.is_removed() {
         match (kind, &server.check, &server.agent) {
             (Kind::Health, Some(check), _) if is_due(server) => {
@@ -192,6 +200,11 @@ async fn run(worker: Rc<FarmWorker>, planned: Planned, turns: Rc<Turns>) {
     }
 }
 
+/// Where the time of a check's next run is noted.
+fn which(kind: Kind) -> usize {
+    usize::from(kind == Kind::Agent)
+}
+
 /// Checks run while they are enabled and the server is not in maintenance.
 fn is_due(server: &Server) -> bool {
     let state = &server.state;
@@ -202,6 +215,12 @@ fn is_due(server: &Server) -> bool {
 /// the end of a run, so that a server which takes long to answer is asked less often.
 async fn wait(worker: &FarmWorker, at: At, kind: Kind, server: &Server, pause: Duration) {
     let mut timer = Timer::at(rt::now() + pause.max(Duration::from_millis(1)));
+    let note = |timer: &Timer| {
+        if let (Some(due), Some(at)) = (timer.deadline(), server.state.due.get(which(kind))) {
+            at.store(due.as_millis(), Relaxed);
+        }
+    };
+    note(&timer);
     let backend = worker.farm.backend(at.proxy);
     let hurry = &backend.slots[at.server as usize].hurry;
     let fast = server.check.as_ref().map(|c| c.fastinter.unwrap_or(c.inter));
@@ -210,6 +229,7 @@ async fn wait(worker: &FarmWorker, at: At, kind: Kind, server: &Server, pause: D
             let soon = fast.map(|f| rt::now() + f);
             if soon.is_some_and(|s| timer.deadline().is_none_or(|d| s < d)) {
                 timer.set(soon);
+                note(&timer);
             }
         }
         timer.poll_expired(cx)

@@ -66,6 +66,8 @@ pub fn observe(worker: &Rc<FarmWorker>, proxy: u32, server: u32, seen: Seen) {
 
 #[cold]
 fn note(worker: &Rc<FarmWorker>, at: At, server: &Server, mode: Observe, seen: Seen) {
+    let Some((worker, at)) = &worker.today(at) else { return };
+    let at = *at;
     let state = &server.state;
     if server.check.is_none() || !state.check_enabled.load(Relaxed) || state.op() == Op::Stopped {
         return;

@@ -65,6 +65,8 @@ pub struct Names {
     /// What numbers of questions are made with, so that nobody guesses them.
     secret: RandomState,
     questions: Cell<u64>,
+    /// They are to be known no more.
+    ended: Cell<bool>,
 }
 
 impl Default for Names {
@@ -77,6 +79,7 @@ impl Default for Names {
             datagram: RefCell::default(),
             secret: RandomState::new(),
             questions: Cell::new(0),
+            ended: Cell::new(false),
         }
     }
 }
@@ -164,6 +167,15 @@ impl Names {
         let all = self.all.borrow();
         let guests = || all.values().filter(|name| name.servers.borrow().is_empty()).count();
         all.len() >= RULE_NAMES && guests() >= RULE_NAMES
+    }
+
+    /// Another configuration runs: who waits for a rule is told, and nothing else.
+    pub(crate) fn end(&self) {
+        self.ended.set(true);
+        for name in self.all.borrow().values() {
+            name.servers.borrow_mut().clear();
+            name.wake.notify();
+        }
     }
 
     fn forget(&self, name: &Rc<Name>) {
@@ -298,6 +310,10 @@ async fn rest(worker: &FarmWorker, name: &Rc<Name>, section: &program::names::Re
             if !name.waiting.borrow().is_empty() {
                 return Poll::Ready(true);
             }
+            if worker.names.ended.get() {
+                worker.names.forget(name);
+                return Poll::Ready(false);
+            }
             let none = name.servers.borrow().is_empty();
             if none && !alone {
                 // Only rules may want it, as long as what is known may be told.
@@ -321,6 +337,15 @@ async fn rest(worker: &FarmWorker, name: &Rc<Name>, section: &program::names::Re
     .await
 }
 
+/// Tells who waits at another worker when it is dropped.
+struct Answer(Arc<(Mutex<Option<IpAddr>>, RemoteNotify)>);
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.0.1.notify();
+    }
+}
+
 /// An address for a rule.
 ///
 /// Whoever asks on the resolving worker waits for the task itself, others for a call from there.
@@ -328,27 +353,34 @@ pub async fn find(worker: &Rc<FarmWorker>, section: u32, name: &str, v4: bool) -
     if !wire::dns::is_name(name) {
         return None;
     }
+    let (worker, section) = &today(worker, section)?;
+    let section = *section;
     if worker.index == RESOLVER {
         return find_here(worker, section, name, v4).await;
     }
     let slot = Arc::new((Mutex::new(None), RemoteNotify::new()));
     let (there, name) = (slot.clone(), name.to_owned());
-    let job = move || {
-        let begun = with_worker(|w| {
-            let (w, there) = (w.clone(), there.clone());
-            rt::spawn(async move {
-                let found = find_here(&w, section, &name, v4).await;
-                *there.0.lock().unwrap_or_else(PoisonError::into_inner) = found;
-                there.1.notify();
-            });
+    let answer = Answer(there);
+    crate::on(RESOLVER, worker.farm.epoch, move |w| {
+        let w = w.clone();
+        rt::spawn(async move {
+            let found = find_here(&w, section, &name, v4).await;
+            *answer.0.0.lock().unwrap_or_else(PoisonError::into_inner) = found;
         });
-        if begun.is_none() {
-            there.1.notify();
-        }
-    };
-    rt::send_to(RESOLVER, Box::new(job));
+    });
     slot.1.notified().await;
     slot.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// The share that the worker has now, and the index of a section in it.
+fn today(worker: &Rc<FarmWorker>, section: u32) -> Option<(Rc<FarmWorker>, u32)> {
+    if !worker.is_superseded() {
+        return Some((worker.clone(), section));
+    }
+    let name = &worker.farm.program.resolvers.get(section as usize)?.name;
+    let now = with_worker(Rc::clone)?;
+    let at = now.farm.program.resolvers.iter().position(|r| r.name == *name)?;
+    Some((now, u32::try_from(at).ok()?))
 }
 
 async fn find_here(worker: &Rc<FarmWorker>, section: u32, name: &str, v4: bool) -> Option<IpAddr> {
@@ -374,6 +406,8 @@ async fn find_here(worker: &Rc<FarmWorker>, section: u32, name: &str, v4: bool) 
 
 /// Gives a server another name, by a command (`set server ... fqdn`); the name before.
 pub fn rename(worker: &Rc<FarmWorker>, at: At, name: &str) -> Option<String> {
+    let (worker, at) = &worker.today(at)?;
+    let at = *at;
     let old = crate::state::Changes::begin(worker).rename(at, name);
     let job = move |w: &Rc<FarmWorker>| {
         let Some(server) = w.farm.program.find_server(at.proxy, at.server) else { return };
@@ -403,10 +437,5 @@ fn on_resolver(worker: &Rc<FarmWorker>, job: impl FnOnce(&Rc<FarmWorker>) + Send
     if worker.index == RESOLVER {
         return job(worker);
     }
-    rt::send_to(
-        RESOLVER,
-        Box::new(move || {
-            let _ = with_worker(job);
-        }),
-    );
+    crate::on(RESOLVER, worker.farm.epoch, job);
 }

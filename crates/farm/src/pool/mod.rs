@@ -21,7 +21,7 @@ use mux::h2::Mux;
 use program::Program;
 use rt::{Mono, Quay};
 
-use crate::At;
+use crate::{At, FarmWorker};
 
 mod find;
 mod home;
@@ -79,8 +79,10 @@ pub struct Pools {
     count: Cell<usize>,
     /// Descriptors: with so many in use no connection is put to rest, and with so many one at rest goes for
     /// each new one.
-    low: u64,
+    low: Cell<u64>,
     high: u64,
+    /// Another configuration runs, and what comes to rest goes to its pools.
+    closed: Cell<bool>,
 }
 
 impl Pools {
@@ -92,8 +94,9 @@ impl Pools {
         Pools {
             servers: program.proxies.iter().map(|p| of_proxy(&p)).collect(),
             count: Cell::new(0),
-            low: part(program.global.tune.pool_low_fd),
+            low: Cell::new(part(program.global.tune.pool_low_fd)),
             high: part(program.global.tune.pool_high_fd),
+            closed: Cell::new(false),
         }
     }
 
@@ -139,14 +142,26 @@ impl Pools {
     }
 
     /// Lets others use a connection of many streams.
-    pub fn share(&self, proxy: u32, server: u32, mux: Rc<Mux>) {
+    pub fn share(&self, proxy: u32, server: u32, mux: Rc<Mux>, config: &program::Server) {
+        if self.closed.get() {
+            if let Some((heir, at)) = FarmWorker::heir(config) {
+                heir.pools.share(at.proxy, at.server, mux, config);
+            }
+            return;
+        }
         if let Some(pool) = self.of(proxy, server) {
             pool.muxes.borrow_mut().push(mux);
         }
     }
 
     /// Remembers a connection of many streams that one client keeps for itself, until the server goes down.
-    pub fn note_private(&self, proxy: u32, server: u32, mux: &Rc<Mux>) {
+    pub fn note_private(&self, proxy: u32, server: u32, mux: &Rc<Mux>, config: &program::Server) {
+        if self.closed.get() {
+            if let Some((heir, at)) = FarmWorker::heir(config) {
+                heir.pools.note_private(at.proxy, at.server, mux, config);
+            }
+            return;
+        }
         if let Some(pool) = self.of(proxy, server) {
             let mut private = pool.private.borrow_mut();
             private.retain(|mux| mux.strong_count() > 0);
@@ -256,8 +271,11 @@ impl Pools {
         let (limit, state) = (config.pool_max_conn, &*config.state);
         let Some(pool) = self.pool(proxy, server) else { return };
         // One that was deleted meanwhile was told off all connections already.
-        if config.pool_purge_delay.is_zero() || state.is_removed() || in_use(&idle.socket) >= self.low {
+        if config.pool_purge_delay.is_zero() || state.is_removed() {
             return;
+        }
+        if in_use(&idle.socket) >= self.low.get() {
+            return self.pass_on(idle, config, quay);
         }
         let conns = &state.conns;
         let over = || conns.are_enough(config.pool_low_conn);
@@ -283,6 +301,49 @@ impl Pools {
         conns.rest(is_safe(idle.requests));
         pool.push(Resting::new(idle, quay));
         self.count.set(self.count.get() + 1);
+    }
+
+    /// No connection rests here: descriptors are few, or another configuration runs, whose pools take it.
+    #[cold]
+    fn pass_on(&self, idle: Idle, config: &program::Server, quay: Option<&Arc<Quay>>) {
+        if !self.closed.get() {
+            return;
+        }
+        let Some((heir, at)) = FarmWorker::heir(config) else { return };
+        if let Some(now) = heir.farm.program.find_server(at.proxy, at.server) {
+            heir.pools.give(at.proxy, at.server, idle, &now, quay);
+        }
+    }
+
+    /// Whether nothing is known of a server and its connections.
+    pub(crate) fn is_unused(&self, at: At) -> bool {
+        let known = self.servers.get(at.proxy as usize).and_then(|pools| pools.get(at.server as usize));
+        known.is_none_or(|pool| {
+            let none = pool.idle.borrow().is_empty() && pool.muxes.borrow().is_empty();
+            none && pool.private.borrow().is_empty() && !pool.spoke_h2.get()
+        })
+    }
+
+    /// Hands the connections to a server over to the pools of the configuration that takes the place of this
+    /// one, where the server is at `to`.
+    pub(crate) fn hand_over(&self, at: At, next: &Pools, to: At) {
+        let known = self.servers.get(at.proxy as usize).and_then(|pools| pools.get(at.server as usize));
+        let Some(old) = known else { return };
+        let Some(new) = next.of(to.proxy, to.server) else { return };
+        let idle = old.idle.take();
+        next.count.set(next.count.get() + idle.len());
+        self.count.set(self.count.get() - idle.len());
+        *new.idle.borrow_mut() = idle;
+        *new.muxes.borrow_mut() = old.muxes.take();
+        *new.private.borrow_mut() = old.private.take();
+        new.spoke_h2.set(old.spoke_h2.get());
+        new.purge.set(old.purge.get());
+    }
+
+    /// From now on all that would come to rest here does so where this worker keeps connections now.
+    pub(crate) fn close(&self) {
+        self.closed.set(true);
+        self.low.set(0);
     }
 
     /// Lets go of connections that ended or that other workers have taken.

@@ -100,7 +100,7 @@ pub async fn take_over(worker: &FarmWorker, at: At, identity: Identity, order: O
             let take = move |pools: &Pools, state: &Server| {
                 pools.take(at.proxy, at.server, identity, order, state).and_then(Idle::pack)
             };
-            ask(worker.index, ASKED, at, take).await.and_then(Parcel::unpack)
+            ask(worker, ASKED, at, take).await.and_then(Parcel::unpack)
         }
     }
 }
@@ -113,24 +113,27 @@ pub async fn close_one(worker: &FarmWorker, at: At) {
         return rt::yield_now().await;
     }
     let close = move |pools: &Pools, state: &Server| pools.close_one(at, state).then_some(());
-    let _ = ask(worker.index, usize::MAX, at, close).await;
+    let _ = ask(worker, usize::MAX, at, close).await;
 }
 
 /// Asks other workers, one after the other and `most` at most, until one finds what is looked for among its
 /// connections.
 async fn ask<T: Send + 'static>(
-    index: usize,
+    worker: &FarmWorker,
     most: usize,
     at: At,
     look: impl Fn(&Pools, &Server) -> Option<T> + Copy + Send + 'static,
 ) -> Option<T> {
+    let (index, epoch) = (worker.index, worker.farm.epoch);
     let count = rt::worker_count();
     for step in 1..count.min(most.saturating_add(1)) {
         let letterbox = Arc::new(Letterbox::default());
         let reply = letterbox.clone();
         let job = move || {
             let found = crate::with_worker(|w| {
-                let config = w.farm.program.find_server(at.proxy, at.server)?;
+                // Another configuration means another server by this index.
+                let config =
+                    (w.farm.epoch == epoch).then_some(&w.farm)?.program.find_server(at.proxy, at.server)?;
                 look(&w.pools, &config.state)
             });
             *reply.answer.lock().unwrap_or_else(|p| p.into_inner()) = found.flatten();

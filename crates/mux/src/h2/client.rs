@@ -48,7 +48,13 @@ pub fn preface(bytes: &[u8]) -> Preface {
 
 /// Serves a connection of a client until it ends. `limits` is what this side allows, `buf` what came before;
 /// the timer is the connection's.
-pub async fn serve<H: Host>(host: H, limits: Limits, settings: Settings, buf: Option<Buf>, timer: Timer) {
+pub async fn serve<H: Host>(
+    host: &mut H,
+    limits: Limits,
+    settings: Settings,
+    buf: Option<Buf>,
+    timer: Timer,
+) {
     let mut out = Outbox::new(host.socket().is_plain());
     let connection = Connection::new(Role::Server, limits, &mut out.bytes);
     let buf = buf.filter(|buf| !buf.is_empty());
@@ -90,8 +96,8 @@ enum State {
 }
 
 /// A connection that is being served.
-struct Serving<H: Host> {
-    host: H,
+struct Serving<'h, H: Host> {
+    host: &'h mut H,
     settings: Settings,
     timer: Timer,
     /// Since when there is no stream.
@@ -118,7 +124,7 @@ struct Serving<H: Host> {
     calmed: Mono,
 }
 
-impl<H: Host> Drop for Serving<H> {
+impl<H: Host> Drop for Serving<'_, H> {
     fn drop(&mut self) {
         self.counters(|c| {
             c.open_connections.dec();
@@ -127,7 +133,7 @@ impl<H: Host> Drop for Serving<H> {
     }
 }
 
-impl<H: Host> Serving<H> {
+impl<H: Host> Serving<'_, H> {
     fn counters(&self, count: impl FnOnce(&H2Counters)) {
         count(self.host.counters());
     }
@@ -378,7 +384,7 @@ impl<H: Host> Serving<H> {
     }
 
     /// Writes the log line of an error of the peer, if such are wanted: that of a request that was none.
-    fn log_error(&self, level: H2Log) {
+    fn log_error(&mut self, level: H2Log) {
         if self.settings.log_errors < level {
             return;
         }
@@ -475,6 +481,11 @@ impl<H: Host> Serving<H> {
 
     /// The process or the frontend stops, or somebody wants the connection to end.
     fn wind_up(&mut self) {
+        if self.lines.is_empty()
+            && let Some(settings) = self.host.renew()
+        {
+            self.settings = settings;
+        }
         let out = &mut self.out.bytes;
         if self.host.is_killed() && self.state != State::Closing {
             self.connection.finish(out);

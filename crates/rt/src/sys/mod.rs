@@ -23,9 +23,9 @@ pub use fds::{
 pub use limits::{Limit, is_local};
 pub use process::{
     Ended, Fork, chroot, chroot_nowhere, cpu_time, detach_from_terminal, end_with_parent, exec_with,
-    forbid_new_rights, fork, hostname, is_terminal, kill, lead_session, reap, resident_memory, set_dumpable,
-    set_priority, silence_standard_streams, stdout_is_terminal, take_variable, trim_memory, wait,
-    write_pidfile,
+    forbid_new_rights, fork, hostname, is_terminal, kill, lead_session, own_folder, reap, resident_memory,
+    set_dumpable, set_priority, silence_standard_streams, stdout_is_terminal, take_variable, trim_memory,
+    wait, write_pidfile,
 };
 pub use program::{ProgramEnd, ProgramSpec, run_program};
 pub use resolve::resolve;

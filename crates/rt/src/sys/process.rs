@@ -128,6 +128,16 @@ pub fn set_priority(nice: i8) -> io::Result<()> {
     Ok(rustix::process::setpriority_process(None, nice.into())?)
 }
 
+/// Gives the calling thread a place of its own in the tree of files: where it goes the others don't.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn own_folder() -> io::Result<()> {
+    // SAFETY: it concerns nothing but the folder, the root and the umask of this thread; no descriptor is
+    // shared less than before.
+    Ok(unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::FS) }?)
+}
+
 /// The name of this machine.
 pub fn hostname() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()

@@ -94,10 +94,11 @@ impl Store {
     /// What is wrong, and in which of the things that it shows.
     pub fn bind(
         &self,
-        spec: BindSpec,
+        mut spec: BindSpec,
         forge: Option<Forge>,
     ) -> Result<(Arc<Acceptor>, Vec<String>), (usize, Trouble)> {
         let inner = &mut *self.lock();
+        inner.resume(&mut spec);
         let strict = spec.words.strict_sni.unwrap_or(false);
         let mut acceptor = Acceptor::new(strict, spec.captures);
         if let Some(forge) = forge {

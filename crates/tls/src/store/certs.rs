@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::before::stamp_of_cert;
 use super::show::issuer;
 use super::{Inner, Store, under};
 use crate::dummy::Recipe;
@@ -43,6 +44,10 @@ pub(super) struct Cert {
     pub identity: Option<Arc<Identity>>,
     /// A `bind` line or a server showed it at some time; only then it matters what OCSP says of it.
     pub was_used: bool,
+    /// What its files were like when they were read.
+    pub loaded: u64,
+    /// What was made of them then; 0: it was made at run time.
+    pub kept: u64,
 }
 
 /// The ends of names that make a bundle.
@@ -133,12 +138,29 @@ pub(super) fn clash(path: &str) -> String {
 impl Inner {
     /// Puts what was loaded under a name.
     fn keep(&mut self, name: &str, mut parts: Parts, sources: Sources, origin: Origin, explicit: bool) {
-        let completed = self.complete(&mut parts);
+        let loaded = stamp_of_cert(&parts);
+        let mut completed = self.complete(&mut parts);
         self.warnings.extend(drop_foreign_response(name, &mut parts));
+        let kept = stamp_of_cert(&parts);
+        if let Some(made) = self.made_of_cert(name, loaded) {
+            parts = made;
+            completed = self.complete(&mut parts);
+        }
         let identity = Identity::new(name, &parts).ok().map(Arc::new);
         let (ocsp_update, jwt) = (sources.ocsp_update, sources.jwt == Some(true));
-        let cert =
-            Cert { parts, sources, origin, explicit, ocsp_update, jwt, completed, identity, was_used: false };
+        let cert = Cert {
+            parts,
+            sources,
+            origin,
+            explicit,
+            ocsp_update,
+            jwt,
+            completed,
+            identity,
+            loaded,
+            kept,
+            was_used: false,
+        };
         self.certs.insert(name.into(), cert);
     }
 

@@ -12,6 +12,7 @@
 //!
 //! Messages are HAProxy's, without the line at fault, which is for the caller to name.
 
+mod before;
 mod binds;
 mod certs;
 mod jwt;
@@ -153,6 +154,7 @@ struct Inner {
     warnings: Vec<String>,
     /// Numbers given to lines of lists.
     numbers: u64,
+    before: before::Before,
     changing_cert: Option<(Box<str>, Parts)>,
     changing_ca: Option<(Box<str>, trusts::Authorities)>,
     changing_crl: Option<(Box<str>, trusts::Authorities)>,
@@ -224,6 +226,7 @@ impl Store {
         let mut inner = self.lock();
         inner.sealed = true;
         inner.ground.phrases.forget();
+        inner.forget_before();
         self.publish_jwt(&inner);
     }
 }

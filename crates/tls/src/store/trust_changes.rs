@@ -39,7 +39,9 @@ impl Store {
         if inner.files.contains_key(name) {
             return Err(format!("{} file '{name}' already exists!", kind.word()));
         }
-        let empty = TrustFile { is_crl: kind == Kind::Crl, holds: Authorities::default() };
+        let holds = Authorities::default();
+        let loaded = super::before::stamp_of_file(&holds);
+        let empty = TrustFile { is_crl: kind == Kind::Crl, holds, loaded };
         inner.files.insert(name.into(), empty);
         Ok(format!("New {} file created '{name}'!", kind.word()))
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustls_pki_types::CertificateDer;
 
+use super::before::stamp_of_file;
 use super::{Inner, Store, Trouble, under};
 use crate::files;
 use crate::verify::Trust;
@@ -21,6 +22,8 @@ pub(super) struct Authorities {
 pub(super) struct TrustFile {
     pub is_crl: bool,
     pub holds: Authorities,
+    /// What the file was like when it was read.
+    pub loaded: u64,
 }
 
 /// `ca-file`, `ca-verify-file`, `crl-file`.
@@ -61,7 +64,9 @@ impl Inner {
                 return Err(told(why.to_owned()));
             }
             let holds = Authorities { certificates: found.certificates, lists: found.crls };
-            self.files.insert(path.clone(), TrustFile { is_crl: word == "crl-file", holds });
+            let loaded = stamp_of_file(&holds);
+            let holds = self.made_of_file(path, loaded).unwrap_or(holds);
+            self.files.insert(path.clone(), TrustFile { is_crl: word == "crl-file", holds, loaded });
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Scenes. See the library's head for how they are played, and replayed.
 
 mod aborts;
+mod adopted;
 mod agents;
 mod bodies;
 mod checks;

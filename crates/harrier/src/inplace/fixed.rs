@@ -1,0 +1,73 @@
+//! What can't change in a process that runs.
+
+use std::fmt::Debug;
+
+use program::Program;
+use program::peers::Section;
+
+/// The words that set something, and how it is.
+type Setting = (&'static str, fn(&Program) -> String);
+
+/// Settings that the process has for good, with the words that set them.
+const SETTINGS: &[Setting] = &[
+    ("'nbthread'", |p| show(&p.global.threads)),
+    ("'cpu-map'", |p| show(&p.global.affinity)),
+    ("'chroot'", |p| show(&p.global.chroot)),
+    ("'user'", |p| show(&p.global.uid)),
+    ("'group'", |p| show(&p.global.gid)),
+    ("'setcap'", |p| show(&p.global.capabilities)),
+    ("'set-dumpable'", |p| show(&p.global.set_dumpable)),
+    ("'insecure-setuid-wanted'", |p| show(&p.global.setuid_wanted)),
+    ("'daemon'", |p| show(&p.global.daemon)),
+    ("'pidfile'", |p| show(&p.global.pidfile)),
+    ("'noreuseport'", |p| show(&p.global.disabled.reuseport)),
+    ("'warn-blocked-traffic-after'", |p| show(&p.global.warn_blocked_after)),
+    ("'tune.renice.runtime'", |p| show(&p.global.nice)),
+    ("'tune.bufsize'", |p| show(&p.global.tune.bufsize)),
+    ("'tune.bufsize.large'", |p| show(&p.global.tune.large_bufsize)),
+    ("'tune.maxpollevents'", |p| show(&p.global.tune.maxpollevents)),
+    ("'tune.stick-counters'", |p| show(&p.global.tune.stick_counters)),
+    ("'mworker-max-reloads', 'master-worker'", |p| show(&p.global.master)),
+];
+
+fn show(value: &impl Debug) -> String {
+    format!("{value:?}")
+}
+
+/// What of a program differs from the one that runs and can't be had without a new process.
+pub fn differences(before: &Program, now: &Program) -> Vec<String> {
+    let settings = SETTINGS.iter().filter(|(_, of)| of(before) != of(now));
+    let mut found: Vec<String> = settings.map(|(words, _)| (*words).to_owned()).collect();
+    if now.global.ulimit_n > before.global.ulimit_n && !raise(now.global.ulimit_n) {
+        found.push(format!("The limit of descriptors, of which {} are needed,", now.global.ulimit_n));
+    }
+    let peers = |program: &Program| program.peers.iter().map(section).collect::<Vec<_>>();
+    let tables = |program: &Program| -> Vec<usize> {
+        let all = program.peers.iter().flat_map(|section| &section.tables);
+        all.map(|shared| std::sync::Arc::as_ptr(&shared.table).addr()).collect()
+    };
+    if peers(before) != peers(now) || tables(before) != tables(now) {
+        found.push("A 'peers' section, or a table in it,".to_owned());
+    }
+    found
+}
+
+/// A section as far as its sessions depend on it.
+fn section(section: &Section) -> String {
+    let others = section.others.iter().map(|o| (&o.name, &o.target, o.tls.is_some()));
+    let tables = section.tables.iter().map(|t| (&t.name, t.table.settings()));
+    format!(
+        "{} {} {:?} {:?} {:?} {:?}",
+        section.name,
+        section.local,
+        section.address,
+        others.collect::<Vec<_>>(),
+        section.own_tls.is_some(),
+        tables.collect::<Vec<_>>(),
+    )
+}
+
+fn raise(wanted: u64) -> bool {
+    let limit = rt::sys::Limit::Descriptors;
+    limit.get().0.is_none_or(|soft| soft >= wanted) || limit.set(Some(wanted)).is_ok()
+}
