@@ -8,13 +8,12 @@ use std::task::Poll;
 use std::time::Duration;
 
 use farm::secure::sizes;
-use link::timed::{self, Trouble};
-use link::{handshake, transport::Transport};
+use link::timed;
+use link::{handshake, header, transport::Transport};
 use program::peers::Tls;
 use rt::{Addr, Listener, Notify, Socket, Timer};
 use tls::Handshake;
 use wire::peers::hello::{self, Status};
-use wire::proxy::Parsed;
 
 use crate::hub::Hub;
 use crate::session;
@@ -25,8 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_secs(1);
 /// Connections at a time whose handshake is not over.
 const MOST_STRANGERS: u32 = 64;
-/// The fewest bytes that show whether they are a header.
-const SHORTEST_HEADER: usize = 16;
 
 /// Accepts peers until the process stops.
 pub(crate) async fn open(hub: Rc<Hub>, listener: Listener) {
@@ -103,29 +100,6 @@ impl Drop for Guest {
     }
 }
 
-/// Takes the header that stands before everything else (`accept-proxy`, `accept-netscaler-cip`) off what
-/// came. Nobody needs to know the address in it.
-async fn pass_header(
-    transport: &Transport,
-    input: &mut Vec<u8>,
-    timer: &mut Timer,
-    parse: impl Fn(&[u8]) -> Result<Parsed, wire::proxy::Error>,
-) -> Result<(), Trouble> {
-    loop {
-        match parse(input) {
-            Ok(Parsed::Complete(_, taken)) => {
-                input.drain(..taken.min(input.len()));
-                return Ok(());
-            }
-            Ok(Parsed::Partial) => {}
-            // Too few bytes to see what they are.
-            Err(wire::proxy::Error::NotProxy) if input.len() < SHORTEST_HEADER => {}
-            Err(_) => return Err(Trouble::Io(std::io::ErrorKind::InvalidData.into())),
-        }
-        more(transport, input, timer).await?;
-    }
-}
-
 async fn admit(hub: Rc<Hub>, socket: Socket, mut guest: Guest) {
     let bind = &hub.section().bind;
     rt::renice(bind.nice);
@@ -133,15 +107,9 @@ async fn admit(hub: Rc<Hub>, socket: Socket, mut guest: Guest) {
     timer.set_after(Some(PATIENCE));
     let mut transport = Transport::from(socket);
     let mut input = Vec::new();
-    if bind.accept_proxy && pass_header(&transport, &mut input, &mut timer, wire::proxy::parse).await.is_err()
-    {
+    let headers = (bind.accept_proxy, bind.accept_cip);
+    if header::pass(&transport, headers, &mut input, &mut timer).await.is_err() {
         return;
-    }
-    if let Some(magic) = bind.accept_cip {
-        let parse = |data: &[u8]| wire::proxy::parse_cip(data, magic);
-        if pass_header(&transport, &mut input, &mut timer, parse).await.is_err() {
-            return;
-        }
     }
     if let Some(acceptor) = &bind.tls {
         let begun = Handshake::accept(acceptor.clone(), &std::mem::take(&mut input));
@@ -156,7 +124,7 @@ async fn admit(hub: Rc<Hub>, socket: Socket, mut guest: Guest) {
             Ok(Some((hello, bytes))) => break recognise(&hub, hello).map(|at| (at, bytes)),
             Err(status) => break Err(status),
         }
-        if more(&transport, &mut input, &mut timer).await.is_err() {
+        if timed::more(&transport, &mut input, &mut timer).await.is_err() {
             return;
         }
     };
@@ -261,7 +229,7 @@ pub(crate) async fn visit(
             Ok(None) => {}
             Err(_) => return Err("PROTO"),
         }
-        more(&transport, &mut input, &mut timer).await.map_err(|_| "CONN")?;
+        timed::more(&transport, &mut input, &mut timer).await.map_err(|_| "CONN")?;
     }
 }
 
@@ -274,18 +242,5 @@ fn word(code: u16) -> &'static str {
         503 => "LNAME",
         504 => "RNAME",
         _ => "UNKNOWN",
-    }
-}
-
-/// Receives more of a handshake.
-async fn more(transport: &Transport, input: &mut Vec<u8>, timer: &mut Timer) -> Result<(), Trouble> {
-    let mut buf = None;
-    let received = timed::receive(transport, &mut buf, timer).await?;
-    match buf {
-        Some(buf) if received > 0 => {
-            input.extend_from_slice(buf.filled());
-            Ok(())
-        }
-        _ => Err(Trouble::Io(std::io::ErrorKind::UnexpectedEof.into())),
     }
 }
