@@ -89,7 +89,6 @@ pub(crate) fn line(s: &mut Statement<'_>, p: &mut PeersDraft, tables: &mut Vec<T
         "default-bind" => {
             let mut base = p.default_bind.take().unwrap_or_else(|| bind::nowhere(s));
             bind::words(s, &mut base)?;
-            unfit_listener(s, &base)?;
             p.default_bind = Some(base);
             Ok(())
         }
@@ -149,7 +148,6 @@ fn listener(s: &mut Statement<'_>, p: &mut PeersDraft) -> Step {
             "Only one listener per \"peers\" section is authorized. Multiple listening addresses or port range are not supported.",
         ));
     }
-    unfit_listener(s, &read)?;
     p.bind = Some(read);
     Ok(())
 }
@@ -214,15 +212,6 @@ fn own_listener(s: &Statement<'_>, p: &PeersDraft, address: &str) -> Step<BindDr
     (own.text, own.span) = (address.into(), s.line.span());
     own.settings.place = (s.around.sources.name(own.span.file).into(), own.span.line);
     Ok(own)
-}
-
-/// What `bind` may say in HAProxy and the listener of a section does not do here.
-fn unfit_listener(s: &Statement<'_>, bind: &BindDraft) -> Step {
-    let given = [
-        (bind.settings.accept_proxy, "accept-proxy"),
-        (bind.settings.accept_cip.is_some(), "accept-netscaler-cip"),
-    ];
-    refuse(s, &given, "the listener of a 'peers' section")
 }
 
 /// What lines of peers may say in HAProxy and nobody does here.

@@ -23,7 +23,7 @@ use super::route::{self, Routed, Target};
 use super::show;
 use super::watch::Hub;
 
-/// Connections at a time.
+/// Connections at a time, unless `maxconn` says otherwise.
 const MAX_CLIENTS: u32 = 100;
 
 /// How long accepting rests when the system has no descriptors left.
@@ -33,8 +33,9 @@ const REST: Duration = Duration::from_millis(100);
 pub async fn serve(hub: Rc<Hub>, listener: Listener, bind: Bind) {
     let Ok(acceptor) = listener.attach() else { return };
     let clients = Rc::new(Cell::new(0u32));
+    let most = if bind.maxconn == 0 { MAX_CLIENTS } else { bind.maxconn };
     loop {
-        while clients.get() >= MAX_CLIENTS {
+        while clients.get() >= most {
             hub.freed.notified().await;
         }
         match acceptor.accept().await {
@@ -43,10 +44,12 @@ pub async fn serve(hub: Rc<Hub>, listener: Listener, bind: Bind) {
                 let (hub, clients) = (hub.clone(), clients.clone());
                 let mut client = Client::new(bind.level, bind.severity, None);
                 client.scope = Scope::Master;
+                let bind = bind.clone();
                 rt::spawn(async move {
-                    let session =
-                        Session { hub: hub.clone(), client, target: Target::Master, input: Vec::new() };
-                    session.converse(socket).await;
+                    if let Some((socket, input)) = admin::cli::begin(socket, &bind).await {
+                        let session = Session { hub: hub.clone(), client, target: Target::Master, input };
+                        session.converse(socket).await;
+                    }
                     clients.set(clients.get().saturating_sub(1));
                     hub.freed.notify();
                 });
