@@ -16,12 +16,10 @@
 mod cookies;
 mod edit;
 mod known;
-mod name;
 mod values;
 
 pub use cookies::{Cookie, Cookies, Segment, SetCookies, segment};
 pub use known::{Known, NAMES};
-pub use name::FieldName;
 pub use values::{Values, comma, split_values, trim};
 
 use crate::method::{Method, Version, default_reason};
@@ -415,6 +413,35 @@ pub struct Name<'n> {
     text: &'n [u8],
     /// The text is in lower case and ends no line, so that it is stored as it is.
     clean: bool,
+}
+
+/// A name that was read at start-up: looked up, and in the form that messages keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldName {
+    known: Known,
+    text: Box<[u8]>,
+}
+
+impl FieldName {
+    /// Of a name in any case; what would end a line becomes a blank.
+    pub fn new(text: &[u8]) -> FieldName {
+        let mut text: Box<[u8]> = text.into();
+        text.make_ascii_lowercase();
+        text.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n' | 0)).for_each(|byte| *byte = b' ');
+        FieldName { known: Known::of(&text), text }
+    }
+
+    /// The name in lower case.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+impl<'n> From<&'n FieldName> for Name<'n> {
+    #[inline]
+    fn from(name: &'n FieldName) -> Self {
+        Name { known: name.known, text: &name.text, clean: true }
+    }
 }
 
 impl Name<'_> {
