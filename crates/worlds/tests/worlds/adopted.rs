@@ -104,7 +104,7 @@ fn who_waits_for_a_place_waits_on() {
                 if id == 2 {
                     stage.adopt(next).unwrap();
                 }
-                let mut client = stage.client(FRONT).await;
+                let client = stage.client(FRONT).await;
                 client.send(&get("/")).await.unwrap();
                 rt::sleep(Duration::from_millis(50)).await;
                 clients.push(client);
