@@ -128,6 +128,8 @@ pub struct Renewed {
     pub program: Program,
     /// Warnings and notices.
     pub text: String,
+    /// Threads that it asks for.
+    pub workers: usize,
 }
 
 /// Reads the files of the command line again, from a thread of its own, to take the place of a program;
@@ -173,7 +175,7 @@ pub fn again(args: &Args, before: Option<&Program>) -> Result<Renewed, String> {
     }
     switch_off(&mut program, args);
     tell_sockets(&mut program);
-    Ok(Renewed { program, text: verdict.errors })
+    Ok(Renewed { program, text: verdict.errors, workers })
 }
 
 /// What the command line switches off.

@@ -23,6 +23,7 @@ use base::outside;
 use engine::sinks::Outlets;
 use engine::worker::{self, Reloaded, Reloader};
 use engine::{Shared, run};
+use model::proxy::FrontState;
 use program::Program;
 use rt::{Peers, sys};
 
@@ -239,8 +240,11 @@ fn prepare(shared: &Shared, args: &Args, way: &mut Way) -> Result<Ready, Outcome
         return Err(refused("The process stops."));
     }
     let read = config::again(args, Some(&shared.program));
-    let Renewed { program, text } = read.map_err(Outcome::Refused)?;
-    let fixed = fixed::differences(&shared.program, &program);
+    let Renewed { program, text, workers } = read.map_err(Outcome::Refused)?;
+    let mut fixed = fixed::differences(&shared.program, &program);
+    if workers != shared.program.world.workers {
+        fixed.push("'nbthread'".to_owned());
+    }
     if !fixed.is_empty() {
         let line =
             |what: &String| say::plain("[ALERT]", &format!("{what} can't change in a process that runs."));
@@ -271,7 +275,7 @@ fn finish(prepared: Result<Ready, Outcome>, shared: &Arc<Shared>, peers: &Peers,
 fn adopt(before: &Arc<Shared>, ready: Ready, peers: &Peers) -> String {
     let Ready { mut program, doors, outlets, text } = ready;
     let now = rt::precise();
-    program.adopt_at(now);
+    let gone = program.adopt_at(now);
     apply(&program);
     let mut shared = Shared::succeed(before, Arc::new(program), outlets, now);
     shared.exposed = doors.exposed(before);
@@ -296,6 +300,7 @@ fn adopt(before: &Arc<Shared>, ready: Ready, peers: &Peers) -> String {
     // Whoever does not answer has ended.
     drop((told, opened));
     while heard.recv().is_ok() {}
+    gone.iter().for_each(|proxy| proxy.front.set_state(FrontState::Stopped));
     shared.farm.catch_up(rt::precise());
     text
 }
