@@ -295,8 +295,8 @@ fn a_stop_lets_running_streams_end_and_says_goaway() {
     });
 }
 
-/// Another configuration takes the place of the one at work: streams under way end as they began, the next one on
-/// the same connection is served by the new rules.
+/// Another configuration takes the place of the one at work: streams under way end as they began, the next
+/// one on the same connection is served by the new rules.
 #[test]
 fn streams_of_a_connection_are_served_by_two_configurations() {
     const RULES: &str = "frontend p
