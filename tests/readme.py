@@ -256,6 +256,23 @@ def reload(place):
         until(lambda: gone(new), "the end of the new process")
 
 
+@case("harrier reload -S SOCKET")
+def reload_in_place(place):
+    socket_path, copy = place.path("master"), place.path("in-place.cfg")
+    text = open(place.file).read()
+    open(copy, "w").write(text)
+    child = place.start("-W", "-S", socket_path, "-f", copy)
+    assert place.serves() == "here"
+    good = subprocess.run([place.binary, "reload", "-S", socket_path], capture_output=True, timeout=LIMIT)
+    assert good.returncode == 0, good
+    open(copy, "w").write(text + "\nbackend wrong\n    no-such-word\n")
+    bad = subprocess.run([place.binary, "reload", "-S", socket_path], capture_output=True, timeout=LIMIT)
+    assert bad.returncode == 1 and b"no-such-word" in bad.stderr, bad
+    assert place.serves() == "here"
+    child.terminate()
+    assert child.wait(LIMIT) == 0
+
+
 @case("kill -USR1 PID")
 def soft_stop(place):
     with silent_server(place) as listener:

@@ -7,6 +7,7 @@ pub mod fleet;
 pub mod grow;
 pub mod hash;
 pub mod name;
+pub mod outside;
 pub mod rand;
 pub mod rate;
 pub mod slab;

@@ -335,7 +335,7 @@ impl Names for Resolver<'_> {
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, Fault> {
         use std::io::Read;
         let mut bytes = Vec::new();
-        let read = std::fs::File::open(path).and_then(|f| f.take(LARGEST_FILE).read_to_end(&mut bytes));
+        let read = base::outside::open(path).and_then(|f| f.take(LARGEST_FILE).read_to_end(&mut bytes));
         read.map(|_| bytes)
             .map_err(|e| Fault::new(format!("failed to open the file '{path}' ({})", os_text(&e))))
     }

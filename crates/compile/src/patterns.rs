@@ -92,7 +92,7 @@ impl Patterns {
             Some(set) => set.clone(),
             None => {
                 let optional = reference.starts_with("opt@");
-                let absent = name.starts_with("virt@") || optional && !Path::new(name).exists();
+                let absent = name.starts_with("virt@") || optional && !base::outside::exists(name);
                 let set = match self.kept(name, shape, absent) {
                     Some(kept) => kept,
                     None if absent => LiveSet::new(name, shape),

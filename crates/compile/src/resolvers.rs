@@ -3,6 +3,7 @@
 //! One of them always exists: where the configuration has no section `default` one is made of the system's
 //! name servers, without a word if it has none.
 
+use base::outside;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
 
@@ -227,7 +228,7 @@ fn time(s: &Statement<'_>, word: &Word, of: &str, shown: &str) -> Step<Duration>
 
 /// `parse-resolv-conf`.
 fn system(s: &mut Statement<'_>, draft: &mut ResolversDraft) -> Step {
-    let text = match std::fs::read(SYSTEM) {
+    let text = match outside::read(SYSTEM) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(e) => {
             let why = crate::notes::os_text(&e);
@@ -282,7 +283,7 @@ fn address(text: &str) -> Option<SocketAddr> {
     let known = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     let number = interface.parse().ok().or_else(|| {
         let path = format!("/sys/class/net/{interface}/ifindex");
-        let text = known(interface).then(|| std::fs::read_to_string(path).ok())??;
+        let text = known(interface).then(|| outside::read_to_string(path).ok())??;
         text.trim().parse().ok()
     })?;
     Some(SocketAddr::V6(SocketAddrV6::new(ip.parse().ok()?, PORT, 0, number)))
@@ -297,7 +298,7 @@ pub(crate) fn finish(drafts: Vec<ResolversDraft>, notes: &mut Diagnostics) -> Ve
     }
     let mut all: Vec<Resolvers> = drafts.into_iter().map(|d| d.resolvers).collect();
     if !all.iter().any(|r| *r.name == *BUILT_IN) {
-        let text = std::fs::read_to_string(SYSTEM).unwrap_or_default();
+        let text = outside::read_to_string(SYSTEM).unwrap_or_default();
         let mut own = empty(BUILT_IN);
         for (_, ip) in listed(&text) {
             let known = own.servers.iter().any(|n| *n.name == *ip);

@@ -21,7 +21,7 @@ pub async fn serve(client: &mut Client, mut first: Option<(Next, Owed)>) -> bool
     loop {
         let (next, owed) = match first.take() {
             Some(served) => served,
-            None if !comes(client).await => {
+            None if !is_there(client) && !idle(client).await => {
                 say_end(client);
                 return false;
             }
@@ -113,59 +113,48 @@ async fn drain(client: &mut Client, mut rest: Box<Rest>) -> bool {
     came
 }
 
-/// Waits for a request, which is served by the configuration that runs when it comes; whether there is one.
-async fn comes(client: &mut Client) -> bool {
-    let mut again = false;
-    loop {
-        if client.worker.is_superseded() && !client.session.leaves.get() {
-            client.follow();
-        }
-        if client.has_input() {
-            return true;
-        }
-        if client.session.leaves.get() && client.conn().requests.get() > 0 {
-            return false;
-        }
-        if let Some(there) = idle(client, again).await {
-            return there;
-        }
-        again = true;
+/// Whether bytes of a request are there, which is served by the configuration that runs now.
+fn is_there(client: &mut Client) -> bool {
+    if client.worker.is_superseded() && !client.session.leaves.get() {
+        client.follow();
     }
+    client.has_input()
 }
 
-/// Waits for the first byte of a request; whether there is one to read, or `None` when another configuration
-/// runs. Who waits `again` waits no longer for that.
-async fn idle(client: &mut Client, again: bool) -> Option<bool> {
+/// Waits for the first byte of a request; whether there is one to read. When another configuration runs by
+/// then the connection goes along.
+async fn idle(client: &mut Client) -> bool {
     let first = client.conn().requests.get() == 0;
-    // `option idle-close-on-response`: the next answer says that the connection ends.
-    let leaves = !first && !client.frontend().options.idle_close_on_response;
     let timeouts = &client.frontend().timeouts;
     let limit = if first {
         timeouts.http_request.into_iter().chain(timeouts.client).min()
     } else {
         timeouts.http_keep_alive.or(timeouts.http_request).or(timeouts.client)
     };
-    if !again {
-        client.timer.set_after(limit);
-    }
+    client.timer.set_after(limit);
     // A connection that never said a word is a failed request when its time is over; the request itself says
     // so.
     client.session.idle.set(!first);
-    let (socket, timer, session, worker) =
-        (&client.socket, &mut client.timer, &client.session, &client.worker);
-    let readable = poll_fn(|cx| {
-        if session.kill.get().is_some() || (leaves && is_sent_away(worker, session)) {
-            return Poll::Ready(Some(false));
+    poll_fn(|cx| {
+        if client.worker.is_superseded() && !client.session.leaves.get() {
+            client.follow();
         }
-        if worker.is_superseded() && !session.leaves.get() {
-            return Poll::Ready(None);
+        if client.session.kill.get().is_some() || (!first && is_to_leave(client)) {
+            return Poll::Ready(false);
         }
-        if socket.poll_readable(cx).is_ready() {
-            return Poll::Ready(Some(true));
+        if client.socket.poll_readable(cx).is_ready() {
+            return Poll::Ready(true);
         }
-        timer.poll_expired(cx).map(|()| Some(first))
-    });
-    readable.await
+        client.timer.poll_expired(cx).map(|()| first)
+    })
+    .await
+}
+
+/// Whether a client between two requests has to go. With `option idle-close-on-response` the next answer says
+/// that the connection ends.
+fn is_to_leave(client: &Client) -> bool {
+    let goes = client.session.leaves.get() || is_sent_away(&client.worker, &client.session);
+    goes && !client.frontend().options.idle_close_on_response
 }
 
 /// Lets the handshake of a client that was answered before come to its end: its last message would find the

@@ -70,10 +70,12 @@ impl Farm {
     }
 }
 
-/// Whether connections that were made to a server as `was` says it are such as `now` says.
+/// Whether connections that were made to a server as `was` says it are such as `now` says: also whom TLS
+/// believes, and what it shows.
 fn connects_alike(was: &Server, now: &Server) -> bool {
     was.settings == now.settings
-        && was.tls.is_some() == now.tls.is_some()
+        && was.tls.as_ref().map(|tls| tls.connector.nature())
+            == now.tls.as_ref().map(|tls| tls.connector.nature())
         && was.source.is_some() == now.source.is_some()
         && (was.source.is_none() || format!("{:?}", was.source) == format!("{:?}", now.source))
 }

@@ -128,13 +128,16 @@ pub struct Renewed {
     pub program: Program,
     /// Warnings and notices.
     pub text: String,
+    /// Threads that it asks for.
+    pub workers: usize,
 }
 
-/// Reads the files of the command line again, from a thread of its own.
+/// Reads the files of the command line again, from a thread of its own, to take the place of a program;
+/// `None`: of one in another process.
 ///
 /// # Errors
 /// What is wrong with them, as the start would have said it.
-pub fn again(args: &Args, before: &Program) -> Result<Renewed, String> {
+pub fn again(args: &Args, before: Option<&Program>) -> Result<Renewed, String> {
     let names: Vec<String> = args.files.iter().map(|f| f.display().to_string()).collect();
     let render = Render { colours: false, quiet: false, ..render(args, std::process::id()) };
     let files = syntax::load(names.iter().map(String::as_str)).map_err(|diagnostic| {
@@ -149,22 +152,20 @@ pub fn again(args: &Args, before: &Program) -> Result<Renewed, String> {
     let reading =
         syntax::read(files, environment(args), Grammar { sections: syntax::SECTION_WORDS, facts: &answers });
     let (options, sources) = (options(args), reading.sources.clone());
+    // How many there are can't change, which is told when all else is known.
     let workers = compile::workers(&reading, &options);
-    if workers != before.world.workers {
-        let text = format!(
-            "'nbthread': {workers} threads instead of {} can't be had in a process that runs.",
-            before.world.workers
-        );
-        return Err(say::plain("[ALERT]", &text) + &advice());
-    }
-    if let Some(folder) = compile::folder(&reading)
+    if let Some(folder) = compile::folder(&reading).filter(|_| !base::outside::is_replayed())
         && let Err(e) = std::env::set_current_dir(&folder)
     {
         let (folder, why) = (folder.display(), say::reason(&e));
         let text = format!("config : couldn't set 'default-path' to '{folder}': {why}.");
         return Err(say::plain("[ALERT]", &text));
     }
-    let outcome = compile::compile_after(reading, &Registry::standard(), before, &options);
+    let registry = Registry::standard();
+    let outcome = match before {
+        Some(before) => compile::compile_after(reading, &registry, before, &options),
+        None => compile::compile(reading, &registry, Arc::new(World::new(workers)), &options),
+    };
     let zero_warning = args.zero_warning || outcome.zero_warning;
     let verdict = Render { zero_warning, ..render }.verdict(&outcome.diagnostics, &sources);
     let (Some(mut program), 0) = (outcome.program, verdict.status) else { return Err(verdict.errors) };
@@ -174,7 +175,7 @@ pub fn again(args: &Args, before: &Program) -> Result<Renewed, String> {
     }
     switch_off(&mut program, args);
     tell_sockets(&mut program);
-    Ok(Renewed { program, text: verdict.errors })
+    Ok(Renewed { program, text: verdict.errors, workers })
 }
 
 /// What the command line switches off.

@@ -4,23 +4,34 @@
 //! for what can't change in a process that runs, and opens the new sockets. When one of these fails nothing
 //! has changed. Then the program is adopted: live state becomes what it says, and each worker takes its share
 //! of it in one step ([`engine::run::switch`]).
+//!
+//! Under a master it is that one that reads the files and opens the sockets (`master::reader`), for it has
+//! the rights that this process gave up.
 
 mod doors;
 mod fixed;
+mod way;
 
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
+use base::outside;
 use engine::sinks::Outlets;
 use engine::worker::{self, Reloaded, Reloader};
 use engine::{Shared, run};
+use model::proxy::FrontState;
 use program::Program;
 use rt::{Peers, sys};
 
 use crate::args::Args;
 use crate::config::{self, Renewed};
+use crate::master::line::{Word, WorkerEnd};
 use crate::say;
+use way::Way;
 
 /// How much the thread gives way to the workers.
 const NICE: i8 = 10;
@@ -29,100 +40,190 @@ const NICE: i8 = 10;
 /// thread that frees its memory.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// How long the reader of a master may take for a step.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The most bytes that a configuration and its files have.
+const MOST: u64 = 1 << 36;
+
+/// Who waits for the outcome.
+type Done = Box<dyn FnOnce(Reloaded) + Send>;
+
 /// Reads the configuration of a command line again.
-pub struct Again {
+pub struct Again(Arc<Inner>);
+
+struct Inner {
     args: Args,
     under_way: AtomicBool,
+    /// The way to the master.
+    line: Option<WorkerEnd>,
+    /// Those who asked here for what the master does.
+    waiting: Mutex<Vec<Done>>,
+}
+
+/// How a reload ended.
+enum Outcome {
+    Adopted(String),
+    Fit(String),
+    Refused(String),
+    /// Only a new process can have it.
+    Elsewhere(String),
 }
 
 impl Again {
-    /// That of these words.
-    pub fn new(args: &Args) -> Again {
-        Again { args: args.clone(), under_way: AtomicBool::new(false) }
+    /// That of these words, in a process that may have a master.
+    pub fn new(args: &Args, line: Option<WorkerEnd>) -> Again {
+        let (under_way, waiting) = (AtomicBool::new(false), Mutex::default());
+        Again(Arc::new(Inner { args: args.clone(), under_way, line, waiting }))
     }
 }
 
-/// A reload that is under way.
-struct Turn(Arc<Again>);
+impl Reloader for Again {
+    fn reload(&self, check: bool, done: Done) {
+        if let Some(line) = &self.0.line {
+            locked(&self.0.waiting).push(done);
+            return line.say(&Word::Wanted { check });
+        }
+        let inner = self.0.clone();
+        inner.begin(done, move |inner, shared, peers| {
+            let prepared = prepare(shared, &inner.args, &mut Way::Near);
+            finish(prepared, shared, peers, check)
+        });
+    }
+
+    fn adopt(&self, line: OwnedFd) {
+        let Ok(stream) = UnixStream::from(line).blocking() else { return };
+        let Ok(answer) = stream.try_clone() else { return };
+        let inner = self.0.clone();
+        let done = Box::new(|_| {});
+        inner.begin(done, move |inner, shared, peers| {
+            let outcome = far(inner, stream, shared, peers);
+            let letter = match &outcome {
+                Outcome::Adopted(_) => 'A',
+                Outcome::Fit(_) => 'F',
+                Outcome::Refused(_) => 'R',
+                Outcome::Elsewhere(_) => 'X',
+            };
+            let told = format!("done {letter}\n{}", outcome.text());
+            let _ = (&answer).write_all(told.as_bytes());
+            outcome
+        });
+    }
+}
+
+/// A stream that blocks, but not for ever.
+trait Blocking: Sized {
+    fn blocking(self) -> std::io::Result<Self>;
+}
+
+impl Blocking for UnixStream {
+    fn blocking(self) -> std::io::Result<UnixStream> {
+        self.set_nonblocking(false)?;
+        self.set_read_timeout(Some(PATIENCE))?;
+        self.set_write_timeout(Some(PATIENCE))?;
+        Ok(self)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn refused(text: &str) -> Outcome {
+    Outcome::Refused(say::plain("[ALERT]", text))
+}
+
+impl Outcome {
+    fn text(&self) -> String {
+        match self {
+            Outcome::Adopted(text) | Outcome::Fit(text) | Outcome::Refused(text) => text.clone(),
+            Outcome::Elsewhere(text) => text.clone(),
+        }
+    }
+
+    fn told(self) -> Reloaded {
+        let success = matches!(self, Outcome::Adopted(_) | Outcome::Fit(_));
+        Reloaded { success, text: self.text() }
+    }
+}
+
+impl Inner {
+    /// Does it on a thread of its own; there is one at a time.
+    fn begin(
+        self: Arc<Self>,
+        done: Done,
+        work: impl FnOnce(&Inner, &Arc<Shared>, &Peers) -> Outcome + Send + 'static,
+    ) {
+        if self.under_way.swap(true, Relaxed) {
+            return done(refused("A reload is under way already.").told());
+        }
+        let (shared, peers) = (worker::with_worker(|w| w.shared.clone()), rt::peers());
+        let mut turn = Turn { inner: self, done: Some(done), came: None };
+        let thread = std::thread::Builder::new().name("reload".to_owned());
+        // The turn ends with what it holds, also if there is no thread.
+        let _ = thread.spawn(move || {
+            let _ = sys::set_priority(NICE);
+            let _ = sys::own_folder();
+            let Some(shared) = shared else { return };
+            turn.came = Some(work(&turn.inner, &shared, &peers));
+            drop(turn);
+            part(shared);
+        });
+    }
+}
+
+/// A reload that is under way. Its end is told, however it comes.
+struct Turn {
+    inner: Arc<Inner>,
+    done: Option<Done>,
+    came: Option<Outcome>,
+}
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.under_way.store(false, Relaxed);
-    }
-}
-
-/// [`Again`] where it is shared.
-pub struct Shareable(pub Arc<Again>);
-
-impl Reloader for Shareable {
-    fn reload(&self, check: bool, done: Box<dyn FnOnce(Reloaded) + Send>) {
-        let again = self.0.clone();
-        let refuse = |text: &str| Reloaded { success: false, text: say::plain("[ALERT]", text) };
-        if again.under_way.swap(true, Relaxed) {
-            return done(refuse("A reload is under way already."));
-        }
-        let turn = Turn(again);
-        let Some(shared) = worker::with_worker(|w| w.shared.clone()) else {
-            return done(refuse("This is no worker."));
-        };
-        let peers = rt::peers();
-        let thread = std::thread::Builder::new().name("reload".to_owned());
-        // Dropped unused where there is no thread: whoever waits is told.
-        let done = Arc::new(std::sync::Mutex::new(Some(done)));
-        let theirs = done.clone();
-        let begun = thread.spawn(move || {
-            let mut finish = Finish { done: theirs, turn: Some(turn) };
-            run_again(shared, &peers, check, &mut finish);
-        });
-        if begun.is_err()
-            && let Some(done) = done.lock().ok().and_then(|mut done| done.take())
-        {
-            done(refuse("There is no thread to be had."));
-        }
-    }
-}
-
-type Waiting = Arc<std::sync::Mutex<Option<Box<dyn FnOnce(Reloaded) + Send>>>>;
-
-/// Whom the outcome is told, once; also if the thread panics.
-struct Finish {
-    done: Waiting,
-    turn: Option<Turn>,
-}
-
-impl Finish {
-    fn say(&mut self, came: Reloaded) {
+        let came = self.came.take().unwrap_or_else(|| refused("The reload failed.")).told();
         admin::product::set_startup_logs(came.text.clone());
-        self.turn = None;
-        let done = self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        if let Some(done) = done {
-            done(came);
+        self.inner.under_way.store(false, Relaxed);
+        let waiting = std::mem::take(&mut *locked(&self.inner.waiting));
+        for done in self.done.take().into_iter().chain(waiting) {
+            done(came.clone());
         }
     }
 }
 
-impl Drop for Finish {
-    fn drop(&mut self) {
-        let waits = self.done.lock().is_ok_and(|done| done.is_some());
-        if waits {
-            self.say(Reloaded { success: false, text: say::plain("[ALERT]", "The reload failed.") });
-        }
+/// A configuration that a master's child has read.
+fn far(inner: &Inner, mut line: UnixStream, shared: &Arc<Shared>, peers: &Peers) -> Outcome {
+    let (mark, bytes) = match receive(&mut line) {
+        Ok(received) => received,
+        Err(e) => return refused(&format!("The master does not answer: {}.", say::reason(&e))),
+    };
+    if mark == 2 {
+        return Outcome::Refused(String::from_utf8_lossy(&bytes).into_owned());
     }
+    let Some(record) = outside::Record::decode(&bytes) else {
+        return refused("What the master sent is no configuration.");
+    };
+    drop(bytes);
+    outside::replay(record);
+    let prepared = prepare(shared, &inner.args, &mut Way::Far(line));
+    outside::live();
+    finish(prepared, shared, peers, mark == 1)
 }
 
-fn run_again(shared: Arc<Shared>, peers: &Peers, check: bool, finish: &mut Finish) {
-    let _ = sys::set_priority(NICE);
-    let _ = sys::own_folder();
-    let args = finish.turn.as_ref().map(|turn| turn.0.args.clone()).unwrap_or_default();
-    match prepare(&shared, &args) {
-        Err(text) => finish.say(Reloaded { success: false, text }),
-        Ok(ready) if check => finish.say(Reloaded { success: true, text: ready.text }),
-        Ok(ready) => {
-            let text = ready.text.clone();
-            adopt(&shared, ready, peers);
-            finish.say(Reloaded { success: true, text });
-            part(shared);
-        }
+fn receive(line: &mut UnixStream) -> std::io::Result<(u8, Vec<u8>)> {
+    line.write_all(b"go\n")?;
+    let (mut mark, mut length) = ([0], [0; 8]);
+    line.read_exact(&mut mark)?;
+    line.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    if length > MOST {
+        return Err(std::io::ErrorKind::InvalidData.into());
+    }
+    let mut bytes = Vec::new();
+    line.take(length).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 == length {
+        true => Ok((mark[0], bytes)),
+        false => Err(std::io::ErrorKind::UnexpectedEof.into()),
     }
 }
 
@@ -134,31 +235,47 @@ struct Ready {
     outlets: Outlets,
 }
 
-fn prepare(shared: &Shared, args: &Args) -> Result<Ready, String> {
+fn prepare(shared: &Shared, args: &Args, way: &mut Way) -> Result<Ready, Outcome> {
     if shared.program.world.process.is_to_stop() {
-        return Err(say::plain("[ALERT]", "The process stops."));
+        return Err(refused("The process stops."));
     }
-    let Renewed { program, text } = config::again(args, &shared.program)?;
-    let fixed = fixed::differences(&shared.program, &program);
+    let read = config::again(args, Some(&shared.program));
+    let Renewed { program, text, workers } = read.map_err(Outcome::Refused)?;
+    let mut fixed = fixed::differences(&shared.program, &program);
+    if workers != shared.program.world.workers {
+        fixed.push("'nbthread'".to_owned());
+    }
     if !fixed.is_empty() {
-        let lines = fixed
-            .iter()
-            .map(|what| say::plain("[ALERT]", &format!("{what} can't change in a process that runs.")));
-        return Err(text + &lines.collect::<String>() + &config::advice());
+        let line =
+            |what: &String| say::plain("[ALERT]", &format!("{what} can't change in a process that runs."));
+        let lines: String = fixed.iter().map(line).collect();
+        let advice = if args.master_worker { String::new() } else { config::advice() };
+        return Err(Outcome::Elsewhere(text + &lines + &advice));
     }
-    let doors = doors::Doors::open(shared, &program).map_err(|complaints| {
-        let lines = complaints.iter().map(|text| say::plain("[ALERT]", text));
-        text.clone() + &lines.collect::<String>()
-    })?;
-    let outlets = Outlets::open(&program);
+    let complain = |complaints: Vec<String>| {
+        let lines: String = complaints.iter().map(|line| say::plain("[ALERT]", line)).collect();
+        Outcome::Refused(text.clone() + &lines)
+    };
+    let doors = doors::Doors::open(shared, &program, way).map_err(complain)?;
+    let log = |at: usize, path: &[u8]| way.log(at, path);
+    let outlets = Outlets::after(&program, &shared.program, &shared.outlets, log);
+    let outlets = outlets.map_err(|why| complain(vec![why]))?;
     Ok(Ready { program, text, doors, outlets })
 }
 
-/// From here on nothing fails.
-fn adopt(before: &Arc<Shared>, ready: Ready, peers: &Peers) {
-    let Ready { mut program, doors, outlets, .. } = ready;
+fn finish(prepared: Result<Ready, Outcome>, shared: &Arc<Shared>, peers: &Peers, check: bool) -> Outcome {
+    match prepared {
+        Err(outcome) => outcome,
+        Ok(ready) if check => Outcome::Fit(ready.text),
+        Ok(ready) => Outcome::Adopted(adopt(shared, ready, peers)),
+    }
+}
+
+/// From here on nothing fails. Gives what there is to say.
+fn adopt(before: &Arc<Shared>, ready: Ready, peers: &Peers) -> String {
+    let Ready { mut program, doors, outlets, text } = ready;
     let now = rt::precise();
-    program.adopt_at(now);
+    let gone = program.adopt_at(now);
     apply(&program);
     let mut shared = Shared::succeed(before, Arc::new(program), outlets, now);
     shared.exposed = doors.exposed(before);
@@ -183,7 +300,9 @@ fn adopt(before: &Arc<Shared>, ready: Ready, peers: &Peers) {
     // Whoever does not answer has ended.
     drop((told, opened));
     while heard.recv().is_ok() {}
+    gone.iter().for_each(|proxy| proxy.front.set_state(FrontState::Stopped));
     shared.farm.catch_up(rt::precise());
+    text
 }
 
 /// Settings of the process that may change.
@@ -198,12 +317,10 @@ fn apply(program: &Program) {
 /// Waits until nobody else has the configuration before, and frees its memory here, where nobody waits for
 /// it.
 fn part(before: Arc<Shared>) {
-    let mut before = Some(before);
     let step = Duration::from_millis(20);
     let mut waited = Duration::ZERO;
-    while waited < FAREWELL && before.as_ref().is_some_and(|shared| Arc::strong_count(shared) > 1) {
+    while waited < FAREWELL && Arc::strong_count(&before) > 1 {
         std::thread::sleep(step);
         waited += step;
     }
-    before.take();
 }

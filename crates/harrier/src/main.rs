@@ -17,6 +17,7 @@ mod keywords;
 mod master;
 mod ready;
 mod reference;
+mod reload;
 mod say;
 mod sockets;
 mod start;
@@ -34,8 +35,10 @@ use master::{Birth, Role};
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
-    if words.next().is_some_and(|w| w == "explain") {
-        return explain::run(words);
+    match words.next().as_deref() {
+        Some("explain") => return explain::run(words),
+        Some("reload") => return reload::run(words),
+        _ => {}
     }
     let args = match args::parse(std::env::args().skip(1)) {
         Ok(args) => args,

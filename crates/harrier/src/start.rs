@@ -17,9 +17,9 @@ use rt::{Listener, WorkerSpec};
 use crate::args::Args;
 use crate::background::Background;
 use crate::config::Loaded;
-use crate::inplace::{Again, Shareable};
+use crate::inplace::Again;
 use crate::master::Birth;
-use crate::master::line::Word;
+use crate::master::line::{Word, WorkerEnd};
 use crate::master::machine::{MAX_RELOADS, Settings};
 use crate::ready::Ready;
 use crate::sockets::{self, Sockets};
@@ -61,7 +61,8 @@ pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
     let unheard = goes_back || birth.as_ref().is_some_and(|b| b.in_background);
     shared.console = !loaded.quiet && !unheard;
     shared.services = loaded.services;
-    shared.reloader = Some(Arc::new(Shareable(Arc::new(Again::new(args)))));
+    let line = birth.as_ref().and_then(|birth| birth.line.another().ok()).map(WorkerEnd::new);
+    shared.reloader = Some(Arc::new(Again::new(args, line)));
     let predecessor = birth.as_mut().and_then(|b| b.predecessor.take());
     let takes_over = predecessor.is_some() || !args.finish.is_empty() || !args.terminate.is_empty();
     let Ok(inherited) = handover::ask(args.sockets_from.as_deref(), predecessor) else {
@@ -98,6 +99,7 @@ fn settings(global: &Global) -> Word {
     let settings = Settings {
         max_reloads: global.master.max_reloads.unwrap_or(MAX_RELOADS),
         survives_failure: global.master.survives_failure,
+        in_place: global.master.in_place,
     };
     Word::Settings(settings, global.pidfile.as_ref().map(|p| p.display().to_string()))
 }

@@ -34,9 +34,24 @@ pub async fn obey(shared: Arc<Shared>, peers: Peers) {
             Signal::Hup => state::report(&shared),
             // Buffers that nobody uses go back to the system.
             Signal::Quit => trim(&peers),
+            Signal::Usr2 if shared.program.global.master.in_place => reload(&shared),
             Signal::Usr2 => state::no_reload(),
             Signal::Chld => {}
         }
+    }
+}
+
+/// `reload in-place` without a master: SIGUSR2 is for this process.
+fn reload(shared: &Shared) {
+    if let Some(reloader) = &shared.reloader {
+        let tell = |came: engine::worker::Reloaded| {
+            say::error(&came.text);
+            match came.success {
+                true => say::notice("The configuration was adopted in place."),
+                false => say::warning("Reload in place failed: nothing has changed."),
+            }
+        };
+        reloader.reload(false, Box::new(tell));
     }
 }
 

@@ -64,12 +64,10 @@ pub struct ServerTerms {
 }
 
 impl Adoption {
-    /// Makes it so, `now`.
-    pub fn apply(self, world: &World, now: Mono) {
-        for proxy in self.gone {
-            proxy.front.set_state(crate::proxy::FrontState::Stopped);
-            world.forget(&proxy.name);
-        }
+    /// Makes it so, `now`. Gives the proxies that are gone: their frontends are to be stopped when nobody
+    /// accepts for them any more.
+    pub fn apply(self, world: &World, now: Mono) -> Vec<Arc<Proxy>> {
+        self.gone.iter().for_each(|proxy| world.forget(&proxy.name));
         for terms in self.proxies {
             world.join(&terms.state);
             terms.apply();
@@ -87,6 +85,7 @@ impl Adoption {
         if let Some(limits) = self.variables {
             world.vars.limit(limits);
         }
+        self.gone
     }
 }
 

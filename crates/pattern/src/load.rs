@@ -4,7 +4,7 @@
 //! Leading blanks go, a line that begins with `#` or is empty is skipped (a blank before the
 //! `#` makes it a pattern), the end of a line may be CR LF.
 
-use std::fs::File;
+use base::outside;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::Read;
 use std::path::Path;
@@ -58,7 +58,7 @@ const CHUNK: usize = 256 << 10;
 
 /// What tells the content of a file from another.
 pub(crate) fn stamp(path: &Path) -> std::io::Result<u64> {
-    let (mut file, mut hash) = (File::open(path)?, DefaultHasher::new());
+    let (mut file, mut hash) = (outside::open(path)?, DefaultHasher::new());
     each_block(&mut file, &mut |block| {
         hash.write(block);
         true
@@ -69,7 +69,7 @@ pub(crate) fn stamp(path: &Path) -> std::io::Result<u64> {
 /// Loads a file into `set`. It is read in chunks and never held as a whole. Gives its [`stamp`].
 pub(crate) fn load(set: &LiveSet, path: &Path, kind: Kind, names: bool) -> Result<u64, LoadError> {
     let mut draft = Draft::new(kind == Kind::Ip);
-    let mut file = File::open(path)?;
+    let mut file = outside::open(path)?;
     let (mut failed, mut hash) = (None, DefaultHasher::new());
     each_block(&mut file, &mut |block| {
         hash.write(block);
@@ -97,7 +97,7 @@ pub(crate) fn load(set: &LiveSet, path: &Path, kind: Kind, names: bool) -> Resul
 }
 
 /// Reads a file to its end and hands it over in blocks of whole lines, until `take` has enough.
-fn each_block(file: &mut File, take: &mut dyn FnMut(&[u8]) -> bool) -> std::io::Result<()> {
+fn each_block(file: &mut dyn Read, take: &mut dyn FnMut(&[u8]) -> bool) -> std::io::Result<()> {
     let mut room = vec![0; CHUNK];
     let mut filled = 0;
     loop {
@@ -150,7 +150,7 @@ fn addresses(draft: &mut Draft, block: &[u8], shape: Shape) -> Option<()> {
 
 /// The line of an entry, by its place among the entries of a file; 0 if that can't be told any more.
 pub(crate) fn line_of(path: &Path, shape: Shape, place: u32) -> u32 {
-    let Ok(mut file) = File::open(path) else { return 0 };
+    let Ok(mut file) = outside::open(path) else { return 0 };
     let (mut line, mut entries, mut found) = (0u32, 0u32, 0);
     let _ = each_block(&mut file, &mut |block| {
         for text in block.split_inclusive(|c| *c == b'\n') {

@@ -7,7 +7,7 @@
 //! for anybody.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 
 /// A network of a pattern.
@@ -252,8 +252,8 @@ fn ask_resolver(text: &[u8]) -> Option<u32> {
     if !is_name {
         return None;
     }
-    let found = (std::str::from_utf8(text).ok()?, 0u16).to_socket_addrs().ok()?;
-    found.map(|a| a.ip()).find_map(|ip| match ip {
+    let found = base::outside::addresses(std::str::from_utf8(text).ok()?);
+    found.into_iter().find_map(|ip| match ip {
         IpAddr::V4(a) => Some(u32::from(a)),
         IpAddr::V6(_) => None,
     })

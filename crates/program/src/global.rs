@@ -19,6 +19,8 @@ pub struct ForMaster {
     pub max_reloads: Option<u32>,
     /// `master-worker no-exit-on-failure`.
     pub survives_failure: bool,
+    /// `reload in-place`: a reload has the running worker adopt the configuration.
+    pub in_place: bool,
 }
 
 /// Settings of the whole process.

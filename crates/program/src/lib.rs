@@ -97,12 +97,13 @@ pub struct Defaults {
 impl Program {
     /// Makes of live state what the configuration asks for. Before that nothing alive knows of it.
     pub fn adopt(&mut self) {
-        self.adopt_at(base::time::Mono::ZERO);
+        let _ = self.adopt_at(base::time::Mono::ZERO);
     }
 
     /// The same in a process that runs, `now`.
-    pub fn adopt_at(&mut self, now: base::time::Mono) {
-        std::mem::take(&mut self.adoption).apply(&self.world, now);
+    /// Gives the proxies that are in it no more.
+    pub fn adopt_at(&mut self, now: base::time::Mono) -> Vec<Arc<model::Proxy>> {
+        std::mem::take(&mut self.adoption).apply(&self.world, now)
     }
 
     /// All proxies but those that were deleted.

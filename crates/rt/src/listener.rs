@@ -112,6 +112,16 @@ impl Listener {
         Ok(Listener { inherited: true, ..Listener::on(fd.into()) })
     }
 
+    /// Takes over a listening socket that was opened for this process by one that does nothing else with it.
+    ///
+    /// # Errors
+    /// If the descriptor can't be made non-blocking.
+    pub fn received(fd: OwnedFd) -> io::Result<Listener> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+        Ok(Listener::on(fd.into()))
+    }
+
     /// As [`Listener::from_fd`], and sets what `options` say, but for what only a socket to be bound can
     /// take.
     ///

@@ -2,8 +2,8 @@
 
 use crate::diagnostics::{Diagnostic, Level};
 use crate::source::Source;
+use base::outside;
 use std::io;
-use std::path::Path;
 
 /// Reads files and folders in the order given. Of a folder, all files whose names end in `.cfg` and do not
 /// begin with a dot are read, in the order of their bytes. The first one that can't be read ends it.
@@ -16,21 +16,20 @@ pub fn load<'p>(paths: impl IntoIterator<Item = &'p str>) -> Result<Vec<Source>,
 }
 
 fn load_one(path: &str, sources: &mut Vec<Source>) -> io::Result<()> {
-    if !Path::new(path).is_dir() {
-        sources.push(Source::new(path, std::fs::read(path)?));
+    if !outside::is_folder(path) {
+        sources.push(Source::new(path, outside::read(path)?));
         return Ok(());
     }
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(path)? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
+    for name in outside::names(path)? {
         let full = format!("{path}/{name}");
-        if name.ends_with(".cfg") && !name.starts_with('.') && Path::new(&full).is_file() {
+        if name.ends_with(".cfg") && !name.starts_with('.') && outside::is_file(&full) {
             names.push(full);
         }
     }
     names.sort_unstable();
     for name in names {
-        let bytes = std::fs::read(&name)?;
+        let bytes = outside::read(&name)?;
         sources.push(Source::new(name, bytes));
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! What a `server ... ssl` line does (manual, section 5.2).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use arc_swap::ArcSwap;
 use rustls::ClientConfig;
@@ -44,7 +45,7 @@ pub struct Rules {
 /// How a server is spoken to. It may change while it is used: a handshake takes what is at hand, without a
 /// lock.
 #[derive(Debug)]
-pub struct Connector(ArcSwap<Pair>);
+pub struct Connector(ArcSwap<Pair>, AtomicU64);
 
 /// The same rules with and without a name to send.
 #[derive(Debug)]
@@ -68,7 +69,7 @@ impl Connector {
     /// When the rules leave nothing.
     pub fn new(rules: &Rules) -> Result<(Connector, Vec<String>), String> {
         let (pair, ignored) = Pair::new(rules)?;
-        Ok((Connector(ArcSwap::from_pointee(pair)), ignored))
+        Ok((Connector(ArcSwap::from_pointee(pair), AtomicU64::new(0)), ignored))
     }
 
     /// What takes the place of the rules at hand once it is [published](Connector::publish).
@@ -82,6 +83,16 @@ impl Connector {
     /// From now on handshakes follow these rules.
     pub(crate) fn publish(&self, prepared: Prepared) {
         self.0.store(prepared.0);
+    }
+
+    /// What tells what was agreed on at the start from what others agree on: two whose numbers are equal have
+    /// the same settings, and files of the same content.
+    pub fn nature(&self) -> u64 {
+        self.1.load(Relaxed)
+    }
+
+    pub(crate) fn set_nature(&self, nature: u64) {
+        self.1.store(nature, Relaxed);
     }
 
     /// The highest version that is spoken.

@@ -4,6 +4,7 @@
 //! it, with the key of the line's default certificate. Signing is dear, so what was made is kept, the least
 //! recently used going first.
 
+use base::outside;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -130,13 +131,13 @@ impl Authority {
     /// # Errors
     /// What is missing, in HAProxy's words.
     pub fn from_file(path: &str, phrases: &Phrases) -> Result<Authority, String> {
-        let text = std::fs::read(path)
+        let text = outside::read(path)
             .map_err(|_| format!("Chain loading failed: cannot open the file '{path}'."))?;
         let mut found = pem(&locked::open(&text, path, phrases).text)
             .map_err(|e| format!("Chain loading failed: {e}."))?;
         if found.key.is_none() {
             let name = format!("{path}.key");
-            let beside = std::fs::read(&name).ok();
+            let beside = outside::read(&name).ok();
             found.key = beside.and_then(|text| files::key(&text, &name, phrases).ok()?);
         }
         let missing = || format!("Chain loading failed: No Private Key found in '{path}.key'.");

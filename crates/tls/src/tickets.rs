@@ -10,6 +10,7 @@
 //! name of the key (16) | nonce (12) | sealed: seconds since the epoch (8) | session | tag (16)
 //! ```
 
+use base::outside;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -109,7 +110,7 @@ impl Keys {
     /// # Errors
     /// What is wrong with them, in HAProxy's words.
     pub fn from_file(path: &str) -> Result<Keys, String> {
-        let text = std::fs::read_to_string(path)
+        let text = outside::read_to_string(path)
             .map_err(|_| format!("'{path}' : unable to load ssl tickets keys file"))?;
         let mut ring: Vec<Arc<Key>> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {

@@ -6,6 +6,9 @@
 //! interface it is bound to, both with a byte of length in front, and four bytes of options, always zero. The
 //! receiver says after each message how many sockets it had before it, in four bytes.
 
+/// What a master says to a worker to which it has a configuration to give.
+pub const ADOPT: &[u8] = b"_adopt\n";
+
 /// What a client of the runtime API asks with.
 pub const REQUEST: &[u8] = b"_getsocks\n";
 

@@ -211,10 +211,11 @@ impl Stage {
                 }
             }
         }
-        program.adopt_at(rt::now());
+        let gone = program.adopt_at(rt::now());
         let shared = Shared::succeed(&before, Arc::new(program), Outlets::default(), rt::now());
         let shared = Arc::new(shared);
         let worker = engine::run::switch(shared.clone(), opened, Arc::new(moves)).expect("a worker");
+        gone.iter().for_each(|proxy| proxy.front.set_state(model::proxy::FrontState::Stopped));
         shared.farm.catch_up(rt::now());
         *self.next.borrow_mut() = Some((shared, worker));
         Ok(())

@@ -43,6 +43,8 @@ pub struct Client {
     pub scope: Scope,
     /// It may take the listening sockets over (`expose-fd listeners`).
     pub exposes: bool,
+    /// It is the master, which may hand a configuration over.
+    pub is_master: bool,
     /// What it may do.
     pub level: Level,
     /// How answers are marked.
@@ -71,6 +73,7 @@ impl Client {
         Client {
             scope: Scope::Worker,
             exposes: false,
+            is_master: false,
             level,
             severity,
             interactive: false,

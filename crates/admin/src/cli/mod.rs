@@ -154,7 +154,11 @@ pub async fn serve_master(worker: Rc<Worker>, line: Listener, gone: impl FnOnce(
     loop {
         match acceptor.accept().await {
             Ok((socket, _)) => {
-                let client = Client { exposes: true, ..Client::new(Level::Admin, Severity::None, None) };
+                let client = Client {
+                    exposes: true,
+                    is_master: true,
+                    ..Client::new(Level::Admin, Severity::None, None)
+                };
                 rt::spawn(speak::converse(worker.current(), socket, client, Vec::new()));
             }
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return gone(),

@@ -50,6 +50,13 @@ pub async fn converse(mut worker: Rc<Worker>, socket: Socket, mut client: Client
             handover::answer(&worker, &socket, &client).await;
             break;
         }
+        if bytes == wire::handover::ADOPT.trim_ascii_end() && client.is_master {
+            let reloader = worker.shared.reloader.clone();
+            if let (Some(reloader), Ok(line)) = (reloader, socket.detach().and_then(rt::Detached::into_fd)) {
+                reloader.adopt(line);
+            }
+            return;
+        }
         let line = line::parse(&bytes);
         let payload = match &line.payload_end {
             Some(end) => {

@@ -10,6 +10,9 @@ use rt::RemoteNotify;
 use crate::cli::call::{Call, Outcome, Reply};
 use crate::cli::table::Command;
 
+/// How long it may take.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(120);
+
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[Command::later(
     &["reload", "in-place"],
@@ -39,9 +42,14 @@ pub fn in_place<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outco
                 theirs.1.notify();
             }),
         );
-        answer.1.notified().await;
+        let mut timer = rt::Timer::at(rt::now() + PATIENCE);
+        std::future::poll_fn(|cx| match answer.1.poll_notified(cx) {
+            std::task::Poll::Ready(()) => std::task::Poll::Ready(()),
+            std::task::Poll::Pending => timer.poll_expired(cx),
+        })
+        .await;
         let came = answer.0.lock().take();
-        let Some(Reloaded { success, text }) = came else { return Err("Interrupted.".into()) };
+        let Some(Reloaded { success, text }) = came else { return Err("The master does not answer.".into()) };
         // As a master answers its own `reload`.
         Ok(Reply::Dump(format!("Success={}\n--\n{text}", u8::from(success))))
     })

@@ -1,5 +1,6 @@
 //! From the words of a `bind` line to its certificates and rules.
 
+use base::outside;
 use std::sync::Arc;
 
 use program::Mode;
@@ -62,7 +63,7 @@ impl Assembly<'_> {
         for cert in &tls.certs {
             let found = match cert.source {
                 Source::List => self.read_list(&cert.path, cert.span, notes),
-                _ => match std::fs::metadata(&*cert.path) {
+                _ => match outside::kind(&*cert.path) {
                     Ok(_) => Ok(()),
                     Err(e) => Err(format!(
                         "unable to stat SSL certificate from file '{}' : {}.",
@@ -82,7 +83,7 @@ impl Assembly<'_> {
             ("crl-file", &words.crl_file),
         ];
         for (word, file) in files.into_iter().filter_map(|(word, file)| Some((word, file.as_deref()?))) {
-            let lost = !file.starts_with('@') && std::fs::File::open(file).is_err();
+            let lost = !file.starts_with('@') && outside::read(file).is_err();
             if lost {
                 let text = format!("Couldn't open the ca-file '{file}' (No such file or directory).");
                 notes.push(Diagnostic::alert(span, text).styled(Style::Plain));
@@ -216,7 +217,7 @@ impl Assembly<'_> {
         if self.store.has_list(path) {
             return Ok(());
         }
-        let text = std::fs::read_to_string(path)
+        let text = outside::read_to_string(path)
             .map_err(|e| format!("'crt-list' : cannot open file '{path}' : {}", told(&e)))?;
         let (lines, last) =
             list::read(&self.store, path, &text).map_err(|why| format!("'crt-list' : {why}"))?;

@@ -26,6 +26,9 @@ impl Assembly<'_> {
         let known = self.keep_numbers(p, &alive, &mut ids);
         super::identity::fill(ids.iter_mut(), 1);
         let mut ids = ids.into_iter().zip(known);
+        let listeners = self.declared.get(index).filter(|_| self.ground.before.is_none());
+        let named =
+            listeners.map(|declared| declared.state.front.listeners.read().clone()).unwrap_or_default();
         let mut out = Vec::new();
         let certificates = self.frontend_list(p, notes);
         for draft in &p.binds {
@@ -54,6 +57,7 @@ impl Assembly<'_> {
                 };
                 let state = known
                     .filter(same)
+                    .or_else(|| named.iter().find(|l| same(l)).cloned())
                     .unwrap_or_else(|| Arc::new(bind::listener(&name, id, guid, self.ground.world.workers)));
                 let settings = Bind {
                     threads: bind::mask(&draft.threads, threads),

@@ -1,5 +1,6 @@
 //! The `global` section, finished: what was not said is computed.
 
+use base::outside;
 use lang::{Expr, LogFormat, Words};
 use model::adoption::ProcessTerms;
 use model::vars::VarRef;
@@ -227,7 +228,7 @@ fn case_adjust(
     notes: &mut Diagnostics,
 ) -> Pairs {
     let Some((path, span)) = file else { return pairs };
-    let Ok(text) = std::fs::read_to_string(&path) else {
+    let Ok(text) = outside::read_to_string(&path) else {
         let text = format!("h1-headers-case-adjust-file '{}': failed to open file.", whole(&path).display());
         notes.push(refusal(span, text).settling());
         return pairs;

@@ -5,6 +5,7 @@
 //! configuration does not say otherwise: the weight as long as the configured one is the same, an address
 //! only of servers that have a name.
 
+use base::outside;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -108,7 +109,7 @@ impl StateFiles {
     fn read(&self, path: &Path, who: &str, what: &str, stop: &str, notes: &mut Diagnostics) -> Vec<Known> {
         let path = self.base.as_deref().map_or_else(|| path.to_owned(), |base| base.join(path));
         let file = path.display();
-        let text = match std::fs::read(&path) {
+        let text = match outside::read(&path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(e) => {
                 let why = crate::notes::os_text(&e);

@@ -444,7 +444,7 @@ fn id(bind: &mut BindDraft, word: &Word, _: &mut Statement<'_>) -> Result<(), St
 /// Sockets would be opened in the namespace of the process, so the word is refused, also where `ip netns`
 /// made one.
 fn namespace(word: &Word) -> Result<(), String> {
-    match std::path::Path::new("/var/run/netns").join(word.text()).exists() {
+    match base::outside::exists(std::path::Path::new("/var/run/netns").join(word.text())) {
         true => Err("Not built yet in Harrier: network namespaces".into()),
         false => Err(format!("Cannot open namespace '{word}'")),
     }

@@ -19,7 +19,7 @@ fn set(s: &mut Statement<'_>, _: &mut GlobalDraft) -> Step {
         "current" | "config" | "parent" => Ok(()),
         "origin" => {
             let folder = s.word("'default-path origin' expects a directory as an argument.")?.text();
-            match Path::new(folder).is_relative() || Path::new(folder).is_dir() {
+            match Path::new(folder).is_relative() || base::outside::is_folder(folder) {
                 true => Ok(()),
                 false => Err(s.fail(format!("couldn't set 'default-path' to origin '{folder}'."))),
             }

@@ -219,6 +219,20 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "master-worker no-exit-on-failure",
     ),
     entry(
+        "reload",
+        |s, g| {
+            const EXPECTS: &str = "'reload' expects 'in-place'.";
+            let word = s.word(EXPECTS)?;
+            if word.text() != "in-place" {
+                return Err(s.fail(EXPECTS));
+            }
+            g.master.in_place = true;
+            s.end()
+        },
+        "A reload has the running process adopt the configuration in place.",
+        "reload in-place",
+    ),
+    entry(
         "mworker-max-reloads",
         |s, g| {
             let wrong = "'mworker-max-reloads' expects a positive value or zero.";

@@ -1,5 +1,6 @@
 //! TLS in the `global` section (manual, sections 3.1 and 3.2).
 
+use base::outside;
 use tls::files::{self, Extra};
 
 use crate::tls::words;
@@ -55,20 +56,15 @@ fn issuers(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
     let expects = format!("global statement '{}' expects a directory path as an argument.\n", s.keyword());
     let path = s.word(expects.clone())?.text();
     s.end()?;
-    if std::path::Path::new(path).is_file() {
+    if outside::is_file(path) {
         return Err(s.fail(format!("global statement '{}': {path} is not a directory.\n", s.keyword())));
     }
-    let mut names = std::fs::read_dir(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|_| s.fail(expects))?
-        .into_iter()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect::<Vec<_>>();
+    let mut names = outside::names(path).map_err(|_| s.fail(expects))?;
     names.sort();
     for name in names {
         let file = format!("{path}/{name}");
-        match std::fs::metadata(&file) {
-            Ok(what) if !what.is_file() => {}
+        match outside::kind(&file) {
+            Ok(what) if what != outside::Kind::File => {}
             Ok(_) => {
                 if let Err(text) = issuer(&file, g) {
                     s.notes.push(Diagnostic::warning(s.line.span(), text).styled(Style::Plain));
@@ -85,7 +81,7 @@ fn issuers(s: &mut Statement<'_>, g: &mut GlobalDraft) -> Step {
 
 /// Adds the chain of a file of `issuers-chain-path`. The first file with the certificate of an issuer counts.
 fn issuer(file: &str, g: &mut GlobalDraft) -> Result<(), String> {
-    let pem = std::fs::read(file).ok().and_then(|text| files::pem(&text).ok());
+    let pem = outside::read(file).ok().and_then(|text| files::pem(&text).ok());
     let chain = pem.map(|pem| pem.certificates).unwrap_or_default();
     let Some(first) = chain.first() else {
         return Err(format!("unable to load issuers-chain {file} : pem certificate not found."));

@@ -110,7 +110,7 @@ pub(crate) fn file(s: &mut Statement<'_>) -> Step<(u16, Arc<[u8]>)> {
 pub(crate) fn read(path: &str) -> Result<Arc<[u8]>, String> {
     use std::io::Read;
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(|_| format!("error opening file '{path}'."))?;
+    let file = base::outside::open(path).map_err(|_| format!("error opening file '{path}'."))?;
     file.take(1 << 20).read_to_end(&mut bytes).map_err(|_| format!("error reading file '{path}'."))?;
     if !bytes.is_empty() {
         whole(&bytes).map_err(|why| format!("'{path}': {why}"))?;

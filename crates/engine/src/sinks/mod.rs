@@ -10,7 +10,7 @@ mod send;
 use program::Program;
 
 pub use frame::local_stamp;
-pub use outlets::{Outlets, rings, rings_after};
+pub use outlets::{Outlets, connect, rings, rings_after};
 pub use ring::{Bell, Ring};
 pub use send::{Body, Event, Sinks};
 

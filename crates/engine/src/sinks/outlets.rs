@@ -34,11 +34,36 @@ impl Outlets {
     pub fn open(program: &Program) -> Outlets {
         let chroot = program.global.chroot.as_deref();
         let open = |sink: &Sink| match sink {
-            Sink::Unix(path) => unix(path, chroot).map_or(Outlet::Own, Outlet::Socket),
+            Sink::Unix(path) => connect(path, chroot).map_or(Outlet::Own, Outlet::Socket),
             Sink::Fd(fd) => writer(*fd).map_or(Outlet::Own, |w| Outlet::Writer(Arc::new(w))),
             Sink::Udp(_) | Sink::Abstract(_) | Sink::Ring(_) => Outlet::Own,
         };
         Outlets(program.sinks.iter().map(open).collect())
+    }
+
+    /// Those of a program that takes the place of another, whose places that stay are known; `ask` opens
+    /// other sockets, by the index of their sink.
+    ///
+    /// # Errors
+    /// What `ask` says.
+    pub fn after<E>(
+        program: &Program,
+        before: &Program,
+        known: &Outlets,
+        mut ask: impl FnMut(usize, &[u8]) -> Result<Option<OwnedFd>, E>,
+    ) -> Result<Outlets, E> {
+        let mut all = Vec::new();
+        for (at, sink) in program.sinks.iter().enumerate() {
+            let was = before.sinks.iter().position(|was| was == sink).map(|at| known.get(at));
+            all.push(match (sink, was) {
+                (_, Some(Outlet::Writer(writer))) => Outlet::Writer(writer.clone()),
+                (_, Some(Outlet::Socket(fd))) => fd.try_clone().map_or(Outlet::Own, Outlet::Socket),
+                (Sink::Unix(path), _) => ask(at, path)?.map_or(Outlet::Own, Outlet::Socket),
+                (Sink::Fd(fd), _) => writer(*fd).map_or(Outlet::Own, |w| Outlet::Writer(Arc::new(w))),
+                (Sink::Udp(_) | Sink::Abstract(_) | Sink::Ring(_), _) => Outlet::Own,
+            });
+        }
+        Ok(Outlets(all))
     }
 
     pub(super) fn get(&self, sink: usize) -> &Outlet {
@@ -64,7 +89,7 @@ fn targets(ring: &program::log::Ring) -> Vec<&model::server::Target> {
 }
 
 /// A socket connected to a path as it is inside the chroot or, failing that, as it is here.
-fn unix(path: &[u8], chroot: Option<&Path>) -> Option<OwnedFd> {
+pub fn connect(path: &[u8], chroot: Option<&Path>) -> Option<OwnedFd> {
     use std::os::unix::ffi::OsStrExt;
     let inside = chroot.map(|folder| [folder.as_os_str().as_bytes(), b"/", path].concat());
     let socket = inside.and_then(|p| Datagram::connect(&Addr::Unix(p)).ok());

@@ -62,6 +62,9 @@ pub trait Reloader: Send + Sync {
     /// Does so beside traffic; with `check` it is only said whether it could run. Calls `done` from wherever
     /// it is done.
     fn reload(&self, check: bool, done: Box<dyn FnOnce(Reloaded) + Send>);
+
+    /// Adopts a configuration that a process with other rights has read, which is at the other end of `line`.
+    fn adopt(&self, line: std::os::fd::OwnedFd);
 }
 
 fn fronts(program: &Program) -> HashMap<usize, u32> {

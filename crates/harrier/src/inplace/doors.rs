@@ -9,6 +9,7 @@ use model::proxy::FrontState;
 use program::{Bind, Global, Program, Proxy};
 use rt::{Listener, WeakListener};
 
+use super::way::Way;
 use crate::sockets;
 
 /// All of them.
@@ -39,7 +40,7 @@ impl Doors {
     ///
     /// # Errors
     /// What can't be had.
-    pub fn open(shared: &Shared, program: &Program) -> Result<Doors, Vec<String>> {
+    pub fn open(shared: &Shared, program: &Program, way: &mut Way) -> Result<Doors, Vec<String>> {
         let before = &shared.program;
         let mut doors =
             Doors { opened: Vec::new(), cli: Vec::new(), moves: Moves::default(), shown: Vec::new() };
@@ -59,22 +60,21 @@ impl Doors {
                     continue;
                 }
                 let whose = format!("{} {}", sockets::noun(proxy), proxy.name);
-                match sockets::listen(&program.global, bind, backlog(proxy, bind)) {
+                match way.front(&program.global, (p, b), bind, backlog(proxy, bind), &whose) {
                     Ok(listener) => {
-                        sockets::set_congestion(bind, &listener, &whose);
                         doors.shown.push((bind.clone(), Some(listener.downgrade())));
                         doors.opened.push(Opened { proxy: p, bind: b, listener });
                     }
-                    Err(e) => complaints.push(sockets::complaint(bind, &whose, &e)),
+                    Err(text) => complaints.push(text),
                 }
             }
         }
-        doors.api(before, program, &mut complaints);
+        doors.api(before, program, way, &mut complaints);
         if complaints.is_empty() { Ok(doors) } else { Err(complaints) }
     }
 
     /// Those of the runtime API.
-    fn api(&mut self, before: &Program, program: &Program, complaints: &mut Vec<String>) {
+    fn api(&mut self, before: &Program, program: &Program, way: &mut Way, complaints: &mut Vec<String>) {
         let mut left: Vec<(usize, String)> =
             before.global.cli.iter().map(|bind| nature(&before.global, bind)).enumerate().collect();
         for (at, bind) in program.global.cli.iter().enumerate() {
@@ -84,12 +84,12 @@ impl Doors {
                 self.shown.push((bind.clone(), None));
                 continue;
             }
-            match sockets::listen(&program.global, bind, 1024) {
+            match way.api(&program.global, at, bind) {
                 Ok(listener) => {
                     self.shown.push((bind.clone(), Some(listener.downgrade())));
                     self.cli.push((at, listener));
                 }
-                Err(e) => complaints.push(sockets::complaint(bind, "frontend GLOBAL", &e)),
+                Err(text) => complaints.push(text),
             }
         }
     }

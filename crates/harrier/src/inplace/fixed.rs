@@ -10,7 +10,6 @@ type Setting = (&'static str, fn(&Program) -> String);
 
 /// Settings that the process has for good, with the words that set them.
 const SETTINGS: &[Setting] = &[
-    ("'nbthread'", |p| show(&p.global.threads)),
     ("'cpu-map'", |p| show(&p.global.affinity)),
     ("'chroot'", |p| show(&p.global.chroot)),
     ("'user'", |p| show(&p.global.uid)),
@@ -27,7 +26,9 @@ const SETTINGS: &[Setting] = &[
     ("'tune.bufsize.large'", |p| show(&p.global.tune.large_bufsize)),
     ("'tune.maxpollevents'", |p| show(&p.global.tune.maxpollevents)),
     ("'tune.stick-counters'", |p| show(&p.global.tune.stick_counters)),
-    ("'mworker-max-reloads', 'master-worker'", |p| show(&p.global.master)),
+    ("'mworker-max-reloads'", |p| show(&p.global.master.max_reloads)),
+    ("'master-worker'", |p| show(&p.global.master.survives_failure)),
+    ("'reload'", |p| show(&p.global.master.in_place)),
 ];
 
 fn show(value: &impl Debug) -> String {

@@ -19,6 +19,7 @@ use program::listener::Level;
 use rt::{Listener, Socket};
 
 use super::machine::{Event, Reload};
+use super::reader;
 use super::route::{self, Routed, Target};
 use super::show;
 use super::watch::Hub;
@@ -80,7 +81,7 @@ enum Then {
     /// It ends.
     Leave,
     /// It waits for the end of a reload.
-    Reload(Reload),
+    Reload(Event),
 }
 
 impl Session {
@@ -95,11 +96,11 @@ impl Session {
             match self.line(&socket, &text, most).await {
                 Then::Next | Then::SkipLine => {}
                 Then::Leave => break,
-                Then::Reload(reload) => {
+                Then::Reload(event) => {
                     if let Ok(client) = socket.detach().and_then(rt::Detached::into_fd) {
                         self.hub.wait_for_reload(client);
                     }
-                    self.hub.handle(Event::Reload(reload));
+                    self.hub.handle(event);
                     return;
                 }
             }
@@ -137,6 +138,11 @@ impl Session {
     }
 
     async fn command(&mut self, socket: &Socket, text: &str, payload: Option<&(String, String)>) -> Then {
+        if text.split_ascii_whitespace().any(|word| word == reader::CALL) {
+            // That is for a master to say, not for its clients.
+            let _ = socket.send_all(b"Permission denied\n\n").await;
+            return Then::SkipLine;
+        }
         // The machine is looked at, and let go before anything is waited for.
         let routed = route::route(text, &self.hub.machine.borrow());
         match routed {
@@ -217,9 +223,15 @@ impl Session {
         let parsed = line::parse(command.as_bytes());
         let words = parsed.commands.into_iter().next().unwrap_or_default();
         let named = |name: &[&str]| words.len() >= name.len() && name.iter().zip(&words).all(|(a, b)| a == b);
+        let in_place = words.get(1).is_some_and(|word| word == "in-place");
         let reload = match words.first().map(String::as_str) {
-            Some("reload") => Some(Reload::Soft),
-            Some("hard-reload") => Some(Reload::Hard),
+            Some("reload") if in_place => match words.get(2).map(String::as_str) {
+                None => Some(Event::InPlace { check: false }),
+                Some("check") if words.len() == 3 => Some(Event::InPlace { check: true }),
+                Some(_) => None,
+            },
+            Some("reload") => Some(Event::Reload(Reload::Soft)),
+            Some("hard-reload") => Some(Event::Reload(Reload::Hard)),
             _ => None,
         };
         let privileged = reload.is_some() || named(&["show", "proc"]) || named(&["show", "startup-logs"]);
@@ -227,6 +239,8 @@ impl Session {
             "Permission denied\n\n".to_owned()
         } else if let Some(reload) = reload {
             return Then::Reload(reload);
+        } else if in_place && words.first().is_some_and(|word| word == "reload") {
+            "'reload in-place' takes nothing but 'check'.\n\n".to_owned()
         } else if named(&["show", "proc"]) {
             match words.get(2).map(String::as_str) {
                 None => self.processes(false),

@@ -23,6 +23,11 @@ pub enum Word {
     Settings(Settings, Option<String>),
     /// It serves.
     Ready,
+    /// Somebody wants it to adopt its configuration in place, or only to know whether it could.
+    Wanted {
+        /// Whether it only shall be looked at.
+        check: bool,
+    },
 }
 
 /// The worker's end.
@@ -56,9 +61,11 @@ fn encode(word: &Word) -> Vec<u8> {
         Word::Logs(text) => (b'L', cut(text).to_owned()),
         Word::Settings(s, pidfile) => {
             let pidfile = pidfile.as_deref().unwrap_or_default();
-            (b'S', format!("{} {} {pidfile}", s.max_reloads, u8::from(s.survives_failure)))
+            let bits = u8::from(s.survives_failure) | u8::from(s.in_place) << 1;
+            (b'S', format!("{} {bits} {pidfile}", s.max_reloads))
         }
         Word::Ready => (b'R', String::new()),
+        Word::Wanted { check } => (b'W', u8::from(*check).to_string()),
     };
     let mut out = vec![kind];
     out.extend_from_slice(&u32::try_from(text.len()).unwrap_or(0).to_le_bytes());
@@ -99,6 +106,7 @@ impl Words {
             match kind {
                 b'L' => return Some(Word::Logs(text)),
                 b'R' => return Some(Word::Ready),
+                b'W' => return Some(Word::Wanted { check: text == "1" }),
                 b'S' => return settings(&text),
                 _ => {}
             }
@@ -115,9 +123,10 @@ fn head(bytes: &[u8]) -> Option<(u8, usize, &[u8])> {
 fn settings(text: &str) -> Option<Word> {
     let mut words = text.splitn(3, ' ');
     let max_reloads = words.next()?.parse().ok()?;
-    let survives_failure = words.next()? == "1";
+    let bits: u8 = words.next()?.parse().ok()?;
+    let (survives_failure, in_place) = (bits & 1 != 0, bits & 2 != 0);
     let pidfile = words.next().filter(|p| !p.is_empty()).map(str::to_owned);
-    Some(Word::Settings(Settings { max_reloads, survives_failure }, pidfile))
+    Some(Word::Settings(Settings { max_reloads, survives_failure, in_place }, pidfile))
 }
 
 #[cfg(test)]
@@ -128,9 +137,13 @@ mod tests {
     fn words_come_as_they_were_said_however_they_are_cut() {
         let said = [
             Word::Logs("[ALERT] (1) : näh\n".into()),
-            Word::Settings(Settings { max_reloads: 3, survives_failure: true }, Some("/run/a b.pid".into())),
-            Word::Settings(Settings { max_reloads: 50, survives_failure: false }, None),
+            Word::Settings(
+                Settings { max_reloads: 3, survives_failure: true, in_place: false },
+                Some("/run/a b.pid".into()),
+            ),
+            Word::Settings(Settings { max_reloads: 50, survives_failure: false, in_place: true }, None),
             Word::Ready,
+            Word::Wanted { check: true },
         ];
         let bytes: Vec<u8> = said.iter().flat_map(encode).collect();
         for step in 1..bytes.len() {

@@ -64,6 +64,8 @@ pub struct Settings {
     pub max_reloads: u32,
     /// `master-worker no-exit-on-failure`.
     pub survives_failure: bool,
+    /// `reload in-place`.
+    pub in_place: bool,
 }
 
 /// What happens to a master.
@@ -85,6 +87,26 @@ pub enum Event {
     Reload(Reload),
     /// The program could not be replaced.
     NotReplaced(String),
+    /// The worker that serves is to adopt its configuration in place, or only to be asked whether it could.
+    InPlace {
+        /// Whether it is only asked.
+        check: bool,
+    },
+    /// What came of that.
+    Adopted(Verdict),
+}
+
+/// What came of a reload in place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The configuration runs.
+    Adopted,
+    /// It could run.
+    Fit,
+    /// It can't be used.
+    Refused,
+    /// Only a new process can have it: why.
+    Elsewhere(String),
 }
 
 /// How much a line matters.
@@ -111,6 +133,8 @@ pub enum Effect {
     Loaded(bool),
     /// The program is replaced by the one on disk.
     Replace,
+    /// A worker gets its configuration to adopt it in place, or to look at it.
+    Adopt(i32, bool),
     /// The process ends with this code.
     Exit(u8),
 }
@@ -133,6 +157,8 @@ pub struct Machine {
     reload: Reload,
     /// A reload that was asked for while one was under way.
     pending: Option<Reload>,
+    /// One in place is under way, or only a look whether it could be.
+    adopting: Option<bool>,
     /// The process leaves.
     leaving: bool,
     /// The code it ends with, once the worker that served has ended.
@@ -150,9 +176,10 @@ impl Machine {
             failed: false,
             started: now,
             version: version.to_owned(),
-            settings: Settings { max_reloads: MAX_RELOADS, survives_failure: false },
+            settings: Settings { max_reloads: MAX_RELOADS, survives_failure: false, in_place: false },
             reload: Reload::Soft,
             pending: None,
+            adopting: None,
             leaving: false,
             code: None,
             over: false,
@@ -198,6 +225,8 @@ impl Machine {
             Event::Ended(pid, how) => self.ended(pid, how, out),
             Event::Signal(signal) => self.signal(signal, out),
             Event::Reload(reload) => self.reload(reload, out),
+            Event::InPlace { check } => self.in_place(check, out),
+            Event::Adopted(verdict) => self.adopted(verdict, out),
             Event::NotReplaced(why) => {
                 out.push(say(Weight::Alert, format!("Reload failed: {why}.")));
                 self.reloads = self.reloads.saturating_sub(1);
@@ -247,17 +276,76 @@ impl Machine {
         if self.leaving {
             out.push(say(Weight::Warning, "The process leaves: it does not reload.".to_owned()));
             out.push(Effect::Loaded(false));
-        } else if self.is_loading() {
+        } else if self.is_loading() || self.adopting.is_some() {
             // Of several the one that spares nothing counts.
             let hard = self.pending == Some(Reload::Hard) || reload == Reload::Hard;
             self.pending = Some(if hard { Reload::Hard } else { Reload::Soft });
+        } else if reload == Reload::Soft && self.settings.in_place {
+            self.in_place(false, out);
         } else {
-            let how = if reload == Reload::Hard { " (hard-reload)" } else { "" };
-            out.push(say(Weight::Notice, format!("Reloading HAProxy{how}")));
+            self.anew(reload, out);
+        }
+    }
+
+    /// A new worker takes the place of the one that serves.
+    fn anew(&mut self, reload: Reload, out: &mut Vec<Effect>) {
+        let how = if reload == Reload::Hard { " (hard-reload)" } else { "" };
+        out.push(say(Weight::Notice, format!("Reloading HAProxy{how}")));
+        out.push(Effect::Notify(Notice::Reloading));
+        self.reload = reload;
+        self.reloads = self.reloads.saturating_add(1);
+        out.push(Effect::Replace);
+    }
+
+    /// The worker that serves reads its configuration again.
+    fn in_place(&mut self, check: bool, out: &mut Vec<Effect>) {
+        if self.leaving || self.is_loading() || self.adopting.is_some() {
+            return self.reload(Reload::Soft, out);
+        }
+        let Some(pid) = self.first().map(|child| child.pid) else { return out.push(Effect::Loaded(false)) };
+        if !check {
+            out.push(say(Weight::Notice, "Reloading HAProxy in place".to_owned()));
             out.push(Effect::Notify(Notice::Reloading));
-            self.reload = reload;
-            self.reloads = self.reloads.saturating_add(1);
-            out.push(Effect::Replace);
+        }
+        self.adopting = Some(check);
+        out.push(Effect::Adopt(pid, check));
+    }
+
+    fn adopted(&mut self, verdict: Verdict, out: &mut Vec<Effect>) {
+        let Some(check) = self.adopting.take() else { return };
+        match verdict {
+            Verdict::Adopted => {
+                self.reloads = self.reloads.saturating_add(1);
+                self.failed = false;
+                out.push(say(Weight::Notice, "Loading success.".to_owned()));
+                if !self.leaving {
+                    out.push(Effect::Notify(Notice::Ready));
+                }
+                out.push(Effect::Loaded(true));
+                self.take_pending(out);
+            }
+            Verdict::Fit => {
+                out.push(Effect::Loaded(true));
+                self.take_pending(out);
+            }
+            Verdict::Elsewhere(why) if !check && !self.leaving => {
+                out.push(say(Weight::Notice, format!("{why}: a new worker is started instead.")));
+                self.anew(Reload::Soft, out);
+            }
+            Verdict::Elsewhere(why) => {
+                out.push(say(Weight::Warning, format!("{why}: a new worker would be started.")));
+                out.push(Effect::Loaded(false));
+                self.take_pending(out);
+            }
+            Verdict::Refused if check => {
+                out.push(Effect::Loaded(false));
+                self.take_pending(out);
+            }
+            Verdict::Refused => {
+                self.reloads = self.reloads.saturating_add(1);
+                out.push(say(Weight::Warning, "Reload in place failed: nothing has changed.".to_owned()));
+                self.not_loaded(1, out);
+            }
         }
     }
 
@@ -354,12 +442,12 @@ impl Machine {
     /// The state as text, for the program that follows this one.
     pub fn keep(&self) -> String {
         let hard = u8::from(self.reload == Reload::Hard);
-        let Settings { max_reloads, survives_failure } = self.settings;
+        let Settings { max_reloads, survives_failure, in_place } = self.settings;
         let mut text = format!(
             "master {} {} {hard} {max_reloads} {} {}\n",
             self.reloads,
             self.started,
-            u8::from(survives_failure),
+            u8::from(survives_failure) | u8::from(in_place) << 1,
             self.version
         );
         for c in &self.children {
@@ -400,7 +488,11 @@ fn resume_line(line: &str, machine: &mut Option<Machine>) -> Option<()> {
             *none = Some(Machine {
                 reloads: u32::try_from(a).ok()?,
                 reload: if c == 1 { Reload::Hard } else { Reload::Soft },
-                settings: Settings { max_reloads: u32::try_from(d).ok()?, survives_failure: e == 1 },
+                settings: Settings {
+                    max_reloads: u32::try_from(d).ok()?,
+                    survives_failure: e & 1 != 0,
+                    in_place: e & 2 != 0,
+                },
                 ..Machine::new(u64::try_from(b).ok()?, &version)
             });
         }

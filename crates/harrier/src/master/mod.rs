@@ -10,6 +10,7 @@ mod cli;
 mod life;
 pub mod line;
 pub mod machine;
+mod reader;
 mod route;
 mod show;
 mod watch;
@@ -115,6 +116,7 @@ fn prepare(args: &Args, home: Option<std::path::PathBuf>, kept: Option<Kept>) ->
                 pidfile: args.pidfile.clone(),
                 home,
                 in_background: goes_back && again,
+                args: args.clone(),
             };
             Ok(Role::Ended(life::run(parts)))
         }
@@ -130,6 +132,7 @@ fn prepare(args: &Args, home: Option<std::path::PathBuf>, kept: Option<Kept>) ->
                 pidfile: None,
                 home,
                 in_background: goes_back && again,
+                args: args.clone(),
             };
             Ok(Role::Ended(life::run(parts)))
         }

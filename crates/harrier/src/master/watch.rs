@@ -6,8 +6,8 @@ use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::rc::Rc;
+use std::path::{Path, PathBuf};
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::task::Poll;
@@ -15,12 +15,14 @@ use std::time::Duration;
 
 use engine::{Shared, Worker, run};
 use program::Bind;
-use rt::sys::{self, Ended};
+use rt::sys::{self, Ended, Fork};
 use rt::{Listener, Notify, Socket, Timer};
 
 use super::again::{self, Kept, Open};
 use super::line::{Word, Words};
-use super::machine::{Effect, Event, Machine, Weight};
+use super::machine::{Effect, Event, Machine, Verdict, Weight};
+use super::reader;
+use crate::args::Args;
 use crate::background::Background;
 use crate::ready::Ready;
 use crate::say;
@@ -54,6 +56,8 @@ pub struct Parts {
     pub home: Option<PathBuf>,
     /// Nobody hears it any more.
     pub in_background: bool,
+    /// The words of the command line.
+    pub args: Args,
 }
 
 /// A master at work.
@@ -81,6 +85,10 @@ pub struct Hub {
     code: Arc<AtomicU8>,
     /// A client of the socket has left.
     pub freed: Notify,
+    args: Args,
+    /// What the program's file was like when it was started.
+    binary: Option<Identity>,
+    me: Weak<Hub>,
 }
 
 struct Newborn {
@@ -92,12 +100,17 @@ struct Newborn {
 impl Hub {
     /// A master that begins, and whose end is told by `code`.
     pub fn new(parts: Parts, code: Arc<AtomicU8>) -> (Rc<Hub>, Event, Option<(Listener, Bind)>) {
-        let Parts { kept, began, listener, background, shared, notify, pidfile, home, in_background } = parts;
+        let Parts { kept, began, listener, background, shared, notify, pidfile, .. } = parts;
+        let (home, in_background, args) = (parts.home, parts.in_background, parts.args);
         if in_background {
             let _ = sys::silence_standard_streams();
         }
         let Kept { machine, lines, waiting, .. } = kept;
-        let hub = Hub {
+        let path = again::own_path();
+        let hub = Rc::new_cyclic(|me| Hub {
+            args,
+            binary: identity(&path),
+            me: me.clone(),
             machine: RefCell::new(machine),
             worker: run::start_worker(0, Arc::new(shared), Vec::new()),
             logs: RefCell::default(),
@@ -109,12 +122,12 @@ impl Hub {
             background: RefCell::new(background),
             notify: notify.then(Ready::open).flatten(),
             pidfile: RefCell::new(pidfile),
-            path: again::own_path(),
+            path,
             home,
             code,
             freed: Notify::new(),
-        };
-        (Rc::new(hub), began, listener)
+        });
+        (hub, began, listener)
     }
 
     /// The machine takes an event, and what it decides is done.
@@ -137,6 +150,7 @@ impl Hub {
             }
             Effect::Loaded(good) => self.loaded(good),
             Effect::Replace => self.replace(),
+            Effect::Adopt(pid, check) => self.adopt(pid, check),
             Effect::Exit(code) => self.finish(code),
         }
     }
@@ -199,6 +213,31 @@ impl Hub {
         };
         self.logs.borrow_mut().clear();
         self.handle(Event::NotReplaced(say::reason(&error)));
+    }
+
+    /// A process that has the rights of this one reads the configuration for a worker.
+    fn adopt(&self, pid: i32, check: bool) {
+        self.logs.borrow_mut().clear();
+        let elsewhere = |why: &str| Event::Adopted(Verdict::Elsewhere(why.to_owned()));
+        if self.binary.is_none() || identity(&self.path) != self.binary {
+            return self.handle(elsewhere("The program on disk is another one"));
+        }
+        let line = self.lines.borrow().get(&pid).and_then(|line| line.try_clone().ok());
+        let (Some(line), Ok((ours, theirs)), Some(hub)) = (line, sys::socket_pair(), self.me.upgrade())
+        else {
+            return self.handle(elsewhere("The worker can't be reached"));
+        };
+        match sys::fork() {
+            Ok(Fork::Child) => {
+                drop(ours);
+                reader::run(&self.args, &line, &theirs, check)
+            }
+            Ok(Fork::Parent(_)) => {
+                drop(theirs);
+                rt::spawn(hear_reader(hub, ours));
+            }
+            Err(e) => self.handle(elsewhere(&format!("Cannot fork ({})", say::reason(&e)))),
+        }
     }
 
     /// A client asks for a reload, and waits for its end.
@@ -280,11 +319,8 @@ impl Hub {
                     self.handle(Event::Told(pid, settings));
                     self.write_pid(pidfile);
                 }
-                Some((pid, Word::Ready)) => {
-                    // From now on the line only leads to it.
-                    self.newborn.take();
-                    self.handle(Event::Ready(pid));
-                }
+                Some((pid, Word::Ready)) => self.handle(Event::Ready(pid)),
+                Some((_, Word::Wanted { check })) => self.handle(Event::InPlace { check }),
             }
         }
     }
@@ -326,6 +362,39 @@ fn tell(client: UnixStream, text: Rc<str>) {
             }
         }
     });
+}
+
+/// What tells a file from another one under its name.
+type Identity = (u64, u64, u64, i64, i64);
+
+fn identity(path: &Path) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec()))
+}
+
+/// Waits for what became of a configuration that was read for a worker: a letter, then what there is to say.
+async fn hear_reader(hub: Rc<Hub>, line: OwnedFd) {
+    let mut said = Vec::new();
+    if let Ok(socket) = Socket::from_fd(line) {
+        let mut chunk = vec![0; 4096];
+        while let Ok(n @ 1..) = poll_fn(|cx| socket.poll_recv(cx, &mut chunk)).await {
+            said.extend_from_slice(chunk.get(..n).unwrap_or_default());
+            said.truncate(MOST_LOGS);
+        }
+    }
+    let (letter, text) =
+        said.split_first().unwrap_or((&b'R', b"The reader of the configuration has died.\n"));
+    let text = String::from_utf8_lossy(text);
+    say::error(&text);
+    hub.note(&text);
+    let verdict = match letter {
+        b'A' => Verdict::Adopted,
+        b'F' => Verdict::Fit,
+        b'X' => Verdict::Elsewhere("This can't be had in a process that runs".to_owned()),
+        _ => Verdict::Refused,
+    };
+    hub.handle(Event::Adopted(verdict));
 }
 
 /// Has the words of a worker taken as they come.

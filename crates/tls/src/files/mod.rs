@@ -5,7 +5,7 @@
 
 mod sources;
 
-use std::path::Path;
+use base::outside;
 use std::sync::Arc;
 
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
@@ -225,7 +225,7 @@ pub fn authorities(path: &str) -> Result<Pem, String> {
     let mut out = Pem::default();
     let files = if path == "@system-ca" { system() } else { list(path)? };
     for file in files {
-        let text = std::fs::read(&file).map_err(|e| e.to_string())?;
+        let text = outside::read(&file).map_err(|e| e.to_string())?;
         let found = pem(&text)?;
         out.certificates.extend(found.certificates);
         out.crls.extend(found.crls);
@@ -235,7 +235,7 @@ pub fn authorities(path: &str) -> Result<Pem, String> {
 
 /// Why what was read from a single file makes nobody trusted and revokes nothing.
 pub fn no_authorities(path: &str, found: &Pem) -> Option<&'static str> {
-    if path == "@system-ca" || Path::new(path).is_dir() {
+    if path == "@system-ca" || outside::is_folder(path) {
         return None;
     }
     if found.certificates.is_empty() && found.crls.is_empty() {
@@ -247,11 +247,11 @@ pub fn no_authorities(path: &str, found: &Pem) -> Option<&'static str> {
 fn system() -> Vec<String> {
     let places =
         ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
-    places.iter().filter(|p| Path::new(p).exists()).take(1).map(|p| (*p).to_owned()).collect()
+    places.iter().filter(|p| outside::exists(p)).take(1).map(|p| (*p).to_owned()).collect()
 }
 
 fn list(path: &str) -> Result<Vec<String>, String> {
-    if !Path::new(path).is_dir() {
+    if !outside::is_folder(path) {
         return Ok(vec![path.to_owned()]);
     }
     folder(path, |name| [".pem", ".crt", ".cer", ".crl"].iter().any(|end| name.ends_with(end)))
@@ -262,15 +262,10 @@ fn list(path: &str) -> Result<Vec<String>, String> {
 /// # Errors
 /// When the folder can't be read.
 pub fn folder(path: &str, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, String> {
-    let entries = std::fs::read_dir(path).map_err(|e| e.to_string())?;
-    let mut names: Vec<_> = entries
-        .flatten()
-        .filter_map(|e| e.file_name().into_string().ok())
-        .filter(|n| !n.starts_with('.'))
-        .collect();
-    names.retain(|n| wanted(n));
+    let mut names = outside::names(path).map_err(|e| e.to_string())?;
+    names.retain(|n| !n.starts_with('.') && wanted(n));
     names.sort();
-    Ok(names.into_iter().map(|n| format!("{path}/{n}")).filter(|p| Path::new(p).is_file()).collect())
+    Ok(names.into_iter().map(|n| format!("{path}/{n}")).filter(|p| outside::is_file(p)).collect())
 }
 
 /// A private key as PKCS #8 (RFC 5958), whatever form it came in.

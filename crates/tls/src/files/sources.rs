@@ -2,6 +2,7 @@
 //! same name with `.key`, `.issuer`, `.ocsp` or `.sctl` behind it (manual, section 3.1,
 //! `ssl-load-extra-files`; section 12.7.1).
 
+use base::outside;
 use std::sync::Arc;
 
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -97,7 +98,7 @@ pub fn load(sources: &Sources, extra: &Extra, phrases: &Phrases) -> Result<(Part
         made.key = pair;
         return Ok((made, sources.clone()));
     }
-    let text = std::fs::read(path)
+    let text = outside::read(path)
         .map_err(|e| format!("unable to stat SSL certificate from file '{path}' : {}", told(&e)))?;
     let mut parts = Parts::default();
     let opened = locked::open(&text, path, phrases);
@@ -147,7 +148,7 @@ fn issued(parts: &Parts) -> bool {
 /// The files that are named.
 fn named(parts: &mut Parts, sources: &Sources, phrases: &Phrases) -> Result<(), String> {
     let bad = |path: &str| format!(" '{path}' cannot be read or parsed");
-    let read = |path: &str| std::fs::read(path).map_err(|_| bad(path));
+    let read = |path: &str| outside::read(path).map_err(|_| bad(path));
     if let Some(path) = &sources.key {
         let key = key(&read(path)?, path, phrases).map_err(|why| stays_closed(path, why) + &bad(path))?;
         parts.key = Some(Arc::new(key.ok_or_else(|| format!("\n{}{}", no_key(path), bad(path)))?));
@@ -175,7 +176,7 @@ fn nearby(parts: &mut Parts, at: &mut Sources, extra: &Extra, phrases: &Phrases)
     let beside = |end: &str| extra.beside(&at.certificate, end);
     let (key, ocsp) = (beside(".key"), beside(".ocsp"));
     let (sctl, issuer) = (beside(".sctl"), beside(".issuer"));
-    let read = |path: &str| std::fs::read(path).ok();
+    let read = |path: &str| outside::read(path).ok();
     at.key = Some(at.certificate.clone());
     if parts.key.is_none() && extra.key {
         let present =

@@ -9,7 +9,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::binds::BindSpec;
-use super::trusts::Authorities;
+use super::servers::ServerSpec;
+use super::trusts::{Authorities, Key};
 use super::{Ground, Inner, Store};
 use crate::files::Parts;
 use crate::sessions::Sessions;
@@ -79,6 +80,18 @@ impl Inner {
     /// What was made of a file of authorities at run time.
     pub(super) fn made_of_file(&self, name: &str, loaded: u64) -> Option<Authorities> {
         self.before.files.get(name).filter(|(was, _)| *was == loaded).map(|(_, holds)| holds.clone())
+    }
+
+    /// What tells connections to a server of these settings and files from others.
+    pub(super) fn nature_of(&self, spec: &ServerSpec, key: &Key) -> u64 {
+        let mut hash = DefaultHasher::new();
+        format!("{spec:?}").hash(&mut hash);
+        for path in key.iter().flatten() {
+            self.files.get(path).map(|file| stamp_of_file(&file.holds)).hash(&mut hash);
+        }
+        let cert = spec.crt.as_ref().and_then(|name| self.certs.get(name));
+        cert.map(|cert| stamp_of_cert(&cert.parts)).hash(&mut hash);
+        hash.finish()
     }
 
     /// Gives a line the sessions that it had.

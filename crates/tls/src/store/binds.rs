@@ -1,7 +1,6 @@
 //! What each `bind` line makes of the certificates it names: a row for each use of a certificate, and out of
 //! the rows the table that handshakes look at.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::certs::clash;
@@ -147,7 +146,7 @@ impl Inner {
         };
         let path = self.full(&sources.certificate);
         let known = self.lists.contains_key(&path);
-        if known || !self.certs.contains_key(&path) && Path::new(&*path).is_dir() {
+        if known || !self.certs.contains_key(&path) && base::outside::is_folder(&*path) {
             if !known {
                 self.folder(&path)?;
             }

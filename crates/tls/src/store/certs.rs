@@ -1,7 +1,7 @@
 //! Certificates by name: how they come in, and what may be said of them twice.
 
+use base::outside;
 use std::fmt::Write;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -58,7 +58,7 @@ impl Store {
     /// that. What goes wrong is told when the line is [built](Store::bind).
     pub fn meet(&self, sources: &Sources) {
         let inner = &mut *self.lock();
-        if !Path::new(&*inner.full(&sources.certificate)).is_dir() {
+        if !outside::is_folder(&*inner.full(&sources.certificate)) {
             let _ = inner.named(sources, "");
         }
     }
@@ -94,7 +94,7 @@ impl Store {
             ..sources.clone()
         };
         let plain = sources.dummy == Recipe::default();
-        if plain && std::fs::File::open(&*path).is_err() {
+        if plain && outside::read(&*path).is_err() {
             return Err(format!(
                 "cannot open the file '{path}'.\n '{}' cannot be read or parsed.",
                 sources.certificate
@@ -195,12 +195,12 @@ impl Inner {
             self.agree(&path, &sources, place)?;
             return Ok(vec![path]);
         }
-        if self.sealed || path.starts_with('@') || Path::new(&*path).exists() {
+        if self.sealed || path.starts_with('@') || outside::exists(&*path) {
             return self.one(&sources).map(|()| vec![path]);
         }
         let bundle = BUNDLE.iter().map(|end| format!("{path}{end}"));
         let there: Vec<String> = bundle
-            .filter(|p| self.ground.extra.bundle && (self.certs.contains_key(&**p) || Path::new(p).exists()))
+            .filter(|p| self.ground.extra.bundle && (self.certs.contains_key(&**p) || outside::exists(p)))
             .collect();
         if there.is_empty() {
             return self.one(&sources).map(|()| vec![path]);

@@ -61,6 +61,7 @@ impl Store {
         }
         let rules = inner.server_rules(&spec, identity, trust);
         let (connector, ignored) = Connector::new(&rules).map_err(Trouble::Unusable)?;
+        connector.set_nature(inner.nature_of(&spec, &key));
         let connector = Arc::new(connector);
         inner.servers.push(ServerUse { spec, connector: connector.clone() });
         Ok((connector, ignored))

@@ -137,6 +137,16 @@ fn a_frontend_that_is_gone_lets_its_clients_go() {
     });
 }
 
+/// A socket goes from one frontend to another without anybody being turned away.
+#[test]
+fn a_listener_goes_to_a_frontend_of_another_name() {
+    explore(FIRST, CALM, |stage| async move {
+        stage.adopt("frontend other\n bind 127.0.0.1:80\n http-request return status 204").unwrap();
+        let mut client = stage.client(FRONT).await;
+        assert_eq!(client.ask(&get("/which")).await.status(), 204);
+    });
+}
+
 #[test]
 fn a_refused_one_changes_nothing() {
     explore(FIRST, CALM, |stage| async move {

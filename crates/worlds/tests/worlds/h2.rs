@@ -294,3 +294,46 @@ fn a_stop_lets_running_streams_end_and_says_goaway() {
         assert!(stage.elapsed() < Duration::from_secs(6));
     });
 }
+
+/// Another configuration takes the place of the one at work: streams under way end as they began, the next
+/// one on the same connection is served by the new rules.
+#[test]
+fn streams_of_a_connection_are_served_by_two_configurations() {
+    const RULES: &str = "frontend p
+ bind 127.0.0.1:80 proto h2
+ http-request return status 201 if { path /which }
+ default_backend b
+backend b
+ server s 127.0.1.1:80";
+    let next = "backend a\n server x 127.0.1.9:80\n".to_owned() + &RULES.replace("201", "202");
+    let next: &'static str = next.leak();
+    explore(RULES, CALM, move |stage| async move {
+        stage.serve(S, |mut peer, _| async move {
+            while peer.request().await.is_whole() {
+                rt::sleep(Duration::from_secs(1)).await;
+                if peer.send(&response(200, b"late")).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let mut client = Client::new(stage.client(FRONT).await, Limits::default());
+        let first = client.ask(&text("/which"), b"");
+        assert_eq!(client.answers(&[first]).await[0].status, 201);
+        let slow = client.ask(&text("/slow"), b"");
+        client.flush().await.unwrap();
+        rt::sleep(Duration::from_millis(200)).await;
+        stage.adopt(next).unwrap();
+        let which = client.ask(&text("/which"), b"");
+        let answers = client.answers(&[slow, which]).await;
+        assert_eq!((answers[0].status, &*answers[0].body, answers[1].status), (200, &b"late"[..], 202));
+        let before = std::sync::Arc::downgrade(&stage.current().0.program);
+        stage.adopt(RULES).unwrap();
+        let which = client.ask(&text("/which"), b"");
+        assert_eq!(client.answers(&[which]).await[0].status, 201);
+        // The connection rests, and nothing of the one before is left.
+        rt::sleep(Duration::from_secs(1)).await;
+        assert!(before.upgrade().is_none());
+        drop(client);
+        stage.quiet().await;
+    });
+}

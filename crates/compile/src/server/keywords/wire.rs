@@ -42,7 +42,7 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
                 // that of the process. No line can name one here.
                 return Ok(());
             }
-            if !std::path::Path::new("/var/run/netns").join(word.text()).exists() {
+            if !base::outside::exists(std::path::Path::new("/var/run/netns").join(word.text())) {
                 return Err(s.fail(format!("Cannot open namespace '{word}'")));
             }
             Err(s.fail("'namespace' : Not built yet in Harrier: network namespaces"))

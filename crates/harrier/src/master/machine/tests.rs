@@ -127,6 +127,7 @@ impl World {
                     let settings = Settings {
                         max_reloads: self.random(4) as u32,
                         survives_failure: self.random(2) == 0,
+                        in_place: false,
                     };
                     self.give(Event::Told(pid, settings));
                     self.give(Event::Ready(pid));
@@ -247,7 +248,7 @@ fn a_worker_that_overstays_its_reloads_is_ended() {
     let mut world = serving();
     for pid in [1002, 1003] {
         world.give(Event::Signal(Signal::Usr2));
-        world.give(Event::Told(pid, Settings { max_reloads: 1, survives_failure: false }));
+        world.give(Event::Told(pid, Settings { max_reloads: 1, survives_failure: false, in_place: false }));
         world.give(Event::Ready(pid));
     }
     assert_eq!(world.machine.children.iter().map(|c| c.overdue).collect::<Vec<_>>(), [true, false, false]);

@@ -1,0 +1,125 @@
+//! Reading a configuration for a worker that can't: it may sit in a chroot, under another user.
+//!
+//! A child of the master, which has its root and its rights, reads the files and writes down what it read
+//! ([`base::outside`]). The worker gets that, compiles it once more, against what is alive there, and asks
+//! for the sockets that it has not got. It may only ask for those that the configuration names, by their
+//! place in it.
+//!
+//! ```text
+//! child: _adopt LF          worker: go LF
+//! child: check (0, 1; 2: it is wrong, and why), eight bytes of length, the record
+//! worker: front P B LF | cli N LF | log N LF
+//!                           child: 1 with a descriptor | 0, two bytes of length, why not
+//! worker: done LETTER LF, and what there is to say, up to the end
+//! ```
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use base::outside;
+use program::Program;
+use program::log::Sink;
+use rt::sys;
+use wire::handover::ADOPT;
+
+use crate::args::Args;
+use crate::config::{self, Renewed};
+use crate::{say, sockets};
+
+/// The word that begins it, which clients of the master may not say.
+pub const CALL: &str = "_adopt";
+
+/// How long the worker may take for a step.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Reads, talks to the worker at the end of `line`, and tells on `report` what became of it.
+pub fn run(args: &Args, line: &OwnedFd, report: &OwnedFd, check: bool) -> ! {
+    let _ = sys::end_with_parent();
+    let told = talk(args, line, check).unwrap_or_else(|e| {
+        let text = format!("The worker does not answer: {}.", say::reason(&e));
+        b"R".iter().copied().chain(say::plain("[ALERT]", &text).into_bytes()).collect()
+    });
+    if let Ok(report) = report.try_clone() {
+        let _ = UnixStream::from(report).write_all(&told);
+    }
+    std::process::exit(0)
+}
+
+fn talk(args: &Args, line: &OwnedFd, check: bool) -> io::Result<Vec<u8>> {
+    outside::record();
+    let read = config::again(args, None);
+    let record = outside::recorded();
+    let (mut stream, theirs) = UnixStream::pair()?;
+    sys::send_fds(line.as_fd(), &[0], &[theirs.as_fd()])?;
+    drop(theirs);
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(ADOPT)?;
+    let mut go = [0; 3];
+    stream.read_exact(&mut go)?;
+    let (mark, bytes) = match &read {
+        Ok(_) => (u8::from(check), record.encode()),
+        Err(text) => (2, text.clone().into_bytes()),
+    };
+    stream.write_all(&[mark])?;
+    stream.write_all(&(bytes.len() as u64).to_le_bytes())?;
+    stream.write_all(&bytes)?;
+    drop((bytes, record));
+    let mut lines = BufReader::new(stream.try_clone()?);
+    let mut wish = String::new();
+    loop {
+        wish.clear();
+        if lines.read_line(&mut wish)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let words: Vec<&str> = wish.split_ascii_whitespace().collect();
+        if let ["done", letter] = words.as_slice() {
+            let mut told = letter.as_bytes().to_vec();
+            lines.read_to_end(&mut told)?;
+            return Ok(told);
+        }
+        let Ok(Renewed { program, .. }) = &read else { return Err(io::ErrorKind::InvalidData.into()) };
+        match give(program, &words) {
+            Ok(fd) => drop(sys::send_fds(stream.as_fd(), &[1], &[fd.as_fd()])?),
+            Err(why) => {
+                let why = why.as_bytes().get(..why.len().min(60_000)).unwrap_or_default();
+                let length = u16::try_from(why.len()).unwrap_or(0).to_le_bytes();
+                stream.write_all(&[&[0][..], &length, why].concat())?;
+            }
+        }
+    }
+}
+
+/// Opens what a worker asks for, as the configuration says it.
+fn give(program: &Program, words: &[&str]) -> Result<OwnedFd, String> {
+    let number = |at: usize| words.get(at).and_then(|word| word.parse::<usize>().ok());
+    let wrong = || "The worker asks for something that the configuration does not name.".to_owned();
+    let opened = |bind: &program::Bind, backlog: u32, whose: &str| {
+        let listener = sockets::listen(&program.global, bind, backlog);
+        let listener = listener.map_err(|e| sockets::complaint(bind, whose, &e))?;
+        sockets::set_congestion(bind, &listener, whose);
+        let copy = listener.fd().and_then(|fd| fd.try_clone_to_owned());
+        copy.map_err(|e| sockets::complaint(bind, whose, &e))
+    };
+    match (words.first().copied(), number(1), number(2)) {
+        (Some("front"), Some(p), Some(b)) => {
+            let proxy = program.proxies.configured(p).ok_or_else(wrong)?;
+            let bind = proxy.binds.get(b).ok_or_else(wrong)?;
+            let whose = format!("{} {}", sockets::noun(proxy), proxy.name);
+            opened(bind, engine::listener::backlog(proxy, bind), &whose)
+        }
+        (Some("cli"), Some(n), None) => {
+            opened(program.global.cli.get(n).ok_or_else(wrong)?, 1024, "frontend GLOBAL")
+        }
+        (Some("log"), Some(n), None) => {
+            let Some(Sink::Unix(path)) = program.sinks.get(n) else { return Err(wrong()) };
+            let found = engine::sinks::connect(path, program.global.chroot.as_deref());
+            found.ok_or_else(|| {
+                format!("Nobody listens for log lines on '{}'.", String::from_utf8_lossy(path))
+            })
+        }
+        _ => Err(wrong()),
+    }
+}
