@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """handover.py PROGRAM [OTHER]: listening sockets go from one process to the next with `-x` under load, PROGRAM to PROGRAM, and with OTHER
-(real HAProxy) both ways. Ten hand-overs each; every request must be answered. Loopback only; prints a line for each way, exits 1 if
-a request failed."""
+(real HAProxy) both ways. Ten hand-overs each; every request must be answered, and the entries of a stick table must come along, over
+the local peer. Loopback only; prints a line for each way, exits 1 if a request failed or entries were lost."""
 import os, signal, socket, subprocess, sys, tempfile, threading, time
 
 COUNT = 10
+ENTRIES = 200
 
 
 def config(folder, n):
@@ -16,6 +17,11 @@ defaults
     timeout client 5s
     timeout server 5s
     timeout connect 5s
+peers ps
+    bind abns@{os.path.basename(folder)}-peers
+    server me
+backend t
+    stick-table type string len 32 size 1k expire 1h peers ps store gpc0
 frontend f
     bind {folder}/u
     bind 127.0.0.1:{PORT}
@@ -56,6 +62,23 @@ def serves(path):
     return False
 
 
+def command(path, text):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(5)
+        s.connect(path)
+        s.sendall(text.encode() + b"\n")
+        return b"".join(iter(lambda: s.recv(65536), b"")).decode()
+
+
+def has_entries(path):
+    """Whether the table is there, with what came along and what was set in between."""
+    for _ in range(500):
+        if f"used:{ENTRIES}\n" in command(path, "show table t"):
+            return True
+        time.sleep(0.01)
+    return False
+
+
 def way(first, second):
     """`first` and `second` follow one another."""
     with tempfile.TemporaryDirectory(prefix="handover") as folder:
@@ -63,13 +86,15 @@ def way(first, second):
             path = f"{folder}/{n}.cfg"
             with open(path, "w") as f:
                 f.write(config(folder, n))
-            p = subprocess.Popen([program, "-db", "-f", path, *words], stdout=log, stderr=log)
+            p = subprocess.Popen([program, "-db", "-L", "me", "-f", path, *words], stdout=log, stderr=log)
             assert serves(f"{folder}/s{n}"), f"{program} does not start"
             return p
 
         log = open(f"{folder}/log", "w")
         old, stop = start(first, 0), threading.Event()
         counts = {"good": 0, "bad": 0, "why": ""}
+        for n in range(ENTRIES):
+            command(f"{folder}/s0", f"set table t key k{n} data.gpc0 {n}")
         places = [(socket.AF_UNIX, f"{folder}/u"), (socket.AF_UNIX, "\0" + os.path.basename(folder).ljust(107, "\0")),
                   (socket.AF_INET, ("127.0.0.1", PORT))]
         threads = [threading.Thread(target=load, args=(*place, counts, stop)) for place in places * 2]
@@ -82,6 +107,9 @@ def way(first, second):
                 new = start(program, n, "-x", f"{folder}/s{n - 1}", "-sf", str(old.pid))
                 old.wait(20)
                 old = new
+                if not has_entries(f"{folder}/s{n}"):
+                    counts["bad"] += 1
+                    counts["why"] = f"entries are lost at {n}"
         finally:
             stop.set()
             for t in threads:

@@ -22,6 +22,8 @@ pub(crate) struct PeersDraft {
     has_bind: bool,
     /// `peer` lines stand in it.
     has_peer: bool,
+    /// `shards`; 0: keys are not divided.
+    pub groups: u32,
     /// `default-bind`.
     default_bind: Option<BindDraft>,
     /// The local peer, once its line was seen.
@@ -62,6 +64,7 @@ pub(crate) fn header(
         bind: None,
         has_bind: false,
         has_peer: false,
+        groups: 0,
         default_bind: None,
         local: None,
     })
@@ -86,7 +89,6 @@ pub(crate) fn line(s: &mut Statement<'_>, p: &mut PeersDraft, tables: &mut Vec<T
         "default-bind" => {
             let mut base = p.default_bind.take().unwrap_or_else(|| bind::nowhere(s));
             bind::words(s, &mut base)?;
-            unfit_listener(s, &base)?;
             p.default_bind = Some(base);
             Ok(())
         }
@@ -106,9 +108,23 @@ pub(crate) fn line(s: &mut Statement<'_>, p: &mut PeersDraft, tables: &mut Vec<T
             s.notes.push(Diagnostic::warning(s.line.span(), text));
             Ok(())
         }
-        "shards" => Err(s.fail("'shards' of a 'peers' section is not supported yet by Harrier (planned).")),
+        "shards" => shards(s, p),
         other => Err(s.fail(format!("unknown keyword '{other}' in 'peers' section"))),
     }
+}
+
+/// `shards <n>`.
+fn shards(s: &mut Statement<'_>, p: &mut PeersDraft) -> Step {
+    let word = s.word("'shards' : missing value")?;
+    let text = word.text();
+    let number: i64 = text
+        .parse()
+        .map_err(|_| s.fail(format!("'shards' : expects an integer argument, found '{text}'")))?;
+    p.groups = u32::try_from(number)
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| s.fail("'shards' : expects a strictly positive integer argument"))?;
+    Ok(())
 }
 
 fn mixed(s: &Statement<'_>) -> Diagnostic {
@@ -132,7 +148,6 @@ fn listener(s: &mut Statement<'_>, p: &mut PeersDraft) -> Step {
             "Only one listener per \"peers\" section is authorized. Multiple listening addresses or port range are not supported.",
         ));
     }
-    unfit_listener(s, &read)?;
     p.bind = Some(read);
     Ok(())
 }
@@ -158,7 +173,17 @@ fn peer(s: &mut Statement<'_>, p: &mut PeersDraft) -> Step {
         return Ok(());
     }
     let address = s.args.peek().filter(|_| !addressless).map(|w| w.text().to_owned());
-    let read = server::peer(s, &mut p.proxy, &name, !addressless)?;
+    let mut read = server::peer(s, &mut p.proxy, &name, !addressless)?;
+    if p.groups > 0 && read.shard > p.groups && !local {
+        let text = format!(
+            "'{} {name}' : {} peer shard greater value than {} shards value is ignored.",
+            s.keyword(),
+            read.shard,
+            p.groups
+        );
+        s.notes.push(Diagnostic::warning(s.line.span(), text));
+        read.shard = 0;
+    }
     if read.check || read.agent || !read.init_addr.is_empty() || read.track.is_some() {
         let text = format!(
             "'{} {name}' : init_addr, resolvers, check and agent are ignored for peers.",
@@ -187,15 +212,6 @@ fn own_listener(s: &Statement<'_>, p: &PeersDraft, address: &str) -> Step<BindDr
     (own.text, own.span) = (address.into(), s.line.span());
     own.settings.place = (s.around.sources.name(own.span.file).into(), own.span.line);
     Ok(own)
-}
-
-/// What `bind` may say in HAProxy and the listener of a section does not do here.
-fn unfit_listener(s: &Statement<'_>, bind: &BindDraft) -> Step {
-    let given = [
-        (bind.settings.accept_proxy, "accept-proxy"),
-        (bind.settings.accept_cip.is_some(), "accept-netscaler-cip"),
-    ];
-    refuse(s, &given, "the listener of a 'peers' section")
 }
 
 /// What lines of peers may say in HAProxy and nobody does here.

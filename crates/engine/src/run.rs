@@ -91,13 +91,23 @@ pub fn switch(shared: Arc<Shared>, opened: Vec<Opened>, moves: Arc<Moves>) -> Op
 /// How many expired entries of a stick table a sweep takes from each shard at most.
 const SWEPT: usize = 4096;
 
-/// Looks through what this worker keeps once a second, for ever.
+/// Looks through what this worker keeps once a second, for ever; through the connections that rest more often
+/// where a `pool-purge-delay` is shorter.
 async fn sweeper(worker: Rc<Worker>) {
     let program = worker.shared.program.clone();
+    let second = Duration::from_secs(1);
+    let mut tables = rt::now() + second;
+    let mut next = tables;
     loop {
-        rt::sleep(Duration::from_secs(1)).await;
-        worker.farm.pools.sweep(&program, rt::now(), worker.index == 0);
-        sweep_tables(&worker);
+        rt::sleep_until(next).await;
+        let now = rt::now();
+        let due = worker.farm.pools.sweep(&program, now, worker.index == 0);
+        if now >= tables {
+            sweep_tables(&worker);
+            tables = now + second;
+        }
+        // Not more often than a timer can tell apart.
+        next = due.map_or(tables, |due| due.max(now + Duration::from_millis(10)).min(tables));
     }
 }
 

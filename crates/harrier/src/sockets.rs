@@ -36,7 +36,7 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Those that another process may ask for, frontends first.
+    /// Those that another process may ask for: of frontends, of the runtime API, of peers.
     pub fn exposed(&self, program: &Program) -> Vec<Exposed> {
         let expose = |bind: &Bind, listener: &Listener| Exposed {
             listener: listener.downgrade(),
@@ -50,7 +50,13 @@ impl Sockets {
             (bind, &o.listener)
         });
         let of_cli = self.cli.iter().map(|(bind, listener)| (bind, listener));
-        of_frontends.chain(of_cli).filter(|(b, _)| listens(b)).map(|(b, l)| expose(b, l)).collect()
+        let of_peers = program.peers.iter().map(|section| &section.bind).zip(&self.peers);
+        of_frontends
+            .chain(of_cli)
+            .chain(of_peers)
+            .filter(|(b, _)| listens(b))
+            .map(|(b, l)| expose(b, l))
+            .collect()
     }
 }
 
@@ -88,7 +94,8 @@ pub fn open(shared: &Shared, args: &Args, mut inherited: Inherited) -> Option<So
     }
     let mut peers = Vec::new();
     for section in &program.peers {
-        match listen(global, &section.bind, 1024) {
+        let handed = inherited.take(&section.bind, &options(global, &section.bind, 1024));
+        match handed.map_or_else(|| listen(global, &section.bind, 1024), Ok) {
             Ok(l) => peers.push(l),
             Err(e) => {
                 complete = false;

@@ -2,9 +2,12 @@
 
 use model::Peer;
 use model::conn::ProxyHeader;
-use rt::Buf;
+use rt::{Buf, Timer};
 use wire::proxy::tlv::{self, Tlvs};
 use wire::proxy::{Error, Header, Parsed};
+
+use crate::timed::{self, Trouble};
+use crate::transport::Transport;
 
 /// Why a connection did not begin with the header it must begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +83,46 @@ pub fn take(buf: &mut Buf, conn: &model::Conn, cip: Option<u32>) -> Result<(), H
         Err(Error::NotProxy) => Err(HeaderFault::NotHeader),
         Err(Error::Unhandled) => Err(HeaderFault::Unhandled),
         Err(Error::Malformed | Error::TooLong | Error::Checksum) => Err(HeaderFault::Bad),
+    }
+}
+
+/// Receives the headers that a connection begins with, of PROXY and of NetScaler, where nobody needs to know
+/// what they say. What came behind them stays in `input`.
+///
+/// # Errors
+/// No such header came, or not in time.
+pub async fn pass(
+    transport: &Transport,
+    (proxy, cip): (bool, Option<u32>),
+    input: &mut Vec<u8>,
+    timer: &mut Timer,
+) -> Result<(), Trouble> {
+    if proxy {
+        pass_one(transport, input, timer, wire::proxy::parse).await?;
+    }
+    if let Some(magic) = cip {
+        pass_one(transport, input, timer, |data| wire::proxy::parse_cip(data, magic)).await?;
+    }
+    Ok(())
+}
+
+async fn pass_one(
+    transport: &Transport,
+    input: &mut Vec<u8>,
+    timer: &mut Timer,
+    parse: impl Fn(&[u8]) -> Result<Parsed, Error>,
+) -> Result<(), Trouble> {
+    loop {
+        match parse(input) {
+            Ok(Parsed::Complete(_, taken)) => {
+                input.drain(..taken.min(input.len()));
+                return Ok(());
+            }
+            Ok(Parsed::Partial) => {}
+            Err(Error::NotProxy) if input.len() < SHORTEST => {}
+            Err(_) => return Err(Trouble::Io(std::io::ErrorKind::InvalidData.into())),
+        }
+        timed::more(transport, input, timer).await?;
     }
 }
 

@@ -33,6 +33,22 @@ fn late<T>(timer: &mut Timer, cx: &mut Context<'_>) -> Poll<Result<T, Trouble>> 
     timer.poll_expired(cx).map(|()| Err(Trouble::TimedOut))
 }
 
+/// Receives more of what is taken whole.
+///
+/// # Errors
+/// The connection's, or the deadline. The end of what the peer sends is an error, too.
+pub async fn more(socket: &Transport, input: &mut Vec<u8>, timer: &mut Timer) -> Result<(), Trouble> {
+    let mut buf = None;
+    let received = receive(socket, &mut buf, timer).await?;
+    match buf {
+        Some(buf) if received > 0 => {
+            input.extend_from_slice(buf.filled());
+            Ok(())
+        }
+        _ => Err(Trouble::Io(io::ErrorKind::UnexpectedEof.into())),
+    }
+}
+
 /// Connects.
 ///
 /// # Errors

@@ -8,10 +8,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use farm::secure::sizes;
-use link::timed::{self, Trouble};
-use link::{handshake, transport::Transport};
+use link::timed;
+use link::{handshake, header, transport::Transport};
 use program::peers::Tls;
-use rt::{Addr, Listener, Socket, Timer};
+use rt::{Addr, Listener, Notify, Socket, Timer};
 use tls::Handshake;
 use wire::peers::hello::{self, Status};
 
@@ -30,19 +30,25 @@ pub(crate) async fn open(hub: Rc<Hub>, listener: Listener) {
     let Ok(acceptor) = listener.attach() else { return };
     drop(listener);
     let worker = hub.worker.clone();
-    let strangers = Rc::new(Cell::new(0));
+    let guests = Rc::<Guests>::default();
+    // Those beyond wait in the kernel's queue.
+    let most = hub.section().bind.maxconn;
     loop {
         let stopping = || worker.shared.program.world.process.stopping.load(Relaxed);
+        let is_full = || most > 0 && guests.all.get() >= most;
         let next = poll_fn(|cx| {
             if worker.stop.poll_changed(cx) && stopping() {
                 return Poll::Ready(None);
+            }
+            while is_full() {
+                std::task::ready!(guests.left.poll_notified(cx));
             }
             acceptor.poll_accept(cx).map(Some)
         });
         match next.await {
             None => break,
-            Some(Ok((socket, _))) if strangers.get() < MOST_STRANGERS => {
-                let guest = Stranger::enter(&strangers);
+            Some(Ok((socket, _))) if guests.strangers.get() < MOST_STRANGERS => {
+                let guest = Guest::enter(&guests);
                 rt::spawn(admit(hub.clone(), socket, guest));
             }
             Some(Ok(_)) => {}
@@ -54,47 +60,77 @@ pub(crate) async fn open(hub: Rc<Hub>, listener: Listener) {
     hub.leave();
 }
 
-/// Counts a connection until its handshake is over.
-struct Stranger(Rc<Cell<u32>>);
+/// Those who have connected here.
+#[derive(Default)]
+struct Guests {
+    /// All of them.
+    all: Cell<u32>,
+    /// Those whose handshake is not over.
+    strangers: Cell<u32>,
+    /// One has left.
+    left: Notify,
+}
 
-impl Stranger {
-    fn enter(count: &Rc<Cell<u32>>) -> Stranger {
-        count.set(count.get() + 1);
-        Stranger(count.clone())
+/// Counts a connection for as long as it is there, as a stranger until it is known.
+struct Guest {
+    guests: Rc<Guests>,
+    is_known: bool,
+}
+
+impl Guest {
+    fn enter(guests: &Rc<Guests>) -> Guest {
+        guests.all.set(guests.all.get() + 1);
+        guests.strangers.set(guests.strangers.get() + 1);
+        Guest { guests: guests.clone(), is_known: false }
+    }
+
+    /// The handshake is over.
+    fn is_welcome(&mut self) {
+        if !std::mem::replace(&mut self.is_known, true) {
+            self.guests.strangers.set(self.guests.strangers.get().saturating_sub(1));
+        }
     }
 }
 
-impl Drop for Stranger {
+impl Drop for Guest {
     fn drop(&mut self) {
-        self.0.set(self.0.get().saturating_sub(1));
+        self.is_welcome();
+        self.guests.all.set(self.guests.all.get().saturating_sub(1));
+        self.guests.left.notify();
     }
 }
 
-async fn admit(hub: Rc<Hub>, socket: Socket, guest: Stranger) {
+async fn admit(hub: Rc<Hub>, socket: Socket, mut guest: Guest) {
+    let bind = &hub.section().bind;
+    rt::renice(bind.nice);
     let mut timer = Timer::new();
     timer.set_after(Some(PATIENCE));
     let mut transport = Transport::from(socket);
-    if let Some(acceptor) = &hub.section().bind.tls {
-        let begun = Handshake::accept(acceptor.clone(), &[]);
+    let mut input = Vec::new();
+    let headers = (bind.accept_proxy, bind.accept_cip);
+    if header::pass(&transport, headers, &mut input, &mut timer).await.is_err() {
+        return;
+    }
+    if let Some(acceptor) = &bind.tls {
+        let begun = Handshake::accept(acceptor.clone(), &std::mem::take(&mut input));
         let tune = sizes(&hub.program.global.tune);
         let shaken = handshake::accept(tune, transport.raw(), begun, &mut timer, || false).await;
         let Ok((stream, _)) = shaken else { return };
         transport.secure(*stream, None);
     }
-    let mut input = Vec::new();
     let answer = loop {
         match hello::parse(&input) {
             Ok(None) => {}
             Ok(Some((hello, bytes))) => break recognise(&hub, hello).map(|at| (at, bytes)),
             Err(status) => break Err(status),
         }
-        if more(&transport, &mut input, &mut timer).await.is_err() {
+        if timed::more(&transport, &mut input, &mut timer).await.is_err() {
             return;
         }
     };
     let status = answer.err().unwrap_or(Status::Succeeded);
     let sent = timed::send(&transport, &status.line(), &mut timer).await;
-    drop(guest);
+    guest.is_welcome();
     if let (Ok((at, bytes)), Ok(())) = (answer, sent) {
         input.drain(..bytes.min(input.len()));
         session::run(&hub, at, transport, input).await;
@@ -193,7 +229,7 @@ pub(crate) async fn visit(
             Ok(None) => {}
             Err(_) => return Err("PROTO"),
         }
-        more(&transport, &mut input, &mut timer).await.map_err(|_| "CONN")?;
+        timed::more(&transport, &mut input, &mut timer).await.map_err(|_| "CONN")?;
     }
 }
 
@@ -206,18 +242,5 @@ fn word(code: u16) -> &'static str {
         503 => "LNAME",
         504 => "RNAME",
         _ => "UNKNOWN",
-    }
-}
-
-/// Receives more of a handshake.
-async fn more(transport: &Transport, input: &mut Vec<u8>, timer: &mut Timer) -> Result<(), Trouble> {
-    let mut buf = None;
-    let received = timed::receive(transport, &mut buf, timer).await?;
-    match buf {
-        Some(buf) if received > 0 => {
-            input.extend_from_slice(buf.filled());
-            Ok(())
-        }
-        _ => Err(Trouble::Io(std::io::ErrorKind::UnexpectedEof.into())),
     }
 }

@@ -11,17 +11,18 @@ use crate::{door, session};
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Keeps the process from ending.
-struct Stay<'h>(&'h Hub);
+/// Keeps the process from ending before it has taught. It is held from the start, as by other listeners, for
+/// nobody may find the process without work between its last connection and the teaching.
+pub(crate) struct Stay(Rc<Hub>);
 
-impl<'h> Stay<'h> {
-    fn begin(hub: &'h Hub) -> Stay<'h> {
+impl Stay {
+    pub(crate) fn begin(hub: &Rc<Hub>) -> Stay {
         hub.program.world.process.accepting.fetch_add(1, Relaxed);
-        Stay(hub)
+        Stay(hub.clone())
     }
 }
 
-impl Drop for Stay<'_> {
+impl Drop for Stay {
     fn drop(&mut self) {
         self.0.program.world.process.accepting.fetch_sub(1, Relaxed);
     }
@@ -29,7 +30,6 @@ impl Drop for Stay<'_> {
 
 /// Connects to where this process listened, and teaches whoever listens there now.
 pub(crate) async fn teach(hub: Rc<Hub>) {
-    let _stay = Stay::begin(&hub);
     let section = hub.section();
     let own = hub.own.borrow().clone();
     let Some(addr) = own else { return };

@@ -80,6 +80,13 @@ impl Slot {
     }
 }
 
+/// What follows when the old process teaches nothing more: where there are no other peers, all is known. A
+/// process that soon leaves its place to another would else have to say that it may not know everything, and
+/// that one, if it is HAProxy, would teach nobody for some seconds.
+fn after_local(slots: &[Slot]) -> Resync {
+    if slots.iter().all(Slot::is_local) { Resync::Done } else { Resync::Remote }
+}
+
 /// A section at work.
 pub(crate) struct Hub {
     pub worker: Rc<Worker>,
@@ -113,11 +120,12 @@ impl Hub {
             learning: Cell::new(false),
             knows_part: Cell::new(false),
         };
-        let slots = section.state.peers.iter().enumerate().map(slot).collect();
+        let slots: Vec<Slot> = section.state.peers.iter().enumerate().map(slot).collect();
+        let first = if takes_over { Resync::Local } else { after_local(&slots) };
         let hub = Hub {
             index,
             slots,
-            resync: Cell::new(if takes_over { Resync::Local } else { Resync::Remote }),
+            resync: Cell::new(first),
             until: Cell::new(rt::now() + PATIENCE),
             changed: Notify::new(),
             leaving: Cell::new(false),
@@ -132,6 +140,11 @@ impl Hub {
     /// The section.
     pub(crate) fn section(&self) -> &Section {
         &self.program.peers[self.index]
+    }
+
+    /// The group of keys that a peer is told of; 0: all.
+    pub(crate) fn group(&self, at: usize) -> u32 {
+        self.section().others.get(at).map_or(0, |other| other.group)
     }
 
     /// Begins to tell and to learn.
@@ -179,7 +192,7 @@ impl Hub {
                 continue;
             }
             match self.resync.get() {
-                Resync::Local => self.turn(Resync::Remote),
+                Resync::Local => self.turn(after_local(&self.slots)),
                 _ => self.turn(Resync::Done),
             }
         }
@@ -239,7 +252,11 @@ impl Hub {
         if everything {
             return self.turn(Resync::Done);
         }
-        slot.knows_part.set(!slot.is_local());
+        if taught {
+            // It will not say more: others may know the rest.
+            return self.turn(after_local(&self.slots));
+        }
+        slot.knows_part.set(true);
         self.until.set(rt::now() + PATIENCE);
         self.tell();
         self.ask_somebody();

@@ -45,6 +45,7 @@ pub fn start(worker: &Rc<Worker>, listener: impl Fn(usize) -> Option<Listener>, 
 
 /// Accepts peers until the process stops; then the process that takes its place is taught.
 async fn serve(hub: Rc<Hub>, listener: Listener) {
+    let _stay = farewell::Stay::begin(&hub);
     door::open(hub.clone(), listener).await;
     farewell::teach(hub).await;
 }

@@ -45,6 +45,14 @@ impl Progress {
         if let Some(sent) = self.sent.get_mut(part as usize) {
             *sent = cursor;
         }
+        match self.flights.back_mut() {
+            // Nothing was told since: that flight is on its way for this stretch, too.
+            Some(last) if (last.update, last.part) == (self.update, part) => {
+                last.cursor = cursor;
+                return;
+            }
+            _ => {}
+        }
         if self.flights.len() >= MOST {
             // Of each shard the latest is kept.
             let mut kept = vec![false; self.sent.len()];

@@ -16,7 +16,7 @@ use wire::peers::{Definition, Fault, Frame, Reader, class, control, error, frame
 use crate::dict::{Seen, Sent};
 use crate::hub::{Hub, Slot};
 use crate::learn::{Known, Lesson};
-use crate::teach::{FULL, Teaching, Told};
+use crate::teach::{FULL, Group, Teaching, Told};
 
 /// Whoever has said nothing for so long says that it is alive.
 const BEAT: Duration = Duration::from_secs(3);
@@ -26,6 +26,9 @@ const SILENCE: Duration = Duration::from_secs(5);
 const CHUNK: usize = 64 * 1024;
 /// Tables that a peer may define.
 const MOST_TABLES: usize = 4096;
+/// With so many bytes waiting to be sent nothing more is received: what came has to be answered, so somebody
+/// who talks and does not listen would have them grow for ever.
+const GLUT: usize = 2 * FULL;
 
 /// What happened first.
 enum Event {
@@ -77,6 +80,8 @@ pub(crate) async fn run(hub: &Rc<Hub>, at: usize, socket: Transport, mut input: 
     input.resize(filled + rt::bufsize() + CHUNK, 0);
     let slot = &hub.slots[at];
     slot.dismiss();
+    // What was asked over the connection before is answered by nobody any more.
+    hub.lost(slot);
     let generation = slot.generation.get();
     let wake = Rc::new(Notify::new());
     *slot.wake.borrow_mut() = Some(wake.clone());
@@ -186,14 +191,16 @@ impl Session<'_> {
         {
             return Poll::Ready(sent.map_or(Event::Closed, Event::Sent));
         }
-        let room = self.input.get_mut(self.filled..).unwrap_or_default();
-        match self.socket.poll_recv(cx, room) {
-            Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Event::Closed),
-            Poll::Ready(Ok(bytes)) => {
-                self.filled += bytes;
-                return Poll::Ready(Event::Received);
+        if self.out.len() < GLUT {
+            let room = self.input.get_mut(self.filled..).unwrap_or_default();
+            match self.socket.poll_recv(cx, room) {
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Event::Closed),
+                Poll::Ready(Ok(bytes)) => {
+                    self.filled += bytes;
+                    return Poll::Ready(Event::Received);
+                }
+                Poll::Pending => {}
             }
-            Poll::Pending => {}
         }
         if self.wake.poll_notified(cx).is_ready() {
             return Poll::Ready(Event::Woken);
@@ -317,6 +324,10 @@ impl Session<'_> {
             return;
         }
         for known in self.known.iter_mut().filter(|k| k.owed) {
+            // The rest goes together with what comes until there is room.
+            if self.out.len() >= FULL {
+                return;
+            }
             known.owed = false;
             if let Some(at) = known.at {
                 write::ack(&mut self.out, known.id, known.last);
@@ -343,6 +354,7 @@ impl Session<'_> {
             sent: &mut self.sent,
             named: &mut self.named,
             out: &mut self.out,
+            group: Group(self.hub.group(self.slot.at), self.hub.section().groups),
             now: rt::now().as_millis(),
         };
         match &mut self.teaching {

@@ -44,7 +44,20 @@ pub(crate) struct Told<'t> {
     /// The table that was named last.
     pub named: &'t mut Option<usize>,
     pub out: &'t mut Vec<u8>,
+    /// The group of keys that concern the peer, and how many there are.
+    pub group: Group,
     pub now: u64,
+}
+
+/// A group of keys (`shard`), and how many there are (`shards`).
+#[derive(Clone, Copy)]
+pub(crate) struct Group(pub u32, pub u32);
+
+impl Group {
+    /// Whether an entry is in it. Who has no group is told everything.
+    fn has(self, row: &Row<'_>) -> bool {
+        self.0 == 0 || row.group(self.1) == self.0
+    }
 }
 
 /// An update as it goes out: its kind, its number, whether the time left is told.
@@ -97,10 +110,13 @@ impl Told<'_> {
                         return;
                     }
                     let mut first = self.name(at);
-                    let Told { progress, sent, out, now, .. } = self;
+                    let Told { progress, sent, out, now, group, .. } = self;
                     let Some(progress) = progress.get_mut(at) else { return };
                     let update = &mut progress.update;
                     table.news(part, &mut cursor, *now, STRETCH, |row| {
+                        if !group.has(row) {
+                            return;
+                        }
                         *update = update.wrapping_add(1);
                         let numbered = std::mem::take(&mut first).then_some(*update);
                         entry(out, row, table.layout(), Form { numbered, timed: false }, sent);
@@ -132,11 +148,14 @@ impl Told<'_> {
             };
             let stretch = rest.get(..STRETCH).unwrap_or(rest);
             let mut first = self.name(*table);
-            let Told { progress, sent, out, now, .. } = self;
+            let Told { progress, sent, out, now, group, .. } = self;
             let Some(progress) = progress.get_mut(*table) else { return true };
             let update = &mut progress.update;
             let layout = shared.table.layout();
             shared.table.at_places(*part - 1, stretch, *now, |row| {
+                if !group.has(row) {
+                    return;
+                }
                 *update = update.wrapping_add(1);
                 let numbered = std::mem::take(&mut first).then_some(*update);
                 entry(out, row, layout, Form { numbered, timed: true }, sent);

@@ -21,6 +21,8 @@ pub struct Section {
     pub others: Vec<Other>,
     /// TLS towards a process that takes this one's place.
     pub own_tls: Option<Tls>,
+    /// Among how many groups of peers keys are divided (`shards`); 0: they are not.
+    pub groups: u32,
     /// What is exchanged.
     pub tables: Vec<Shared>,
     /// What it does now.
@@ -35,6 +37,8 @@ pub struct Other {
     pub target: Target,
     /// How TLS is spoken to it, if it is.
     pub tls: Option<Tls>,
+    /// The group of keys that it is told of (`shard`); 0: all.
+    pub group: u32,
 }
 
 /// TLS towards a peer.

@@ -141,6 +141,8 @@ pub struct Plain {
     pub pool_purge_delay: Duration,
     /// `max-reuse`: -1 no limit.
     pub max_reuse: i32,
+    /// The group of keys that a peer is told of (`shard`); 0: all.
+    pub shard: u32,
     /// `strict-maxconn`.
     pub strict_maxconn: bool,
     /// `idle-ping`.
@@ -174,6 +176,7 @@ impl Default for Plain {
             pool_purge_delay: Duration::from_secs(5),
             max_reuse: -1,
             strict_maxconn: false,
+            shard: 0,
             idle_ping: None,
             hash_key: HashKey::Id,
             ws: Ws::Auto,

@@ -1,13 +1,16 @@
 //! One entry, with the lock of its shard.
 
 use std::fmt;
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use parking_lot::MutexGuard;
+use twox_hash::XxHash64;
 
 use crate::data::{Data, Shape};
 use crate::freq::{self, RawRate};
+use crate::key::KeyKind;
 use crate::settings::Settings;
 use crate::shard::Shard;
 use crate::updates::Bell;
@@ -166,6 +169,21 @@ impl Row<'_> {
     pub fn set_server(&mut self, key: &Arc<str>) {
         self.changed = true;
         self.shard.slab.set_server(self.place, key);
+    }
+
+    /// In which of so many groups its key is, counted from 1: as HAProxy divides keys among peers (`shards`).
+    pub fn group(&self, groups: u32) -> u32 {
+        let Some(groups) = NonZero::new(u64::from(groups)) else { return 0 };
+        let seed = XxHash64::oneshot(0, self.settings.name.as_bytes());
+        let key = self.key();
+        let hash = match (self.settings.kind, key.first_chunk::<4>()) {
+            // HAProxy looks at a number as its machine has it.
+            (KeyKind::Integer, Some(number)) => {
+                XxHash64::oneshot(seed, &u32::from_be_bytes(*number).to_le_bytes())
+            }
+            _ => XxHash64::oneshot(seed, key),
+        };
+        (hash % groups) as u32 + 1
     }
 
     /// Whether its key is a text, of any length.

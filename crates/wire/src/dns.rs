@@ -164,7 +164,10 @@ fn found(message: &Message, question: &Question) -> Result<Answer, Fault> {
             (RData::AAAA(ip), Kind::Aaaa) => answer.addresses.push(ip.0.into()),
             (RData::SRV(to), Kind::Srv) => {
                 let host = text(&to.target).ok_or(Fault::Invalid)?;
-                answer.services.push(Service { host, port: to.port, weight: to.weight });
+                // "." says that there is no such service (RFC 2782).
+                if !host.is_empty() {
+                    answer.services.push(Service { host, port: to.port, weight: to.weight });
+                }
             }
             _ => {}
         }

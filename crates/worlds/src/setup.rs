@@ -14,6 +14,8 @@ use syntax::{Environment, Grammar, PlainBuild, Source};
 pub struct Setup {
     /// The program.
     pub program: Arc<Program>,
+    /// An old process leaves its place to this one.
+    pub takes_over: bool,
 }
 
 /// The address `text`.
@@ -95,9 +97,15 @@ impl Setup {
         judge_with(config, &registry, &Arc::new(World::new(1))).map(Setup::of)
     }
 
+    /// The same as the successor of an old process.
+    pub fn taking_over(mut self) -> Setup {
+        self.takes_over = true;
+        self
+    }
+
     fn of(mut program: Program) -> Setup {
         program.adopt();
-        Setup { program: Arc::new(program) }
+        Setup { program: Arc::new(program), takes_over: false }
     }
 
     /// Makes it ready to run, as of now.

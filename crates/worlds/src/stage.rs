@@ -48,10 +48,16 @@ impl Stage {
         let buffers = rt::buf_stats().used;
         let lines: Rc<RefCell<Vec<Line>>> = Rc::default();
         let log = rt::spawn(collect(lines.clone()));
+        let takes_over = setup.takes_over;
         let shared = setup.share();
         let (opened, failed) = engine::run::open_all(&shared, engine::listener::open);
         assert!(failed.is_empty(), "can't listen: {:?}", failed[0].2);
         let worker = engine::run::start_worker(0, shared.clone(), opened);
+        let listener = |section: usize| {
+            let section = shared.program.peers.get(section)?;
+            engine::listener::open(&section.bind, 64).ok()
+        };
+        peers::start(&worker, listener, takes_over);
         let servers = RefCell::new(vec![log]);
         let pipes = rt::pipes_held();
         let next = RefCell::default();

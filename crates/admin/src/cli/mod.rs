@@ -23,14 +23,19 @@ use std::task::Poll;
 use std::time::Duration;
 
 use engine::{Worker, listener};
+use link::header;
+use link::transport::Transport;
 use program::Bind;
 use program::listener::{Level, Severity};
-use rt::{Listener, Notify, Socket};
+use rt::{Listener, Notify, Socket, Timer};
 
 use call::Client;
 
 /// How long accepting rests when the system has no descriptors left.
 const REST: Duration = Duration::from_millis(100);
+
+/// How long the header before everything else may take (`accept-proxy`).
+const HEADER: Duration = Duration::from_secs(5);
 
 /// Connections at a time unless `stats maxconn` says otherwise.
 const MAX_CLIENTS: u32 = 10;
@@ -113,11 +118,28 @@ fn admit(worker: &Rc<Worker>, door: &Rc<Door>, bind: &Bind, socket: Socket) {
     door.clients.set(door.clients.get() + 1);
     let guest = Guest(door.clone());
     let client = client_of(worker, bind);
-    let worker = worker.clone();
+    let (worker, bind) = (worker.clone(), bind.clone());
     rt::spawn(async move {
-        speak::converse(worker, socket, client).await;
+        if let Some((socket, input)) = begin(socket, &bind).await {
+            speak::converse(worker, socket, client, input).await;
+        }
         drop(guest);
     });
+}
+
+/// A connection that has brought the header which it has to begin with, if it has, and what came behind that.
+/// `None`: there was none.
+pub async fn begin(socket: Socket, bind: &Bind) -> Option<(Socket, Vec<u8>)> {
+    let mut input = Vec::new();
+    if !bind.accept_proxy && bind.accept_cip.is_none() {
+        return Some((socket, input));
+    }
+    let transport = Transport::from(socket);
+    let mut timer = Timer::new();
+    timer.set_after(Some(HEADER));
+    let headers = (bind.accept_proxy, bind.accept_cip);
+    header::pass(&transport, headers, &mut input, &mut timer).await.ok()?;
+    Some((transport.into_plain().ok()?, input))
 }
 
 fn client_of(worker: &Worker, bind: &Bind) -> Client {
@@ -137,7 +159,7 @@ pub async fn serve_master(worker: Rc<Worker>, line: Listener, gone: impl FnOnce(
                     is_master: true,
                     ..Client::new(Level::Admin, Severity::None, None)
                 };
-                rt::spawn(speak::converse(worker.current(), socket, client));
+                rt::spawn(speak::converse(worker.current(), socket, client, Vec::new()));
             }
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return gone(),
             Err(e) if is_transient(&e) => {}

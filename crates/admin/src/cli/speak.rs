@@ -35,9 +35,10 @@ struct Input {
     at: usize,
 }
 
-/// Answers lines until the client leaves, is idle for too long, or had its one line.
-pub async fn converse(mut worker: Rc<Worker>, socket: Socket, mut client: Client) {
-    let mut input = Input { bytes: Vec::new(), at: 0 };
+/// Answers lines until the client leaves, is idle for too long, or had its one line. `input` has come
+/// already.
+pub async fn converse(mut worker: Rc<Worker>, socket: Socket, mut client: Client, input: Vec<u8>) {
+    let mut input = Input { bytes: input, at: 0 };
     let mut out = String::new();
     let most = rt::bufsize().saturating_sub(2);
     while let Some(bytes) = next_line(&socket, &mut input, &client, most).await {

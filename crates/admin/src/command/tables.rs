@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use engine::Shared;
 use stick::data::Shape;
 use stick::{Data, KeyKind, Row, Table, Walk};
 
@@ -91,10 +92,13 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
                 head(table, &mut out);
             }
             if let Some(row) = id.and_then(|id| table.by_id(id, now())) {
-                line(table, &row, &mut out);
+                line(table, groups(call.shared(), table), &row, &mut out);
             }
         }
-        chosen => return Ok(Reply::Lines(Box::new(Shown { head: false, walk: table.walk(), chosen }))),
+        chosen => {
+            let groups = groups(call.shared(), table);
+            return Ok(Reply::Lines(Box::new(Shown { head: false, walk: table.walk(), groups, chosen })));
+        }
     }
     Ok(Reply::Dump(out))
 }
@@ -105,7 +109,14 @@ struct Shown {
     /// The line about the table is out.
     head: bool,
     walk: Walk,
+    groups: u32,
     chosen: Chosen,
+}
+
+/// Among how many groups of peers the keys of a table are divided.
+fn groups(shared: &Shared, table: &Table) -> u32 {
+    let is_in = |s: &&program::peers::Section| s.tables.iter().any(|t| std::ptr::eq(&*t.table, table));
+    shared.program.peers.iter().find(is_in).map_or(0, |section| section.groups)
 }
 
 /// Entries that are looked at in one go, shown or not.
@@ -120,7 +131,7 @@ impl Lines for Shown {
         for _ in 0..STRETCH {
             let Some(row) = self.walk.advance(now()) else { return false };
             if self.chosen.has(&table, &row) {
-                line(&table, &row, out);
+                line(&table, self.groups, &row, out);
             }
         }
         true
@@ -387,10 +398,10 @@ fn value(table: &Table, row: &Row<'_>, data: Data, index: usize) -> Option<u64> 
 }
 
 /// The line about an entry.
-fn line(table: &Table, row: &Row<'_>, out: &mut String) {
+fn line(table: &Table, groups: u32, row: &Row<'_>, out: &mut String) {
     let _ = write!(out, "{:#x}: key=", pointer(row));
     table.kind().print(row.key(), out);
-    let _ = write!(out, " use={} exp={} shard=0", row.uses(), row.expires_in());
+    let _ = write!(out, " use={} exp={} shard={}", row.uses(), row.expires_in(), row.group(groups));
     for column in table.layout().columns() {
         for index in 0..column.count {
             cell(table, row, column, index, out);

@@ -39,9 +39,14 @@ impl Assembly<'_> {
                 name: server.name.clone(),
                 target: super::server::target(server, None, p, &self.ground, notes).target,
                 tls: self.peer_tls(server, p, notes),
+                group: group(draft, server, notes),
             })
             .collect();
         let own_tls = self.peer_tls(local, p, notes);
+        if local.shard != 0 {
+            let text = format!("Peers section '{}': shard ignored for '{}' local peer", draft.name, p.name);
+            notes.push(Diagnostic::plain(Level::Warning, text).styled(Style::Bare).settling());
+        }
         let tables = self.shared(&draft.name);
         // Sessions of a section that stays as it is go on, and with them what is known of them.
         let same = |was: &&Section| {
@@ -61,6 +66,7 @@ impl Assembly<'_> {
             bind,
             others,
             own_tls,
+            groups: draft.groups,
             tables,
             state,
         })
@@ -95,6 +101,20 @@ impl Assembly<'_> {
         })
         .collect()
     }
+}
+
+/// The group of keys that a peer is told of, if there is one of that number. The words are HAProxy's, which
+/// calls the peer a local one.
+fn group(draft: &PeersDraft, server: &ServerDraft, notes: &mut Diagnostics) -> u32 {
+    if server.shard <= draft.groups {
+        return server.shard;
+    }
+    let text = format!(
+        "Peers section '{}': shard ignored for '{}' local peer because {} shard value is greater than the section number of shards ({})",
+        draft.name, server.name, server.shard, draft.groups
+    );
+    notes.push(Diagnostic::plain(Level::Warning, text).styled(Style::Bare).settling());
+    0
 }
 
 /// A section of which nothing is known yet.

@@ -56,7 +56,7 @@ pub(super) const WORDS: &[Entry] = &[
     word("peers", "log", "Where the section logs: no effect.", ""),
     word("peers", "peer", "A peer and its address.", "peer lb2 127.0.0.1:10001"),
     word("peers", "server", "A peer and its address.", "server lb2 127.0.0.1:10001"),
-    word("peers", "shards", "Among how many the keys are divided: not built.", ""),
+    word("peers", "shards", "Among how many groups of peers the keys are divided.", "shards 3"),
     word("peers", "table", "A stick table that belongs to no proxy.", "table t type ip size 1k store gpc0"),
     word("resolvers", "accepted_payload_size", "Longest answer over UDP.", "accepted_payload_size 4096"),
     word("resolvers", "nameserver", "A name server and its address.", "nameserver d1 127.0.0.1:53"),

@@ -116,7 +116,9 @@ enum Asked {
 
 /// Asks all name servers one question.
 async fn ask(names: &Names, section: &Resolvers, name: &Name, kind: Kind) -> Result<Heard, Failure> {
-    let _turn = names.turns.take().await;
+    // Names that rules ask for may be many, and clients choose them: those of servers don't wait behind.
+    let turns = if name.servers.borrow().is_empty() { &names.guests } else { &names.turns };
+    let _turn = turns.take().await;
     let until = rt::now() + section.retry.max(std::time::Duration::from_millis(1));
     let question = |kind| Question { id: names.number(), name: name.name.clone(), kind };
     let mut open: Vec<(usize, Question, Asked)> = Vec::new();
@@ -231,6 +233,11 @@ fn receive(
         let message = buf.get(..n).unwrap_or_default();
         if n > usize::from(section.payload) {
             server.state.count(Event::TooBig);
+            // Whoever does not know the number is not the one who was asked.
+            if dns::number(message) != Some(question.id) {
+                *strays += 1;
+                continue;
+            }
             return Poll::Ready(Some(Err(Fault::Invalid)));
         }
         match dns::answer(message, question) {

@@ -61,7 +61,12 @@ impl Lines {
         pending: Pending,
     ) -> Option<Receiver<Result<Answer, Fault>>> {
         if self.waiting.borrow().len() >= WAITING {
-            return None;
+            // Nobody waits any more for most of them, if no connection was to be had.
+            let now = rt::now();
+            self.waiting.borrow_mut().retain(|(pending, _)| pending.until > now);
+            if self.waiting.borrow().len() >= WAITING {
+                return None;
+            }
         }
         let (sender, receiver) = rt::oneshot();
         self.waiting.borrow_mut().push_back((pending, sender));
@@ -137,6 +142,8 @@ impl Talk {
             if poll_fn(|cx| self.poll(cx, &socket, &mut timer)).await.is_err() {
                 return;
             }
+            // What floods us gives way to others.
+            rt::yield_now().await;
         }
     }
 
@@ -174,7 +181,6 @@ impl Talk {
             }
         }
         let mut buf = [0; 2048];
-        // What floods us gives way to others.
         for _ in 0..32 {
             match socket.poll_recv(cx, &mut buf) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(Broken)),

@@ -31,7 +31,8 @@ use records::Records;
 /// The worker that resolves names.
 const RESOLVER: usize = 0;
 
-/// Questions that are open at a time. Each may have a socket for each name server.
+/// Questions that are open at a time, of names of servers and of those that rules ask for each. Each may
+/// have a socket for each name server.
 const QUESTIONS: u32 = 128;
 
 /// Names that rules ask for at a time: they may come from clients.
@@ -55,7 +56,10 @@ type Key = (u32, Box<str>, Wanted);
 pub struct Names {
     all: RefCell<HashMap<Key, Rc<Name>>>,
     lines: RefCell<HashMap<(u32, usize), Rc<line::Lines>>>,
+    /// Turns of the names that servers have.
     turns: Rc<Turns>,
+    /// Turns of those that only rules ask for.
+    guests: Rc<Turns>,
     /// Where datagrams are received.
     datagram: RefCell<Vec<u8>>,
     /// What numbers of questions are made with, so that nobody guesses them.
@@ -71,6 +75,7 @@ impl Default for Names {
             all: RefCell::default(),
             lines: RefCell::default(),
             turns: Rc::new(Turns::new(QUESTIONS)),
+            guests: Rc::new(Turns::new(QUESTIONS)),
             datagram: RefCell::default(),
             secret: RandomState::new(),
             questions: Cell::new(0),
@@ -155,6 +160,13 @@ impl Names {
                 name.hurry();
             }
         }
+    }
+
+    /// Whether rules ask for as many names as they may. Those of servers don't count.
+    fn is_full(&self) -> bool {
+        let all = self.all.borrow();
+        let guests = || all.values().filter(|name| name.servers.borrow().is_empty()).count();
+        all.len() >= RULE_NAMES && guests() >= RULE_NAMES
     }
 
     /// Another configuration runs: who waits for a rule is told, and nothing else.
@@ -379,7 +391,7 @@ async fn find_here(worker: &Rc<FarmWorker>, section: u32, name: &str, v4: bool) 
     if let Some(known) = known.as_ref().filter(|name| name.is_fresh(worker)) {
         return known.next();
     }
-    if known.is_none() && names.all.borrow().len() >= RULE_NAMES {
+    if known.is_none() && names.is_full() {
         return None;
     }
     let name = names.name(worker, section, name, wanted);

@@ -1,6 +1,8 @@
 //! What is known of a name: addresses, or places of a service, each with the time when an answer named it
 //! last. One that answers leave out is kept for `hold obsolete`, because an answer may not have room for all.
 
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -40,15 +42,16 @@ pub(super) struct Records {
 impl Records {
     /// Takes an answer in.
     pub fn update(&mut self, answer: Answer, now: Mono, obsolete: Duration) {
-        for ip in answer.addresses {
-            merge(&mut self.addresses, ip, now, |a, b| a == b);
+        merge(&mut self.addresses, answer.addresses, now, |ip| *ip);
+        let mut hosts = HashMap::with_capacity(answer.hosts.len());
+        for (host, ip) in answer.hosts {
+            hosts.entry(host).or_insert(ip);
         }
-        for service in answer.services {
-            let ip = answer.hosts.iter().find(|(host, _)| *host == service.host).map(|(_, ip)| *ip);
-            let same =
-                |a: &Place, b: &Place| a.service.host == b.service.host && a.service.port == b.service.port;
-            merge(&mut self.places, Place { service, ip }, now, same);
-        }
+        let places = answer.services.into_iter().map(|service| {
+            let ip = hosts.get(&service.host).copied();
+            Place { service, ip }
+        });
+        merge(&mut self.places, places, now, |place| (place.service.host.clone(), place.service.port));
         self.addresses.retain(|held| held.seen + obsolete >= now);
         self.places.retain(|held| held.seen + obsolete >= now);
     }
@@ -74,12 +77,24 @@ impl Records {
     }
 }
 
-fn merge<T>(all: &mut Vec<Held<T>>, what: T, now: Mono, same: impl Fn(&T, &T) -> bool) {
-    let held = Held { what, seen: now };
-    if let Some(known) = all.iter_mut().find(|known| same(&known.what, &held.what)) {
-        *known = held;
-    } else if all.len() < MOST {
-        all.push(held);
+/// Takes records in, each once. A name server may tell of thousands, so they are not compared with each
+/// other.
+fn merge<T, K: Eq + Hash>(
+    all: &mut Vec<Held<T>>,
+    told: impl IntoIterator<Item = T>,
+    now: Mono,
+    key: impl Fn(&T) -> K,
+) {
+    let mut known: HashMap<K, usize> = all.iter().map(|held| key(&held.what)).zip(0..).collect();
+    for what in told {
+        let next = all.len();
+        let at = *known.entry(key(&what)).or_insert(next);
+        let held = Held { what, seen: now };
+        match all.get_mut(at) {
+            Some(place) => *place = held,
+            None if next < MOST => all.push(held),
+            None => {}
+        }
     }
 }
 

@@ -370,8 +370,9 @@ impl Pools {
 
     /// Lets go of connections that their server closed and, once in each `pool-purge-delay`, of half of those
     /// that nobody is expected to need; `fades`: this is the worker that then lets the estimates of the need
-    /// fade.
-    pub fn sweep(&self, program: &Program, now: Mono, fades: bool) {
+    /// fade. Says when the next one has something to let go of, if it is soon.
+    pub fn sweep(&self, program: &Program, now: Mono, fades: bool) -> Option<Mono> {
+        let mut next: Option<Mono> = None;
         for (at, proxy) in program.proxies.numbered() {
             for (server_at, server) in proxy.servers.numbered() {
                 let Some(pool) = self.of(at, server_at) else { continue };
@@ -386,6 +387,7 @@ impl Pools {
                 if due || pool.purge.get().is_none() {
                     pool.purge.set(Some(now + server.pool_purge_delay));
                 }
+                next = next.into_iter().chain(pool.purge.get()).min();
                 if !due {
                     continue;
                 }
@@ -395,6 +397,7 @@ impl Pools {
                 }
             }
         }
+        next
     }
 
     /// Closes this worker's part of half of the connections that rest beyond the need, and one more: the

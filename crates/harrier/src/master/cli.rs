@@ -24,7 +24,7 @@ use super::route::{self, Routed, Target};
 use super::show;
 use super::watch::Hub;
 
-/// Connections at a time.
+/// Connections at a time, unless `maxconn` says otherwise.
 const MAX_CLIENTS: u32 = 100;
 
 /// How long accepting rests when the system has no descriptors left.
@@ -34,8 +34,9 @@ const REST: Duration = Duration::from_millis(100);
 pub async fn serve(hub: Rc<Hub>, listener: Listener, bind: Bind) {
     let Ok(acceptor) = listener.attach() else { return };
     let clients = Rc::new(Cell::new(0u32));
+    let most = if bind.maxconn == 0 { MAX_CLIENTS } else { bind.maxconn };
     loop {
-        while clients.get() >= MAX_CLIENTS {
+        while clients.get() >= most {
             hub.freed.notified().await;
         }
         match acceptor.accept().await {
@@ -44,10 +45,12 @@ pub async fn serve(hub: Rc<Hub>, listener: Listener, bind: Bind) {
                 let (hub, clients) = (hub.clone(), clients.clone());
                 let mut client = Client::new(bind.level, bind.severity, None);
                 client.scope = Scope::Master;
+                let bind = bind.clone();
                 rt::spawn(async move {
-                    let session =
-                        Session { hub: hub.clone(), client, target: Target::Master, input: Vec::new() };
-                    session.converse(socket).await;
+                    if let Some((socket, input)) = admin::cli::begin(socket, &bind).await {
+                        let session = Session { hub: hub.clone(), client, target: Target::Master, input };
+                        session.converse(socket).await;
+                    }
                     clients.set(clients.get().saturating_sub(1));
                     hub.freed.notify();
                 });
@@ -294,12 +297,22 @@ impl Session {
         // The end of the input ends what would go on for ever.
         let _ = worker.shutdown_write();
         let mut chunk = vec![0; 16384];
-        while let Ok(n @ 1..) = poll_fn(|cx| worker.poll_recv(cx, &mut chunk)).await {
-            if socket.send_all(chunk.get(..n).unwrap_or_default()).await.is_err() {
-                return Then::Leave;
+        loop {
+            // A worker may take for ever; its client does not have to.
+            let next = poll_fn(|cx| match worker.poll_recv(cx, &mut chunk) {
+                Poll::Ready(n) => Poll::Ready(Some(n.unwrap_or(0))),
+                Poll::Pending => socket.poll_broken(cx).map(|()| None),
+            });
+            match next.await {
+                Some(0) => return Then::Next,
+                Some(n) => {
+                    if socket.send_all(chunk.get(..n).unwrap_or_default()).await.is_err() {
+                        return Then::Leave;
+                    }
+                }
+                None => return Then::Leave,
             }
         }
-        Then::Next
     }
 
     /// `@@`: connects the client with a worker until that one ends it.
@@ -422,25 +435,26 @@ async fn relay(client: &Socket, worker: &Socket) -> Then {
     loop {
         let next = poll_fn(|cx| {
             if let Poll::Ready(n) = worker.poll_recv(cx, &mut from_worker) {
-                return Poll::Ready((true, n.unwrap_or(0)));
+                return Poll::Ready(Some((true, n.unwrap_or(0))));
             }
             if !listens {
-                return Poll::Pending;
+                return client.poll_broken(cx).map(|()| None);
             }
-            client.poll_recv(cx, &mut from_client).map(|n| (false, n.unwrap_or(0)))
+            client.poll_recv(cx, &mut from_client).map(|n| Some((false, n.unwrap_or(0))))
         });
         match next.await {
-            (true, 0) => return Then::Next,
-            (true, n) => {
+            None => return Then::Leave,
+            Some((true, 0)) => return Then::Next,
+            Some((true, n)) => {
                 if client.send_all(from_worker.get(..n).unwrap_or_default()).await.is_err() {
                     return Then::Leave;
                 }
             }
-            (false, 0) => {
+            Some((false, 0)) => {
                 listens = false;
                 let _ = worker.shutdown_write();
             }
-            (false, n) => {
+            Some((false, n)) => {
                 if worker.send_all(from_client.get(..n).unwrap_or_default()).await.is_err() {
                     return Then::Next;
                 }

@@ -197,6 +197,11 @@ impl Machine {
         self.children.iter().any(|c| c.stage == Stage::Loading)
     }
 
+    /// Whether the process leaves.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving
+    }
+
     /// Takes an event and appends what is to be done.
     pub fn handle(&mut self, event: Event, out: &mut Vec<Effect>) {
         if self.over {
@@ -465,38 +470,44 @@ impl Machine {
     pub fn resume(text: &str) -> Option<Machine> {
         let mut machine: Option<Machine> = None;
         for line in text.lines() {
-            let mut words = line.splitn(7, ' ');
-            let kind = words.next()?;
-            let mut number = || words.next()?.parse::<i64>().ok();
-            let [a, b, c, d, e] = [number()?, number()?, number()?, number()?, number()?];
-            let version = words.next()?.to_owned();
-            match (kind, &mut machine) {
-                ("master", None) => {
-                    machine = Some(Machine {
-                        reloads: u32::try_from(a).ok()?,
-                        reload: if c == 1 { Reload::Hard } else { Reload::Soft },
-                        settings: Settings {
-                            max_reloads: u32::try_from(d).ok()?,
-                            survives_failure: e & 1 != 0,
-                            in_place: e & 2 != 0,
-                        },
-                        ..Machine::new(u64::try_from(b).ok()?, &version)
-                    });
-                }
-                ("worker", Some(machine)) => machine.children.push(Child {
-                    pid: i32::try_from(a).ok()?,
-                    stage: Stage::Former,
-                    reloads: u32::try_from(b).ok()?.saturating_add(1),
-                    started: u64::try_from(c).ok()?,
-                    overdue: d == 1,
-                    line: i32::try_from(e).ok()?,
-                    version,
-                }),
-                _ => {}
-            }
+            let _ = resume_line(line, &mut machine);
         }
         machine
     }
+}
+
+/// One line of what the program before left; `None` when it is no such line.
+fn resume_line(line: &str, machine: &mut Option<Machine>) -> Option<()> {
+    let mut words = line.splitn(7, ' ');
+    let kind = words.next()?;
+    let mut number = || words.next()?.parse::<i64>().ok();
+    let [a, b, c, d, e] = [number()?, number()?, number()?, number()?, number()?];
+    let version = words.next()?.to_owned();
+    match (kind, machine) {
+        ("master", none @ None) => {
+            *none = Some(Machine {
+                reloads: u32::try_from(a).ok()?,
+                reload: if c == 1 { Reload::Hard } else { Reload::Soft },
+                settings: Settings {
+                    max_reloads: u32::try_from(d).ok()?,
+                    survives_failure: e & 1 != 0,
+                    in_place: e & 2 != 0,
+                },
+                ..Machine::new(u64::try_from(b).ok()?, &version)
+            });
+        }
+        ("worker", Some(machine)) => machine.children.push(Child {
+            pid: i32::try_from(a).ok()?,
+            stage: Stage::Former,
+            reloads: u32::try_from(b).ok()?.saturating_add(1),
+            started: u64::try_from(c).ok()?,
+            overdue: d == 1,
+            line: i32::try_from(e).ok()?,
+            version,
+        }),
+        _ => {}
+    }
+    Some(())
 }
 
 fn say(weight: Weight, text: String) -> Effect {

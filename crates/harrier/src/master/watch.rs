@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::task::Poll;
 use std::time::Duration;
 
 use engine::{Shared, Worker, run};
 use program::Bind;
 use rt::sys::{self, Ended, Fork};
-use rt::{Listener, Notify, Socket};
+use rt::{Listener, Notify, Socket, Timer};
 
 use super::again::{self, Kept, Open};
 use super::line::{Word, Words};
@@ -27,7 +28,10 @@ use crate::ready::Ready;
 use crate::say;
 
 /// How long a client that waits for the end of a reload may take to read of it.
-const TELLING: Duration = Duration::from_millis(500);
+const TELLING: Duration = Duration::from_secs(5);
+
+/// Clients that may wait for the end of a reload. Those beyond are not told of it.
+const MOST_WAITING: usize = 128;
 
 /// The most text that is kept of what was said during a start.
 const MOST_LOGS: usize = 1 << 20;
@@ -68,7 +72,10 @@ pub struct Hub {
     lines: RefCell<BTreeMap<i32, OwnedFd>>,
     /// The worker that is being started: what it said that is no word yet.
     newborn: RefCell<Option<Newborn>>,
+    /// Clients that wait for the end of the reload that is under way.
     waiting: RefCell<Vec<OwnedFd>>,
+    /// Clients that wait for the end of the one that is to follow.
+    later: RefCell<Vec<OwnedFd>>,
     listener: Option<Listener>,
     background: RefCell<Option<Background>>,
     notify: Option<Ready>,
@@ -110,6 +117,7 @@ impl Hub {
             lines: RefCell::new(lines),
             newborn: RefCell::default(),
             waiting: RefCell::new(waiting),
+            later: RefCell::default(),
             listener: listener.as_ref().map(|(listener, _)| listener.clone()),
             background: RefCell::new(background),
             notify: notify.then(Ready::open).flatten(),
@@ -170,12 +178,17 @@ impl Hub {
 
     /// A start went well or not: whoever waits for it is told.
     fn loaded(&self, good: bool) {
-        let text = format!("Success={}\n--\n{}\n", u8::from(good), self.logs.borrow());
-        for client in self.waiting.take() {
-            let mut client = UnixStream::from(client);
-            let _ = client.set_nonblocking(false);
-            let _ = client.set_write_timeout(Some(TELLING));
-            let _ = client.write_all(text.as_bytes());
+        let mut text = format!("Success={}\n--\n", u8::from(good));
+        text.push_str(&self.logs.borrow());
+        text.push('\n');
+        let text: Rc<str> = text.into();
+        let mut clients = self.waiting.take();
+        if self.machine.borrow().is_leaving() {
+            // No other reload follows.
+            clients.append(&mut self.later.borrow_mut());
+        }
+        for client in clients {
+            tell(client.into(), text.clone());
         }
         if good && let Some(background) = self.background.take() {
             let _ = sys::silence_standard_streams();
@@ -191,6 +204,7 @@ impl Hub {
 
     fn replace(&self) {
         let socket = self.listener.as_ref().and_then(|l| l.fd().ok()?.try_clone_to_owned().ok());
+        self.waiting.borrow_mut().append(&mut self.later.borrow_mut());
         let error = {
             let (machine, lines) = (self.machine.borrow(), self.lines.borrow());
             let waiting = self.waiting.borrow();
@@ -228,7 +242,13 @@ impl Hub {
 
     /// A client asks for a reload, and waits for its end.
     pub fn wait_for_reload(&self, client: OwnedFd) {
-        self.waiting.borrow_mut().push(client);
+        let mut queue = match self.machine.borrow().is_loading() {
+            true => self.later.borrow_mut(),
+            false => self.waiting.borrow_mut(),
+        };
+        if queue.len() < MOST_WAITING {
+            queue.push(client);
+        }
     }
 
     /// A connection to the runtime API of a worker.
@@ -349,6 +369,32 @@ async fn hear_reader(hub: Rc<Hub>, line: OwnedFd) {
         _ => Verdict::Refused,
     };
     hub.handle(Event::Adopted(verdict));
+}
+
+/// Tells a client how the reload went. What it does not read at once must not hold the master up.
+fn tell(client: UnixStream, text: Rc<str>) {
+    let _ = client.set_nonblocking(true);
+    let mut sent = 0;
+    while let Ok(n @ 1..) = (&client).write(text.as_bytes().get(sent..).unwrap_or_default()) {
+        sent += n;
+    }
+    if sent == text.len() {
+        return;
+    }
+    rt::spawn(async move {
+        let Ok(socket) = Socket::from_fd(client.into()) else { return };
+        let mut timer = Timer::at(rt::now() + TELLING);
+        while let Some(rest) = text.as_bytes().get(sent..).filter(|rest| !rest.is_empty()) {
+            let next = poll_fn(|cx| match socket.poll_send(cx, rest, false) {
+                Poll::Ready(n) => Poll::Ready(n.ok()),
+                Poll::Pending => timer.poll_expired(cx).map(|()| None),
+            });
+            match next.await {
+                Some(n) => sent += n,
+                None => return,
+            }
+        }
+    });
 }
 
 /// Has the words of a worker taken as they come.

@@ -6,6 +6,7 @@
 //! no control bytes, so a seed is simply a message; where the cuts fall is a function of the input itself.
 
 mod chunk;
+mod dns;
 mod h2;
 mod http1;
 mod peers;
@@ -13,6 +14,7 @@ mod proxy;
 mod translate;
 
 pub use chunk::chunk;
+pub use dns::dns;
 pub use h2::{h1_to_h2, h2_frames, hpack};
 pub use http1::{http1_request, http1_response};
 pub use peers::peers;

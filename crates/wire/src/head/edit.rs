@@ -1,24 +1,11 @@
 //! Changing a head: every edit appends to the arena and repoints, or is refused whole with [`NoRoom`].
 
-use super::values::{is_blank, trim};
+use super::values::{blank_line_ends, is_blank, trim};
 use super::{Field, Head, Kind, Known, Name, NoRoom, Span, comma, split_values};
 use crate::method::{Method, Version, default_reason};
 
 /// Dead bytes that the arena may hold beside the live ones before it is swept.
 const DEAD_MAX: usize = 16 * 1024;
-
-/// Turns what ends a line or a text into blanks (RFC 9110 section 5.5). Callers encode such bytes; this makes
-/// sure that none of them can ever split a message.
-pub(super) fn blank_line_ends(stored: &mut [u8]) {
-    let mut from = 0;
-    while let Some(rest) = stored.get_mut(from..)
-        && let Some(at) = memchr::memchr3(b'\r', b'\n', 0, rest)
-        && let Some(byte) = rest.get_mut(at)
-    {
-        *byte = b' ';
-        from += at + 1;
-    }
-}
 
 impl Head {
     /// Replaces the method.

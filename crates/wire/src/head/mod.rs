@@ -427,7 +427,7 @@ impl FieldName {
     pub fn new(text: &[u8]) -> FieldName {
         let mut text: Box<[u8]> = text.into();
         text.make_ascii_lowercase();
-        edit::blank_line_ends(&mut text);
+        text.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n' | 0)).for_each(|byte| *byte = b' ');
         FieldName { known: Known::of(&text), text }
     }
 

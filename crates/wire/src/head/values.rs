@@ -92,3 +92,16 @@ pub fn trim(value: &[u8]) -> &[u8] {
 pub(crate) fn is_blank(byte: &u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
+
+/// Turns what ends a line or a text into blanks (RFC 9110 section 5.5). Callers encode such bytes; this makes
+/// sure that none of them can ever split a message.
+pub(super) fn blank_line_ends(stored: &mut [u8]) {
+    let mut from = 0;
+    while let Some(rest) = stored.get_mut(from..)
+        && let Some(at) = memchr::memchr3(b'\r', b'\n', 0, rest)
+        && let Some(byte) = rest.get_mut(at)
+    {
+        *byte = b' ';
+        from += at + 1;
+    }
+}

@@ -15,6 +15,8 @@ mod h2_uploads;
 mod inner;
 mod limits;
 mod measures;
+mod names;
+mod peers;
 mod queue;
 mod refused;
 mod responders;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use balance::HashKey;
 
-use super::{ServerKeyword, bare, disabled, enabled, off, on, own, time, vain, value, word};
+use super::{ServerKeyword, bare, disabled, enabled, off, on, own, time, value, word};
 use crate::draft::Deferred;
 use crate::statement::clamp;
 use crate::units;
@@ -190,7 +190,18 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     )
     .example("redir http://mirror.example.org")
     .configured(),
-    vain("shard", "It is about `shards` of peers, which are not built yet."),
+    word(
+        "shard",
+        1,
+        |v, s, _| {
+            let word = s.word("'shard' expects an argument.")?;
+            v.shard = u32::try_from(s.lenient(word)).unwrap_or(0);
+            Ok(())
+        },
+        "Of which group of keys a peer is told, see `shards`.",
+    )
+    .example("shard 1")
+    .default("0: all"),
     word(
         "slowstart",
         1,

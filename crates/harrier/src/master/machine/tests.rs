@@ -266,3 +266,60 @@ fn what_was_not_kept_by_a_master_is_no_state() {
         Some((2, "3.5 dev".into()))
     );
 }
+
+/// A machine whose configuration says `reload in-place`, with a worker that serves.
+fn adopting() -> (Machine, Vec<Effect>) {
+    let (mut machine, mut out) = (Machine::new(0, "v"), Vec::new());
+    let child = Child {
+        pid: 7,
+        stage: Stage::Loading,
+        reloads: 0,
+        started: 0,
+        version: "v".to_owned(),
+        overdue: false,
+        line: 3,
+    };
+    machine.handle(Event::Started(child), &mut out);
+    let settings = Settings { max_reloads: 1, survives_failure: false, in_place: true };
+    machine.handle(Event::Told(7, settings), &mut out);
+    machine.handle(Event::Ready(7), &mut out);
+    out.clear();
+    (machine, out)
+}
+
+#[test]
+fn a_worker_adopts_in_place_where_its_configuration_says_so() {
+    let (mut machine, mut out) = adopting();
+    machine.handle(Event::Signal(Signal::Usr2), &mut out);
+    assert!(out.contains(&Effect::Adopt(7, false)) && !out.contains(&Effect::Replace));
+    // What comes meanwhile waits for the end of it.
+    out.clear();
+    machine.handle(Event::Reload(Reload::Soft), &mut out);
+    assert!(out.is_empty());
+    machine.handle(Event::Adopted(Verdict::Adopted), &mut out);
+    assert_eq!((machine.reloads, machine.failed, machine.children.len()), (1, false, 1));
+    assert!(out.contains(&Effect::Loaded(true)) && out.contains(&Effect::Notify(Notice::Ready)));
+    assert!(out.contains(&Effect::Adopt(7, false)), "the one that waited");
+    machine.handle(Event::Adopted(Verdict::Refused), &mut out);
+    assert_eq!((machine.reloads, machine.failed, machine.children.len()), (2, true, 1));
+    assert!(out.contains(&Effect::Notify(Notice::ReloadFailed)));
+    // It is remembered by the program that follows.
+    let again = Machine::resume(&machine.keep()).expect("a machine");
+    assert_eq!(again.settings, machine.settings);
+}
+
+#[test]
+fn what_a_running_process_cant_have_is_given_to_a_new_one_unless_it_was_only_asked() {
+    let (mut machine, mut out) = adopting();
+    machine.handle(Event::InPlace { check: true }, &mut out);
+    machine.handle(Event::Adopted(Verdict::Elsewhere("'nbthread'".to_owned())), &mut out);
+    assert!(out.contains(&Effect::Adopt(7, true)) && out.contains(&Effect::Loaded(false)));
+    assert!(!out.contains(&Effect::Replace) && machine.reloads == 0 && !machine.failed);
+    machine.handle(Event::InPlace { check: false }, &mut out);
+    machine.handle(Event::Adopted(Verdict::Elsewhere("'nbthread'".to_owned())), &mut out);
+    assert!(out.contains(&Effect::Replace) && machine.reloads == 1);
+    // A hard one never goes that way.
+    let (mut machine, mut out) = adopting();
+    machine.handle(Event::Reload(Reload::Hard), &mut out);
+    assert!(out.contains(&Effect::Replace));
+}
