@@ -13,6 +13,8 @@ struct World {
     asked: u32,
     ready: u32,
     exit: Option<u8>,
+    /// A reload in place is under way.
+    adopting: bool,
     said: Vec<String>,
 }
 
@@ -26,6 +28,7 @@ impl World {
             asked: 0,
             ready: 0,
             exit: None,
+            adopting: false,
             said: Vec::new(),
         };
         world.start();
@@ -67,6 +70,10 @@ impl World {
                     let child = self.alive.iter_mut().find(|(p, _)| *p == pid);
                     let (_, told) = child.unwrap_or_else(|| panic!("{signal:?} to {pid}, which is gone"));
                     *told |= matches!(signal, Signal::Term | Signal::Int | Signal::Usr1);
+                }
+                Effect::Adopt(pid, _) => {
+                    assert!(!self.adopting && self.alive.iter().any(|(p, _)| *p == pid));
+                    self.adopting = true;
                 }
                 Effect::Replace => self.replace(),
                 Effect::Loaded(good) => {
@@ -114,7 +121,22 @@ impl World {
     }
 
     fn step(&mut self) {
-        match self.random(12) {
+        if self.adopting && self.random(3) == 0 {
+            self.adopting = false;
+            let verdict = match self.random(4) {
+                0 => Verdict::Refused,
+                1 => Verdict::Elsewhere("'nbthread'".into()),
+                2 => Verdict::Fit,
+                _ => Verdict::Adopted,
+            };
+            return self.give(Event::Adopted(verdict));
+        }
+        match self.random(13) {
+            12 => {
+                self.asked += 1;
+                let check = self.random(2) == 0;
+                self.give(Event::InPlace { check });
+            }
             0 => self.give(Event::Ended(7, Ended::Exit(3))),
             1 => self.give(Event::Signal(Signal::Usr2)),
             2 => {
@@ -127,7 +149,7 @@ impl World {
                     let settings = Settings {
                         max_reloads: self.random(4) as u32,
                         survives_failure: self.random(2) == 0,
-                        in_place: false,
+                        in_place: self.random(2) == 0,
                     };
                     self.give(Event::Told(pid, settings));
                     self.give(Event::Ready(pid));
