@@ -62,12 +62,16 @@ pub async fn run(worker: Rc<Worker>, frontend: u32, index: u32, listener: Listen
     drop(listener);
     let mut accepting = Accepting::begin(&worker, frontend);
     let mut door = Door { worker, frontend, index, acceptor, row: Cell::new(0) };
-    while !door.is_closed() {
+    loop {
+        // First of all: a frontend that is gone is stopped, and its socket may be another's now.
         if door.worker.is_superseded() {
             if !door.follow() {
                 break;
             }
             accepting = Accepting::begin(&door.worker, door.frontend);
+        }
+        if door.is_closed() {
+            break;
         }
         if door.state() == FrontState::Paused || door.acceptor.is_suspended() {
             door.pause().await;

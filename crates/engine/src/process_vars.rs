@@ -36,7 +36,15 @@ pub fn set(program: &Program) {
                 Some(Owned::Str(text.into()))
             }
         };
-        program.world.vars.set(var.slot, value);
+        // What rules or an operator made of it since stays, unless the configuration says something else now.
+        let mut said = program.world.set_vars.lock();
+        let was = match &value {
+            Some(value) => said.insert(var.slot, value.clone()),
+            None => said.remove(&var.slot),
+        };
+        if was != value || value.is_none() {
+            program.world.vars.set(var.slot, value);
+        }
         arena.reset();
     }
 }

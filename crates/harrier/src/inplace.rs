@@ -282,6 +282,13 @@ fn adopt(before: &Arc<Shared>, ready: Ready, peers: &Peers) -> String {
     shared.program.world.process.adoptions.fetch_add(1, Relaxed);
     let shared = Arc::new(shared);
     let doors::Doors { opened, cli, moves, .. } = doors;
+    for door in &opened {
+        // One that an operator had shut down begins anew, like its socket.
+        let front = &shared.program.configured(door.proxy).state.front;
+        if front.state() == FrontState::Stopped {
+            front.set_state(FrontState::Open);
+        }
+    }
     let (moves, (told, heard)) = (Arc::new(moves), mpsc::channel());
     let mut cli = Some(cli);
     for index in 0..peers.count() {

@@ -173,6 +173,8 @@ pub struct World {
     pub process: Process,
     /// Variables of scope `proc`.
     pub vars: ProcVars,
+    /// What the configuration said last of some of them, by slot.
+    pub set_vars: parking_lot::Mutex<HashMap<u16, crate::vars::Owned>>,
     /// Held by whoever changes the state of a server, whichever configuration he knows it from.
     pub changes: std::sync::Mutex<()>,
     proxies: RwLock<HashMap<Box<str>, Arc<Proxy>>>,
@@ -212,6 +214,7 @@ impl World {
                 counters: Sharded::new(workers),
             },
             vars: ProcVars::default(),
+            set_vars: Default::default(),
             changes: Default::default(),
             proxies: RwLock::default(),
             tables: RwLock::default(),

@@ -221,13 +221,9 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "reload",
         |s, g| {
-            const EXPECTS: &str = "'reload' expects 'in-place'.";
-            let word = s.word(EXPECTS)?;
-            if word.text() != "in-place" {
-                return Err(s.fail(EXPECTS));
-            }
-            g.master.in_place = true;
-            s.end()
+            let word = s.word("'reload' expects 'in-place'.")?;
+            g.master.in_place = word.text() == "in-place";
+            if g.master.in_place { s.end() } else { Err(s.fail("'reload' expects 'in-place'.")) }
         },
         "A reload has the running process adopt the configuration in place.",
         "reload in-place",

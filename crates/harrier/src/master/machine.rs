@@ -435,6 +435,9 @@ impl Machine {
     }
 
     fn exit(&mut self, code: u8, out: &mut Vec<Effect>) {
+        if self.adopting.take().is_some() {
+            out.push(Effect::Loaded(false));
+        }
         self.over = true;
         out.push(Effect::Exit(code));
     }

@@ -338,32 +338,6 @@ impl Hub {
     }
 }
 
-/// Tells a client how the reload went. What it does not read at once must not hold the master up.
-fn tell(client: UnixStream, text: Rc<str>) {
-    let _ = client.set_nonblocking(true);
-    let mut sent = 0;
-    while let Ok(n @ 1..) = (&client).write(text.as_bytes().get(sent..).unwrap_or_default()) {
-        sent += n;
-    }
-    if sent == text.len() {
-        return;
-    }
-    rt::spawn(async move {
-        let Ok(socket) = Socket::from_fd(client.into()) else { return };
-        let mut timer = Timer::at(rt::now() + TELLING);
-        while let Some(rest) = text.as_bytes().get(sent..).filter(|rest| !rest.is_empty()) {
-            let next = poll_fn(|cx| match socket.poll_send(cx, rest, false) {
-                Poll::Ready(n) => Poll::Ready(n.ok()),
-                Poll::Pending => timer.poll_expired(cx).map(|()| None),
-            });
-            match next.await {
-                Some(n) => sent += n,
-                None => return,
-            }
-        }
-    });
-}
-
 /// What tells a file from another one under its name.
 type Identity = (u64, u64, u64, i64, i64);
 
@@ -395,6 +369,32 @@ async fn hear_reader(hub: Rc<Hub>, line: OwnedFd) {
         _ => Verdict::Refused,
     };
     hub.handle(Event::Adopted(verdict));
+}
+
+/// Tells a client how the reload went. What it does not read at once must not hold the master up.
+fn tell(client: UnixStream, text: Rc<str>) {
+    let _ = client.set_nonblocking(true);
+    let mut sent = 0;
+    while let Ok(n @ 1..) = (&client).write(text.as_bytes().get(sent..).unwrap_or_default()) {
+        sent += n;
+    }
+    if sent == text.len() {
+        return;
+    }
+    rt::spawn(async move {
+        let Ok(socket) = Socket::from_fd(client.into()) else { return };
+        let mut timer = Timer::at(rt::now() + TELLING);
+        while let Some(rest) = text.as_bytes().get(sent..).filter(|rest| !rest.is_empty()) {
+            let next = poll_fn(|cx| match socket.poll_send(cx, rest, false) {
+                Poll::Ready(n) => Poll::Ready(n.ok()),
+                Poll::Pending => timer.poll_expired(cx).map(|()| None),
+            });
+            match next.await {
+                Some(n) => sent += n,
+                None => return,
+            }
+        }
+    });
 }
 
 /// Has the words of a worker taken as they come.

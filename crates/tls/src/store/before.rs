@@ -67,6 +67,7 @@ impl Store {
                 .collect(),
         };
         drop(known);
+        *store.calendar_as_it_is() = before.calendar_as_it_is().clone();
         store
     }
 }

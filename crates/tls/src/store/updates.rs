@@ -145,7 +145,7 @@ impl Store {
         updates
     }
 
-    fn calendar_as_it_is(&self) -> MutexGuard<'_, Updates> {
+    pub(super) fn calendar_as_it_is(&self) -> MutexGuard<'_, Updates> {
         self.updates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -13,6 +13,8 @@ struct World {
     asked: u32,
     ready: u32,
     exit: Option<u8>,
+    /// A reload in place is under way.
+    adopting: bool,
     said: Vec<String>,
 }
 
@@ -26,6 +28,7 @@ impl World {
             asked: 0,
             ready: 0,
             exit: None,
+            adopting: false,
             said: Vec::new(),
         };
         world.start();
@@ -67,6 +70,10 @@ impl World {
                     let child = self.alive.iter_mut().find(|(p, _)| *p == pid);
                     let (_, told) = child.unwrap_or_else(|| panic!("{signal:?} to {pid}, which is gone"));
                     *told |= matches!(signal, Signal::Term | Signal::Int | Signal::Usr1);
+                }
+                Effect::Adopt(pid, _) => {
+                    assert!(!self.adopting && self.alive.iter().any(|(p, _)| *p == pid));
+                    self.adopting = true;
                 }
                 Effect::Replace => self.replace(),
                 Effect::Loaded(good) => {
@@ -114,7 +121,22 @@ impl World {
     }
 
     fn step(&mut self) {
-        match self.random(12) {
+        if self.adopting && self.random(3) == 0 {
+            self.adopting = false;
+            let verdict = match self.random(4) {
+                0 => Verdict::Refused,
+                1 => Verdict::Elsewhere("'nbthread'".into()),
+                2 => Verdict::Fit,
+                _ => Verdict::Adopted,
+            };
+            return self.give(Event::Adopted(verdict));
+        }
+        match self.random(13) {
+            12 => {
+                self.asked += 1;
+                let check = self.random(2) == 0;
+                self.give(Event::InPlace { check });
+            }
             0 => self.give(Event::Ended(7, Ended::Exit(3))),
             1 => self.give(Event::Signal(Signal::Usr2)),
             2 => {
@@ -127,7 +149,7 @@ impl World {
                     let settings = Settings {
                         max_reloads: self.random(4) as u32,
                         survives_failure: self.random(2) == 0,
-                        in_place: false,
+                        in_place: self.random(2) == 0,
                     };
                     self.give(Event::Told(pid, settings));
                     self.give(Event::Ready(pid));
@@ -265,4 +287,61 @@ fn what_was_not_kept_by_a_master_is_no_state() {
         Machine::resume("master 2 5 1 9 0 3.5 dev\n").map(|m| (m.reloads, m.version)),
         Some((2, "3.5 dev".into()))
     );
+}
+
+/// A machine whose configuration says `reload in-place`, with a worker that serves.
+fn adopting() -> (Machine, Vec<Effect>) {
+    let (mut machine, mut out) = (Machine::new(0, "v"), Vec::new());
+    let child = Child {
+        pid: 7,
+        stage: Stage::Loading,
+        reloads: 0,
+        started: 0,
+        version: "v".to_owned(),
+        overdue: false,
+        line: 3,
+    };
+    machine.handle(Event::Started(child), &mut out);
+    let settings = Settings { max_reloads: 1, survives_failure: false, in_place: true };
+    machine.handle(Event::Told(7, settings), &mut out);
+    machine.handle(Event::Ready(7), &mut out);
+    out.clear();
+    (machine, out)
+}
+
+#[test]
+fn a_worker_adopts_in_place_where_its_configuration_says_so() {
+    let (mut machine, mut out) = adopting();
+    machine.handle(Event::Signal(Signal::Usr2), &mut out);
+    assert!(out.contains(&Effect::Adopt(7, false)) && !out.contains(&Effect::Replace));
+    // What comes meanwhile waits for the end of it.
+    out.clear();
+    machine.handle(Event::Reload(Reload::Soft), &mut out);
+    assert!(out.is_empty());
+    machine.handle(Event::Adopted(Verdict::Adopted), &mut out);
+    assert_eq!((machine.reloads, machine.failed, machine.children.len()), (1, false, 1));
+    assert!(out.contains(&Effect::Loaded(true)) && out.contains(&Effect::Notify(Notice::Ready)));
+    assert!(out.contains(&Effect::Adopt(7, false)), "the one that waited");
+    machine.handle(Event::Adopted(Verdict::Refused), &mut out);
+    assert_eq!((machine.reloads, machine.failed, machine.children.len()), (2, true, 1));
+    assert!(out.contains(&Effect::Notify(Notice::ReloadFailed)));
+    // It is remembered by the program that follows.
+    let again = Machine::resume(&machine.keep()).expect("a machine");
+    assert_eq!(again.settings, machine.settings);
+}
+
+#[test]
+fn what_a_running_process_cant_have_is_given_to_a_new_one_unless_it_was_only_asked() {
+    let (mut machine, mut out) = adopting();
+    machine.handle(Event::InPlace { check: true }, &mut out);
+    machine.handle(Event::Adopted(Verdict::Elsewhere("'nbthread'".to_owned())), &mut out);
+    assert!(out.contains(&Effect::Adopt(7, true)) && out.contains(&Effect::Loaded(false)));
+    assert!(!out.contains(&Effect::Replace) && machine.reloads == 0 && !machine.failed);
+    machine.handle(Event::InPlace { check: false }, &mut out);
+    machine.handle(Event::Adopted(Verdict::Elsewhere("'nbthread'".to_owned())), &mut out);
+    assert!(out.contains(&Effect::Replace) && machine.reloads == 1);
+    // A hard one never goes that way.
+    let (mut machine, mut out) = adopting();
+    machine.handle(Event::Reload(Reload::Hard), &mut out);
+    assert!(out.contains(&Effect::Replace));
 }
