@@ -13,6 +13,9 @@ use crate::units;
 /// The size of a ring whose section does not say it: that of a buffer.
 const SIZE: usize = 16384;
 
+/// What HAProxy keeps of a ring's size for itself.
+pub(crate) const OVERHEAD: usize = 192;
+
 /// The size of the ring `buf0`, which holds nothing until somebody writes to it.
 const BUILT_IN: usize = 1 << 20;
 
@@ -82,9 +85,9 @@ pub(crate) fn line(s: &mut Statement<'_>, ring: &mut Ring) -> Step {
 
 /// What only the whole section shows: a line has to fit.
 pub(crate) fn finish(ring: &mut Ring, section: &Section, notes: &mut Diagnostics) {
-    // HAProxy keeps so much of a ring for itself.
-    const OVERHEAD: usize = 196;
-    let room = ring.size.saturating_sub(OVERHEAD).max(1);
+    // What HAProxy keeps for itself, and what a line takes besides its bytes.
+    const WHOLE: usize = OVERHEAD + 4;
+    let room = ring.size.saturating_sub(WHOLE).max(1);
     let given = section.lines.iter().any(|l| l.keyword() == "maxlen");
     if given && ring.maxlen > room {
         let text = format!(
@@ -131,7 +134,7 @@ fn server(s: &mut Statement<'_>, ring: &str) -> Step<RingServer> {
     let address = addr::parse(word.text(), Accept::SERVER, s.around.environment).map_err(refuse)?;
     let target =
         stream_target(&address).ok_or_else(|| refuse(format!("could not resolve address '{word}'.")))?;
-    let mut out = RingServer { name: name.text().into(), target, octet_count: false };
+    let mut out = RingServer { name: name.text().into(), target, octet_count: false, tls: None, state: None };
     while let Some(word) = s.next() {
         match word.text() {
             "log-proto" => {

@@ -151,6 +151,10 @@ pub struct Plain {
     pub ws: Ws,
     /// `resolve-prefer`, `resolve-net`, `resolve-opts`.
     pub naming: crate::names::Naming,
+    /// `log-proto octet-count`: the length stands before each line; otherwise a line feed behind it.
+    pub octet_count: bool,
+    /// `log-bufsize`: the ring of lines that wait for this server; `None`: as large as a buffer.
+    pub log_bufsize: Option<usize>,
 }
 
 impl Default for Plain {
@@ -178,6 +182,8 @@ impl Default for Plain {
             hash_key: HashKey::Id,
             ws: Ws::Auto,
             naming: Default::default(),
+            octet_count: false,
+            log_bufsize: None,
         }
     }
 }
@@ -233,6 +239,8 @@ pub struct Server {
     pub tls: Option<ServerTls>,
     /// `proto h2`: HTTP/2 without negotiation.
     pub h2: bool,
+    /// In a backend of logs the sink that takes its lines, by index of the program.
+    pub log_sink: Option<usize>,
 }
 
 impl Deref for Server {

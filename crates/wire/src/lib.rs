@@ -16,4 +16,5 @@ pub mod http1;
 pub mod method;
 pub mod peers;
 pub mod proxy;
+pub mod syslog;
 pub mod uri;

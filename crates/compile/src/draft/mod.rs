@@ -108,7 +108,8 @@ pub(crate) enum BalanceDraft {
     RdpCookie(Box<[u8]>),
     Hash(Deferred),
     Sticky,
-    LogHash,
+    /// `log-hash`: converters.
+    LogHash(Deferred),
 }
 
 impl Default for BalanceDraft {

@@ -68,6 +68,8 @@ pub(crate) struct ServerDraft {
     /// What goes to the program as it is; setters name its fields as the draft's.
     pub plain: Plain,
     pub name: Box<str>,
+    /// Lines of logs go to it by datagrams.
+    pub datagrams: bool,
     /// A `default-server` line stood before it.
     pub defaulted: bool,
     pub span: Span,
@@ -154,6 +156,7 @@ impl Default for ServerDraft {
         ServerDraft {
             plain: Plain::default(),
             name: "".into(),
+            datagrams: false,
             defaulted: false,
             span: Span::default(),
             place: Where::Nowhere,

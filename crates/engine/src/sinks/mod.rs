@@ -4,13 +4,16 @@
 pub mod forward;
 mod frame;
 mod outlets;
+mod relay;
 mod ring;
 mod send;
+mod spread;
 
 use program::Program;
 
 pub use frame::local_stamp;
 pub use outlets::{Outlets, rings};
+pub use relay::Relayed;
 pub use ring::{Bell, Ring};
 pub use send::{Body, Event, Sinks};
 
