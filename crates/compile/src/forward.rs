@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use program::forward::HostRule;
 use syntax::addr::{Accept, Transport};
-use syntax::{Diagnostic, Diagnostics, Modifier, Section, Span, Word};
+use syntax::{Diagnostic, Diagnostics, Modifier, Section, Span, Style, Word};
 use wire::syslog::Framing;
 
 use crate::draft::{BindDraft, Draft, Kind};
@@ -59,7 +59,7 @@ pub(crate) fn header(
         Some(format!("log forward section '{name}' has the same name as {label} declared at {at}."))
     };
     if let Some(text) = twice.or_else(other) {
-        notes.alert(span, text);
+        notes.push(Diagnostic::alert(span, text).styled(Style::Titled));
         return None;
     }
     let mut proxy = Draft::new(Kind::Frontend);

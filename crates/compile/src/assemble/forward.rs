@@ -11,6 +11,8 @@ use syntax::Diagnostics;
 use super::{Assembly, checks};
 use crate::bind;
 use crate::forward::ForwardDraft;
+use crate::mux::Fit;
+use crate::notes::refusal;
 
 impl Assembly<'_> {
     /// All of them.
@@ -49,6 +51,15 @@ impl Assembly<'_> {
         let mut out = Vec::new();
         for bind in &draft.proxy.binds {
             let tls = self.acceptor(bind, &draft.proxy, None, notes);
+            if let Some(mux) = bind.proto.filter(|mux| mux.towards_clients(draft.proxy.mode) != Fit::Spoken) {
+                let (label, place) = (draft.proxy.label(), self.ground.place(bind.span));
+                let text = format!(
+                    "{label} : MUX protocol '{}' is not usable for 'bind {}' at [{place}].",
+                    mux.name(),
+                    bind.text
+                );
+                notes.push(refusal(bind.span, text));
+            }
             for (position, address) in bind.addresses.iter().enumerate() {
                 let id = u32::try_from(out.len() + 1).unwrap_or(u32::MAX);
                 let name = bind.name.clone().unwrap_or_else(|| format!("sock-{id}").into());

@@ -6,7 +6,7 @@ use lang::places::Place;
 use program::Mode;
 use program::log::{Ring, RingServer, Sink};
 use program::proxy::Balance;
-use syntax::Diagnostics;
+use syntax::{Diagnostic, Diagnostics, Style};
 
 use super::Assembly;
 use crate::draft::{Deferred, Draft};
@@ -34,7 +34,16 @@ impl Assembly<'_> {
         let registry = self.ground.registry;
         let mut names = self.resolver(index, p, deferred.at);
         let list: [&[u8]; 2] = [b"str(message)", word.bytes()];
-        let parsed = Expr::parse(&mut lang::Words::new(&list), Place::Log, registry, &mut names);
+        let mut words = lang::Words::new(&list);
+        let parsed = Expr::parse(&mut words, Place::Log, registry, &mut names);
+        // What is left is none that anybody knows.
+        let parsed = match words.take() {
+            Some(_) => {
+                let name = word.text().split(['(', ',']).next().unwrap_or_default();
+                Err(lang::Fault::new(format!("unknown converter '{name}'")))
+            }
+            None => parsed,
+        };
         let why = match parsed {
             Ok(_) if p.hash.method != Method::MapBased => {
                 "unsupported hash method (from \"hash-type\").".to_owned()
@@ -66,8 +75,13 @@ impl Assembly<'_> {
                 "log backend '{}': failed to initialize: cannot mix server types within a log backend, '{}' srv's network type differs from previous server.",
                 p.name, other.name
             );
-            notes.push(refusal(other.span, text));
+            notes.push(refusal(other.span, text).settling());
             return;
+        }
+        for draft in p.servers.iter().filter(|s| s.send_proxy.version().is_some()) {
+            let at = self.ground.place(draft.span);
+            let text = format!("[{at}] : 'send-proxy*' server option is unsupported there, ignoring it");
+            notes.push(Diagnostic::warning(draft.span, text).styled(Style::Bare));
         }
         let proxy = u32::try_from(index).unwrap_or(u32::MAX);
         for (at, (server, draft)) in (0u32..).zip(servers.iter_mut().zip(&p.servers)) {

@@ -10,7 +10,7 @@ pub(crate) mod source;
 
 use model::server::{Target, UnixKind};
 use program::Mode;
-use syntax::Diagnostic;
+use syntax::{Diagnostic, Style};
 use syntax::addr::{self, Accept, Host, Transport};
 
 use crate::draft::{Draft, InitState, ServerDraft, Where};
@@ -185,13 +185,11 @@ fn place(s: &mut Statement<'_>, p: &Draft, expects: &str, label: &str) -> Step<(
     let address = addr::parse(word.text(), Accept::SERVER, s.around.environment).map_err(refuse)?;
     let datagrams = address.transport == Transport::Datagram;
     if p.mode == Mode::Log && !matches!(address.host, Host::Ip(_) | Host::Name(..) | Host::Fd(_)) {
-        return Err(bracket(s.fail("log server address family not supported for log backend server.")));
+        return Err(placed(s, "log server address family not supported for log backend server."));
     }
     if datagrams && p.mode != Mode::Log {
         let mode = p.mode.word();
-        return Err(bracket(
-            s.fail(format!("unsupported transport for server address in '{mode}' backend.")),
-        ));
+        return Err(placed(s, &format!("unsupported transport for server address in '{mode}' backend.")));
     }
     if address.transport == Transport::Quic || address.mptcp {
         return Err(refuse("QUIC and MPTCP are not supported yet by Harrier (planned)".into()));
@@ -216,6 +214,13 @@ fn place(s: &mut Statement<'_>, p: &Draft, expects: &str, label: &str) -> Step<(
             Err(refuse(format!("'{word}' is not supported yet by Harrier (planned)")))
         }
     }
+}
+
+/// What is wrong with a line as a whole.
+fn placed(s: &Statement<'_>, text: &str) -> Diagnostic {
+    let span = s.line.keyword().span();
+    let at = format!("{}:{}", s.around.sources.name(span.file), span.line);
+    s.fail_at(span, format!("[{at}] : {text}")).styled(Style::Bare)
 }
 
 /// The words behind the address.

@@ -47,12 +47,10 @@ impl Sinks {
             _ => None,
         };
         let message = &relayed.message;
-        let format = match (ring, message.form) {
-            (Some(ring), _) => ring.format,
-            _ if target.format_said => target.format,
-            _ if relayed.unread => Format::Raw,
-            (_, Form::Rfc5424) => Format::Rfc5424,
-            _ => Format::Rfc3164,
+        let format = match ring {
+            Some(ring) => ring.format,
+            None if target.format_said => target.format,
+            None => relayed.natural(forward.host),
         };
         let facility = message.priority.map_or(u16::from(target.facility), |p| p >> 3);
         let line = Line { relayed, format, facility, level: level.max(target.min_level), rule: forward.host };
@@ -61,6 +59,27 @@ impl Sinks {
         let most = ring.map_or(target.len.saturating_sub(1), |r| r.maxlen);
         out.truncate(most);
         out.push(b'\n');
+    }
+}
+
+impl Relayed<'_> {
+    /// The format that a message goes on in where none is asked for: the one it came in, or a lesser one
+    /// where too little is known for that.
+    fn natural(&self, rule: HostRule) -> Format {
+        let message = &self.message;
+        let named = !message.host.is_empty() || rule != HostRule::Keep && self.sender().is_some();
+        match message.form {
+            Form::Rfc5424 if named => Format::Rfc5424,
+            _ if named => Format::Rfc3164,
+            _ if !message.tag.is_empty() => Format::Local,
+            _ if message.priority.is_some() => Format::Priority,
+            _ => Format::Raw,
+        }
+    }
+
+    /// Whom it came from, as far as that is of interest.
+    fn sender(&self) -> Option<&str> {
+        self.sender.filter(|_| !self.unread)
     }
 }
 
@@ -137,7 +156,7 @@ impl Line<'_> {
     /// The host as `option host` wants it; nothing where nobody is known.
     fn host(&self, out: &mut Vec<u8>) {
         let own = self.relayed.message.host;
-        let sender = self.relayed.sender.filter(|_| !self.relayed.unread).unwrap_or_default().as_bytes();
+        let sender = self.relayed.sender().unwrap_or_default().as_bytes();
         match self.rule {
             HostRule::Replace if !sender.is_empty() => out.extend_from_slice(sender),
             HostRule::Fill | HostRule::Append if own.is_empty() => out.extend_from_slice(sender),
