@@ -51,7 +51,9 @@ pub(crate) fn header(
     let same = |p: &&Draft| *p.name == *name;
     let twice = earlier.iter().map(|f| &f.proxy).find(same).map(|p| {
         let at = place(p.span);
-        format!("log-forward section '{name}' has the same name as another log-forward section declared at {at}.")
+        format!(
+            "log-forward section '{name}' has the same name as another log-forward section declared at {at}."
+        )
     });
     let other = || {
         let p = proxies.iter().find(same)?;

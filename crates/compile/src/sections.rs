@@ -8,8 +8,8 @@ use program::log::Ring;
 use syntax::{Diagnostic, Diagnostics, Environment, Section, Sources, Tree, Word};
 
 use crate::draft::{Draft, Kind, LineRef};
-use crate::global::draft::GlobalDraft;
 use crate::forward::{self, ForwardDraft};
+use crate::global::draft::GlobalDraft;
 use crate::global::{self};
 use crate::healthcheck::{self, HealthDraft};
 use crate::mailers::{self, MailersDraft};

@@ -56,7 +56,12 @@ impl Sockets {
             Some((program.forwards.get(*section)?.binds.get(*line)?, listener))
         });
         let of_cli = self.cli.iter().map(|(bind, listener)| (bind, listener));
-        of_frontends.chain(of_forwards).chain(of_cli).filter(|(b, _)| listens(b)).map(|(b, l)| expose(b, l)).collect()
+        of_frontends
+            .chain(of_forwards)
+            .chain(of_cli)
+            .filter(|(b, _)| listens(b))
+            .map(|(b, l)| expose(b, l))
+            .collect()
     }
 }
 

@@ -151,10 +151,6 @@ pub struct Plain {
     pub ws: Ws,
     /// `resolve-prefer`, `resolve-net`, `resolve-opts`.
     pub naming: crate::names::Naming,
-    /// `log-proto octet-count`: the length stands before each line; otherwise a line feed behind it.
-    pub octet_count: bool,
-    /// `log-bufsize`: the ring of lines that wait for this server; `None`: as large as a buffer.
-    pub log_bufsize: Option<usize>,
 }
 
 impl Default for Plain {
@@ -182,8 +178,6 @@ impl Default for Plain {
             hash_key: HashKey::Id,
             ws: Ws::Auto,
             naming: Default::default(),
-            octet_count: false,
-            log_bufsize: None,
         }
     }
 }

@@ -205,8 +205,9 @@ impl Framing {
         match (self, bytes.first()) {
             (_, None) => Ok(None),
             (Framing::Either, Some(b'1'..=b'9')) => counted(bytes),
-            (Framing::LineFeed, _) | (_, Some(b'<')) => Ok(memchr::memchr(b'\n', bytes)
-                .and_then(|end| Some((bytes.get(..end)?, end + 1)))),
+            (Framing::LineFeed, _) | (_, Some(b'<')) => {
+                Ok(memchr::memchr(b'\n', bytes).and_then(|end| Some((bytes.get(..end)?, end + 1))))
+            }
             _ => Err(Senseless),
         }
     }
@@ -239,7 +240,10 @@ mod tests {
         assert_eq!(message.structured, b"[x@1 a=\"\\]\"][y]");
         assert_eq!((message.host, message.kind, message.text), (&b"web"[..], &b"ID47"[..], &b"An event"[..]));
         let nothing = Message::parse(b"<13>1 - - - - - - x");
-        assert_eq!(nothing, Message { form: Form::Rfc5424, priority: Some(13), text: b"x", ..Message::default() });
+        assert_eq!(
+            nothing,
+            Message { form: Form::Rfc5424, priority: Some(13), text: b"x", ..Message::default() }
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use program::proxy::Balance;
 use syntax::{Diagnostic, Diagnostics, Style};
 
 use super::Assembly;
-use crate::draft::{Deferred, Draft};
+use crate::draft::{Deferred, Draft, ServerDraft};
 use crate::notes::{refusal, remark};
 use crate::ring;
 
@@ -88,7 +88,7 @@ impl Assembly<'_> {
             let sink = if draft.datagrams {
                 Sink::Server(proxy, at)
             } else {
-                let size = draft.plain.log_bufsize.unwrap_or(self.bufsize);
+                let size = draft.log_bufsize.unwrap_or(self.bufsize);
                 if size <= ring::OVERHEAD {
                     let (backend, name) = (&p.name, &draft.name);
                     let text = format!("unable to create a new sink buffer for server '{backend}/{name}'.");
@@ -99,7 +99,7 @@ impl Assembly<'_> {
                     notes.push(refusal(draft.span, text));
                     return;
                 }
-                self.rings.push(self.server_ring(server, p, size));
+                self.rings.push(self.server_ring(server, draft, p, size));
                 Sink::Ring(self.rings.len() - 1)
             };
             server.log_sink = Some(self.sink(sink));
@@ -107,12 +107,12 @@ impl Assembly<'_> {
     }
 
     /// The ring of lines that wait for a server over a stream.
-    fn server_ring(&self, server: &program::Server, p: &Draft, size: usize) -> Ring {
+    fn server_ring(&self, server: &program::Server, draft: &ServerDraft, p: &Draft, size: usize) -> Ring {
         let (file, line) = (self.ground.sources.name(p.span.file), p.span.line);
         let stream = RingServer {
             name: (*server.name).into(),
             target: (**server.state.target.load()).clone(),
-            octet_count: server.plain.octet_count,
+            octet_count: draft.octet_count,
             tls: server.tls.clone(),
             state: Some(server.state.clone()),
         };

@@ -104,7 +104,10 @@ pub(crate) enum BalanceDraft {
     Source,
     Uri(balance::key::UriParams),
     UrlParam(Box<[u8]>),
-    Header { name: Box<[u8]>, domain_only: bool },
+    Header {
+        name: Box<[u8]>,
+        domain_only: bool,
+    },
     RdpCookie(Box<[u8]>),
     Hash(Deferred),
     Sticky,

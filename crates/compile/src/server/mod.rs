@@ -10,8 +10,8 @@ pub(crate) mod source;
 
 use model::server::{Target, UnixKind};
 use program::Mode;
-use syntax::{Diagnostic, Style};
 use syntax::addr::{self, Accept, Host, Transport};
+use syntax::{Diagnostic, Style};
 
 use crate::draft::{Draft, InitState, ServerDraft, Where};
 use crate::statement::{Statement, Step, bracket};

@@ -32,7 +32,9 @@ pub fn open(dgram: &Dgram, options: ListenOptions) -> io::Result<OwnedFd> {
     if let Listen::Fd(fd) = dgram.address {
         return rt::sys::inherited(fd);
     }
-    let Some(addr) = crate::net::listen(&dgram.address) else { return Err(io::ErrorKind::Unsupported.into()) };
+    let Some(addr) = crate::net::listen(&dgram.address) else {
+        return Err(io::ErrorKind::Unsupported.into());
+    };
     Datagram::listen(&addr, &options)?.into_fd()
 }
 

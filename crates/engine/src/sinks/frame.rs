@@ -111,7 +111,7 @@ fn refill(c: &mut Cached, secs: u64) {
     let offset = rt::sys::local_offset(signed);
     let d = Date::of(signed + i64::from(offset));
     c.secs = secs;
-    c.month = (d.year.into(), usize::from(d.month).saturating_sub(1));
+    c.month = (d.year, usize::from(d.month).saturating_sub(1));
     for text in [&mut c.rfc3164, &mut c.iso, &mut c.zone, &mut c.local] {
         text.clear();
     }

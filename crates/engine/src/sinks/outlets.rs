@@ -36,7 +36,9 @@ impl Outlets {
         let open = |sink: &Sink| match sink {
             Sink::Unix(path) => unix(path, chroot).map_or(Outlet::Own, Outlet::Socket),
             Sink::Fd(fd) => writer(*fd).map_or(Outlet::Own, |w| Outlet::Writer(Arc::new(w))),
-            Sink::Udp(_) | Sink::Abstract(_) | Sink::Ring(_) | Sink::Backend(_) | Sink::Server(..) => Outlet::Own,
+            Sink::Udp(_) | Sink::Abstract(_) | Sink::Ring(_) | Sink::Backend(_) | Sink::Server(..) => {
+                Outlet::Own
+            }
         };
         Outlets(program.sinks.iter().map(open).collect())
     }

@@ -208,7 +208,7 @@ impl Sinks {
             Some(Sink::Backend(proxy)) => self.spread.choose(*proxy, message),
             _ => Some(sink),
         };
-        if !chosen.is_some_and(|sink| self.deliver(sink, line).is_ok()) {
+        if chosen.is_none_or(|sink| self.deliver(sink, line).is_err()) {
             self.program.world.process.counters.of(self.worker).dropped_logs.inc();
         }
     }

@@ -64,3 +64,8 @@ fn responses_that_change_their_version() {
 fn requests_that_change_their_version() {
     each_seed("http1_request", super::h1_to_h2);
 }
+
+#[test]
+fn messages_of_syslog() {
+    each_seed("syslog", super::syslog);
+}

@@ -268,9 +268,9 @@ fn log_proto(server: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> 
         "octet-count" => true,
         "legacy" => false,
         other => {
-            return Err(s.fail(format!(
-                "'log-proto' expects one of 'legacy' or 'octet-count' but got '{other}'"
-            )));
+            return Err(
+                s.fail(format!("'log-proto' expects one of 'legacy' or 'octet-count' but got '{other}'"))
+            );
         }
     };
     Ok(())
