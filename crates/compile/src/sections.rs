@@ -32,6 +32,8 @@ pub(crate) struct Drafts {
     /// Their tables.
     pub peer_tables: Vec<crate::draft::TableDraft>,
     pub rings: Vec<Ring>,
+    /// The servers of rings, by index.
+    pub ring_servers: Vec<(usize, Draft)>,
     /// `log-forward` sections.
     pub forwards: Vec<ForwardDraft>,
     pub profiles: Vec<ProfileDraft>,
@@ -190,8 +192,11 @@ impl<'t> Reader<'t> {
         match section.word() {
             "ring" => {
                 let Some(mut ring) = ring::header(section, &out.rings, notes) else { return };
-                lines(section, number, &around, notes, |s| ring::line(s, &mut ring));
+                let mut servers = ring::servers(&ring, section);
+                servers.section = number;
+                lines(section, number, &around, notes, |s| ring::line(s, &mut ring, &mut servers));
                 ring::finish(&mut ring, section, notes);
+                out.ring_servers.push((out.rings.len(), servers));
                 out.rings.push(ring);
             }
             "log-forward" => {

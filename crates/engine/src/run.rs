@@ -73,6 +73,22 @@ async fn sweeper(worker: Rc<Worker>) {
         rt::sleep(Duration::from_secs(1)).await;
         worker.farm.pools.sweep(&program, rt::now(), worker.index == 0);
         sweep_tables(&worker);
+        tell_of_rings(&worker);
+    }
+}
+
+/// Tells what happened to the files of rings: one worker does.
+fn tell_of_rings(worker: &Worker) {
+    if worker.index != 0 {
+        return;
+    }
+    let shared = &worker.shared;
+    for (settings, ring) in shared.program.rings.iter().zip(&shared.rings) {
+        if let Some(trouble) = ring.trouble() {
+            let text = format!("ring '{}' {trouble}.", settings.name);
+            crate::lines::console(worker, "WARNING", &text);
+            crate::lines::global_line(worker, program::log::level::WARNING, &text);
+        }
     }
 }
 

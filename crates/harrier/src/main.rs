@@ -16,6 +16,7 @@ mod keywords;
 mod master;
 mod ready;
 mod reference;
+mod ring_log;
 mod say;
 mod sockets;
 mod start;
@@ -33,8 +34,10 @@ use master::{Birth, Role};
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
-    if words.next().is_some_and(|w| w == "explain") {
-        return explain::run(words);
+    match words.next().as_deref() {
+        Some("explain") => return explain::run(words),
+        Some("log") => return ring_log::run(words),
+        _ => {}
     }
     let args = match args::parse(std::env::args().skip(1)) {
         Ok(args) => args,

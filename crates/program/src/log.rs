@@ -122,6 +122,8 @@ pub struct Ring {
     pub size: usize,
     /// `server`: where its lines are sent on to.
     pub servers: Vec<RingServer>,
+    /// `backing-file`.
+    pub file: Option<std::path::PathBuf>,
     /// `timeout connect`.
     pub connect_timeout: Option<Duration>,
     /// `timeout server`.
@@ -140,6 +142,10 @@ pub struct RingServer {
     pub octet_count: bool,
     /// TLS.
     pub tls: Option<crate::server::ServerTls>,
+    /// What else its line says.
+    pub plain: crate::server::Plain,
+    /// `source`.
+    pub source: Option<crate::address::Source>,
     /// In a backend of logs the server itself: its address may change, and its connections are counted.
     pub state: Option<Arc<model::Server>>,
 }

@@ -1,11 +1,14 @@
 //! Backends of logs (`mode log`): where the lines for each server go.
 
+use std::sync::Arc;
+
 use balance::Method;
 use lang::Expr;
 use lang::places::Place;
 use program::Mode;
 use program::log::{Ring, RingServer, Sink};
 use program::proxy::Balance;
+use program::server::ServerTls;
 use syntax::{Diagnostic, Diagnostics, Style};
 
 use super::Assembly;
@@ -106,6 +109,55 @@ impl Assembly<'_> {
         }
     }
 
+    /// The servers of rings.
+    pub(super) fn ring_servers(&mut self, drafts: &[(usize, Draft)], notes: &mut Diagnostics) {
+        for (index, p) in drafts {
+            for draft in &p.servers {
+                let connector = self.connector(draft, p, false, notes).filter(|_| draft.tls.on);
+                let tls = connector.map(|connector| ServerTls {
+                    connector,
+                    alpn: draft.tls.words.alpn.clone().unwrap_or_default().into(),
+                    sni: self.ring_name(draft, p, notes),
+                    early: false,
+                    auto: false,
+                });
+                let server = RingServer {
+                    name: draft.name.clone(),
+                    target: super::server::target(draft, None, p, &self.ground, notes).target,
+                    octet_count: draft.octet_count,
+                    tls,
+                    plain: draft.plain.clone(),
+                    source: draft.source.clone(),
+                    state: None,
+                };
+                if let Some(ring) = self.rings.get_mut(*index) {
+                    ring.servers.push(server);
+                }
+            }
+        }
+    }
+
+    /// `sni` of a server of a ring.
+    fn ring_name(&mut self, draft: &ServerDraft, p: &Draft, notes: &mut Diagnostics) -> Option<Arc<Expr>> {
+        let deferred = draft.tls.sni.as_ref()?;
+        let word = self.ground.deferred(deferred)?;
+        let registry = self.ground.registry;
+        let list = [word.bytes()];
+        let mut names = self.names_of_global();
+        let parsed = Expr::parse(&mut lang::Words::new(&list), Place::ServerConnect, registry, &mut names);
+        parsed
+            .map_err(|fault| {
+                let label = draft.label(p);
+                let text = format!(
+                    "{label} : error detected while parsing sni or pool-conn-name expressions : {}",
+                    fault.text
+                );
+                notes.push(Diagnostic::alert(word.span(), text).styled(Style::Bracket));
+            })
+            .ok()
+            .map(Arc::new)
+    }
+
     /// The ring of lines that wait for a server over a stream.
     fn server_ring(&self, server: &program::Server, draft: &ServerDraft, p: &Draft, size: usize) -> Ring {
         let (file, line) = (self.ground.sources.name(p.span.file), p.span.line);
@@ -113,7 +165,9 @@ impl Assembly<'_> {
             name: (*server.name).into(),
             target: (**server.state.target.load()).clone(),
             octet_count: draft.octet_count,
-            tls: server.tls.clone(),
+            tls: server.tls.clone().filter(|_| draft.tls.on),
+            plain: server.plain.clone(),
+            source: server.source.clone(),
             state: Some(server.state.clone()),
         };
         Ring {

@@ -172,6 +172,7 @@ pub(crate) fn program(
     let (mut assembly, mut late) = (Assembly::begin(&mut drafts, ground, store, notes), Late::default());
     assembly.declare(&mut drafts, &mut late);
     let log_profiles = assembly.log_profiles(&drafts.profiles, notes);
+    assembly.ring_servers(&drafts.ring_servers, notes);
     assembly.tables(&mut drafts, notes);
     for section in &drafts.defaults {
         assembly.defaults(section, notes);

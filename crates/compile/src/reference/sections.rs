@@ -22,7 +22,7 @@ pub(super) const WORDS: &[Entry] = &[
     word("http-errors", "errorfile", "The answer of a status.", ""),
     word("log-profile", "log-tag", "Name of the program in lines of this profile.", "log-tag edge"),
     word("log-profile", "on", "How lines of a step look, or that they are dropped.", "on close format %ci"),
-    word("ring", "backing-file", "A file that keeps the lines: not built.", ""),
+    word("ring", "backing-file", "A file that keeps the lines, for 'harrier log --ring'.", "backing-file /tmp/lines"),
     word("ring", "description", "Text about the ring, shown by 'show events'.", "description lines of the edge"),
     word("ring", "format", "Form of the lines: raw, rfc5424, ...; raw unless said.", "format rfc3164"),
     word("ring", "maxlen", "Longest line; 1024 unless said.", "maxlen 1200"),

@@ -6,6 +6,7 @@ mod frame;
 mod outlets;
 mod relay;
 mod ring;
+mod ring_file;
 mod send;
 mod spread;
 
