@@ -135,11 +135,45 @@ pub(crate) fn servers(ring: &Ring, section: &Section) -> Draft {
 
 /// Words of servers that are about requests, checks and states.
 const IDLE: &[&str] = &[
-    "agent-addr", "agent-check", "agent-inter", "agent-port", "agent-send", "backup", "check", "cookie", "disabled",
-    "downinter", "enabled", "error-limit", "fall", "fastinter", "init-addr", "init-state", "inter", "log-bufsize",
-    "maxconn", "maxqueue", "max-reuse", "minconn", "non-stick", "observe", "on-error", "on-marked-down", "on-marked-up",
-    "pool-conn-name", "pool-low-conn", "pool-max-conn", "pool-purge-delay", "port", "redir", "resolvers", "rise", "slowstart",
-    "track", "weight", "ws",
+    "agent-addr",
+    "agent-check",
+    "agent-inter",
+    "agent-port",
+    "agent-send",
+    "backup",
+    "check",
+    "cookie",
+    "disabled",
+    "downinter",
+    "enabled",
+    "error-limit",
+    "fall",
+    "fastinter",
+    "init-addr",
+    "init-state",
+    "inter",
+    "log-bufsize",
+    "maxconn",
+    "maxqueue",
+    "max-reuse",
+    "minconn",
+    "non-stick",
+    "observe",
+    "on-error",
+    "on-marked-down",
+    "on-marked-up",
+    "pool-conn-name",
+    "pool-low-conn",
+    "pool-max-conn",
+    "pool-purge-delay",
+    "port",
+    "redir",
+    "resolvers",
+    "rise",
+    "slowstart",
+    "track",
+    "weight",
+    "ws",
 ];
 
 /// `server <name> <address> [words]`.
@@ -167,7 +201,10 @@ fn server(s: &mut Statement<'_>, servers: &mut Draft) -> Step {
         s.notes.push(Diagnostic::warning(place, text).styled(Style::Plain));
     }
     for word in s.line.args().iter().skip(2).filter(|word| IDLE.contains(&word.text())) {
-        let text = format!("{label} : {}", crate::keyword::idle(word.text(), "A ring sends its lines to all servers."));
+        let text = format!(
+            "{label} : {}",
+            crate::keyword::idle(word.text(), "A ring sends its lines to all servers.")
+        );
         s.notes.push(bracket(Diagnostic::notice(word.span(), text)));
     }
     Ok(())

@@ -189,16 +189,15 @@ impl Assembly<'_> {
     ) -> Sink {
         let implicit = self.rings.iter().filter(|r| r.name.starts_with("ring#")).count();
         let name = format!("ring#{}", implicit + 1);
-        let server =
-            RingServer {
-                name: name.as_str().into(),
-                target,
-                octet_count: false,
-                tls: None,
-                plain: Default::default(),
-                source: None,
-                state: None,
-            };
+        let server = RingServer {
+            name: name.as_str().into(),
+            target,
+            octet_count: false,
+            tls: None,
+            plain: Default::default(),
+            source: None,
+            state: None,
+        };
         let description =
             format!("created from log directive declared into '{file}' at line {line}").into_boxed_str();
         self.rings.push(Ring {

@@ -85,7 +85,9 @@ impl RingFile {
             }
             Ok(()) if self.rests.take().is_some() => {
                 let lost = std::mem::take(&mut self.lost);
-                self.trouble = Some(format!("writes to its backing file '{path}' again, {lost} lines are missing there"));
+                self.trouble = Some(format!(
+                    "writes to its backing file '{path}' again, {lost} lines are missing there"
+                ));
             }
             Ok(()) => {}
         }

@@ -8,17 +8,17 @@
 mod chunk;
 mod h2;
 mod http1;
+mod messages;
 mod peers;
 mod proxy;
-mod syslog;
 mod translate;
 
 pub use chunk::chunk;
 pub use h2::{h1_to_h2, h2_frames, hpack};
 pub use http1::{http1_request, http1_response};
+pub use messages::syslog;
 pub use peers::peers;
 pub use proxy::proxy;
-pub use syslog::syslog;
 pub use translate::{h2_to_h1, response_to_h2};
 
 /// Lengths of growing beginnings of `data`, the whole last: all of a short input, a few of a long one.
