@@ -186,7 +186,9 @@ const ITEMS: &[Item] = &[
     }),
     item(63, "BytesOutRate", "MRPV", "Bytes sent to clients in the last second", |_| 0u64.into()),
     item(64, "DebugCommandsIssued", "MGPV", "Debugging commands given", |_| 0u32.into()),
-    item(65, "CumRecvLogs", "MCPV", "Log messages received", |_| 0u32.into()),
+    item(65, "CumRecvLogs", "MCPV", "Log messages received", |f| {
+        clip(f.process().counters.sum(|c| &c.received_logs))
+    }),
     item(66, "Build info", "POSV", "Version of the product", |_| product::VERSION.into()),
     item(67, "Memmax_bytes", "CLPV", "Limit of memory, in bytes (0: none)", |_| clip(memory_limit())),
     item(68, "PoolAlloc_bytes", "MGPV", "Memory of buffers, in bytes", |f| f.buffers.into()),

@@ -20,6 +20,7 @@ mod check;
 mod draft;
 pub mod dump;
 pub mod dynamic;
+mod forward;
 pub mod fuzzing;
 mod global;
 mod healthcheck;
@@ -154,7 +155,8 @@ fn compile_with(
     let mut outcome = Outcome {
         program: None,
         diagnostics: Diagnostics::new(),
-        has_listener: drafts.proxies.iter().any(|p| !p.disabled && !p.binds.is_empty()),
+        has_listener: drafts.proxies.iter().any(|p| !p.disabled && !p.binds.is_empty())
+            || drafts.forwards.iter().any(|f| !f.proxy.binds.is_empty() || !f.datagrams.is_empty()),
         zero_warning: drafts.global.zero_warning,
         quiet: drafts.global.quiet,
         daemon: drafts.global.daemon,

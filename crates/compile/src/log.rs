@@ -167,8 +167,8 @@ fn sink(s: &Statement<'_>, word: &Word) -> Step<SinkDraft> {
         "stderr" => "fd@2",
         text => text,
     };
-    if text.starts_with("backend@") {
-        return Err(later("log backends"));
+    if let Some(name) = text.strip_prefix("backend@") {
+        return Ok(SinkDraft::Backend(Named { name: name.into(), span: word.span() }));
     }
     if let Some(name) = text.strip_prefix("ring@") {
         return Ok(SinkDraft::Ring(Named { name: name.into(), span: word.span() }));

@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
-use program::log::{Format, Ring, RingServer};
-use syntax::addr::{self, Accept};
+use program::Mode;
+use program::log::{Format, Ring};
 use syntax::{Diagnostic, Diagnostics, Section, Style, Word};
 
-use crate::resolve::stream_target;
+use crate::draft::{Draft, Kind};
 use crate::statement::{Statement, Step, bracket};
 use crate::units;
 
 /// The size of a ring whose section does not say it: that of a buffer.
 const SIZE: usize = 16384;
+
+/// What HAProxy keeps of a ring's size for itself.
+pub(crate) const OVERHEAD: usize = 192;
 
 /// The size of the ring `buf0`, which holds nothing until somebody writes to it.
 const BUILT_IN: usize = 1 << 20;
@@ -25,6 +28,7 @@ pub(crate) fn new(name: &str) -> Ring {
         maxlen: 1024,
         size: SIZE,
         servers: Vec::new(),
+        file: None,
         connect_timeout: None,
         server_timeout: None,
     }
@@ -50,7 +54,7 @@ pub(crate) fn header(section: &Section, rings: &[Ring], notes: &mut Diagnostics)
 }
 
 /// One line of a section.
-pub(crate) fn line(s: &mut Statement<'_>, ring: &mut Ring) -> Step {
+pub(crate) fn line(s: &mut Statement<'_>, ring: &mut Ring, servers: &mut Draft) -> Step {
     match s.keyword() {
         "description" => {
             let words = s.args.eat_rest();
@@ -65,16 +69,17 @@ pub(crate) fn line(s: &mut Statement<'_>, ring: &mut Ring) -> Step {
                 crate::log::format(name).ok_or_else(|| s.fail(format!("unknown format '{name}'.")))?;
         }
         "maxlen" => ring.maxlen = size(s)?,
-        "size" => ring.size = size(s)?.min(1 << 30),
+        "size" => {
+            if ring.file.is_some() {
+                return Err(s.fail(
+                    "cannot resize an already mapped file, please specify 'size' before 'backing-file'.",
+                ));
+            }
+            ring.size = size(s)?.min(1 << 30);
+        }
         "timeout" => timeout(s, ring)?,
-        "server" => {
-            let server = server(s, &ring.name)?;
-            ring.servers.push(server);
-        }
-        "backing-file" => {
-            let text = "'backing-file' of a ring is not supported yet by Harrier (planned)";
-            return Err(s.fail(text));
-        }
+        "server" => server(s, servers)?,
+        "backing-file" => backing_file(s, ring)?,
         other => return Err(s.fail(format!("unknown statement '{other}'."))),
     }
     Ok(())
@@ -82,9 +87,9 @@ pub(crate) fn line(s: &mut Statement<'_>, ring: &mut Ring) -> Step {
 
 /// What only the whole section shows: a line has to fit.
 pub(crate) fn finish(ring: &mut Ring, section: &Section, notes: &mut Diagnostics) {
-    // HAProxy keeps so much of a ring for itself.
-    const OVERHEAD: usize = 196;
-    let room = ring.size.saturating_sub(OVERHEAD).max(1);
+    // What HAProxy keeps for itself, and what a line takes besides its bytes.
+    const WHOLE: usize = OVERHEAD + 4;
+    let room = ring.size.saturating_sub(WHOLE).max(1);
     let given = section.lines.iter().any(|l| l.keyword() == "maxlen");
     if given && ring.maxlen > room {
         let text = format!(
@@ -121,37 +126,111 @@ fn timeout(s: &mut Statement<'_>, ring: &mut Ring) -> Step {
     Ok(())
 }
 
-/// `server <name> <address> [log-proto <proto>]`.
-fn server(s: &mut Statement<'_>, ring: &str) -> Step<RingServer> {
-    const EXPECTS: &str = "'server' expects <name> and <addr>[:<port>] as arguments.";
-    let name = s.word(EXPECTS).map_err(bracket)?;
-    let word = s.word(EXPECTS).map_err(bracket)?;
-    let label = format!("'server {ring}/{name}'");
-    let refuse = |why: String| bracket(Diagnostic::alert(word.span(), format!("{label} : {why}")));
-    let address = addr::parse(word.text(), Accept::SERVER, s.around.environment).map_err(refuse)?;
-    let target =
-        stream_target(&address).ok_or_else(|| refuse(format!("could not resolve address '{word}'.")))?;
-    let mut out = RingServer { name: name.text().into(), target, octet_count: false };
-    while let Some(word) = s.next() {
-        match word.text() {
-            "log-proto" => {
-                let proto = s.next().map_or("", Word::text);
-                out.octet_count = match proto {
-                    "octet-count" => true,
-                    "legacy" => false,
-                    other => {
-                        return Err(refuse(format!(
-                            "'log-proto' expects one of 'legacy' or 'octet-count' but got '{other}'."
-                        )));
-                    }
-                };
-            }
-            other => {
-                let text =
-                    format!("{label} : '{other}' of a ring is not supported yet by Harrier (planned).");
-                return Err(bracket(s.fail_at(word.span(), text)));
-            }
-        }
+/// The draft that the servers of a ring are read into.
+pub(crate) fn servers(ring: &Ring, section: &Section) -> Draft {
+    let mut draft = Draft::new(Kind::Backend);
+    (draft.name, draft.span, draft.mode) = (ring.name.clone(), section.header.span(), Mode::Log);
+    draft
+}
+
+/// Words of servers that are about requests, checks and states.
+const IDLE: &[&str] = &[
+    "agent-addr",
+    "agent-check",
+    "agent-inter",
+    "agent-port",
+    "agent-send",
+    "backup",
+    "check",
+    "cookie",
+    "disabled",
+    "downinter",
+    "enabled",
+    "error-limit",
+    "fall",
+    "fastinter",
+    "init-addr",
+    "init-state",
+    "inter",
+    "log-bufsize",
+    "maxconn",
+    "maxqueue",
+    "max-reuse",
+    "minconn",
+    "non-stick",
+    "observe",
+    "on-error",
+    "on-marked-down",
+    "on-marked-up",
+    "pool-conn-name",
+    "pool-low-conn",
+    "pool-max-conn",
+    "pool-purge-delay",
+    "port",
+    "redir",
+    "resolvers",
+    "rise",
+    "slowstart",
+    "track",
+    "weight",
+    "ws",
+];
+
+/// `server <name> <address> [words]`.
+fn server(s: &mut Statement<'_>, servers: &mut Draft) -> Step {
+    let (place, name) = (s.line.keyword().span(), s.peek());
+    let at = |span: syntax::Span| format!("{}:{}", s.around.sources.name(span.file), span.line);
+    if let Some(other) = servers.servers.iter().find(|other| *other.name == *name) {
+        let line = other.span.line;
+        let text = format!(
+            "'server {}/{name}' : another server named '{name}' was already defined at line {line}, please use a distinct name.",
+            servers.name
+        );
+        return Err(bracket(s.fail_at(place, text)));
     }
-    Ok(out)
+    crate::server::server(s, servers)?;
+    let Some(server) = servers.servers.last() else { return Ok(()) };
+    let label = format!("'server {}/{}'", servers.name, server.name);
+    let refused = [(server.datagrams, "a server for datagrams"), (server.socks4.is_some(), "'socks4'")];
+    if let Some((_, what)) = refused.iter().find(|(given, _)| *given) {
+        let text = format!("{label} : {what} of a ring is not supported yet by Harrier (planned).");
+        return Err(bracket(s.fail_at(place, text)));
+    }
+    if server.send_proxy.version().is_some() {
+        let text = format!("[{}] : 'send-proxy*' server option is unsupported there, ignoring it", at(place));
+        s.notes.push(Diagnostic::warning(place, text).styled(Style::Plain));
+    }
+    for word in s.line.args().iter().skip(2).filter(|word| IDLE.contains(&word.text())) {
+        let text = format!(
+            "{label} : {}",
+            crate::keyword::idle(word.text(), "A ring sends its lines to all servers.")
+        );
+        s.notes.push(bracket(Diagnostic::notice(word.span(), text)));
+    }
+    Ok(())
+}
+
+/// `backing-file <path>`: whether it can be written is seen here, nothing is changed before the ring runs.
+fn backing_file(s: &mut Statement<'_>, ring: &mut Ring) -> Step {
+    if let Some(known) = &ring.file {
+        return Err(s.fail(format!(
+            "'backing-file' already specified for ring '{}' (was '{}').",
+            ring.name,
+            known.display()
+        )));
+    }
+    let text = s.next().map_or("", Word::text);
+    let path = std::path::Path::new(text);
+    let there = path.exists();
+    let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    if let Err(e) = opened {
+        let why = crate::notes::os_text(&e);
+        return Err(s.fail(format!("cannot open backing-file '{text}' for ring '{}': {why}.", ring.name)));
+    }
+    if !there {
+        let _ = std::fs::remove_file(path);
+    }
+    ring.file = Some(path.into());
+    s.args.eat_rest();
+    Ok(())
 }

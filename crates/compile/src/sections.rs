@@ -8,6 +8,7 @@ use program::log::Ring;
 use syntax::{Diagnostic, Diagnostics, Environment, Section, Sources, Tree, Word};
 
 use crate::draft::{Draft, Kind, LineRef};
+use crate::forward::{self, ForwardDraft};
 use crate::global::draft::GlobalDraft;
 use crate::global::{self};
 use crate::healthcheck::{self, HealthDraft};
@@ -31,6 +32,10 @@ pub(crate) struct Drafts {
     /// Their tables.
     pub peer_tables: Vec<crate::draft::TableDraft>,
     pub rings: Vec<Ring>,
+    /// The servers of rings, by index.
+    pub ring_servers: Vec<(usize, Draft)>,
+    /// `log-forward` sections.
+    pub forwards: Vec<ForwardDraft>,
     pub profiles: Vec<ProfileDraft>,
     pub healthchecks: Vec<HealthDraft>,
     pub mailers: Vec<MailersDraft>,
@@ -95,7 +100,7 @@ impl<'t> Reader<'t> {
             "defaults" | "frontend" | "backend" | "listen" => self.proxy(section, index, number),
             "userlist" => self.userlist(section, number),
             "peers" | "http-errors" => self.shared(section, number),
-            "ring" | "log-profile" => self.logs(section, number),
+            "ring" | "log-profile" | "log-forward" => self.logs(section, number),
             "healthcheck" | "mailers" | "crt-store" | "resolvers" => self.servants(section, number),
             "traces" => {
                 let text = format!("'{}' sections have no effect in Harrier yet.", section.word());
@@ -187,9 +192,20 @@ impl<'t> Reader<'t> {
         match section.word() {
             "ring" => {
                 let Some(mut ring) = ring::header(section, &out.rings, notes) else { return };
-                lines(section, number, &around, notes, |s| ring::line(s, &mut ring));
+                let mut servers = ring::servers(&ring, section);
+                servers.section = number;
+                lines(section, number, &around, notes, |s| ring::line(s, &mut ring, &mut servers));
                 ring::finish(&mut ring, section, notes);
+                out.ring_servers.push((out.rings.len(), servers));
                 out.rings.push(ring);
+            }
+            "log-forward" => {
+                let place = |span: syntax::Span| format!("{}:{}", self.sources.name(span.file), span.line);
+                let opened = forward::header(section, &out.forwards, &out.proxies, place, notes);
+                let Some(mut draft) = opened else { return };
+                draft.proxy.section = number;
+                lines(section, number, &around, notes, |s| forward::line(s, &mut draft));
+                out.forwards.push(draft);
             }
             _ => {
                 let opened = profile::header(section, &out.profiles, self.sources, notes);
@@ -392,7 +408,8 @@ fn odd_name(section: &Section) -> Option<syntax::Diagnostic> {
     let alert = |text: String| Some(syntax::Diagnostic::alert(section.header.span(), text));
     match word {
         "ring" => alert(format!("invalid ring name '{name}' (character '{odd}' is not permitted).")),
-        "peers" | "mailers" | "resolvers" | "userlist" | "http-errors" | "log-profile" | "healthcheck" => {
+        "peers" | "mailers" | "resolvers" | "userlist" | "http-errors" | "log-profile" | "healthcheck"
+        | "log-forward" => {
             let diagnostic = alert(format!("character '{odd}' is not permitted in '{word}' name '{name}'."))?;
             Some(if word == "userlist" { diagnostic.styled(syntax::Style::Reading) } else { diagnostic })
         }

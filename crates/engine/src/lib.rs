@@ -47,6 +47,7 @@ pub mod stream;
 mod body;
 mod filter;
 pub mod finish;
+pub mod forward;
 pub mod log;
 mod losses;
 pub mod persist;

@@ -5,6 +5,8 @@
 //! numbers, constants and variables set by earlier lines. So they are evaluated when a program is made ready
 //! to run, on the one thread that exists then, and every worker finds the same values.
 
+use std::cell::OnceCell;
+
 use bumpalo::Bump;
 use lang::env::{Payload, Side, TcpInfo};
 use lang::logfmt::Use;
@@ -21,7 +23,7 @@ pub fn set(program: &Program) {
     if program.global.set_vars.is_empty() {
         return;
     }
-    let outside = Outside { program, nobody: Proxy::new("", 0, None, 1) };
+    let outside = Outside::new(program);
     let conn = Conn::new(0, 0, 0, rt::now(), rt::wall());
     let txn = Txn::default();
     let mut arena = Bump::new();
@@ -50,9 +52,16 @@ pub fn set(program: &Program) {
 }
 
 /// A world without connections.
-struct Outside<'p> {
+pub(crate) struct Outside<'p> {
     program: &'p Program,
-    nobody: Proxy,
+    nobody: OnceCell<Proxy>,
+}
+
+impl<'p> Outside<'p> {
+    /// Of a program.
+    pub fn new(program: &'p Program) -> Outside<'p> {
+        Outside { program, nobody: OnceCell::new() }
+    }
 }
 
 impl Live for Outside<'_> {
@@ -81,7 +90,7 @@ impl Live for Outside<'_> {
     }
 
     fn frontend(&self) -> &Proxy {
-        &self.nobody
+        self.nobody.get_or_init(|| Proxy::new("", 0, None, 1))
     }
 
     fn backend(&self) -> Option<&Proxy> {

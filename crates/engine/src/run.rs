@@ -104,10 +104,26 @@ async fn sweeper(worker: Rc<Worker>) {
         let due = worker.farm.pools.sweep(&program, now, worker.index == 0);
         if now >= tables {
             sweep_tables(&worker);
+            tell_of_rings(&worker);
             tables = now + second;
         }
         // Not more often than a timer can tell apart.
         next = due.map_or(tables, |due| due.max(now + Duration::from_millis(10)).min(tables));
+    }
+}
+
+/// Tells what happened to the files of rings: one worker does.
+fn tell_of_rings(worker: &Worker) {
+    if worker.index != 0 {
+        return;
+    }
+    let shared = &worker.shared;
+    for (settings, ring) in shared.program.rings.iter().zip(&shared.rings) {
+        if let Some(trouble) = ring.trouble() {
+            let text = format!("ring '{}' {trouble}.", settings.name);
+            crate::lines::console(worker, "WARNING", &text);
+            crate::lines::global_line(worker, program::log::level::WARNING, &text);
+        }
     }
 }
 

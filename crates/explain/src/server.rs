@@ -70,6 +70,7 @@ fn balance(balance: &Balance) -> String {
         Balance::Header { name, .. } => format!("a hash of header {}", String::from_utf8_lossy(name)),
         Balance::RdpCookie(_) => "a hash of the RDP cookie".into(),
         Balance::Hash(expr) => format!("a hash of {}", expr.text),
-        Balance::Sticky => "the least used server".into(),
+        Balance::Sticky => "the first server that is up, until it is down".into(),
+        Balance::LogHash(expr) => format!("a hash of {} of the line", expr.text),
     }
 }

@@ -8,7 +8,7 @@ use balance::{Algorithm, Balancer, ServerView, Settings};
 use base::grow::Grow;
 use model::server::{Op, Target};
 use program::Server;
-use program::proxy::{Balance, Proxy};
+use program::proxy::{Balance, Mode, Proxy};
 use rt::{Mono, RemoteNotify};
 
 use super::pool::Quays;
@@ -64,6 +64,8 @@ fn settings(proxy: &Proxy) -> Settings {
         Balance::StaticRr => Algorithm::StaticRr,
         Balance::LeastConn => Algorithm::LeastConn,
         Balance::First => Algorithm::First,
+        // Lines are no load that could be compared.
+        Balance::Random(_) if proxy.mode == Mode::Log => Algorithm::Random { draws: 1 },
         Balance::Random(draws) => Algorithm::Random { draws: *draws },
         Balance::Sticky => Algorithm::Sticky,
         Balance::Source
@@ -71,7 +73,8 @@ fn settings(proxy: &Proxy) -> Settings {
         | Balance::UrlParam(_)
         | Balance::Header { .. }
         | Balance::RdpCookie(_)
-        | Balance::Hash(_) => Algorithm::Hash(proxy.hash),
+        | Balance::Hash(_)
+        | Balance::LogHash(_) => Algorithm::Hash(proxy.hash),
     };
     Settings { algorithm, allbackups: proxy.options.allbackups, balance_factor: proxy.hash_balance_factor }
 }

@@ -18,6 +18,7 @@ mod master;
 mod ready;
 mod reference;
 mod reload;
+mod ring_log;
 mod say;
 mod sockets;
 mod start;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     match words.next().as_deref() {
         Some("explain") => return explain::run(words),
         Some("reload") => return reload::run(words),
+        Some("log") => return ring_log::run(words),
         _ => {}
     }
     let args = match args::parse(std::env::args().skip(1)) {

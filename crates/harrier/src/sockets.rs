@@ -8,10 +8,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use engine::forward::Doors;
 use engine::run::{self, Opened};
 use engine::worker::Exposed;
 use engine::{Shared, listener, net};
 use program::address::Listen;
+use program::forward::Dgram;
 use program::global::Global;
 use program::{Bind, Program, Proxy};
 use rt::sys::{self, Signal};
@@ -33,6 +35,8 @@ pub struct Sockets {
     pub cli: Vec<(Bind, Listener)>,
     /// Those of peers, by section.
     pub peers: Vec<Listener>,
+    /// Those of `log-forward` sections.
+    pub forwards: Doors,
 }
 
 impl Sockets {
@@ -49,9 +53,13 @@ impl Sockets {
             let bind = &program.configured(o.proxy).binds[o.bind as usize];
             (bind, &o.listener)
         });
+        let of_forwards = self.forwards.listeners.iter().filter_map(|(section, line, listener)| {
+            Some((program.forwards.get(*section)?.binds.get(*line)?, listener))
+        });
         let of_cli = self.cli.iter().map(|(bind, listener)| (bind, listener));
         let of_peers = program.peers.iter().map(|section| &section.bind).zip(&self.peers);
         of_frontends
+            .chain(of_forwards)
             .chain(of_cli)
             .chain(of_peers)
             .filter(|(b, _)| listens(b))
@@ -92,6 +100,8 @@ pub fn open(shared: &Shared, args: &Args, mut inherited: Inherited) -> Option<So
             }
         }
     }
+    let forwards = forward_doors(global, program, &mut inherited);
+    complete &= forwards.is_some();
     let mut peers = Vec::new();
     for section in &program.peers {
         let handed = inherited.take(&section.bind, &options(global, &section.bind, 1024));
@@ -119,7 +129,58 @@ pub fn open(shared: &Shared, args: &Args, mut inherited: Inherited) -> Option<So
     for (bind, listener) in &cli {
         set_congestion(bind, listener, "frontend GLOBAL");
     }
-    Some(Sockets { opened, cli, peers })
+    Some(Sockets { opened, cli, peers, forwards: forwards? })
+}
+
+/// The sockets of `log-forward` sections; `None`: one can't be had, which was said.
+fn forward_doors(global: &Global, program: &Program, inherited: &mut Inherited) -> Option<Doors> {
+    let (mut doors, mut complete) = (Doors::default(), true);
+    for (section, forward) in program.forwards.iter().enumerate() {
+        let whose = format!("frontend {}", forward.name);
+        for (line, bind) in forward.binds.iter().enumerate() {
+            let backlog = bind.backlog.or(forward.backlog).unwrap_or(forward.maxconn.clamp(128, 4096));
+            let handed = inherited.take(bind, &options(global, bind, backlog));
+            match handed.map_or_else(|| listen(global, bind, backlog), Ok) {
+                Ok(listener) => doors.listeners.push((section, line, listener)),
+                Err(e) => {
+                    complete = false;
+                    complain(bind, &whose, &e);
+                }
+            }
+        }
+        for (line, dgram) in forward.datagrams.iter().enumerate() {
+            let options = ListenOptions {
+                reuseport: !global.disabled.reuseport,
+                recv_buffer: global.tune.rcvbuf_frontend.map(|bytes| bytes as usize),
+                ..ListenOptions::default()
+            };
+            match engine::forward::open(dgram, options) {
+                Ok(socket) => doors.datagrams.push((section, line, socket.into())),
+                Err(e) => {
+                    complete = false;
+                    complain_datagrams(dgram, &whose, &e);
+                }
+            }
+        }
+    }
+    complete.then_some(doors)
+}
+
+/// Says why a socket for datagrams can't be had.
+fn complain_datagrams(dgram: &Dgram, whose: &str, e: &io::Error) {
+    let (file, line) = &dgram.place;
+    let reason = say::reason(e);
+    let what = match &dgram.address {
+        Listen::Tcp(a) => {
+            let family = if a.is_ipv6() { "udpv6" } else { "udpv4" };
+            format!("{family}: cannot bind socket ({reason}) for [{}:{}].", a.ip(), a.port())
+        }
+        Listen::Unix(path) => {
+            format!("unix_dgram: cannot bind UNIX socket ({reason}) [{}].", String::from_utf8_lossy(path))
+        }
+        _ => format!("udpv4: cannot receive on socket ({reason})."),
+    };
+    say::alert(&format!("Binding [{file}:{line}] for {whose}: protocol {what}"));
 }
 
 /// What messages call the owner of a `bind` line.

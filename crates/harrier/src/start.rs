@@ -232,15 +232,20 @@ fn serve(shared: Arc<Shared>, sockets: Sockets, herald: Option<Herald>, takes_ov
         sys::trim_memory();
     }
     // Nobody but those who accept from a socket may hold it: it is closed with the last of them.
-    let Sockets { opened, cli, peers } = sockets;
+    let Sockets { opened, cli, peers, forwards } = sockets;
     let peers: Vec<_> = peers.into_iter().map(|listener| Mutex::new(Some(listener))).collect();
     let shares: Vec<_> = (0..workers.len()).map(|_| Mutex::new(opened.clone())).collect();
     drop(opened);
+    let doors: Vec<_> = (0..workers.len()).map(|_| Mutex::new(forwards.clone())).collect();
+    drop(forwards);
     let herald = Mutex::new(herald);
     let ended = rt::run(workers, move |index| {
         let share =
             shares.get(index).map(|s| std::mem::take(&mut *s.lock().unwrap_or_else(PoisonError::into_inner)));
         let worker = run::start_worker(index, shared.clone(), share.unwrap_or_default());
+        let doors =
+            doors.get(index).map(|d| std::mem::take(&mut *d.lock().unwrap_or_else(PoisonError::into_inner)));
+        engine::forward::start(&worker, doors.unwrap_or_default());
         let listener = |section: usize| {
             let kept = peers.get(section)?;
             kept.lock().unwrap_or_else(PoisonError::into_inner).take()

@@ -32,6 +32,8 @@ pub struct ProcessCounters {
     pub spliced_bytes_out: Counter,
     /// Log lines that could not be delivered (`DroppedLogs`).
     pub dropped_logs: Counter,
+    /// Messages received by `log-forward` sections (`CumRecvLogs`).
+    pub received_logs: Counter,
     /// Failed resolutions (`FailedResolutions`).
     pub failed_resolutions: Counter,
 }

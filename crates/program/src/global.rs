@@ -208,6 +208,8 @@ pub struct Tune {
     pub pool_high_fd: u32,
     /// `tune.rcvbuf.client`: bytes.
     pub rcvbuf_client: Option<u32>,
+    /// `tune.rcvbuf.frontend`: bytes, of sockets for datagrams.
+    pub rcvbuf_frontend: Option<u32>,
     /// `tune.rcvbuf.server`: bytes.
     pub rcvbuf_server: Option<u32>,
     /// `tune.notsent-lowat.client`: bytes.
@@ -328,6 +330,7 @@ impl Default for Tune {
             pool_low_fd: 20,
             pool_high_fd: 25,
             rcvbuf_client: None,
+            rcvbuf_frontend: None,
             rcvbuf_server: None,
             unsent_client: None,
             unsent_server: None,

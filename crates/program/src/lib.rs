@@ -11,6 +11,7 @@
 pub mod address;
 pub mod check;
 pub mod filter;
+pub mod forward;
 pub mod global;
 pub mod listener;
 pub mod log;
@@ -74,6 +75,8 @@ pub struct Program {
     pub tables: Vec<Arc<stick::Table>>,
     /// `peers` sections that exchange something.
     pub peers: Vec<peers::Section>,
+    /// `log-forward` sections.
+    pub forwards: Vec<forward::Forward>,
     /// Maps and ACL files, for the runtime API.
     pub patterns: pattern::Catalog,
     /// Keys of TLS tickets that were read from files, for the runtime API.

@@ -60,6 +60,10 @@ pub enum Sink {
     Fd(i32),
     /// A ring, by index of the program.
     Ring(usize),
+    /// A backend of logs, whose `balance` chooses the server: index of a proxy.
+    Backend(u32),
+    /// A server of such a backend that datagrams are sent to: index of the proxy, and of the server in it.
+    Server(u32, u32),
 }
 
 /// One `log` line.
@@ -69,6 +73,8 @@ pub struct Target {
     pub sink: usize,
     /// `format`.
     pub format: Format,
+    /// `format` stands on the line: messages of others are not sent on as they came.
+    pub format_said: bool,
     /// `len`: longest line.
     pub len: usize,
     /// Facility, 0 to 23.
@@ -102,7 +108,7 @@ impl Sampling {
 }
 
 /// A named ring (`ring` section).
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Ring {
     /// Name.
     pub name: Box<str>,
@@ -116,6 +122,8 @@ pub struct Ring {
     pub size: usize,
     /// `server`: where its lines are sent on to.
     pub servers: Vec<RingServer>,
+    /// `backing-file`.
+    pub file: Option<std::path::PathBuf>,
     /// `timeout connect`.
     pub connect_timeout: Option<Duration>,
     /// `timeout server`.
@@ -123,7 +131,7 @@ pub struct Ring {
 }
 
 /// A syslog server over a stream that gets the lines of a ring.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RingServer {
     /// Name.
     pub name: Box<str>,
@@ -132,6 +140,14 @@ pub struct RingServer {
     /// `log-proto octet-count`: the length stands before each line; otherwise a line feed behind it (RFC
     /// 6587).
     pub octet_count: bool,
+    /// TLS.
+    pub tls: Option<crate::server::ServerTls>,
+    /// What else its line says.
+    pub plain: crate::server::Plain,
+    /// `source`.
+    pub source: Option<crate::address::Source>,
+    /// In a backend of logs the server itself: its address may change, and its connections are counted.
+    pub state: Option<Arc<model::Server>>,
 }
 
 /// `log-profile`: how the lines of a target are made, by the moment.

@@ -28,6 +28,19 @@ pub enum Mode {
     Tcp,
     /// `http`.
     Http,
+    /// `log`: its servers are sent lines of logs (`log backend@`), and no traffic.
+    Log,
+}
+
+impl Mode {
+    /// The word that statistics and messages have for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Mode::Tcp => "tcp",
+            Mode::Http => "http",
+            Mode::Log => "syslog",
+        }
+    }
 }
 
 /// A proxy.
@@ -255,6 +268,14 @@ pub struct Rules {
     pub http_after_response: RuleSet,
 }
 
+impl Rules {
+    /// Whether there is a rule of `tcp-request` or `tcp-response`.
+    pub fn tells_tcp(&self) -> bool {
+        let sets = [&self.tcp_connection, &self.tcp_session, &self.tcp_content, &self.tcp_response];
+        sets.iter().any(|set| !set.is_empty())
+    }
+}
+
 /// The `use_backend` rules of a proxy, in order.
 #[derive(Default)]
 pub struct Switching {
@@ -401,6 +422,8 @@ pub enum Balance {
     Hash(Arc<Expr>),
     /// `sticky`.
     Sticky,
+    /// `log-hash`: what these converters make of the message of a line.
+    LogHash(Arc<Expr>),
 }
 
 impl Balance {

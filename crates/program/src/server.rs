@@ -236,6 +236,8 @@ pub struct Server {
     pub tls: Option<ServerTls>,
     /// `proto h2`: HTTP/2 without negotiation.
     pub h2: bool,
+    /// In a backend of logs the sink that takes its lines, by index of the program.
+    pub log_sink: Option<usize>,
 }
 
 impl Deref for Server {

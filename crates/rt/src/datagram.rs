@@ -14,6 +14,7 @@ use rustix::net::{RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use crate::addr::Addr;
 use crate::driver::{self, Handle, Interest};
+use crate::listen::ListenOptions;
 use crate::source::{Side, ready as bit};
 use crate::worker;
 
@@ -23,6 +24,8 @@ pub struct Datagram {
     handle: Handle,
     /// Made when somebody first waits: a socket that only sends is never registered.
     source: Cell<Option<u32>>,
+    /// Several workers wait for it.
+    shared: bool,
     here: PhantomData<*const ()>,
 }
 
@@ -33,6 +36,19 @@ impl Datagram {
     /// EADDRINUSE, EMFILE, ...
     pub fn bind(addr: &Addr) -> io::Result<Datagram> {
         driver::datagram(addr, true).map(Datagram::of)
+    }
+
+    /// A socket bound to `addr` that other sockets may share the address with.
+    ///
+    /// # Errors
+    /// EADDRINUSE, EMFILE, ...
+    pub fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<Datagram> {
+        driver::receiver(addr, options).map(Datagram::of)
+    }
+
+    /// Takes over a socket that other workers receive from, too: a datagram wakes one of them.
+    pub fn shared(fd: OwnedFd) -> Datagram {
+        Datagram { handle: fd.into(), source: Cell::new(None), shared: true, here: PhantomData }
     }
 
     /// A socket of the family of `to`, bound to nothing, for [`Datagram::try_send_to`].
@@ -67,7 +83,7 @@ impl Datagram {
     }
 
     fn of(handle: Handle) -> Datagram {
-        Datagram { handle, source: Cell::new(None), here: PhantomData }
+        Datagram { handle, source: Cell::new(None), shared: false, here: PhantomData }
     }
 
     /// Sends to the peer it is connected to.
@@ -120,7 +136,8 @@ impl Datagram {
         worker::with(|w| {
             let (source, token) = w.sources.borrow_mut().insert(bit::READ);
             self.source.set(Some(source));
-            w.driver.register(&self.handle, token, Interest::Read)?;
+            let interest = if self.shared { Interest::Listener } else { Interest::Read };
+            w.driver.register(&self.handle, token, interest)?;
             Ok(source)
         })
     }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -104,6 +105,40 @@ pub(crate) fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<OwnedFd
         let _ = crate::sockopt::share_evenly(fd.as_fd());
         lists();
     }
+    Ok(fd)
+}
+
+/// A socket that receives datagrams, and shares its address with others as listening ones do.
+pub(crate) fn receive(addr: &Addr, options: &ListenOptions) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = rustix::net::socket_with(addr.family(), SocketType::DGRAM, flags, None)?;
+    match addr {
+        Addr::Inet(inet) => {
+            let socket = SockRef::from(&fd);
+            if options.reuseport {
+                socket.set_reuse_port(true)?;
+            }
+            if let (true, Some(only)) = (inet.is_ipv6(), options.v6only) {
+                socket.set_only_v6(only)?;
+            }
+            if options.transparent {
+                set_transparent(fd.as_fd(), inet.is_ipv6())?;
+            }
+            if let Some(interface) = &options.interface {
+                socket.bind_device(Some(interface.as_bytes()))?;
+            }
+            if let Some(bytes) = options.recv_buffer {
+                socket.set_recv_buffer_size(bytes)?;
+            }
+        }
+        Addr::Unix(path) => {
+            // What a process left behind that has ended.
+            let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path));
+            let _ = std::fs::remove_file(path);
+        }
+        Addr::Abstract { .. } => {}
+    }
+    rustix::net::bind(&fd, &addr.to_os()?)?;
     Ok(fd)
 }
 

@@ -16,4 +16,6 @@ pub mod http1;
 pub mod method;
 pub mod peers;
 pub mod proxy;
+pub mod ring_file;
+pub mod syslog;
 pub mod uri;

@@ -119,6 +119,9 @@ pub fn why_backend(stays: Stays) -> &'static str {
 
 /// Why a backend takes no servers at run time.
 fn fixed(proxy: &Proxy) -> Option<String> {
+    if proxy.mode == Mode::Log {
+        return Some(format!("backend '{}' uses mode log", proxy.name));
+    }
     let text = || format!("backend '{}' uses a non dynamic load balancing method", proxy.name);
     (!dynamic::is_dynamic(proxy)).then(text)
 }

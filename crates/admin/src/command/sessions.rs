@@ -15,7 +15,6 @@ use engine::sessions::Session;
 use model::Peer;
 use model::term::Cause;
 use program::address::Listen;
-use program::proxy::Mode;
 use program::{Program, Proxy};
 
 use super::basic::duration;
@@ -214,7 +213,7 @@ scb=[{},0h,fd=-1,rex=,wex=] exp= rc=0 c_exp={}",
 fn long(worker: &Worker, s: &Session, wanted: &Wanted, out: &mut String) {
     let (anon, program) = (wanted.anon, s.program.borrow().clone());
     let n = names(&program, s, anon);
-    let mode = |p: &Proxy| if p.mode == Mode::Http { "http" } else { "tcp" };
+    let mode = |p: &Proxy| p.mode.word();
     let date = crate::cli::date::micros(s.conn.accept_date);
     let _ = writeln!(
         out,

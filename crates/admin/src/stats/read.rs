@@ -8,7 +8,7 @@ use model::check::{CheckResult, CheckStatus};
 use model::counter::Counter;
 use model::proxy::{Back, Front, FrontState, H1Counters, H2Counters, TlsCounters};
 use program::Server;
-use program::proxy::{Balance, Mode};
+use program::proxy::Balance;
 
 use super::row::{Figure, Kind, Row, tracked as followed};
 use super::value::Value;
@@ -359,10 +359,7 @@ pub fn cookie(r: &Row<'_>) -> Value {
 
 /// `mode`.
 pub fn mode(r: &Row<'_>) -> &'static str {
-    match r.proxy.mode {
-        Mode::Tcp => "tcp",
-        Mode::Http => "http",
-    }
+    r.proxy.mode.word()
 }
 
 /// `algo`.
@@ -383,7 +380,8 @@ pub fn algorithm(r: &Row<'_>) -> Value {
         Balance::Header { .. } => "hdr",
         Balance::RdpCookie(_) => "rdp-cookie",
         Balance::Hash(_) => "hash",
-        Balance::Sticky => "sticky",
+        // HAProxy has no words for those of logs.
+        Balance::Sticky | Balance::LogHash(_) => "unknown",
     }
     .into()
 }

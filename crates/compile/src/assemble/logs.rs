@@ -24,7 +24,7 @@ use lang::places::Place;
 impl Assembly<'_> {
     /// What a proxy logs, where to and how.
     pub(super) fn logging(&mut self, index: usize, p: &Draft, notes: &mut Diagnostics) -> Logging {
-        let targets = self.log_targets(&p.log, &p.name, notes);
+        let targets = self.log_targets(&p.log, &format!("proxy section '{}'", p.name), notes);
         let (style, mut format) = match &p.format {
             FormatDraft::None => (LogStyle::Default, None),
             // Backends write no lines.
@@ -116,9 +116,7 @@ impl Assembly<'_> {
         let mut refuse = |text: String| notes.push(Diagnostic::alert(span, text).styled(Style::Bare));
         let place = match whose {
             "" => format!("global log directive declared in file {file} at line '{line}'"),
-            name => {
-                format!("log directive declared in proxy section '{name}' in file '{file}' at line {line}")
-            }
+            section => format!("log directive declared in {section} in file '{file}' at line {line}"),
         };
         let sink = match &draft.sink {
             SinkDraft::Known(sink) => sink.clone(),
@@ -129,6 +127,18 @@ impl Assembly<'_> {
                     return None;
                 }
             },
+            SinkDraft::Backend(name) => {
+                let found = self.kinds.iter().position(|(known, back, _)| *back && *known == name.name);
+                let fits = found.and_then(|at| self.kinds.get(at)).is_some_and(|kind| kind.2 == Mode::Log);
+                match found.and_then(|at| u32::try_from(at).ok()) {
+                    Some(index) if fits => Sink::Backend(index),
+                    found => {
+                        let how = if found.is_some() { "incompatible" } else { "unknown" };
+                        refuse(format!("{place} uses {how} log backend '{}'.", name.name));
+                        return None;
+                    }
+                }
+            }
             SinkDraft::Stream(to) => self.stream_ring(draft, to.clone(), &file, line),
         };
         let profile = match &draft.profile {
@@ -144,6 +154,7 @@ impl Assembly<'_> {
         Some(Target {
             sink: self.sink(sink),
             format: draft.format.unwrap_or(self.default_framing()),
+            format_said: draft.format.is_some(),
             len: draft.len,
             facility: draft.facility,
             max_level: draft.max_level,
@@ -158,7 +169,7 @@ impl Assembly<'_> {
     }
 
     /// The number of a sink: targets that send to the same place share it.
-    fn sink(&mut self, sink: Sink) -> usize {
+    pub(super) fn sink(&mut self, sink: Sink) -> usize {
         match self.sinks.iter().position(|s| *s == sink) {
             Some(index) => index,
             None => {
@@ -178,7 +189,15 @@ impl Assembly<'_> {
     ) -> Sink {
         let implicit = self.rings.iter().filter(|r| r.name.starts_with("ring#")).count();
         let name = format!("ring#{}", implicit + 1);
-        let server = RingServer { name: name.as_str().into(), target, octet_count: false };
+        let server = RingServer {
+            name: name.as_str().into(),
+            target,
+            octet_count: false,
+            tls: None,
+            plain: Default::default(),
+            source: None,
+            state: None,
+        };
         let description =
             format!("created from log directive declared into '{file}' at line {line}").into_boxed_str();
         self.rings.push(Ring {

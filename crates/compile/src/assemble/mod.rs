@@ -6,10 +6,12 @@ mod binds;
 mod checks;
 mod filters;
 mod formats;
+mod forward;
 mod global;
 mod health;
 mod http_client;
 mod identity;
+mod log_backend;
 mod logs;
 mod missing;
 mod peers;
@@ -115,6 +117,10 @@ pub(crate) struct Assembly<'g> {
     pub lost_peers: Vec<(Box<str>, Diagnostic)>,
     /// What becomes of the figures of the process.
     pub process: Option<model::adoption::ProcessTerms>,
+    /// All proxies by name: whether they have servers, and their mode.
+    pub kinds: Vec<(Box<str>, bool, program::Mode)>,
+    /// `tune.bufsize`.
+    pub bufsize: usize,
     /// Proxies whose connections turn to HTTP when they come to a backend of that mode.
     pub turning: Vec<usize>,
 }
@@ -168,6 +174,7 @@ pub(crate) fn program(
     let (mut assembly, mut late) = (Assembly::begin(&mut drafts, ground, store, notes), Late::default());
     assembly.declare(&mut drafts, &mut late);
     let log_profiles = assembly.log_profiles(&drafts.profiles, notes);
+    assembly.ring_servers(&drafts.ring_servers, notes);
     assembly.tables(&mut drafts, notes);
     for section in &drafts.defaults {
         assembly.defaults(section, notes);
@@ -182,6 +189,7 @@ pub(crate) fn program(
         bind_tls::client_authorities(&drafts.global, &assembly.store, notes);
     }
     let peers = assembly.peers(&drafts.peers, notes);
+    let forwards = assembly.forwards(&drafts.forwards, notes);
     crate::mailers::idle(&drafts.mailers, &drafts.proxies, notes);
     let draft = std::mem::take(&mut drafts.global);
     let (purge, limits) = (draft.purge, draft.vars_max);
@@ -213,6 +221,7 @@ pub(crate) fn program(
         tls: store,
         tables: memory.tables,
         peers,
+        forwards,
         resolvers,
         vars: memory.vars,
         defaults,
@@ -290,6 +299,8 @@ impl<'g> Assembly<'g> {
             state_file_set: global.server_state_file.is_some(),
             lost_peers: Vec::new(),
             process: None,
+            kinds: drafts.proxies.iter().map(|p| (p.name.clone(), p.kind.is_back(), p.mode)).collect(),
+            bufsize: global.tune.bufsize,
             turning: Vec::new(),
             sockets: Sockets { prefix: global.unix_prefix.clone(), rights: global.unix_bind },
         };

@@ -15,7 +15,7 @@ use syntax::{Diagnostic, Diagnostics, Style};
 
 use super::logs::fitting;
 use super::rules::Parsed;
-use super::{Assembly, checks};
+use super::{Assembly, checks, log_backend};
 use crate::draft::{BalanceDraft, Draft, FormatDraft, Kind, Named};
 use crate::notes::{refusal, remark};
 
@@ -98,10 +98,12 @@ impl Assembly<'_> {
     ) -> Proxy {
         let mut log = self.logging(index, p, notes);
         let check = self.ruleset(index, p, notes);
-        let servers = self.servers(index, p, all, &check, notes);
+        let mut servers = self.servers(index, p, all, &check, notes);
+        self.log_servers(index, p, &mut servers, notes);
         let errors = self.errors(index, p, notes);
         self.turning(index, p, all, (default_backend, &parsed), notes);
         checks::server_cookies(p, notes);
+        log_backend::idle(p, parsed.rules.tells_tcp(), notes);
         let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
         self.waits(p, &mut log, unique.as_deref());
         let (stats, binds) = (self.page(p, &parsed), self.binds(index, p, notes));
@@ -192,14 +194,17 @@ impl Assembly<'_> {
 
     /// A frontend that speaks HTTP can't send to a backend that doesn't.
     fn compatible(&self, p: &Draft, to: &Draft, how: &str, span: syntax::Span, notes: &mut Diagnostics) {
-        if p.mode != Mode::Http || to.mode != Mode::Tcp {
+        if to.mode != Mode::Log && (p.mode != Mode::Http || to.mode != Mode::Tcp) {
             return;
         }
         let (at, there) = (self.ground.place(p.span), self.ground.place(to.span));
         let (word, other) = (p.kind.noun(), to.kind.noun());
         let text = format!(
-            "http {word} '{}' ({at}) tries to use incompatible tcp {other} '{}' ({there}) {how} (see 'mode').",
-            p.name, to.name
+            "{} {word} '{}' ({at}) tries to use incompatible {} {other} '{}' ({there}) {how} (see 'mode').",
+            p.mode.word(),
+            p.name,
+            to.mode.word(),
+            to.name
         );
         notes.push(refusal(span, text));
     }
@@ -270,6 +275,21 @@ impl Assembly<'_> {
             notes.push(remark(p.span, text));
             return Balance::RoundRobin;
         }
+        let spreads = matches!(
+            p.balance,
+            BalanceDraft::RoundRobin
+                | BalanceDraft::Random(_)
+                | BalanceDraft::Sticky
+                | BalanceDraft::LogHash(_)
+        );
+        if p.mode == Mode::Log && !spreads {
+            let text = format!(
+                "in {}: \"balance\" only supports 'roundrobin', 'random', 'sticky' and 'log-hash'.",
+                p.label()
+            );
+            notes.push(refusal(p.span, text));
+            return Balance::RoundRobin;
+        }
         match &p.balance {
             BalanceDraft::RoundRobin => Balance::RoundRobin,
             BalanceDraft::StaticRr => Balance::StaticRr,
@@ -284,14 +304,7 @@ impl Assembly<'_> {
             }
             BalanceDraft::RdpCookie(name) => Balance::RdpCookie(name.clone()),
             BalanceDraft::Sticky => Balance::Sticky,
-            BalanceDraft::LogHash => {
-                let text = format!(
-                    "Unusable balance algorithm for {} (needs 'mode log'). Falling back to round robin.",
-                    p.label()
-                );
-                notes.push(remark(p.span, text));
-                Balance::RoundRobin
-            }
+            BalanceDraft::LogHash(deferred) => self.log_hash(index, deferred, p, notes),
             BalanceDraft::Hash(deferred) => {
                 let mut own = Diagnostics::new();
                 let expr = self.expression(index, deferred, p, Place::ChooseServer, &mut own);

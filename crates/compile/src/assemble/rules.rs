@@ -219,7 +219,7 @@ impl Parse<'_, '_, '_> {
         for at in &p.rules {
             let Some(line) = self.line(*at) else { continue };
             let keyword = line.keyword().text();
-            let tcp = p.mode == program::Mode::Tcp && !p.switches;
+            let tcp = p.mode != program::Mode::Http && !p.switches;
             let unused = HTTP_SETS.iter().find(|set| tcp && **set == keyword);
             let unused = unused.filter(|_| at.section == self.section);
             out.ignored.extend(unused.filter(|set| !out.ignored.contains(*set)));

@@ -368,6 +368,7 @@ fn finished(
         send_proxy: parts.send_proxy,
         pool_conn_name: parts.pool_conn_name,
         h2: server.proto == Some(Mux::H2),
+        log_sink: None,
         fqdn: match &server.place {
             Where::Inet { host: Host::Name(name, _), .. } => Some(name.as_str().into()),
             _ => None,

@@ -30,8 +30,17 @@ const MOST: usize = 65_536;
 
 /// Addresses of one word: a list between commas, each perhaps with a range of ports.
 pub(crate) fn addresses(text: &str, environment: &Environment) -> Result<Vec<Listen>, String> {
+    addresses_of(text, Accept::BIND, environment)
+}
+
+/// The same of a line that accepts others.
+pub(crate) fn addresses_of(
+    text: &str,
+    accept: Accept,
+    environment: &Environment,
+) -> Result<Vec<Listen>, String> {
     let mut out = Vec::new();
-    for address in addr::parse_list(text, Accept::BIND, environment)? {
+    for address in addr::parse_list(text, accept, environment)? {
         if address.transport == Transport::Quic || address.mptcp {
             return Err(format!("QUIC and MPTCP are not supported yet by Harrier (planned) in '{text}'"));
         }

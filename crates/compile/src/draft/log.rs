@@ -12,6 +12,8 @@ use super::place::Named;
 pub(crate) enum SinkDraft {
     Known(Sink),
     Ring(Named),
+    /// A backend of logs.
+    Backend(Named),
     /// A syslog server over a stream.
     Stream(model::server::Target),
 }

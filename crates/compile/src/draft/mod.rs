@@ -104,11 +104,15 @@ pub(crate) enum BalanceDraft {
     Source,
     Uri(balance::key::UriParams),
     UrlParam(Box<[u8]>),
-    Header { name: Box<[u8]>, domain_only: bool },
+    Header {
+        name: Box<[u8]>,
+        domain_only: bool,
+    },
     RdpCookie(Box<[u8]>),
     Hash(Deferred),
     Sticky,
-    LogHash,
+    /// `log-hash`: converters.
+    LogHash(Deferred),
 }
 
 impl Default for BalanceDraft {

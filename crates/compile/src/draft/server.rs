@@ -68,6 +68,12 @@ pub(crate) struct ServerDraft {
     /// What goes to the program as it is; setters name its fields as the draft's.
     pub plain: Plain,
     pub name: Box<str>,
+    /// Lines of logs go to it by datagrams.
+    pub datagrams: bool,
+    /// `log-proto octet-count`: the length stands before each line; otherwise a line feed behind it.
+    pub octet_count: bool,
+    /// `log-bufsize`: the ring of lines that wait for this server; `None`: as large as a buffer.
+    pub log_bufsize: Option<usize>,
     /// A `default-server` line stood before it.
     pub defaulted: bool,
     pub span: Span,
@@ -154,6 +160,9 @@ impl Default for ServerDraft {
         ServerDraft {
             plain: Plain::default(),
             name: "".into(),
+            datagrams: false,
+            octet_count: false,
+            log_bufsize: None,
             defaulted: false,
             span: Span::default(),
             place: Where::Nowhere,

@@ -318,8 +318,12 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
         "tune.rcvbuf.server 64k",
     ).default("the system's")
     .once(once::TUNING),
-    entry("tune.rcvbuf.frontend", |s, _| unsaid(s), SHARED, "tune.rcvbuf.frontend 64k")
-        .idle()
+    entry(
+        "tune.rcvbuf.frontend",
+        |s, g| kernel(s).map(|n| g.tune.rcvbuf_frontend = n),
+        "Receive buffer of sockets for datagrams (log-forward).",
+        "tune.rcvbuf.frontend 64k",
+    ).default("the system's")
         .once(once::DATAGRAMS),
     entry("tune.rcvbuf.backend", |s, _| unsaid(s), SHARED, "tune.rcvbuf.backend 64k")
         .idle()

@@ -94,8 +94,9 @@ fn algorithm(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         }
         ("hdr", Some(name)) => header(s, word.text().contains(')').then_some(name))?,
         ("log-hash", _) => {
+            let word = s.args.position();
             s.word("balance log-hash requires a converter list.")?;
-            BalanceDraft::LogHash
+            BalanceDraft::LogHash(Deferred { at: s.at, word })
         }
         _ => {
             let near = syntax::nearest(

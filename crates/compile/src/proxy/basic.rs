@@ -331,7 +331,11 @@ fn mode(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         match name {
             "http" => Mode::Http,
             "tcp" => Mode::Tcp,
-            "log" | "spop" | "haterm" => {
+            "log" if p.kind == Kind::Frontend => {
+                return Err(s.fail("mode syslog is only applicable on proxies with backend capability."));
+            }
+            "log" => Mode::Log,
+            "spop" | "haterm" => {
                 return Err(s.fail(format!("'mode {name}' is not supported yet by Harrier (planned)")));
             }
             "health" => return Err(s.fail(

@@ -9,8 +9,9 @@ mod origin;
 pub(crate) mod source;
 
 use model::server::{Target, UnixKind};
-use syntax::Diagnostic;
+use program::Mode;
 use syntax::addr::{self, Accept, Host, Transport};
+use syntax::{Diagnostic, Style};
 
 use crate::draft::{Draft, InitState, ServerDraft, Where};
 use crate::statement::{Statement, Step, bracket};
@@ -28,9 +29,10 @@ pub(crate) fn server(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         return Err(bracket(s.fail(text)));
     }
     let label = format!("'server {}/{name}'", p.name);
-    let place = place(s, &expects, &label)?;
+    let (place, datagrams) = place(s, p, &expects, &label)?;
     let mut server = origin::of(s, p, &label)?.unwrap_or_else(|| p.default_server.clone());
     (server.name, server.span, server.place) = (name.text().into(), name.span(), place);
+    server.datagrams = datagrams;
     words(s, &mut server, p, &label, false)?;
     whole(s, &server, &label, name.text())?;
     server.forced_id = server.id.is_some();
@@ -51,7 +53,7 @@ pub(crate) fn peer(s: &mut Statement<'_>, p: &mut Draft, name: &str, addressed: 
     let mut server = p.default_server.clone();
     (server.name, server.span) = (name.into(), s.line.span());
     if addressed {
-        server.place = place(s, "", &label)?;
+        (server.place, server.datagrams) = place(s, p, "", &label)?;
         if matches!(server.place, Where::Inet { .. }) && !server.place.has_port() {
             let text = format!("'{} {name}' : missing port specification.", s.keyword());
             return Err(s.fail(text));
@@ -109,9 +111,9 @@ pub(crate) fn template(s: &mut Statement<'_>, p: &mut Draft) -> Step {
         ));
     }
     let label = format!("'server-template {}/{prefix}'", p.name);
-    let place = place(s, expects, &label)?;
+    let (place, datagrams) = place(s, p, expects, &label)?;
     let mut first = origin::of(s, p, &label)?.unwrap_or_else(|| p.default_server.clone());
-    (first.place, first.span) = (place, prefix.span());
+    (first.place, first.span, first.datagrams) = (place, prefix.span(), datagrams);
     words(s, &mut first, p, &label, false)?;
     whole(s, &first, &label, prefix.text())?;
     for number in from..=to {
@@ -176,18 +178,25 @@ fn allowed(s: &Statement<'_>, p: &Draft) -> Step {
     Ok(())
 }
 
-/// The address word.
-fn place(s: &mut Statement<'_>, expects: &str, label: &str) -> Step<Where> {
+/// The address word, and whether datagrams are sent there, which only logs are.
+fn place(s: &mut Statement<'_>, p: &Draft, expects: &str, label: &str) -> Step<(Where, bool)> {
     let word = s.word(expects).map_err(bracket)?;
     let refuse = |why: String| bracket(Diagnostic::alert(word.span(), format!("{label} : {why}")));
     let address = addr::parse(word.text(), Accept::SERVER, s.around.environment).map_err(refuse)?;
-    if address.transport == Transport::Datagram {
-        return Err(bracket(s.fail("unsupported transport for server address in 'tcp' backend.")));
+    let datagrams = address.transport == Transport::Datagram;
+    if p.mode == Mode::Log && !matches!(address.host, Host::Ip(_) | Host::Name(..) | Host::Fd(_)) {
+        return Err(placed(s, "log server address family not supported for log backend server."));
+    }
+    if datagrams && p.mode != Mode::Log {
+        let mode = p.mode.word();
+        return Err(placed(s, &format!("unsupported transport for server address in '{mode}' backend.")));
     }
     if address.transport == Transport::Quic || address.mptcp {
         return Err(refuse("QUIC and MPTCP are not supported yet by Harrier (planned)".into()));
     }
-    let unix = |path: String, kind| Ok(Where::Unix(Target::Unix { path: path.into_bytes().into(), kind }));
+    let unix = |path: String, kind| {
+        Ok((Where::Unix(Target::Unix { path: path.into_bytes().into(), kind }), datagrams))
+    };
     if let Host::Name(name, _) = &address.host
         && name.strip_suffix('.').unwrap_or(name).split('.').any(|label| label.is_empty() || label.len() > 63)
     {
@@ -195,7 +204,9 @@ fn place(s: &mut Statement<'_>, expects: &str, label: &str) -> Step<Where> {
         return Err(refuse(format!("Can't create DNS resolution for server '{server}'")));
     }
     match address.host {
-        Host::Ip(_) | Host::Name(..) => Ok(Where::Inet { host: address.host, ports: address.ports }),
+        Host::Ip(_) | Host::Name(..) => {
+            Ok((Where::Inet { host: address.host, ports: address.ports }, datagrams))
+        }
         Host::Unix(path) => unix(path, UnixKind::Path),
         Host::Abstract(name) => unix(name, UnixKind::Abns),
         Host::AbstractZero(name) => unix(name, UnixKind::Abnsz),
@@ -203,6 +214,13 @@ fn place(s: &mut Statement<'_>, expects: &str, label: &str) -> Step<Where> {
             Err(refuse(format!("'{word}' is not supported yet by Harrier (planned)")))
         }
     }
+}
+
+/// What is wrong with a line as a whole.
+fn placed(s: &Statement<'_>, text: &str) -> Diagnostic {
+    let span = s.line.keyword().span();
+    let at = format!("{}:{}", s.around.sources.name(span.file), span.line);
+    s.fail_at(span, format!("[{at}] : {text}")).styled(Style::Bare)
 }
 
 /// The words behind the address.

@@ -99,7 +99,7 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
             return answer::refuse(stream, 503).await;
         };
         stream.set_backend(backend);
-        if stream.worker.shared.program.proxy(backend).mode == Mode::Tcp {
+        if stream.worker.shared.program.proxy(backend).mode != Mode::Http {
             // Only a name made at run time leads there: what that backend does is not meant for messages.
             stream.end(Cause::Internal, Phase::Request);
             (stream.txn.status, stream.txn.times.request) = (500, None);

@@ -11,11 +11,19 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use bumpalo::Bump;
+use lang::env::Side;
+use lang::{Env, Expr};
+use link::transport::Transport;
+use link::{handshake, timed};
+use model::{Conn, Txn};
 use program::Program;
 use program::log::{Ring as Settings, RingServer};
-use rt::{Addr, ConnectOptions, Socket, Timer};
+use rt::{Addr, ConnectOptions, Timer};
+use tls::Handshake;
 
 use super::ring::{Bell, Ring};
+use crate::process_vars::Outside;
 
 /// Time between two attempts to connect.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -30,13 +38,18 @@ pub fn start(worker: usize, program: &Arc<Program>, rings: &[Arc<Ring>]) -> Vec<
             continue;
         }
         for (number, server) in ring.servers.iter().enumerate() {
-            if let (Some(addr), Some(kept)) = (link::address::target(&server.target), rings.get(index)) {
+            if let (true, Some(kept)) = (server.state.is_some() || has_place(server), rings.get(index)) {
                 let at = Place { worker, index, number };
-                tasks.push(rt::spawn(run(program.clone(), kept.clone(), at, addr)));
+                tasks.push(rt::spawn(run(program.clone(), kept.clone(), at)));
             }
         }
     }
     tasks
+}
+
+/// Whether it has an address.
+fn has_place(server: &RingServer) -> bool {
+    link::address::target(&server.target).is_some()
 }
 
 /// A server and how far it has got.
@@ -59,7 +72,7 @@ struct Place {
     number: usize,
 }
 
-async fn run(program: Arc<Program>, ring: Arc<Ring>, at: Place, addr: Addr) {
+async fn run(program: Arc<Program>, ring: Arc<Ring>, at: Place) {
     let settings = &program.rings[at.index];
     let ring = &ring;
     let bell = ring.bell();
@@ -74,30 +87,80 @@ async fn run(program: Arc<Program>, ring: Arc<Ring>, at: Place, addr: Addr) {
         ends: Vec::new(),
     };
     loop {
-        if let Ok(socket) = connect(&addr, settings.connect_timeout).await {
+        if let Some(socket) = connect(&program, settings, feed.server).await {
+            let _counted = Counted::begin(feed.server, at.worker);
             let _ = feed.serve(&socket, &bell).await;
         }
         rt::sleep(PAUSE).await;
     }
 }
 
-async fn connect(addr: &Addr, limit: Option<Duration>) -> io::Result<Socket> {
-    let socket = Socket::connect(addr, &ConnectOptions::default())?;
+/// Connects to a server, perhaps with TLS; `None`: it can't be had now.
+async fn connect(program: &Program, settings: &Settings, server: &RingServer) -> Option<Transport> {
+    let target = server.state.as_ref().map_or_else(|| server.target.clone(), |s| (**s.target.load()).clone());
+    let addr = link::address::target(&target)?;
     let mut timer = Timer::new();
-    timer.set_after(limit);
-    poll_fn(|cx| {
-        if let Poll::Ready(r) = socket.poll_connected(cx) {
-            return Poll::Ready(r);
+    timer.set_after(settings.connect_timeout);
+    let mut transport = timed::connect(&addr, &options(server), &mut timer).await.ok()?;
+    if let Some(tls) = &server.tls {
+        let name = tls.sni.as_ref().and_then(|sni| name(program, sni));
+        let alpn = Some(tls.alpn.to_vec()).filter(|names| !names.is_empty());
+        let begun = Handshake::connect(&tls.connector, name.as_deref(), alpn).ok()?;
+        let sizes = farm::secure::sizes(&program.global.tune);
+        let shaken = handshake::connect(sizes, transport.raw(), begun, &mut timer, |_| false).await;
+        let (stream, facts) = shaken.ok()?;
+        transport.secure(*stream, Some(facts));
+    }
+    Some(transport)
+}
+
+/// The name that `sni` makes without a client.
+fn name(program: &Program, sni: &Expr) -> Option<Box<[u8]>> {
+    let conn = Conn::new(0, 0, 0, rt::now(), rt::wall());
+    let (txn, arena, outside) = (Txn::default(), Bump::new(), Outside::new(program));
+    let env = Env { conn: &conn, txn: &txn, live: &outside, arena: &arena, side: Side::Request, last: true };
+    Some(sni.eval(&env).ok()?.binary(&arena).into())
+}
+
+/// What its line says of the connection.
+fn options(server: &RingServer) -> ConnectOptions {
+    let plain = &server.plain;
+    let source = server.source.as_ref();
+    ConnectOptions {
+        user_timeout: plain.tcp_ut,
+        fastopen: plain.tfo,
+        md5sig: plain.md5sig.as_deref().map(|key| key.as_bytes().to_vec()),
+        congestion: plain.congestion.as_deref().map(str::to_owned),
+        interface: source.and_then(|s| s.interface.as_deref()).map(str::to_owned),
+        source: source.and_then(|s| s.addr).map(Addr::Inet),
+        ..ConnectOptions::default()
+    }
+}
+
+/// A connection to a server of a backend of logs, as its statistics have it.
+struct Counted(Option<Arc<model::Server>>);
+
+impl Counted {
+    fn begin(server: &RingServer, worker: usize) -> Counted {
+        if let Some(state) = &server.state {
+            state.enter();
+            state.counters.of(worker).sessions.inc();
         }
-        timer.poll_expired(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
-    })
-    .await?;
-    Ok(socket)
+        Counted(server.state.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        if let Some(state) = &self.0 {
+            state.leave();
+        }
+    }
 }
 
 impl Feed<'_> {
     /// Sends lines as they come until the connection ends.
-    async fn serve(&mut self, socket: &Socket, bell: &Bell) -> io::Result<()> {
+    async fn serve(&mut self, socket: &Transport, bell: &Bell) -> io::Result<()> {
         loop {
             self.gather();
             if self.ends.is_empty() {
@@ -138,7 +201,7 @@ impl Feed<'_> {
     }
 
     /// Sends what was gathered; how much of it left.
-    async fn send(&self, socket: &Socket) -> (usize, io::Result<()>) {
+    async fn send(&self, socket: &Transport) -> (usize, io::Result<()>) {
         let mut timer = Timer::new();
         timer.set_after(self.settings.server_timeout);
         let mut sent = 0;
@@ -164,7 +227,7 @@ impl Feed<'_> {
 
     /// Waits for the next line, or the end of the connection. What the server says is of no interest; `true`
     /// if it said something.
-    async fn wait(&self, socket: &Socket, bell: &Bell) -> io::Result<bool> {
+    async fn wait(&self, socket: &Transport, bell: &Bell) -> io::Result<bool> {
         poll_fn(|cx| {
             let mut ignored = [0; 1024];
             match socket.poll_recv(cx, &mut ignored) {

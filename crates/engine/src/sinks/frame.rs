@@ -71,8 +71,9 @@ impl Frame<'_> {
     }
 }
 
+/// The form of a date.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stamp {
+pub enum Stamp {
     /// `Jan  1 00:00:00`.
     Rfc3164,
     /// `1970-01-01T00:00:00.000000+00:00`.
@@ -82,6 +83,8 @@ enum Stamp {
 /// The text of the last second, which most lines share.
 struct Cached {
     secs: u64,
+    /// Year, and month from 0.
+    month: (i64, usize),
     rfc3164: Vec<u8>,
     iso: Vec<u8>,
     zone: Vec<u8>,
@@ -90,7 +93,7 @@ struct Cached {
 
 thread_local! {
     static CACHE: RefCell<Cached> = const {
-        RefCell::new(Cached { secs: u64::MAX, rfc3164: Vec::new(), iso: Vec::new(), zone: Vec::new(), local: Vec::new() })
+        RefCell::new(Cached { secs: u64::MAX, month: (0, 0), rfc3164: Vec::new(), iso: Vec::new(), zone: Vec::new(), local: Vec::new() })
     };
 }
 
@@ -108,6 +111,7 @@ fn refill(c: &mut Cached, secs: u64) {
     let offset = rt::sys::local_offset(signed);
     let d = Date::of(signed + i64::from(offset));
     c.secs = secs;
+    c.month = (d.year, usize::from(d.month).saturating_sub(1));
     for text in [&mut c.rfc3164, &mut c.iso, &mut c.zone, &mut c.local] {
         text.clear();
     }
@@ -120,7 +124,8 @@ fn refill(c: &mut Cached, secs: u64) {
     let _ = write!(c.zone, "{sign}{:02}:{:02}", minutes / 60, minutes % 60);
 }
 
-fn stamp(out: &mut Vec<u8>, date: Wall, form: Stamp) {
+/// Appends a date, local time.
+pub fn stamp(out: &mut Vec<u8>, date: Wall, form: Stamp) {
     with_cache(date, |c| match form {
         Stamp::Rfc3164 => out.extend_from_slice(&c.rfc3164),
         Stamp::Iso => {
@@ -129,6 +134,11 @@ fn stamp(out: &mut Vec<u8>, date: Wall, form: Stamp) {
             out.extend_from_slice(&c.zone);
         }
     });
+}
+
+/// Year, and month from 0, local time.
+pub fn year_and_month(date: Wall) -> (i64, usize) {
+    with_cache(date, |c| c.month)
 }
 
 /// Appends `21/Nov/2026:04:41:34.123`, local time, as `%t` has it.

@@ -4,13 +4,17 @@
 pub mod forward;
 mod frame;
 mod outlets;
+mod relay;
 mod ring;
+mod ring_file;
 mod send;
+mod spread;
 
 use program::Program;
 
 pub use frame::local_stamp;
 pub use outlets::{Outlets, connect, rings, rings_after};
+pub use relay::Relayed;
 pub use ring::{Bell, Ring};
 pub use send::{Body, Event, Sinks};
 

@@ -14,6 +14,7 @@ use program::log::Sink;
 use rt::{Addr, Datagram, FdWriter};
 
 use super::ring::Ring;
+use super::ring_file::RingFile;
 
 /// Opened sinks, by index of the program.
 #[derive(Default)]
@@ -36,7 +37,9 @@ impl Outlets {
         let open = |sink: &Sink| match sink {
             Sink::Unix(path) => connect(path, chroot).map_or(Outlet::Own, Outlet::Socket),
             Sink::Fd(fd) => writer(*fd).map_or(Outlet::Own, |w| Outlet::Writer(Arc::new(w))),
-            Sink::Udp(_) | Sink::Abstract(_) | Sink::Ring(_) => Outlet::Own,
+            Sink::Udp(_) | Sink::Abstract(_) | Sink::Ring(_) | Sink::Backend(_) | Sink::Server(..) => {
+                Outlet::Own
+            }
         };
         Outlets(program.sinks.iter().map(open).collect())
     }
@@ -105,5 +108,16 @@ pub(super) fn writer(fd: i32) -> Option<FdWriter> {
 
 /// The rings of a program.
 pub fn rings(program: &Program) -> Vec<Arc<Ring>> {
-    program.rings.iter().map(|r| Arc::new(Ring::new(r.size))).collect()
+    let made = |r: &program::log::Ring| match &r.file {
+        // That it can be written was seen when the configuration was read.
+        Some(path) => match RingFile::create(path, r.size) {
+            Ok(file) => Ring::with_file(r.size, file),
+            Err(e) => {
+                let path = path.display();
+                Ring::without_file(r.size, format!("has no backing file '{path}': {e}"))
+            }
+        },
+        None => Ring::new(r.size),
+    };
+    program.rings.iter().map(|r| Arc::new(made(r))).collect()
 }

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rt::RemoteNotify;
 
+use super::ring_file::RingFile;
+
 /// What HAProxy keeps of a ring's size for itself; kept back here, too, so that as many lines fit.
 const OVERHEAD: usize = 192;
 /// What a line takes besides its bytes.
@@ -31,6 +33,9 @@ struct Lines {
     /// Number of the first of `kept`.
     first: u64,
     waiting: Vec<Arc<RemoteNotify>>,
+    file: Option<RingFile>,
+    /// Why there is no file.
+    fileless: Option<String>,
 }
 
 impl Ring {
@@ -41,6 +46,26 @@ impl Ring {
             dropped: AtomicU64::new(0),
             lines: Mutex::default(),
         }
+    }
+
+    /// The same, with a file that keeps the lines, too.
+    pub(super) fn with_file(size: usize, file: RingFile) -> Ring {
+        let ring = Ring::new(size);
+        ring.lines().file = Some(file);
+        ring
+    }
+
+    /// The same without the file that it should have.
+    pub(super) fn without_file(size: usize, why: String) -> Ring {
+        let ring = Ring::new(size);
+        ring.lines().fileless = Some(why);
+        ring
+    }
+
+    /// What happened to the file since it was asked for last.
+    pub fn trouble(&self) -> Option<String> {
+        let mut lines = self.lines();
+        lines.fileless.take().or_else(|| lines.file.as_mut()?.trouble())
     }
 
     /// Adds a line; `false` if it can never fit, which is counted.
@@ -58,6 +83,10 @@ impl Ring {
             lines.used -= oldest.len() + PER_LINE;
             lines.first += 1;
             spare = oldest;
+        }
+        let number = lines.first + lines.kept.len() as u64;
+        if let Some(file) = &mut lines.file {
+            file.write(number, line);
         }
         spare.clear();
         spare.extend_from_slice(line);

@@ -10,6 +10,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use farm::Farm;
 use lang::logfmt::Use;
 use lang::{Env, LogFormat};
 use model::Origin;
@@ -20,6 +21,7 @@ use rt::{Addr, Datagram, FdWriter};
 use super::frame::Frame;
 use super::outlets::{self, Outlet, Outlets};
 use super::ring::Ring;
+use super::spread::{Spread, Towards};
 
 /// A worker's open sinks.
 pub struct Sinks {
@@ -30,6 +32,7 @@ pub struct Sinks {
     pid: u32,
     program: Arc<Program>,
     rings: Vec<Arc<Ring>>,
+    spread: Spread,
     /// The worker, by number.
     worker: usize,
 }
@@ -40,7 +43,9 @@ enum Open {
     Ring(Arc<Ring>),
     /// It could not be opened; tried again after a while.
     Failed(Addr, rt::Mono),
-    /// Nothing can be opened.
+    /// A server of a backend of logs.
+    Server((u32, u32), Towards),
+    /// Nothing can be opened, or a backend chooses.
     Closed,
 }
 
@@ -90,7 +95,8 @@ struct Buffers {
 
 impl Sinks {
     /// The sinks of a worker.
-    pub fn new(worker: usize, program: &Arc<Program>, outlets: &Outlets, rings: &[Arc<Ring>]) -> Sinks {
+    pub fn new(worker: usize, farm: &Arc<Farm>, outlets: &Outlets, rings: &[Arc<Ring>]) -> Sinks {
+        let program = &farm.program;
         let sinks = program.sinks.iter().enumerate();
         let open = sinks.map(|(i, sink)| open(sink, outlets.get(i), rings)).collect();
         Sinks {
@@ -100,6 +106,7 @@ impl Sinks {
             pid: std::process::id(),
             program: program.clone(),
             rings: rings.to_vec(),
+            spread: Spread::new(farm.clone()),
             worker,
         }
     }
@@ -128,9 +135,8 @@ impl Sinks {
             let Some(own) = buffers.make(body, step) else { continue };
             let tag = profile.and_then(|p| p.tag.as_deref()).or(tag);
             buffers.frame(program, target, event.level, own, tag, self.pid);
-            if self.deliver(target.sink, &buffers.line).is_err() {
-                program.world.process.counters.of(self.worker).dropped_logs.inc();
-            }
+            let message = if own { &buffers.own_message } else { &buffers.message };
+            self.deliver_counted(target.sink, &buffers.line, message);
         }
         self.buffers.set(buffers);
     }
@@ -176,11 +182,46 @@ impl Sinks {
         ring.append(&out);
     }
 
+    /// The configuration.
+    pub(super) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Memory for a line.
+    pub(super) fn take_line(&self) -> Vec<u8> {
+        let mut buffers = self.buffers.take();
+        let line = std::mem::take(&mut buffers.line);
+        self.buffers.set(buffers);
+        line
+    }
+
+    /// Gives it back.
+    pub(super) fn give_line(&self, line: Vec<u8>) {
+        let mut buffers = self.buffers.take();
+        buffers.line = line;
+        self.buffers.set(buffers);
+    }
+
+    /// Sends a line with this message in it to a sink, or counts it as dropped.
+    pub(super) fn deliver_counted(&self, sink: usize, line: &[u8], message: &[u8]) {
+        let chosen = match self.program.sinks.get(sink) {
+            Some(Sink::Backend(proxy)) => self.spread.choose(*proxy, message),
+            _ => Some(sink),
+        };
+        if chosen.is_none_or(|sink| self.deliver(sink, line).is_err()) {
+            self.program.world.process.counters.of(self.worker).dropped_logs.inc();
+        }
+    }
+
     fn deliver(&self, sink: usize, line: &[u8]) -> io::Result<()> {
         let mut open = self.open.borrow_mut();
         let Some(sink) = open.get_mut(sink) else { return Err(io::ErrorKind::NotConnected.into()) };
         match sink {
             Open::Closed => Err(io::ErrorKind::NotConnected.into()),
+            Open::Server((proxy, server), towards) => match self.spread.address(*proxy, *server) {
+                Some(addr) => towards.send(addr, line),
+                None => Err(io::ErrorKind::NotConnected.into()),
+            },
             // What a descriptor takes only in part is as good as lost.
             Open::Writer(out) => match out.try_write(line)? {
                 n if n == line.len() => Ok(()),
@@ -322,6 +363,8 @@ fn open(sink: &Sink, outlet: &Outlet, rings: &[Arc<Ring>]) -> Open {
         Sink::Udp(a) => Addr::Inet(*a),
         Sink::Unix(path) => Addr::Unix(path.to_vec()),
         Sink::Abstract(name) => Addr::Abstract { name: name.to_vec(), padded: true },
+        Sink::Backend(_) => return Open::Closed,
+        Sink::Server(proxy, server) => return Open::Server((*proxy, *server), Towards::default()),
         Sink::Ring(index) => return rings.get(*index).map_or(Open::Closed, |r| Open::Ring(r.clone())),
         Sink::Fd(fd) => {
             return match outlet {
@@ -341,7 +384,7 @@ fn open(sink: &Sink, outlet: &Outlet, rings: &[Arc<Ring>]) -> Open {
 }
 
 /// `sample`: whether this line is one of the share.
-fn is_sampled(sampling: &Sampling) -> bool {
+pub(super) fn is_sampled(sampling: &Sampling) -> bool {
     let position = sampling.seen.fetch_add(1, Relaxed) % sampling.size.max(1) + 1;
     sampling.ranges.iter().any(|(low, high)| (*low..=*high).contains(&position))
 }

@@ -69,3 +69,8 @@ fn requests_that_change_their_version() {
 fn answers_of_name_servers() {
     each_seed("dns", super::dns);
 }
+
+#[test]
+fn messages_of_syslog() {
+    each_seed("syslog", super::syslog);
+}

@@ -12,7 +12,6 @@ use std::fmt::Write;
 
 use engine::Shared;
 use program::Proxy;
-use program::proxy::Mode;
 use program::stats::Page;
 
 use super::options::{Options, RESULTS};
@@ -236,7 +235,7 @@ fn legend_of(p: &Proxy) -> String {
         (true, false) => "frontend",
         _ => "backend",
     };
-    let mode = if p.mode == Mode::Http { "http" } else { "tcp" };
+    let mode = p.mode.word();
     format!("cap: {cap}, mode: {mode}, id: {}", p.state.id)
 }
 

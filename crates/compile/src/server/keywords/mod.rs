@@ -108,7 +108,6 @@ impl ServerKeyword {
 }
 
 const QUIC: &str = "It is about QUIC, which is not built yet.";
-const LOGS: &str = "It is about servers of log lines, which are not built yet.";
 
 const TABLES: &[&[ServerKeyword]] = &[check::KEYWORDS, share::KEYWORDS, tls::KEYWORDS, wire::KEYWORDS];
 

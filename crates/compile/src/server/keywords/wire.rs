@@ -4,7 +4,7 @@ use program::server::Ws;
 use syntax::addr::{self, Accept, Ports};
 
 use super::check::unresolved;
-use super::{LOGS, QUIC, ServerKeyword, naming, off, on, own, proto, text, time, vain, word};
+use super::{QUIC, ServerKeyword, naming, off, on, own, proto, text, time, vain, word};
 use crate::draft::{Deferred, Draft, InitAddr, ServerDraft};
 use crate::server::source;
 use crate::statement::{Statement, Step};
@@ -30,8 +30,14 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
         "Time after which an idle HTTP/2 connection is probed.",
     ).example("idle-ping 30s").default("never"),
     word("init-addr", 1, init_addr, "How the address is found at start.").example("init-addr last,libc,none").default("last,libc").configured(),
-    vain("log-bufsize", LOGS).configured(),
-    vain("log-proto", LOGS).configured(),
+    word("log-bufsize", 1, log_bufsize, "Memory for lines that wait for a server of logs.")
+        .example("log-bufsize 100000")
+        .default("tune.bufsize")
+        .configured(),
+    word("log-proto", 1, log_proto, "How lines are told apart on the way to a server of logs.")
+        .example("log-proto octet-count")
+        .default("legacy")
+        .configured(),
     word(
         "namespace",
         1,
@@ -247,5 +253,25 @@ fn init_addr(v: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step 
             })?),
         });
     }
+    Ok(())
+}
+
+fn log_bufsize(server: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
+    let word = s.word("'log-bufsize' expects an integer argument.")?;
+    let size = usize::try_from(units::lenient(word.text())).ok().filter(|n| *n > 0);
+    server.log_bufsize = Some(size.ok_or_else(|| s.fail("log-bufsize has to be > 0."))?);
+    Ok(())
+}
+
+fn log_proto(server: &mut ServerDraft, s: &mut Statement<'_>, _: &mut Draft) -> Step {
+    server.octet_count = match s.next().map_or("", syntax::Word::text) {
+        "octet-count" => true,
+        "legacy" => false,
+        other => {
+            return Err(
+                s.fail(format!("'log-proto' expects one of 'legacy' or 'octet-count' but got '{other}'"))
+            );
+        }
+    };
     Ok(())
 }

@@ -1,0 +1,88 @@
+//! `log-forward` sections, finished.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use program::Bind;
+use program::forward::{Dgram, Forward};
+use program::log::Logging;
+use syntax::Diagnostics;
+
+use super::{Assembly, checks};
+use crate::bind;
+use crate::forward::ForwardDraft;
+use crate::mux::Fit;
+use crate::notes::refusal;
+
+impl Assembly<'_> {
+    /// All of them.
+    pub(super) fn forwards(&mut self, drafts: &[ForwardDraft], notes: &mut Diagnostics) -> Vec<Forward> {
+        drafts.iter().map(|draft| self.forward(draft, notes)).collect()
+    }
+
+    fn forward(&mut self, draft: &ForwardDraft, notes: &mut Diagnostics) -> Forward {
+        let p = &draft.proxy;
+        if draft.datagrams.is_empty() {
+            checks::unbound(p, notes);
+        }
+        let binds = self.forward_binds(draft, notes);
+        let whose = format!("log-forward section '{}'", p.name);
+        let targets = self.log_targets(&p.log, &whose, notes).into();
+        let state = model::Proxy::new(&p.name, 0, None, self.ground.world.workers);
+        let maxconn = p.maxconn.unwrap_or(u32::MAX);
+        state.front.maxconn.store(maxconn, Relaxed);
+        Forward {
+            name: p.name.clone(),
+            state: Arc::new(state),
+            binds,
+            datagrams: self.datagrams(draft),
+            log: Logging { targets, ..Logging::default() },
+            maxconn,
+            backlog: p.backlog,
+            timeout: p.timeouts.client,
+            framing: draft.framing,
+            unread: draft.unread,
+            host: draft.host,
+        }
+    }
+
+    fn forward_binds(&mut self, draft: &ForwardDraft, notes: &mut Diagnostics) -> Vec<Bind> {
+        let (threads, workers) = (self.threads(), self.ground.world.workers);
+        let mut out = Vec::new();
+        for bind in &draft.proxy.binds {
+            let tls = self.acceptor(bind, &draft.proxy, None, notes);
+            if let Some(mux) = bind.proto.filter(|mux| mux.towards_clients(draft.proxy.mode) != Fit::Spoken) {
+                let (label, place) = (draft.proxy.label(), self.ground.place(bind.span));
+                let text = format!(
+                    "{label} : MUX protocol '{}' is not usable for 'bind {}' at [{place}].",
+                    mux.name(),
+                    bind.text
+                );
+                notes.push(refusal(bind.span, text));
+            }
+            for (position, address) in bind.addresses.iter().enumerate() {
+                let id = u32::try_from(out.len() + 1).unwrap_or(u32::MAX);
+                let name = bind.name.clone().unwrap_or_else(|| format!("sock-{id}").into());
+                let state = Arc::new(bind::listener(&name, id, bind.guid(position), workers));
+                let threads = bind::mask(&bind.threads, threads);
+                let settings = Bind { threads, tls: tls.clone(), state, ..bind.settings.clone() };
+                out.push(self.sockets.apply(address, settings));
+            }
+        }
+        out
+    }
+
+    fn datagrams(&self, draft: &ForwardDraft) -> Vec<Dgram> {
+        let threads = self.threads();
+        let each = draft.datagrams.iter().flat_map(|bind| bind.addresses.iter().map(move |a| (bind, a)));
+        each.map(|(bind, address)| Dgram {
+            address: address.clone(),
+            interface: bind.settings.interface.clone(),
+            transparent: bind.settings.transparent,
+            v6only: bind.settings.v6only,
+            threads: bind::mask(&bind.threads, threads),
+            place: bind.settings.place.clone(),
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,98 @@
+//! Messages that come by datagrams, one in each.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+
+use program::forward::Dgram;
+use rt::{Addr, Buf, Datagram, ListenOptions};
+
+use super::arrived;
+use crate::worker::Worker;
+
+/// As many messages are taken before others have their turn.
+const ROW: u32 = 64;
+
+/// Opens the socket of a `dgram-bind` line.
+///
+/// # Errors
+/// What the system says.
+pub fn open(dgram: &Dgram, options: ListenOptions) -> io::Result<OwnedFd> {
+    use program::address::Listen;
+    let options = ListenOptions {
+        transparent: dgram.transparent,
+        interface: dgram.interface.as_deref().map(str::to_owned),
+        v6only: dgram.v6only,
+        ..options
+    };
+    if let Listen::Fd(fd) = dgram.address {
+        return rt::sys::inherited(fd);
+    }
+    let Some(addr) = crate::net::listen(&dgram.address) else {
+        return Err(io::ErrorKind::Unsupported.into());
+    };
+    Datagram::listen(&addr, &options)?.into_fd()
+}
+
+/// The text of the address that sent last: most messages come from the same one.
+#[derive(Default)]
+struct Sender {
+    ip: Option<IpAddr>,
+    text: String,
+}
+
+impl Sender {
+    fn of(&mut self, from: Option<&Addr>) -> Option<&str> {
+        let Some(Addr::Inet(addr)) = from else { return None };
+        let ip = addr.ip().to_canonical();
+        if self.ip != Some(ip) {
+            self.ip = Some(ip);
+            self.text = ip.to_string();
+        }
+        Some(&self.text)
+    }
+}
+
+/// Receives until the process stops.
+pub(super) async fn receive(worker: Rc<Worker>, section: usize, socket: OwnedFd) {
+    let socket = Datagram::shared(socket);
+    let program = worker.shared.program.clone();
+    let Some(forward) = program.forwards.get(section) else { return };
+    let process = &program.world.process;
+    let mut sender = Sender::default();
+    let (mut buf, mut row) = (None, 0);
+    loop {
+        let next = poll_fn(|cx| {
+            let received = socket.poll_recv(cx, buf.get_or_insert_with(Buf::new).spare_mut());
+            if received.is_pending() {
+                // A socket at rest holds no buffer.
+                buf = None;
+                if worker.stop.poll_changed(cx) && process.stopping.load(Relaxed) {
+                    return Poll::Ready(None);
+                }
+            }
+            received.map(Some)
+        });
+        match next.await {
+            None => return,
+            Some(Ok((bytes, from))) => {
+                let filled = buf.as_mut().map(|buf: &mut Buf| {
+                    buf.advance(bytes);
+                    &*buf
+                });
+                arrived(&worker, forward, filled.map_or(&[], Buf::filled), sender.of(from.as_ref()));
+                buf.iter_mut().for_each(Buf::clear);
+                row += 1;
+            }
+            Some(Err(_)) => row += 1,
+        }
+        if row >= ROW {
+            row = 0;
+            rt::yield_now().await;
+        }
+    }
+}

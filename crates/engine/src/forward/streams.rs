@@ -1,0 +1,229 @@
+//! Messages that come over streams (RFC 6587), perhaps with TLS.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::task::Poll;
+use std::time::Duration;
+
+use farm::secure;
+use link::timed;
+use link::{handshake, transport::Transport};
+use model::Peer;
+use program::Bind;
+use program::forward::Forward;
+use rt::{Buf, Listener, Socket, Timer};
+use tls::Handshake;
+
+use super::arrived;
+use crate::worker::Worker;
+
+/// How long accepting rests when there is no room.
+const REST: Duration = Duration::from_millis(100);
+
+/// Room for one more connection, which is counted.
+struct Room {
+    worker: Rc<Worker>,
+    section: usize,
+    line: usize,
+}
+
+impl Room {
+    /// `None`: there is none.
+    fn enter(worker: &Rc<Worker>, section: usize, line: usize) -> Option<Room> {
+        let program = &worker.shared.program;
+        let counts = counts(worker, section, line)?;
+        let maxconn = program.world.process.maxconn.load(Relaxed);
+        let whole = if maxconn == 0 { u32::MAX } else { maxconn };
+        for (at, (count, limit)) in counts.iter().enumerate() {
+            let limit = (*limit).min(if at == 2 { whole } else { u32::MAX });
+            let more = |n: u32| (n < limit).then_some(n + 1);
+            if count.fetch_update(Relaxed, Relaxed, more).is_err() {
+                give_back(counts.iter().take(at));
+                return None;
+            }
+        }
+        Some(Room { worker: worker.clone(), section, line })
+    }
+}
+
+/// Connections of a listener, of its section and of the process, with the limits of each.
+fn counts(worker: &Worker, section: usize, line: usize) -> Option<[(&AtomicU32, u32); 3]> {
+    let program = &worker.shared.program;
+    let forward = program.forwards.get(section)?;
+    let bind = forward.binds.get(line)?;
+    let own = if bind.maxconn == 0 { u32::MAX } else { bind.maxconn };
+    let front = &forward.state.front;
+    let limit = front.maxconn.load(Relaxed);
+    Some([
+        (&bind.state.current, own),
+        (&front.current, limit),
+        (&program.world.process.connections, u32::MAX),
+    ])
+}
+
+fn give_back<'c>(counts: impl Iterator<Item = &'c (&'c AtomicU32, u32)>) {
+    counts.for_each(|(count, _)| {
+        count.fetch_sub(1, Relaxed);
+    });
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if let Some(counts) = counts(&self.worker, self.section, self.line) {
+            give_back(counts.iter());
+        }
+        self.worker.freed.raise();
+    }
+}
+
+/// A task that accepts: a process that stops softly waits for its end.
+struct Accepting(Rc<Worker>);
+
+impl Accepting {
+    fn begin(worker: &Rc<Worker>) -> Accepting {
+        worker.shared.program.world.process.accepting.fetch_add(1, Relaxed);
+        Accepting(worker.clone())
+    }
+}
+
+impl Drop for Accepting {
+    fn drop(&mut self) {
+        self.0.shared.program.world.process.accepting.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Accepts connections until the process stops.
+pub(super) async fn accept(worker: Rc<Worker>, section: usize, line: usize, listener: Listener) {
+    let Ok(acceptor) = listener.attach() else { return };
+    drop(listener);
+    let _accepting = Accepting::begin(&worker);
+    let process = &worker.shared.program.world.process;
+    let stopping = || process.stopping.load(Relaxed);
+    while !stopping() {
+        let Some(room) = Room::enter(&worker, section, line) else {
+            let _ = acceptor.pause();
+            let seen = worker.freed.count();
+            let mut timer = Timer::at(rt::now() + REST);
+            poll_fn(|cx| {
+                let over = worker.stop.poll_changed(cx) && stopping();
+                if over || worker.freed.poll_raised_since(seen, cx) {
+                    return Poll::Ready(());
+                }
+                timer.poll_expired(cx)
+            })
+            .await;
+            let _ = acceptor.resume();
+            continue;
+        };
+        let room = std::cell::Cell::new(Some(room));
+        let next = poll_fn(|cx| {
+            if worker.stop.poll_changed(cx) && stopping() {
+                return Poll::Ready(None);
+            }
+            let next = acceptor.poll_accept(cx);
+            if next.is_pending() {
+                // Room is taken when somebody comes.
+                room.take();
+            }
+            next.map(Some)
+        });
+        match next.await {
+            None => return,
+            Some(Ok((socket, from))) => {
+                let taken = room.take().or_else(|| Room::enter(&worker, section, line));
+                let Some(room) = taken else { continue };
+                process.counters.of(worker.index).connections.inc();
+                process.conn_rate.add(rt::now().as_millis());
+                let peer = link::address::peer(from.as_ref());
+                rt::spawn(serve(room, socket, peer));
+            }
+            Some(Err(_)) => rt::sleep(REST).await,
+        }
+    }
+}
+
+async fn serve(room: Room, socket: Socket, peer: Peer) {
+    let worker = room.worker.clone();
+    let program = worker.shared.program.clone();
+    let Some(forward) = program.forwards.get(room.section) else { return };
+    let Some(bind) = forward.binds.get(room.line) else { return };
+    let mut timer = Timer::new();
+    timer.set_after(forward.timeout);
+    let mut transport = Transport::from(socket);
+    let mut input = None;
+    if (bind.accept_proxy || bind.accept_cip.is_some())
+        && header(&transport, bind, &mut input, &mut timer).await.is_none()
+    {
+        return;
+    }
+    if let Some(acceptor) = &bind.tls {
+        let begun = Handshake::accept(acceptor.clone(), &[]);
+        let tune = secure::sizes(&program.global.tune);
+        let shaken = handshake::accept(tune, transport.raw(), begun, &mut timer, || false).await;
+        let Ok((stream, _)) = shaken else { return };
+        transport.secure(*stream, None);
+    }
+    let sender = match peer {
+        Peer::Inet(addr) => Some(addr.ip().to_canonical().to_string()),
+        _ => None,
+    };
+    listen(&worker, forward, &transport, (input, sender.as_deref()), &mut timer).await;
+}
+
+/// The header that a connection begins with. Whom it names is of no interest: as in HAProxy the sender is who
+/// connected.
+async fn header(
+    transport: &Transport,
+    bind: &Bind,
+    input: &mut Option<Buf>,
+    timer: &mut Timer,
+) -> Option<()> {
+    timed::receive(transport, input, timer).await.ok().filter(|n| *n > 0)?;
+    let buf = input.as_mut()?;
+    let nobody = model::Conn::new(0, 0, 0, rt::now(), rt::wall());
+    link::header::take(buf, &nobody, bind.accept_cip).ok()?;
+    if buf.is_empty() {
+        *input = None;
+    }
+    Some(())
+}
+
+/// Takes messages until the sender ends, is silent for too long, or sends what is no message.
+async fn listen(
+    worker: &Worker,
+    forward: &Forward,
+    transport: &Transport,
+    (mut input, sender): (Option<Buf>, Option<&str>),
+    timer: &mut Timer,
+) {
+    loop {
+        if let Some(buf) = &mut input {
+            loop {
+                match forward.framing.next(buf.filled()) {
+                    Ok(Some((message, taken))) => {
+                        if !message.is_empty() {
+                            arrived(worker, forward, message, sender);
+                        }
+                        buf.consume(taken);
+                    }
+                    Ok(None) => break,
+                    Err(wire::syslog::Senseless) => return,
+                }
+            }
+            if buf.is_empty() {
+                input = None;
+            } else {
+                buf.compact();
+                if buf.is_full() {
+                    // A message that fits no buffer.
+                    return;
+                }
+            }
+        }
+        match timed::receive(transport, &mut input, timer).await {
+            Ok(1..) => timer.set_after(forward.timeout),
+            _ => return,
+        }
+    }
+}
