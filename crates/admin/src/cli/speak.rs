@@ -197,8 +197,11 @@ async fn command(
         return Err(text.into());
     }
     let Some(command) = table::find(words, client.scope) else {
-        return Ok(Reply::Message(severity::INFO, table::unknown(words, client.scope).into()));
+        return Ok(Reply::Message(severity::INFO, table::unknown(words, client.viewer()).into()));
     };
+    if command.expert && !client.expert {
+        return Err("This command is restricted to expert mode only.".into());
+    }
     if command.experimental && !client.experimental {
         return Err("This command is restricted to experimental mode only.".into());
     }

@@ -5,6 +5,7 @@ pub mod basic;
 pub mod cookies;
 pub mod counters;
 pub mod debug;
+pub mod dev;
 pub mod errors;
 pub mod events;
 pub mod farm;
