@@ -36,9 +36,9 @@ tools: compiler
 	@command -v python3 >/dev/null || if [ "$$(id -u)" = 0 ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3; \
 	else echo "python3 is missing. Install it with:"; echo "  sudo apt-get install -y python3"; exit 1; fi
-	@command -v varnishtest >/dev/null && command -v socat >/dev/null || if [ "$$(id -u)" = 0 ]; then \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends varnish socat; \
-	else echo "varnishtest or socat is missing. Install them with:"; echo "  sudo apt-get install -y varnish socat"; exit 1; fi
+	@command -v varnishtest >/dev/null && command -v socat >/dev/null && command -v strace >/dev/null && command -v ss >/dev/null || if [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends varnish socat strace iproute2; \
+	else echo "varnishtest, socat, strace or ss is missing. Install them with:"; echo "  sudo apt-get install -y varnish socat strace iproute2"; exit 1; fi
 	@command -v curl >/dev/null && command -v h2load >/dev/null && command -v openssl >/dev/null \
 	  && /usr/bin/python3 -c 'import grpc' 2>/dev/null || if [ "$$(id -u)" = 0 ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \

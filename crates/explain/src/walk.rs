@@ -356,7 +356,7 @@ impl<'p> Walk<'p> {
                 && self.txn.req.append(&setting.name, ip.to_string().as_bytes()).is_ok()
             {
                 let mut row = row(None, text.into(), None, true, Vec::new());
-                row.effects.push(format!("+ {}: {ip}", String::from_utf8_lossy(&setting.name)));
+                row.effects.push(format!("+ {}: {ip}", String::from_utf8_lossy(setting.name.as_bytes())));
                 self.rows.push(row);
             }
         }
@@ -365,7 +365,7 @@ impl<'p> Walk<'p> {
         if let (Some(name), Some(id)) = (&front.unique_id_header, id)
             && self.txn.req.set(name, &id).is_ok()
         {
-            let (name, id) = (String::from_utf8_lossy(name), String::from_utf8_lossy(&id));
+            let (name, id) = (String::from_utf8_lossy(name.as_bytes()), String::from_utf8_lossy(&id));
             let mut row = row(None, format!("unique-id-header {name}"), None, true, Vec::new());
             row.effects.push(format!("+ {name}: {id}"));
             self.rows.push(row);

@@ -73,7 +73,7 @@ fn answer(stage: &Stage, reply: Reply, rule: &str) {
         let mut value = Vec::new();
         stage.with_env(|env| format.append(env, Use::Header, &mut value));
         lines(&value, 0, rule);
-        head.append(name, &value).unwrap();
+        head.append(&**name, &value).unwrap();
     }
     check(&head, rule);
 }

@@ -122,7 +122,7 @@ pub enum RestrictNames {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressHeader {
     /// Name of the field.
-    pub name: Box<[u8]>,
+    pub name: wire::head::FieldName,
     /// Not for addresses of this network: address and prefix length.
     pub except: Option<(IpAddr, u8)>,
     /// `if-none`: not when the request carries the field.
@@ -137,7 +137,7 @@ impl AddressHeader {
         front: Option<&'a AddressHeader>,
         back: Option<&'a AddressHeader>,
         ip: IpAddr,
-        present: impl Fn(&[u8]) -> bool,
+        present: impl Fn(&wire::head::FieldName) -> bool,
     ) -> Option<&'a AddressHeader> {
         let setting = back.or(front)?;
         let both = || [front, back].into_iter().flatten();

@@ -79,7 +79,7 @@ pub struct Proxy {
     /// `unique-id-format`.
     pub unique_id_format: Option<Arc<LogFormat>>,
     /// `unique-id-header`.
-    pub unique_id_header: Option<Box<[u8]>>,
+    pub unique_id_header: Option<wire::head::FieldName>,
     /// `option forwardfor` (frontend's, or backend's).
     pub forwardfor: Option<AddressHeader>,
     /// `option originalto`.
@@ -132,7 +132,7 @@ pub struct Proxy {
     /// `dispatch`.
     pub dispatch: Option<std::net::SocketAddr>,
     /// `http-send-name-header`.
-    pub send_name_header: Option<Box<[u8]>>,
+    pub send_name_header: Option<wire::head::FieldName>,
     /// `max-keep-alive-queue`: -1 no limit.
     pub max_keep_alive_queue: i32,
     /// `max-session-srv-conns`: idle server connections that stay with one client.

@@ -42,7 +42,15 @@ pub fn precise() -> Mono {
     if VIRTUAL_EPOCH.get() != 0 {
         return Mono::from_nanos(NOW.get());
     }
-    Mono::from_nanos(read(ClockId::Monotonic, 1_000_000_000))
+    Mono::from_nanos(monotonic())
+}
+
+/// How long before the kernel's zero ours lies: longer than any duration of a configuration, so that "an hour ago" exists
+/// on a machine that has just started.
+const BEFORE_BOOT: u64 = (1 << 32) * 1_000_000;
+
+fn monotonic() -> u64 {
+    read(ClockId::Monotonic, 1_000_000_000) + BEFORE_BOOT
 }
 
 fn read_wall() -> Wall {
@@ -67,7 +75,7 @@ fn read(clock: ClockId, unit: u64) -> u64 {
 /// A new turn of the loop begins.
 #[inline]
 pub(crate) fn refresh() {
-    NOW.set(read(ClockId::Monotonic, 1_000_000_000));
+    NOW.set(monotonic());
     WALL.set(0);
 }
 

@@ -326,7 +326,16 @@ def main():
     else:
         theirs = json.load(open(golden))
     known, passed, failed = known_differences(), 0, 0
-    for label, answer in everything(a.binary, chosen, a.jobs):
+    ours = dict(everything(a.binary, chosen, a.jobs))
+    # A client that writes before it reads an alert, on a machine that stood still: what differs is asked once more when little else runs.
+    odd = {label for label, answer in ours.items() if (answer == theirs.get(label)) == (label in known)}
+    shaky = [s for s in chosen if s[0] in {label.split(":")[0] for label in odd}]
+    if shaky and len(shaky) < 12:
+        for label, answer in everything(a.binary, shaky, 1):
+            if label in odd:
+                ours[label] = answer
+                print(f"{label}: asked once more")
+    for label, answer in ours.items():
         wanted = theirs.get(label)
         if (answer == wanted) != (label in known):
             passed += 1

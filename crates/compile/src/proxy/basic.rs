@@ -191,7 +191,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
                     "'{word}' cannot be used as header name for 'http-send-name-header' directive."
                 )));
             }
-            p.send_name_header = Some(word.bytes().into());
+            p.send_name_header = Some(wire::head::FieldName::new(word.bytes()));
             Ok(())
         },
         "Tell the server its name in this header.",

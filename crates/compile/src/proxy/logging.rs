@@ -78,7 +78,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
         "unique-id-header",
         Places::ALL,
         |s, p| {
-            p.unique_id_header = Some(s.word("unique-id-header expects an argument.")?.bytes().into());
+            p.unique_id_header =
+                Some(wire::head::FieldName::new(s.word("unique-id-header expects an argument.")?.bytes()));
             Ok(())
         },
         "Header that carries the unique id.",

@@ -3,6 +3,7 @@
 mod table;
 
 use std::net::IpAddr;
+use wire::head::FieldName;
 
 use program::log::Style;
 use program::options::{AddressHeader, Connection, RestrictNames};
@@ -220,7 +221,7 @@ fn forwarded_words(s: &mut Statement<'_>) -> Step {
 
 /// `option forwardfor` and `option originalto`.
 fn address_header(s: &mut Statement<'_>, name: &str, default: &[u8]) -> Step<AddressHeader> {
-    let mut header = AddressHeader { name: default.into(), except: None, if_none: false };
+    let mut header = AddressHeader { name: FieldName::new(default), except: None, if_none: false };
     while let Some(word) = s.next() {
         match word.text() {
             "except" => {
@@ -230,7 +231,7 @@ fn address_header(s: &mut Statement<'_>, name: &str, default: &[u8]) -> Step<Add
             }
             "header" => {
                 let expects = format!("'option {name} header' expects <header_name> as argument.");
-                header.name = s.word(expects)?.bytes().into();
+                header.name = FieldName::new(s.word(expects)?.bytes());
             }
             "if-none" if name == "forwardfor" => header.if_none = true,
             _ => {

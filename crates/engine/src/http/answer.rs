@@ -367,7 +367,7 @@ fn head_of(stream: &mut Stream<'_>, reply: &Reply, body: &[u8]) {
         let _ = res.append(name.as_bytes(), value);
     }
     for (name, value) in &fields {
-        let _ = res.append(name, value);
+        let _ = res.append(&**name, value);
     }
     if !framed && reply.computed.is_empty() {
         append_length(res, body.len());

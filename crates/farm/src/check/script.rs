@@ -247,7 +247,7 @@ impl Script<'_> {
         let worker = self.worker;
         let proxy = &*worker.farm.program.proxy(self.at.proxy);
         let server = &*proxy.server(self.at.server);
-        let name = proxy.send_name_header.as_deref();
+        let name = proxy.send_name_header.as_ref().map(wire::head::FieldName::as_bytes);
         let request = http::Request {
             server: name.map(|name| (name, server.name.as_bytes())),
             pretends: proxy.options.http_pretend_keepalive,

@@ -135,8 +135,8 @@ pub struct Machine {
     pending: Option<Reload>,
     /// The process leaves.
     leaving: bool,
-    /// The code it ends with.
-    code: u8,
+    /// The code it ends with, once the worker that served has ended.
+    code: Option<u8>,
     /// Nothing is done any more.
     over: bool,
 }
@@ -154,7 +154,7 @@ impl Machine {
             reload: Reload::Soft,
             pending: None,
             leaving: false,
-            code: 0,
+            code: None,
             over: false,
         }
     }
@@ -308,20 +308,22 @@ impl Machine {
                 };
                 let text = format!("Former worker ({pid}) exited with code {code} ({why}){late}");
                 out.push(say(Weight::Warning, text));
+                // The one that served has the word, though those before it may end later.
                 if serves && self.children.is_empty() {
-                    self.code = shown(code);
+                    self.code.get_or_insert(shown(code));
                 }
             }
         }
         if self.children.is_empty() {
-            out.push(say(Weight::Warning, format!("All workers exited. Exiting... ({})", self.code)));
-            self.exit(self.code, out);
+            let code = self.code.unwrap_or(0);
+            out.push(say(Weight::Warning, format!("All workers exited. Exiting... ({code})")));
+            self.exit(code, out);
         }
     }
 
     /// The current worker has ended.
     fn fell(&mut self, code: u8, out: &mut Vec<Effect>) {
-        self.code = shown(code);
+        self.code = Some(shown(code));
         if matches!(code, 0 | TERMINATED | INTERRUPTED) {
             return;
         }

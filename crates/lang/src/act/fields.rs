@@ -1,7 +1,7 @@
 //! Header fields: `add-header`, `set-header`, `del-header`, `replace-header`, `replace-value` (section 4.3).
 
 use pattern::{Flags, Groups, Kind, LiveSet, Regex, Shape, View};
-use wire::head::{Head, NoRoom, comma};
+use wire::head::{FieldName, Head, NoRoom, comma};
 use wire::uri;
 
 use super::{Parsed, Reading, def, rewritten, step, with_bytes, with_format};
@@ -49,7 +49,7 @@ fn named(
     at: &ActionPlace,
     reg: &Registry,
     names: &mut dyn Names,
-) -> Result<(Box<[u8]>, LogFormat), Fault> {
+) -> Result<(FieldName, LogFormat), Fault> {
     let mut reading = Reading { words, at, reg, names };
     let missing = "expects exactly 2 arguments";
     let name = reading.word(missing)?;
@@ -60,7 +60,7 @@ fn named(
         return Err(Fault::new(missing));
     }
     warn_of_name(&name, &mut reading);
-    Ok((name.into_bytes().into(), reading.format(missing)?))
+    Ok((FieldName::new(name.as_bytes()), reading.format(missing)?))
 }
 
 /// Warns of a field name that no parser of HTTP accepts.
@@ -84,7 +84,7 @@ fn add(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn 
 
 fn set(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let (name, value) = named(words, at, reg, names)?;
-    let host = at.set == Sets::HTTP_REQ && name.eq_ignore_ascii_case(b"host");
+    let host = at.set == Sets::HTTP_REQ && name.as_bytes() == b"host";
     step(move |exec| {
         with_format(exec, &value, Use::Header, |exec, bytes| {
             let mut done = exec.head().set(&name, bytes).map(drop);
@@ -112,14 +112,14 @@ fn set_authority(req: &mut Head, host: &[u8]) -> Result<(), NoRoom> {
 
 /// How the names to remove are told.
 enum Match {
-    Exact(Box<[u8]>),
+    Exact(FieldName),
     Pattern(View),
 }
 
 fn del(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let mut reading = Reading { words, at, reg, names };
     let name = reading.word("expects at least 1 argument")?;
-    let mut how = Match::Exact(name.as_bytes().into());
+    let mut how = Match::Exact(FieldName::new(name.as_bytes()));
     if reading.words.take_if("-m") {
         let method = reading.word("-m flag expects exactly 1 argument")?;
         let kind = match method.as_str() {
@@ -136,7 +136,7 @@ fn del(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn 
     }
     step(move |exec| {
         match &how {
-            Match::Exact(name) => drop(exec.head().remove_all(&**name)),
+            Match::Exact(name) => drop(exec.head().remove_all(name)),
             Match::Pattern(view) => remove_matching(exec, view),
         }
         Flow::Next

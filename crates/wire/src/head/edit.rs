@@ -9,7 +9,7 @@ const DEAD_MAX: usize = 16 * 1024;
 
 /// Turns what ends a line or a text into blanks (RFC 9110 section 5.5). Callers encode such bytes; this makes
 /// sure that none of them can ever split a message.
-fn blank_line_ends(stored: &mut [u8]) {
+pub(super) fn blank_line_ends(stored: &mut [u8]) {
     let mut from = 0;
     while let Some(rest) = stored.get_mut(from..)
         && let Some(at) = memchr::memchr3(b'\r', b'\n', 0, rest)
@@ -56,12 +56,8 @@ impl Head {
     }
 
     /// Adds a field after all others and returns its index.
-    pub fn append(&mut self, name: &[u8], value: &[u8]) -> Result<usize, NoRoom> {
-        self.append_named(Name::new(name), value)
-    }
-
-    fn append_named(&mut self, name: Name<'_>, value: &[u8]) -> Result<usize, NoRoom> {
-        let field = self.store(name, value)?;
+    pub fn append<'n>(&mut self, name: impl Into<Name<'n>>, value: &[u8]) -> Result<usize, NoRoom> {
+        let field = self.store(name.into(), value)?;
         self.fields.push(field);
         Ok(self.fields.len() - 1)
     }
@@ -74,8 +70,8 @@ impl Head {
     }
 
     /// Removes every field called `name` and appends one. When there is no room the old ones stay.
-    pub fn set(&mut self, name: &[u8], value: &[u8]) -> Result<usize, NoRoom> {
-        let name = Name::new(name);
+    pub fn set<'n>(&mut self, name: impl Into<Name<'n>>, value: &[u8]) -> Result<usize, NoRoom> {
+        let name = name.into();
         let freed: usize = self.matching(name).map(|field| field.wire_len()).sum();
         if self.wire_len() - freed + name.text.len() + value.len() + Field::AROUND > self.limit {
             return Err(NoRoom);
@@ -83,7 +79,7 @@ impl Head {
         if freed > 0 {
             self.remove_all(name);
         }
-        self.append_named(name, value)
+        self.append(name, value)
     }
 
     /// Removes every field called `name` (any case) and says how many there were.
@@ -190,7 +186,9 @@ impl Head {
         let (known, text) = (name.known, name.text);
         self.reserve(text.len() + value.len() + Field::AROUND)?;
         let start = self.bytes.len();
-        if known == Known::Other {
+        if name.clean {
+            self.bytes.extend_from_slice(text);
+        } else if known == Known::Other {
             self.bytes.extend_from_slice(text);
             let stored = self.bytes.get_mut(start..).unwrap_or_default();
             stored.make_ascii_lowercase();

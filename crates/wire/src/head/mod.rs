@@ -411,6 +411,37 @@ impl Head {
 pub struct Name<'n> {
     known: Known,
     text: &'n [u8],
+    /// The text is in lower case and ends no line, so that it is stored as it is.
+    clean: bool,
+}
+
+/// A name that was read at start-up: looked up, and in the form that messages keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldName {
+    known: Known,
+    text: Box<[u8]>,
+}
+
+impl FieldName {
+    /// Of a name in any case; what would end a line becomes a blank.
+    pub fn new(text: &[u8]) -> FieldName {
+        let mut text: Box<[u8]> = text.into();
+        text.make_ascii_lowercase();
+        edit::blank_line_ends(&mut text);
+        FieldName { known: Known::of(&text), text }
+    }
+
+    /// The name in lower case.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+impl<'n> From<&'n FieldName> for Name<'n> {
+    #[inline]
+    fn from(name: &'n FieldName) -> Self {
+        Name { known: name.known, text: &name.text, clean: true }
+    }
 }
 
 impl Name<'_> {
@@ -426,7 +457,7 @@ impl Name<'_> {
 impl<'n> Name<'n> {
     /// Looks the number up once, so that a name fixed at start-up is never hashed again.
     pub fn new(text: &'n [u8]) -> Name<'n> {
-        Name { known: Known::of(text), text }
+        Name { known: Known::of(text), text, clean: false }
     }
 
     pub fn as_bytes(&self) -> &'n [u8] {
@@ -436,7 +467,7 @@ impl<'n> Name<'n> {
 
 impl From<Known> for Name<'_> {
     fn from(known: Known) -> Self {
-        Name { known, text: known.name().as_bytes() }
+        Name { known, text: known.name().as_bytes(), clean: true }
     }
 }
 
