@@ -43,6 +43,7 @@ mod server;
 mod statement;
 mod table;
 mod tls;
+mod traces;
 mod units;
 mod users;
 

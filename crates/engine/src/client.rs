@@ -23,6 +23,8 @@ use wire::head::Head;
 use crate::Worker;
 use crate::admission;
 use crate::sessions::Session;
+use crate::traced;
+use model::trace::{self, level};
 
 /// A client connection. Dropping it ends the connection and gives back what it counted.
 pub struct Client {
@@ -255,6 +257,11 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         if self.part.is_none() {
+            traced::client(self, &trace::SESSION, trace::session::END, level::STATE, "session is over");
+            if self.session.h1.get() {
+                let events = trace::h1::END;
+                traced::client(self, &trace::H1, events, level::STATE, "connection is over");
+            }
             self.socket.close();
             self.leave();
         }

@@ -11,6 +11,8 @@ use program::proxy::Mode;
 use rt::Mono;
 
 use crate::stream::Stream;
+use crate::traced;
+use model::trace::{self, level};
 
 /// Counts what the stream did and logs it.
 pub fn run(stream: &mut Stream<'_>) {
@@ -27,6 +29,7 @@ pub fn run(stream: &mut Stream<'_>) {
         count_wire(stream);
     }
     crate::filter::stopped(stream);
+    over(stream);
     // The line sees the others at the backend and the server; who was never meant for its backend counts
     // there himself, as in HAProxy.
     if !stream.http.misled {
@@ -38,6 +41,18 @@ pub fn run(stream: &mut Stream<'_>) {
     }
     stream.release();
     count_end(stream, logged);
+}
+
+/// Tells that a stream is over, and if it did not end well.
+fn over(stream: &Stream<'_>) {
+    let (at, events) = (&trace::STREAM, trace::stream::ERR);
+    if stream.txn.term.cause != model::term::Cause::Normal && !stream.txn.silent {
+        traced::stream(stream, at, events, level::ERROR, "stream did not end well");
+    }
+    if stream.txn.has_req {
+        let events = (trace::h1::TX_END | trace::h1::STREAM_END, trace::h2::STREAM_END);
+        traced::message(stream, false, events, level::USER, "exchange is over");
+    }
 }
 
 /// Enters the end of a request into the ledger of its frontend.

@@ -42,6 +42,7 @@ pub mod responder;
 pub mod admission;
 pub mod client;
 pub mod stream;
+pub mod traced;
 
 // What is decided, counted and told of a stream.
 mod body;

@@ -29,6 +29,7 @@ use crate::Worker;
 use crate::client::Client;
 use crate::live::{View, Waiting};
 use crate::worker::Lent;
+use model::trace;
 use wire::http1::Body;
 use wire::method::Method;
 
@@ -522,6 +523,13 @@ impl<'c> Stream<'c> {
 
 impl Drop for Stream<'_> {
     fn drop(&mut self) {
+        crate::traced::stream(
+            self,
+            &trace::STREAM,
+            trace::stream::FREE,
+            trace::level::STATE,
+            "stream is over",
+        );
         self.release();
         self.client.session.backend.set(None);
         self.client.session.server.set(None);

@@ -60,6 +60,9 @@ pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
     let unheard = goes_back || birth.as_ref().is_some_and(|b| b.in_background);
     shared.console = !loaded.quiet && !unheard;
     shared.services = loaded.services;
+    if let Some(path) = &program.global.stats_file {
+        admin::preload::read(&shared, path).iter().for_each(|text| say::warning(&format!("config : {text}")));
+    }
     let predecessor = birth.as_mut().and_then(|b| b.predecessor.take());
     let takes_over = predecessor.is_some() || !args.finish.is_empty() || !args.terminate.is_empty();
     let Ok(inherited) = handover::ask(args.sockets_from.as_deref(), predecessor) else {
@@ -75,6 +78,12 @@ pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
         Some(birth) => Some(Herald::Master(birth, settings(&program.global))),
         None => settled.ready.map(Herald::Manager),
     };
+    let mut traces = program.traces.clone();
+    if let Some(words) = &args.traces {
+        // The words were looked at before the configuration was read.
+        let _ = model::trace::command::of_command_line(&mut traces, words);
+    }
+    engine::sinks::traced::apply(&shared, &traces);
     serve(Arc::new(shared), sockets, herald, takes_over)
 }
 

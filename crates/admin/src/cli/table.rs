@@ -133,6 +133,7 @@ const FAMILIES: &[&[Command]] = &[
     c::tls::files::COMMANDS,
     c::tls::lists::COMMANDS,
     c::tls::responses::COMMANDS,
+    c::traces::COMMANDS,
     c::vars::COMMANDS,
     c::wait::COMMANDS,
     c::weight::COMMANDS,

@@ -25,6 +25,7 @@ pub mod stat;
 pub mod tables;
 pub mod ticket_keys;
 pub mod tls;
+pub mod traces;
 pub mod vars;
 pub mod wait;
 pub mod weight;

@@ -6,6 +6,7 @@ mod frame;
 mod outlets;
 mod ring;
 mod send;
+pub mod traced;
 
 use program::Program;
 

@@ -79,8 +79,8 @@ fn list(all: &[Settings], meant: Meant, word: &str, sinks: &[SinkName<'_>]) -> S
         Meant::All => ("all", Settings { level: u8::MAX, ..Settings::off() }),
     };
     let source = match meant {
-        Meant::One(i) => &sources()[i],
-        Meant::All => &sources()[0],
+        Meant::One(i) => sources()[i],
+        Meant::All => sources()[0],
     };
     match word {
         "level" => show::levels(name, set.level),
@@ -103,7 +103,7 @@ fn set(
     value: &str,
     sinks: &[SinkName<'_>],
 ) -> Result<(), String> {
-    let source = &sources()[index];
+    let source = sources()[index];
     let Some(set) = all.get_mut(index) else { return Ok(()) };
     match word {
         "level" => {

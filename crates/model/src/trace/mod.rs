@@ -241,7 +241,7 @@ impl Live {
 
 /// What is set for all sources, in their order.
 pub fn all_settings() -> Vec<Settings> {
-    sources().iter().map(Source::settings).collect()
+    sources().iter().map(|s| s.settings()).collect()
 }
 
 /// Puts settings in force. `find` knows where a sink of this name is.

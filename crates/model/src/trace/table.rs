@@ -57,44 +57,38 @@ const CONNECTION: &[Kind] = &[
 
 const NONE: Name = ("", "");
 
-/// Events of connections of HTTP/1.
+/// Events of HTTP/1.
 pub mod h1 {
     /// `h1c_new`.
     pub const NEW: u32 = 1;
     /// `h1c_end`.
     pub const END: u32 = 1 << 1;
-    /// `h1c_err`.
-    pub const ERR: u32 = 1 << 2;
     /// `rx_headers`.
-    pub const RX_HEADERS: u32 = 1 << 3;
-    /// `rx_eoi`.
-    pub const RX_END: u32 = 1 << 4;
+    pub const RX_HEADERS: u32 = 1 << 2;
     /// `tx_headers`.
-    pub const TX_HEADERS: u32 = 1 << 5;
+    pub const TX_HEADERS: u32 = 1 << 3;
     /// `tx_eoi`.
-    pub const TX_END: u32 = 1 << 6;
+    pub const TX_END: u32 = 1 << 4;
     /// `h1s_new`.
-    pub const STREAM_NEW: u32 = 1 << 7;
+    pub const STREAM_NEW: u32 = 1 << 5;
     /// `h1s_end`.
-    pub const STREAM_END: u32 = 1 << 8;
+    pub const STREAM_END: u32 = 1 << 6;
     /// `h1s_err`.
-    pub const STREAM_ERR: u32 = 1 << 9;
+    pub const STREAM_ERR: u32 = 1 << 7;
 }
 
 const H1_EVENTS: &[Name] = &[
     ("h1c_new", "a connection begins"),
     ("h1c_end", "a connection is over"),
-    ("h1c_err", "a connection broke"),
     ("rx_headers", "a head has come"),
-    ("rx_eoi", "a message has come whole"),
     ("tx_headers", "a head goes out"),
-    ("tx_eoi", "a message is out"),
+    ("tx_eoi", "an answer is out, or given up"),
     ("h1s_new", "a request begins"),
     ("h1s_end", "a request is over"),
     ("h1s_err", "a message was malformed"),
 ];
 
-/// Events of connections of HTTP/2.
+/// Events of HTTP/2.
 pub mod h2 {
     /// `h2c_new`.
     pub const NEW: u32 = 1;
@@ -102,53 +96,47 @@ pub mod h2 {
     pub const END: u32 = 1 << 1;
     /// `h2c_err`.
     pub const ERR: u32 = 1 << 2;
-    /// `rx_preface`.
-    pub const RX_PREFACE: u32 = 1 << 3;
     /// `rx_frame`.
-    pub const RX_FRAME: u32 = 1 << 4;
+    pub const RX_FRAME: u32 = 1 << 3;
     /// `rx_data`.
-    pub const RX_DATA: u32 = 1 << 5;
+    pub const RX_DATA: u32 = 1 << 4;
     /// `rx_hdr`.
-    pub const RX_HEADERS: u32 = 1 << 6;
+    pub const RX_HEADERS: u32 = 1 << 5;
     /// `rx_rst`.
-    pub const RX_RESET: u32 = 1 << 7;
+    pub const RX_RESET: u32 = 1 << 6;
     /// `rx_goaway`.
-    pub const RX_GOAWAY: u32 = 1 << 8;
+    pub const RX_GOAWAY: u32 = 1 << 7;
     /// `tx_frame`.
-    pub const TX_FRAME: u32 = 1 << 9;
+    pub const TX_FRAME: u32 = 1 << 8;
     /// `tx_hdr`.
-    pub const TX_HEADERS: u32 = 1 << 10;
+    pub const TX_HEADERS: u32 = 1 << 9;
     /// `tx_rst`.
-    pub const TX_RESET: u32 = 1 << 11;
-    /// `tx_goaway`.
-    pub const TX_GOAWAY: u32 = 1 << 12;
+    pub const TX_RESET: u32 = 1 << 10;
     /// `h2s_new`.
-    pub const STREAM_NEW: u32 = 1 << 13;
+    pub const STREAM_NEW: u32 = 1 << 11;
     /// `h2s_end`.
-    pub const STREAM_END: u32 = 1 << 14;
+    pub const STREAM_END: u32 = 1 << 12;
     /// `h2s_err`.
-    pub const STREAM_ERR: u32 = 1 << 15;
+    pub const STREAM_ERR: u32 = 1 << 13;
     /// `proto_err`.
-    pub const PROTOCOL: u32 = 1 << 16;
+    pub const PROTOCOL: u32 = 1 << 14;
 }
 
 const H2_EVENTS: &[Name] = &[
     ("h2c_new", "a connection begins"),
     ("h2c_end", "a connection is over"),
     ("h2c_err", "a connection broke"),
-    ("rx_preface", "the preface has come"),
     ("rx_frame", "a frame has come"),
     ("rx_data", "a piece of a body has come"),
     ("rx_hdr", "a head has come"),
     ("rx_rst", "a stream was reset by the peer"),
     ("rx_goaway", "the peer says farewell"),
-    ("tx_frame", "a frame goes out"),
+    ("tx_frame", "a stream is reset"),
     ("tx_hdr", "a head goes out"),
     ("tx_rst", "a stream is reset"),
-    ("tx_goaway", "farewell is said to the peer"),
     ("h2s_new", "a stream begins"),
     ("h2s_end", "a stream is over"),
-    ("h2s_err", "a stream was malformed"),
+    ("h2s_err", "a message was malformed"),
     ("proto_err", "the peer breaks the protocol"),
 ];
 
@@ -162,12 +150,6 @@ pub mod check {
     pub const SUCCESS: u32 = 1 << 2;
     /// `hchck_err`.
     pub const FAILURE: u32 = 1 << 3;
-    /// `tcp_check_conn`.
-    pub const CONNECT: u32 = 1 << 4;
-    /// `tcp_check_send`.
-    pub const SEND: u32 = 1 << 5;
-    /// `tcp_check_expect`.
-    pub const EXPECT: u32 = 1 << 6;
 }
 
 const CHECK_EVENTS: &[Name] = &[
@@ -175,9 +157,6 @@ const CHECK_EVENTS: &[Name] = &[
     ("hchck_end", "a check is over"),
     ("hchck_succ", "a check succeeded"),
     ("hchck_err", "a check failed"),
-    ("tcp_check_conn", "a step that connects"),
-    ("tcp_check_send", "a step that sends"),
-    ("tcp_check_expect", "a step that waits for an answer"),
 ];
 
 /// Events of client sessions.
@@ -215,7 +194,7 @@ const STREAM_EVENTS: &[Name] = &[
     ("strm_free", "a stream is over"),
     ("strm_err", "a stream did not end well"),
     ("strm_ana", "rules run"),
-    ("sc_state", "a server was reached or let go"),
+    ("sc_state", "a server was reached"),
 ];
 
 /// Events of sessions between peers.
@@ -284,123 +263,115 @@ pub mod pt {
     pub const NEW: u32 = 1;
     /// `pt_conn_end`.
     pub const END: u32 = 1 << 1;
-    /// `pt_conn_err`.
-    pub const ERR: u32 = 1 << 2;
 }
 
-const PT_EVENTS: &[Name] = &[
-    ("pt_conn_new", "a connection begins"),
-    ("pt_conn_end", "a connection is over"),
-    ("pt_conn_err", "a connection broke"),
-];
+const PT_EVENTS: &[Name] = &[("pt_conn_new", "a connection begins"), ("pt_conn_end", "a connection is over")];
 
 /// How many sources there are.
 pub const COUNT: usize = 9;
 
-static SOURCES: [Source; COUNT] = [
-    Source::new(Table {
-        name: "h2",
-        about: "connections of HTTP/2",
-        events: H2_EVENTS,
-        verbosities: RICH,
-        locks: CONNECTION,
-        own: NONE,
-    }),
-    Source::new(Table {
-        name: "ssl",
-        about: "handshakes of TLS",
-        events: SSL_EVENTS,
-        verbosities: RICH,
-        locks: CONNECTION,
-        own: NONE,
-    }),
-    Source::new(Table {
-        name: "h1",
-        about: "connections of HTTP/1",
-        events: H1_EVENTS,
-        verbosities: RICH,
-        locks: CONNECTION,
-        own: NONE,
-    }),
-    Source::new(Table {
-        name: "stream",
-        about: "requests and connections of TCP on their way",
-        events: STREAM_EVENTS,
-        verbosities: RICH,
-        locks: &[
-            Kind::Backend,
-            Kind::Frontend,
-            Kind::Listener,
-            Kind::Nothing,
-            Kind::Server,
-            Kind::Session,
-            Kind::Own,
-            Kind::Thread,
-        ],
-        own: ("stream", "the stream that began the trace"),
-    }),
-    Source::new(Table {
-        name: "peers",
-        about: "sessions with other processes",
-        events: PEERS_EVENTS,
-        verbosities: RICH,
-        locks: &[Kind::Nothing, Kind::Thread, Kind::Own],
-        own: ("peer", "the peer that began the trace"),
-    }),
-    Source::new(Table {
-        name: "check",
-        about: "checks of servers",
-        events: CHECK_EVENTS,
-        verbosities: RICH,
-        locks: &[Kind::Own, Kind::Nothing, Kind::Thread],
-        own: ("check", "the check that began the trace"),
-    }),
-    Source::new(Table {
-        name: "applet",
-        about: "services inside the process",
-        events: APPLET_EVENTS,
-        verbosities: RICH,
-        locks: &[Kind::Nothing, Kind::Own, Kind::Thread],
-        own: ("applet", "the service that began the trace"),
-    }),
-    Source::new(Table {
-        name: "pt",
-        about: "connections whose bytes pass untouched",
-        events: PT_EVENTS,
-        verbosities: RICH,
-        locks: CONNECTION,
-        own: NONE,
-    }),
-    Source::new(Table {
-        name: "session",
-        about: "clients and their connections",
-        events: SESSION_EVENTS,
-        verbosities: PLAIN,
-        locks: &[Kind::Frontend, Kind::Listener, Kind::Nothing, Kind::Session, Kind::Thread],
-        own: NONE,
-    }),
-];
+/// HTTP/2.
+pub static H2: Source = Source::new(Table {
+    name: "h2",
+    about: "connections of HTTP/2",
+    events: H2_EVENTS,
+    verbosities: RICH,
+    locks: CONNECTION,
+    own: NONE,
+});
+
+/// TLS.
+pub static SSL: Source = Source::new(Table {
+    name: "ssl",
+    about: "handshakes of TLS",
+    events: SSL_EVENTS,
+    verbosities: RICH,
+    locks: CONNECTION,
+    own: NONE,
+});
+
+/// HTTP/1.
+pub static H1: Source = Source::new(Table {
+    name: "h1",
+    about: "connections of HTTP/1",
+    events: H1_EVENTS,
+    verbosities: RICH,
+    locks: CONNECTION,
+    own: NONE,
+});
+
+/// Streams.
+pub static STREAM: Source = Source::new(Table {
+    name: "stream",
+    about: "requests and connections of TCP on their way",
+    events: STREAM_EVENTS,
+    verbosities: RICH,
+    locks: &[
+        Kind::Backend,
+        Kind::Frontend,
+        Kind::Listener,
+        Kind::Nothing,
+        Kind::Server,
+        Kind::Session,
+        Kind::Own,
+        Kind::Thread,
+    ],
+    own: ("stream", "the stream that began the trace"),
+});
+
+/// Peers.
+pub static PEERS: Source = Source::new(Table {
+    name: "peers",
+    about: "sessions with other processes",
+    events: PEERS_EVENTS,
+    verbosities: RICH,
+    locks: &[Kind::Nothing, Kind::Thread, Kind::Own],
+    own: ("peer", "the peer that began the trace"),
+});
+
+/// Checks.
+pub static CHECK: Source = Source::new(Table {
+    name: "check",
+    about: "checks of servers",
+    events: CHECK_EVENTS,
+    verbosities: RICH,
+    locks: &[Kind::Own, Kind::Nothing, Kind::Thread],
+    own: ("check", "the check that began the trace"),
+});
+
+/// Services.
+pub static APPLET: Source = Source::new(Table {
+    name: "applet",
+    about: "services inside the process",
+    events: APPLET_EVENTS,
+    verbosities: RICH,
+    locks: &[Kind::Nothing, Kind::Own, Kind::Thread],
+    own: ("applet", "the service that began the trace"),
+});
+
+/// Bytes that pass untouched.
+pub static PT: Source = Source::new(Table {
+    name: "pt",
+    about: "connections whose bytes pass untouched",
+    events: PT_EVENTS,
+    verbosities: RICH,
+    locks: CONNECTION,
+    own: NONE,
+});
+
+/// Client sessions.
+pub static SESSION: Source = Source::new(Table {
+    name: "session",
+    about: "clients and their connections",
+    events: SESSION_EVENTS,
+    verbosities: PLAIN,
+    locks: &[Kind::Frontend, Kind::Listener, Kind::Nothing, Kind::Session, Kind::Thread],
+    own: NONE,
+});
+
+static SOURCES: [&Source; COUNT] = [&H2, &SSL, &H1, &STREAM, &PEERS, &CHECK, &APPLET, &PT, &SESSION];
 
 /// All sources, in the order of the lists.
-pub fn sources() -> &'static [Source; COUNT] {
+pub fn sources() -> &'static [&'static Source; COUNT] {
     &SOURCES
 }
-
-/// HTTP/2.
-pub static H2: &Source = &SOURCES[0];
-/// TLS.
-pub static SSL: &Source = &SOURCES[1];
-/// HTTP/1.
-pub static H1: &Source = &SOURCES[2];
-/// Streams.
-pub static STREAM: &Source = &SOURCES[3];
-/// Peers.
-pub static PEERS: &Source = &SOURCES[4];
-/// Checks.
-pub static CHECK: &Source = &SOURCES[5];
-/// Services.
-pub static APPLET: &Source = &SOURCES[6];
-/// Bytes that pass untouched.
-pub static PT: &Source = &SOURCES[7];
-/// Client sessions.
-pub static SESSION: &Source = &SOURCES[8];

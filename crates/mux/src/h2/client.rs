@@ -19,7 +19,8 @@ use super::line::Line;
 use super::outbox::Outbox;
 use super::pulse::{Lost, Pulse};
 use super::roster::Roster;
-use super::{Arrival, Host, Receipt, Settings, tally};
+use super::{Arrival, Host, Receipt, Settings, tally, traced};
+use model::trace::{h2, level};
 
 /// Turns before other tasks get theirs.
 const TURNS: u32 = 16;
@@ -49,6 +50,7 @@ pub fn preface(bytes: &[u8]) -> Preface {
 /// Serves a connection of a client until it ends. `limits` is what this side allows, `buf` what came before;
 /// the timer is the connection's.
 pub async fn serve<H: Host>(host: H, limits: Limits, settings: Settings, buf: Option<Buf>, timer: Timer) {
+    traced::connection(Some(host.conn()), h2::NEW, level::USER, "new connection of HTTP/2");
     let mut out = Outbox::new(host.socket().is_plain());
     let connection = Connection::new(Role::Server, limits, &mut out.bytes);
     let buf = buf.filter(|buf| !buf.is_empty());
@@ -120,6 +122,7 @@ struct Serving<H: Host> {
 
 impl<H: Host> Drop for Serving<H> {
     fn drop(&mut self) {
+        traced::connection(Some(self.host.conn()), h2::END, level::STATE, "connection is over");
         self.counters(|c| {
             c.open_connections.dec();
             (0..self.lines.len()).for_each(|_| c.open_streams.dec());
@@ -280,6 +283,7 @@ impl<H: Host> Serving<H> {
                 buf.consume(consumed);
                 break;
             };
+            traced::frame(Some(self.host.conn()), &event);
             match event {
                 Event::Head { stream, end, refused, extended } => self.open(stream, end, refused, extended),
                 Event::Data { stream, bytes, end, lone } => {
@@ -332,6 +336,8 @@ impl<H: Host> Serving<H> {
 
     /// The connection is at its end because of what the client did.
     fn fail(&mut self, fatal: Fatal) {
+        let (conn, events) = (Some(self.host.conn()), h2::PROTOCOL | h2::ERR);
+        traced::connection(conn, events, level::ERROR, "the client breaks the protocol");
         self.state = State::Closing;
         if fatal.logged {
             self.log_error(H2Log::Connection);
