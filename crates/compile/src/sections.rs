@@ -194,7 +194,7 @@ impl<'t> Reader<'t> {
             "traces" => {
                 if let Some(extra) = section.header.args().first() {
                     let text = format!("'traces' cannot handle unexpected argument '{extra}'.");
-                    notes.push(tight(Diagnostic::alert(extra.span(), text)));
+                    notes.alert(extra.span(), text);
                 }
                 let (traces, rings) = (&mut out.traces, &out.rings);
                 lines(section, number, &around, notes, |s| traces::line(s, traces, rings));

@@ -29,7 +29,8 @@ pub(crate) fn line(s: &mut Statement<'_>, draft: &mut TracesDraft, rings: &[Ring
     }
     let words: Vec<&Word> = s.args.eat_rest().iter().collect();
     let texts: Vec<&str> = words.iter().map(|w| w.text()).collect();
-    let mut known: Vec<(&str, &str)> = vec![("stdout", ""), ("stderr", "")];
+    let mut known: Vec<(&str, &str)> =
+        vec![("stdout", "standard output (fd#1)"), ("stderr", "standard output (fd#2)")];
     known.extend(rings.iter().map(|r| (&*r.name, &*r.description)));
     for at in 1..texts.len() {
         let name = texts[at];

@@ -12,6 +12,7 @@ use rt::Mono;
 
 use crate::stream::Stream;
 use crate::traced;
+use model::term::Cause;
 use model::trace::{self, level};
 
 /// Counts what the stream did and logs it.
@@ -46,7 +47,8 @@ pub fn run(stream: &mut Stream<'_>) {
 /// Tells that a stream is over, and if it did not end well.
 fn over(stream: &Stream<'_>) {
     let (at, events) = (&trace::STREAM, trace::stream::ERR);
-    if stream.txn.term.cause != model::term::Cause::Normal && !stream.txn.silent {
+    let well = matches!(stream.txn.term.cause, Cause::Normal | Cause::Local);
+    if !well && !stream.txn.silent {
         traced::stream(stream, at, events, level::ERROR, "stream did not end well");
     }
     if stream.txn.has_req {

@@ -523,13 +523,10 @@ impl<'c> Stream<'c> {
 
 impl Drop for Stream<'_> {
     fn drop(&mut self) {
-        crate::traced::stream(
-            self,
-            &trace::STREAM,
-            trace::stream::FREE,
-            trace::level::STATE,
-            "stream is over",
-        );
+        if self.txn.serial != Txn::UNNUMBERED {
+            let (source, events) = (&trace::STREAM, trace::stream::FREE);
+            crate::traced::stream(self, source, events, trace::level::STATE, "stream is over");
+        }
         self.release();
         self.client.session.backend.set(None);
         self.client.session.server.set(None);

@@ -130,6 +130,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Args, Usage> {
             continue;
         }
         match word.as_str() {
+            "-dt" => args.traces = Some(words.next_if(|w| !w.starts_with('-')).unwrap_or_default()),
             "-sf" => pids(&mut words, &mut args.finish),
             "-st" => pids(&mut words, &mut args.terminate),
             _ => {
@@ -187,7 +188,7 @@ fn flag(args: &mut Args, word: &str) -> bool {
         w if w.starts_with("-dC") => {
             args.dump = Some(w[3..].split(',').next().and_then(|k| k.parse().ok()).unwrap_or(0))
         }
-        w if w.starts_with("-dt") => args.traces = Some(w[3..].to_owned()),
+        w if w.starts_with("-dt") && w.len() > 3 => args.traces = Some(w[3..].to_owned()),
         w if w.starts_with("-v") => args.version = Some(Version::Plain),
         w if w.starts_with("-dK") => args.keywords = Some(w[3..].to_owned()),
         w => return idle(args, w),
