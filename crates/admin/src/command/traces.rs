@@ -38,6 +38,9 @@ fn change(call: &mut Call<'_>) -> Outcome {
 /// `show trace [<source>]`.
 fn status(call: &mut Call<'_>) -> Outcome {
     match call.arg(0) {
+        _ if !call.arg(0).is_empty() && call.client.level < Level::Operator => {
+            Err("Permission denied".into())
+        }
         "" => Ok(Reply::Dump(show::overview())),
         name => Ok(Reply::Dump(show::one(name).ok_or("No such trace source")?)),
     }

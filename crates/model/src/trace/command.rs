@@ -55,10 +55,19 @@ pub fn run(all: &mut [Settings], words: &[&str], sinks: &[SinkName<'_>]) -> Resu
         };
         rest = left;
         for index in indices(meant) {
-            set(all, index, word, value, sinks)?;
+            set(all, index, word, value, sinks).map_err(|text| match meant {
+                Meant::One(_) => text,
+                Meant::All => of_all(&text, index),
+            })?;
         }
     }
     Ok(Told::Nothing)
+}
+
+/// A message about a source as one about all.
+fn of_all(text: &str, index: usize) -> String {
+    let own = format!("for source {}:", sources()[index].table.name);
+    text.replacen(&own, "for source all:", 1).replace("  * ", "    ")
 }
 
 fn find(name: &str) -> Option<usize> {
@@ -85,7 +94,7 @@ fn list(all: &[Settings], meant: Meant, word: &str, sinks: &[SinkName<'_>]) -> S
     match word {
         "level" => show::levels(name, set.level),
         "sink" => show::sinks(name, set.sink.as_deref(), sinks),
-        "follow" => show::follow(all, set.follow),
+        "follow" => show::follow(all, matches!(meant, Meant::One(_)).then_some(set.follow)),
         "lock" => show::locks(source, set.lock),
         "verbosity" => show::verbosities(source, set.verbosity),
         "event" => show::events(source, set.report, false),
@@ -121,7 +130,7 @@ fn set(
         "sink" if value == "none" => set.sink = None,
         "sink" => {
             if !sinks.iter().any(|(name, _)| *name == value) {
-                return Err(format!("No such trace sink '{value}'"));
+                return Err(format!("No such trace sink '{value}' "));
             }
             set.sink = Some(value.into());
         }

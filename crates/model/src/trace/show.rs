@@ -90,10 +90,12 @@ pub(super) fn sinks(name: &str, sink: Option<&str>, sinks: &[SinkName<'_>]) -> S
     out
 }
 
-pub(super) fn follow(all: &[Settings], follow: Option<usize>) -> String {
+/// What may be followed; with a source that it is about, what it follows.
+pub(super) fn follow(all: &[Settings], follow: Option<Option<usize>>) -> String {
     let mut out = match follow {
-        None => "Not currently following any other source.\n".to_owned(),
-        Some(other) => format!("Currently following source '{}'.\n", sources()[other].table.name),
+        None => String::new(),
+        Some(None) => "Not currently following any other source.\n".to_owned(),
+        Some(Some(other)) => format!("Currently following source '{}'.\n", sources()[other].table.name),
     };
     out.push_str("Please specify another source to follow, among the following ones:\n");
     out.push_str(" [.] none       : no other source\n");

@@ -55,6 +55,18 @@ const CONNECTION: &[Kind] = &[
     Kind::Thread,
 ];
 
+const STREAMED: &[Kind] = &[
+    Kind::Backend,
+    Kind::Connection,
+    Kind::Frontend,
+    Kind::Listener,
+    Kind::Nothing,
+    Kind::Server,
+    Kind::Session,
+    Kind::Thread,
+    Kind::Own,
+];
+
 const NONE: Name = ("", "");
 
 /// Events of HTTP/1.
@@ -65,10 +77,10 @@ pub mod h1 {
     pub const END: u32 = 1 << 1;
     /// `rx_headers`.
     pub const RX_HEADERS: u32 = 1 << 2;
-    /// `tx_headers`.
-    pub const TX_HEADERS: u32 = 1 << 3;
     /// `tx_eoi`.
-    pub const TX_END: u32 = 1 << 4;
+    pub const TX_END: u32 = 1 << 3;
+    /// `tx_headers`.
+    pub const TX_HEADERS: u32 = 1 << 4;
     /// `h1s_new`.
     pub const STREAM_NEW: u32 = 1 << 5;
     /// `h1s_end`.
@@ -81,8 +93,8 @@ const H1_EVENTS: &[Name] = &[
     ("h1c_new", "a connection begins"),
     ("h1c_end", "a connection is over"),
     ("rx_headers", "a head has come"),
-    ("tx_headers", "a head goes out"),
     ("tx_eoi", "an answer is out, or given up"),
+    ("tx_headers", "a head goes out"),
     ("h1s_new", "a request begins"),
     ("h1s_end", "a request is over"),
     ("h1s_err", "a message was malformed"),
@@ -276,8 +288,8 @@ pub static H2: Source = Source::new(Table {
     about: "connections of HTTP/2",
     events: H2_EVENTS,
     verbosities: RICH,
-    locks: CONNECTION,
-    own: NONE,
+    locks: STREAMED,
+    own: ("h2s", "the request that began the trace"),
 });
 
 /// TLS.
@@ -296,8 +308,8 @@ pub static H1: Source = Source::new(Table {
     about: "connections of HTTP/1",
     events: H1_EVENTS,
     verbosities: RICH,
-    locks: CONNECTION,
-    own: NONE,
+    locks: STREAMED,
+    own: ("h1s", "the request that began the trace"),
 });
 
 /// Streams.

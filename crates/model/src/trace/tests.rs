@@ -33,7 +33,8 @@ fn wrong_words_are_named() {
     for (words, wanted) in [
         ("nope", "No such trace source 'nope'"),
         ("h1 foo", "Unknown trace keyword 'foo'"),
-        ("h1 sink nope", "No such trace sink 'nope'"),
+        ("h1 sink nope", "No such trace sink 'nope' "),
+        ("all level nope", "No such trace level 'nope'. Supported trace levels for source all:\n    error "),
         ("h1 event nope", "No such trace event 'nope'"),
         ("h1 lock nope", "Unsupported lock-on criterion 'nope'"),
         ("all event", "'event' not applicable to meta-source 'all'"),
