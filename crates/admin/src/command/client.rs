@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 
+use engine::inner::Fault;
 use engine::inner::fetch::{self, Got};
 use engine::inner::place::Place;
 use program::listener::Level;
@@ -35,9 +36,17 @@ fn run<'a>(call: &'a mut Call<'_>) -> Pin<Box<dyn Future<Output = Outcome> + 'a>
         Ok(Reply::Dump(match got {
             Ok(got) => whole(&got),
             // A status of 0 says that the answer is none of the server's.
-            Err(_) => "HTTP/1.1 0 Service Unavailable\ncontent-length: 0\r\n\r\n".into(),
+            Err(fault) => format!("HTTP/1.1 0 {}\ncontent-length: 0\r\n\r\n", reason(fault)),
         }))
     })
+}
+
+fn reason(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Refused | Fault::ConnectTimeout | Fault::Insecure(_) => "Service Unavailable",
+        Fault::Late | Fault::Stalled => "Gateway Time-out",
+        Fault::Silent | Fault::Malformed | Fault::Cut => "Bad Gateway",
+    }
 }
 
 fn whole(got: &Got) -> String {

@@ -85,7 +85,7 @@ pub(super) const WORDS: &[Entry] = &[
     later("log-forward", "option assume-rfc6587-ntf", "Lines end in a line feed whatever they begin with."),
     later("log-forward", "option dont-parse-log", "Lines go on as they are."),
     later("log-forward", "option host", "Which host the lines name."),
-    word("traces", "trace", "What is traced: passed over with a warning.", "trace h1 start now"),
+    word("traces", "trace", "The words of the command trace.", "trace h1 start now"),
     later("acme", "account-key", "File with the key of the account."),
     later("acme", "acme-vars", "Settings for the program that publishes challenges."),
     later("acme", "bits", "Bits of an RSA key."),
