@@ -10,10 +10,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::Shared;
-use model::counter::Counter;
-use model::proxy::{BackCounters, FrontCounters, ListenerCounters};
-use model::server::ServerCounters;
-use program::{Bind, Proxy, Server};
+
+use crate::stats::row::{Filter, Kind, Row, each};
+use crate::stats::table::COLUMNS;
 
 /// The most that is read of a file.
 const MOST: u64 = 64 << 20;
@@ -24,8 +23,9 @@ pub fn read(shared: &Shared, path: &Path) -> Vec<String> {
     let Some(text) = contents(path) else {
         return vec![format!("Can't load stats-file '{name}': cannot open file.")];
     };
-    let objects = Objects::of(shared);
-    let (mut notes, mut part) = (Vec::new(), None);
+    let kinds = kinds(shared);
+    let mut figures = HashMap::new();
+    let (mut notes, mut part): (Vec<String>, Option<Part<'_>>) = (Vec::new(), None);
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
         if line.starts_with('#') {
             part = Part::new(line);
@@ -37,10 +37,16 @@ pub fn read(shared: &Shared, path: &Path) -> Vec<String> {
             return vec![format!("Invalid stats-file format in file '{name}'.")];
         }
         let Some(part) = part.as_ref().filter(|_| !line.starts_with('#')) else { continue };
-        if !part.take(&objects, line) {
+        if !part.take(&kinds, line, &mut figures) {
             notes.push(format!("Ignored stats-file line {} in file '{name}'.", number + 1));
         }
     }
+    each(shared, &Filter::default(), |mut row| {
+        let front = row.is_front() || row.is_listener();
+        if let Some(given) = guid(&row).and_then(|guid| figures.get(&(front, guid.to_owned()))) {
+            begin(&mut row, given);
+        }
+    });
     notes
 }
 
@@ -51,27 +57,30 @@ fn contents(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What a guid stands for.
-enum Object<'p> {
-    Proxy(&'p Proxy),
-    Listener(&'p Bind),
-    Server(&'p Server),
+/// Figures of one object, by column.
+type Figures<'t> = Vec<(&'t str, u64)>;
+
+/// What the guids of a program stand for.
+fn kinds(shared: &Shared) -> HashMap<String, Kind> {
+    let mut all = HashMap::new();
+    for proxy in shared.program.proxies.beginning() {
+        let mut know = |guid: &Option<Box<str>>, kind| {
+            all.extend(guid.iter().map(|g| (g.to_string(), kind)));
+        };
+        know(&proxy.state.guid, if proxy.is_frontend { Kind::Frontend } else { Kind::Backend });
+        proxy.binds.iter().for_each(|bind| know(&bind.state.guid, Kind::Listener));
+        proxy.servers.beginning().iter().for_each(|server| know(&server.state.guid, Kind::Server));
+    }
+    all
 }
 
-struct Objects<'p>(HashMap<Box<str>, Object<'p>>);
-
-impl<'p> Objects<'p> {
-    fn of(shared: &'p Shared) -> Objects<'p> {
-        let mut all = HashMap::new();
-        for proxy in shared.program.proxies.beginning() {
-            let guid = |guid: &Option<Box<str>>| guid.clone();
-            all.extend(guid(&proxy.state.guid).map(|g| (g, Object::Proxy(proxy))));
-            let binds = proxy.binds.iter();
-            all.extend(binds.filter_map(|b| Some((guid(&b.state.guid)?, Object::Listener(b)))));
-            let servers = proxy.servers.beginning().iter();
-            all.extend(servers.filter_map(|s| Some((guid(&s.state.guid)?, Object::Server(s)))));
-        }
-        Objects(all)
+/// The name under which an object stands in a file.
+pub fn guid<'r>(row: &Row<'r>) -> Option<&'r str> {
+    match (row.kind, row.server) {
+        (Kind::Frontend | Kind::Backend, _) => row.proxy.state.guid.as_deref(),
+        (Kind::Listener, _) => row.bind.and_then(|(_, bind)| bind.state.guid.as_deref()),
+        (_, Some(server)) => server.state.guid.as_deref(),
+        _ => None,
     }
 }
 
@@ -92,161 +101,73 @@ impl<'t> Part<'t> {
     }
 
     /// Takes a line in; `false` if it is about an object that does not belong here.
-    fn take(&self, objects: &Objects<'_>, line: &str) -> bool {
+    fn take(
+        &self,
+        kinds: &HashMap<String, Kind>,
+        line: &str,
+        figures: &mut HashMap<(bool, String), Figures<'t>>,
+    ) -> bool {
         let mut values = line.split(',');
-        let object = values.next().and_then(|guid| objects.0.get(guid));
-        let Some(object) = object.filter(|_| self.known) else { return true };
-        let figures = self.columns.iter().zip(values).filter_map(|(c, v)| Some((*c, v.parse::<u64>().ok()?)));
-        match (object, self.front) {
-            (Object::Proxy(proxy), true) if proxy.is_frontend => front(proxy, figures),
-            (Object::Proxy(proxy), false) if proxy.is_backend => back(proxy, figures),
-            (Object::Proxy(_), _) => {}
-            (Object::Listener(bind), true) => {
-                let counters = bind.state.counters.of(0);
-                set(figures, |name| listener_column(counters, name));
-            }
-            (Object::Server(server), false) => of_server(server, figures),
-            _ => return false,
+        let guid = values.next().unwrap_or_default();
+        match (kinds.get(guid).filter(|_| self.known), self.front) {
+            (None, _) => return true,
+            (Some(Kind::Server), true) | (Some(Kind::Listener), false) => return false,
+            _ => {}
         }
+        let read = self.columns.iter().zip(values).filter_map(|(c, v)| Some((*c, v.parse::<u64>().ok()?)));
+        figures.insert((self.front, guid.to_owned()), read.collect());
         true
     }
 }
 
-fn set<'c, 'f>(figures: impl Iterator<Item = (&'f str, u64)>, column: impl Fn(&str) -> Option<&'c Counter>) {
-    for (name, value) in figures {
-        if let Some(counter) = column(name) {
-            counter.set(value);
-        }
+/// Columns that are no counter of their own: rates and ages, and what is told apart from others.
+const APART: &[&str] = &[
+    "rate",
+    "req_rate",
+    "conn_rate",
+    "lastchg",
+    "lastsess",
+    "h1req",
+    "h1sess",
+    "h2sess",
+    "chkfail",
+    "chkdown",
+];
+
+/// Has the figures of an object begin where a file says.
+fn begin(row: &mut Row<'_>, figures: &[(&str, u64)]) {
+    let value = |name: &str| figures.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    for (name, value) in figures.iter().filter(|(name, _)| !APART.contains(name)) {
+        give(row, name, *value);
     }
-}
-
-fn front<'f>(proxy: &Proxy, figures: impl Iterator<Item = (&'f str, u64)>) {
-    let counters = proxy.state.front.counters.of(0);
-    // Requests are told by their versions, in HAProxy's files only so.
-    let mut requests = 0u64;
-    let figures = figures.inspect(|(name, value)| {
-        if matches!(*name, "h1req" | "h2req" | "h3req" | "req_other") {
-            requests = requests.saturating_add(*value);
+    // Requests are told by their versions, in HAProxy's files of frontends only so.
+    let versions = ["h1req", "h2req", "h3req", "req_other"].into_iter().filter_map(value);
+    let requests = versions.fold(0u64, u64::saturating_add);
+    let (front, back) = (&row.proxy.state.front, &row.proxy.state.back);
+    match (row.kind, row.server) {
+        (Kind::Frontend, _) => {
+            let counters = front.counters.of(0);
+            value("h1sess").into_iter().for_each(|n| counters.h1.earlier.set(n));
+            value("h2sess").into_iter().for_each(|n| counters.h2.earlier.set(n));
+            if requests > 0 {
+                give(row, "req_tot", requests);
+            }
         }
-    });
-    set(figures, |name| front_column(counters, name));
-    if requests > 0 {
-        counters.requests.set(requests);
-    }
-}
-
-fn back<'f>(proxy: &Proxy, figures: impl Iterator<Item = (&'f str, u64)>) {
-    let (state, counters) = (&proxy.state.back, proxy.state.back.counters.of(0));
-    let figures = figures.inspect(|(name, value)| {
-        if *name == "chkdown" {
-            state.went_down.store(*value, Relaxed);
+        (Kind::Backend, _) => value("chkdown").into_iter().for_each(|n| back.went_down.store(n, Relaxed)),
+        (_, Some(server)) => {
+            let state = &server.state;
+            value("chkfail").into_iter().for_each(|n| state.failed_checks.store(n, Relaxed));
+            value("chkdown").into_iter().for_each(|n| state.went_down.store(n, Relaxed));
         }
-    });
-    set(figures, |name| back_column(counters, name));
-}
-
-fn of_server<'f>(server: &Server, figures: impl Iterator<Item = (&'f str, u64)>) {
-    let (state, counters) = (&server.state, server.state.counters.of(0));
-    let figures = figures.inspect(|(name, value)| match *name {
-        "chkfail" => state.failed_checks.store(*value, Relaxed),
-        "chkdown" => state.went_down.store(*value, Relaxed),
         _ => {}
-    });
-    set(figures, |name| server_column(counters, name));
+    }
 }
 
-/// The class of a column of responses.
-fn class(name: &str) -> Option<usize> {
-    const CLASSES: [&str; 6] = ["hrsp_1xx", "hrsp_2xx", "hrsp_3xx", "hrsp_4xx", "hrsp_5xx", "hrsp_other"];
-    CLASSES.iter().position(|class| *class == name)
-}
-
-/// Bytes of requests and responses: HAProxy tells them twice, by client and by message.
-fn bytes<'c>(counters: &'c model::proxy::ByteCounters, name: &str) -> Option<&'c Counter> {
-    Some(match name {
-        "bin" | "reqbin" => &counters.request_in,
-        "reqbout" => &counters.request_out,
-        "bout" | "resbin" => &counters.response_in,
-        "resbout" => &counters.response_out,
-        _ => return None,
-    })
-}
-
-fn front_column<'c>(c: &'c FrontCounters, name: &str) -> Option<&'c Counter> {
-    Some(match name {
-        "stot" => &c.sessions,
-        "dreq" => &c.denied_req,
-        "dresp" => &c.denied_resp,
-        "ereq" => &c.req_errors,
-        "req_tot" => &c.requests,
-        "conn_tot" => &c.connections,
-        "intercepted" => &c.intercepted,
-        "dcon" => &c.denied_conn,
-        "dses" => &c.denied_sess,
-        "wrew" => &c.failed_rewrites,
-        "eint" => &c.internal_errors,
-        "h1sess" => &c.h1.earlier,
-        "h2sess" => &c.h2.earlier,
-        "h2req" => &c.h2_requests,
-        "h3req" => &c.h3_requests,
-        "req_other" => &c.other_requests,
-        name => return class(name).map(|at| &c.responses[at]).or_else(|| bytes(&c.bytes, name)),
-    })
-}
-
-fn listener_column<'c>(c: &'c ListenerCounters, name: &str) -> Option<&'c Counter> {
-    Some(match name {
-        "stot" => &c.sessions,
-        "dreq" => &c.denied_req,
-        "dresp" => &c.denied_resp,
-        "ereq" => &c.req_errors,
-        "conn_tot" => &c.connections,
-        "dcon" => &c.denied_conn,
-        "dses" => &c.denied_sess,
-        "wrew" => &c.failed_rewrites,
-        "eint" => &c.internal_errors,
-        name => return bytes(&c.bytes, name),
-    })
-}
-
-fn back_column<'c>(c: &'c BackCounters, name: &str) -> Option<&'c Counter> {
-    Some(match name {
-        "stot" => &c.sessions,
-        "dreq" => &c.denied_req,
-        "dresp" => &c.denied_resp,
-        "econ" => &c.conn_errors,
-        "eresp" => &c.resp_errors,
-        "wretr" => &c.retries,
-        "wredis" => &c.redispatches,
-        "lbtot" => &c.chosen,
-        "req_tot" => &c.requests,
-        "cli_abrt" => &c.client_aborts,
-        "srv_abrt" => &c.server_aborts,
-        "wrew" => &c.failed_rewrites,
-        "connect" => &c.connects,
-        "reuse" => &c.reuses,
-        "eint" => &c.internal_errors,
-        name => return class(name).map(|at| &c.responses[at]).or_else(|| bytes(&c.bytes, name)),
-    })
-}
-
-fn server_column<'c>(c: &'c ServerCounters, name: &str) -> Option<&'c Counter> {
-    Some(match name {
-        "stot" => &c.sessions,
-        "dresp" => &c.denied_resp,
-        "econ" => &c.conn_errors,
-        "eresp" => &c.resp_errors,
-        "wretr" => &c.retries,
-        "wredis" => &c.redispatches,
-        "lbtot" => &c.chosen,
-        "hanafail" => &c.observe_failures,
-        "req_tot" => &c.requests,
-        "cli_abrt" => &c.client_aborts,
-        "srv_abrt" => &c.server_aborts,
-        "wrew" => &c.failed_rewrites,
-        "connect" => &c.connects,
-        "reuse" => &c.reuses,
-        "eint" => &c.internal_errors,
-        name => return class(name).map(|at| &c.responses[at]).or_else(|| bytes(&c.bytes, name)),
-    })
+/// What is read of a column names the counter that it is.
+fn give(row: &mut Row<'_>, name: &str, value: u64) {
+    if let Some(column) = COLUMNS.iter().find(|c| c.name == name) {
+        row.given = Some(value);
+        let _ = (column.read)(row);
+        row.given = None;
+    }
 }

@@ -257,10 +257,16 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         if self.part.is_none() {
-            traced::client(self, &trace::SESSION, trace::session::END, level::STATE, "session is over");
+            traced::session(
+                &self.session,
+                &trace::SESSION,
+                trace::session::END,
+                level::STATE,
+                "session is over",
+            );
             if self.session.h1.get() {
                 let events = trace::h1::END;
-                traced::client(self, &trace::H1, events, level::STATE, "connection is over");
+                traced::session(&self.session, &trace::H1, events, level::STATE, "connection is over");
             }
             self.socket.close();
             self.leave();

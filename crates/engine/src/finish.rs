@@ -10,8 +10,8 @@ use model::txn::{Meanwhile, Traffic};
 use program::proxy::Mode;
 use rt::Mono;
 
+use crate::points;
 use crate::stream::Stream;
-use crate::traced;
 use model::term::Cause;
 use model::trace::{self, level};
 
@@ -49,11 +49,11 @@ fn over(stream: &Stream<'_>) {
     let (at, events) = (&trace::STREAM, trace::stream::ERR);
     let well = matches!(stream.txn.term.cause, Cause::Normal | Cause::Local);
     if !well && !stream.txn.silent {
-        traced::stream(stream, at, events, level::ERROR, "stream did not end well");
+        points::stream(stream, at, events, level::ERROR, "stream did not end well");
     }
     if stream.txn.has_req {
         let events = (trace::h1::TX_END | trace::h1::STREAM_END, trace::h2::STREAM_END);
-        traced::message(stream, false, events, level::USER, "exchange is over");
+        points::message(stream, false, events, level::USER, "exchange is over");
     }
 }
 

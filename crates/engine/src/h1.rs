@@ -20,7 +20,7 @@ use model::trace::{self, level};
 pub async fn serve(client: &mut Client, mut first: Option<(Next, Owed)>) -> bool {
     client.conn().http_major.set(1);
     client.speaks_h1();
-    traced::client(client, &trace::H1, trace::h1::NEW, level::STATE, "new connection");
+    traced::session(&client.session, &trace::H1, trace::h1::NEW, level::STATE, "new connection");
     loop {
         let (next, owed) = match first.take() {
             Some(served) => served,

@@ -62,7 +62,7 @@ pub fn start(worker: Rc<Worker>, (frontend, listener): (u32, u32), pending: bool
     let socket = Transport::from(socket);
     let client = Client { worker, session, socket, buf: None, timer: Timer::new(), part: None, key };
     prepare(proxy, client.socket.raw());
-    traced::client(&client, &trace::SESSION, trace::session::NEW, level::STATE, "new session");
+    traced::session(&client.session, &trace::SESSION, trace::session::NEW, level::STATE, "new session");
     let inner = client.session.clone();
     let task = spawn(proxy, listener, run(client));
     inner.task.set(Some(task));
@@ -103,7 +103,13 @@ fn prepare(proxy: &Proxy, socket: &Socket) {
 
 async fn run(mut client: Client) {
     if !rt::boxed(open(&mut client)).await {
-        traced::client(&client, &trace::SESSION, trace::session::ERR, level::ERROR, "session turned away");
+        traced::session(
+            &client.session,
+            &trace::SESSION,
+            trace::session::ERR,
+            level::ERROR,
+            "session turned away",
+        );
         return;
     }
     let mut first = None;

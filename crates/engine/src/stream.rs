@@ -525,7 +525,8 @@ impl Drop for Stream<'_> {
     fn drop(&mut self) {
         if self.txn.serial != Txn::UNNUMBERED {
             let (source, events) = (&trace::STREAM, trace::stream::FREE);
-            crate::traced::stream(self, source, events, trace::level::STATE, "stream is over");
+            let (session, own) = (&self.client.session, self.txn.serial);
+            crate::traced::stream_of(session, own, source, events, trace::level::STATE, "stream is over");
         }
         self.release();
         self.client.session.backend.set(None);

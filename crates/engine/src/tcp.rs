@@ -22,6 +22,7 @@ use crate::connect;
 use crate::duplex::{Duplex, EndPolicy, Way, drive};
 use crate::http::{Next, Owed};
 use crate::losses;
+use crate::points;
 use crate::ruling::{self, Bench, Given};
 use crate::silence;
 use crate::stream::Stream;
@@ -59,11 +60,11 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     stream.upload = Half::new(Framing::Close);
     stream.number();
     crate::filter::started(&stream);
-    traced::stream(&stream, &trace::STREAM, trace::stream::NEW, level::STATE, "new stream");
-    traced::client(stream.client, &trace::PT, trace::pt::NEW, level::STATE, "new connection");
+    points::stream(&stream, &trace::STREAM, trace::stream::NEW, level::STATE, "new stream");
+    traced::session(&stream.client.session, &trace::PT, trace::pt::NEW, level::STATE, "new connection");
     let outcome = steps(&mut stream).await;
     let text = "connection is over";
-    traced::client(stream.client, &trace::PT, trace::pt::END, level::STATE, text);
+    traced::session(&stream.client.session, &trace::PT, trace::pt::END, level::STATE, text);
     crate::http::forget(&mut stream);
     match outcome {
         Outcome::Http => Some(crate::http::run_upgraded(&mut stream).await),

@@ -45,8 +45,8 @@ pub fn precise() -> Mono {
     Mono::from_nanos(monotonic())
 }
 
-/// How long before the kernel's zero ours lies: longer than any duration of a configuration, so that "an hour ago" exists
-/// on a machine that has just started.
+/// How long before the kernel's zero ours lies: longer than any duration of a configuration, so that "an hour
+/// ago" exists on a machine that has just started.
 const BEFORE_BOOT: u64 = (1 << 32) * 1_000_000;
 
 fn monotonic() -> u64 {

@@ -396,7 +396,7 @@ struct Said {
 /// connection, unless it may go in chunks and the client understands those.
 async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     let events = (trace::h1::TX_HEADERS, trace::h2::TX_HEADERS);
-    crate::traced::message(stream, false, events, trace::level::USER, "sending response of this program");
+    crate::points::message(stream, false, events, trace::level::USER, "sending response of this program");
     let Said { mut body, keep, chunked, rest } = said;
     stream.txn.has_res = true;
     let status = stream.txn.res.status();

@@ -15,8 +15,8 @@ use crate::choose::{self, Wish};
 use crate::client::Client;
 use crate::connect::{self, Failed};
 use crate::losses;
+use crate::points;
 use crate::stream::Stream;
-use crate::traced;
 use model::trace::{self, level};
 
 /// How a step ended that did not end the request.
@@ -70,7 +70,7 @@ fn owed(stream: &mut Stream<'_>) -> Owed {
 async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
     match request::read(stream).await {
         request::Read::Request => {
-            traced::stream(stream, &trace::STREAM, trace::stream::NEW, level::STATE, "new stream");
+            points::stream(stream, &trace::STREAM, trace::stream::NEW, level::STATE, "new stream");
             received(stream, false, "received request head");
             captures::request(stream);
             if !upgraded {
@@ -89,11 +89,11 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         }
         request::Read::Bad(status) => {
             let events = (trace::h1::STREAM_ERR, trace::h2::STREAM_ERR);
-            traced::message(stream, false, events, level::ERROR, "malformed request");
+            points::message(stream, false, events, level::ERROR, "malformed request");
             return bad(stream, status, upgraded).await;
         }
     }
-    traced::stream(stream, &trace::STREAM, trace::stream::RULES, level::STATE, "rules of the frontend");
+    points::stream(stream, &trace::STREAM, trace::stream::RULES, level::STATE, "rules of the frontend");
     match rules::frontend(stream, upgraded).await {
         Step::Go => {}
         Step::Done(next) => return next,
@@ -116,7 +116,7 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
             return Next::Close;
         }
     }
-    traced::stream(stream, &trace::STREAM, trace::stream::RULES, level::STATE, "rules of the backend");
+    points::stream(stream, &trace::STREAM, trace::stream::RULES, level::STATE, "rules of the backend");
     match rules::backend(stream).await {
         Step::Go => captures::request_cookie(stream),
         Step::Done(next) => return next,
@@ -193,9 +193,9 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
         return Attempt::Over(unreachable(stream, &failed).await);
     }
     crate::log::step(stream, Origin::Connect);
-    traced::stream(stream, &trace::STREAM, trace::stream::SIDES, level::STATE, "server reached");
+    points::stream(stream, &trace::STREAM, trace::stream::SIDES, level::STATE, "server reached");
     let events = (trace::h1::TX_HEADERS, trace::h2::TX_HEADERS);
-    traced::message(stream, true, events, level::USER, "sending request head");
+    points::message(stream, true, events, level::USER, "sending request head");
     if headers::send_request(stream).is_err() {
         stream.end(Cause::Internal, Phase::Headers);
         return Attempt::Over(answer::refuse(stream, 500).await);
@@ -242,13 +242,13 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
 fn received(stream: &Stream<'_>, back: bool, text: &str) {
     let begun = if back { 0 } else { trace::h1::STREAM_NEW };
     let events = (trace::h1::RX_HEADERS | begun, trace::h2::RX_HEADERS);
-    traced::message(stream, back, events, level::USER, text);
+    points::message(stream, back, events, level::USER, text);
 }
 
 /// Writes the lines that wait for a response's head.
 pub fn tell(stream: &mut Stream<'_>) {
     let events = (trace::h1::TX_HEADERS, trace::h2::TX_HEADERS);
-    traced::message(stream, false, events, level::USER, "sending response head");
+    points::message(stream, false, events, level::USER, "sending response head");
     if crate::log::shows_response_early(stream) {
         // The head counts as rules have left it.
         stream.txn.asap = stream.txn.down.sent + replaced::unsent(stream);

@@ -33,7 +33,7 @@ pub(super) async fn shake(
     process.ssl_rate.add(rt::now().as_millis());
     let front = &proxy.state.front.counters.of(worker.index).tls;
     let bind = &proxy.binds[client.conn().listener as usize].state.counters.of(worker.index).tls;
-    traced::client(client, &trace::SSL, trace::ssl::NEW, level::STATE, "handshake begins");
+    traced::session(&client.session, &trace::SSL, trace::ssl::NEW, level::STATE, "handshake begins");
     // What came behind the PROXY header is the beginning of the handshake.
     let begun = client.buf.take();
     let begun = begun.as_ref().map(rt::Buf::filled).unwrap_or_default();
@@ -56,7 +56,13 @@ pub(super) async fn shake(
             client.conn().early.set(stream.is_early());
             client.conn().set_secured(handshake::secured(*facts));
             client.socket.secure(*stream, None);
-            traced::client(client, &trace::SSL, trace::ssl::HANDSHAKE, level::PROTO, "handshake is done");
+            traced::session(
+                &client.session,
+                &trace::SSL,
+                trace::ssl::HANDSHAKE,
+                level::PROTO,
+                "handshake is done",
+            );
             Ok(())
         }
         Err(mut why) => {
@@ -67,7 +73,7 @@ pub(super) async fn shake(
             conn.handshake_done.set(in_time.then(rt::now));
             conn.error.set(ConnError(why.number));
             conn.set_secured(std::mem::take(&mut why.facts));
-            traced::client(client, &trace::SSL, trace::ssl::ERR, level::ERROR, &why.text);
+            traced::session(&client.session, &trace::SSL, trace::ssl::ERR, level::ERROR, &why.text);
             Err(Box::new(why))
         }
     }

@@ -1,11 +1,10 @@
 //! The words of `trace`: on the runtime API, in `traces` sections and behind `-dt`. They change settings, a
 //! plain value, and may ask for a list of what there is.
 
+pub use super::table::SinkName;
+
 use super::settings::{Settings, State};
 use super::{Kind, LEVELS, Source, show, sources};
-
-/// A sink that may be named, and what it is.
-pub type SinkName<'s> = (&'s str, &'s str);
 
 /// What became of the words.
 #[derive(Debug, PartialEq, Eq)]

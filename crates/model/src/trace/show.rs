@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::command::SinkName;
+use super::table::SinkName;
 use super::{Kind, LEVELS, Name, Settings, Source, State, sources};
 
 /// The words behind a source.

@@ -6,6 +6,9 @@ use super::{Kind, Source};
 /// A name and what it stands for.
 pub type Name = (&'static str, &'static str);
 
+/// A sink that may be named, and what it is.
+pub type SinkName<'s> = (&'s str, &'s str);
+
 /// What a source is made of.
 #[derive(Debug)]
 pub struct Table {
