@@ -22,11 +22,10 @@ use crate::connect;
 use crate::duplex::{Duplex, EndPolicy, Way, drive};
 use crate::http::{Next, Owed};
 use crate::losses;
-use crate::points;
 use crate::ruling::{self, Bench, Given};
 use crate::silence;
 use crate::stream::Stream;
-use crate::traced;
+use crate::{points, traced};
 use model::trace::{self, level};
 
 /// How a session ended, or how it goes on.

@@ -179,7 +179,10 @@ fn change(source: &Source, bits: &mut u32, word: &str) -> Result<(), String> {
         _ => (false, word),
     };
     let which = match name {
-        "none" => return Ok(*bits = if out { u32::MAX } else { 0 }),
+        "none" => {
+            *bits = if out { u32::MAX } else { 0 };
+            return Ok(());
+        }
         "any" => u32::MAX,
         name => {
             let at = source.table.events.iter().position(|(known, _)| *known == name);

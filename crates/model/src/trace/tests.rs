@@ -7,7 +7,7 @@ fn fresh() -> Vec<Settings> {
     sources().iter().map(|_| Settings::off()).collect()
 }
 
-fn after(all: &mut Vec<Settings>, words: &str) -> Result<Told, String> {
+fn after(all: &mut [Settings], words: &str) -> Result<Told, String> {
     run(all, &words.split_whitespace().collect::<Vec<_>>(), SINKS)
 }
 
