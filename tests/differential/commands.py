@@ -59,7 +59,12 @@ ALIKE = [
     (r"^show (ssl|info)", r"\b[0-9A-F]{40}\b", "SHA1"),
     (r"^show stat.*typed", r"\b(chkfail|lastchg|downtime|check_duration|need_conn_est|h1_total_connections|h1_total_streams)(\.\S+?:\w+:)\d{1,2}\b", r"\1\2..."),
     (r"^show servers conn", r"^(app/a(?: \S+){7}) \d+ \d+ ", r"\1 N N "),
-    (r"^show events", r"^ +dpapi .*\n", ""),
+    (r"^show events|^trace", r"^ +dpapi .*\n", ""),
+    # Sources of later issues, and events that do not happen here.
+    (r"^(show )?trace", r"^ \[.\] (acme|fcgi|h3|haterm|qcm|quic|spop) .*\n", ""),
+    (r"^(show )?trace h1", r"^ +[-+]? ?(h1c_(recv|send|blk|wake|err)|[rt]x_(data|body|trailerus)|rx_eoi|h1s_blk|strm_\w+) .*\n", ""),
+    (r"^(show )?trace", r"^( +[-+* ] \w+| \[.\] \w+| +\w+) +: (?![ +-]+$).*$", r"\1"),
+    (r"^show trace", r"\[[^].]{2,}\]$", ""),
     (r"^show acl", r"^\d+ \(\) acl 'var' file 'httpclient' .*\n", ""),
     (r"^show ssl ca-file", r"\d+ certificate", "N certificate"),
     (r"^show sess help|^prompt foo|^wait 10ms foo", r"^(?!\s*$).*", "..."),

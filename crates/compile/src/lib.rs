@@ -44,6 +44,7 @@ mod server;
 mod statement;
 mod table;
 mod tls;
+mod traces;
 mod units;
 mod users;
 

@@ -18,6 +18,7 @@ use crate::profile::{self, ProfileDraft};
 use crate::resolvers::{self, ResolversDraft};
 use crate::statement::{Statement, Step, Surroundings, tight};
 use crate::tls::stores::{self, StoreDraft};
+use crate::traces::{self, TracesDraft};
 use crate::{proxy, ring, users};
 
 /// Everything that the first pass found.
@@ -36,6 +37,8 @@ pub(crate) struct Drafts {
     pub ring_servers: Vec<(usize, Draft)>,
     /// `log-forward` sections.
     pub forwards: Vec<ForwardDraft>,
+    /// What `traces` sections set.
+    pub traces: TracesDraft,
     pub profiles: Vec<ProfileDraft>,
     pub healthchecks: Vec<HealthDraft>,
     pub mailers: Vec<MailersDraft>,
@@ -70,6 +73,7 @@ pub(crate) fn read(
     }
     let Reader { mut out, defaults, heirs, lists, notes, .. } = reader;
     out.defaults = named(defaults, tree, sources, &heirs);
+    traces::finish(&out.traces, &out.rings, notes);
     out.users = users::finish(lists, notes).map(|list| (list.name.clone(), Arc::new(list))).collect();
     out
 }
@@ -100,12 +104,8 @@ impl<'t> Reader<'t> {
             "defaults" | "frontend" | "backend" | "listen" => self.proxy(section, index, number),
             "userlist" => self.userlist(section, number),
             "peers" | "http-errors" => self.shared(section, number),
-            "ring" | "log-profile" | "log-forward" => self.logs(section, number),
+            "ring" | "log-profile" | "log-forward" | "traces" => self.logs(section, number),
             "healthcheck" | "mailers" | "crt-store" | "resolvers" => self.servants(section, number),
-            "traces" => {
-                let text = format!("'{}' sections have no effect in Harrier yet.", section.word());
-                self.notes.warning(section.header.span(), text);
-            }
             other => {
                 let text = format!("'{other}' sections are not supported yet by Harrier (planned)");
                 self.notes.alert(section.header.span(), text);
@@ -206,6 +206,14 @@ impl<'t> Reader<'t> {
                 draft.proxy.section = number;
                 lines(section, number, &around, notes, |s| forward::line(s, &mut draft));
                 out.forwards.push(draft);
+            }
+            "traces" => {
+                if let Some(extra) = section.header.args().first() {
+                    let text = format!("'traces' cannot handle unexpected argument '{extra}'.");
+                    notes.alert(extra.span(), text);
+                }
+                let (traces, rings) = (&mut out.traces, &out.rings);
+                lines(section, number, &around, notes, |s| traces::line(s, traces, rings));
             }
             _ => {
                 let opened = profile::header(section, &out.profiles, self.sources, notes);

@@ -24,7 +24,9 @@ use wire::head::Head;
 use crate::Worker;
 use crate::admission;
 use crate::sessions::Session;
+use crate::traced;
 use crate::worker::with_worker;
+use model::trace::{self, level};
 
 /// A client connection. Dropping it ends the connection and gives back what it counted.
 pub struct Client {
@@ -304,6 +306,17 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         if self.part.is_none() {
+            traced::session(
+                &self.session,
+                &trace::SESSION,
+                trace::session::END,
+                level::STATE,
+                "session is over",
+            );
+            if self.session.h1.get() {
+                let events = trace::h1::END;
+                traced::session(&self.session, &trace::H1, events, level::STATE, "connection is over");
+            }
             self.socket.close();
             self.leave();
         }

@@ -10,7 +10,10 @@ use model::txn::{Meanwhile, Traffic};
 use program::proxy::Mode;
 use rt::Mono;
 
+use crate::points;
 use crate::stream::Stream;
+use model::term::Cause;
+use model::trace::{self, level};
 
 /// Counts what the stream did and logs it.
 pub fn run(stream: &mut Stream<'_>) {
@@ -27,6 +30,7 @@ pub fn run(stream: &mut Stream<'_>) {
         count_wire(stream);
     }
     crate::filter::stopped(stream);
+    over(stream);
     // The line sees the others at the backend and the server; who was never meant for its backend counts
     // there himself, as in HAProxy.
     if !stream.http.misled {
@@ -38,6 +42,19 @@ pub fn run(stream: &mut Stream<'_>) {
     }
     stream.release();
     count_end(stream, logged);
+}
+
+/// Tells that a stream is over, and if it did not end well.
+fn over(stream: &Stream<'_>) {
+    let (at, events) = (&trace::STREAM, trace::stream::ERR);
+    let well = matches!(stream.txn.term.cause, Cause::Normal | Cause::Local);
+    if !well && !stream.txn.silent {
+        points::stream(stream, at, events, level::ERROR, "stream did not end well");
+    }
+    if stream.txn.has_req {
+        let events = (trace::h1::TX_END | trace::h1::STREAM_END, trace::h2::STREAM_END);
+        points::message(stream, false, events, level::USER, "exchange is over");
+    }
 }
 
 /// Enters the end of a request into the ledger of its frontend.

@@ -11,6 +11,8 @@ use crate::client::Client;
 use crate::departure::is_sent_away;
 use crate::http::exchange;
 use crate::http::{Next, Owed, Rest};
+use crate::traced;
+use model::trace::{self, level};
 
 /// Serves the requests of a connection until it ends. `first` is what came of its first request, when that
 /// was served elsewhere, and whether the client still owes some of it. The answer is whether the connection
@@ -18,6 +20,7 @@ use crate::http::{Next, Owed, Rest};
 pub async fn serve(client: &mut Client, mut first: Option<(Next, Owed)>) -> bool {
     client.conn().http_major.set(1);
     client.speaks_h1();
+    traced::session(&client.session, &trace::H1, trace::h1::NEW, level::STATE, "new connection");
     loop {
         let (next, owed) = match first.take() {
             Some(served) => served,

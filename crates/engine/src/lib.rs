@@ -25,6 +25,7 @@ mod remembered;
 mod ruling;
 pub mod sessions;
 pub mod sinks;
+pub mod traced;
 mod tracking;
 
 // A worker, what it shares with the others, and what looks at it.
@@ -41,6 +42,7 @@ pub mod responder;
 // A client connection, and one stream of it.
 pub mod admission;
 pub mod client;
+pub mod points;
 pub mod stream;
 
 // What is decided, counted and told of a stream.

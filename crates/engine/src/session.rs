@@ -23,6 +23,8 @@ use crate::client::Client;
 use crate::live::View;
 use crate::ruling::{self, Bench, Given};
 use crate::sessions::Session;
+use crate::traced;
+use model::trace::{self, level};
 
 mod h2;
 mod handshake;
@@ -63,6 +65,7 @@ pub fn start(worker: Rc<Worker>, (frontend, listener): (u32, u32), pending: bool
     let (buf, timer, part) = (None, Timer::new(), None);
     let client = Client { worker, session, socket, buf, timer, part, key, front: frontend, listener };
     prepare(proxy, client.socket.raw());
+    traced::session(&client.session, &trace::SESSION, trace::session::NEW, level::STATE, "new session");
     let inner = client.session.clone();
     let task = spawn(proxy, listener, run(client));
     inner.task.set(Some(task));
@@ -103,6 +106,13 @@ fn prepare(proxy: &Proxy, socket: &Socket) {
 
 async fn run(mut client: Client) {
     if !rt::boxed(open(&mut client)).await {
+        traced::session(
+            &client.session,
+            &trace::SESSION,
+            trace::session::ERR,
+            level::ERROR,
+            "session turned away",
+        );
         return;
     }
     let mut first = None;

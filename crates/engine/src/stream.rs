@@ -29,6 +29,7 @@ use crate::Worker;
 use crate::client::Client;
 use crate::live::{View, Waiting};
 use crate::worker::Lent;
+use model::trace;
 use wire::http1::Body;
 use wire::method::Method;
 
@@ -526,6 +527,11 @@ impl<'c> Stream<'c> {
 
 impl Drop for Stream<'_> {
     fn drop(&mut self) {
+        if self.txn.serial != Txn::UNNUMBERED {
+            let (source, events) = (&trace::STREAM, trace::stream::FREE);
+            let (session, own) = (&self.client.session, self.txn.serial);
+            crate::traced::stream_of(session, own, source, events, trace::level::STATE, "stream is over");
+        }
         self.release();
         self.client.session.backend.set(None);
         self.client.session.server.set(None);

@@ -25,6 +25,8 @@ use crate::losses;
 use crate::ruling::{self, Bench, Given};
 use crate::silence;
 use crate::stream::Stream;
+use crate::{points, traced};
+use model::trace::{self, level};
 
 /// How a session ended, or how it goes on.
 enum Outcome {
@@ -57,7 +59,11 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     stream.upload = Half::new(Framing::Close);
     stream.number();
     crate::filter::started(&stream);
+    points::stream(&stream, &trace::STREAM, trace::stream::NEW, level::STATE, "new stream");
+    traced::session(&stream.client.session, &trace::PT, trace::pt::NEW, level::STATE, "new connection");
     let outcome = steps(&mut stream).await;
+    let text = "connection is over";
+    traced::session(&stream.client.session, &trace::PT, trace::pt::END, level::STATE, text);
     crate::http::forget(&mut stream);
     match outcome {
         Outcome::Http => Some(crate::http::run_upgraded(&mut stream).await),

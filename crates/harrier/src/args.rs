@@ -73,6 +73,8 @@ pub struct Args {
     pub no_reuseport: bool,
     /// `-dr`.
     pub ignore_resolution: bool,
+    /// `-dt` with what follows it.
+    pub traces: Option<String>,
     /// `-dL`.
     pub libraries: bool,
     /// Remarks about words that were read but can't be obeyed, each a whole line of text.
@@ -128,6 +130,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Args, Usage> {
             continue;
         }
         match word.as_str() {
+            "-dt" => args.traces = Some(words.next_if(|w| !w.starts_with('-')).unwrap_or_default()),
             "-sf" => pids(&mut words, &mut args.finish),
             "-st" => pids(&mut words, &mut args.terminate),
             _ => {
@@ -185,6 +188,7 @@ fn flag(args: &mut Args, word: &str) -> bool {
         w if w.starts_with("-dC") => {
             args.dump = Some(w[3..].split(',').next().and_then(|k| k.parse().ok()).unwrap_or(0))
         }
+        w if w.starts_with("-dt") && w.len() > 3 => args.traces = Some(w[3..].to_owned()),
         w if w.starts_with("-v") => args.version = Some(Version::Plain),
         w if w.starts_with("-dK") => args.keywords = Some(w[3..].to_owned()),
         w => return idle(args, w),
@@ -205,7 +209,6 @@ fn idle(args: &mut Args, word: &str) -> bool {
         w if w.starts_with("-dM") => {
             "It is about the allocator of HAProxy; memory is never read here before it is written."
         }
-        w if w.starts_with("-dt") => "Traces are not built yet.",
         _ => return false,
     };
     args.idle.push((word.to_owned(), why));

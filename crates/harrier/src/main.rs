@@ -57,11 +57,33 @@ fn main() -> ExitCode {
     if let Some(word) = &args.help {
         return config::explain_keyword(word);
     }
+    if args.traces.as_deref() == Some("help") {
+        say::output(TRACES_HELP);
+        return ExitCode::from(1);
+    }
+    if let Some(words) = &args.traces
+        && let Err(why) = model::trace::command::of_command_line(&mut model::trace::all_settings(), words)
+    {
+        say::alert(&format!("config : {why}"));
+        return show_usage();
+    }
     if let Some(condition) = &args.condition {
         return config::evaluate(condition);
     }
     run(args)
 }
+
+/// `-dt help`.
+const TRACES_HELP: &str = "\
+-dt shows on standard error what passes through the process.
+Without an argument all sources tell of errors. An argument is a list, with commas, of
+   SOURCE:LEVEL:VERBOSITY
+each part of which may be empty or missing: all sources, errors, as much as is usual.
+'all' stands for all sources, too; these share no verbosity but 'quiet'.
+   -dt             errors, of all sources
+   -dt all:user    what users do, of all sources
+   -dt h1,h2:data  errors of HTTP/1, of HTTP/2 also what is transferred
+";
 
 /// The version on standard output, the usage on standard error, as scripts expect them.
 fn show_usage() -> ExitCode {

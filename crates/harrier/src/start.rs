@@ -63,6 +63,9 @@ pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
     shared.services = loaded.services;
     let line = birth.as_ref().and_then(|birth| birth.line.another().ok()).map(WorkerEnd::new);
     shared.reloader = Some(Arc::new(Again::new(args, line)));
+    if let Some(path) = &program.global.stats_file {
+        admin::preload::read(&shared, path).iter().for_each(|text| say::warning(&format!("config : {text}")));
+    }
     let predecessor = birth.as_mut().and_then(|b| b.predecessor.take());
     let takes_over = predecessor.is_some() || !args.finish.is_empty() || !args.terminate.is_empty();
     let Ok(inherited) = handover::ask(args.sockets_from.as_deref(), predecessor) else {
@@ -78,6 +81,12 @@ pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
         Some(birth) => Some(Herald::Master(birth, settings(&program.global))),
         None => settled.ready.map(Herald::Manager),
     };
+    let mut traces = program.traces.clone();
+    if let Some(words) = &args.traces {
+        // The words were looked at before the configuration was read.
+        let _ = model::trace::command::of_command_line(&mut traces, words);
+    }
+    engine::sinks::traced::apply(&shared, &traces);
     serve(Arc::new(shared), sockets, herald, takes_over)
 }
 

@@ -29,6 +29,7 @@ pub mod secured;
 pub mod server;
 pub mod server_conns;
 pub mod term;
+pub mod trace;
 pub mod txn;
 pub mod vars;
 pub mod world;

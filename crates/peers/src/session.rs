@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use link::transport::Transport;
+use model::trace::{self, Point, Whom, level};
 use rt::{Mono, Notify, Timer};
 use wire::peers::{Definition, Fault, Frame, Reader, class, control, error, frame, table, write};
 
@@ -120,11 +121,18 @@ pub(crate) async fn run(hub: &Rc<Hub>, at: usize, socket: Transport, mut input: 
     } else {
         hub.ask_somebody();
     }
+    traced(slot, (trace::peers::NEW, level::USER), "session begins");
     if let End::Wrong(fault) = session.converse().await {
+        traced(
+            slot,
+            (trace::peers::ERR | trace::peers::PROTOCOL, level::ERROR),
+            "the peer breaks the protocol",
+        );
         view.errors.fetch_add(1, Relaxed);
         session.complain(fault);
     }
     drop(session);
+    traced(slot, (trace::peers::END, level::USER), "session is over");
     if slot.generation.get() == generation {
         slot.established.set(false);
         view.connected.store(false, Relaxed);
@@ -132,6 +140,16 @@ pub(crate) async fn run(hub: &Rc<Hub>, at: usize, socket: Transport, mut input: 
         slot.wake.borrow_mut().take();
         hub.lost(slot);
         slot.free.notify();
+    }
+}
+
+/// Tells of a session, if anybody looks.
+#[track_caller]
+fn traced(slot: &Slot, (events, level): (u32, u8), text: &str) {
+    if trace::PEERS.on() {
+        let own = Some(std::ptr::from_ref(&*slot.view).addr() as u64);
+        let point = Point { events, level, text, whom: Whom { own, ..Whom::default() } };
+        trace::PEERS.tell(point, &mut |_, out| out.push_str(&format!(" peer={}", slot.view.name)));
     }
 }
 
@@ -189,6 +207,7 @@ impl Session<'_> {
         if let Some(rest) = self.out.get(self.gone..).filter(|rest| !rest.is_empty())
             && let Poll::Ready(sent) = self.socket.poll_send(cx, rest, false)
         {
+            traced(self.slot, (trace::peers::TX, level::PROTO), "messages go out");
             return Poll::Ready(sent.map_or(Event::Closed, Event::Sent));
         }
         if self.out.len() < GLUT {
@@ -210,6 +229,9 @@ impl Session<'_> {
 
     /// Deals with what came.
     fn hear(&mut self) -> Result<(), Fault> {
+        if self.filled > 0 {
+            traced(self.slot, (trace::peers::RX, level::PROTO), "messages have come");
+        }
         let input = std::mem::take(&mut self.input);
         let mut rest = input.get(..self.filled).unwrap_or_default();
         while let Some((message, bytes)) = frame(rest, rt::bufsize())? {

@@ -37,6 +37,8 @@ pub struct Global {
     pub maxpipes: u32,
     /// `daemon`.
     pub daemon: bool,
+    /// `stats-file`.
+    pub stats_file: Option<PathBuf>,
     /// `pidfile`.
     pub pidfile: Option<PathBuf>,
     /// What the master process heeds.

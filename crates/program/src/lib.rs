@@ -59,6 +59,8 @@ pub struct Program {
     pub files: Vec<Box<str>>,
     /// Where log lines go; targets name them by index.
     pub sinks: Vec<log::Sink>,
+    /// What `traces` sections set, for all sources in their order.
+    pub traces: Vec<model::trace::Settings>,
     /// Rings, named ones first.
     pub rings: Vec<log::Ring>,
     /// Log profiles.

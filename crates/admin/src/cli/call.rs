@@ -36,6 +36,17 @@ pub enum Scope {
     MasterDebug,
 }
 
+/// Who looks at the table: what is listed depends on where, and on the modes that are on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Viewer {
+    /// Which commands there are.
+    pub scope: Scope,
+    /// `expert-mode on`.
+    pub expert: bool,
+    /// `experimental-mode on`.
+    pub experimental: bool,
+}
+
 /// The state of one connection to the runtime API.
 #[derive(Debug)]
 pub struct Client {
@@ -85,6 +96,11 @@ impl Client {
             anon: Anon::default(),
             quit: false,
         }
+    }
+
+    /// What it may see of the table of commands.
+    pub fn viewer(&self) -> Viewer {
+        Viewer { scope: self.scope, expert: self.expert, experimental: self.experimental }
     }
 }
 

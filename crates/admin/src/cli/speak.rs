@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use engine::Worker;
+use model::trace::{self, Point, Whom, level};
 use program::listener::Severity;
 use rt::{Socket, Timer};
 
@@ -39,6 +40,7 @@ struct Input {
 /// already.
 pub async fn converse(mut worker: Rc<Worker>, socket: Socket, mut client: Client, input: Vec<u8>) {
     let mut input = Input { bytes: input, at: 0 };
+    applet(&client, trace::applet::NEW, level::STATE, "runtime API: new client");
     let mut out = String::new();
     let most = rt::bufsize().saturating_sub(2);
     while let Some(bytes) = next_line(&socket, &mut input, &client, most).await {
@@ -57,6 +59,7 @@ pub async fn converse(mut worker: Rc<Worker>, socket: Socket, mut client: Client
             }
             return;
         }
+        applet(&client, trace::applet::RECEIVE, level::DATA, "runtime API was asked");
         let line = line::parse(&bytes);
         let payload = match &line.payload_end {
             Some(end) => {
@@ -77,11 +80,23 @@ pub async fn converse(mut worker: Rc<Worker>, socket: Socket, mut client: Client
         if !client.quit && client.prompt {
             prompt(&worker, &client, &mut out);
         }
+        applet(&client, trace::applet::SEND, level::DATA, "runtime API answers");
         if socket.send_all(out.as_bytes()).await.is_err() || client.quit || !client.interactive {
             break;
         }
     }
     let _ = socket.shutdown_write();
+    applet(&client, trace::applet::FREE, level::STATE, "runtime API: client left");
+}
+
+/// Tells of a service, if anybody looks.
+#[track_caller]
+fn applet(client: &Client, events: u32, level: u8, text: &str) {
+    if trace::APPLET.on() {
+        let own = Some(std::ptr::from_ref(client).addr() as u64);
+        let point = Point { events, level, text, whom: Whom { own, ..Whom::default() } };
+        trace::APPLET.tell(point, &mut |_, out| out.push_str(&format!(" [<CLI>] level={:?}", client.level)));
+    }
 }
 
 /// Tells what is wrong with what came, and ends the connection.
@@ -208,8 +223,11 @@ async fn command(
         return Err(text.into());
     }
     let Some(command) = table::find(words, client.scope) else {
-        return Ok(Reply::Message(severity::INFO, table::unknown(words, client.scope).into()));
+        return Ok(Reply::Message(severity::INFO, table::unknown(words, client.viewer()).into()));
     };
+    if command.expert && !client.expert {
+        return Err("This command is restricted to expert mode only.".into());
+    }
     if command.experimental && !client.experimental {
         return Err("This command is restricted to experimental mode only.".into());
     }

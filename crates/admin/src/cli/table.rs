@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use program::listener::Level;
 
-use super::call::{Call, Outcome, Reply, Scope};
+use super::call::{Call, Outcome, Reply, Scope, Viewer};
 use crate::command as c;
 
 /// A command that waits for something.
@@ -37,6 +37,8 @@ pub struct Command {
     pub run: Run,
     /// It wants `experimental-mode on`.
     pub experimental: bool,
+    /// It wants `expert-mode on`.
+    pub expert: bool,
 }
 
 impl Command {
@@ -48,7 +50,7 @@ impl Command {
         level: Level,
         run: fn(&mut Call<'_>) -> Outcome,
     ) -> Command {
-        Command { words, arguments, about, level, run: Run::Now(run), experimental: false }
+        Command { words, arguments, about, level, run: Run::Now(run), experimental: false, expert: false }
     }
 
     /// One that asks other workers, or waits.
@@ -59,22 +61,56 @@ impl Command {
         level: Level,
         run: Later,
     ) -> Command {
-        Command { words, arguments, about, level, run: Run::Later(run), experimental: false }
+        Command { words, arguments, about, level, run: Run::Later(run), experimental: false, expert: false }
     }
 
     /// The same, but it wants `experimental-mode on`.
     pub const fn experimental(self) -> Command {
         Command { experimental: true, ..self }
     }
+
+    /// The same, but it wants `expert-mode on`.
+    pub const fn expert(self) -> Command {
+        Command { expert: true, ..self }
+    }
+
+    /// Which processes know it.
+    pub fn processes(&self) -> Processes {
+        if OF_MASTER.iter().any(|c| c.words == self.words) {
+            return Processes::Master;
+        }
+        let both = SHARED.contains(&self.words) || ALWAYS.iter().any(|c| c.words == self.words);
+        if both { Processes::Both } else { Processes::Worker }
+    }
+}
+
+/// Which processes know a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Processes {
+    /// The one that serves.
+    Worker,
+    /// The master.
+    Master,
+    /// Either.
+    Both,
+}
+
+/// Whether a list of commands for somebody shows this one.
+fn is_shown(command: &Command, viewer: Viewer) -> bool {
+    !command.about.is_empty()
+        && (viewer.expert || !command.expert)
+        && (viewer.experimental || !command.experimental)
 }
 
 /// The families of commands.
 const FAMILIES: &[&[Command]] = &[
     c::anon::COMMANDS,
     c::basic::COMMANDS,
+    c::client::COMMANDS,
     c::cookies::COMMANDS,
     c::counters::COMMANDS,
     c::debug::COMMANDS,
+    c::dev::COMMANDS,
     c::errors::COMMANDS,
     c::events::COMMANDS,
     c::farm::COMMANDS,
@@ -99,6 +135,7 @@ const FAMILIES: &[&[Command]] = &[
     c::tls::files::COMMANDS,
     c::tls::lists::COMMANDS,
     c::tls::responses::COMMANDS,
+    c::traces::COMMANDS,
     c::vars::COMMANDS,
     c::wait::COMMANDS,
     c::weight::COMMANDS,
@@ -139,6 +176,7 @@ const OF_MASTER: &[Command] = &[
     of_master(&["@<relative pid>"], "", "give a command to a present worker"),
     of_master(&["@master"], "", "give a command to the master"),
     of_master(&["hard-reload"], "", "read the configuration again, old workers end at once"),
+    of_master(&["mcli-debug-mode"], "[on|off]", ""),
     of_master(&["reload"], "", "read the configuration again, old workers finish their work"),
     of_master(&["show", "proc"], "", "the master and its workers"),
 ];
@@ -150,6 +188,8 @@ const fn of_master(words: &'static [&'static str], arguments: &'static str, abou
 /// Commands of a worker that a master knows, too.
 const SHARED: &[&[&str]] = &[
     &["echo"],
+    &["experimental-mode"],
+    &["expert-mode"],
     &["operator"],
     &["show", "cli", "level"],
     &["show", "cli", "sockets"],
@@ -158,6 +198,11 @@ const SHARED: &[&[&str]] = &[
     &["show", "version"],
     &["user"],
 ];
+
+/// All commands, of workers and of a master, as a list of the build's.
+pub fn everything() -> impl Iterator<Item = &'static Command> {
+    commands().iter().copied().chain(OF_MASTER).chain(ALWAYS)
+}
 
 /// The commands of a scope but those of every connection, sorted by their words.
 fn of_scope(scope: Scope) -> Vec<&'static Command> {
@@ -180,17 +225,20 @@ pub fn find(words: &[String], scope: Scope) -> Option<&'static Command> {
 }
 
 /// The answer to words that name no command.
-pub fn unknown(words: &[String], scope: Scope) -> String {
+pub fn unknown(words: &[String], viewer: Viewer) -> String {
     let first = words.first().map_or("", String::as_str);
     format!(
         "Unknown command: '{first}', but maybe one of the following ones is a better match:\n{}",
-        list(&near(words, scope))
+        list(&near(words, viewer))
     )
 }
 
 /// The answer to `help` with `words` behind it.
-pub fn help(words: &[String], scope: Scope) -> String {
-    let listed: Vec<&Command> = if words.is_empty() { of_scope(scope) } else { near(words, scope) };
+pub fn help(words: &[String], viewer: Viewer) -> String {
+    let listed: Vec<&Command> = match words.is_empty() {
+        true => of_scope(viewer.scope).into_iter().filter(|c| is_shown(c, viewer)).collect(),
+        false => near(words, viewer),
+    };
     format!("The following commands are valid at this level:\n{}", list(&listed))
 }
 
@@ -209,8 +257,8 @@ fn list(commands: &[&Command]) -> String {
 
 /// Commands that come closest to what was typed: those that share the longest run of words, the last of which
 /// may be unfinished; if there is none, those one of whose words is nearest to one that was typed.
-fn near(words: &[String], scope: Scope) -> Vec<&'static Command> {
-    let all = of_scope(scope);
+fn near(words: &[String], viewer: Viewer) -> Vec<&'static Command> {
+    let all = of_scope(viewer.scope);
     let typed: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut best = 0;
     let shared = |c: &Command| {
@@ -221,7 +269,7 @@ fn near(words: &[String], scope: Scope) -> Vec<&'static Command> {
         };
         whole * 2 + usize::from(begun)
     };
-    let visible = || all.iter().copied().filter(|c| !c.about.is_empty());
+    let visible = || all.iter().copied().filter(|c| is_shown(c, viewer));
     for c in visible() {
         best = best.max(shared(c));
     }
@@ -258,6 +306,10 @@ fn edits(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
 
+    fn of(scope: Scope) -> Viewer {
+        Viewer { scope, ..Viewer::default() }
+    }
+
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()
     }
@@ -282,31 +334,31 @@ mod tests {
 
     #[test]
     fn suggestions_follow_the_words_typed() {
-        let text = unknown(&words("show servers foo"), Scope::Worker);
+        let text = unknown(&words("show servers foo"), of(Scope::Worker));
         assert!(text.starts_with(
             "Unknown command: 'show', but maybe one of the following ones is a better match:\n"
         ));
         assert_eq!(text.lines().count(), 6, "{text}");
         assert!(text.contains("  show servers conn [<backend>]           : "), "{text}");
-        assert!(unknown(&words("shw stat"), Scope::Worker).contains("show stat"));
-        assert!(unknown(&words("zzzz"), Scope::Worker).ends_with("close the connection\n"));
+        assert!(unknown(&words("shw stat"), of(Scope::Worker)).contains("show stat"));
+        assert!(unknown(&words("zzzz"), of(Scope::Worker)).ends_with("close the connection\n"));
     }
 
     #[test]
     fn help_lists_everything_visible() {
-        let text = help(&[], Scope::Worker);
+        let text = help(&[], of(Scope::Worker));
         assert!(text.contains("show info [desc|json|typed|float]*") && !text.contains("expert-mode"));
         assert_eq!(
-            help(&words("set sev"), Scope::Worker).lines().count(),
+            help(&words("set sev"), of(Scope::Worker)).lines().count(),
             5,
             "{}",
-            help(&words("set sev"), Scope::Worker)
+            help(&words("set sev"), of(Scope::Worker))
         );
     }
 
     #[test]
     fn a_master_knows_its_own_commands_and_a_few_of_a_worker() {
-        let text = help(&[], Scope::Master);
+        let text = help(&[], of(Scope::Master));
         assert!(
             text.contains("  @!<pid>  ")
                 && text.contains("  show env [var]  ")
@@ -316,6 +368,6 @@ mod tests {
         assert!(find(&words("show stat"), Scope::Master).is_none());
         assert!(find(&words("show stat"), Scope::MasterDebug).is_some());
         assert!(find(&words("show version"), Scope::Master).is_some());
-        assert!(help(&[], Scope::MasterDebug).contains("show stat"));
+        assert!(help(&[], of(Scope::MasterDebug)).contains("show stat"));
     }
 }

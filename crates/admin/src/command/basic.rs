@@ -35,7 +35,7 @@ pub const COMMANDS: &[Command] = &[
 
 /// `help`.
 pub fn help(call: &mut Call<'_>) -> Outcome {
-    Ok(Reply::info(table::help(call.args(), call.client.scope)))
+    Ok(Reply::info(table::help(call.args(), call.client.viewer())))
 }
 
 const PROMPT_HELP: &str = "\
@@ -111,14 +111,20 @@ pub fn level_name(level: Level) -> &'static str {
 
 /// `operator`.
 pub fn operator(call: &mut Call<'_>) -> Outcome {
-    call.client.level = Level::Operator;
+    lower(call, Level::Operator);
     Ok(done(call.arg(0)))
 }
 
 /// `user`.
 pub fn user(call: &mut Call<'_>) -> Outcome {
-    call.client.level = Level::User;
+    lower(call, Level::User);
     Ok(done(call.arg(0)))
+}
+
+/// The modes of an admin go with its level.
+fn lower(call: &mut Call<'_>, level: Level) {
+    call.client.level = level;
+    (call.client.expert, call.client.experimental) = (false, false);
 }
 
 /// A change of the connection is answered with the empty line, or not at all where `-` stands behind it: so a

@@ -15,7 +15,6 @@ use program::listener::Level;
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[
-    Command::now(&["debug", "dev", "log"], "[msg]", "", Level::Admin, log),
     Command::later(&["show", "activity"], "[<thread>]", "what the workers did", Level::Operator, activity),
     Command::later(
         &["show", "pools"],
@@ -34,16 +33,6 @@ pub const COMMANDS: &[Command] = &[
     Command::later(&["show", "tasks"], "", "tasks that wait for their turn", Level::User, tasks),
     Command::later(&["show", "threads"], "", "what the threads hold", Level::User, threads),
 ];
-
-/// `debug dev log [msg]`: a line for the log targets of `global`, to see that they get one.
-pub fn log(call: &mut Call<'_>) -> Outcome {
-    if !call.client.expert {
-        return Err("This command is restricted to expert mode only.".into());
-    }
-    let text = call.args().join(" ");
-    engine::lines::global_line(&call.worker, program::log::level::INFO, &text);
-    Ok(Reply::Done)
-}
 
 /// One line of `show activity`.
 type Figure = (&'static str, fn(&WorkerStats) -> u64);

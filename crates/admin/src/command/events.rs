@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::cli::call::{Call, Outcome, Reply};
 use crate::cli::table::Command;
+use engine::sinks::traced::STREAMS;
 use program::listener::Level;
 
 /// The commands of this family.
@@ -14,10 +15,6 @@ pub const COMMANDS: &[Command] = &[Command::now(
     Level::User,
     show,
 )];
-
-/// The standard streams, which keep nothing that could be shown.
-const STREAMS: [(&str, &str); 2] =
-    [("stdout", "standard output (fd#1)"), ("stderr", "standard output (fd#2)")];
 
 /// `show events [<sink>] [-w] [-n] [-0]`.
 pub fn show(call: &mut Call<'_>) -> Outcome {

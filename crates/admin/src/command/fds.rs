@@ -34,6 +34,28 @@ mod kind {
 /// `show fd [-!plcfbs]* [number]`.
 pub fn show(call: &mut Call<'_>) -> Outcome {
     let (kinds, only) = wanted(call.args())?;
+    let fds = open()?;
+    let known = Known::new(&call.shared().program, &fds);
+    let lines = fds.iter().filter(|(number, _)| only.is_none_or(|n| n == *number)).map(|(number, target)| {
+        let (kind, about) = known.what(target);
+        if kinds & kind == 0 { String::new() } else { format!("{number:7} : {target}{about}\n") }
+    });
+    Ok(Reply::Dump(lines.collect()))
+}
+
+/// The open descriptors that are no pipe, no listener and no connection, with what they lead to.
+///
+/// # Errors
+/// When the system does not list them.
+pub fn unknown(program: &Program) -> Result<Vec<(u32, String)>, Refusal> {
+    let mut fds = open()?;
+    let known = Known::new(program, &fds);
+    fds.retain(|(_, target)| known.what(target).0 == kind::OTHER);
+    Ok(fds)
+}
+
+/// All open descriptors, with what they lead to.
+fn open() -> Result<Vec<(u32, String)>, Refusal> {
     let entries = std::fs::read_dir("/proc/self/fd").map_err(|e| e.to_string())?;
     let mut fds: Vec<(u32, String)> = entries
         .flatten()
@@ -44,12 +66,7 @@ pub fn show(call: &mut Call<'_>) -> Outcome {
         })
         .collect();
     fds.sort();
-    let known = Known::new(&call.shared().program, &fds);
-    let lines = fds.iter().filter(|(number, _)| only.is_none_or(|n| n == *number)).map(|(number, target)| {
-        let (kind, about) = known.what(target);
-        if kinds & kind == 0 { String::new() } else { format!("{number:7} : {target}{about}\n") }
-    });
-    Ok(Reply::Dump(lines.collect()))
+    Ok(fds)
 }
 
 /// Which kinds are asked for, and which number. A number may stand behind a thread group, of which there is

@@ -5,8 +5,9 @@ use std::fmt::Write;
 
 use crate::cli::call::{Call, Outcome, Reply};
 use crate::cli::table::Command;
+use crate::preload::guid;
 use crate::product;
-use crate::stats::row::{Filter, Kind, Row, each};
+use crate::stats::row::{Filter, each};
 use crate::stats::table::COLUMNS;
 use program::listener::Level;
 
@@ -214,15 +215,6 @@ pub fn stats_file(call: &mut Call<'_>) -> Outcome {
     });
     let [(.., front), (.., back)] = parts;
     Ok(Reply::Dump(format!("{front}\n{back}")))
-}
-
-fn guid<'r>(row: &Row<'r>) -> Option<&'r str> {
-    match (row.kind, row.server) {
-        (Kind::Frontend | Kind::Backend, _) => row.proxy.state.guid.as_deref(),
-        (Kind::Listener, _) => row.bind.and_then(|(_, bind)| bind.state.guid.as_deref()),
-        (_, Some(server)) => server.state.guid.as_deref(),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 pub mod anon;
 pub mod basic;
+pub mod client;
 pub mod cookies;
 pub mod counters;
 pub mod debug;
+pub mod dev;
 pub mod errors;
 pub mod events;
 pub mod farm;
@@ -25,6 +27,7 @@ pub mod stat;
 pub mod tables;
 pub mod ticket_keys;
 pub mod tls;
+pub mod traces;
 pub mod vars;
 pub mod wait;
 pub mod weight;

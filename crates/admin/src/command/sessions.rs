@@ -225,12 +225,12 @@ fn long(worker: &Worker, s: &Session, wanted: &Wanted, out: &mut String) {
     );
     let _ = writeln!(
         out,
-        "  requests={} idle={} age={}s worker={} nice={}{}",
+        "  requests={} streams={} idle={} glitches={} error={}{}",
         s.conn.requests.get(),
+        s.streams.get(),
         u8::from(s.idle.get()),
-        age(s),
-        worker.index + 1,
-        s.task.get().map_or(0, rt::nice),
+        s.conn.glitches.get(),
+        s.conn.error.get().0,
         uri(s, wanted),
     );
     let bind = n.frontend.binds.get(s.conn.listener.get() as usize);
@@ -258,6 +258,55 @@ fn long(worker: &Worker, s: &Session, wanted: &Wanted, out: &mut String) {
         ),
         None => writeln!(out, "  server=<NONE> (id=-1)"),
     };
+    sides(worker, s, &n, anon, out);
+}
+
+/// The task that serves a connection, and both ends of what it connects.
+fn sides(worker: &Worker, s: &Session, n: &Names<'_>, anon: Anon, out: &mut String) {
+    let (conn, thread) = (&s.conn, worker.index + 1);
+    let _ = writeln!(
+        out,
+        "  task: nice={} calls={} cpu={}us lat={}us tid={thread}(1/{thread}) age={}s",
+        s.task.get().map_or(0, rt::nice),
+        conn.calls.get(),
+        conn.cpu_ns.get() / 1000,
+        conn.lat_ns.get() / 1000,
+        age(s),
+    );
+    let state = match (conn.handshake_done.get(), s.kill.get()) {
+        (_, Some(_)) => "CLO",
+        (None, _) => "HSK",
+        _ => "EST",
+    };
+    let mux = match conn.http_major.get() {
+        0 => "PASS",
+        1 => "H1",
+        _ => "H2",
+    };
+    let _ = writeln!(
+        out,
+        "  scf: state={state}\n      co0: ctrl={} xprt={} mux={mux} src={} dst={} target=LISTENER:{}",
+        n.protocol,
+        if conn.tls.get() { "SSL" } else { "RAW" },
+        n.source,
+        anon.peer(conn.dst.get()),
+        anon.word(&n.frontend.name),
+    );
+    if mux == "H2" {
+        let streams = conn.multiplex.get();
+        let _ = writeln!(out, "      h2c: streams={} limit={}", streams.streams, streams.limit);
+    }
+    if let Some(tls) = conn.secured() {
+        let alpn = tls.alpn.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+        let _ = writeln!(out, "      ssl: alpn={alpn} early={}", u8::from(conn.early.get()));
+    }
+    match (&n.backend, &n.server) {
+        (Some(backend), Some(server)) => {
+            let to = format!("{}/{}", anon.word(&backend.name), anon.word(&server.name));
+            let _ = writeln!(out, "  scb: state=EST\n      co1: target=SERVER:{to}");
+        }
+        _ => out.push_str("  scb: state=INI\n"),
+    }
 }
 
 /// The request line, if it is asked for and known.

@@ -301,8 +301,18 @@ fn with_row(
     let Some(proxy) = shared.program.proxies.get(object.proxy as usize).filter(|p| !p.is_removed()) else {
         return;
     };
-    let row =
-        Row { kind, proxy: &proxy, index: object.proxy, server: None, bind: None, shared, filter, now, wall };
+    let row = Row {
+        kind,
+        proxy: &proxy,
+        index: object.proxy,
+        server: None,
+        bind: None,
+        shared,
+        filter,
+        now,
+        wall,
+        given: None,
+    };
     match kind {
         Kind::Server => {
             let server = proxy.servers.get(object.item as usize).filter(|s| !s.state.is_removed());
@@ -433,6 +443,7 @@ fn copy<'r>(r: &Row<'r>) -> Row<'r> {
         filter: r.filter,
         now: r.now,
         wall: r.wall,
+        given: None,
     }
 }
 

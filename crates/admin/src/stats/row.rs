@@ -111,6 +111,8 @@ pub struct Row<'r> {
     pub now: Mono,
     /// When, as a date.
     pub wall: Wall,
+    /// Figures are not read but begin with this ([`crate::preload`]): no worker counts yet.
+    pub given: Option<u64>,
 }
 
 /// Figures to sum, one function for each kind that has it.
@@ -170,12 +172,24 @@ impl<'r> Row<'r> {
     /// Sums a figure over all workers.
     pub fn sum(&self, figure: Figure) -> Value {
         match (self.kind, self.server, self.bind) {
-            (Kind::Frontend, ..) => total(figure.front, &self.proxy.state.front.counters),
-            (Kind::Backend, ..) => total(figure.back, &self.proxy.state.back.counters),
-            (_, Some(s), _) => total(figure.server, &s.state.counters),
-            (_, _, Some((_, b))) => total(figure.listener, &b.state.counters),
+            (Kind::Frontend, ..) => self.total(figure.front, &self.proxy.state.front.counters),
+            (Kind::Backend, ..) => self.total(figure.back, &self.proxy.state.back.counters),
+            (_, Some(s), _) => self.total(figure.server, &s.state.counters),
+            (_, _, Some((_, b))) => self.total(figure.listener, &b.state.counters),
             _ => Value::None,
         }
+    }
+
+    fn total<T>(&self, figure: Option<fn(&T) -> &Counter>, counters: &Sharded<T>) -> Value {
+        figure.map_or(Value::None, |figure| self.one(counters, figure))
+    }
+
+    /// A figure summed over all workers, or begun with what is given.
+    fn one<T>(&self, counters: &Sharded<T>, figure: impl Fn(&T) -> &Counter) -> Value {
+        if let Some(given) = self.given {
+            figure(counters.of(0)).set(given);
+        }
+        counters.sum(figure).into()
     }
 
     /// Responses of one class; only HTTP has them.
@@ -184,9 +198,9 @@ impl<'r> Row<'r> {
             return Value::None;
         }
         match (self.kind, self.server) {
-            (Kind::Frontend, _) => self.proxy.state.front.counters.sum(|c| &c.responses[class]).into(),
-            (Kind::Backend, _) => self.proxy.state.back.counters.sum(|c| &c.responses[class]).into(),
-            (_, Some(s)) => s.state.counters.sum(|c| &c.responses[class]).into(),
+            (Kind::Frontend, _) => self.one(&self.proxy.state.front.counters, |c| &c.responses[class]),
+            (Kind::Backend, _) => self.one(&self.proxy.state.back.counters, |c| &c.responses[class]),
+            (_, Some(s)) => self.one(&s.state.counters, |c| &c.responses[class]),
             _ => Value::None,
         }
     }
@@ -259,10 +273,6 @@ impl<'r> Row<'r> {
     }
 }
 
-fn total<T>(figure: Option<fn(&T) -> &Counter>, counters: &Sharded<T>) -> Value {
-    figure.map(|f| counters.sum(f)).into()
-}
-
 /// Calls `f` with each object that the filter lets through, in the order of the configuration.
 pub fn each(shared: &Shared, filter: &Filter, mut f: impl FnMut(Row<'_>)) {
     let (now, wall) = (rt::now(), rt::wall());
@@ -271,7 +281,18 @@ pub fn each(shared: &Shared, filter: &Filter, mut f: impl FnMut(Row<'_>)) {
         if proxy.is_removed() || !wants_proxy(filter, proxy) {
             continue;
         }
-        let row = |kind| Row { kind, proxy, index, server: None, bind: None, shared, filter, now, wall };
+        let row = |kind| Row {
+            kind,
+            proxy,
+            index,
+            server: None,
+            bind: None,
+            shared,
+            filter,
+            now,
+            wall,
+            given: None,
+        };
         let wants = |kind: Kind| filter.kinds & kind.bit() != 0;
         let this = |id: u32| filter.id.is_none_or(|wanted| wanted == id);
         if proxy.is_frontend && wants(Kind::Frontend) {

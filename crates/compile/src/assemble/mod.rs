@@ -201,6 +201,7 @@ pub(crate) fn program(
     let defaults = if purge.proxies { Vec::new() } else { assembly.templates(&drafts.defaults) };
     let adoption = assembly.adoption(&finished, &drafts.proxies, limits);
     let patterns = assembly.catalog();
+    let traces = std::mem::take(&mut drafts.traces).settings;
     let Assembly {
         ground,
         memory,
@@ -230,6 +231,7 @@ pub(crate) fn program(
         rule_places,
         sinks,
         rings,
+        traces,
         log_profiles,
         patterns,
         ticket_keys,

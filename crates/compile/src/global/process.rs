@@ -297,6 +297,16 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry("set-dumpable", set_dumpable, "Allow core files.", "set-dumpable"),
     entry("set-var", variable, "A variable of the process from an expression.", "set-var proc.a str(x)"),
     entry("set-var-fmt", variable, "A variable of the process from a format.", "set-var-fmt proc.a x"),
+    entry(
+        "stats-file",
+        |s, g| {
+            g.stats_file = Some(s.word("'stats-file' expect one argument: a file path.")?.text().into());
+            Ok(())
+        },
+        "File of the figures to begin with (`dump stats-file`).",
+        "stats-file /var/lib/stats",
+    )
+    .once(once::PATH),
     entry("stats", stats, "The runtime API's sockets and limits.", "stats timeout 30s"),
     entry(
         "strict-limits",

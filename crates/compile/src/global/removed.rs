@@ -21,7 +21,7 @@ const QUIC: &str = "It is about QUIC, which is not built yet.";
 const LUA: &str = "It is about Lua, which is not built yet.";
 const COMPRESSION: &str = "It is about compression, which is not built yet.";
 const RESOLVERS: &str = "OCSP responders are looked up by the system.";
-const STATISTICS: &str = "Files that keep statistics over a restart are not built yet.";
+const STATISTICS: &str = "Figures are not kept in shared memory yet; `stats-file` takes them over a restart.";
 const OPENSSL: &str = "It is about a part of OpenSSL that the TLS library here does not have.";
 const DH: &str = "Only key exchanges over elliptic curves are spoken here, so there are no such parameters.";
 const PLACES: &str = "Threads are placed by the system, or where `cpu-map` says.";
@@ -304,7 +304,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     // Promises of a function
     vain("shm-stats-file", STATISTICS),
     vain("shm-stats-file-max-objects", STATISTICS),
-    vain("stats-file", STATISTICS),
     unbuilt("51degrees-allow-unmatched"),
     unbuilt("51degrees-cache-size"),
     unbuilt("51degrees-data-file"),

@@ -89,7 +89,7 @@ pub(super) const WORDS: &[Entry] = &[
     word("log-forward", "option assume-rfc6587-ntf", "Lines end in a line feed whatever they begin with.", "option assume-rfc6587-ntf"),
     word("log-forward", "option dont-parse-log", "Lines go on as they are.", "option dont-parse-log"),
     word("log-forward", "option host", "Which host the lines name.", "option host append"),
-    word("traces", "trace", "What is traced: passed over with a warning.", "trace h1 start now"),
+    word("traces", "trace", "The words of the command trace.", "trace h1 start now"),
     later("acme", "account-key", "File with the key of the account."),
     later("acme", "acme-vars", "Settings for the program that publishes challenges."),
     later("acme", "bits", "Bits of an RSA key."),

@@ -16,6 +16,7 @@ use wire::method::Version;
 use super::{Next, captures, headers, response, wait};
 use crate::errors;
 use crate::stream::Stream;
+use model::trace;
 
 /// Answers with the proxy's error message for a status. The connection is kept where the request is over.
 pub async fn refuse(stream: &mut Stream<'_>, status: u16) -> Next {
@@ -394,6 +395,8 @@ struct Said {
 /// Frames the answer, applies the last rules, sends it. An answer whose fields say no length ends with its
 /// connection, unless it may go in chunks and the client understands those.
 async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
+    let events = (trace::h1::TX_HEADERS, trace::h2::TX_HEADERS);
+    crate::points::message(stream, false, events, trace::level::USER, "sending response of this program");
     let Said { mut body, keep, chunked, rest } = said;
     stream.txn.has_res = true;
     let status = stream.txn.res.status();

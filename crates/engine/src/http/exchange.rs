@@ -15,7 +15,9 @@ use crate::choose::{self, Wish};
 use crate::client::Client;
 use crate::connect::{self, Failed};
 use crate::losses;
+use crate::points;
 use crate::stream::Stream;
+use model::trace::{self, level};
 
 /// How a step ended that did not end the request.
 pub enum Step {
@@ -68,6 +70,8 @@ fn owed(stream: &mut Stream<'_>) -> Owed {
 async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
     match request::read(stream).await {
         request::Read::Request => {
+            points::stream(stream, &trace::STREAM, trace::stream::NEW, level::STATE, "new stream");
+            received(stream, false, "received request head");
             captures::request(stream);
             if !upgraded {
                 crate::log::accepted(stream);
@@ -83,8 +87,13 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
             stream.client.conn().requests.set(0);
             return Next::Http2;
         }
-        request::Read::Bad(status) => return bad(stream, status, upgraded).await,
+        request::Read::Bad(status) => {
+            let events = (trace::h1::STREAM_ERR, trace::h2::STREAM_ERR);
+            points::message(stream, false, events, level::ERROR, "malformed request");
+            return bad(stream, status, upgraded).await;
+        }
     }
+    points::stream(stream, &trace::STREAM, trace::stream::RULES, level::STATE, "rules of the frontend");
     match rules::frontend(stream, upgraded).await {
         Step::Go => {}
         Step::Done(next) => return next,
@@ -107,6 +116,7 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
             return Next::Close;
         }
     }
+    points::stream(stream, &trace::STREAM, trace::stream::RULES, level::STATE, "rules of the backend");
     match rules::backend(stream).await {
         Step::Go => captures::request_cookie(stream),
         Step::Done(next) => return next,
@@ -183,12 +193,15 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
         return Attempt::Over(unreachable(stream, &failed).await);
     }
     crate::log::step(stream, Origin::Connect);
+    points::stream(stream, &trace::STREAM, trace::stream::SIDES, level::STATE, "server reached");
+    let events = (trace::h1::TX_HEADERS, trace::h2::TX_HEADERS);
+    points::message(stream, true, events, level::USER, "sending request head");
     if headers::send_request(stream).is_err() {
         stream.end(Cause::Internal, Phase::Headers);
         return Attempt::Over(answer::refuse(stream, 500).await);
     }
     match awaiting::until_response(stream).await {
-        awaiting::Wait::Response => {}
+        awaiting::Wait::Response => received(stream, true, "received response head"),
         awaiting::Wait::Over(next) => return Attempt::Over(next),
         awaiting::Wait::Retry => {
             if let Err(next) = early::settle(stream).await {
@@ -224,8 +237,18 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     }
 }
 
+/// A head has come.
+#[track_caller]
+fn received(stream: &Stream<'_>, back: bool, text: &str) {
+    let begun = if back { 0 } else { trace::h1::STREAM_NEW };
+    let events = (trace::h1::RX_HEADERS | begun, trace::h2::RX_HEADERS);
+    points::message(stream, back, events, level::USER, text);
+}
+
 /// Writes the lines that wait for a response's head.
 pub fn tell(stream: &mut Stream<'_>) {
+    let events = (trace::h1::TX_HEADERS, trace::h2::TX_HEADERS);
+    points::message(stream, false, events, level::USER, "sending response head");
     if crate::log::shows_response_early(stream) {
         // The head counts as rules have left it.
         stream.txn.asap = stream.txn.down.sent + replaced::unsent(stream);

@@ -6,8 +6,10 @@
 //! is to be counted or logged of it is up to its user. Redirects are not followed.
 
 pub mod address;
+pub mod fetch;
 pub mod http;
 pub mod line;
+pub mod place;
 
 use std::time::Duration;
 

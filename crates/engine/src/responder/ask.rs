@@ -7,10 +7,11 @@ use tls::Connector;
 use wire::head::Known;
 
 use super::line::Story;
-use super::place::{Place, Request, Scheme};
+use super::place::Request;
 use crate::Worker;
 use crate::inner::http::Exchange;
 use crate::inner::line::{Line, Patience, Tls, To};
+use crate::inner::place::{Place, Scheme};
 use crate::inner::{Fault, address};
 
 /// How long a responder may take to answer, once the connection stands.

@@ -46,7 +46,7 @@ async fn run(worker: Rc<Worker>) {
 /// Asks for the response of a certificate and takes it; what came of it.
 pub async fn update(worker: &Rc<Worker>, name: &str, question: &Question) -> Came {
     let program = &worker.shared.program;
-    let asked = match place::Place::parse(&question.uri) {
+    let asked = match crate::inner::place::Place::parse(&question.uri) {
         Some(place) => Some(ask::ask(worker, &place, &question.id).await),
         None => None,
     };

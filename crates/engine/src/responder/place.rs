@@ -1,4 +1,4 @@
-//! Where a responder is, and the request that goes there (RFC 6960, appendix A.1).
+//! The request that goes to a responder (RFC 6960, appendix A.1).
 //!
 //! A question goes into the path of a GET, so that caches may answer it; one that is too long for that goes
 //! into the body of a POST. The address comes out of a certificate: what is not plain is refused.
@@ -7,35 +7,11 @@ use std::fmt::Write as _;
 
 use wire::method::Method;
 
+use crate::inner::place::Place;
+
 /// Most bytes of a GET's path and the question in base64 together; RFC 6960, appendix A.1, says as much of
 /// the request.
 const LONGEST: usize = 255;
-
-/// How a responder is spoken to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scheme {
-    /// In the clear.
-    Http,
-    /// Over TLS.
-    Https,
-}
-
-impl Scheme {
-    fn name(self) -> &'static str {
-        match self {
-            Scheme::Http => "http",
-            Scheme::Https => "https",
-        }
-    }
-
-    /// The port where none is named.
-    fn port(self) -> u16 {
-        match self {
-            Scheme::Http => 80,
-            Scheme::Https => 443,
-        }
-    }
-}
 
 /// A question as it is sent.
 pub(super) struct Request {
@@ -47,45 +23,9 @@ pub(super) struct Request {
     pub line: String,
 }
 
-/// The address of a responder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place<'u> {
-    /// How it is spoken to.
-    pub scheme: Scheme,
-    /// The name, an IPv6 address in brackets.
-    pub host: &'u str,
-    /// The port; that of the scheme unless it is named.
-    pub port: u16,
-    /// Host and port as they are written.
-    authority: &'u str,
-    /// Path and query.
-    path: &'u str,
-}
-
-impl<'u> Place<'u> {
-    /// Reads an address; `None`: it is none of HTTP.
-    pub fn parse(uri: &'u str) -> Option<Place<'u>> {
-        let (scheme, rest) = uri.split_once("://")?;
-        let is = |known: &Scheme| scheme.eq_ignore_ascii_case(known.name());
-        let scheme = [Scheme::Http, Scheme::Https].into_iter().find(is)?;
-        if !rest.bytes().all(|c| c.is_ascii_graphic()) {
-            return None;
-        }
-        let rest = rest.split('#').next().unwrap_or_default();
-        let at = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(at);
-        let authority = authority.rsplit('@').next().unwrap_or_default();
-        let split = authority.rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
-        let (host, port) = match split {
-            Some((host, "")) => (host, scheme.port()),
-            Some((host, port)) => (host, port.parse().ok()?),
-            None => (authority, scheme.port()),
-        };
-        (!host.is_empty()).then_some(Place { scheme, host, port, authority, path })
-    }
-
+impl Place<'_> {
     /// The request that asks `question`, through a proxy if `proxied`.
-    pub fn request(&self, question: &[u8], proxied: bool) -> Request {
+    pub(super) fn request(&self, question: &[u8], proxied: bool) -> Request {
         let digits = base::base64::encode(question);
         let path = if self.path.starts_with('/') { self.path.to_owned() } else { format!("/{}", self.path) };
         let within = path.len() + digits.len() <= LONGEST;
@@ -135,27 +75,6 @@ mod tests {
 
     fn head(uri: &str, question: &[u8], proxied: bool) -> String {
         String::from_utf8_lossy(&Place::parse(uri).unwrap().request(question, proxied).bytes).into_owned()
-    }
-
-    #[test]
-    fn addresses_are_taken_apart() {
-        for (uri, host, port) in [
-            ("http://ocsp.example", "ocsp.example", 80),
-            ("HTTP://127.0.0.1:12345/a/b", "127.0.0.1", 12345),
-            ("http://[::1]:81/", "[::1]", 81),
-            ("http://[::1]", "[::1]", 80),
-            ("http://user:word@x:/#part", "x", 80),
-            ("https://x/a", "x", 443),
-            ("HTTPS://x:/a", "x", 443),
-            ("https://x:81", "x", 81),
-        ] {
-            let place = Place::parse(uri).unwrap();
-            assert_eq!((place.host, place.port), (host, port), "{uri}");
-        }
-        for bad in ["http:///", "https://", "ldap://x", "http://x/a b", "http://x:99999/", "http://", "ü", ""]
-        {
-            assert_eq!(Place::parse(bad), None, "{bad}");
-        }
     }
 
     #[test]

@@ -9,7 +9,9 @@ use program::Proxy;
 use tls::{Acceptor, Handshake};
 
 use crate::client::Client;
+use crate::traced;
 use farm::secure::sizes;
+use model::trace::{self, level};
 
 /// Without `timeout client-hs` and `timeout client`.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,6 +33,7 @@ pub(super) async fn shake(
     process.ssl_rate.add(rt::now().as_millis());
     let front = &proxy.state.front.counters.of(worker.index).tls;
     let bind = &proxy.binds[client.listener as usize].state.counters.of(worker.index).tls;
+    traced::session(&client.session, &trace::SSL, trace::ssl::NEW, level::STATE, "handshake begins");
     // What came behind the PROXY header is the beginning of the handshake.
     let begun = client.buf.take();
     let begun = begun.as_ref().map(rt::Buf::filled).unwrap_or_default();
@@ -53,6 +56,13 @@ pub(super) async fn shake(
             client.conn().early.set(stream.is_early());
             client.conn().set_secured(handshake::secured(*facts));
             client.socket.secure(*stream, None);
+            traced::session(
+                &client.session,
+                &trace::SSL,
+                trace::ssl::HANDSHAKE,
+                level::PROTO,
+                "handshake is done",
+            );
             Ok(())
         }
         Err(mut why) => {
@@ -63,6 +73,7 @@ pub(super) async fn shake(
             conn.handshake_done.set(in_time.then(rt::now));
             conn.error.set(ConnError(why.number));
             conn.set_secured(std::mem::take(&mut why.facts));
+            traced::session(&client.session, &trace::SSL, trace::ssl::ERR, level::ERROR, &why.text);
             Err(Box::new(why))
         }
     }

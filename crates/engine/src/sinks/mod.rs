@@ -9,6 +9,7 @@ mod ring;
 mod ring_file;
 mod send;
 mod spread;
+pub mod traced;
 
 use program::Program;
 

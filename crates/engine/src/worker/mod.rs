@@ -126,6 +126,7 @@ impl Worker {
     /// The worker of this thread. `above` is what its share of the farm tells what happened.
     pub fn new(index: usize, shared: Arc<Shared>, above: Box<dyn Above>) -> Rc<Worker> {
         base::fleet::remember();
+        model::trace::enter(index);
         let sinks = Sinks::new(index, &shared.farm, &shared.outlets, &shared.rings);
         let farm = FarmWorker::new(index, shared.farm.clone(), above);
         let measured = shared.program.world.process.profiling.load(Relaxed) == profiling::ON;

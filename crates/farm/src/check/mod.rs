@@ -31,8 +31,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use std::time::Duration;
 
-use model::check::CheckStatus;
+use model::check::{CheckResult, CheckStatus};
 use model::server::{Op, admin};
+use model::trace::{self, Point, Whom, level};
 use program::check::Check;
 use program::{Program, Server};
 use rt::Timer;
@@ -181,11 +182,17 @@ async fn run(worker: Rc<FarmWorker>, planned: Planned, turns: Rc<Turns>) {
         match (kind, &server.check, &server.agent) {
             (Kind::Health, Some(check), _) if is_due(server) => {
                 let turn = turns.take().await;
+                traced(at, (trace::check::START, level::STATE), "check begins", None);
                 let result = match &check.ruleset.external {
                     Some(program) => external::run(&worker, at, check, program).await,
                     None => script::run(&worker, at, check).await,
                 };
                 drop(turn);
+                let event = match result.status.passed() {
+                    true => (trace::check::END | trace::check::SUCCESS, level::USER),
+                    false => (trace::check::END | trace::check::FAILURE, level::ERROR),
+                };
+                traced(at, event, "check is over", Some(&result));
                 verdict::checked(&worker, at, result);
             }
             (Kind::Agent, _, Some(asked)) if agent::is_due(&worker, at) => {
@@ -203,6 +210,22 @@ async fn run(worker: Rc<FarmWorker>, planned: Planned, turns: Rc<Turns>) {
 /// Where the time of a check's next run is noted.
 fn which(kind: Kind) -> usize {
     usize::from(kind == Kind::Agent)
+}
+
+/// Tells of a check, if anybody looks.
+#[track_caller]
+fn traced(at: At, (events, level): (u32, u8), text: &str, result: Option<&CheckResult>) {
+    if !trace::CHECK.on() {
+        return;
+    }
+    let own = Some(u64::from(at.proxy) << 32 | u64::from(at.server));
+    let whom = Whom { backend: Some(at.proxy), server: Some(at.server), own, back: true, ..Whom::default() };
+    trace::CHECK.tell(Point { events, level, text, whom }, &mut |_, out| {
+        out.push_str(&format!(" [H] backend=#{} server=#{}", at.proxy, at.server));
+        if let Some(result) = result {
+            out.push_str(&format!(" status={:?}", result.status));
+        }
+    });
 }
 
 /// Checks run while they are enabled and the server is not in maintenance.

@@ -48,7 +48,7 @@ pub const FLAGS: &[Flag] = &[
     flag("-dr", "", "Go on when the name of a server leads to no address."),
     flag("-dS", "", "No splicing: bodies do not go through pipes."),
     flag("-dT", "", "The kernel seals no TLS records (ktls)."),
-    flag("-dt", "[<source>...]", "No effect: traces are not built."),
+    flag("-dt", "[<source>[:<level>[:<verbosity>]],...]", "Traces to standard error (-dt help)."),
     flag("-dV", "", "Servers' certificates are not verified unless the server says so."),
     flag("-dv", "", "No effect: epoll is the one way to wait for events."),
     flag("-dW", "", "A warning is an error."),

@@ -19,7 +19,8 @@ use super::line::Line;
 use super::outbox::Outbox;
 use super::pulse::{Lost, Pulse};
 use super::roster::Roster;
-use super::{Arrival, Host, Receipt, Settings, tally};
+use super::{Arrival, Host, Receipt, Settings, tally, traced};
+use model::trace::{h2, level};
 
 /// Turns before other tasks get theirs.
 const TURNS: u32 = 16;
@@ -55,6 +56,7 @@ pub async fn serve<H: Host>(
     buf: Option<Buf>,
     timer: Timer,
 ) {
+    traced::connection(Some(host.conn()), h2::NEW, level::USER, "new connection of HTTP/2");
     let mut out = Outbox::new(host.socket().is_plain());
     let connection = Connection::new(Role::Server, limits, &mut out.bytes);
     let buf = buf.filter(|buf| !buf.is_empty());
@@ -126,6 +128,7 @@ struct Serving<'h, H: Host> {
 
 impl<H: Host> Drop for Serving<'_, H> {
     fn drop(&mut self) {
+        traced::connection(Some(self.host.conn()), h2::END, level::STATE, "connection is over");
         self.counters(|c| {
             c.open_connections.dec();
             (0..self.lines.len()).for_each(|_| c.open_streams.dec());
@@ -286,6 +289,7 @@ impl<H: Host> Serving<'_, H> {
                 buf.consume(consumed);
                 break;
             };
+            traced::frame(Some(self.host.conn()), &event);
             match event {
                 Event::Head { stream, end, refused, extended } => self.open(stream, end, refused, extended),
                 Event::Data { stream, bytes, end, lone } => {
@@ -338,6 +342,8 @@ impl<H: Host> Serving<'_, H> {
 
     /// The connection is at its end because of what the client did.
     fn fail(&mut self, fatal: Fatal) {
+        let (conn, events) = (Some(self.host.conn()), h2::PROTOCOL | h2::ERR);
+        traced::connection(conn, events, level::ERROR, "the client breaks the protocol");
         self.state = State::Closing;
         if fatal.logged {
             self.log_error(H2Log::Connection);

@@ -37,6 +37,7 @@ mod roster;
 mod route;
 mod server;
 mod tally;
+mod traced;
 
 pub use call::Call;
 pub use client::{Preface, preface, serve};

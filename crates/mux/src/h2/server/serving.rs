@@ -17,6 +17,8 @@ use crate::h2::pulse::{Lost, Pulse};
 use crate::h2::roster::Roster;
 use crate::h2::route::{Asked, Route, RouteState};
 use crate::h2::tally;
+use crate::h2::traced;
+use model::trace::{h2, level};
 
 /// Turns before other tasks get theirs.
 const TURNS: u32 = 16;
@@ -60,6 +62,7 @@ enum ServerSide {
 
 impl Drop for Serving {
     fn drop(&mut self) {
+        traced::connection(None, h2::END, level::STATE, "connection is over");
         if self.peer != ServerSide::Gone {
             self.leave();
         }
@@ -81,6 +84,7 @@ impl Serving {
         seat: Option<Seat>,
         ping: Option<Duration>,
     ) -> Serving {
+        traced::connection(None, h2::NEW, level::USER, "new connection of HTTP/2");
         let mut out = Outbox::new(plain);
         let connection = Connection::new(Role::Client, limits, &mut out.bytes);
         Serving {
@@ -252,6 +256,7 @@ impl Serving {
                 buf.consume(consumed);
                 break;
             };
+            traced::frame(None, &event);
             match event {
                 Event::Head { stream, end, .. } => {
                     if let Some(route) = self.routes.find(stream) {
