@@ -9,6 +9,7 @@ use engine::worker::service::Services;
 use lang::Registry;
 use model::World;
 use program::Program;
+use program::names::Families;
 use syntax::{Environment, Grammar, Render};
 
 use crate::args::Args;
@@ -114,6 +115,9 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     disabled.splice |= args.no_splice || args.no_fast_forward || args.no_zero_copy;
     disabled.ktls |= args.no_ktls;
     disabled.reuseport |= args.no_reuseport;
+    if args.ipv4_only {
+        program.global.tune.families = Families::V4;
+    }
     tell_sockets(&mut program);
     program.adopt();
     Ok(Loaded { program: Arc::new(program), services: services(), quiet })
@@ -242,7 +246,8 @@ fn libraries() -> Vec<String> {
     paths
 }
 
-fn services() -> Services {
+/// What `use-service` and `stats uri` may lead to.
+pub fn services() -> Services {
     vec![
         ("stats".into(), Arc::new(admin::stats::page::Stats)),
         ("prometheus-exporter".into(), Arc::new(admin::promex::Exporter)),

@@ -141,7 +141,9 @@ fn lists_come_with_a_check() {
     let good = good(&folder);
     let list = |word: &str| stdout(&run(&[word, "-q", "-c", "-f", &good]));
     assert!(list("-dKhelp").starts_with("# List of supported keyword classes:\nall: "));
+    assert!(list("-dKhelp").ends_with("\nsvc: service names\n"));
     assert!(list("-dKcnv").contains("base64"));
+    assert_eq!(list("-dKsvc"), "# List of registered service names:\nprometheus-exporter\n");
     assert!(list("-dC").contains("listen f \n\tbind 127.0.0.1:1 \n"));
     assert!(!list("-dC1234").contains("listen f"));
     assert!(list("-dL").starts_with("List of loaded object files:\n/"));
