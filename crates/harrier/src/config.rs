@@ -13,8 +13,8 @@ use program::names::Families;
 use syntax::{Environment, Grammar, Render};
 
 use crate::args::Args;
-use crate::say;
 use crate::version::Answers;
+use crate::{say, services};
 
 /// A configuration that may run.
 pub struct Loaded {
@@ -120,7 +120,7 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     }
     tell_sockets(&mut program);
     program.adopt();
-    Ok(Loaded { program: Arc::new(program), services: services(), quiet })
+    Ok(Loaded { program: Arc::new(program), services: services::all(), quiet })
 }
 
 /// Whether a program and the command line agree about a master; if not, that has been said.
@@ -244,14 +244,6 @@ fn libraries() -> Vec<String> {
         }
     }
     paths
-}
-
-/// What `use-service` and `stats uri` may lead to.
-pub fn services() -> Services {
-    vec![
-        ("stats".into(), Arc::new(admin::stats::page::Stats)),
-        ("prometheus-exporter".into(), Arc::new(admin::promex::Exporter)),
-    ]
 }
 
 /// Whether the configuration says that the process shall go to the background. What is wrong with it is told

@@ -19,7 +19,7 @@ pub fn dump(classes: &str, registry: &Registry) -> String {
 
 /// The services that rules may name.
 fn services() -> String {
-    let all = crate::config::services();
+    let all = crate::services::all();
     // The page of statistics is there without being named.
     let named = all.iter().map(|(name, _)| name).filter(|name| &***name != "stats");
     named.fold("# List of registered service names:\n".to_owned(), |list, name| list + name + "\n")

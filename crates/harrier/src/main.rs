@@ -17,6 +17,7 @@ mod master;
 mod ready;
 mod reference;
 mod say;
+mod services;
 mod sockets;
 mod start;
 mod state;

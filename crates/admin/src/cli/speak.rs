@@ -35,7 +35,8 @@ struct Input {
     at: usize,
 }
 
-/// Answers lines until the client leaves, is idle for too long, or had its one line. `input` has come already.
+/// Answers lines until the client leaves, is idle for too long, or had its one line. `input` has come
+/// already.
 pub async fn converse(worker: Rc<Worker>, socket: Socket, mut client: Client, input: Vec<u8>) {
     let mut input = Input { bytes: input, at: 0 };
     let mut out = String::new();

@@ -77,7 +77,8 @@ impl Records {
     }
 }
 
-/// Takes records in, each once. A name server may tell of thousands, so they are not compared with each other.
+/// Takes records in, each once. A name server may tell of thousands, so they are not compared with each
+/// other.
 fn merge<T, K: Eq + Hash>(
     all: &mut Vec<Held<T>>,
     told: impl IntoIterator<Item = T>,
