@@ -129,16 +129,26 @@ fn noun(proxy: &Proxy) -> &'static str {
 /// Sets the congestion control algorithm of a `bind` line. Without it the socket serves as well, so it is a
 /// warning when there is none.
 fn set_congestion(bind: &Bind, listener: &Listener, whose: &str) {
-    let (Some(algorithm), Listen::Tcp(a)) = (&bind.congestion, &bind.address) else { return };
+    let Some(algorithm) = &bind.congestion else { return };
+    let Some(a) = inet(bind, listener) else { return };
     let Err(e) = listener.set_congestion(algorithm) else { return };
     let (file, line) = &bind.place;
     say::warning(&format!(
         "Starting [{file}:{line}] for {whose}: protocol {}: cannot set TCP congestion control algorithm, ({}) for [{}:{}].",
-        family(a),
+        family(&a),
         say::reason(&e),
         a.ip(),
         a.port()
     ));
+}
+
+/// The TCP address of a listener; what a descriptor was bound to is asked of the kernel.
+fn inet(bind: &Bind, listener: &Listener) -> Option<SocketAddr> {
+    match &bind.address {
+        Listen::Tcp(a) => Some(*a),
+        Listen::Fd(_) => listener.local_addr().ok()?.as_inet(),
+        _ => None,
+    }
 }
 
 fn family(address: &SocketAddr) -> &'static str {

@@ -245,8 +245,8 @@ pub(super) const KEYWORDS: &[BindKeyword] = &[
         "Greatest TCP segment to advertise.",
     ).example("mss 1400").default("the system's"),
     word("name", 1, |b, w, _| text(&mut b.name, w), "Name of the listener.").example("name edge"),
-    word("namespace", 1, |_, w, _| namespace(w), "Network namespace."),
-    later("nbconn", 1, "Number of reverse HTTP connections."),
+    word("namespace", 1, |_, w, _| namespace(w), "Not built yet: network namespaces."),
+    later("nbconn", 1, "Not built yet: reverse HTTP connections."),
     word(
         "nice",
         1,
@@ -445,7 +445,7 @@ fn id(bind: &mut BindDraft, word: &Word, _: &mut Statement<'_>) -> Result<(), St
 /// made one.
 fn namespace(word: &Word) -> Result<(), String> {
     match std::path::Path::new("/var/run/netns").join(word.text()).exists() {
-        true => Err("network namespaces are not supported yet by Harrier (planned)".into()),
+        true => Err("Not built yet in Harrier: network namespaces".into()),
         false => Err(format!("Cannot open namespace '{word}'")),
     }
 }

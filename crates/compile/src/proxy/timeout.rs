@@ -69,7 +69,6 @@ pub(crate) const TIMEOUTS: &[Timeout] = &[
         "How long a handshake with a client may take.",
         "that of client",
     ),
-    timeout_of("handshake", Some(true), |t| &mut t.client_hs, "Another name of client-hs.", "that of client"),
     timeout_of(
         "http-keep-alive",
         None,

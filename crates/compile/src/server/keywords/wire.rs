@@ -45,9 +45,9 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
             if !std::path::Path::new("/var/run/netns").join(word.text()).exists() {
                 return Err(s.fail(format!("Cannot open namespace '{word}'")));
             }
-            Err(s.fail("'namespace' : network namespaces are not supported yet by Harrier (planned)"))
+            Err(s.fail("'namespace' : Not built yet in Harrier: network namespaces"))
         },
-        "Network namespace.",
+        "Not built yet: network namespaces.",
     )
     .configured(),
     word("no-send-proxy", 0, |v, _, _| off(&mut v.send_proxy.v1), "No PROXY header version 1.").example("no-send-proxy"),
