@@ -6,7 +6,7 @@
 use syntax::{Diagnostic, Diagnostics, Section, Span};
 
 use crate::draft::{BindDraft, Draft, Kind, ServerDraft, TableDraft};
-use crate::statement::{Statement, Step};
+use crate::statement::{Statement, Step, bracket};
 use crate::{bind, server, table};
 
 /// A section while it is read.
@@ -191,6 +191,10 @@ fn peer(s: &mut Statement<'_>, p: &mut PeersDraft) -> Step {
         );
         s.notes.push(Diagnostic::warning(s.line.span(), text));
     }
+    if read.send_proxy.version().is_some() {
+        let text = "'send-proxy*' server option is unsupported there, ignoring it";
+        s.notes.push(bracket(Diagnostic::warning(s.line.span(), text)));
+    }
     unfit(s, &read)?;
     if !local {
         p.proxy.servers.push(read);
@@ -216,13 +220,7 @@ fn own_listener(s: &Statement<'_>, p: &PeersDraft, address: &str) -> Step<BindDr
 
 /// What lines of peers may say in HAProxy and nobody does here.
 fn unfit(s: &Statement<'_>, server: &ServerDraft) -> Step {
-    let given = [
-        (server.source.is_some(), "source"),
-        (server.send_proxy.version().is_some(), "send-proxy"),
-        (server.socks4.is_some(), "socks4"),
-        (server.md5sig.is_some(), "tcp-md5sig"),
-        (server.tls.sni.is_some(), "sni"),
-    ];
+    let given = [(server.socks4.is_some(), "socks4"), (server.tls.sni.is_some(), "sni")];
     refuse(s, &given, "a peer")
 }
 

@@ -235,7 +235,6 @@ fn system(s: &mut Statement<'_>, draft: &mut ResolversDraft) -> Step {
             return Err(tight(s.fail(format!("failed to open {SYSTEM}: {why}."))));
         }
     };
-    let before = draft.resolvers.servers.len();
     for (number, ip) in listed(&text) {
         let place = format!("{SYSTEM}:{number}");
         let Some(addr) = address(ip) else {
@@ -254,7 +253,7 @@ fn system(s: &mut Statement<'_>, draft: &mut ResolversDraft) -> Step {
         draft.resolvers.servers.push(named(ip, addr));
         draft.places.push(place);
     }
-    if draft.resolvers.servers.len() == before {
+    if listed(&text).next().is_none() {
         let text = format!("no name servers found in {SYSTEM}.");
         s.notes.push(tight(Diagnostic::warning(s.line.span(), text)));
     }

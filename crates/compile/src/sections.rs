@@ -126,7 +126,14 @@ impl<'t> Reader<'t> {
 
     fn global(&mut self, section: &Section, number: u32) {
         let around = Self::around(&self.out.global, &[], (self.sources, self.environment));
-        lines(section, number, &around, self.notes, |s| global::line(s, &mut self.out.global));
+        let is_named = self.options.localpeer.is_some();
+        lines(section, number, &around, self.notes, |s| match s.keyword() {
+            // HAProxy says so, and stops all the same.
+            "localpeer" if is_named => Err(s.fail(
+                "'localpeer' ignored since it is already set by using the '-L' command line argument.\n",
+            )),
+            _ => global::line(s, &mut self.out.global),
+        });
     }
 
     /// A proxy, or the defaults of some.

@@ -59,6 +59,8 @@ pub struct Args {
     pub no_zero_copy: bool,
     /// `-dG`.
     pub no_getaddrinfo: bool,
+    /// `-4`: resolvers ask for addresses of IPv4 only.
+    pub ipv4_only: bool,
     /// `-dV`.
     pub trust_servers: bool,
     /// `-dI`.
@@ -185,6 +187,7 @@ fn flag(args: &mut Args, word: &str) -> bool {
         "-dI" => args.fork_wanted = true,
         "-dc" => args.processors = true,
         w if w.starts_with("-dA") => args.archive = Some(w[3..].into()),
+        "-4" => args.ipv4_only = true,
         w if w.starts_with("-dC") => {
             args.dump = Some(w[3..].split(',').next().and_then(|k| k.parse().ok()).unwrap_or(0))
         }
@@ -205,7 +208,6 @@ fn idle(args: &mut Args, word: &str) -> bool {
             "Names are always resolved with getaddrinfo."
         }
         "-de" | "-dk" | "-dp" | "-dv" => "epoll is the only poller.",
-        "-4" => "`dns-accept-family ipv4` has resolvers ask for addresses of IPv4 only.",
         w if w.starts_with("-dM") => {
             "It is about the allocator of HAProxy; memory is never read here before it is written."
         }

@@ -9,11 +9,12 @@ use engine::worker::service::Services;
 use lang::Registry;
 use model::World;
 use program::Program;
+use program::names::Families;
 use syntax::{Environment, Grammar, Render};
 
 use crate::args::Args;
-use crate::say;
 use crate::version::Answers;
+use crate::{say, services};
 
 /// A configuration that may run.
 pub struct Loaded {
@@ -184,6 +185,9 @@ fn switch_off(program: &mut Program, args: &Args) {
     disabled.splice |= args.no_splice || args.no_fast_forward || args.no_zero_copy;
     disabled.ktls |= args.no_ktls;
     disabled.reuseport |= args.no_reuseport;
+    if args.ipv4_only {
+        program.global.tune.families = Families::V4;
+    }
 }
 
 /// Whether a program and the command line agree about a master; if not, that has been said.
@@ -307,13 +311,6 @@ fn libraries() -> Vec<String> {
         }
     }
     paths
-}
-
-fn services() -> Services {
-    vec![
-        ("stats".into(), Arc::new(admin::stats::page::Stats)),
-        ("prometheus-exporter".into(), Arc::new(admin::promex::Exporter)),
-    ]
 }
 
 /// Whether the configuration says that the process shall go to the background. What is wrong with it is told

@@ -20,6 +20,7 @@ mod reference;
 mod reload;
 mod ring_log;
 mod say;
+mod services;
 mod sockets;
 mod start;
 mod state;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use farm::secure::sizes;
 use link::timed;
 use link::{handshake, header, transport::Transport};
-use program::peers::Tls;
-use rt::{Addr, Listener, Notify, Socket, Timer};
+use program::peers::{Other, Tls};
+use rt::{Addr, ConnectOptions, Listener, Notify, Socket, Timer};
 use tls::Handshake;
 use wire::peers::hello::{self, Status};
 
@@ -196,6 +196,17 @@ async fn pause_until(hub: &Hub, at: usize, pause: Duration) {
     .await;
 }
 
+/// How a connection to a peer is made.
+fn options(other: &Other) -> ConnectOptions {
+    let source = other.source.as_ref();
+    ConnectOptions {
+        source: source.and_then(|s| s.addr).map(Addr::Inet),
+        interface: source.and_then(|s| s.interface.as_deref()).map(str::to_owned),
+        md5sig: other.md5sig.as_deref().map(|key| key.as_bytes().to_vec()),
+        ..ConnectOptions::default()
+    }
+}
+
 /// Connects to a peer and says hello; with what came behind its answer.
 pub(crate) async fn visit(
     hub: &Hub,
@@ -205,7 +216,8 @@ pub(crate) async fn visit(
 ) -> Result<(Transport, Vec<u8>), &'static str> {
     let mut timer = Timer::new();
     timer.set_after(Some(PATIENCE));
-    let connected = timed::connect(addr, &Default::default(), &mut timer).await;
+    let other = hub.section().others.get(at);
+    let connected = timed::connect(addr, &other.map_or_else(Default::default, options), &mut timer).await;
     let mut transport = connected.map_err(|_| "CONN")?;
     if let Some(tls) = tls {
         let name = Some(&*tls.name).filter(|name| !name.is_empty());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use model::server::Target;
 use stick::Table;
 
+use crate::address::Source;
 use crate::listener::Bind;
 
 /// A section.
@@ -39,6 +40,10 @@ pub struct Other {
     pub tls: Option<Tls>,
     /// The group of keys that it is told of (`shard`); 0: all.
     pub group: u32,
+    /// Where connections to it come from (`source`).
+    pub source: Option<Source>,
+    /// `tcp-md5sig`.
+    pub md5sig: Option<Box<str>>,
 }
 
 /// TLS towards a peer.

@@ -12,7 +12,6 @@ pub(super) enum Scope {
     Backend,
     Server,
     StickTable,
-    /// Nothing stands here as long as there are no `resolvers` sections.
     Resolver,
 }
 

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 use base::time::{Mono, Wall};
 use engine::Shared;
 use engine::worker::service::Pieces;
+use model::names::EVENTS;
 use rt::{BufStats, WorkerStats};
 
 use super::Format;
@@ -16,6 +17,7 @@ use super::asked::{Asked, Scope};
 use super::table::{CHECKS, Form, KINDS, METRICS, PROCESS, Show, module, states};
 use crate::info::Facts;
 use crate::stats::protocols::PROTOCOLS;
+use crate::stats::resolvers;
 use crate::stats::row::{Filter, Kind, Row};
 use crate::stats::table::{COLUMNS, Column};
 use crate::stats::value::Value;
@@ -90,6 +92,7 @@ impl Pieces for Scrape {
         let more = self.lines(&mut text);
         if !more {
             self.tables(&mut text);
+            self.resolvers(&mut text);
             if self.format == Format::OpenMetrics {
                 text.push_str("# EOF\n");
             }
@@ -171,13 +174,15 @@ impl Scrape {
         false
     }
 
-    /// The figures of stick tables. Nothing is exchanged with peers, so updates for them are none.
+    /// The figures of stick tables.
     fn tables(&self, out: &mut String) {
         type Read = fn(&stick::Table) -> u32;
         const FIGURES: [(&str, &str, Read); 3] = [
             ("haproxy_sticktable_size", "The most entries of the table", |t| t.settings().size),
             ("haproxy_sticktable_used", "Entries in the table", |t| t.used(rt::now().as_millis())),
-            ("haproxy_sticktable_local_updates", "Updates of this process for peers, modulo 2^32", |_| 0),
+            ("haproxy_sticktable_local_updates", "Updates of this process for peers, modulo 2^32", |t| {
+                t.changes() as u32
+            }),
         ];
         let tables = &self.shared.program.tables;
         if !self.asked.wants_scope(Scope::StickTable) || tables.is_empty() {
@@ -185,10 +190,33 @@ impl Scrape {
         }
         for (name, about, read) in FIGURES.iter().filter(|(name, ..)| self.asked.wants(name)) {
             heading(out, self.format, name, about, false);
-            for table in tables {
+            // The one declared last comes first.
+            for table in tables.iter().rev() {
                 let s = table.settings();
                 let _ =
                     writeln!(out, "{name}{{name=\"{}\",type=\"{}\"}} {}", s.name, s.kind.word(), read(table));
+            }
+        }
+    }
+}
+
+impl Scrape {
+    /// The figures of name servers.
+    fn resolvers(&self, out: &mut String) {
+        let sections = &self.shared.program.resolvers;
+        if !self.asked.wants_scope(Scope::Resolver) || sections.iter().all(|s| s.servers.is_empty()) {
+            return;
+        }
+        for ((event, _, word), about) in EVENTS.iter().zip(resolvers::about()) {
+            let name = format!("haproxy_resolver_{word}");
+            if !self.asked.wants(&name) {
+                continue;
+            }
+            heading(out, self.format, &name, about, false);
+            for (section, server) in sections.iter().flat_map(|s| s.servers.iter().map(move |n| (s, n))) {
+                let labels = label("resolver", &section.name) + &label("nameserver", &server.name);
+                let value = server.state.get(*event);
+                let _ = writeln!(out, "{name}{{{}}} {value}", labels.trim_start_matches(','));
             }
         }
     }

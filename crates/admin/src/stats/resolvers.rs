@@ -28,6 +28,11 @@ const ABOUT: [&str; EVENTS.len() + 2] = [
     "Outdated",
 ];
 
+/// What each event is called for people, in their order.
+pub(crate) fn about() -> impl Iterator<Item = &'static str> {
+    ABOUT.into_iter().skip(2)
+}
+
 /// What HAProxy calls the origin, nature and scope of a name, and of a figure.
 const TAGS: [&str; 2] = ["CGP", "MGP"];
 

@@ -82,7 +82,8 @@ fn unique_names(proxies: &[Draft], ground: &Ground<'_>, notes: &mut Diagnostics)
     }
 }
 
-fn servers(p: &Draft, notes: &mut Diagnostics) {
+/// No two servers of a proxy have one name.
+pub(super) fn servers(p: &Draft, notes: &mut Diagnostics) {
     let mut seen = HashMap::new();
     for server in p.named_servers.iter().chain(&p.servers) {
         let line = *seen.entry(&server.name).or_insert(server.span.line);

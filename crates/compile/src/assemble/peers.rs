@@ -15,6 +15,7 @@ impl Assembly<'_> {
     /// Those that exchange something.
     pub(super) fn peers(&mut self, drafts: &[PeersDraft], notes: &mut Diagnostics) -> Vec<Section> {
         let mut out = Vec::new();
+        drafts.iter().for_each(|draft| super::identity::servers(&draft.proxy, notes));
         for draft in drafts.iter().filter(|d| !d.disabled) {
             if draft.local.is_none() || draft.bind.is_none() {
                 let text = format!(
@@ -40,6 +41,8 @@ impl Assembly<'_> {
                 target: super::server::target(server, None, p, &self.ground, notes).target,
                 tls: self.peer_tls(server, p, notes),
                 group: group(draft, server, notes),
+                source: server.source.clone(),
+                md5sig: server.plain.md5sig.clone(),
             })
             .collect();
         let own_tls = self.peer_tls(local, p, notes);

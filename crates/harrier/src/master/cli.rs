@@ -16,7 +16,7 @@ use admin::cli::line;
 use admin::product;
 use program::Bind;
 use program::listener::Level;
-use rt::{Listener, Socket};
+use rt::{Listener, Socket, Timer};
 
 use super::machine::{Event, Reload};
 use super::reader;
@@ -26,6 +26,10 @@ use super::watch::Hub;
 
 /// Connections at a time, unless `maxconn` says otherwise.
 const MAX_CLIENTS: u32 = 100;
+
+/// How long a worker that takes no connections is waited for, and how often it is tried.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// How long accepting rests when the system has no descriptors left.
 const REST: Duration = Duration::from_millis(100);
@@ -280,6 +284,26 @@ impl Session {
         text
     }
 
+    /// A connection to a worker. One that is busy may have as many waiting as there is room for: it is given a
+    /// while to take some, as long as the client is there.
+    async fn reach(&self, socket: &Socket, pid: i32) -> Option<Socket> {
+        let until = rt::now() + PATIENCE;
+        loop {
+            match self.hub.connect(pid) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock && rt::now() < until => {}
+                connected => return connected.ok(),
+            }
+            let mut timer = Timer::at(rt::now() + LOOK);
+            let is_gone = poll_fn(|cx| match socket.poll_broken(cx) {
+                Poll::Ready(()) => Poll::Ready(true),
+                Poll::Pending => timer.poll_expired(cx).map(|()| false),
+            });
+            if is_gone.await {
+                return None;
+            }
+        }
+    }
+
     /// Gives a command to a worker and passes its answer on.
     async fn pass(
         &mut self,
@@ -288,7 +312,7 @@ impl Session {
         command: &str,
         payload: Option<&(String, String)>,
     ) -> Then {
-        let Some(worker) = self.hub.connect(pid) else { return nobody(socket, pid).await };
+        let Some(worker) = self.reach(socket, pid).await else { return nobody(socket, pid).await };
         let mut text = self.preamble() + command + "\n";
         append_payload(&mut text, payload);
         if worker.send_all(text.as_bytes()).await.is_err() {
@@ -323,7 +347,7 @@ impl Session {
         commands: &str,
         payload: Option<&(String, String)>,
     ) -> Then {
-        let Some(worker) = self.hub.connect(pid) else { return nobody(socket, pid).await };
+        let Some(worker) = self.reach(socket, pid).await else { return nobody(socket, pid).await };
         let mut text = self.preamble();
         if commands.is_empty() {
             let timed = if self.client.timed { "timed " } else { "" };

@@ -106,6 +106,51 @@ mod tests {
         assert_eq!(commands("a\\"), ["a\\"]);
     }
 
+    /// Lines of odd pieces: nothing of a line is lost when it is cut, and every prefix leads somewhere or to nobody.
+    #[test]
+    fn any_line_is_cut_and_led_somewhere() {
+        const PIECES: [&str; 16] = [
+            "@",
+            "@@",
+            "1",
+            "!70",
+            "!-1",
+            " ",
+            ";",
+            "\\",
+            "\t",
+            "master",
+            "show",
+            "\r",
+            "ä",
+            "<<",
+            "99999999999",
+            "\0",
+        ];
+        let machine = machine();
+        let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+        for _ in 0..20_000 {
+            let mut line = String::new();
+            for _ in 0..seed % 12 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                line.push_str(PIECES[(seed >> 60) as usize]);
+            }
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let cut = commands(&line);
+            assert_eq!(cut.join(";"), line);
+            for command in cut.into_iter().chain([&*line]) {
+                let rest = match route(command, &machine) {
+                    Routed::Plain(rest) | Routed::To(_, rest) | Routed::Through(_, rest) => rest,
+                    Routed::Nobody(prefix) => prefix,
+                    Routed::Switch(_) => "",
+                };
+                assert!(command.contains(rest), "{command:?}: {rest:?}");
+                assert_eq!(takes_all(command), command.trim_start().starts_with("@@"), "{command:?}");
+            }
+            let _ = admin::cli::line::parse(line.as_bytes());
+        }
+    }
+
     #[test]
     fn prefixes_name_processes_as_on_the_oracle() {
         use Routed::{Nobody, Plain, Switch, Through, To};

@@ -252,9 +252,13 @@ impl Hub {
     }
 
     /// A connection to the runtime API of a worker.
-    pub fn connect(&self, pid: i32) -> Option<Socket> {
+    ///
+    /// # Errors
+    /// `WouldBlock`: as many wait already as its line holds. Others: there is no such worker any more.
+    pub fn connect(&self, pid: i32) -> std::io::Result<Socket> {
         let lines = self.lines.borrow();
-        Socket::connect_sockpair(lines.get(&pid)?.as_fd()).ok()
+        let line = lines.get(&pid).ok_or(std::io::ErrorKind::NotConnected)?;
+        Socket::connect_sockpair(line.as_fd())
     }
 
     /// Looks after all children that have ended.

@@ -18,7 +18,7 @@ const fn flag(name: &'static str, takes: &'static str, doc: &'static str) -> Fla
 /// All words in order of the alphabet, capitals behind.
 pub const FLAGS: &[Flag] = &[
     flag("--", "<cfgfile>...", "All words behind it are configuration files."),
-    flag("-4", "", "No effect: `dns-accept-family ipv4` says the same."),
+    flag("-4", "", "Have resolvers ask for addresses of IPv4 only, whatever dns-accept-family says."),
     flag("-c", "", "Check the configuration and exit: 0 if it is good, 1 if not; with -V it says so."),
     flag(
         "-cc",

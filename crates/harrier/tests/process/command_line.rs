@@ -136,12 +136,26 @@ fn under_haproxys_name_it_says_haproxy() {
 }
 
 #[test]
+fn the_name_of_this_peer_is_given_once() {
+    let folder = Folder::new();
+    let named = folder
+        .file("named.cfg", &format!("global\n    localpeer a\n{DEFAULTS}listen f\n    bind 127.0.0.1:1\n"));
+    assert_eq!(run(&["-c", "-f", &named]).status.code(), Some(0));
+    let twice = run(&["-L", "b", "-c", "-f", &named]);
+    assert_eq!(twice.status.code(), Some(1));
+    let text = "'localpeer' ignored since it is already set by using the '-L' command line argument.";
+    assert!(stderr(&twice).contains(text), "{}", stderr(&twice));
+}
+
+#[test]
 fn lists_come_with_a_check() {
     let folder = Folder::new();
     let good = good(&folder);
     let list = |word: &str| stdout(&run(&[word, "-q", "-c", "-f", &good]));
     assert!(list("-dKhelp").starts_with("# List of supported keyword classes:\nall: "));
+    assert!(list("-dKhelp").ends_with("\nsvc: service names\n"));
     assert!(list("-dKcnv").contains("base64"));
+    assert_eq!(list("-dKsvc"), "# List of registered service names:\nprometheus-exporter\n");
     assert!(list("-dC").contains("listen f \n\tbind 127.0.0.1:1 \n"));
     assert!(!list("-dC1234").contains("listen f"));
     assert!(list("-dL").starts_with("List of loaded object files:\n/"));
