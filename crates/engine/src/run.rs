@@ -66,8 +66,8 @@ pub fn start_worker(index: usize, shared: Arc<Shared>, opened: Vec<Opened>) -> R
 /// How many expired entries of a stick table a sweep takes from each shard at most.
 const SWEPT: usize = 4096;
 
-/// Looks through what this worker keeps once a second, for ever; through the connections that rest more often where
-/// a `pool-purge-delay` is shorter.
+/// Looks through what this worker keeps once a second, for ever; through the connections that rest more
+/// often where a `pool-purge-delay` is shorter.
 async fn sweeper(worker: Rc<Worker>) {
     let program = worker.shared.program.clone();
     let second = Duration::from_secs(1);
