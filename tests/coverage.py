@@ -67,6 +67,9 @@ CLASSES = {"Keywords of global": "global", "Keywords of proxies": "proxy", "Word
 UNTESTED = os.path.join(HERE, "keywords-untested.txt")
 # Keywords whose effect effects.py has seen no VTC file show yet.
 UNSHOWN = os.path.join(HERE, "effects-unshown.txt")
+# Keywords whose effect no VTC file can show, each with the reason.
+UNSEEN = os.path.join(HERE, "effects-unseen.txt")
+MOST_UNSEEN = 10
 # Where configurations stand whose effect is looked at from outside.
 NETS = ("fates", "rules", "frames", "sequences", "transports", "tls")
 
@@ -119,19 +122,39 @@ def words_without_effect():
     return {(row[1].strip().strip("*"), name) for row in rows for name in re.findall(r"`([^`]+)`", row[2])}
 
 
+def unseen():
+    """Class and name of each keyword of effects-unseen.txt, and its reason."""
+    lines = [line.strip() for line in open(UNSEEN) if line.strip() and not line.startswith("#")]
+    rows = [line.partition(": ") for line in lines]
+    return {tuple(name.split(" ", 1)): reason for name, _, reason in rows}
+
+
+def check_unseen(every, unshown):
+    """Few keywords, all with a reason, and none that the other list holds, too."""
+    reasons = unseen()
+    wrong = [one for one, reason in reasons.items() if one not in every or one in unshown or len(reason) < 20]
+    for kind, name in sorted(wrong):
+        print(f"effects-unseen.txt: no keyword with an effect, or in effects-unshown.txt, too, or without a reason: {name} ({kind})")
+    if len(reasons) > MOST_UNSEEN:
+        print(f"effects-unseen.txt holds more than {MOST_UNSEEN} keywords")
+    return not wrong and len(reasons) <= MOST_UNSEEN
+
+
 def check_unshown(every, untested):
     """The list of effects.py names keywords that have an effect, in order and once, and every one that no test names."""
     lines = [line.strip() for line in open(UNSHOWN) if line.strip() and not line.startswith("#")]
     unshown = {tuple(line.split(" ", 1)) for line in lines}
     for kind, name in sorted(unshown - every):
         print(f"effects-unshown.txt names what is no keyword with an effect: {name} ({kind})")
-    for kind, name in sorted(untested - unshown):
+    hidden = set(unseen())
+    for kind, name in sorted(untested - unshown - hidden):
         print(f"no test names it, and effects-unshown.txt doesn't: {name} ({kind})")
     ordered = [" ".join(one) for one in sorted(unshown)] == lines
     if not ordered:
         print("effects-unshown.txt is not in order, or names something twice")
-    print(f"coverage: {len(every) - len(unshown)} of {len(every)} keywords with an effect were seen to have it in a VTC file")
-    return ordered and unshown <= every and untested <= unshown
+    seen = len(every) - len(unshown | hidden)
+    print(f"coverage: {seen} of {len(every)} keywords with an effect were seen to have it in a VTC file; of {len(hidden)} none can")
+    return check_unseen(every, unshown) and ordered and unshown <= every and untested <= unshown | hidden
 
 
 def check_keywords():

@@ -91,8 +91,8 @@ pub fn switch(shared: Arc<Shared>, opened: Vec<Opened>, moves: Arc<Moves>) -> Op
 /// How many expired entries of a stick table a sweep takes from each shard at most.
 const SWEPT: usize = 4096;
 
-/// Looks through what this worker keeps once a second, for ever; through the connections that rest more often
-/// where a `pool-purge-delay` is shorter.
+/// Looks through what this worker keeps once a second, for ever; through the connections that rest more
+/// often where a `pool-purge-delay` is shorter.
 async fn sweeper(worker: Rc<Worker>) {
     let program = worker.shared.program.clone();
     let second = Duration::from_secs(1);

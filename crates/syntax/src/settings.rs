@@ -8,6 +8,9 @@ use crate::word::{Line, Modifier, Word};
 /// The keywords that [`obey`] obeys.
 pub const ENVIRONMENT_KEYWORDS: &[&str] = &["setenv", "presetenv", "unsetenv", "resetenv"];
 
+/// The variable that `localpeer` sets.
+const LOCALPEER: &str = "HAPROXY_LOCALPEER";
+
 /// What HAProxy says of a keyword that may not stand behind `no` or `default`.
 pub(crate) const NOT_MODIFIABLE: &str = "negation/default currently supported only for options, log, busy-polling, \
      set-dumpable, strict-limits, insecure-fork-wanted and numa-cpu-mapping.";
@@ -36,6 +39,8 @@ pub(crate) fn obey(line: &Line, environment: &mut Environment, diagnostics: &mut
         b"setenv" | b"presetenv" => set(line, environment, diagnostics),
         b"unsetenv" => unset(line, environment, diagnostics),
         b"resetenv" => environment.keep_only(line.args().iter().map(Word::bytes)),
+        // The name of this peer is also a variable.
+        b"localpeer" => line.args().iter().take(1).for_each(|name| environment.set(LOCALPEER, name.bytes())),
         _ => {}
     }
 }

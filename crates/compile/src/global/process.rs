@@ -163,6 +163,9 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     entry(
         "localpeer",
         |s, g| {
+            if g.localpeer_given {
+                return Err(s.fail("'localpeer' ignored since it is already set by using the '-L' command line argument.\n"));
+            }
             g.localpeer = Some(s.word("'localpeer' expects a name as an argument.\n")?.text().into());
             s.end()
         },

@@ -35,11 +35,14 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// How long to wait before the call is tried again: a second where there was no connection, no time where
-    /// one was closed without a word. `None` where the server may have acted on the request.
-    pub fn pause(self) -> Option<Duration> {
+    /// How long to wait before the call is tried again: where there was no connection a second, or less if
+    /// connecting may not take so long; no time where one was closed without a word. `None` where the server
+    /// may have acted on the request.
+    pub fn pause(self, connect: Duration) -> Option<Duration> {
         match self {
-            Fault::Refused | Fault::ConnectTimeout | Fault::Insecure(_) => Some(Duration::from_secs(1)),
+            Fault::Refused | Fault::ConnectTimeout | Fault::Insecure(_) => {
+                Some(connect.min(Duration::from_secs(1)))
+            }
             Fault::Silent => Some(Duration::ZERO),
             Fault::Late | Fault::Malformed | Fault::Cut | Fault::Stalled => None,
         }

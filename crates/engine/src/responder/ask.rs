@@ -64,7 +64,7 @@ pub(super) async fn ask(worker: &Worker, place: &Place<'_>, id: &[u8]) -> Asked 
             }
             Err(fault) => fault,
         };
-        match fault.pause().filter(|_| story.retries < settings.retries) {
+        match fault.pause(settings.connect).filter(|_| story.retries < settings.retries) {
             Some(pause) => rt::sleep(pause).await,
             None => {
                 story.end(told(fault, answer.status));

@@ -54,8 +54,8 @@ fn what(event: &Event<'_>) -> (u32, u8, &'static str) {
 fn whom(conn: Option<&Conn>) -> Whom {
     match conn {
         Some(conn) => Whom {
-            frontend: Some(conn.frontend),
-            listener: Some(conn.listener),
+            frontend: Some(conn.frontend.get()),
+            listener: Some(conn.listener.get()),
             session: Some(conn.serial),
             ..Whom::default()
         },

@@ -70,6 +70,8 @@ pub(crate) struct GlobalDraft {
     pub node: Option<Box<str>>,
     pub description: Option<Box<str>>,
     pub localpeer: Option<Box<str>>,
+    /// Whether `-L` named this peer, so that no line may.
+    pub localpeer_given: bool,
     pub grace: Option<Duration>,
     pub hard_stop_after: Option<Duration>,
     pub close_spread_time: Option<Duration>,
@@ -155,6 +157,7 @@ impl Default for GlobalDraft {
             node: None,
             description: None,
             localpeer: None,
+            localpeer_given: false,
             grace: None,
             hard_stop_after: None,
             close_spread_time: None,
@@ -210,6 +213,7 @@ impl GlobalDraft {
     /// The section before its first line, as the command line has it.
     pub(crate) fn of(options: &crate::Options) -> GlobalDraft {
         let mut draft = GlobalDraft { insecure_fork_wanted: options.fork_wanted, ..GlobalDraft::default() };
+        draft.localpeer_given = options.localpeer.is_some();
         if options.trust_servers {
             draft.tls.server_verify = ::tls::words::Verify::None;
         }

@@ -177,8 +177,10 @@ pub(super) const KEYWORDS: &[ServerKeyword] = &[
     word("no-tlsv12", 0, |v, _, _| without(v, Version::Tls12), "Without this version.").example("no-tlsv12"),
     word("no-tlsv13", 0, |v, _, _| without(v, Version::Tls13), "Without this version.").example("no-tlsv13"),
     vain("npn", "TLS has ALPN in its place."),
-    word("renegotiate", 0, |_, _, _| Ok(()), "No effect: connections are never renegotiated.")
-        .example("renegotiate"),
+    ServerKeyword {
+        idle: true,
+        ..word("renegotiate", 0, |_, _, _| Ok(()), "Connections are never renegotiated.")
+    },
     word(
         "sigalgs",
         1,
