@@ -14,8 +14,8 @@ pub const MINIMAL: u8 = 2;
 /// Whom a client's connection is.
 pub fn whom(conn: &Conn) -> Whom {
     Whom {
-        frontend: Some(conn.frontend),
-        listener: Some(conn.listener),
+        frontend: Some(conn.frontend.get()),
+        listener: Some(conn.listener.get()),
         session: Some(conn.serial),
         ..Whom::default()
     }
@@ -47,7 +47,7 @@ pub fn stream_of(s: &Session, own: u64, source: &Source, events: u32, level: u8,
 /// Tells of a connection.
 pub fn about(conn: &Conn, verbosity: u8, out: &mut String) {
     if verbosity >= 1 {
-        let _ = write!(out, " session={} frontend=#{}", conn.serial, conn.frontend);
+        let _ = write!(out, " session={} frontend=#{}", conn.serial, conn.frontend.get());
     }
     if verbosity >= MINIMAL {
         let _ = write!(out, " src={} dst={}", conn.src.get(), conn.dst.get());

@@ -58,7 +58,7 @@ pub async fn fetch(worker: &Worker, method: Method, name: &str, place: &Place<'_
             Ok(got) => return Ok(got),
             Err(fault) => fault,
         };
-        match fault.pause().filter(|_| tries < settings.retries) {
+        match fault.pause(settings.connect).filter(|_| tries < settings.retries) {
             Some(pause) => rt::sleep(pause).await,
             None => return Err(fault),
         }

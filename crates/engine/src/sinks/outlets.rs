@@ -63,7 +63,14 @@ impl Outlets {
                 (_, Some(Outlet::Socket(fd))) => fd.try_clone().map_or(Outlet::Own, Outlet::Socket),
                 (Sink::Unix(path), _) => ask(at, path)?.map_or(Outlet::Own, Outlet::Socket),
                 (Sink::Fd(fd), _) => writer(*fd).map_or(Outlet::Own, |w| Outlet::Writer(Arc::new(w))),
-                (Sink::Udp(_) | Sink::Abstract(_) | Sink::Ring(_), _) => Outlet::Own,
+                (
+                    Sink::Udp(_)
+                    | Sink::Abstract(_)
+                    | Sink::Ring(_)
+                    | Sink::Backend(_)
+                    | Sink::Server(..),
+                    _,
+                ) => Outlet::Own,
             });
         }
         Ok(Outlets(all))

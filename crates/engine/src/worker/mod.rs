@@ -159,7 +159,7 @@ impl Worker {
 
     /// The worker of this thread under the configuration that takes the place of its own.
     pub fn succeed(&self, shared: Arc<Shared>, above: Box<dyn Above>) -> Rc<Worker> {
-        let sinks = Sinks::new(self.index, &shared.program, &shared.outlets, &shared.rings);
+        let sinks = Sinks::new(self.index, &shared.farm, &shared.outlets, &shared.rings);
         let farm = self.farm.succeed(shared.farm.clone(), above);
         let stderr = std::io::stderr();
         Rc::new(Worker {
