@@ -311,6 +311,14 @@ impl Machine {
         out.push(Effect::Adopt(pid, check));
     }
 
+    /// It was only looked at. Who asked for a reload meanwhile is told of that one's end.
+    fn looked(&mut self, good: bool, out: &mut Vec<Effect>) {
+        if self.pending.is_none() {
+            out.push(Effect::Loaded(good));
+        }
+        self.take_pending(out);
+    }
+
     fn adopted(&mut self, verdict: Verdict, out: &mut Vec<Effect>) {
         let Some(check) = self.adopting.take() else { return };
         match verdict {
@@ -325,8 +333,7 @@ impl Machine {
                 self.take_pending(out);
             }
             Verdict::Fit => {
-                out.push(Effect::Loaded(true));
-                self.take_pending(out);
+                self.looked(true, out);
             }
             Verdict::Elsewhere(why) if !check && !self.leaving => {
                 out.push(say(Weight::Notice, format!("{why}: a new worker is started instead.")));
@@ -334,13 +341,9 @@ impl Machine {
             }
             Verdict::Elsewhere(why) => {
                 out.push(say(Weight::Warning, format!("{why}: a new worker would be started.")));
-                out.push(Effect::Loaded(false));
-                self.take_pending(out);
+                self.looked(false, out);
             }
-            Verdict::Refused if check => {
-                out.push(Effect::Loaded(false));
-                self.take_pending(out);
-            }
+            Verdict::Refused if check => self.looked(false, out),
             Verdict::Refused => {
                 self.reloads = self.reloads.saturating_add(1);
                 out.push(say(Weight::Warning, "Reload in place failed: nothing has changed.".to_owned()));
