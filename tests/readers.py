@@ -2,7 +2,7 @@
 """Does a test notice when a setting loses the one place that reads it?
 
     tests/readers.py [--seed S] [--count N]             what would be taken: fields of `program` with one reader, and where that is
-    tests/readers.py --seed S --try 1,4,7 [--keep-log]  takes the reader of each away, builds, and runs the VTC files that name the keyword
+    tests/readers.py --seed S --try 1,4,7  takes the reader of each away, builds, and runs the VTC files that name the keyword
 
 Reads the fields of the structs of crates/program and looks for `.field` in the sources of all crates but those that write them (program,
 compile) and tests. A field that one line reads is a candidate; a seed chooses among them. Taken away means: the expression becomes what the
@@ -10,7 +10,7 @@ setting is where nobody sets it (`false`, `None`; for other types the script say
 the `dev` profile in CARGO_TARGET_DIR; the working tree must be clean and is put back. What no VTC file notices is looked for in the unit
 tests and worlds of the reader's crate by hand (`cargo test -p`).
 
-The sample of 26 November 2026 is in docs/open.md.
+What is known of the sample with seed 20261126 is in docs/open.md.
 """
 import argparse, os, random, re, subprocess, sys
 

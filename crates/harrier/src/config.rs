@@ -114,7 +114,7 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     switch_off(&mut program, args);
     tell_sockets(&mut program);
     program.adopt();
-    Ok(Loaded { program: Arc::new(program), services: services(), quiet })
+    Ok(Loaded { program: Arc::new(program), services: services::all(), quiet })
 }
 
 /// What is said where nothing but a new process helps.

@@ -64,11 +64,7 @@ impl Outlets {
                 (Sink::Unix(path), _) => ask(at, path)?.map_or(Outlet::Own, Outlet::Socket),
                 (Sink::Fd(fd), _) => writer(*fd).map_or(Outlet::Own, |w| Outlet::Writer(Arc::new(w))),
                 (
-                    Sink::Udp(_)
-                    | Sink::Abstract(_)
-                    | Sink::Ring(_)
-                    | Sink::Backend(_)
-                    | Sink::Server(..),
+                    Sink::Udp(_) | Sink::Abstract(_) | Sink::Ring(_) | Sink::Backend(_) | Sink::Server(..),
                     _,
                 ) => Outlet::Own,
             });
@@ -86,10 +82,12 @@ pub fn rings_after(program: &Program, before: &Program, known: &[Arc<Ring>]) -> 
     let mut left: Vec<_> = before.rings.iter().zip(known).collect();
     let kept = program.rings.iter().map(|ring| {
         let same = |(was, _): &(&program::log::Ring, _)| {
-            was.name == ring.name && was.size == ring.size && targets(was) == targets(ring)
+            was.name == ring.name
+                && (was.size, &was.file) == (ring.size, &ring.file)
+                && targets(was) == targets(ring)
         };
         let at = left.iter().position(same);
-        at.map_or_else(|| Arc::new(Ring::new(ring.size)), |at| left.remove(at).1.clone())
+        at.map_or_else(|| Arc::new(made(ring)), |at| left.remove(at).1.clone())
     });
     kept.collect()
 }
@@ -115,7 +113,11 @@ pub(super) fn writer(fd: i32) -> Option<FdWriter> {
 
 /// The rings of a program.
 pub fn rings(program: &Program) -> Vec<Arc<Ring>> {
-    let made = |r: &program::log::Ring| match &r.file {
+    program.rings.iter().map(|r| Arc::new(made(r))).collect()
+}
+
+fn made(r: &program::log::Ring) -> Ring {
+    match &r.file {
         // That it can be written was seen when the configuration was read.
         Some(path) => match RingFile::create(path, r.size) {
             Ok(file) => Ring::with_file(r.size, file),
@@ -125,6 +127,5 @@ pub fn rings(program: &Program) -> Vec<Arc<Ring>> {
             }
         },
         None => Ring::new(r.size),
-    };
-    program.rings.iter().map(|r| Arc::new(made(r))).collect()
+    }
 }

@@ -28,6 +28,8 @@ const SETTINGS: &[Setting] = &[
     ("'tune.stick-counters'", |p| show(&p.global.tune.stick_counters)),
     ("'mworker-max-reloads'", |p| show(&p.global.master.max_reloads)),
     ("'master-worker'", |p| show(&p.global.master.survives_failure)),
+    ("'trace' of 'traces' sections", |p| show(&p.traces)),
+    ("'stats-file'", |p| show(&p.global.stats_file)),
     ("'reload'", |p| show(&p.global.master.in_place)),
 ];
 
@@ -50,15 +52,24 @@ pub fn differences(before: &Program, now: &Program) -> Vec<String> {
     if peers(before) != peers(now) || tables(before) != tables(now) {
         found.push("A 'peers' section, or a table in it,".to_owned());
     }
+    // What they have taken in goes out as their configuration says, which is not exchanged beneath them yet.
+    if !before.forwards.is_empty() || !now.forwards.is_empty() {
+        found.push("A 'log-forward' section".to_owned());
+    }
     found
 }
 
 /// A section as far as its sessions depend on it.
 fn section(section: &Section) -> String {
-    let others = section.others.iter().map(|o| (&o.name, &o.target, o.tls.is_some()));
+    let others = section.others.iter().map(|o| {
+        let source = o.source.as_ref().map(show);
+        (&o.name, &o.target, o.tls.is_some(), o.group, source, &o.md5sig)
+    });
+    let bind = &section.bind;
+    let words = (section.groups, bind.maxconn, bind.nice, bind.accept_proxy, bind.accept_cip);
     let tables = section.tables.iter().map(|t| (&t.name, t.table.settings()));
     format!(
-        "{} {} {:?} {:?} {:?} {:?}",
+        "{} {} {:?} {words:?} {:?} {:?} {:?}",
         section.name,
         section.local,
         section.address,
