@@ -12,6 +12,7 @@ pub(crate) mod process;
 mod removed;
 mod tls;
 pub(crate) mod tune;
+mod unix_bind;
 
 use crate::global::draft::GlobalDraft;
 use crate::keyword::{self, Keyword, find, refuse_modifier};

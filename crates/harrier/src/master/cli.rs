@@ -284,7 +284,8 @@ impl Session {
         text
     }
 
-    /// A connection to a worker. One that is busy may have as many waiting as there is room for: it is given a
+    /// A connection to a worker. One that is busy may have as many waiting as there is room for: it is
+    /// given a
     /// while to take some, as long as the client is there.
     async fn reach(&self, socket: &Socket, pid: i32) -> Option<Socket> {
         let until = rt::now() + PATIENCE;

@@ -106,7 +106,8 @@ mod tests {
         assert_eq!(commands("a\\"), ["a\\"]);
     }
 
-    /// Lines of odd pieces: nothing of a line is lost when it is cut, and every prefix leads somewhere or to nobody.
+    /// Lines of odd pieces: nothing of a line is lost when it is cut, and every prefix leads somewhere or
+    /// to nobody.
     #[test]
     fn any_line_is_cut_and_led_somewhere() {
         const PIECES: [&str; 16] = [
