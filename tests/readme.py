@@ -319,7 +319,7 @@ def refused(place):
     """Each part that README.md says is not there, by a line that asks for it."""
     lines = {"HTTP/3": "frontend f\n    bind quic4@:1", "Lua": "global\n    lua-load x", "SPOE": "frontend f\n    filter spoe config x",
              "FastCGI": "fcgi-app a\n    docroot /", "ACME": "acme x\n    directory http://x", "caches": "cache c\n    total-max-size 4",
-             "compression": "frontend f\n    filter compression", "log-forward": "log-forward l\n    bind :1"}
+             "compression": "frontend f\n    filter compression"}
     for name, text in lines.items():
         assert name in README, name
         told = run(place.binary, "-c", "-f", place.write("refused.cfg", text + "\n"), code=1)
