@@ -72,215 +72,119 @@ const STREAMED: &[Kind] = &[
 
 const NONE: Name = ("", "");
 
-/// Events of HTTP/1.
-pub mod h1 {
-    /// `h1c_new`.
-    pub const NEW: u32 = 1;
-    /// `h1c_end`.
-    pub const END: u32 = 1 << 1;
-    /// `rx_headers`.
-    pub const RX_HEADERS: u32 = 1 << 2;
-    /// `tx_eoi`.
-    pub const TX_END: u32 = 1 << 3;
-    /// `tx_headers`.
-    pub const TX_HEADERS: u32 = 1 << 4;
-    /// `h1s_new`.
-    pub const STREAM_NEW: u32 = 1 << 5;
-    /// `h1s_end`.
-    pub const STREAM_END: u32 = 1 << 6;
-    /// `h1s_err`.
-    pub const STREAM_ERR: u32 = 1 << 7;
+/// The events of a source, one a line: its bit as a constant of the module, its name, and what happens. The
+/// first has the lowest bit.
+macro_rules! events {
+    ($(#[$doc:meta])* $module:ident $list:ident $($bit:ident $name:literal: $about:literal,)+) => {
+        $(#[$doc])*
+        pub mod $module {
+            events!(@bit 0; $($bit $name,)+);
+        }
+
+        const $list: &[Name] = &[$(($name, $about)),+];
+    };
+    (@bit $at:expr; $bit:ident $name:literal, $($rest:tt)*) => {
+        #[doc = concat!("`", $name, "`.")]
+        pub const $bit: u32 = 1 << ($at);
+        events!(@bit $at + 1; $($rest)*);
+    };
+    (@bit $at:expr;) => {};
 }
 
-const H1_EVENTS: &[Name] = &[
-    ("h1c_new", "a connection begins"),
-    ("h1c_end", "a connection is over"),
-    ("rx_headers", "a head has come"),
-    ("tx_eoi", "an answer is out, or given up"),
-    ("tx_headers", "a head goes out"),
-    ("h1s_new", "a request begins"),
-    ("h1s_end", "a request is over"),
-    ("h1s_err", "a message was malformed"),
-];
-
-/// Events of HTTP/2.
-pub mod h2 {
-    /// `h2c_new`.
-    pub const NEW: u32 = 1;
-    /// `h2c_end`.
-    pub const END: u32 = 1 << 1;
-    /// `h2c_err`.
-    pub const ERR: u32 = 1 << 2;
-    /// `rx_frame`.
-    pub const RX_FRAME: u32 = 1 << 3;
-    /// `rx_data`.
-    pub const RX_DATA: u32 = 1 << 4;
-    /// `rx_hdr`.
-    pub const RX_HEADERS: u32 = 1 << 5;
-    /// `rx_rst`.
-    pub const RX_RESET: u32 = 1 << 6;
-    /// `rx_goaway`.
-    pub const RX_GOAWAY: u32 = 1 << 7;
-    /// `tx_frame`.
-    pub const TX_FRAME: u32 = 1 << 8;
-    /// `tx_hdr`.
-    pub const TX_HEADERS: u32 = 1 << 9;
-    /// `tx_rst`.
-    pub const TX_RESET: u32 = 1 << 10;
-    /// `h2s_new`.
-    pub const STREAM_NEW: u32 = 1 << 11;
-    /// `h2s_end`.
-    pub const STREAM_END: u32 = 1 << 12;
-    /// `h2s_err`.
-    pub const STREAM_ERR: u32 = 1 << 13;
-    /// `proto_err`.
-    pub const PROTOCOL: u32 = 1 << 14;
+events! {
+    /// Events of HTTP/1.
+    h1 H1_EVENTS
+        NEW "h1c_new": "a connection begins",
+        END "h1c_end": "a connection is over",
+        RX_HEADERS "rx_headers": "a head has come",
+        TX_END "tx_eoi": "an answer is out, or given up",
+        TX_HEADERS "tx_headers": "a head goes out",
+        STREAM_NEW "h1s_new": "a request begins",
+        STREAM_END "h1s_end": "a request is over",
+        STREAM_ERR "h1s_err": "a message was malformed",
 }
 
-const H2_EVENTS: &[Name] = &[
-    ("h2c_new", "a connection begins"),
-    ("h2c_end", "a connection is over"),
-    ("h2c_err", "a connection broke"),
-    ("rx_frame", "a frame has come"),
-    ("rx_data", "a piece of a body has come"),
-    ("rx_hdr", "a head has come"),
-    ("rx_rst", "a stream was reset by the peer"),
-    ("rx_goaway", "the peer says farewell"),
-    ("tx_frame", "a stream is reset"),
-    ("tx_hdr", "a head goes out"),
-    ("tx_rst", "a stream is reset"),
-    ("h2s_new", "a stream begins"),
-    ("h2s_end", "a stream is over"),
-    ("h2s_err", "a message was malformed"),
-    ("proto_err", "the peer breaks the protocol"),
-];
-
-/// Events of checks.
-pub mod check {
-    /// `hchck_start`.
-    pub const START: u32 = 1;
-    /// `hchck_end`.
-    pub const END: u32 = 1 << 1;
-    /// `hchck_succ`.
-    pub const SUCCESS: u32 = 1 << 2;
-    /// `hchck_err`.
-    pub const FAILURE: u32 = 1 << 3;
+events! {
+    /// Events of HTTP/2.
+    h2 H2_EVENTS
+        NEW "h2c_new": "a connection begins",
+        END "h2c_end": "a connection is over",
+        ERR "h2c_err": "a connection broke",
+        RX_FRAME "rx_frame": "a frame has come",
+        RX_DATA "rx_data": "a piece of a body has come",
+        RX_HEADERS "rx_hdr": "a head has come",
+        RX_RESET "rx_rst": "a stream was reset by the peer",
+        RX_GOAWAY "rx_goaway": "the peer says farewell",
+        TX_FRAME "tx_frame": "a stream is reset",
+        TX_HEADERS "tx_hdr": "a head goes out",
+        TX_RESET "tx_rst": "a stream is reset",
+        STREAM_NEW "h2s_new": "a stream begins",
+        STREAM_END "h2s_end": "a stream is over",
+        STREAM_ERR "h2s_err": "a message was malformed",
+        PROTOCOL "proto_err": "the peer breaks the protocol",
 }
 
-const CHECK_EVENTS: &[Name] = &[
-    ("hchck_start", "a check begins"),
-    ("hchck_end", "a check is over"),
-    ("hchck_succ", "a check succeeded"),
-    ("hchck_err", "a check failed"),
-];
-
-/// Events of client sessions.
-pub mod session {
-    /// `sess_new`.
-    pub const NEW: u32 = 1;
-    /// `sess_end`.
-    pub const END: u32 = 1 << 1;
-    /// `sess_err`.
-    pub const ERR: u32 = 1 << 2;
+events! {
+    /// Events of checks.
+    check CHECK_EVENTS
+        START "hchck_start": "a check begins",
+        END "hchck_end": "a check is over",
+        SUCCESS "hchck_succ": "a check succeeded",
+        FAILURE "hchck_err": "a check failed",
 }
 
-const SESSION_EVENTS: &[Name] = &[
-    ("sess_new", "a client has connected"),
-    ("sess_end", "a client's connection is over"),
-    ("sess_err", "a client was not let in"),
-];
-
-/// Events of streams.
-pub mod stream {
-    /// `strm_new`.
-    pub const NEW: u32 = 1;
-    /// `strm_free`.
-    pub const FREE: u32 = 1 << 1;
-    /// `strm_err`.
-    pub const ERR: u32 = 1 << 2;
-    /// `strm_ana`.
-    pub const RULES: u32 = 1 << 3;
-    /// `sc_state`.
-    pub const SIDES: u32 = 1 << 4;
+events! {
+    /// Events of client sessions.
+    session SESSION_EVENTS
+        NEW "sess_new": "a client has connected",
+        END "sess_end": "a client's connection is over",
+        ERR "sess_err": "a client was not let in",
 }
 
-const STREAM_EVENTS: &[Name] = &[
-    ("strm_new", "a stream begins"),
-    ("strm_free", "a stream is over"),
-    ("strm_err", "a stream did not end well"),
-    ("strm_ana", "rules run"),
-    ("sc_state", "a server was reached"),
-];
-
-/// Events of sessions between peers.
-pub mod peers {
-    /// `sess_new`.
-    pub const NEW: u32 = 1;
-    /// `sess_end`.
-    pub const END: u32 = 1 << 1;
-    /// `sess_err`.
-    pub const ERR: u32 = 1 << 2;
-    /// `rx_msg`.
-    pub const RX: u32 = 1 << 3;
-    /// `tx_msg`.
-    pub const TX: u32 = 1 << 4;
-    /// `proto_error`.
-    pub const PROTOCOL: u32 = 1 << 5;
+events! {
+    /// Events of streams.
+    stream STREAM_EVENTS
+        NEW "strm_new": "a stream begins",
+        FREE "strm_free": "a stream is over",
+        ERR "strm_err": "a stream did not end well",
+        RULES "strm_ana": "rules run",
+        SIDES "sc_state": "a server was reached",
 }
 
-const PEERS_EVENTS: &[Name] = &[
-    ("sess_new", "a session begins"),
-    ("sess_end", "a session is over"),
-    ("sess_err", "a session broke"),
-    ("rx_msg", "messages have come"),
-    ("tx_msg", "messages go out"),
-    ("proto_error", "the peer breaks the protocol"),
-];
-
-/// Events of TLS.
-pub mod ssl {
-    /// `sslc_new`.
-    pub const NEW: u32 = 1;
-    /// `sslc_hndshk`.
-    pub const HANDSHAKE: u32 = 1 << 1;
-    /// `sslc_err`.
-    pub const ERR: u32 = 1 << 2;
+events! {
+    /// Events of sessions between peers.
+    peers PEERS_EVENTS
+        NEW "sess_new": "a session begins",
+        END "sess_end": "a session is over",
+        ERR "sess_err": "a session broke",
+        RX "rx_msg": "messages have come",
+        TX "tx_msg": "messages go out",
+        PROTOCOL "proto_error": "the peer breaks the protocol",
 }
 
-const SSL_EVENTS: &[Name] = &[
-    ("sslc_new", "a handshake begins"),
-    ("sslc_hndshk", "a handshake is done"),
-    ("sslc_err", "a handshake failed"),
-];
-
-/// Events of services inside the process.
-pub mod applet {
-    /// `app_new`.
-    pub const NEW: u32 = 1;
-    /// `app_free`.
-    pub const FREE: u32 = 1 << 1;
-    /// `app_receive`.
-    pub const RECEIVE: u32 = 1 << 2;
-    /// `app_send`.
-    pub const SEND: u32 = 1 << 3;
+events! {
+    /// Events of TLS.
+    ssl SSL_EVENTS
+        NEW "sslc_new": "a handshake begins",
+        HANDSHAKE "sslc_hndshk": "a handshake is done",
+        ERR "sslc_err": "a handshake failed",
 }
 
-const APPLET_EVENTS: &[Name] = &[
-    ("app_new", "a service begins"),
-    ("app_free", "a service is over"),
-    ("app_receive", "a service was asked"),
-    ("app_send", "a service answers"),
-];
-
-/// Events of connections whose bytes pass untouched.
-pub mod pt {
-    /// `pt_conn_new`.
-    pub const NEW: u32 = 1;
-    /// `pt_conn_end`.
-    pub const END: u32 = 1 << 1;
+events! {
+    /// Events of services inside the process.
+    applet APPLET_EVENTS
+        NEW "app_new": "a service begins",
+        FREE "app_free": "a service is over",
+        RECEIVE "app_receive": "a service was asked",
+        SEND "app_send": "a service answers",
 }
 
-const PT_EVENTS: &[Name] = &[("pt_conn_new", "a connection begins"), ("pt_conn_end", "a connection is over")];
+events! {
+    /// Events of connections whose bytes pass untouched.
+    pt PT_EVENTS
+        NEW "pt_conn_new": "a connection begins",
+        END "pt_conn_end": "a connection is over",
+}
 
 /// How many sources there are.
 pub const COUNT: usize = 9;
