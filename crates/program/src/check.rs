@@ -215,6 +215,24 @@ pub struct Expect {
     pub comment: Option<Box<str>>,
 }
 
+impl Expect {
+    /// That this comes back, with nothing else said.
+    pub fn of(what: Pattern) -> Expect {
+        Expect {
+            negated: false,
+            min_recv: None,
+            what,
+            ok_status: None,
+            error_status: None,
+            timeout_status: None,
+            on_success: None,
+            on_error: None,
+            status_code: None,
+            comment: None,
+        }
+    }
+}
+
 /// What is looked for in an answer.
 pub enum Pattern {
     /// `status`: ranges of codes.

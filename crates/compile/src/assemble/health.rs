@@ -222,7 +222,7 @@ fn complete(mut steps: Vec<Step>, first: Option<&mut Request<'_>>) -> Vec<Step> 
         }
     }
     if sends && !steps.iter().any(|s| matches!(s, Step::Expect(_))) {
-        steps.push(Step::Expect(expect(Pattern::Status(vec![HEALTHY]))));
+        steps.push(Step::Expect(Expect::of(Pattern::Status(vec![HEALTHY]))));
     }
     steps
 }
@@ -238,21 +238,6 @@ fn text(bytes: &[u8]) -> LogFormat {
     let items: Box<[Item]> =
         if bytes.is_empty() { Box::default() } else { Box::new([Item::Text(bytes.into())]) };
     LogFormat { items, encoding: Encoding::Text, bin: false, text: String::from_utf8_lossy(bytes).into() }
-}
-
-fn expect(what: Pattern) -> Expect {
-    Expect {
-        negated: false,
-        min_recv: None,
-        what,
-        ok_status: None,
-        error_status: None,
-        timeout_status: None,
-        on_success: None,
-        on_error: None,
-        status_code: None,
-        comment: None,
-    }
 }
 
 impl Assembly<'_> {
@@ -299,7 +284,7 @@ impl Assembly<'_> {
                         timeout_status: answer.timeout,
                         on_success,
                         on_error,
-                        ..expect(what)
+                        ..Expect::of(what)
                     })
                 }),
             };

@@ -158,18 +158,7 @@ mod tests {
     use super::*;
 
     fn rule(negated: bool, min_recv: Option<u32>, what: Pattern) -> Expect {
-        Expect {
-            negated,
-            min_recv,
-            what,
-            ok_status: None,
-            error_status: None,
-            timeout_status: None,
-            on_success: None,
-            on_error: None,
-            status_code: None,
-            comment: None,
-        }
+        Expect { negated, min_recv, ..Expect::of(what) }
     }
 
     fn text(t: &str) -> Pattern {

@@ -30,18 +30,7 @@ mod dial;
 use dial::Target;
 
 /// What an HTTP check without `expect` wants.
-static GOOD_STATUS: LazyLock<Expect> = LazyLock::new(|| Expect {
-    negated: false,
-    min_recv: None,
-    what: Pattern::Status(vec![(200, 399)]),
-    ok_status: None,
-    error_status: None,
-    timeout_status: None,
-    on_success: None,
-    on_error: None,
-    status_code: None,
-    comment: None,
-});
+static GOOD_STATUS: LazyLock<Expect> = LazyLock::new(|| Expect::of(Pattern::Status(vec![(200, 399)])));
 
 /// Runs a server's health check once.
 pub async fn run(worker: &Rc<FarmWorker>, at: At, check: &Check) -> CheckResult {

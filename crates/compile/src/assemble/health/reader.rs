@@ -10,7 +10,7 @@ use program::Mode;
 use program::check::{Expect, HeaderPattern, Pattern, PortFrom, Step};
 use syntax::{Diagnostic, Line, Word};
 
-use super::{HEALTHY, expect, text};
+use super::{HEALTHY, text};
 use crate::mux::{Fit, Mux};
 use crate::names::Resolver;
 
@@ -273,7 +273,7 @@ impl<'g> Reader<'g, '_> {
         if self.line.words().get(self.at).is_none() {
             return Err(self.fail("expects at least a matching pattern as arguments"));
         }
-        let mut out = expect(Pattern::Status(vec![HEALTHY]));
+        let mut out = Expect::of(Pattern::Status(vec![HEALTHY]));
         let mut found = false;
         while let Some(word) = self.next() {
             match word.text() {
