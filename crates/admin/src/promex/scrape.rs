@@ -321,7 +321,7 @@ fn objects(shared: &Shared, asked: &Asked) -> [Vec<Object>; 4] {
 fn with_row(
     shared: &Shared,
     filter: &Filter,
-    (now, wall): (Mono, Wall),
+    at: (Mono, Wall),
     kind: Kind,
     object: &Object,
     f: impl FnOnce(&Row<'_>),
@@ -329,18 +329,7 @@ fn with_row(
     let Some(proxy) = shared.program.proxies.get(object.proxy as usize).filter(|p| !p.is_removed()) else {
         return;
     };
-    let row = Row {
-        kind,
-        proxy: &proxy,
-        index: object.proxy,
-        server: None,
-        bind: None,
-        shared,
-        filter,
-        now,
-        wall,
-        given: None,
-    };
+    let row = Row::of(kind, (object.proxy, &proxy), (shared, filter), at);
     match kind {
         Kind::Server => {
             let server = proxy.servers.get(object.item as usize).filter(|s| !s.state.is_removed());
@@ -448,7 +437,7 @@ impl Line<'_> {
         let Some(read) = self::column(column).map(|c| c.read) else { return };
         let mut counts = [0u32; CHECKS.len()];
         for server in row.proxy.present() {
-            let value = read(&Row { kind: Kind::Server, server: Some(&server), ..copy(row) });
+            let value = read(&Row { kind: Kind::Server, server: Some(&server), ..*row });
             let now = if column == "status" { state(Kind::Server, &value).into() } else { value.to_text() };
             if let Some(count) = states.iter().position(|s| **s == now).and_then(|at| counts.get_mut(at)) {
                 *count += 1;
@@ -457,21 +446,6 @@ impl Line<'_> {
         for (state, count) in states.iter().zip(counts) {
             self.number(&Value::U32(count), &[("state", state)]);
         }
-    }
-}
-
-fn copy<'r>(r: &Row<'r>) -> Row<'r> {
-    Row {
-        kind: r.kind,
-        proxy: r.proxy,
-        index: r.index,
-        server: r.server,
-        bind: r.bind,
-        shared: r.shared,
-        filter: r.filter,
-        now: r.now,
-        wall: r.wall,
-        given: None,
     }
 }
 

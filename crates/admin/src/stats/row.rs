@@ -92,6 +92,7 @@ impl Default for Filter {
 }
 
 /// One object.
+#[derive(Clone, Copy)]
 pub struct Row<'r> {
     /// What it is.
     pub kind: Kind,
@@ -129,6 +130,16 @@ pub struct Figure {
 }
 
 impl<'r> Row<'r> {
+    /// That of a proxy, which stands at this index, as a whole.
+    pub fn of(
+        kind: Kind,
+        (index, proxy): (u32, &'r Proxy),
+        (shared, filter): (&'r Shared, &'r Filter),
+        (now, wall): (Mono, Wall),
+    ) -> Row<'r> {
+        Row { kind, proxy, index, server: None, bind: None, shared, filter, now, wall, given: None }
+    }
+
     /// Its proxy speaks HTTP.
     pub fn http(&self) -> bool {
         self.proxy.mode == Mode::Http
@@ -281,18 +292,7 @@ pub fn each(shared: &Shared, filter: &Filter, mut f: impl FnMut(Row<'_>)) {
         if proxy.is_removed() || !wants_proxy(filter, proxy) {
             continue;
         }
-        let row = |kind| Row {
-            kind,
-            proxy,
-            index,
-            server: None,
-            bind: None,
-            shared,
-            filter,
-            now,
-            wall,
-            given: None,
-        };
+        let row = |kind| Row::of(kind, (index, proxy), (shared, filter), (now, wall));
         let wants = |kind: Kind| filter.kinds & kind.bit() != 0;
         let this = |id: u32| filter.id.is_none_or(|wanted| wanted == id);
         if proxy.is_frontend && wants(Kind::Frontend) {
