@@ -7,7 +7,7 @@ use tls::Connector;
 use wire::head::Known;
 
 use super::line::Story;
-use super::place::Request;
+use super::request::Request;
 use crate::Worker;
 use crate::inner::http::Exchange;
 use crate::inner::line::{Line, Patience, Tls, To};

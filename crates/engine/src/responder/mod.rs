@@ -7,7 +7,7 @@
 
 mod ask;
 mod line;
-mod place;
+mod request;
 
 use std::rc::Rc;
 use std::time::Duration;
