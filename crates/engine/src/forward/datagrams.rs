@@ -11,7 +11,7 @@ use std::task::Poll;
 use program::forward::Dgram;
 use rt::{Addr, Buf, Datagram, ListenOptions};
 
-use super::arrived;
+use super::{REST, arrived};
 use crate::worker::Worker;
 
 /// As many messages are taken before others have their turn.
@@ -88,7 +88,8 @@ pub(super) async fn receive(worker: Rc<Worker>, section: usize, socket: OwnedFd)
                 buf.iter_mut().for_each(Buf::clear);
                 row += 1;
             }
-            Some(Err(_)) => row += 1,
+            // What lasts must not keep the worker busy.
+            Some(Err(_)) => rt::sleep(REST).await,
         }
         if row >= ROW {
             row = 0;

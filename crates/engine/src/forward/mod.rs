@@ -10,6 +10,7 @@ mod streams;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use program::forward::Forward;
 use rt::Listener;
@@ -19,6 +20,9 @@ use crate::sinks::Relayed;
 use crate::worker::Worker;
 
 pub use datagrams::open;
+
+/// How long a socket rests that gives an error, or for whose connections there is no room.
+const REST: Duration = Duration::from_millis(100);
 
 /// The sockets of all sections.
 #[derive(Clone, Default)]

@@ -4,7 +4,6 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::Poll;
-use std::time::Duration;
 
 use farm::secure;
 use link::timed;
@@ -15,11 +14,8 @@ use program::forward::Forward;
 use rt::{Buf, Listener, Socket, Timer};
 use tls::Handshake;
 
-use super::arrived;
+use super::{REST, arrived};
 use crate::worker::Worker;
-
-/// How long accepting rests when there is no room.
-const REST: Duration = Duration::from_millis(100);
 
 /// Room for one more connection, which is counted.
 struct Room {
