@@ -97,46 +97,58 @@ pub(super) async fn accept(worker: Rc<Worker>, section: usize, line: usize, list
     let process = &worker.shared.program.world.process;
     let stopping = || process.stopping.load(Relaxed);
     while !stopping() {
-        let Some(room) = Room::enter(&worker, section, line) else {
-            let _ = acceptor.pause();
-            let seen = worker.freed.count();
-            let mut timer = Timer::at(rt::now() + REST);
-            poll_fn(|cx| {
-                let over = worker.stop.poll_changed(cx) && stopping();
-                if over || worker.freed.poll_raised_since(seen, cx) {
-                    return Poll::Ready(());
-                }
-                timer.poll_expired(cx)
-            })
-            .await;
-            let _ = acceptor.resume();
-            continue;
-        };
-        let room = std::cell::Cell::new(Some(room));
+        // Whoever is accepted has a place already; while nobody comes the place is others'.
         let next = poll_fn(|cx| {
             if worker.stop.poll_changed(cx) && stopping() {
-                return Poll::Ready(None);
+                return Poll::Ready(Next::Stop);
             }
-            let next = acceptor.poll_accept(cx);
-            if next.is_pending() {
-                // Room is taken when somebody comes.
-                room.take();
+            let Some(room) = Room::enter(&worker, section, line) else { return Poll::Ready(Next::Full) };
+            match acceptor.poll_accept(cx) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Ok((socket, from))) => Poll::Ready(Next::Came(room, socket, from)),
+                Poll::Ready(Err(_)) => Poll::Ready(Next::Failed),
             }
-            next.map(Some)
         });
         match next.await {
-            None => return,
-            Some(Ok((socket, from))) => {
-                let taken = room.take().or_else(|| Room::enter(&worker, section, line));
-                let Some(room) = taken else { continue };
+            Next::Stop => return,
+            Next::Came(room, socket, from) => {
                 process.counters.of(worker.index).connections.inc();
                 process.conn_rate.add(rt::now().as_millis());
                 let peer = link::address::peer(from.as_ref());
                 rt::spawn(serve(room, socket, peer));
             }
-            Some(Err(_)) => rt::sleep(REST).await,
+            Next::Full => {
+                let _ = acceptor.pause();
+                wait_for_room(&worker).await;
+                let _ = acceptor.resume();
+            }
+            Next::Failed => rt::sleep(REST).await,
         }
     }
+}
+
+/// What an accepting task meets next.
+enum Next {
+    Came(Room, Socket, Option<rt::Addr>),
+    Failed,
+    /// There is no place for one more.
+    Full,
+    Stop,
+}
+
+/// Waits until somebody leaves on this worker, for others a while, or for the end of the process.
+async fn wait_for_room(worker: &Worker) {
+    let process = &worker.shared.program.world.process;
+    let seen = worker.freed.count();
+    let mut timer = Timer::at(rt::now() + REST);
+    poll_fn(|cx| {
+        let over = worker.stop.poll_changed(cx) && process.stopping.load(Relaxed);
+        if over || worker.freed.poll_raised_since(seen, cx) {
+            return Poll::Ready(());
+        }
+        timer.poll_expired(cx)
+    })
+    .await;
 }
 
 async fn serve(room: Room, socket: Socket, peer: Peer) {
