@@ -7,9 +7,8 @@ use std::task::Poll;
 
 use farm::secure;
 use link::timed;
-use link::{handshake, transport::Transport};
+use link::{handshake, header, transport::Transport};
 use model::Peer;
-use program::Bind;
 use program::forward::Forward;
 use rt::{Buf, Listener, Socket, Timer};
 use tls::Handshake;
@@ -159,14 +158,13 @@ async fn serve(room: Room, socket: Socket, peer: Peer) {
     let mut timer = Timer::new();
     timer.set_after(forward.timeout);
     let mut transport = Transport::from(socket);
-    let mut input = None;
-    if (bind.accept_proxy || bind.accept_cip.is_some())
-        && header(&transport, bind, &mut input, &mut timer).await.is_none()
-    {
+    // Whom such a header names is of no interest: as in HAProxy the sender is who connected.
+    let (mut input, headers) = (Vec::new(), (bind.accept_proxy, bind.accept_cip));
+    if header::pass(&transport, headers, &mut input, &mut timer).await.is_err() {
         return;
     }
     if let Some(acceptor) = &bind.tls {
-        let begun = Handshake::accept(acceptor.clone(), &[]);
+        let begun = Handshake::accept(acceptor.clone(), &std::mem::take(&mut input));
         let tune = secure::sizes(&program.global.tune);
         let shaken = handshake::accept(tune, transport.raw(), begun, &mut timer, || false).await;
         let Ok((stream, _)) = shaken else { return };
@@ -176,62 +174,64 @@ async fn serve(room: Room, socket: Socket, peer: Peer) {
         Peer::Inet(addr) => Some(addr.ip().to_canonical().to_string()),
         _ => None,
     };
-    listen(&worker, forward, &transport, (input, sender.as_deref()), &mut timer).await;
+    listen(&worker, forward, &transport, (&input, sender.as_deref()), &mut timer).await;
 }
 
-/// The header that a connection begins with. Whom it names is of no interest: as in HAProxy the sender is who
-/// connected.
-async fn header(
-    transport: &Transport,
-    bind: &Bind,
-    input: &mut Option<Buf>,
-    timer: &mut Timer,
-) -> Option<()> {
-    timed::receive(transport, input, timer).await.ok().filter(|n| *n > 0)?;
-    let buf = input.as_mut()?;
-    let nobody = model::Conn::new(0, 0, 0, rt::now(), rt::wall());
-    link::header::take(buf, &nobody, bind.accept_cip).ok()?;
-    if buf.is_empty() {
-        *input = None;
-    }
-    Some(())
-}
-
-/// Takes messages until the sender ends, is silent for too long, or sends what is no message.
+/// Takes messages until the sender ends, is silent for too long, or sends what is no message. `begun` has come
+/// already.
 async fn listen(
     worker: &Worker,
     forward: &Forward,
     transport: &Transport,
-    (mut input, sender): (Option<Buf>, Option<&str>),
+    (begun, sender): (&[u8], Option<&str>),
     timer: &mut Timer,
 ) {
-    loop {
-        if let Some(buf) = &mut input {
-            loop {
-                match forward.framing.next(buf.filled()) {
-                    Ok(Some((message, taken))) => {
-                        if !message.is_empty() {
-                            arrived(worker, forward, message, sender);
-                        }
-                        buf.consume(taken);
-                    }
-                    Ok(None) => break,
-                    Err(wire::syslog::Senseless) => return,
-                }
+    let Some(taken) = take(worker, forward, begun, sender) else { return };
+    let mut input = match begun.get(taken..).unwrap_or_default() {
+        [] => None,
+        rest => {
+            let mut buf = Buf::new();
+            if buf.push(rest) < rest.len() {
+                // A message that fits no buffer.
+                return;
             }
-            if buf.is_empty() {
-                input = None;
-            } else {
-                buf.compact();
-                if buf.is_full() {
-                    // A message that fits no buffer.
-                    return;
-                }
-            }
+            Some(buf)
         }
+    };
+    loop {
         match timed::receive(transport, &mut input, timer).await {
             Ok(1..) => timer.set_after(forward.timeout),
             _ => return,
+        }
+        let Some(buf) = &mut input else { continue };
+        let Some(taken) = take(worker, forward, buf.filled(), sender) else { return };
+        buf.consume(taken);
+        if buf.is_empty() {
+            input = None;
+            continue;
+        }
+        buf.compact();
+        if buf.is_full() {
+            // A message that fits no buffer.
+            return;
+        }
+    }
+}
+
+/// Passes on the messages that are whole, and says how many bytes they were; `None`: what follows is no
+/// message.
+fn take(worker: &Worker, forward: &Forward, bytes: &[u8], sender: Option<&str>) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        match forward.framing.next(bytes.get(at..).unwrap_or_default()) {
+            Ok(Some((message, taken))) => {
+                if !message.is_empty() {
+                    arrived(worker, forward, message, sender);
+                }
+                at += taken;
+            }
+            Ok(None) => return Some(at),
+            Err(wire::syslog::Senseless) => return None,
         }
     }
 }
