@@ -177,8 +177,8 @@ async fn serve(room: Room, socket: Socket, peer: Peer) {
     listen(&worker, forward, &transport, (&input, sender.as_deref()), &mut timer).await;
 }
 
-/// Takes messages until the sender ends, is silent for too long, or sends what is no message. `begun` has come
-/// already.
+/// Takes messages until the sender ends, is silent for too long, or sends what is no message. `begun` has
+/// come already.
 async fn listen(
     worker: &Worker,
     forward: &Forward,
