@@ -9,9 +9,9 @@
 //! counts it.
 //!
 //! The two windows live in two words chosen by parity. A word holds the number of its window next to its
-//! count, so one compare-and-swap opens a window and one addition counts an event; a late thread whose clock
-//! still shows the old window adds to the old word. The time is passed in by the caller, which knows it
-//! anyway.
+//! count, so one compare-and-swap opens a window and one addition counts an event. The time is passed in by the
+//! caller, which knows it anyway. A thread that was held up may come with the time of the window before:
+//! for it, too, the newest window runs, else it would miss what others have counted there, and a limit would not hold.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -105,11 +105,16 @@ impl Rate {
     }
 
     /// The number of the window that runs at `now_ms`, and how much of it is left. They are numbered from 2,
-    /// so that a fresh word, all zeroes, belongs to none that is asked for at the start.
+    /// so that a fresh word, all zeroes, belongs to none that is asked for at the start. Where another thread
+    /// has already begun the next one, that is the one, at its beginning.
     fn window(&self, now_ms: u64, period_ms: u32) -> (u64, u64) {
         let period = u64::from(period_ms.max(1));
         let since = now_ms.saturating_sub(self.phase.load(Relaxed).into());
-        ((since / period + 2) & TAG_MASK, period - since % period)
+        let (tag, next) = ((since / period + 2) & TAG_MASK, (since / period + 3) & TAG_MASK);
+        match self.word(next).load(Relaxed) >> COUNT_BITS == next {
+            true => (next, period),
+            false => (tag, period - since % period),
+        }
     }
 
     fn word(&self, tag: u64) -> &AtomicU64 {
@@ -201,6 +206,17 @@ mod tests {
         for (now, count) in read {
             assert_eq!(rate.read(now, SECOND), count, "{now}");
         }
+    }
+
+    /// Two workers, one of which stood still over the turn of a second: its clock is the one before.
+    #[test]
+    fn who_is_late_sees_what_was_counted_meanwhile() {
+        let rate = Rate::new();
+        rate.add(10_000, SECOND, 1);
+        rate.add(11_001, SECOND, 50);
+        assert_eq!(rate.remaining(10_990, SECOND, 50), 0);
+        rate.add(10_991, SECOND, 5);
+        assert_eq!(rate.read(11_500, SECOND), 55);
     }
 
     /// What HAProxy shows of 40 events and 40 more, so many milliseconds later.
