@@ -195,16 +195,16 @@ pub fn keywords(class: &str, registry: &Registry) -> Option<String> {
         "acl" => acls(registry),
         "cfg" => configuration(registry),
         "cnv" => converters(registry),
-        "flt" => filters(),
+        "flt" => filters(registry),
         "smp" => fetches(registry),
         _ => return None,
     })
 }
 
 /// Only filters that are built.
-fn filters() -> String {
+fn filters(registry: &Registry) -> String {
     let mut out = String::from("# List of registered filter names:\n");
-    for (name, tag) in proxy::filter::FILTERS.iter().filter(|(n, _)| proxy::filter::BUILT.contains(n)) {
+    for (name, tag) in proxy::filter::known(registry) {
         let _ = writeln!(out, "{name} [{tag}]");
     }
     out

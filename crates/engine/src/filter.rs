@@ -1,33 +1,147 @@
-//! The filters of a stream ([`link::chain`]): bandwidth limits (section 9.7) and `trace` (9.1). What rewrites
-//! data (compression) will need a step of its own between buffer and socket.
+//! The filters of a stream (manual, chapter 9): which there are, and what the data of each direction pass
+//! through. Those of [`lang::filter`] are attached to their stream; bandwidth limits (section 9.7), which rules
+//! turn on, and `trace` (9.1) only look at data.
 
 mod limit;
 mod trace;
 
 use lang::env::Side;
-use link::chain::{Chain, Filter};
+use lang::filter::{Data, Gate};
+use link::chain::Chain;
+use link::pump::Outer;
+use wire::head::Known;
+use wire::http1::Body;
+use wire::method::Version;
 
 use crate::stream::Stream;
 
-pub use trace::{headers, started, stopped};
+pub use trace::headers;
 
-/// The chain of one direction as rules and proxies want it; none, if they want none.
-pub fn chain(stream: &mut Stream<'_>, side: Side) -> Option<Box<Chain>> {
+/// A stream begins: the filters of its frontend are attached. Once a stream of TCP turns to HTTP it has them
+/// already.
+pub fn started(stream: &mut Stream<'_>, upgraded: bool) {
+    if !upgraded {
+        attach(stream, stream.client.front, false);
+    }
+    trace::started(stream);
+}
+
+/// The backend is chosen: its filters are attached.
+pub fn sent_to(stream: &mut Stream<'_>, backend: u32) {
+    if backend != stream.client.front {
+        attach(stream, backend, true);
+    }
+}
+
+fn attach(stream: &mut Stream<'_>, proxy: u32, back: bool) {
+    let worker = stream.worker.clone();
+    let proxy = worker.shared.program.proxy(proxy);
+    for line in &proxy.filters {
+        if let Some(filter) = stream.with_exec(Side::Request, false, None, |exec| line.maker.begin(exec)) {
+            stream.filters.get_or_insert_default().attach(line.order, back, filter);
+        }
+    }
+}
+
+/// A stream is over.
+pub fn stopped(stream: &mut Stream<'_>) {
+    if let Some(mut filters) = stream.filters.take() {
+        stream.with_exec(Side::Response, true, None, |exec| filters.over(exec));
+    }
+    trace::stopped(stream);
+}
+
+/// The gates of one direction as rules and `filter trace` want them.
+fn gates(stream: &mut Stream<'_>, side: Side) -> Vec<(u32, Data)> {
     let traced = trace::is_traced(stream);
     if stream.txn.bandwidth.is_empty() && !traced {
-        return None;
+        return Vec::new();
     }
-    let mut filters: Vec<(u32, Box<dyn Filter>)> = trace::filters(stream, side);
+    let mut gates: Vec<(u32, Box<dyn Gate>)> = trace::filters(stream, side);
     let upload = side == Side::Request;
     let mut rest = Vec::new();
     for limit in std::mem::take(&mut stream.txn.bandwidth) {
         match limit.upload == upload {
-            true => filters.push((limit.order, Box::new(limit::Limit::new(limit)))),
+            true => gates.push((limit.order, Box::new(limit::Limit::new(limit)))),
             false => rest.push(limit),
         }
     }
     stream.txn.bandwidth = rest;
-    filters.sort_by_key(|(order, _)| *order);
-    let filters: Vec<_> = filters.into_iter().map(|(_, f)| f).collect();
-    (!filters.is_empty()).then(|| Box::new(Chain::new(filters)))
+    gates.into_iter().map(|(order, gate)| (order, Data::Gate(gate))).collect()
+}
+
+fn in_order(mut all: Vec<(u32, Data)>) -> Option<Box<Chain>> {
+    all.sort_by_key(|(order, _)| *order);
+    (!all.is_empty()).then(|| Box::new(Chain::new(all.into_iter().map(|(_, data)| data).collect())))
+}
+
+/// What a direction without a message of its own passes through: a tunnel, or what is left of a request when
+/// the response has come. Nothing is replaced there.
+pub fn late(stream: &mut Stream<'_>, side: Side) -> Option<Box<Chain>> {
+    in_order(gates(stream, side))
+}
+
+/// What a direction of TCP passes through.
+pub fn of_tcp(stream: &mut Stream<'_>, side: Side) -> Option<(Box<Chain>, Outer)> {
+    Some((all(stream, side)?, Outer::Plain))
+}
+
+fn all(stream: &mut Stream<'_>, side: Side) -> Option<Box<Chain>> {
+    let mut all = gates(stream, side);
+    if let Some(filters) = &mut stream.filters {
+        all.extend(filters.data(side));
+    }
+    in_order(all)
+}
+
+/// What the body of the request passes through on its way to the server; the head says how it is framed then.
+pub fn prepare_request(stream: &mut Stream<'_>) {
+    if matches!(stream.http.request_body, Body::None | Body::Length(0)) || stream.upload.is_filtered() {
+        return;
+    }
+    let Some(chain) = all(stream, Side::Request) else { return };
+    let changed = chain.rewrites() && !chain.keeps_length();
+    let outer = match stream.http.request_body {
+        _ if changed => Outer::Chunked,
+        Body::Chunked => Outer::Chunked,
+        _ => Outer::Plain,
+    };
+    if changed {
+        let req = &mut stream.txn.req;
+        req.remove_all(Known::ContentLength);
+        if !req.has(Known::TransferEncoding) {
+            let _ = req.append(b"transfer-encoding", b"chunked");
+        }
+        // Chunks need it; what a client of HTTP/1.0 is answered depends on its own version.
+        if req.version() < Version::HTTP_11 {
+            req.set_version(Version::HTTP_11);
+        }
+    }
+    stream.upload.pass_through(chain, outer);
+}
+
+/// What the body of the response passes through on its way to the client; the head says how it is framed
+/// then. Whether it ends with the connection.
+pub fn prepare_response(stream: &mut Stream<'_>) -> bool {
+    let body = stream.http.response_body;
+    let closes = body == Body::UntilClose;
+    if matches!(body, Body::None | Body::Length(0)) {
+        return closes;
+    }
+    let Some(chain) = all(stream, Side::Response) else { return closes };
+    if !chain.rewrites() || chain.keeps_length() {
+        let outer = if body == Body::Chunked { Outer::Chunked } else { Outer::Plain };
+        stream.down_chain = Some((chain, outer));
+        return closes;
+    }
+    let chunks = stream.txn.req.version() >= Version::HTTP_11;
+    let res = &mut stream.txn.res;
+    res.remove_all(Known::ContentLength);
+    if !chunks {
+        res.remove_all(Known::TransferEncoding);
+    } else if !res.has(Known::TransferEncoding) {
+        let _ = res.append(b"transfer-encoding", b"chunked");
+    }
+    stream.down_chain = Some((chain, if chunks { Outer::Chunked } else { Outer::Plain }));
+    !chunks
 }

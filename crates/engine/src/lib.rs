@@ -17,6 +17,7 @@ pub mod aside;
 pub mod captured;
 mod change;
 pub mod errors;
+pub mod filters;
 pub mod net;
 mod own;
 pub mod process_vars;

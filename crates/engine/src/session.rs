@@ -251,7 +251,7 @@ impl Bench for Opening<'_> {
         Ok(Given::Back(Fulfilled::Done))
     }
 
-    async fn decide(&mut self, flow: Flow, _: u32) -> Option<Turned> {
+    async fn decide(&mut self, flow: Flow, _: Option<u32>) -> Option<Turned> {
         if let Flow::SilentDrop { rst_ttl } = flow {
             self.client.vanish(rst_ttl);
         }

@@ -14,7 +14,9 @@ use lang::action::Exec;
 use lang::env::Side;
 use lang::rules::{Position, Run};
 use lang::{Env, RuleSet};
-use link::pump::{Framing, Half};
+use lang::filter::Moment;
+use link::chain::Chain;
+use link::pump::{Framing, Half, Outer};
 use link::transport::{Early, Transport};
 use model::Txn;
 use model::proxy::{enter, leave};
@@ -27,6 +29,7 @@ use rt::{Buf, Mono, Timer};
 
 use crate::Worker;
 use crate::client::Client;
+use crate::filters::{Filters, Met, Whose};
 use crate::live::{View, Waiting};
 use crate::worker::Lent;
 use model::trace;
@@ -104,6 +107,10 @@ pub struct Stream<'c> {
     pub heard: Mono,
     /// Deadline of the server.
     pub server_timer: Timer,
+    /// Filters at work on it.
+    pub filters: Option<Box<Filters>>,
+    /// What the response's data will pass through.
+    pub down_chain: Option<(Box<Chain>, Outer)>,
     /// Keys that will be stuck to the server.
     pub pending: Vec<crate::tracking::Pending>,
     entered: Option<u32>,
@@ -221,6 +228,8 @@ impl<'c> Stream<'c> {
             upload: Half::new(Framing::Length(0)),
             heard: rt::now(),
             server_timer: Timer::new(),
+            filters: None,
+            down_chain: None,
             pending: Vec::new(),
             entered: None,
             stay: Stay::default(),
@@ -441,6 +450,44 @@ impl<'c> Stream<'c> {
         last: bool,
         resumed: Option<lang::action::Fulfilled>,
     ) -> Run {
+        let txn = &mut self.txn;
+        // The rules of a request are part of it: the time that it took is known behind them, and behind those
+        // of their answer.
+        let refused = matches!(txn.term.cause, Cause::ServerAbort | Cause::Proxy);
+        let answered = self.local_body.is_some() && txn.times.queued.is_none() && !refused;
+        let part = (side == Side::Request || answered) && !txn.times.waited;
+        let read = if part { txn.times.request.take() } else { None };
+        let outcome = self.with_exec(side, last, resumed, |exec| rules.run(exec, from));
+        if self.txn.times.request.is_none() {
+            self.txn.times.request = read;
+        }
+        outcome
+    }
+
+    /// Asks its filters at a moment, from one of them on.
+    pub fn meet(
+        &mut self,
+        (moment, whose): (Moment, Whose),
+        from: usize,
+        last: bool,
+        resumed: Option<lang::action::Fulfilled>,
+    ) -> Met {
+        let Some(mut filters) = self.filters.take() else { return Met::Done };
+        let met = self.with_exec(moment.side(), last, resumed, |exec| {
+            filters.meet(moment, whose, from, exec)
+        });
+        self.filters = Some(filters);
+        met
+    }
+
+    /// Runs what an action may run, with the stream as it stands.
+    pub fn with_exec<R>(
+        &mut self,
+        side: Side,
+        last: bool,
+        resumed: Option<lang::action::Fulfilled>,
+        f: impl FnOnce(&mut Exec<'_>) -> R,
+    ) -> R {
         let worker = self.worker.clone();
         let client: &Client = self.client;
         let conn = &client.session.conn;
@@ -449,12 +496,6 @@ impl<'c> Stream<'c> {
         let local = self.local_body.as_deref();
         let txn = &mut self.txn;
         let lead = client.lead();
-        // The rules of a request are part of it: the time that it took is known behind them, and behind those
-        // of their answer.
-        let refused = matches!(txn.term.cause, Cause::ServerAbort | Cause::Proxy);
-        let answered = local.is_some() && txn.times.queued.is_none() && !refused;
-        let part = (side == Side::Request || answered) && !txn.times.waited;
-        let read = if part { txn.times.request.take() } else { None };
         let outcome = worker.with_arena(|arena| {
             let view = View {
                 // Without HTTP nobody knows the end of the data but the one who waits for it.
@@ -481,11 +522,8 @@ impl<'c> Stream<'c> {
                 ..View::of_txn(&worker, conn, txn)
             };
             let mut exec = Exec { conn, txn, live: &view, arena, side, last, resumed };
-            rules.run(&mut exec, from)
+            f(&mut exec)
         });
-        if txn.times.request.is_none() {
-            txn.times.request = read;
-        }
         client.mark(&mut txn.decisions);
         outcome
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use lang::RuleSet;
 use lang::action::{Flow, Fulfilled, Need, Waiting};
 use lang::env::Side;
+use lang::filter::Moment;
 use lang::rules::{Position, Run};
 use link::pump::{Break, End, Framing, Half};
 use model::term::{Cause, Phase};
@@ -19,6 +20,7 @@ use rt::{Buf, Timer};
 use crate::choose::{self, Wish};
 use crate::client::Client;
 use crate::connect;
+use crate::filters::{Met, Whose};
 use crate::duplex::{Duplex, EndPolicy, Way, drive};
 use crate::http::{Next, Owed};
 use crate::losses;
@@ -58,7 +60,7 @@ async fn session_of(client: &mut Client) -> Option<(Next, Owed)> {
     stream.heard = stream.txn.times.idle_from.unwrap_or(stream.heard);
     stream.upload = Half::new(Framing::Close);
     stream.number();
-    crate::filter::started(&stream);
+    crate::filter::started(&mut stream, false);
     points::stream(&stream, &trace::STREAM, trace::stream::NEW, level::STATE, "new stream");
     traced::session(&stream.client.session, &trace::PT, trace::pt::NEW, level::STATE, "new connection");
     let outcome = steps(&mut stream).await;
@@ -106,6 +108,9 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     // What came along with the connection is there at once, and so is a reset.
     stream.client.socket.raw().assume_readable();
     let broken = look(stream).is_err();
+    if !may_go_on(stream, Moment::Rules, Whose::Front).await {
+        return Outcome::Cut;
+    }
     match rules(stream, &front.rules.tcp_content, Side::Request, front.timeouts.inspect_request).await {
         Verdict::Go => {}
         Verdict::Stop => return Outcome::Cut,
@@ -120,9 +125,13 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
         return Outcome::Cut;
     };
     stream.set_backend(backend);
+    crate::filter::sent_to(stream, backend);
     let back = &*program.proxy(backend);
     if back.mode == Mode::Http {
         return may_upgrade(stream, None);
+    }
+    if !may_go_on(stream, Moment::Rules, Whose::Back).await {
+        return Outcome::Cut;
     }
     if backend != stream.client.front
         && !goes(stream, &back.rules.tcp_content, Side::Request, back.timeouts.inspect_request).await
@@ -160,6 +169,9 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     crate::http::forget(stream);
     crate::log::response_known(stream);
     crate::log::step(stream, model::Origin::Connect);
+    if !may_go_on(stream, Moment::Connected, Whose::All).await {
+        return Outcome::Cut;
+    }
     if !back.rules.tcp_response.is_empty() {
         pass_first(stream).await;
     }
@@ -222,6 +234,15 @@ async fn rules(stream: &mut Stream<'_>, set: &RuleSet, side: Side, inspect: Opti
     verdict.unwrap_or(Verdict::Go)
 }
 
+/// Asks the filters of the stream; whether it may go on.
+async fn may_go_on(stream: &mut Stream<'_>, moment: Moment, whose: Whose) -> bool {
+    if stream.filters.is_none() {
+        return true;
+    }
+    let mut bench = Content { stream, side: moment.side(), deadline: None };
+    rt::boxed(ruling::meet(&mut bench, (moment, whose))).await.is_none_or(|verdict| verdict == Verdict::Go)
+}
+
 /// Where rules on the content of TCP stand.
 struct Content<'s, 'c> {
     stream: &'s mut Stream<'c>,
@@ -269,7 +290,11 @@ impl Bench for Content<'_, '_> {
         })
     }
 
-    async fn decide(&mut self, flow: Flow, _: u32) -> Option<Verdict> {
+    fn meet(&mut self, at: (Moment, Whose), from: usize, last: bool, given: Option<Fulfilled>) -> Met {
+        self.stream.meet(at, from, last, given)
+    }
+
+    async fn decide(&mut self, flow: Flow, _: Option<u32>) -> Option<Verdict> {
         Some(decide(self.stream, flow, self.side))
     }
 }
@@ -420,8 +445,12 @@ async fn pump(stream: &mut Stream<'_>, front: &Proxy, back: &Proxy) {
     let mut down = Half::new(Framing::Close);
     down.splice = crate::http::splices(stream, front, back, false);
     stream.upload.splice = crate::http::splices(stream, front, back, true);
-    stream.upload.filters = crate::filter::chain(stream, Side::Request);
-    down.filters = crate::filter::chain(stream, Side::Response);
+    if let Some((chain, outer)) = crate::filter::of_tcp(stream, Side::Request) {
+        stream.upload.pass_through(chain, outer);
+    }
+    if let Some((chain, outer)) = crate::filter::of_tcp(stream, Side::Response) {
+        down.pass_through(chain, outer);
+    }
     let pipes = !stream.worker.shared.program.global.disabled.splice;
     (down.bulk_pipes, stream.upload.bulk_pipes) = (pipes, pipes);
     let mut duplex = Duplex { down: &mut down, up_done: false, down_done: false, limits };

@@ -28,6 +28,7 @@ pub mod arith;
 pub mod bandwidth;
 mod calendar;
 pub mod codec;
+pub mod compression;
 pub mod cond;
 pub mod conv;
 mod crypt;
@@ -38,6 +39,7 @@ pub mod entry;
 pub mod env;
 pub mod expr;
 pub mod fetch;
+pub mod filter;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod logfmt;

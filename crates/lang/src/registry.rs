@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::action::Action;
 use crate::arg::Signature;
 use crate::entry::{AclDef, ConvDef, FetchDef};
+use crate::filter::{FilterDef, FilterPlace, Maker, OwnedFilter};
 use crate::logfmt::TagDef;
 use crate::names::Names;
 use crate::words::{Fault, Words};
@@ -120,6 +121,8 @@ pub struct Registry {
     acls: HashMap<&'static str, &'static AclDef>,
     actions: Vec<&'static ActionDef>,
     owned_actions: Vec<Arc<OwnedAction>>,
+    filters: Vec<&'static FilterDef>,
+    owned_filters: Vec<Arc<OwnedFilter>>,
     tags: HashMap<&'static str, &'static TagDef>,
 }
 
@@ -132,6 +135,8 @@ impl Registry {
             acls: HashMap::new(),
             actions: Vec::new(),
             owned_actions: Vec::new(),
+            filters: Vec::new(),
+            owned_filters: Vec::new(),
             tags: HashMap::new(),
         }
     }
@@ -178,6 +183,42 @@ impl Registry {
     /// Adds an action of an extension. The name of one that is there already goes on to mean that one.
     pub fn add_action(&mut self, action: OwnedAction) {
         self.owned_actions.push(Arc::new(action));
+    }
+
+    /// Adds a table of filters.
+    pub fn add_filters(&mut self, table: &'static [FilterDef]) {
+        self.filters.extend(table);
+    }
+
+    /// Adds a filter of an extension. The name of one that is there already goes on to mean that one.
+    pub fn add_filter(&mut self, filter: OwnedFilter) {
+        self.owned_filters.push(Arc::new(filter));
+    }
+
+    /// Parses the words behind a filter's name; `None` when nothing has that name.
+    pub fn parse_filter(
+        &self,
+        name: &str,
+        words: &mut Words<'_>,
+        at: &FilterPlace<'_>,
+        names: &mut dyn Names,
+    ) -> Option<Result<Arc<dyn Maker>, Fault>> {
+        if let Some(def) = self.filters.iter().find(|def| def.name == name) {
+            return Some((def.parse)(words, at, self, names));
+        }
+        let owned = self.owned_filters.iter().find(|def| *def.name == *name)?;
+        Some((owned.parse)(words, at, self, names))
+    }
+
+    /// Names and families of all filters that were added.
+    pub fn filter_names(&self) -> impl Iterator<Item = (&str, &str)> {
+        let rows = self.filters.iter().map(|def| (def.name, def.tag));
+        rows.chain(self.owned_filters.iter().map(|def| (&*def.name, &*def.tag)))
+    }
+
+    /// All rows of the tables of filters.
+    pub fn all_filters(&self) -> &[&'static FilterDef] {
+        &self.filters
     }
 
     /// Adds a table of log tags.

@@ -11,6 +11,9 @@ use crate::chain::Chain;
 use crate::transport::Transport;
 
 mod pipe;
+mod rewritten;
+
+pub use rewritten::Outer;
 
 /// Turns of read and write before other tasks get theirs.
 const TURNS: u32 = 16;
@@ -81,8 +84,10 @@ pub struct Half {
     pipe: Option<Pipe>,
     /// What was passed on, for another attempt (`retry-on`); `None` if that isn't wanted, or it was too much.
     pub kept: Option<Vec<u8>>,
-    /// Filters that the data pass.
-    pub filters: Option<Box<Chain>>,
+    /// Gates that the data pass where they are.
+    gates: Option<Box<Chain>>,
+    /// What takes the payload out of its framing and gives filters their turn.
+    rewritten: Option<Box<rewritten::Rewritten>>,
 }
 
 /// So many full reads in a row make a stream a long one.
@@ -110,6 +115,8 @@ pub enum Break {
     Truncated,
     /// The chunks are malformed.
     Malformed,
+    /// A filter could not go on.
+    Filtered,
 }
 
 impl Half {
@@ -138,7 +145,8 @@ impl Half {
             spliced: 0,
             pipe: None,
             kept: None,
-            filters: None,
+            gates: None,
+            rewritten: None,
         }
     }
 
@@ -181,6 +189,9 @@ impl Half {
 
     /// Bytes of the message that went on, counted as in [`Half::counted`].
     pub fn counted_sent(&self) -> u64 {
+        if let Some(rewritten) = &self.rewritten {
+            return rewritten.counted() + if rewritten.is_finished() { self.behind() } else { 0 };
+        }
         match self.framing {
             _ if self.discard => 0,
             Framing::Length(_) | Framing::Close => self.done,
@@ -191,16 +202,40 @@ impl Half {
     /// What the chunks so far count for.
     fn content(&self) -> u64 {
         let Framing::Chunked(scanner) = &self.framing else { return 0 };
+        scanner.content() + self.behind()
+    }
+
+    /// What stands behind the data of chunks counts for: the trailers, and one byte for the end.
+    fn behind(&self) -> u64 {
+        let Framing::Chunked(scanner) = &self.framing else { return 0 };
         let trailing = scanner.trailing();
-        let end = u64::from(self.ended && (!self.multiplexed || trailing > 0));
-        scanner.content() + trailing + end
+        trailing + u64::from(self.ended && (!self.multiplexed || trailing > 0))
+    }
+
+    /// Whether the data pass filters already.
+    pub fn is_filtered(&self) -> bool {
+        self.gates.is_some() || self.rewritten.is_some()
+    }
+
+    /// Has the data pass filters from here on. Where nothing replaces them and no chunks hide them they stay
+    /// where they are, else they leave as `outer` says.
+    pub fn pass_through(&mut self, chain: Box<Chain>, outer: Outer) {
+        let fresh = self.done == 0 && self.scanned == 0;
+        if chain.rewrites() || fresh && matches!(self.framing, Framing::Chunked(_)) {
+            self.rewritten = Some(Box::new(rewritten::Rewritten::new(*chain, outer)));
+        } else {
+            self.gates = Some(chain);
+        }
     }
 
     /// Goes on behind a message as a tunnel, whose bytes count with those of the message.
     pub fn tunnel(&mut self) -> Half {
+        let done = self.counted_sent();
+        let chain = self.rewritten.take().map(|rewritten| rewritten.into_chain());
+        let gates = chain.and_then(Chain::without_rewriters).map(Box::new);
         Half {
-            done: self.counted_sent(),
-            filters: self.filters.take(),
+            done,
+            gates: self.gates.take().or(gates),
             sent: self.sent,
             ..Half::new(Framing::Close)
         }
@@ -211,7 +246,8 @@ impl Half {
     /// it does not read again: the extensions are gone from it, and the trailers wait here.
     pub fn rewound(&mut self, whole: Framing, before: usize) -> Half {
         let old = std::mem::replace(self, Half::new(Framing::Close));
-        let of_chunks = matches!(old.framing, Framing::Chunked(_));
+        // Filters took chunks away as they came: they are read anew.
+        let of_chunks = matches!(old.framing, Framing::Chunked(_)) && old.rewritten.is_none();
         let fresh = Half::new(if of_chunks { old.framing } else { whole });
         Half {
             received: old.received,
@@ -223,6 +259,7 @@ impl Half {
             trailers: old.trailers,
             bare: old.bare,
             kept: Some(Vec::new()),
+            gates: old.gates,
             ..fresh
         }
     }
@@ -239,6 +276,9 @@ impl Half {
         stage: &mut Option<Buf>,
         to: &Transport,
     ) -> Poll<Result<End, Break>> {
+        if self.rewritten.is_some() {
+            return self.poll_rewritten(cx, from, buf, stage, to);
+        }
         let mut turns = 0;
         while turns < TURNS {
             turns += 1;
@@ -281,11 +321,15 @@ impl Half {
                 continue;
             }
             if self.ended {
+                self.tell_end();
                 return Poll::Ready(Ok(if self.eof { End::Closed } else { End::Complete }));
             }
             if self.eof {
                 return Poll::Ready(match self.framing {
-                    Framing::Close => Ok(End::Closed),
+                    Framing::Close => {
+                        self.tell_end();
+                        Ok(End::Closed)
+                    }
                     _ => Err(Break::Truncated),
                 });
             }
@@ -312,6 +356,7 @@ impl Half {
         buf: &mut Option<Buf>,
     ) -> Poll<Result<(), Break>> {
         self.discard = true;
+        self.rewritten = None;
         let piped = self.pipe.take().map_or(0, |pipe| pipe.len() as u64);
         if let Framing::Length(left) = &mut self.framing
             && piped > 0
@@ -341,9 +386,16 @@ impl Half {
         Poll::Pending
     }
 
+    /// Tells gates that everything went.
+    fn tell_end(&mut self) {
+        if let Some(chain) = &mut self.gates {
+            chain.ended();
+        }
+    }
+
     /// How many of them the filters let pass now.
     fn admit(&mut self, cx: &mut Context<'_>, scanned: usize) -> usize {
-        match &mut self.filters {
+        match &mut self.gates {
             Some(chain) if scanned > 0 && !self.discard => chain.admit(cx, scanned),
             _ => scanned,
         }
@@ -433,7 +485,7 @@ impl Half {
             && buf.as_ref().is_some_and(|b| b.len() == ready)
             && !self.discard
             && self.kept.is_none()
-            && self.filters.is_none()
+            && self.gates.is_none()
     }
 
     fn consume(&mut self, buf: &mut Option<Buf>, n: usize) {
@@ -442,7 +494,7 @@ impl Half {
         }
         if let Some(b) = buf {
             self.keep(&b.filled()[..n]);
-            if let Some(chain) = self.filters.as_mut().filter(|_| !self.discard) {
+            if let Some(chain) = self.gates.as_mut().filter(|_| !self.discard) {
                 chain.passed(&b.filled()[..n]);
             }
             b.consume(n);

@@ -120,6 +120,8 @@ pub struct Proxy {
     pub cookie: Option<Cookie>,
     /// `persist rdp-cookie(name)`.
     pub rdp_cookie: Option<Box<[u8]>>,
+    /// `filter` lines but for those of `trace` and `bwlim-*`, in order, and filters that need no line.
+    pub filters: Vec<crate::filter::Line>,
     /// `filter trace`, in order.
     pub traces: Vec<crate::filter::Trace>,
     /// `stick`.
@@ -226,6 +228,7 @@ impl Proxy {
             preserve_affinity: self.preserve_affinity,
             cookie: self.cookie.clone(),
             rdp_cookie: self.rdp_cookie.clone(),
+            filters: self.filters.clone(),
             traces: self.traces.clone(),
             stick: Default::default(),
             use_server: Vec::new(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lang::bandwidth::{Bwlim, Scope};
+use lang::filter::{FilterPlace, Maker};
 use lang::places::Place;
 use lang::{Expr, Fault, Names, Words};
 use program::filter::Trace;
@@ -11,6 +12,7 @@ use syntax::Diagnostics;
 use super::rules::{Parse, Parsed};
 use crate::draft::Draft;
 use crate::notes::refusal;
+use crate::proxy::filter::{PLANNED, known};
 use crate::units;
 
 /// Filters of the frontend come before those of another proxy.
@@ -25,6 +27,13 @@ impl Parse<'_, '_, '_> {
             let order = [0, 1].map(|side| order(p, side, &kind, number));
             if kind == "trace" {
                 out.traces.extend(self.run(line, 2, |w, _, _| trace(w, order)));
+                continue;
+            }
+            if !matches!(kind.as_str(), "bwlim-in" | "bwlim-out") {
+                let maker = self.run(line, 2, |words, registry, names| {
+                    named(&kind, words, p, registry, names)
+                });
+                out.filters.extend(maker.map(|maker| program::filter::Line { order, maker }));
                 continue;
             }
             let upload = kind == "bwlim-in";
@@ -51,6 +60,32 @@ impl Parse<'_, '_, '_> {
             self.add_filter(Arc::new(filter));
         }
     }
+}
+
+/// A filter of the registry, behind its name.
+fn named(
+    kind: &str,
+    words: &mut Words<'_>,
+    p: &Draft,
+    registry: &lang::Registry,
+    names: &mut dyn Names,
+) -> Result<Arc<dyn Maker>, Fault> {
+    let place = FilterPlace {
+        proxy: &p.name,
+        front: p.kind.is_front(),
+        http: p.mode == program::Mode::Http,
+        compression: None,
+    };
+    if let Some(made) = registry.parse_filter(kind, words, &place, names) {
+        return made;
+    }
+    if PLANNED.contains(&kind) {
+        return Err(Fault::new(format!("'filter {kind}' is not supported yet by Harrier (planned)")));
+    }
+    let list: Vec<String> =
+        known(registry).into_iter().map(|(known, tag)| format!("    [{tag}] {known}")).collect();
+    let text = format!("'filter' : unknown keyword '{kind}'. Registered keywords :\n{}", list.join("\n"));
+    Err(Fault::new(text))
 }
 
 /// Orders of filters may only name those of the proxy.

@@ -144,6 +144,7 @@ impl Assembly<'_> {
             preserve_affinity: p.preserve_affinity,
             cookie: cookie(p),
             rdp_cookie: p.rdp_cookie.clone(),
+            filters: parsed.filters,
             traces: parsed.traces,
             stick: parsed.stick,
             use_server: parsed.use_server,

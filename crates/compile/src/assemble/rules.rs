@@ -25,6 +25,7 @@ pub(super) struct Parsed {
     pub force_persist: Vec<Condition>,
     pub force_switch: Vec<Condition>,
     pub ignore_persist: Vec<Condition>,
+    pub filters: Vec<program::filter::Line>,
     pub traces: Vec<program::filter::Trace>,
     pub stats_rules: RuleSet,
     pub stick: program::stick_rules::StickRules,

@@ -22,21 +22,18 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
     ),
 ];
 
-/// The filters by name, with the tag that `-dKflt` shows.
-pub(crate) const FILTERS: &[(&str, &str)] = &[
-    ("bwlim-in", "BWLIM"),
-    ("bwlim-out", "BWLIM"),
-    ("cache", "CACHE"),
-    ("comp-req", "COMP"),
-    ("comp-res", "COMP"),
-    ("compression", "COMP"),
-    ("fcgi-app", "FCGI"),
-    ("spoe", "SPOE"),
-    ("trace", "TRACE"),
-];
+/// The filters that are no entries of the registry, with the tag that `-dKflt` shows.
+const BUILT_IN: &[(&str, &str)] = &[("bwlim-in", "BWLIM"), ("bwlim-out", "BWLIM"), ("trace", "TRACE")];
 
-/// Filters that are built.
-pub(crate) const BUILT: &[&str] = &["bwlim-in", "bwlim-out", "trace"];
+/// Filters of HAProxy that no extension may have added yet.
+pub(crate) const PLANNED: &[&str] = &["cache", "comp-req", "comp-res", "compression", "fcgi-app", "spoe"];
+
+/// All filters by name, with their tags, in the order in which they are listed.
+pub(crate) fn known(registry: &lang::Registry) -> Vec<(&str, &str)> {
+    let mut all: Vec<_> = BUILT_IN.iter().copied().chain(registry.filter_names()).collect();
+    all.sort_unstable();
+    all
+}
 
 fn not_in_defaults(s: &Statement<'_>, p: &Draft) -> Step {
     match p.kind {
@@ -49,16 +46,7 @@ fn not_in_defaults(s: &Statement<'_>, p: &Draft) -> Step {
 
 fn filter(s: &mut Statement<'_>, p: &mut Draft) -> Step {
     not_in_defaults(s, p)?;
-    let name = s.word(format!("missing argument for 'filter' in {}.", p.label()))?.text().to_owned();
-    if !FILTERS.iter().any(|(known, _)| *known == name) {
-        let built = FILTERS.iter().filter(|(known, _)| BUILT.contains(known));
-        let list: Vec<String> = built.map(|(known, tag)| format!("    [{tag}] {known}")).collect();
-        let text = format!("'filter' : unknown keyword '{name}'. Registered keywords :\n{}", list.join("\n"));
-        return Err(s.fail(text));
-    }
-    if !BUILT.contains(&&*name) {
-        return Err(s.fail(format!("'filter {name}' is not supported yet by Harrier (planned)")));
-    }
+    s.word(format!("missing argument for 'filter' in {}.", p.label()))?;
     p.filters.push(s.at);
     Ok(())
 }

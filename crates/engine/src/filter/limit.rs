@@ -3,7 +3,7 @@
 
 use base::rate::Rate;
 use lang::bandwidth::Bwlim;
-use link::chain::Filter;
+use lang::filter::Gate;
 use model::bandwidth::{Bandwidth, Share};
 
 /// A limit at work.
@@ -45,7 +45,7 @@ impl Limit {
     }
 }
 
-impl Filter for Limit {
+impl Gate for Limit {
     fn admit(&mut self, now: u64, ready: usize) -> Result<usize, u64> {
         self.start.get_or_insert(now);
         if now < self.next {

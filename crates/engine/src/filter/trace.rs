@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use lang::env::Side;
-use link::chain::Filter;
+use lang::filter::Gate;
 use program::filter::Trace;
 
 use crate::stream::Stream;
@@ -24,14 +24,14 @@ pub fn is_traced(stream: &Stream<'_>) -> bool {
 }
 
 /// The traces of one direction, with their places among the filters.
-pub fn filters(stream: &Stream<'_>, side: Side) -> Vec<(u32, Box<dyn Filter>)> {
+pub fn filters(stream: &Stream<'_>, side: Side) -> Vec<(u32, Box<dyn Gate>)> {
     let at = usize::from(side == Side::Response);
     let mut all = Vec::new();
     each(stream, |proxy, trace| {
         let Some(order) = trace.order[at] else { return };
         let label = label(trace, proxy);
         let filter = Traced { trace: trace.clone(), label, what: what(stream, side), offset: 0 };
-        all.push((order, Box::new(filter) as Box<dyn Filter>));
+        all.push((order, Box::new(filter) as Box<dyn Gate>));
     });
     all
 }
@@ -55,7 +55,7 @@ struct Traced {
     offset: u64,
 }
 
-impl Filter for Traced {
+impl Gate for Traced {
     fn admit(&mut self, _: u64, ready: usize) -> Result<usize, u64> {
         let most = if self.trace.most > 0 { ready.min(self.trace.most) } else { ready };
         if !self.trace.random || most == 0 {

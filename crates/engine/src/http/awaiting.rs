@@ -72,9 +72,6 @@ pub async fn until_response(stream: &mut Stream<'_>) -> Wait {
     if (back.retry_on.needs_request() || multiplexed || early) && stream.upload.sent == 0 {
         stream.upload.kept.get_or_insert_default();
     }
-    if stream.upload.filters.is_none() {
-        stream.upload.filters = crate::filter::chain(stream, Side::Request);
-    }
     count_early(stream);
     crate::filter::headers(stream, Side::Request);
     stream.upload.prompt = is_prompt(stream.frontend(), back);
@@ -225,6 +222,7 @@ fn upload(
         }
         Poll::Ready(Err(Break::Read(_) | Break::Truncated)) => Some(Event::ClientStopped(Cause::ClientAbort)),
         Poll::Ready(Err(Break::Malformed)) => Some(Event::BadBody),
+        Poll::Ready(Err(Break::Filtered)) => Some(Event::Killed(Cause::Internal)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! One request and its response, from top to bottom.
 
+use lang::filter::Moment;
 use link::pump::{Framing, Half};
 use model::Origin;
 use model::term::{Cause, Phase, Term};
@@ -14,6 +15,7 @@ use super::{
 use crate::choose::{self, Wish};
 use crate::client::Client;
 use crate::connect::{self, Failed};
+use crate::filters::Whose;
 use crate::losses;
 use crate::points;
 use crate::stream::Stream;
@@ -94,6 +96,9 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         }
     }
     points::stream(stream, &trace::STREAM, trace::stream::RULES, level::STATE, "rules of the frontend");
+    if let Step::Done(next) = rules::filters(stream, Moment::Rules, Whose::Front).await {
+        return next;
+    }
     match rules::frontend(stream, upgraded).await {
         Step::Go => {}
         Step::Done(next) => return next,
@@ -108,6 +113,7 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
             return answer::refuse(stream, 503).await;
         };
         stream.set_backend(backend);
+        crate::filter::sent_to(stream, backend);
         if stream.worker.shared.program.proxy(backend).mode != Mode::Http {
             // Only a name made at run time leads there: what that backend does is not meant for messages.
             stream.end(Cause::Internal, Phase::Request);
@@ -117,9 +123,15 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         }
     }
     points::stream(stream, &trace::STREAM, trace::stream::RULES, level::STATE, "rules of the backend");
+    if let Step::Done(next) = rules::filters(stream, Moment::Rules, Whose::Back).await {
+        return next;
+    }
     match rules::backend(stream).await {
         Step::Go => captures::request_cookie(stream),
         Step::Done(next) => return next,
+    }
+    if let Step::Done(next) = rules::filters(stream, Moment::RequestHead, Whose::All).await {
+        return next;
     }
     let mut wish = Wish { fixed: choose::bound(stream), ..Wish::default() };
     // A client of HTTP/2 may have taken its request back before anybody was chosen to serve it.
@@ -196,6 +208,10 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
     points::stream(stream, &trace::STREAM, trace::stream::SIDES, level::STATE, "server reached");
     let events = (trace::h1::TX_HEADERS, trace::h2::TX_HEADERS);
     points::message(stream, true, events, level::USER, "sending request head");
+    if let Step::Done(next) = rules::filters(stream, Moment::Connected, Whose::All).await {
+        return Attempt::Over(next);
+    }
+    crate::filter::prepare_request(stream);
     if headers::send_request(stream).is_err() {
         stream.end(Cause::Internal, Phase::Headers);
         return Attempt::Over(answer::refuse(stream, 500).await);

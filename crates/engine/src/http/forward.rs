@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 
 use lang::env::Side;
-use link::pump::{Break, End, Framing, Half};
+use link::pump::{Break, End, Framing, Half, Outer};
 use link::transport::Transport;
 use model::term::{Cause, Phase};
 use mux::h2::Call;
@@ -43,10 +43,15 @@ pub async fn body(stream: &mut Stream<'_>) -> Next {
     down.discard = head || response::is_bodiless(stream.txn.res.status());
     down.prompt = is_prompt(front, back);
     down.splice = !down.discard && splices(stream, front, back, false);
-    if stream.upload.filters.is_none() && !stream.upload.is_received() {
-        stream.upload.filters = crate::filter::chain(stream, Side::Request);
+    if !stream.upload.is_filtered()
+        && !stream.upload.is_received()
+        && let Some(chain) = crate::filter::late(stream, Side::Request)
+    {
+        stream.upload.pass_through(chain, Outer::Chunked);
     }
-    down.filters = crate::filter::chain(stream, Side::Response);
+    if let Some((chain, outer)) = stream.down_chain.take().filter(|_| !down.discard) {
+        down.pass_through(chain, outer);
+    }
     crate::filter::headers(stream, Side::Response);
     let outcome = exchange(stream, &mut down, front, back, false).await;
     count_down(stream, &mut down);
@@ -292,6 +297,7 @@ impl Bodies<'_> {
             Err(Break::Write(_)) => Some(Outcome::Client(Cause::ClientAbort)),
             Err(Break::Read(_) | Break::Truncated) => Some(Outcome::Server(Cause::ServerAbort)),
             Err(Break::Malformed) => Some(Outcome::Malformed),
+            Err(Break::Filtered) => Some(Outcome::Killed(Cause::Internal)),
         }
     }
 
@@ -327,6 +333,7 @@ impl Bodies<'_> {
                 stream.end(Cause::ServerAbort, Phase::Last);
                 Some(Outcome::Done)
             }
+            Err(Break::Filtered) => Some(Outcome::Killed(Cause::Internal)),
             Err(_) => Some(Outcome::Client(Cause::ClientAbort)),
         }
     }
@@ -387,7 +394,9 @@ pub async fn tunnel(stream: &mut Stream<'_>) -> Next {
     super::exchange::tell(stream);
     let mut down = Half::new(Framing::Close);
     down.splice = splices(stream, front, back, false);
-    down.filters = crate::filter::chain(stream, Side::Response);
+    if let Some(chain) = crate::filter::late(stream, Side::Response) {
+        down.pass_through(chain, Outer::Plain);
+    }
     stream.upload = stream.upload.tunnel();
     stream.upload.splice = splices(stream, front, back, true);
     count_came(stream);

@@ -237,7 +237,8 @@ fn complete(stream: &mut Stream<'_>, consumed: usize) -> Read {
     txn.line_kept = program.configured(stream.client.front).log.keeps_request_line();
     stream.client.show_line(&txn.line);
     super::headers::note_request(stream);
-    crate::filter::started(stream);
+    let upgraded = stream.txn.backend.is_some() || stream.filters.is_some();
+    crate::filter::started(stream, upgraded);
     Read::Request
 }
 

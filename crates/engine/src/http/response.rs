@@ -1,10 +1,12 @@
 //! The response head: checks, persistence, rules, then on its way.
 
 use lang::env::Side;
+use lang::filter::Moment;
 use model::term::{Cause, Phase};
 
 use super::exchange::Step;
 use super::{Next, answer, captures, headers, rules};
+use crate::filters::Whose;
 use crate::stream::Stream;
 use wire::head::Known;
 use wire::http1::{self, Body};
@@ -21,6 +23,9 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     let front_index = stream.client.front;
     let front = program.configured(front_index);
     crate::stick::store(stream);
+    if let Step::Done(next) = super::rules::filters(stream, Moment::Response, Whose::All).await {
+        return Step::Done(next);
+    }
     if let Step::Done(next) = rules(stream, back, front).await {
         return Step::Done(next);
     }
@@ -35,6 +40,9 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     if !answer::after_response_rules(stream) {
         return Step::Done(super::rules::failed_after(stream).await);
     }
+    if let Step::Done(next) = super::rules::filters(stream, Moment::ResponseHead, Whose::All).await {
+        return Step::Done(next);
+    }
     let body = stream.http.response_body;
     if is_framed(stream) {
         let _ = stream.txn.res.append(b"transfer-encoding", b"chunked");
@@ -42,10 +50,11 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     // What HTTP/1.0 says of chunks is not to be trusted (RFC 9112 section 6.1).
     let doubtful = body == Body::Chunked && stream.txn.res.version() < Version::HTTP_11;
     let unframed = unframe(stream);
+    let closes = !is_bodiless(stream.txn.res.status()) && crate::filter::prepare_response(stream);
     // What rules say of a connection is about one of HTTP/1.
     let ended = stream.client.part.is_none() && headers::ends(&stream.txn.res);
     let keep =
-        headers::may_keep_client(stream) && body != Body::UntilClose && !doubtful && !unframed && !ended;
+        headers::may_keep_client(stream) && !closes && !doubtful && !unframed && !ended;
     let next = if keep { Next::KeepAlive } else { Next::Close };
     stream.http.next_keeps = keep;
     stream.txn.status = stream.txn.res.status();

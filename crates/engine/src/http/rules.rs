@@ -5,6 +5,7 @@ use std::time::Duration;
 use lang::RuleSet;
 use lang::action::{Flow, Fulfilled, Need, Reply};
 use lang::env::Side;
+use lang::filter::Moment;
 use lang::rules::{Position, Run};
 use model::term::{Cause, Phase};
 use program::Proxy;
@@ -13,6 +14,7 @@ use rt::Mono;
 
 use super::exchange::Step;
 use super::{Next, answer, early, replaced, wait};
+use crate::filters::{Met, Whose};
 use crate::ruling::{self, Bench, Given};
 use crate::silence;
 use crate::stream::Stream;
@@ -157,6 +159,17 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
     ruling::run(&mut bench, rules, inspect.is_none()).await.map_or(Step::Go, Step::Done)
 }
 
+/// Asks the filters of the stream.
+pub async fn filters(stream: &mut Stream<'_>, moment: Moment, whose: Whose) -> Step {
+    if stream.filters.is_none() {
+        return Step::Go;
+    }
+    let side = moment.side();
+    bound_rewrites(stream, side);
+    let mut bench = Message { stream, side, deadline: None, paused: false, hints: Vec::new() };
+    rt::boxed(ruling::meet(&mut bench, (moment, whose))).await.map_or(Step::Go, Step::Done)
+}
+
 /// Where rules on a request or a response stand.
 struct Message<'s, 'c> {
     stream: &'s mut Stream<'c>,
@@ -187,12 +200,16 @@ impl Bench for Message<'_, '_> {
         Ok(given)
     }
 
-    async fn decide(&mut self, flow: Flow, number: u32) -> Option<Next> {
+    fn meet(&mut self, at: (Moment, Whose), from: usize, last: bool, given: Option<Fulfilled>) -> Met {
+        self.stream.meet(at, from, last, given)
+    }
+
+    async fn decide(&mut self, flow: Flow, number: Option<u32>) -> Option<Next> {
         let answers = matches!(flow, Flow::Reply(_));
         let step = decide(self.stream, flow, self.side).await;
         // Who answers has decided more than rules on the answer, who refuses less.
         if answers {
-            self.stream.txn.last_rule.set(Some(number));
+            self.stream.txn.last_rule.set(number);
         }
         match step {
             Step::Go => None,

@@ -20,7 +20,7 @@ impl Half {
         let asked = self.splice || (self.bulk_pipes && !self.prompt && self.full_reads >= BULK);
         asked
             && self.kept.is_none()
-            && self.filters.is_none()
+            && self.gates.is_none()
             && match &self.framing {
                 Framing::Length(left) => *left >= WORTH_A_PIPE || self.pipe.is_some(),
                 Framing::Close => true,

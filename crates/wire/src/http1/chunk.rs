@@ -160,6 +160,23 @@ impl Scanner {
         }
     }
 
+    /// Follows the framing at the start of `bytes` up to the data of a chunk ([`Scanner::chunk_left`]), to the
+    /// end of the body, or as far as they go: how many bytes that were, and whether the body ends with them.
+    ///
+    /// # Errors
+    /// They are no chunked body.
+    pub fn frame(&mut self, bytes: &[u8]) -> Result<(usize, bool), Malformed> {
+        let mut at = 0;
+        while self.state != State::Data && at < bytes.len() {
+            let piece = self.piece(bytes.get(at..).unwrap_or_default())?;
+            at += piece.len;
+            if piece.end {
+                return Ok((at, true));
+            }
+        }
+        Ok((at, false))
+    }
+
     /// How many of the bytes belong to the body, and whether it ends with them; nothing is changed.
     ///
     /// # Errors
