@@ -1,6 +1,6 @@
 //! The filters of a stream (manual, chapter 9): which there are, and what the data of each direction pass
-//! through. Those of [`lang::filter`] are attached to their stream; bandwidth limits (section 9.7), which rules
-//! turn on, and `trace` (9.1) only look at data.
+//! through. Those of [`lang::filter`] are attached to their stream; bandwidth limits (section 9.7), which
+//! rules turn on, and `trace` (9.1) only look at data.
 
 mod limit;
 mod trace;

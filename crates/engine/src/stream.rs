@@ -12,9 +12,9 @@ use farm::pool::Fit;
 use farm::queue::Place;
 use lang::action::Exec;
 use lang::env::Side;
+use lang::filter::Moment;
 use lang::rules::{Position, Run};
 use lang::{Env, RuleSet};
-use lang::filter::Moment;
 use link::chain::Chain;
 use link::pump::{Framing, Half, Outer};
 use link::transport::{Early, Transport};
@@ -473,9 +473,8 @@ impl<'c> Stream<'c> {
         resumed: Option<lang::action::Fulfilled>,
     ) -> Met {
         let Some(mut filters) = self.filters.take() else { return Met::Done };
-        let met = self.with_exec(moment.side(), last, resumed, |exec| {
-            filters.meet(moment, whose, from, exec)
-        });
+        let met =
+            self.with_exec(moment.side(), last, resumed, |exec| filters.meet(moment, whose, from, exec));
         self.filters = Some(filters);
         met
     }

@@ -65,7 +65,7 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
         say::output(&syntax::dump(files.clone(), environment(args), grammar(), key));
     }
     let reading = syntax::read(files, environment(args), grammar());
-    let registry = Registry::standard();
+    let registry = crate::extensions::registry();
     let options = options(args);
     let sources = reading.sources.clone();
     let world = Arc::new(World::new(compile::workers(&reading, &options)));
@@ -162,7 +162,7 @@ pub fn again(args: &Args, before: Option<&Program>) -> Result<Renewed, String> {
         let text = format!("config : couldn't set 'default-path' to '{folder}': {why}.");
         return Err(say::plain("[ALERT]", &text));
     }
-    let registry = Registry::standard();
+    let registry = crate::extensions::registry();
     let outcome = match before {
         Some(before) => compile::compile_after(reading, &registry, before, &options),
         None => compile::compile(reading, &registry, Arc::new(World::new(workers)), &options),
@@ -385,7 +385,7 @@ fn wrong(text: &str) -> ExitCode {
 
 /// `harrier help WORD...`.
 pub fn explain_keyword(words: &str) -> ExitCode {
-    let registry = Registry::standard();
+    let registry = crate::extensions::registry();
     let reference = crate::reference::Reference::new(&registry);
     let text = match words {
         "" => reference.overview(),

@@ -11,6 +11,7 @@ mod args;
 mod background;
 mod config;
 mod explain;
+mod extensions;
 mod handover;
 mod inplace;
 mod keywords;

@@ -1,67 +1,18 @@
 //! Filters: what sees a stream on its way, and may change it (manual, chapter 9).
 //!
-//! A `filter` line is compiled into a [`Maker`], which is asked for each stream whether it wants a [`Filter`]
-//! at work there. A filter is asked at the [moments](Moment) of its stream, where it may look at heads, change
-//! them, wait or end the stream, as an action may. When a head has got its final form the filter may put
-//! something between the two sides of that direction ([`Data`]): a [`Gate`] sees the data and may hold them
-//! back, a [`Rewriter`] replaces them. Both see the payload: chunks are taken away before the first filter
-//! and made anew behind the last one. A filter does no I/O.
+//! A `filter` line is compiled ([`crate::registry::FilterDef`]) into a [`Maker`], which is asked for each
+//! stream whether it wants a [`Filter`] at work there. A filter is asked at the [moments](Moment) of its
+//! stream, where it may look at heads, change them, wait or end the stream, as an action may. When a head has
+//! got its final form the filter may put something between the two sides of that direction ([`Data`]): a
+//! [`Gate`] sees the data and may hold them back, a [`Rewriter`] replaces them. Both see the payload: chunks
+//! are taken away before the first filter and made anew behind the last one. A filter does no I/O.
 
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use wire::head::Head;
 
 use crate::action::{Exec, Flow};
 use crate::env::Side;
-use crate::names::Names;
-use crate::registry::Registry;
-use crate::words::{Fault, Words};
-
-/// What a filter's parser knows besides the words.
-pub struct FilterPlace<'p> {
-    /// Name of the proxy.
-    pub proxy: &'p str,
-    /// The proxy is a frontend (or both).
-    pub front: bool,
-    /// It speaks HTTP.
-    pub http: bool,
-    /// What the proxy's lines `compression ...` say.
-    pub compression: Option<&'p Arc<crate::compression::Compression>>,
-}
-
-/// Parses the words behind the name of a filter.
-pub type FilterParse =
-    fn(&mut Words<'_>, &FilterPlace<'_>, &Registry, &mut dyn Names) -> Result<Arc<dyn Maker>, Fault>;
-
-/// One filter that configurations may name.
-pub struct FilterDef {
-    /// Its name.
-    pub name: &'static str,
-    /// The name of its family, as `-dKflt` shows it.
-    pub tag: &'static str,
-    /// Its parser.
-    pub parse: FilterParse,
-    /// One line of documentation.
-    pub doc: &'static str,
-    /// The words behind `filter`, as an example that compiles.
-    pub example: &'static str,
-}
-
-/// Parses the words behind the name of a filter that is no row of a table.
-pub type OwnedFilterParse = dyn Fn(&mut Words<'_>, &FilterPlace<'_>, &Registry, &mut dyn Names) -> Result<Arc<dyn Maker>, Fault>
-    + Send
-    + Sync;
-
-/// A filter that an extension adds while a configuration is read.
-pub struct OwnedFilter {
-    /// Its name.
-    pub name: Box<str>,
-    /// The name of its family.
-    pub tag: Box<str>,
-    /// Its parser.
-    pub parse: Box<OwnedFilterParse>,
-}
 
 /// A `filter` line, compiled.
 pub trait Maker: Send + Sync {
@@ -163,8 +114,8 @@ pub struct Broken;
 /// writes waits, so nothing that it is part of can grow. The room is at least half a buffer (8 KiB with
 /// `tune.bufsize` as it comes).
 ///
-/// Who returns `Poll::Pending` has kept the waker and done nothing. Who returns 0 for both figures wants to be
-/// asked again when there is more payload or more room.
+/// Who returns `Poll::Pending` has kept the waker and done nothing. Who returns 0 for both figures wants to
+/// be asked again when there is more payload or more room.
 pub trait Rewriter {
     /// Takes of the payload, which is not empty, and writes into the room.
     ///

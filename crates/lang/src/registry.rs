@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::action::Action;
 use crate::arg::Signature;
 use crate::entry::{AclDef, ConvDef, FetchDef};
-use crate::filter::{FilterDef, FilterPlace, Maker, OwnedFilter};
+use crate::filter::Maker;
 use crate::logfmt::TagDef;
 use crate::names::Names;
 use crate::words::{Fault, Words};
@@ -112,6 +112,51 @@ pub struct OwnedAction {
     pub sets: Sets,
     /// Its parser.
     pub parse: Box<OwnedParse>,
+}
+
+/// What a filter's parser knows besides the words.
+pub struct FilterPlace<'p> {
+    /// Name of the proxy.
+    pub proxy: &'p str,
+    /// The proxy is a frontend (or both).
+    pub front: bool,
+    /// It speaks HTTP.
+    pub http: bool,
+    /// What the proxy's lines `compression ...` say.
+    pub compression: Option<&'p Arc<crate::compression::Compression>>,
+}
+
+/// Parses the words behind the name of a filter.
+pub type FilterParse =
+    fn(&mut Words<'_>, &FilterPlace<'_>, &Registry, &mut dyn Names) -> Result<Arc<dyn Maker>, Fault>;
+
+/// One filter that configurations may name.
+pub struct FilterDef {
+    /// Its name.
+    pub name: &'static str,
+    /// The name of its family, as `-dKflt` shows it.
+    pub tag: &'static str,
+    /// Its parser.
+    pub parse: FilterParse,
+    /// One line of documentation.
+    pub doc: &'static str,
+    /// The words behind `filter`, as an example that compiles.
+    pub example: &'static str,
+}
+
+/// Parses the words behind the name of a filter that is no row of a table.
+pub type OwnedFilterParse = dyn Fn(&mut Words<'_>, &FilterPlace<'_>, &Registry, &mut dyn Names) -> Result<Arc<dyn Maker>, Fault>
+    + Send
+    + Sync;
+
+/// A filter that an extension adds while a configuration is read.
+pub struct OwnedFilter {
+    /// Its name.
+    pub name: Box<str>,
+    /// The name of its family.
+    pub tag: Box<str>,
+    /// Its parser.
+    pub parse: Box<OwnedFilterParse>,
 }
 
 /// All entries by name.

@@ -3,8 +3,8 @@
 //!
 //! Each filter sees only what those before it let pass. Without a rewriter the data stay where they are: the
 //! pump asks how much may go and tells what went. Each rewriter has a buffer of its own for what comes out of
-//! it, which is all that it can fill: who is behind it sets the pace. A direction without filters has no chain
-//! and pays for none; what a chain sees goes through buffers, never through a pipe.
+//! it, which is all that it can fill: who is behind it sets the pace. A direction without filters has no
+//! chain and pays for none; what a chain sees goes through buffers, never through a pipe.
 
 use std::task::{Context, Poll};
 use std::time::Duration;

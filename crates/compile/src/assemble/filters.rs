@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use lang::bandwidth::{Bwlim, Scope};
-use lang::filter::{FilterPlace, Maker};
+use lang::filter::Maker;
 use lang::places::Place;
+use lang::registry::FilterPlace;
 use lang::{Expr, Fault, Names, Words};
 use program::filter::Trace;
 use syntax::Diagnostics;
@@ -30,9 +31,8 @@ impl Parse<'_, '_, '_> {
                 continue;
             }
             if !matches!(kind.as_str(), "bwlim-in" | "bwlim-out") {
-                let maker = self.run(line, 2, |words, registry, names| {
-                    named(&kind, words, p, registry, names)
-                });
+                let maker =
+                    self.run(line, 2, |words, registry, names| named(&kind, words, p, registry, names));
                 out.filters.extend(maker.map(|maker| program::filter::Line { order, maker }));
                 continue;
             }

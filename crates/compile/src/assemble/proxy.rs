@@ -96,8 +96,7 @@ impl Assembly<'_> {
         (balance, default_backend, parsed): (Balance, Option<u32>, Parsed),
         notes: &mut Diagnostics,
     ) -> Proxy {
-        let mut log = self.logging(index, p, notes);
-        let check = self.ruleset(index, p, notes);
+        let (mut log, check) = (self.logging(index, p, notes), self.ruleset(index, p, notes));
         let mut servers = self.servers(index, p, all, &check, notes);
         self.log_servers(index, p, &mut servers, notes);
         let errors = self.errors(index, p, notes);

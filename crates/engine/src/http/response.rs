@@ -53,8 +53,7 @@ pub async fn process(stream: &mut Stream<'_>) -> Step {
     let closes = !is_bodiless(stream.txn.res.status()) && crate::filter::prepare_response(stream);
     // What rules say of a connection is about one of HTTP/1.
     let ended = stream.client.part.is_none() && headers::ends(&stream.txn.res);
-    let keep =
-        headers::may_keep_client(stream) && !closes && !doubtful && !unframed && !ended;
+    let keep = headers::may_keep_client(stream) && !closes && !doubtful && !unframed && !ended;
     let next = if keep { Next::KeepAlive } else { Next::Close };
     stream.http.next_keeps = keep;
     stream.txn.status = stream.txn.res.status();

@@ -21,7 +21,6 @@ use std::sync::Arc;
 
 use admin::product;
 use engine::Shared;
-use lang::Registry;
 use model::World;
 use program::{Bind, Program};
 use rt::Listener;
@@ -176,7 +175,7 @@ fn program(args: &Args) -> Result<Program, String> {
     let sources = reading.sources.clone();
     let options = compile::Options::default();
     let world = Arc::new(World::new(1));
-    let outcome = compile::compile(reading, &Registry::standard(), world, &options);
+    let outcome = compile::compile(reading, &crate::extensions::registry(), world, &options);
     let Some(mut program) = outcome.program else {
         say::error(&config::render(args, std::process::id()).text(&outcome.diagnostics, &sources));
         return Err("Can't create the master's CLI.".to_owned());

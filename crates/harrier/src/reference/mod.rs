@@ -310,14 +310,14 @@ mod tests {
     #[test]
     fn the_reference_in_docs_is_up_to_date() {
         let kept = include_str!("../../../../docs/reference.md");
-        let made = Reference::new(&Registry::standard()).manual();
+        let made = Reference::new(&crate::extensions::registry()).manual();
         let odd = kept.lines().zip(made.lines()).find(|(a, b)| a != b);
         assert!(kept == made, "run `harrier help --markdown > docs/reference.md`; first difference: {odd:?}");
     }
 
     #[test]
     fn a_keyword_is_explained_with_arguments_place_and_example() {
-        let registry = Registry::standard();
+        let registry = crate::extensions::registry();
         let reference = Reference::new(&registry);
         let text = reference.about("field");
         assert!(text.starts_with("field(integer,string[,integer]): str => str (converter)\n"), "{text}");
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_word_is_explained() {
-        let registry = Registry::standard();
+        let registry = crate::extensions::registry();
         let reference = Reference::new(&registry);
         for (words, kind) in [
             ("maxconn", "(keyword of global)"),
@@ -355,7 +355,7 @@ mod tests {
     /// The names of HAProxy 3.5, one a line (`names.txt`).
     #[test]
     fn every_name_of_haproxy_is_known() {
-        let registry = Registry::standard();
+        let registry = crate::extensions::registry();
         let reference = Reference::new(&registry);
         let names = include_str!("names.txt").lines();
         let unknown: Vec<&str> = names.filter(|name| reference.about(name).is_empty()).collect();

@@ -55,17 +55,8 @@ impl From<Broken> for Break {
 
 impl Rewritten {
     pub(super) fn new(chain: Chain, outer: Outer) -> Rewritten {
-        let chain =
-            if chain.rewrites() { chain } else { chain.behind(Data::Rewriter(Box::new(Unchanged))) };
-        Rewritten {
-            chain,
-            outer,
-            wire: None,
-            tail: Vec::new(),
-            trailers: Vec::new(),
-            closed: false,
-            went: 0,
-        }
+        let chain = if chain.rewrites() { chain } else { chain.behind(Data::Rewriter(Box::new(Unchanged))) };
+        Rewritten { chain, outer, wire: None, tail: Vec::new(), trailers: Vec::new(), closed: false, went: 0 }
     }
 
     pub(super) fn into_chain(self) -> Chain {

@@ -160,8 +160,9 @@ impl Scanner {
         }
     }
 
-    /// Follows the framing at the start of `bytes` up to the data of a chunk ([`Scanner::chunk_left`]), to the
-    /// end of the body, or as far as they go: how many bytes that were, and whether the body ends with them.
+    /// Follows the framing at the start of `bytes` up to the data of a chunk ([`Scanner::chunk_left`]), to
+    /// the end of the body, or as far as they go: how many bytes that were, and whether the body ends with
+    /// them.
     ///
     /// # Errors
     /// They are no chunked body.
