@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use base::time::Mono;
 use engine::Shared;
+use model::compression;
 use model::world::Process;
 use program::Global;
 use rt::{BufStats, WorkerStats};
@@ -151,10 +152,20 @@ const ITEMS: &[Item] = &[
         clip(tls::figures::read().lookups)
     }),
     item(41, "SslCacheMisses", "MCPV", "Of these, without success", |_| clip(tls::figures::read().misses)),
-    item(42, "CompressBpsIn", "MRPV", "Bytes given to compression in the last second", |_| 0u32.into()),
-    item(43, "CompressBpsOut", "MRPV", "Bytes from compression in the last second", |_| 0u32.into()),
+    item(42, "CompressBpsIn", "MRPV", "Bytes given to compression in the last second", |f| {
+        clip(compression::PROCESS.bytes_in.read(f.now_ms(), compression::PERIOD))
+    }),
+    item(43, "CompressBpsOut", "MRPV", "Bytes from compression in the last second", |f| {
+        clip(compression::PROCESS.bytes_out.read(f.now_ms(), compression::PERIOD))
+    }),
     item(44, "CompressBpsRateLim", "CLPV", "Limit of CompressBpsOut", |f| {
         f.process().comp_rate_limit.load(Relaxed).into()
+    }),
+    item(45, "ZlibMemUsage", "MGPV", "Bytes that packers of gzip and deflate take", |_| {
+        clip(compression::PROCESS.memory.load(Relaxed))
+    }),
+    item(46, "MaxZlibMemUsage", "CLPV", "Limit of ZlibMemUsage (maxzlibmem)", |_| {
+        clip(compression::PROCESS.most_memory.load(Relaxed))
     }),
     item(47, "Tasks", "MGPV", "Tasks of all workers", |f| f.tasks().into()),
     item(48, "Run_queue", "MGPV", "Tasks that are due", |_| 0u32.into()),

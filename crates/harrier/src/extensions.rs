@@ -4,5 +4,7 @@ use lang::Registry;
 
 /// All words.
 pub fn registry() -> Registry {
-    Registry::standard()
+    let mut registry = Registry::standard();
+    registry.add_filters(compress::FILTERS);
+    registry
 }

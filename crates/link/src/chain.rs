@@ -257,6 +257,39 @@ impl Chain {
         Ok(moved)
     }
 
+    /// Passes payload that is at hand as a whole; what comes out is appended. `source`: what comes behind it.
+    ///
+    /// # Errors
+    /// A rewriter can't go on.
+    pub fn poll_pass(
+        &mut self,
+        cx: &mut Context<'_>,
+        payload: &mut &[u8],
+        source: Source,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<(), Broken>> {
+        loop {
+            let mut moved = false;
+            if !payload.is_empty() {
+                let taken = self.offer(cx, payload)?;
+                *payload = payload.get(taken..).unwrap_or_default();
+                moved = taken > 0;
+            }
+            moved |= self.settle(cx, if payload.is_empty() { source } else { Source::Open })?;
+            let ready = self.ready(cx);
+            if !ready.is_empty() {
+                let n = ready.len();
+                out.extend_from_slice(ready);
+                self.went(n);
+                moved = true;
+            }
+            if !moved {
+                let over = payload.is_empty() && (source != Source::Over || self.is_over());
+                return if over { Poll::Ready(Ok(())) } else { Poll::Pending };
+            }
+        }
+    }
+
     /// What came out at the end and may go now. With nothing the task is woken when more may.
     pub fn ready(&mut self, cx: &mut Context<'_>) -> &[u8] {
         let Some(last) = self.stages.last_mut() else { return &[] };

@@ -1,6 +1,7 @@
 //! Figures that are counted, one copy a worker: each is one field, and `clear` beside its struct names them
 //! all, so that the compiler asks for one that is new.
 
+use crate::compression::CompressionCounters;
 use crate::counter::{Counter, zero};
 use crate::term::Cause;
 use crate::txn::Traffic;
@@ -176,6 +177,8 @@ pub struct FrontCounters {
     pub h2: H2Counters,
     /// Figures of TLS.
     pub tls: TlsCounters,
+    /// Figures of compression.
+    pub compression: CompressionCounters,
 }
 
 impl FrontCounters {
@@ -207,12 +210,14 @@ impl FrontCounters {
             h1,
             h2,
             tls,
+            compression,
         } = self;
         h1.clear(all);
         h2.clear(all);
         tls.clear();
         zero([wire_in, wire_out, spliced_in, spliced_out]);
         if all {
+            compression.clear();
             bytes.clear();
             zero(responses);
             ends.clear();
@@ -329,6 +334,8 @@ pub struct BackCounters {
     pub h2: H2Counters,
     /// Figures of TLS.
     pub tls: TlsCounters,
+    /// Figures of compression.
+    pub compression: CompressionCounters,
 }
 
 impl BackCounters {
@@ -360,6 +367,7 @@ impl BackCounters {
             h1,
             h2,
             tls,
+            compression,
         } = self;
         h1.clear(all);
         h2.clear(all);
@@ -367,6 +375,7 @@ impl BackCounters {
         zero(max_times);
         zero([wire_in, wire_out, spliced_in, spliced_out]);
         if all {
+            compression.clear();
             bytes.clear();
             zero(responses);
             zero([

@@ -140,6 +140,8 @@ pub struct ProcessTerms {
     pub ssl_rate: u32,
     /// `anonkey`.
     pub anon_key: u32,
+    /// Of compression.
+    pub compression: crate::compression::Terms,
     /// `profiling.tasks`.
     pub profiling: u8,
 }
@@ -160,6 +162,8 @@ impl ProcessTerms {
         set(|t| t.ssl, &process.ssl_limit);
         set(|t| t.ssl_rate, &process.ssl_rate_limit);
         set(|t| t.anon_key, &process.anon_key);
+        set(|t| t.compression.rate, &process.comp_rate_limit);
+        self.compression.apply();
         if was.map(|was| was.profiling) != Some(self.profiling) {
             process.profiling.store(self.profiling, Relaxed);
         }

@@ -191,10 +191,34 @@ pub const COLUMNS: &[Column] = &[
             ..Figure::default()
         })
     }),
-    column("comp_in", "MCPP", "Bytes given to compression", no_figure),
-    column("comp_out", "MCPP", "Bytes from compression", no_figure),
-    column("comp_byp", "MCPP", "Bytes that passed compression by", no_figure),
-    column("comp_rsp", "MCPP", "Responses that were compressed", no_figure),
+    column("comp_in", "MCPP", "Bytes given to compression", |r| {
+        r.sum(Figure {
+            front: Some(|c| &c.compression.bytes_in),
+            back: Some(|c| &c.compression.bytes_in),
+            ..Figure::default()
+        })
+    }),
+    column("comp_out", "MCPP", "Bytes from compression", |r| {
+        r.sum(Figure {
+            front: Some(|c| &c.compression.bytes_out),
+            back: Some(|c| &c.compression.bytes_out),
+            ..Figure::default()
+        })
+    }),
+    column("comp_byp", "MCPP", "Bytes that passed compression by", |r| {
+        r.sum(Figure {
+            front: Some(|c| &c.compression.bypassed),
+            back: Some(|c| &c.compression.bypassed),
+            ..Figure::default()
+        })
+    }),
+    column("comp_rsp", "MCPP", "Responses that were compressed", |r| {
+        r.sum(Figure {
+            front: Some(|c| &c.compression.responses),
+            back: Some(|c| &c.compression.responses),
+            ..Figure::default()
+        })
+    }),
     column("lastsess", "MAPP", "Seconds since the last session, -1: none", last_session),
     column(
         "last_chk",

@@ -22,6 +22,12 @@ const BACKENDS: u32 = 1 << 16;
 impl Parse<'_, '_, '_> {
     /// All filters of a proxy, before any of its rules.
     pub(super) fn filters(&mut self, p: &Draft, out: &mut Parsed) {
+        let kinds: Vec<String> = p
+            .filters
+            .iter()
+            .map(|at| self.line(*at).and_then(|l| l.words().get(1)).map_or("", |w| w.text()).to_owned())
+            .collect();
+        self.unwritten(p, &kinds, out);
         for (number, at) in p.filters.iter().enumerate() {
             let Some(line) = self.line(*at) else { continue };
             let kind = line.words().get(1).map_or("", |w| w.text()).to_owned();
@@ -31,6 +37,10 @@ impl Parse<'_, '_, '_> {
                 continue;
             }
             if !matches!(kind.as_str(), "bwlim-in" | "bwlim-out") {
+                if let Some(text) = doubled(&kinds, number, &p.name) {
+                    self.refuse(line, text);
+                    continue;
+                }
                 let maker =
                     self.run(line, 2, |words, registry, names| named(&kind, words, p, registry, names));
                 out.filters.extend(maker.map(|maker| program::filter::Line { order, maker }));
@@ -62,6 +72,53 @@ impl Parse<'_, '_, '_> {
     }
 }
 
+impl Parse<'_, '_, '_> {
+    /// Filters that need no line: compression, where no other filter is that it would have to stand before or
+    /// behind.
+    fn unwritten(&mut self, p: &Draft, kinds: &[String], out: &mut Parsed) {
+        let asked = p.compression.is_some() && p.mode == program::Mode::Http && !p.kind.is_defaults();
+        if !asked || kinds.iter().any(|kind| COMPRESSION.contains(&&**kind)) {
+            return;
+        }
+        if kinds.iter().any(|kind| !["cache", "fcgi-app"].contains(&&**kind)) {
+            let text = format!(
+                "config: {} '{}': require an explicit filter declaration to use HTTP compression",
+                p.kind.noun(),
+                p.name
+            );
+            self.late_refusal(p, text);
+            return;
+        }
+        let base = if p.kind.is_front() { 0 } else { BACKENDS };
+        // Behind all others: what a cache stores is not compressed.
+        let order = [Some(base + LAST), Some(base + LAST)];
+        let made = self.bare(|words, registry, names| named("compression", words, p, registry, names));
+        out.filters.extend(made.map(|maker| program::filter::Line { order, maker }));
+    }
+}
+
+/// The filters that compress.
+const COMPRESSION: [&str; 3] = ["comp-req", "comp-res", "compression"];
+
+/// A place behind those of all lines of a proxy.
+const LAST: u32 = BACKENDS - 1;
+
+/// What is said of a filter of compression that stands beside another for the same direction.
+fn doubled(kinds: &[String], number: usize, proxy: &str) -> Option<String> {
+    let kind = kinds.get(number)?;
+    let rivals: &[&str] = match kind.as_str() {
+        "comp-req" => &["comp-req", "compression"],
+        "comp-res" => &["comp-res", "compression"],
+        "compression" => &COMPRESSION,
+        _ => return None,
+    };
+    let before = kinds.iter().take(number);
+    before
+        .into_iter()
+        .any(|other| rivals.contains(&&**other))
+        .then(|| format!("'filter' : {proxy}: Proxy supports only one {kind} filter\n"))
+}
+
 /// A filter of the registry, behind its name.
 fn named(
     kind: &str,
@@ -74,7 +131,7 @@ fn named(
         proxy: &p.name,
         front: p.kind.is_front(),
         http: p.mode == program::Mode::Http,
-        compression: None,
+        compression: p.compression.as_ref(),
     };
     if let Some(made) = registry.parse_filter(kind, words, &place, names) {
         return made;

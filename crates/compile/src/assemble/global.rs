@@ -159,6 +159,7 @@ fn terms(maxconn: u32, g: &GlobalDraft) -> ProcessTerms {
         ssl_rate: g.tls.most_rate,
         anon_key: g.anon_key,
         profiling: g.tune.profiling,
+        compression: g.compression.clone(),
     }
 }
 

@@ -91,6 +91,19 @@ impl<'g> Parse<'_, 'g, '_> {
         }
     }
 
+    /// Runs a parser that finds no words: of what no line asks for.
+    pub(super) fn bare<T>(
+        &mut self,
+        parser: impl FnOnce(&mut Words<'_>, &lang::Registry, &mut Resolver<'_>) -> Result<T, Fault>,
+    ) -> Option<T> {
+        parser(&mut Words::new(&[]), self.registry, &mut self.names).ok()
+    }
+
+    /// Refuses a proxy when all lines are read.
+    pub(super) fn late_refusal(&mut self, p: &Draft, text: String) {
+        self.notes.push(refusal(p.span, text).settling());
+    }
+
     /// The bandwidth limits of the proxy so far.
     pub(super) fn known_filters(&self) -> &[Arc<Bwlim>] {
         &self.names.filters

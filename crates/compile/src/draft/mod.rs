@@ -303,6 +303,8 @@ pub(crate) struct Draft {
     pub state_file: Option<Box<str>>,
     /// `stick-table`.
     pub table: Option<TableDraft>,
+    /// `compression`, if there is such a line.
+    pub compression: Option<std::sync::Arc<lang::compression::Compression>>,
     /// `filter` lines in order.
     pub filters: Vec<LineRef>,
     /// `filter-sequence` of requests and responses.

@@ -1,5 +1,6 @@
 //! The `global` section (manual, chapter 3).
 
+mod compression;
 pub(crate) mod draft;
 mod groups;
 pub(crate) mod h2;
@@ -23,6 +24,7 @@ pub(crate) const TABLES: &[&[Keyword<GlobalDraft>]] = &[
     process::KEYWORDS,
     limits::KEYWORDS,
     groups::KEYWORDS,
+    compression::KEYWORDS,
     tune::KEYWORDS,
     path::KEYWORDS,
     h2::KEYWORDS,

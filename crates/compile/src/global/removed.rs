@@ -1,7 +1,7 @@
 //! Keywords of the global section that are gone, that have no effect here, or that wait for what they belong
 //! to.
 //!
-//! What only tunes TLS, HTTP/2, QUIC, Lua, compression or the inner workings of HAProxy is accepted with a
+//! What only tunes TLS, HTTP/2, QUIC, Lua or the inner workings of HAProxy is accepted with a
 //! notice that says why it changes nothing, so that a configuration runs unchanged; what would change traffic
 //! or promises a function is an error.
 
@@ -19,7 +19,6 @@ const fn vain(name: &'static str, why: &'static str) -> Keyword<GlobalDraft> {
 
 const QUIC: &str = "It is about QUIC, which is not built yet.";
 const LUA: &str = "It is about Lua, which is not built yet.";
-const COMPRESSION: &str = "It is about compression, which is not built yet.";
 const RESOLVERS: &str = "OCSP responders are looked up by the system.";
 const STATISTICS: &str = "Figures are not kept in shared memory yet; `stats-file` takes them over a restart.";
 const OPENSSL: &str = "It is about a part of OpenSSL that the TLS library here does not have.";
@@ -140,12 +139,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     vain("tune.lua.task-timeout", LUA),
     later("lua-load"),
     later("lua-load-per-thread"),
-    vain("maxcompcpuusage", COMPRESSION),
-    vain("maxcomprate", COMPRESSION),
-    vain("maxzlibmem", COMPRESSION),
-    vain("tune.comp.maxlevel", COMPRESSION),
-    vain("tune.zlib.memlevel", COMPRESSION),
-    vain("tune.zlib.windowsize", COMPRESSION),
     vain("httpclient.resolvers.disabled", RESOLVERS),
     entry(
         "httpclient.resolvers.id",

@@ -8,6 +8,7 @@ pub(crate) mod balance;
 pub(crate) mod basic;
 pub(crate) mod capture;
 pub(crate) mod check;
+pub(crate) mod compression;
 pub(crate) mod errors;
 pub(crate) mod filter;
 pub(crate) mod logging;
@@ -29,6 +30,7 @@ pub(crate) const TABLES: &[&[Keyword<Draft>]] = &[
     balance::KEYWORDS,
     capture::KEYWORDS,
     check::KEYWORDS,
+    compression::KEYWORDS,
     errors::KEYWORDS,
     filter::KEYWORDS,
     logging::KEYWORDS,

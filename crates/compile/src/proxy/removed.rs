@@ -14,7 +14,6 @@ const fn gone(name: &'static str) -> Keyword<Draft> {
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
-    later("compression"),
     later("crt"),
     entry(
         "ssl-f-use",

@@ -38,6 +38,8 @@ pub(crate) struct Purge {
 pub(crate) struct GlobalDraft {
     /// `anonkey`.
     pub anon_key: u32,
+    /// `maxcomprate` and its like.
+    pub compression: model::compression::Terms,
     /// `tune.defaults.purge`.
     pub purge: Purge,
     pub threads: Option<u32>,
@@ -129,6 +131,7 @@ impl Default for GlobalDraft {
         fail_codes.change(505, 505, false);
         GlobalDraft {
             anon_key: 0,
+            compression: Default::default(),
             purge: Purge::default(),
             threads: None,
             once: Vec::new(),

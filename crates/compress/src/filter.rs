@@ -1,0 +1,301 @@
+//! The filters `comp-req`, `comp-res` and `compression`.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+
+use lang::action::{Exec, Flow};
+use lang::compression::{Algorithm, Compression};
+use lang::env::Side;
+use lang::filter::{Broken, Data, Filter, Maker, Moment, Moved, Rewriter};
+use lang::registry::FilterPlace;
+use lang::{Fault, Words};
+use model::compression::{CompressionCounters, PERIOD, PROCESS};
+use wire::head::{Head, Known};
+
+use crate::choice;
+use crate::packer::{Recipe, Step};
+use crate::pool::{self, Lent};
+
+/// Reads a line behind the filter's name.
+pub fn parse(
+    name: &'static str,
+    words: &mut Words<'_>,
+    place: &FilterPlace<'_>,
+) -> Result<Arc<dyn Maker>, Fault> {
+    if let Some(word) = words.peek_str() {
+        return Err(Fault::new(format!("'filter {name}' : unknown keyword '{word}'.")));
+    }
+    let settings = place.compression.filter(|_| place.http).cloned().unwrap_or_default();
+    let (request, response) = match name {
+        "comp-req" => (true, false),
+        "comp-res" => (false, true),
+        _ => (settings.requests, settings.responses),
+    };
+    Ok(Arc::new(Line { settings, request, response }))
+}
+
+/// A line, compiled.
+struct Line {
+    settings: Arc<Compression>,
+    request: bool,
+    response: bool,
+}
+
+impl Maker for Line {
+    fn begin(&self, _: &mut Exec<'_>) -> Option<Box<dyn Filter>> {
+        let settings = &self.settings;
+        let request = self.request && !settings.request.algorithms.is_empty();
+        let response = self.response && (!settings.response.algorithms.is_empty() || settings.offload);
+        (request || response).then(|| {
+            Box::new(Compressing {
+                settings: self.settings.clone(),
+                request,
+                response,
+                accepted: None,
+                up: None,
+                down: None,
+                counts: Rc::default(),
+            }) as Box<dyn Filter>
+        })
+    }
+}
+
+/// Compression of one stream.
+struct Compressing {
+    settings: Arc<Compression>,
+    request: bool,
+    response: bool,
+    /// What may be done with the response, as far as the request says.
+    accepted: Option<Algorithm>,
+    /// How the request is compressed.
+    up: Option<Recipe>,
+    /// The packer for the response, and how many bytes a second all may take.
+    down: Option<(Lent, u32)>,
+    counts: Rc<Counts>,
+}
+
+/// What was compressed of a response.
+#[derive(Default)]
+struct Counts {
+    began: Cell<bool>,
+    bypasses: Cell<bool>,
+    bytes_in: Cell<u64>,
+    bytes_out: Cell<u64>,
+}
+
+/// A packer's recipe by the settings of the moment.
+fn recipe(algorithm: Algorithm) -> Recipe {
+    let of = |setting: &std::sync::atomic::AtomicU32| i32::try_from(setting.load(Relaxed)).unwrap_or(1);
+    let level = match algorithm {
+        Algorithm::Identity => 0,
+        Algorithm::Gzip | Algorithm::Deflate | Algorithm::RawDeflate => of(&PROCESS.level),
+        Algorithm::Brotli => of(&PROCESS.brotli),
+        Algorithm::Zstd => of(&PROCESS.zstd),
+    };
+    Recipe { algorithm, level, memory_level: of(&PROCESS.memory_level), window: of(&PROCESS.window) }
+}
+
+/// Whether the process does so much already that no more is begun (`maxcomprate`, `maxcompcpuusage`).
+fn is_busy(exec: &Exec<'_>) -> bool {
+    let cpu = PROCESS.cpu.load(Relaxed);
+    let rate = u64::from(exec.live.world().process.comp_rate_limit.load(Relaxed));
+    rate > 0 && PROCESS.bytes_in.read(exec.live.now().as_millis(), PERIOD) >= rate
+        || cpu < 100 && exec.live.cpu_usage() > cpu
+}
+
+impl Compressing {
+    /// The request's head has its final form.
+    fn request_head(&mut self, exec: &mut Exec<'_>) {
+        if self.response {
+            self.accepted = choice::for_response(&exec.txn.req, &self.settings.response);
+            if self.settings.offload {
+                exec.txn.req.remove_all("accept-encoding");
+            }
+        }
+        let wanted = self.settings.request.algorithms.first().copied().filter(|_| self.request);
+        if let Some(algorithm) = wanted
+            && choice::fits_request(&exec.txn.req, &self.settings.request)
+            && !is_busy(exec)
+        {
+            self.up = Some(recipe(algorithm));
+            mark(&mut exec.txn.req, algorithm);
+        }
+    }
+
+    /// A response has come, and rules have yet to see it.
+    fn response_came(&mut self, exec: &mut Exec<'_>) {
+        let Some(algorithm) = self.accepted.filter(|_| exec.txn.compressed.is_none()) else { return };
+        if !choice::fits_response(&exec.txn.req, &exec.txn.res, &self.settings.response) || is_busy(exec) {
+            return;
+        }
+        let limit = exec.live.world().process.comp_rate_limit.load(Relaxed);
+        self.down = pool::take(recipe(algorithm)).map(|packer| (packer, limit));
+        exec.txn.compressed = self.down.as_ref().map(|_| algorithm.name());
+    }
+
+    /// The response's head has its final form.
+    fn response_head(&mut self, exec: &mut Exec<'_>) {
+        let Some((packer, _)) = &self.down else { return };
+        let algorithm = packer.recipe().algorithm;
+        mark(&mut exec.txn.res, algorithm);
+        self.counts.began.set(true);
+        self.counts.bypasses.set(algorithm == Algorithm::Identity);
+    }
+}
+
+/// Says in a head how the body is coded. An entity tag is a weak one from here on.
+fn mark(head: &mut Head, algorithm: Algorithm) {
+    head.remove_all(Known::ContentLength);
+    if !head.has(Known::TransferEncoding) {
+        let _ = head.append(b"transfer-encoding", b"chunked");
+    }
+    weaken(head);
+    vary(head);
+    if algorithm != Algorithm::Identity {
+        let _ = head.append(b"content-encoding", algorithm.token().as_bytes());
+    }
+}
+
+fn weaken(head: &mut Head) {
+    let strong = head
+        .fields()
+        .find(|(_, name, value)| name.eq_ignore_ascii_case(b"etag") && !value.starts_with(b"W/"))
+        .map(|(at, _, value)| (at, [b"W/", value].concat()));
+    if let Some((at, tag)) = strong {
+        let _ = head.replace_value(at, &tag);
+    }
+}
+
+/// Says that the message depends on what its receiver accepts, in the field that says such things if there is
+/// one.
+fn vary(head: &mut Head) {
+    let is_vary = |name: &[u8]| name.eq_ignore_ascii_case(b"vary");
+    let names = |value: &[u8]| {
+        value.split(|b| *b == b',').any(|word| word.trim_ascii().eq_ignore_ascii_case(b"accept-encoding"))
+    };
+    if head.fields().any(|(_, name, value)| is_vary(name) && names(value)) {
+        return;
+    }
+    let there = head
+        .fields()
+        .find(|(_, name, _)| is_vary(name))
+        .map(|(at, _, value)| (at, [value, b",Accept-Encoding"].concat()));
+    let _ = match there {
+        Some((at, value)) => head.replace_value(at, &value).map(|()| 0),
+        None => head.append(b"vary", b"Accept-Encoding"),
+    };
+}
+
+impl Filter for Compressing {
+    fn meet(&mut self, moment: Moment, exec: &mut Exec<'_>) -> Flow {
+        match moment {
+            Moment::RequestHead => self.request_head(exec),
+            Moment::Response => self.response_came(exec),
+            Moment::ResponseHead => self.response_head(exec),
+            Moment::Rules | Moment::Connected => {}
+        }
+        Flow::Next
+    }
+
+    fn data(&mut self, side: Side) -> Option<Data> {
+        let (packer, limit, counts) = match side {
+            Side::Request => (pool::take(self.up?)?, 0, None),
+            Side::Response => {
+                let (packer, limit) = self.down.take()?;
+                (packer, limit, Some(self.counts.clone()))
+            }
+        };
+        let level = packer.recipe().level;
+        Some(Data::Rewriter(Box::new(Packing { packer, limit, level, counts, ending: false })))
+    }
+
+    fn over(&mut self, exec: &mut Exec<'_>) {
+        if !self.counts.began.get() {
+            return;
+        }
+        let worker = exec.live.worker();
+        let count = |to: &CompressionCounters| {
+            to.responses.inc();
+            if self.counts.bypasses.get() {
+                to.bypassed.add(self.counts.bytes_in.get());
+            } else {
+                to.bytes_in.add(self.counts.bytes_in.get());
+                to.bytes_out.add(self.counts.bytes_out.get());
+            }
+        };
+        count(&exec.live.frontend().front.counters.of(worker).compression);
+        if let Some(back) = exec.live.backend() {
+            count(&back.back.counters.of(worker).compression);
+        }
+    }
+}
+
+/// A packer between the two sides of a direction.
+struct Packing {
+    packer: Lent,
+    /// Bytes a second that all may take; 0: no limit.
+    limit: u32,
+    /// Its level of the moment.
+    level: i32,
+    /// What is counted; nothing of requests.
+    counts: Option<Rc<Counts>>,
+    ending: bool,
+}
+
+impl Packing {
+    fn count(&self, taken: usize, made: usize) {
+        let Some(counts) = &self.counts else { return };
+        let (taken, made) = (taken as u64, made as u64);
+        counts.bytes_in.set(counts.bytes_in.get() + taken);
+        counts.bytes_out.set(counts.bytes_out.get() + made);
+        let now = rt::now().as_millis();
+        PROCESS.bytes_in.add(now, PERIOD, taken);
+        PROCESS.bytes_out.add(now, PERIOD, made);
+    }
+
+    /// Packs less tightly where all together pack too much, and tighter again when they don't.
+    fn adapt(&mut self) {
+        if self.limit == 0 {
+            return;
+        }
+        let over = PROCESS.bytes_in.read(rt::now().as_millis(), PERIOD) > u64::from(self.limit);
+        let most = self.packer.recipe().level;
+        let level = if over { self.level - 1 } else { self.level + 1 }.clamp(most.min(1), most);
+        if level != self.level {
+            self.level = level;
+            self.packer.set_level(level);
+        }
+    }
+}
+
+impl Rewriter for Packing {
+    fn poll_data(
+        &mut self,
+        _: &mut Context<'_>,
+        payload: &[u8],
+        room: &mut [u8],
+    ) -> Poll<Result<Moved, Broken>> {
+        let stepped = self.packer.step(payload, room, Step::Take)?;
+        self.count(stepped.taken, stepped.made);
+        Poll::Ready(Ok(Moved { taken: stepped.taken, made: stepped.made }))
+    }
+
+    fn poll_pause(&mut self, _: &mut Context<'_>, room: &mut [u8]) -> Poll<Result<(usize, bool), Broken>> {
+        let stepped = self.packer.step(&[], room, Step::Flush)?;
+        self.count(0, stepped.made);
+        if stepped.done {
+            self.adapt();
+        }
+        Poll::Ready(Ok((stepped.made, stepped.done)))
+    }
+
+    fn poll_end(&mut self, _: &mut Context<'_>, room: &mut [u8]) -> Poll<Result<(usize, bool), Broken>> {
+        self.ending = true;
+        let stepped = self.packer.step(&[], room, Step::End)?;
+        self.count(0, stepped.made);
+        Poll::Ready(Ok((stepped.made, stepped.done)))
+    }
+}
