@@ -48,7 +48,7 @@ impl Maker for Line {
     fn begin(&self, _: &mut Exec<'_>) -> Option<Box<dyn Filter>> {
         let settings = &self.settings;
         let request = self.request && !settings.request.algorithms.is_empty();
-        let response = self.response && (!settings.response.algorithms.is_empty() || settings.offload);
+        let response = self.response && !settings.response.algorithms.is_empty();
         (request || response).then(|| {
             Box::new(Compressing {
                 settings: self.settings.clone(),
@@ -111,7 +111,8 @@ impl Compressing {
     fn request_head(&mut self, exec: &mut Exec<'_>) {
         if self.response {
             self.accepted = choice::for_response(&exec.txn.req, &self.settings.response);
-            if self.settings.offload {
+            // Where nothing can be agreed on the server may know better.
+            if self.settings.offload && self.accepted.is_some() {
                 exec.txn.req.remove_all("accept-encoding");
             }
         }
@@ -130,6 +131,14 @@ impl Compressing {
         let Some(algorithm) = self.accepted.filter(|_| exec.txn.compressed.is_none()) else { return };
         if !choice::fits_response(&exec.txn.req, &exec.txn.res, &self.settings.response) || is_busy(exec) {
             return;
+        }
+        // A short body in chunks may be there as a whole.
+        let least = self.settings.response.least;
+        if least > 0 && exec.txn.res.has(Known::TransferEncoding) {
+            let payload = exec.live.payload(Side::Response);
+            if payload.complete && (payload.data.len() as u64) < least {
+                return;
+            }
         }
         let limit = exec.live.world().process.comp_rate_limit.load(Relaxed);
         self.down = pool::take(recipe(algorithm)).map(|packer| (packer, limit));

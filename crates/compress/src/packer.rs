@@ -48,7 +48,9 @@ impl Recipe {
     pub fn memory(&self) -> u64 {
         match self.algorithm {
             Algorithm::Gzip | Algorithm::Deflate | Algorithm::RawDeflate => {
-                (1u64 << (self.window.clamp(8, 15) + 2)) + (1u64 << (self.memory_level.clamp(1, 9) + 9)) + 8192
+                (1u64 << (self.window.clamp(8, 15) + 2))
+                    + (1u64 << (self.memory_level.clamp(1, 9) + 9))
+                    + 8192
             }
             _ => 0,
         }
@@ -171,9 +173,8 @@ impl Packer {
                 if !fine {
                     return Err(Broken);
                 }
-                let done = left == 0
-                    && !state.has_more_output()
-                    && (step != Step::End || state.is_finished());
+                let done =
+                    left == 0 && !state.has_more_output() && (step != Step::End || state.is_finished());
                 Ok(Stepped { taken: from, made: to, done })
             }
             Inner::Zstd(context) => {
@@ -275,7 +276,8 @@ mod tests {
 
     #[test]
     fn what_is_packed_can_be_unpacked() {
-        let text: Vec<u8> = (0..20_000u32).flat_map(|n| format!("line {}\n", n * 7 % 1000).into_bytes()).collect();
+        let text: Vec<u8> =
+            (0..20_000u32).flat_map(|n| format!("line {}\n", n * 7 % 1000).into_bytes()).collect();
         for (_, algorithm) in Algorithm::NAMES {
             let mut packer = Packer::new(recipe(*algorithm)).expect("memory");
             for (size, flush) in [(1000, false), (1000, true), (100_000, false), (100_000, true)] {
@@ -304,7 +306,11 @@ mod tests {
             assert!(flushed.done);
             let mut inflate = zlib_rs::Inflate::new(true, 31);
             let mut out = [0; 100];
-            let _ = inflate.decompress(&room[..first.made + flushed.made], &mut out, zlib_rs::InflateFlush::NoFlush);
+            let _ = inflate.decompress(
+                &room[..first.made + flushed.made],
+                &mut out,
+                zlib_rs::InflateFlush::NoFlush,
+            );
             assert_eq!(&out[..5], b"hello");
         }
     }

@@ -53,8 +53,8 @@ fn forget(packer: &Packer) {
 impl Drop for Lent {
     fn drop(&mut self) {
         let Some(mut packer) = self.0.take() else { return };
-        let kept = packer.reset()
-            && RESTING.try_with(|resting| resting.borrow().len() < MOST).unwrap_or(false);
+        let kept =
+            packer.reset() && RESTING.try_with(|resting| resting.borrow().len() < MOST).unwrap_or(false);
         if !kept {
             forget(&packer);
             return;

@@ -7,7 +7,7 @@ mod trace;
 
 use lang::env::Side;
 use lang::filter::{Data, Gate};
-use link::chain::Chain;
+use link::chain::{Chain, Source};
 use link::pump::Outer;
 use wire::head::Known;
 use wire::http1::Body;
@@ -144,4 +144,11 @@ pub fn prepare_response(stream: &mut Stream<'_>) -> bool {
     }
     stream.down_chain = Some((chain, if chunks { Outer::Chunked } else { Outer::Plain }));
     !chunks
+}
+
+/// Passes what is at hand of a local answer through a chain. A filter that fails makes it end there.
+pub async fn pass(chain: &mut Chain, mut payload: &[u8], source: Source) -> Vec<u8> {
+    let mut out = Vec::new();
+    let _ = std::future::poll_fn(|cx| chain.poll_pass(cx, &mut payload, source, &mut out)).await;
+    out
 }

@@ -45,7 +45,7 @@ const FEATURES: &[(&str, bool)] = &[
     ("TPROXY", true),
     ("TRACE", false),
     ("WURFL", false),
-    ("ZLIB", false),
+    ("ZLIB", true),
 ];
 
 /// Whether the program was started under HAProxy's name: scripts then expect its lines.

@@ -15,8 +15,8 @@
 pub mod account;
 pub mod adoption;
 pub mod bandwidth;
-pub mod compression;
 pub mod check;
+pub mod compression;
 pub mod configured;
 pub mod conn;
 pub mod counter;

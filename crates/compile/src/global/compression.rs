@@ -83,12 +83,7 @@ fn number(s: &mut Statement<'_>, g: &mut GlobalDraft, set: impl FnOnce(&mut Glob
 }
 
 /// A level of what HAProxy does not have.
-fn own_level(
-    s: &mut Statement<'_>,
-    range: &str,
-    least: i64,
-    most: i64,
-) -> Step<u32> {
+fn own_level(s: &mut Statement<'_>, range: &str, least: i64, most: i64) -> Step<u32> {
     let n = s.integer(range)?;
     u32::try_from(n).ok().filter(|_| (least..=most).contains(&n)).ok_or_else(|| s.fail(range))
 }

@@ -9,13 +9,8 @@ use crate::keyword::{Keyword, Places, entry};
 use crate::statement::{Statement, Step};
 
 /// The keywords of this family.
-pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[entry(
-    "compression",
-    Places::ALL,
-    compression,
-    "How bodies are compressed.",
-    "compression algo gzip",
-)];
+pub(crate) const KEYWORDS: &[Keyword<Draft>] =
+    &[entry("compression", Places::ALL, compression, "How bodies are compressed.", "compression algo gzip")];
 
 const EXPECTS: &str =
     "'compression' expects 'algo', 'type', 'direction', 'offload', 'minsize-req' or 'minsize-res'.";

@@ -6,16 +6,21 @@ use lang::Reply;
 use lang::action::Payload;
 use lang::cond::Outcome;
 use lang::env::{Env, Side};
+use lang::filter::Moment;
 use lang::logfmt::Use;
+use link::chain::{Chain, Source};
 use model::term::{Cause, Phase};
 use program::Proxy;
 use program::proxy::ErrorAnswer;
-use wire::http1::{Body, Limits, Parsed, Scanner, parse_response};
+use wire::head::Known;
+use wire::http1::{Body, Limits, Parsed, Scanner, parse_response, response_body};
 use wire::method::Version;
 
+use super::exchange::Step;
 use super::{Next, captures, headers, response, wait};
-use crate::errors;
+use crate::filters::Whose;
 use crate::stream::Stream;
+use crate::{errors, filter};
 use model::trace;
 
 /// Answers with the proxy's error message for a status. The connection is kept where the request is over.
@@ -119,6 +124,9 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     let (now, times) = (Some(rt::now()), &mut stream.txn.times);
     (times.queued, times.connected, times.response) = (now, now, now);
     super::rules::intercepted(stream);
+    if let Step::Done(next) = filters(stream, Moment::RequestHead).await {
+        return next;
+    }
     // A service is sent the request as a server would be.
     stream.txn.up.sent += headers::without(stream.txn.req.counted_len(), stream.http.request_added);
     let body = body_for(stream);
@@ -138,7 +146,8 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     stream.txn.status = answer.status;
     captures::response(stream);
     captures::response_cookie(stream);
-    finish(stream, Said { body: answer.body, keep: true, chunked: true, rest: answer.rest }).await
+    let said = Said { body: answer.body, keep: true, chunked: true, rest: answer.rest, filtered: true };
+    finish(stream, said).await
 }
 
 /// What a service is to answer.
@@ -239,7 +248,7 @@ async fn make(stream: &mut Stream<'_>, reply: Reply) -> Next {
     let is_error = matches!(reply.payload, Payload::ErrorFile | Payload::Message(_));
     let logged = if is_error { reply.status } else { made };
     stream.txn.status = logged;
-    let next = finish(stream, Said { body, keep, chunked: false, rest: None }).await;
+    let next = finish(stream, Said { body, keep, chunked: false, rest: None, filtered: false }).await;
     if stream.txn.status == made {
         stream.txn.status = logged;
     }
@@ -388,6 +397,8 @@ struct Said {
     keep: bool,
     /// It may go in chunks (what services write).
     chunked: bool,
+    /// The filters of the stream see it as they see what servers answer.
+    filtered: bool,
     /// What comes behind the body, made while it is sent.
     rest: Option<Box<dyn crate::worker::service::Pieces>>,
 }
@@ -397,7 +408,7 @@ struct Said {
 async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     let events = (trace::h1::TX_HEADERS, trace::h2::TX_HEADERS);
     crate::points::message(stream, false, events, trace::level::USER, "sending response of this program");
-    let Said { mut body, keep, chunked, rest } = said;
+    let Said { mut body, keep, chunked, rest, filtered } = said;
     stream.txn.has_res = true;
     let status = stream.txn.res.status();
     let bodiless = response::is_bodiless(status);
@@ -413,6 +424,9 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     if chunked {
         let _ = txn.res.append(b"transfer-encoding", b"chunked");
     }
+    if filtered && let Step::Done(next) = filters(stream, Moment::Response).await {
+        return next;
+    }
     // Rules exist for streams, and what was no request has none.
     if stream.txn.has_req {
         stream.local_body = Some(body);
@@ -422,6 +436,21 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
             return rt::boxed(super::rules::failed_after(stream)).await;
         }
     }
+    let mut chain = None;
+    if filtered && !head_only {
+        if let Step::Done(next) = filters(stream, Moment::ResponseHead).await {
+            return next;
+        }
+        stream.http.response_body = response_body(&stream.txn.res, stream.txn.req.method_id());
+        let _ = crate::filter::prepare_response(stream);
+        chain = stream.down_chain.take().map(|(chain, _)| chain);
+        if let Some(chain) = &mut chain {
+            let source = if rest.is_some() { Source::Open } else { Source::Over };
+            body = filter::pass(chain, &body, source).await;
+        }
+    }
+    let chunked = chunked || chain.is_some() && stream.txn.res.has(Known::TransferEncoding);
+    let framed = framed && !chunked;
     let switched = stream.txn.res.status() == 101;
     let head_only = head_only || response::is_bodiless(stream.txn.res.status());
     // The message and the rules may say that the connection ends with it, if it is one of HTTP/1.
@@ -457,7 +486,7 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     if let Some(rest) = rest
         && sent.is_ok()
     {
-        sent = rt::boxed(pieces(stream, rest, chunked)).await;
+        sent = rt::boxed(pieces(stream, rest, chunked, chain)).await;
     }
     match sent {
         Ok(()) => {
@@ -471,6 +500,14 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
             Next::Close
         }
     }
+}
+
+/// Asks the filters of the stream about the answer of a service, or the request for one.
+async fn filters(stream: &mut Stream<'_>, moment: Moment) -> Step {
+    if stream.filters.is_none() {
+        return Step::Go;
+    }
+    rt::boxed(super::rules::filters(stream, moment, Whose::All)).await
 }
 
 /// Counts the bytes of an answer: they are sent, and received when a service said them in place of a server.
@@ -507,12 +544,17 @@ async fn pieces(
     stream: &mut Stream<'_>,
     mut rest: Box<dyn crate::worker::service::Pieces>,
     chunked: bool,
+    mut chain: Option<Box<Chain>>,
 ) -> Result<(), ()> {
     let most = stream.worker.shared.program.global.tune.bufsize;
     let (mut piece, mut out) = (Vec::new(), Vec::new());
     loop {
         piece.clear();
         let more = std::future::poll_fn(|cx| rest.poll_next(cx, &mut piece)).await;
+        if let Some(chain) = &mut chain {
+            let source = if more { Source::Open } else { Source::Over };
+            piece = filter::pass(chain, &piece, source).await;
+        }
         add(&mut stream.txn, piece.len() as u64);
         if chunked {
             out.clear();
