@@ -29,10 +29,10 @@ fn weight(parameters: &[u8]) -> Weight {
 
 /// The algorithm that a client and the list of a proxy agree on.
 ///
-/// The greatest weight wins. Among equal ones it is the first in the client's words, as in HAProxy, unless the
-/// list has one that HAProxy does not know: whoever lists `br` or `zstd` wants them before `gzip`, which
-/// browsers name first, so the list decides then. `*` means the last of the list. Without agreement `identity`
-/// is taken if the list has it.
+/// The greatest weight wins. Among equal ones it is the first in the client's words, as in HAProxy, unless
+/// the list has one that HAProxy does not know: whoever lists `br` or `zstd` wants them before `gzip`, which
+/// browsers name first, so the list decides then. `*` means the last of the list. Without agreement
+/// `identity` is taken if the list has it.
 pub fn agreed(req: &Head, algorithms: &[Algorithm]) -> Option<Algorithm> {
     let own_order = algorithms.iter().any(|a| matches!(a, Algorithm::Brotli | Algorithm::Zstd));
     let mut best: Option<(Weight, usize, Algorithm)> = None;

@@ -128,7 +128,9 @@ impl Compressing {
 
     /// A response has come, and rules have yet to see it.
     fn response_came(&mut self, exec: &mut Exec<'_>) {
-        let Some(algorithm) = self.accepted.filter(|_| exec.txn.compressed.is_none()) else { return };
+        let Some(algorithm) = self.accepted.filter(|_| exec.txn.decisions.compressed.is_none()) else {
+            return;
+        };
         if !choice::fits_response(&exec.txn.req, &exec.txn.res, &self.settings.response) || is_busy(exec) {
             return;
         }
@@ -142,7 +144,7 @@ impl Compressing {
         }
         let limit = exec.live.world().process.comp_rate_limit.load(Relaxed);
         self.down = pool::take(recipe(algorithm)).map(|packer| (packer, limit));
-        exec.txn.compressed = self.down.as_ref().map(|_| algorithm.name());
+        exec.txn.decisions.compressed = self.down.as_ref().map(|_| algorithm.name());
     }
 
     /// The response's head has its final form.

@@ -100,6 +100,8 @@ pub struct StreamOf {
 /// What the engine does to the way the response ends or the request is forwarded, as rules decided.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
+    /// How the response is compressed (`res.comp_algo`).
+    pub compressed: Option<&'static str>,
     /// `set-log-level`: 0 to 7, or `Some(8)` for silent.
     pub log_level: Option<u8>,
     /// `set-priority-class`.
@@ -282,8 +284,6 @@ pub struct Txn {
     pub last_rule: Cell<Option<u32>>,
     /// Entries of stick tables that it tracks.
     pub stick: RefCell<stick::Trackers>,
-    /// How the response is compressed (`res.comp_algo`).
-    pub compressed: Option<&'static str>,
     /// Limits that rules turned on and that do not apply yet.
     pub bandwidth: Vec<crate::bandwidth::Bandwidth>,
     /// Queue positions when it was queued, summed over all servers and the backend (`%sq`, `%bq`).
@@ -420,7 +420,6 @@ impl Default for Txn {
             check_vars: RefCell::default(),
             last_rule: Cell::new(None),
             stick: RefCell::default(),
-            compressed: None,
             bandwidth: Vec::new(),
             queue_positions: (0, 0),
         }
@@ -512,7 +511,6 @@ impl Txn {
             check_vars,
             last_rule,
             stick,
-            compressed,
             bandwidth,
             queue_positions,
         } = self;
@@ -539,6 +537,6 @@ impl Txn {
         (*first_request, *times, *term, *retries, *redispatched, *up, *down, *asap) = Default::default();
         (*meanwhile, *status, *client_stream, *server_conn, *server_secured) = Default::default();
         (*decisions, *overrides, *req_cookie) = Default::default();
-        (*res_cookie, *responding, *queue_positions, *compressed) = Default::default();
+        (*res_cookie, *responding, *queue_positions) = Default::default();
     }
 }

@@ -8,19 +8,18 @@ use lang::cond::Outcome;
 use lang::env::{Env, Side};
 use lang::filter::Moment;
 use lang::logfmt::Use;
-use link::chain::{Chain, Source};
 use model::term::{Cause, Phase};
 use program::Proxy;
 use program::proxy::ErrorAnswer;
 use wire::head::Known;
-use wire::http1::{Body, Limits, Parsed, Scanner, parse_response, response_body};
+use wire::http1::{Body, Limits, Parsed, Scanner, parse_response};
 use wire::method::Version;
 
 use super::exchange::Step;
+use super::served::{self, LAST_CHUNK, chunks, deliver, pieces};
 use super::{Next, captures, headers, response, wait};
-use crate::filters::Whose;
+use crate::errors;
 use crate::stream::Stream;
-use crate::{errors, filter};
 use model::trace;
 
 /// Answers with the proxy's error message for a status. The connection is kept where the request is over.
@@ -124,7 +123,7 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     let (now, times) = (Some(rt::now()), &mut stream.txn.times);
     (times.queued, times.connected, times.response) = (now, now, now);
     super::rules::intercepted(stream);
-    if let Step::Done(next) = filters(stream, Moment::RequestHead).await {
+    if let Step::Done(next) = served::filters(stream, Moment::RequestHead).await {
         return next;
     }
     // A service is sent the request as a server would be.
@@ -403,12 +402,9 @@ struct Said {
     rest: Option<Box<dyn crate::worker::service::Pieces>>,
 }
 
-/// Frames the answer, applies the last rules, sends it. An answer whose fields say no length ends with its
-/// connection, unless it may go in chunks and the client understands those.
-async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
-    let events = (trace::h1::TX_HEADERS, trace::h2::TX_HEADERS);
-    crate::points::message(stream, false, events, trace::level::USER, "sending response of this program");
-    let Said { mut body, keep, chunked, rest, filtered } = said;
+/// Frames an answer as its head says; whether that is all that the client gets, whether its length is known,
+/// and whether it goes in chunks, which it may if `chunked` says so.
+fn frame(stream: &mut Stream<'_>, chunked: bool, goes_on: bool) -> (bool, bool, bool) {
     stream.txn.has_res = true;
     let status = stream.txn.res.status();
     let bodiless = response::is_bodiless(status);
@@ -420,11 +416,21 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     let framed = bodiless || txn.res.first("content-length").is_some();
     let new = txn.res.version() >= Version::HTTP_11 && txn.req.version() >= Version::HTTP_11;
     // Who asks for the head alone of what is made while it is sent is shown the framing.
-    let chunked = chunked && !framed && (!head_only || rest.is_some()) && txn.has_req && new;
+    let chunked = chunked && !framed && (!head_only || goes_on) && txn.has_req && new;
     if chunked {
         let _ = txn.res.append(b"transfer-encoding", b"chunked");
     }
-    if filtered && let Step::Done(next) = filters(stream, Moment::Response).await {
+    (head_only, framed, chunked)
+}
+
+/// Frames the answer, applies the last rules, sends it. An answer whose fields say no length ends with its
+/// connection, unless it may go in chunks and the client understands those.
+async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
+    let events = (trace::h1::TX_HEADERS, trace::h2::TX_HEADERS);
+    crate::points::message(stream, false, events, trace::level::USER, "sending response of this program");
+    let Said { mut body, keep, chunked, rest, filtered } = said;
+    let (head_only, framed, chunked) = frame(stream, chunked, rest.is_some());
+    if filtered && let Step::Done(next) = served::filters(stream, Moment::Response).await {
         return next;
     }
     // Rules exist for streams, and what was no request has none.
@@ -438,16 +444,10 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     }
     let mut chain = None;
     if filtered && !head_only {
-        if let Step::Done(next) = filters(stream, Moment::ResponseHead).await {
-            return next;
-        }
-        stream.http.response_body = response_body(&stream.txn.res, stream.txn.req.method_id());
-        let _ = crate::filter::prepare_response(stream);
-        chain = stream.down_chain.take().map(|(chain, _)| chain);
-        if let Some(chain) = &mut chain {
-            let source = if rest.is_some() { Source::Open } else { Source::Over };
-            body = filter::pass(chain, &body, source).await;
-        }
+        chain = match served::filtered(stream, &mut body, rest.is_some()).await {
+            Ok(chain) => chain,
+            Err(next) => return next,
+        };
     }
     let chunked = chunked || chain.is_some() && stream.txn.res.has(Known::TransferEncoding);
     let framed = framed && !chunked;
@@ -502,14 +502,6 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     }
 }
 
-/// Asks the filters of the stream about the answer of a service, or the request for one.
-async fn filters(stream: &mut Stream<'_>, moment: Moment) -> Step {
-    if stream.filters.is_none() {
-        return Step::Go;
-    }
-    rt::boxed(super::rules::filters(stream, moment, Whose::All)).await
-}
-
 /// Counts the bytes of an answer: they are sent, and received when a service said them in place of a server.
 /// What was no request has no stream that they could count for.
 fn count(stream: &mut Stream<'_>, body: usize, chunked: bool) {
@@ -517,90 +509,13 @@ fn count(stream: &mut Stream<'_>, body: usize, chunked: bool) {
     add(&mut stream.txn, size as u64);
 }
 
-fn add(txn: &mut model::Txn, size: u64) {
+pub(super) fn add(txn: &mut model::Txn, size: u64) {
     if txn.has_req {
         txn.down.sent += size;
     }
     if txn.by_service.is_some() {
         txn.down.received += size;
     }
-}
-
-/// Writes a body in chunks of at most `most` bytes.
-fn chunks(body: &[u8], most: usize, out: &mut Vec<u8>) {
-    use std::io::Write;
-    for piece in body.chunks(most.max(1)) {
-        let _ = write!(out, "{:X}\r\n", piece.len());
-        out.extend_from_slice(piece);
-        out.extend_from_slice(b"\r\n");
-    }
-}
-
-/// What ends a body in chunks.
-const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
-
-/// Sends what a service makes piece by piece. Between two pieces the worker's other tasks have their turn.
-async fn pieces(
-    stream: &mut Stream<'_>,
-    mut rest: Box<dyn crate::worker::service::Pieces>,
-    chunked: bool,
-    mut chain: Option<Box<Chain>>,
-) -> Result<(), ()> {
-    let most = stream.worker.shared.program.global.tune.bufsize;
-    let (mut piece, mut out) = (Vec::new(), Vec::new());
-    loop {
-        piece.clear();
-        let more = std::future::poll_fn(|cx| rest.poll_next(cx, &mut piece)).await;
-        if let Some(chain) = &mut chain {
-            let source = if more { Source::Open } else { Source::Over };
-            piece = filter::pass(chain, &piece, source).await;
-        }
-        add(&mut stream.txn, piece.len() as u64);
-        if chunked {
-            out.clear();
-            chunks(&piece, most, &mut out);
-            if !more {
-                out.extend_from_slice(LAST_CHUNK);
-            }
-        } else {
-            std::mem::swap(&mut piece, &mut out);
-        }
-        deliver(stream, &out).await?;
-        stream.txn.down.wire_out += out.len() as u64;
-        if !more {
-            return Ok(());
-        }
-        rt::yield_now().await;
-    }
-}
-
-/// Sends all of an answer, at most for the client timeout between two steps.
-async fn deliver(stream: &mut Stream<'_>, out: &[u8]) -> Result<(), ()> {
-    let limit = stream.frontend().timeouts.client;
-    let client = &mut *stream.client;
-    client.timer.set_after(limit);
-    let mut sent = 0;
-    while sent < out.len() {
-        let step = std::future::poll_fn(|cx| match client.socket.poll_send(cx, &out[sent..], false) {
-            std::task::Poll::Ready(r) => std::task::Poll::Ready(r.map_err(|_| Cause::ClientAbort)),
-            std::task::Poll::Pending if client.is_overdue(cx, limit) => {
-                std::task::Poll::Ready(Err(Cause::ClientTimeout))
-            }
-            std::task::Poll::Pending => std::task::Poll::Pending,
-        })
-        .await;
-        match step {
-            Ok(n) => {
-                sent += n;
-                client.timer.set_after(limit);
-            }
-            Err(cause) => {
-                stream.end(cause, Phase::Data);
-                return Err(());
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Whether no rule failed.

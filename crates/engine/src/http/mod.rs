@@ -19,6 +19,7 @@ mod request;
 mod response;
 mod retry;
 mod rules;
+mod served;
 pub(crate) mod wait;
 
 pub use exchange::run_upgraded;

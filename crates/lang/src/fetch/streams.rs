@@ -145,14 +145,14 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "res.comp",
         Type::Bool,
         RESPONSE_KEPT,
-        |env, _| Ok(Value::Bool(env.txn.compressed.is_some())),
+        |env, _| Ok(Value::Bool(env.txn.decisions.compressed.is_some())),
         "Whether the response was compressed here.",
     ),
     FetchDef::new(
         "res.comp_algo",
         Type::Str,
         RESPONSE_KEPT,
-        |env, _| env.txn.compressed.map(|name| Value::Str(name.as_bytes())).ok_or(Miss::None),
+        |env, _| env.txn.decisions.compressed.map(|name| Value::Str(name.as_bytes())).ok_or(Miss::None),
         "How the response was compressed here.",
     ),
 ];

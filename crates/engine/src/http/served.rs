@@ -1,0 +1,118 @@
+//! How the bodies of answers made here go out, those of services through the filters of their stream.
+
+use lang::filter::Moment;
+use link::chain::{Chain, Source};
+use model::term::{Cause, Phase};
+use wire::http1::response_body;
+
+use super::Next;
+use super::exchange::Step;
+use crate::filter;
+use crate::filters::Whose;
+use crate::stream::Stream;
+
+/// Asks the filters of the stream about the answer of a service, or the request for one.
+pub(super) async fn filters(stream: &mut Stream<'_>, moment: Moment) -> Step {
+    if stream.filters.is_none() {
+        return Step::Go;
+    }
+    rt::boxed(super::rules::filters(stream, moment, Whose::All)).await
+}
+
+/// Has the filters see the head of a service's answer, and what is there of its body; what the rest of that
+/// passes through.
+///
+/// # Errors
+/// A filter ended the stream.
+pub(super) async fn filtered(
+    stream: &mut Stream<'_>,
+    body: &mut Vec<u8>,
+    goes_on: bool,
+) -> Result<Option<Box<Chain>>, Next> {
+    if let Step::Done(next) = filters(stream, Moment::ResponseHead).await {
+        return Err(next);
+    }
+    stream.http.response_body = response_body(&stream.txn.res, stream.txn.req.method_id());
+    let _ = filter::prepare_response(stream);
+    let Some((mut chain, _)) = stream.down_chain.take() else { return Ok(None) };
+    let source = if goes_on { Source::Open } else { Source::Over };
+    *body = filter::pass(&mut chain, body, source).await;
+    Ok(Some(chain))
+}
+
+/// Writes a body in chunks of at most `most` bytes.
+pub(super) fn chunks(body: &[u8], most: usize, out: &mut Vec<u8>) {
+    use std::io::Write;
+    for piece in body.chunks(most.max(1)) {
+        let _ = write!(out, "{:X}\r\n", piece.len());
+        out.extend_from_slice(piece);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// What ends a body in chunks.
+pub(super) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+/// Sends what a service makes piece by piece. Between two pieces the worker's other tasks have their turn.
+pub(super) async fn pieces(
+    stream: &mut Stream<'_>,
+    mut rest: Box<dyn crate::worker::service::Pieces>,
+    chunked: bool,
+    mut chain: Option<Box<Chain>>,
+) -> Result<(), ()> {
+    let most = stream.worker.shared.program.global.tune.bufsize;
+    let (mut piece, mut out) = (Vec::new(), Vec::new());
+    loop {
+        piece.clear();
+        let more = std::future::poll_fn(|cx| rest.poll_next(cx, &mut piece)).await;
+        if let Some(chain) = &mut chain {
+            let source = if more { Source::Open } else { Source::Over };
+            piece = filter::pass(chain, &piece, source).await;
+        }
+        super::answer::add(&mut stream.txn, piece.len() as u64);
+        if chunked {
+            out.clear();
+            chunks(&piece, most, &mut out);
+            if !more {
+                out.extend_from_slice(LAST_CHUNK);
+            }
+        } else {
+            std::mem::swap(&mut piece, &mut out);
+        }
+        deliver(stream, &out).await?;
+        stream.txn.down.wire_out += out.len() as u64;
+        if !more {
+            return Ok(());
+        }
+        rt::yield_now().await;
+    }
+}
+
+/// Sends all of an answer, at most for the client timeout between two steps.
+pub(super) async fn deliver(stream: &mut Stream<'_>, out: &[u8]) -> Result<(), ()> {
+    let limit = stream.frontend().timeouts.client;
+    let client = &mut *stream.client;
+    client.timer.set_after(limit);
+    let mut sent = 0;
+    while sent < out.len() {
+        let step = std::future::poll_fn(|cx| match client.socket.poll_send(cx, &out[sent..], false) {
+            std::task::Poll::Ready(r) => std::task::Poll::Ready(r.map_err(|_| Cause::ClientAbort)),
+            std::task::Poll::Pending if client.is_overdue(cx, limit) => {
+                std::task::Poll::Ready(Err(Cause::ClientTimeout))
+            }
+            std::task::Poll::Pending => std::task::Poll::Pending,
+        })
+        .await;
+        match step {
+            Ok(n) => {
+                sent += n;
+                client.timer.set_after(limit);
+            }
+            Err(cause) => {
+                stream.end(cause, Phase::Data);
+                return Err(());
+            }
+        }
+    }
+    Ok(())
+}
