@@ -97,7 +97,7 @@ pub fn full() -> String {
          h1 : mode=HTTP  side=FE|BE  mux=H1    flags=HTX|NO_UPG\n  \
          <default> : mode=TCP   side=FE|BE  mux=PASS  flags=\n       \
          none : mode=TCP   side=FE|BE  mux=PASS  flags=NO_UPG\n\n\
-         Available services : none\nAvailable filters :\n\t[BWLIM] bwlim-in\n\t[BWLIM] bwlim-out\n\t[TRACE] trace\n",
+         Available services : none\nAvailable filters :\n\t[BWLIM] bwlim-in\n\t[BWLIM] bwlim-out\n\t[COMP] comp-req\n\t[COMP] comp-res\n\t[COMP] compression\n\t[TRACE] trace\n",
         short(),
         features.join(" ")
     )
