@@ -19,6 +19,7 @@ use program::server::Server;
 use rt::{Addr, ConnectOptions, Socket, Timer};
 use wire::method::Method;
 
+mod guest;
 mod header;
 mod hello;
 mod leaving;
@@ -32,6 +33,7 @@ use hello::{Hello, early, may_be_early, secure, server_name};
 use leaving::{has_left, left_silently};
 use multiplex::{Speaks, begin_h2, multiplexed, speaks};
 use own::take_own;
+pub use guest::settle as settle_service;
 pub use own::{authenticates_connection, park};
 use retry::{count_choice, count_failure, count_unassigned, pause, retry};
 pub use retry::{count_l7_retry, count_lost};
@@ -107,6 +109,9 @@ impl Failed {
 /// # Errors
 /// Why no server was reached.
 pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> {
+    if stream.service.is_some() {
+        return guest::reach(stream).map_err(Failed::Connect);
+    }
     silence::wake(stream).await;
     let reached = try_servers(stream, wish).await;
     match reached {

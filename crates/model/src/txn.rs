@@ -284,6 +284,8 @@ pub struct Txn {
     pub stick: RefCell<stick::Trackers>,
     /// Limits that rules turned on and that do not apply yet.
     pub bandwidth: Vec<crate::bandwidth::Bandwidth>,
+    /// What scripts keep with it, dropped with it.
+    pub kept: RefCell<Option<Box<dyn std::any::Any>>>,
     /// Queue positions when it was queued, summed over all servers and the backend (`%sq`, `%bq`).
     pub queue_positions: (u32, u32),
 }
@@ -419,6 +421,7 @@ impl Default for Txn {
             last_rule: Cell::new(None),
             stick: RefCell::default(),
             bandwidth: Vec::new(),
+            kept: RefCell::default(),
             queue_positions: (0, 0),
         }
     }
@@ -510,6 +513,7 @@ impl Txn {
             last_rule,
             stick,
             bandwidth,
+            kept,
             queue_positions,
         } = self;
         *serial = Txn::UNNUMBERED;
@@ -529,6 +533,7 @@ impl Txn {
         last_rule.set(None);
         stick.get_mut().clear();
         bandwidth.clear();
+        *kept.get_mut() = None;
         (*has_req, *has_res, *peeked, *may_be_http, *line_kept, *for_proxy, *backend, *server) =
             Default::default();
         (*silent, *logged, *by_service, *replaced, *null, *unread, *refused, *hinted) = Default::default();

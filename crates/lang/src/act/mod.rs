@@ -21,9 +21,12 @@ mod timing;
 mod variables;
 mod verdict;
 
+pub use fields::expand;
+pub use start_line::{Part, put_part};
+
 use std::cell::RefCell;
 
-pub(crate) use fields::expand;
+
 
 use crate::action::{Action, Exec, Flow};
 use crate::expr::Expr;

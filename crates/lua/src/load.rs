@@ -1,0 +1,387 @@
+//! Scripts of a configuration: their files are run while it is read, and what they registered is put into
+//! the registry of words that rules may use.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use engine::Worker;
+use engine::worker::service::{Service, Services, StreamKind};
+use engine::worker::with_worker;
+use lang::places::{ANYWHERE, Places};
+use lang::registry::{OwnedAction, OwnedService, Sets};
+use lang::words::Fault;
+use lang::{Registry, Words};
+use mlua::{Function, Lua, MultiValue, Value};
+use parking_lot::Mutex;
+use syntax::{Diagnostic, Diagnostics, Level, Reading, Span};
+
+use crate::action::LuaAction;
+use crate::applet::LuaService;
+use crate::host::Nothing;
+use crate::register::{Registered, Shared};
+use crate::run::{Failure, Run, Step};
+use crate::settings::Settings;
+use crate::state::State;
+use crate::told;
+use crate::wait::{Wait, fulfil};
+
+/// The function of a name in each state that has one, by number of the state.
+pub type Functions = Arc<Vec<(usize, Function)>>;
+
+/// A command of scripts for the runtime API.
+pub struct LuaCommand {
+    /// The words that name it.
+    pub words: Vec<String>,
+    /// Its line of help.
+    pub usage: String,
+    functions: Functions,
+}
+
+/// All scripts of a configuration.
+pub struct Scripts {
+    /// What they may do.
+    pub settings: Arc<Settings>,
+    states: BTreeMap<usize, (Arc<State>, Shared)>,
+    commands: Mutex<Vec<Arc<LuaCommand>>>,
+    services: Mutex<Services>,
+}
+
+/// Loads what the `global` sections name, and registers what that registers. `None`: there is no script.
+/// What is wrong is told among the diagnostics of the reading.
+pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> Option<Arc<Scripts>> {
+    let mut settings = Settings::default();
+    let mut files = Vec::new();
+    for (_, section) in reading.tree.with_word("global") {
+        for line in &section.lines {
+            let word = line.keyword().text();
+            let words: Vec<&str> = line.args().iter().map(|w| w.text()).collect();
+            match word {
+                "lua-load" | "lua-load-per-thread" => {
+                    if let Some((file, args)) = words.split_first() {
+                        let args: Vec<String> = args.iter().map(|a| (*a).to_owned()).collect();
+                        files.push((word == "lua-load", (*file).to_owned(), args, line.span(), settings.clone()));
+                    }
+                }
+                _ => settings.line(word, &words),
+            }
+        }
+    }
+    let (.., first) = files.first()?;
+    let mut said = Diagnostics::new();
+    if first.normal_bools.is_none() {
+        said.push(Diagnostic::plain(Level::Warning, AMBIGUOUS));
+    }
+    let mut loader = Loader { threads, states: BTreeMap::new() };
+    for (shared, file, args, span, at) in &files {
+        // Limits hold for all scripts, wherever they stand; libraries and paths as far as they were said.
+        let own = Settings { paths: at.paths.clone(), libs: at.libs, debug: at.debug, ..settings.clone() };
+        let own = Arc::new(Settings { normal_bools: at.normal_bools, ..own });
+        if let Err(text) = loader.file(*shared, file, args, &own) {
+            said.push(wrong(*span, text));
+            break;
+        }
+    }
+    let failed = said.has_errors();
+    said.extend(std::mem::take(&mut reading.diagnostics));
+    reading.diagnostics = said;
+    if failed {
+        return None;
+    }
+    let scripts = Arc::new(Scripts {
+        settings: Arc::new(settings),
+        states: loader.states,
+        commands: Mutex::default(),
+        services: Mutex::default(),
+    });
+    // States are never dropped: what they hold may belong to threads that are gone by then.
+    KEPT.lock().push(scripts.clone());
+    scripts.announce(registry);
+    Some(scripts)
+}
+
+static KEPT: Mutex<Vec<Arc<Scripts>>> = Mutex::new(Vec::new());
+
+const AMBIGUOUS: &str = "config : hlua: please set \"tune.lua.bool-sample-conversion\" tunable to either \"normal\" or \"pre-3.1-bug\" explicitly to avoid ambiguities. This must be set before any \"lua-load\" or \"lua-load-per-thread\" directive. Defaulting to \"pre-3.1-bug\".";
+
+fn wrong(span: Span, text: String) -> Diagnostic {
+    Diagnostic::alert(span, text)
+}
+
+struct Loader {
+    threads: usize,
+    states: BTreeMap<usize, (Arc<State>, Shared)>,
+}
+
+impl Loader {
+    /// Runs a file in the shared state, or in that of each thread.
+    fn file(&mut self, shared: bool, file: &str, args: &[String], settings: &Arc<Settings>) -> Result<(), String> {
+        let text = std::fs::read(file)
+            .map_err(|e| format!("error in Lua file '{file}': cannot open {file}: {}", reason(&e)))?;
+        let numbers = if shared { 0..=0 } else { 1..=self.threads };
+        for number in numbers {
+            self.run(number, file, &text, args, settings)?;
+        }
+        Ok(())
+    }
+
+    fn run(
+        &mut self,
+        number: usize,
+        file: &str,
+        text: &[u8],
+        args: &[String],
+        settings: &Arc<Settings>,
+    ) -> Result<(), String> {
+        let broken = |e: mlua::Error| format!("Lua runtime error: {}", crate::run::words(&e));
+        let (state, registered) = match self.states.get(&number) {
+            Some(known) => known.clone(),
+            None => {
+                let state = Arc::new(State::new(number, self.threads, settings.clone()).map_err(broken)?);
+                let registered = Shared::default();
+                state.lua.set_app_data(registered.clone());
+                state.lua.set_app_data(Arc::downgrade(&state));
+                self.states.insert(number, (state.clone(), registered.clone()));
+                (state, registered)
+            }
+        };
+        // The first line may be one for the shell.
+        let skip = text.first() == Some(&b'#');
+        let body = if skip { text.iter().position(|c| *c == b'\n').map_or(&b""[..], |at| &text[at..]) } else { text };
+        let chunk = state.lua.load(body).set_name(format!("@{file}"));
+        let function = chunk.into_function().map_err(|e| match crate::run::failure(&e) {
+            Failure::Memory => "Lua out of memory error".to_owned(),
+            _ => format!("error in Lua file '{file}': {}", crate::run::words(&e)),
+        })?;
+        let mut values = MultiValue::new();
+        for arg in args {
+            values.push_back(Value::String(state.lua.create_string(arg).map_err(broken)?));
+        }
+        registered.lock().open = true;
+        let done = at_once(&state, function, values);
+        registered.lock().open = false;
+        done.map_err(|failure| match failure {
+            Failure::Runtime(text, _) => format!("Lua runtime error: {text}"),
+            Failure::Memory => "Lua out of memory error".to_owned(),
+            other => format!("Lua runtime error: {other:?}"),
+        })
+    }
+}
+
+/// What the system says, without its number.
+fn reason(e: &std::io::Error) -> String {
+    let text = e.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// Runs a function to its end: nobody else waits while the configuration is read, so waits are over at once.
+fn at_once(state: &Arc<State>, function: Function, mut values: MultiValue) -> Result<(), Failure> {
+    let mut run = Run::free(state, function)?;
+    loop {
+        match run.resume(&Nothing, std::mem::take(&mut values)) {
+            Step::Done(_) => return Ok(()),
+            Step::Failed(failure) => return Err(failure),
+            Step::Waits(wait) => {
+                let over = match wait {
+                    Wait::Yield | Wait::Sleep(_) | Wait::Wake(_) => crate::wait::Came::Over,
+                    _ => crate::wait::Came::Wrong("not available while the configuration is read".into()),
+                };
+                values = over.values(&state.lua).map_err(|e| crate::run::failure(&e))?;
+            }
+        }
+    }
+}
+
+/// Names that scripts think of live as long as the process, each once.
+fn interned(text: &str) -> &'static str {
+    static ALL: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    let mut all = ALL.lock();
+    if let Some(known) = all.iter().find(|known| **known == text) {
+        return known;
+    }
+    let text: &'static str = Box::leak(text.into());
+    all.push(text);
+    text
+}
+
+impl Scripts {
+    /// The function of a name in the state that serves on this worker.
+    pub fn function(&self, functions: &Functions, worker: usize) -> Option<(Arc<State>, Function)> {
+        let found = functions.iter().find(|(number, _)| *number == 0 || *number == worker + 1);
+        let (number, function) = found?;
+        Some((self.states.get(number)?.0.clone(), function.clone()))
+    }
+
+    /// Services for the engine.
+    pub fn services(&self) -> Services {
+        self.services.lock().clone()
+    }
+
+    /// Commands for the runtime API.
+    pub fn commands(&self) -> Vec<Arc<LuaCommand>> {
+        self.commands.lock().clone()
+    }
+
+    /// Puts what was registered where rules find it.
+    fn announce(self: &Arc<Scripts>, registry: &mut Registry) {
+        type ByName<K> = BTreeMap<String, (K, Vec<(usize, Function)>)>;
+        let mut actions: ByName<(Sets, usize)> = BTreeMap::new();
+        let mut fetches: ByName<()> = BTreeMap::new();
+        let mut converters: ByName<()> = BTreeMap::new();
+        let mut services: ByName<StreamKind> = BTreeMap::new();
+        let mut commands: ByName<(Vec<String>, String)> = BTreeMap::new();
+        for (number, (_, registered)) in &self.states {
+            let all: &Registered = &registered.lock();
+            for (name, sets, count, f) in &all.actions {
+                let entry = actions.entry(name.clone()).or_insert(((*sets, *count), Vec::new()));
+                entry.0.0 = entry.0.0.and(*sets);
+                entry.1.push((*number, f.clone()));
+            }
+            for (name, f) in &all.fetches {
+                fetches.entry(name.clone()).or_default().1.push((*number, f.clone()));
+            }
+            for (name, f) in &all.converters {
+                converters.entry(name.clone()).or_default().1.push((*number, f.clone()));
+            }
+            for (name, kind, f) in &all.services {
+                services.entry(name.clone()).or_insert((*kind, Vec::new())).1.push((*number, f.clone()));
+            }
+            for (words, usage, f) in &all.commands {
+                let key = words.join(" ");
+                let entry = commands.entry(key).or_insert(((words.clone(), usage.clone()), Vec::new()));
+                entry.1.push((*number, f.clone()));
+            }
+        }
+        for (name, ((sets, count), functions)) in actions {
+            self.action(registry, &name, sets, count, Arc::new(functions));
+        }
+        for (name, ((), functions)) in fetches {
+            let (scripts, functions, own) = (self.clone(), Functions::from(Arc::new(functions)), name.clone());
+            registry.add_fetch(&format!("lua.{name}"), places(), Box::new(move |env, args| {
+                crate::action::fetch(&scripts, &functions, &own, env, args)
+            }));
+        }
+        for (name, ((), functions)) in converters {
+            let (scripts, functions, own) = (self.clone(), Functions::from(Arc::new(functions)), name.clone());
+            registry.add_converter(&format!("lua.{name}"), Box::new(move |env, value, args| {
+                crate::action::convert(&scripts, &functions, &own, env, value, args)
+            }));
+        }
+        for (name, (kind, functions)) in services {
+            self.service(registry, &name, kind, Arc::new(functions));
+        }
+        for (_, ((words, usage), functions)) in commands {
+            let functions = Arc::new(functions);
+            self.commands.lock().push(Arc::new(LuaCommand { words, usage, functions }));
+        }
+    }
+
+    fn action(self: &Arc<Scripts>, registry: &mut Registry, name: &str, sets: Sets, count: usize, functions: Functions) {
+        let (scripts, own): (_, Arc<str>) = (self.clone(), name.into());
+        registry.add_action(OwnedAction {
+            name: format!("lua.{name}").into(),
+            sets,
+            parse: Box::new(move |words: &mut Words<'_>, _, _, _| {
+                let mut taken: Vec<Box<[u8]>> = Vec::new();
+                for _ in 0..count {
+                    let over = words.peek().is_none();
+                    if over {
+                        return Err(Fault::new(format!("expects {count} arguments")));
+                    }
+                    taken.extend(words.take().map(Into::into));
+                }
+                Ok(Box::new(LuaAction {
+                    scripts: scripts.clone(),
+                    functions: functions.clone(),
+                    name: own.clone(),
+                    words: taken,
+                }))
+            }),
+        });
+    }
+
+    fn service(self: &Arc<Scripts>, registry: &mut Registry, name: &str, kind: StreamKind, functions: Functions) {
+        let full = format!("lua.{name}");
+        let (sets, elsewhere) = match kind {
+            StreamKind::Http => (Sets::HTTP_REQ, "HTTP services only available on 'http-request' rulesets"),
+            StreamKind::Tcp => (Sets::TCP_REQ, "TCP services only available on 'tcp-request content' rulesets"),
+        };
+        registry.add_service(OwnedService { name: full.as_str().into(), sets, elsewhere: elsewhere.into() });
+        let shown = interned(&format!("<{full}>"));
+        let service: Arc<dyn Service> = Arc::new(LuaService { scripts: self.clone(), shown, kind, functions });
+        self.services.lock().push((full.into(), service));
+    }
+
+    /// Begins on a worker what scripts do by themselves: functions that run once the configuration is
+    /// complete, then tasks. The shared state is the first worker's.
+    ///
+    /// # Errors
+    /// A function that runs at the start failed: what is to be said of it. The process does not start.
+    pub fn start(&self, worker: &Rc<Worker>) -> Result<(), String> {
+        let own = [(worker.index == 0).then_some(0), Some(worker.index + 1)];
+        for number in own.into_iter().flatten() {
+            let Some((state, registered)) = self.states.get(&number) else { continue };
+            let inits = std::mem::take(&mut registered.lock().inits);
+            for function in inits {
+                at_once(state, function, MultiValue::new()).map_err(|failure| match failure {
+                    Failure::Runtime(text, trace) => {
+                        format!("Lua init: [state-id {number}] runtime error: {text} from {trace}.")
+                    }
+                    other => other.told("Lua init", number),
+                })?;
+            }
+            let tasks = std::mem::take(&mut registered.lock().tasks);
+            for (function, values) in tasks {
+                rt::spawn(task(state.clone(), function, values, worker.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where fetches of scripts may stand.
+fn places() -> Places {
+    ANYWHERE
+}
+
+/// Begins a task on this worker.
+pub fn begin_task(lua: &Lua, function: Function, values: Vec<Value>) {
+    let state = lua.app_data_ref::<std::sync::Weak<State>>().and_then(|state| state.upgrade());
+    let worker = with_worker(Rc::clone);
+    if let (Some(state), Some(worker)) = (state, worker) {
+        rt::spawn(task(state, function, values, worker));
+    }
+}
+
+async fn task(state: Arc<State>, function: Function, values: Vec<Value>, worker: Rc<Worker>) {
+    let failure = match Run::new(&state, function, state.settings.task, true) {
+        Ok(mut run) => drive(&mut run, MultiValue::from_vec(values), &worker).await.err(),
+        Err(failure) => Some(failure),
+    };
+    if let Some(failure) = failure {
+        told::failed(&state.settings, &failure.told("Lua task", state.number));
+    }
+}
+
+/// Lets a script run to its end, waiting for what it waits for.
+pub async fn drive(run: &mut Run, mut values: MultiValue, worker: &Rc<Worker>) -> Result<MultiValue, Failure> {
+    loop {
+        match run.resume(&Nothing, std::mem::take(&mut values)) {
+            Step::Done(values) => return Ok(values),
+            Step::Failed(failure) => return Err(failure),
+            Step::Waits(wait) => {
+                let came = fulfil(wait, run, worker, None).await;
+                values = came.values(&run.state.lua).map_err(|e| crate::run::failure(&e))?;
+            }
+        }
+    }
+}
+
+impl LuaCommand {
+    /// Runs it for a client of the runtime API.
+    pub async fn run(&self, scripts: &Scripts, worker: &Rc<Worker>, words: &[String], io: &mut crate::applet::Io) {
+        let Some((state, function)) = scripts.function(&self.functions, worker.index) else { return };
+        let what = format!("Lua cli '{}'", self.words.join(" "));
+        crate::applet::command(&state, function, &what, words, worker, io).await;
+    }
+}
