@@ -10,11 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::action::Action;
 use crate::arg::{Arg, Signature};
 use crate::entry::{AclDef, ConvDef, FetchDef};
-<<<<<<< HEAD
 use crate::filter::Maker;
-=======
 use crate::env::Env;
->>>>>>> 6051d2c (Lua: the crate and the seams it stands on (first state, does not build yet))
 use crate::logfmt::TagDef;
 use crate::names::Names;
 use crate::places::Places;
@@ -120,7 +117,6 @@ pub struct OwnedAction {
     pub parse: Box<OwnedParse>,
 }
 
-<<<<<<< HEAD
 /// What a filter's parser knows besides the words.
 pub struct FilterPlace<'p> {
     /// Name of the proxy.
@@ -164,7 +160,8 @@ pub struct OwnedFilter {
     pub tag: Box<str>,
     /// Its parser.
     pub parse: Box<OwnedFilterParse>,
-=======
+}
+
 /// What takes a sample for a fetch that an extension adds: see [`Registry::add_fetch`].
 pub struct OwnedFetch(Box<FetchBody>);
 
@@ -231,7 +228,6 @@ pub struct OwnedService {
     pub sets: Sets,
     /// What is said where it may not.
     pub elsewhere: Box<str>,
->>>>>>> 6051d2c (Lua: the crate and the seams it stands on (first state, does not build yet))
 }
 
 /// All entries by name.
@@ -241,14 +237,11 @@ pub struct Registry {
     acls: HashMap<&'static str, &'static AclDef>,
     actions: Vec<&'static ActionDef>,
     owned_actions: Vec<Arc<OwnedAction>>,
-<<<<<<< HEAD
     filters: Vec<&'static FilterDef>,
     owned_filters: Vec<Arc<OwnedFilter>>,
-=======
     owned_fetches: HashMap<&'static str, Arc<OwnedFetch>>,
     owned_convs: HashMap<&'static str, Arc<OwnedConverter>>,
     services: Vec<OwnedService>,
->>>>>>> 6051d2c (Lua: the crate and the seams it stands on (first state, does not build yet))
     tags: HashMap<&'static str, &'static TagDef>,
 }
 
@@ -261,14 +254,11 @@ impl Registry {
             acls: HashMap::new(),
             actions: Vec::new(),
             owned_actions: Vec::new(),
-<<<<<<< HEAD
             filters: Vec::new(),
             owned_filters: Vec::new(),
-=======
             owned_fetches: HashMap::new(),
             owned_convs: HashMap::new(),
             services: Vec::new(),
->>>>>>> 6051d2c (Lua: the crate and the seams it stands on (first state, does not build yet))
             tags: HashMap::new(),
         }
     }
@@ -317,7 +307,6 @@ impl Registry {
         self.owned_actions.push(Arc::new(action));
     }
 
-<<<<<<< HEAD
     /// Adds a table of filters.
     pub fn add_filters(&mut self, table: &'static [FilterDef]) {
         self.filters.extend(table);
@@ -352,7 +341,8 @@ impl Registry {
     /// All rows of the tables of filters.
     pub fn all_filters(&self) -> &[&'static FilterDef] {
         &self.filters
-=======
+    }
+
     /// Adds a fetch of an extension, which gives text; whether its name was free.
     pub fn add_fetch(&mut self, name: &str, places: Places, body: Box<FetchBody>) -> bool {
         if self.fetches.contains_key(name) {
@@ -395,7 +385,6 @@ impl Registry {
     /// The same of a converter.
     pub(crate) fn converter_body(&self, name: &str) -> Option<Arg> {
         self.owned_convs.get(name).map(|body| Arg::Other(body.clone()))
->>>>>>> 6051d2c (Lua: the crate and the seams it stands on (first state, does not build yet))
     }
 
     /// Adds a table of log tags.

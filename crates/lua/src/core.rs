@@ -216,7 +216,7 @@ fn raise(args: &mut Args<'_>) -> Outcome {
 
 fn traceback(args: &mut Args<'_>) -> Outcome {
     let message = args.text_or_none(1)?;
-    let trace = inner(args.lua().traceback(message.as_deref(), 1))?;
+    let trace = inner(args.lua().traceback(message.as_deref(), 1))?.to_string_lossy();
     let kept = trace.lines().filter(|l| !l.contains(crate::state::PRELUDE)).collect::<Vec<_>>().join("\n");
     give(args.lua(), kept)
 }

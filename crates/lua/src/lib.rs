@@ -35,4 +35,4 @@ mod txn;
 mod value;
 mod wait;
 
-pub use load::{Scripts, load};
+pub use load::{Scripts, is_wanted, load};

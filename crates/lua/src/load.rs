@@ -8,7 +8,7 @@ use std::sync::Arc;
 use engine::Worker;
 use engine::worker::service::{Service, Services, StreamKind};
 use engine::worker::with_worker;
-use lang::places::{ANYWHERE, Places};
+use lang::places::{CONSTANT, Places};
 use lang::registry::{OwnedAction, OwnedService, Sets};
 use lang::words::Fault;
 use lang::{Registry, Words};
@@ -45,6 +45,12 @@ pub struct Scripts {
     states: BTreeMap<usize, (Arc<State>, Shared)>,
     commands: Mutex<Vec<Arc<LuaCommand>>>,
     services: Mutex<Services>,
+}
+
+/// Whether a configuration names scripts.
+pub fn is_wanted(reading: &Reading) -> bool {
+    let mut lines = reading.tree.with_word("global").flat_map(|(_, section)| &section.lines);
+    lines.any(|line| matches!(line.keyword().text(), "lua-load" | "lua-load-per-thread"))
 }
 
 /// Loads what the `global` sections name, and registers what that registers. `None`: there is no script.
@@ -341,7 +347,7 @@ impl Scripts {
 
 /// Where fetches of scripts may stand.
 fn places() -> Places {
-    ANYWHERE
+    CONSTANT
 }
 
 /// Begins a task on this worker.

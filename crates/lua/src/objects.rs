@@ -19,7 +19,12 @@ pub const BOUND: &[Bound] = &[];
 pub type Command = fn(&Rc<Worker>, Vec<String>) -> String;
 
 /// How commands are run, as the program said.
-pub static COMMAND: OnceLock<Command> = OnceLock::new();
+static COMMAND: OnceLock<Command> = OnceLock::new();
+
+/// Says how commands of the runtime API are run.
+pub fn set_command(command: Command) {
+    let _ = COMMAND.set(command);
+}
 
 /// What a command answers; nothing where there is no process that serves yet.
 pub fn ask(words: &[&str]) -> Option<String> {

@@ -12,9 +12,9 @@ use crate::value::{Args, Outcome, give, inner, nothing};
 pub const BOUND: &[Bound] = &[
     ("server.get_name", 1, get_name),
     ("server.get_puid", 1, |args| tell(args, |s| Some(i64::from(s.state.id).to_string()))),
-    ("server.get_rid", 1, |args| figure(args, |s| i64::from(s.state.rid))),
+    ("server.get_rid", 1, |args| figure(args, |s| i64::from(s.state.revision.load(std::sync::atomic::Ordering::Relaxed)))),
     ("server.is_backup", 1, |args| truth(args, |s| s.backup)),
-    ("server.is_dynamic", 1, |args| truth(args, |s| s.dynamic)),
+    ("server.is_dynamic", 1, is_dynamic),
     ("server.is_draining", 1, is_draining),
     ("server.get_cur_sess", 1, |args| stat(args, "scur")),
     ("server.get_pend_conn", 1, |args| stat(args, "qcur")),
@@ -82,6 +82,13 @@ fn truth(args: &mut Args<'_>, truth: fn(&Server) -> bool) -> Outcome {
     give(args.lua(), b)
 }
 
+/// Those that were added while the process runs stand behind those of the configuration.
+fn is_dynamic(args: &mut Args<'_>) -> Outcome {
+    let (proxy, server) = names(args)?;
+    let configured = crate::proxies::find(&proxy, |p| p.servers.beginning().iter().any(|s| *s.state.name == *server));
+    give(args.lua(), configured == Some(false))
+}
+
 fn stats(args: &Args<'_>) -> Result<mlua::Table, String> {
     let (proxy, server) = names(args)?;
     row(args.lua(), |cells| cells.first() == Some(&&*proxy) && cells.get(1) == Some(&&*server))
@@ -118,7 +125,7 @@ fn get_addr(args: &mut Args<'_>) -> Outcome {
     let addr: Option<String> = inner(stats(args)?.raw_get("addr"))?;
     let known = match addr {
         Some(addr) => addr,
-        None => with(args, |s| s.state.address().map(|a| a.to_string()))?.unwrap_or_else(|| "<unknown>".into()),
+        None => "<unknown>".into(),
     };
     give(args.lua(), known)
 }

@@ -107,7 +107,7 @@ impl Wait {
 /// Waits for what a script waits for.
 pub async fn fulfil(wait: Wait, run: &Run, worker: &Rc<Worker>, io: Option<&mut Io>) -> Came {
     match wait {
-        Wait::Yield => rt::give_way().await,
+        Wait::Yield => rt::yield_now().await,
         Wait::Sleep(time) => rt::sleep(time).await,
         Wait::Wake(time) => {
             let mut timer = rt::Timer::new();

@@ -5,6 +5,7 @@ mod groups;
 pub(crate) mod h2;
 mod idle;
 pub(crate) mod limits;
+mod lua;
 mod ocsp;
 mod once;
 pub(crate) mod path;
@@ -28,6 +29,7 @@ pub(crate) const TABLES: &[&[Keyword<GlobalDraft>]] = &[
     h2::KEYWORDS,
     tls::KEYWORDS,
     ocsp::KEYWORDS,
+    lua::KEYWORDS,
     removed::KEYWORDS,
 ];
 
