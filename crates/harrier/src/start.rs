@@ -62,6 +62,7 @@ pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
     shared.console = !loaded.quiet && !unheard;
     shared.services = loaded.services;
     let scripts = loaded.scripts;
+    shared.commands = scripts.iter().flat_map(|scripts| scripts.commands()).collect();
     lua::objects::set_command(admin::cli::run_at_once);
     let line = birth.as_ref().and_then(|birth| birth.line.another().ok()).map(WorkerEnd::new);
     shared.reloader = Some(Arc::new(Again::new(args, line)));

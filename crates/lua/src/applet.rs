@@ -127,9 +127,9 @@ impl Io {
         self
     }
 
-    /// The socket.
-    pub fn socket(&self) -> &Socket {
-        &self.socket
+    /// The socket, for whoever goes on with it.
+    pub fn into_socket(self) -> Socket {
+        self.socket
     }
 
     /// Reads the head of a request; `false`: it never came.

@@ -44,11 +44,9 @@ pub fn request(args: &mut Args<'_>) -> Outcome {
     let methods = ["GET", "HEAD", "PUT", "POST", "DELETE"];
     let method = methods.into_iter().find(|m| m.eq_ignore_ascii_case(&method)).unwrap_or("GET");
     let told = method.to_ascii_lowercase();
-    let Value::Table(own) = args.get(2) else { return Err(format!("calling '{told}' on bad self")) };
-    if inner(own.raw_get::<Option<bool>>("used"))?.unwrap_or(false) {
-        return Err("The httpclient instance cannot be reused. It must be instantiated only once.".into());
+    if !args.get(2).is_table() {
+        return Err(format!("calling '{told}' on bad self"));
     }
-    inner(own.raw_set("used", true))?;
     let Value::Table(table) = args.get(3) else {
         return Err(format!("'{told}' needs a table as argument"));
     };

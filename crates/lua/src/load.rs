@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use engine::Worker;
-use engine::worker::service::{Service, Services, StreamKind};
+use engine::worker::service::{Service, Services, StreamKind, Talk, Talking};
 use engine::worker::with_worker;
 use lang::places::{CONSTANT, Places};
 use lang::registry::{OwnedAction, OwnedService, Sets};
@@ -108,7 +108,7 @@ pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> O
 
 static KEPT: Mutex<Vec<Arc<Scripts>>> = Mutex::new(Vec::new());
 
-const AMBIGUOUS: &str = "config : hlua: please set \"tune.lua.bool-sample-conversion\" tunable to either \"normal\" or \"pre-3.1-bug\" explicitly to avoid ambiguities. This must be set before any \"lua-load\" or \"lua-load-per-thread\" directive. Defaulting to \"pre-3.1-bug\".";
+const AMBIGUOUS: &str = "hlua: please set \"tune.lua.bool-sample-conversion\" tunable to either \"normal\" or \"pre-3.1-bug\" explicitly to avoid ambiguities. This must be set before any \"lua-load\" or \"lua-load-per-thread\" directive. Defaulting to \"pre-3.1-bug\".";
 
 fn wrong(span: Span, text: String) -> Diagnostic {
     Diagnostic::alert(span, text)
@@ -189,6 +189,7 @@ fn at_once(state: &Arc<State>, function: Function, mut values: MultiValue) -> Re
             Step::Failed(failure) => return Err(failure),
             Step::Waits(wait) => {
                 let over = match wait {
+                    Wait::Forced => crate::wait::Came::Nothing,
                     Wait::Yield | Wait::Sleep(_) | Wait::Wake(_) => crate::wait::Came::Over,
                     _ => crate::wait::Came::Wrong("not available while the configuration is read".into()),
                 };
@@ -224,8 +225,10 @@ impl Scripts {
     }
 
     /// Commands for the runtime API.
-    pub fn commands(&self) -> Vec<Arc<LuaCommand>> {
-        self.commands.lock().clone()
+    pub fn commands(self: &Arc<Scripts>) -> Vec<Arc<dyn Talk>> {
+        let all = self.commands.lock();
+        let bound = all.iter().map(|command| Spoken { scripts: self.clone(), command: command.clone() });
+        bound.map(|spoken| Arc::new(spoken) as Arc<dyn Talk>).collect()
     }
 
     /// Puts what was registered where rules find it.
@@ -331,7 +334,7 @@ impl Scripts {
             for function in inits {
                 at_once(state, function, MultiValue::new()).map_err(|failure| match failure {
                     Failure::Runtime(text, trace) => {
-                        format!("Lua init: [state-id {number}] runtime error: {text} from {trace}.")
+                        format!("Lua init: runtime error: '{text}' from {trace}")
                     }
                     other => other.told("Lua init", number),
                 })?;
@@ -380,6 +383,31 @@ pub async fn drive(run: &mut Run, mut values: MultiValue, worker: &Rc<Worker>) -
                 values = came.values(&run.state.lua).map_err(|e| crate::run::failure(&e))?;
             }
         }
+    }
+}
+
+/// A command with the scripts that it is of.
+struct Spoken {
+    scripts: Arc<Scripts>,
+    command: Arc<LuaCommand>,
+}
+
+impl Talk for Spoken {
+    fn words(&self) -> &[String] {
+        &self.command.words
+    }
+
+    fn usage(&self) -> &str {
+        &self.command.usage
+    }
+
+    fn talk(&self, worker: Rc<Worker>, words: Vec<String>, socket: rt::Socket, input: Vec<u8>) -> Talking {
+        let (scripts, command) = (self.scripts.clone(), self.command.clone());
+        Box::pin(async move {
+            let mut io = crate::applet::Io::of_tcp(socket).with_input(input);
+            command.run(&scripts, &worker, &words, &mut io).await;
+            io.into_socket()
+        })
     }
 }
 

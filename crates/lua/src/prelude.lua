@@ -12,6 +12,12 @@ local function check(ok, ...)
     error((...), 2)
 end
 
+-- The same where its values are arguments of another call: the script's place is one further up.
+local function need(ok, ...)
+    if ok then return ... end
+    error((...), 3)
+end
+
 local function bound(name)
     local f = H[name]
     if f == nil then
@@ -71,8 +77,8 @@ function core.Info(msg) return check(log(6, msg)) end
 function core.Warning(msg) return check(log(4, msg)) end
 function core.Alert(msg) return check(log(1, msg)) end
 local seconds, millis = H["core.seconds"], H["core.millis"]
-function core.sleep(n) return wait("sleep", check(seconds(n))) end
-function core.msleep(n) return wait("sleep", check(millis(n))) end
+function core.sleep(n) return wait("sleep", need(seconds(n))) end
+function core.msleep(n) return wait("sleep", need(millis(n))) end
 core.yield = function() return wait("yield") end
 core.wait = function(ms) return wait("wake", ms) end
 core.done = function(data) yield(TAG, "done", data) end
@@ -97,7 +103,7 @@ function core.concat() return setmetatable({ n = 0 }, concat_meta) end
 local text = H["text"]
 function concat:add(s)
     local n = self.n + 1
-    if type(s) ~= "string" then s = check(text(s)) end
+    if type(s) ~= "string" then s = need(text(s)) end
     self.n, self[n] = n, s
 end
 local join = table and table.concat or H.join
@@ -159,7 +165,7 @@ end
 Map = { _int = 1, _ip = 2, _str = 3, _beg = 4, _sub = 5, _dir = 6, _dom = 7, _end = 8, _reg = 9,
     int = 1, ip = 2, str = 3, beg = 4, sub = 5, dir = 6, dom = 7, reg = 9 }
 local map, map_meta = class("map", { "lookup", "slookup" })
-function Map.new(...) return numbered(map_meta, (check(H["map.new"](...)))) end
+function Map.new(...) return numbered(map_meta, (need(H["map.new"](...)))) end
 
 local patref, patref_meta = class("patref", { "get_name", "is_map", "purge", "prepare", "commit", "giveup",
     "add", "add_bulk", "del", "set", "event_sub" })
@@ -208,16 +214,16 @@ local socket, socket_meta = class("socket", { "close", "getpeername", "getsockna
     "setoption" })
 for _, name in pairs { "connect", "connect_ssl", "receive", "send" } do
     local prepare = H["socket." .. name]
-    socket[name] = function(...) return wait("socket", check(prepare(...))) end
+    socket[name] = function(...) return wait("socket", need(prepare(...))) end
 end
-function core.tcp() return numbered(socket_meta, (check(H["socket.new"]()))) end
+function core.tcp() return numbered(socket_meta, (need(H["socket.new"]()))) end
 Socket = { tcp = core.tcp }
 
 local client, client_meta = {}, {}
 client_meta.__index = client
 for _, method in pairs { "get", "head", "put", "post", "delete" } do
     client[method] = function(self, request)
-        return wait("http", check(H["client.request"](method, self, request)))
+        return wait("http", need(H["client.request"](method, self, request)))
     end
 end
 function core.httpclient() return setmetatable({}, client_meta) end
@@ -267,7 +273,7 @@ function txn:Warning(msg) return check(txn_log(self, 4, msg)) end
 function txn:Alert(msg) return check(txn_log(self, 1, msg)) end
 function txn:reply(from) return new_reply(from) end
 function txn:done(r)
-    check(H["txn.done"](self, r))
+    need(H["txn.done"](self, r))
     yield(TAG, "done", 6)
 end
 local parts = {
@@ -309,7 +315,7 @@ local function applet(prefix, own)
     end }
 end
 local say = H["text"]
-local function send(self, msg) return wait("applet", "send", check(say(msg))) end
+local function send(self, msg) return wait("applet", "send", need(say(msg))) end
 local tcp_meta = applet("tcp", {
     getline = function(self) return wait("applet", "line") end,
     receive = function(self, size, timeout) return wait("applet", "receive", size, timeout) end,
@@ -323,15 +329,15 @@ local http_applet_meta = applet("http", {
         if not rawget(self, "started") then
             error("'send': start_response must be called before.", 2)
         end
-        return wait("applet", "send", check(say(msg)))
+        return wait("applet", "send", need(say(msg)))
     end,
     set_status = function(self, ...)
         if rawget(self, "started") then error("'set_status': response already started.", 2) end
-        self.status, self.reason = check(H["applet.status"](self, ...))
+        self.status, self.reason = need(H["applet.status"](self, ...))
     end,
     add_header = function(self, ...)
         if rawget(self, "started") then error("'add_header': response already started.", 2) end
-        local name, value = check(H["applet.header"](self, ...))
+        local name, value = need(H["applet.header"](self, ...))
         local n = #self.fields
         self.fields[n + 1], self.fields[n + 2] = name, value
     end,
@@ -376,11 +382,11 @@ end
 Proxy, Server, Listener, StickTable = {}, {}, {}, {}
 
 local subscribe = H["core.event_sub"]
-function core.event_sub(...) return numbered(metas.subscription, (check(subscribe(...)))) end
+function core.event_sub(...) return numbered(metas.subscription, (need(subscribe(...)))) end
 
 ------------------------------------------------------------------------------------------------ constants
 act = { CONTINUE = 0, STOP = 1, YIELD = 2, ERROR = 3, DONE = 4, DENY = 5, ABORT = 6, INVALID = 7 }
-function act:wake_time(ms) check(H["act.wake_time"](type(self) == "table" and ms or self)) end
+function act:wake_time(ms) need(H["act.wake_time"](type(self) == "table" and ms or self)) end
 filter = { CONTINUE = 1, WAIT = 0, ERROR = -1, FLT_CFG_FL_HTX = 1 }
 function filter.register_data_filter() error("filters of Lua are not supported yet by Harrier", 2) end
 filter.unregister_data_filter = filter.register_data_filter

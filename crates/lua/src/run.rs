@@ -186,7 +186,7 @@ impl Run {
             return Step::Failed(Failure::Yield);
         }
         if !tagged {
-            return Step::Waits(Wait::Yield);
+            return Step::Waits(Wait::Forced);
         }
         Step::Waits(Wait::read(values.into_iter().skip(1).collect()))
     }

@@ -97,7 +97,7 @@ impl State {
 
 /// A state with these libraries. Modules of C can't be loaded: they could do anything to the process.
 fn open(libs: StdLib) -> mlua::Result<Lua> {
-    let options = LuaOptions::new().catch_rust_panics(false);
+    let options = LuaOptions::new().catch_rust_panics(true);
     Lua::new_with(libs, options)
 }
 

@@ -112,6 +112,8 @@ fn variable(name: &str, make: bool) -> Option<Named> {
 }
 
 fn put(id: u64, name: &str, value: Option<Owned>, make: bool) -> bool {
+    // Only those of the process are looked for: any other may come to be.
+    let make = make || value.is_some() && !name.starts_with("proc.");
     let Some(named) = variable(name, make) else { return false };
     match named {
         Named::Slot(var) => {

@@ -18,6 +18,8 @@ use crate::sockets;
 pub enum Wait {
     /// Others have their turn.
     Yield,
+    /// The same, in the midst of an instruction: it is resumed with nothing at all.
+    Forced,
     /// Time passes.
     Sleep(Duration),
     /// It is woken, or that time has passed.
@@ -34,6 +36,8 @@ pub enum Wait {
 
 /// What came of it: made into values of Lua's when the script is resumed.
 pub enum Came {
+    /// Nothing, not even that.
+    Nothing,
     /// Nothing more than that it is over.
     Over,
     /// An error, raised where the script waited.
@@ -56,6 +60,7 @@ impl Came {
     pub fn values(self, lua: &Lua) -> mlua::Result<MultiValue> {
         use mlua::IntoLuaMulti;
         match self {
+            Came::Nothing => Ok(MultiValue::new()),
             Came::Over => true.into_lua_multi(lua),
             Came::Wrong(text) => (false, text).into_lua_multi(lua),
             Came::Bytes(Some(bytes)) => (true, lua.create_string(bytes)?).into_lua_multi(lua),
@@ -108,6 +113,10 @@ impl Wait {
 pub async fn fulfil(wait: Wait, run: &Run, worker: &Rc<Worker>, io: Option<&mut Io>) -> Came {
     match wait {
         Wait::Yield => rt::yield_now().await,
+        Wait::Forced => {
+            rt::yield_now().await;
+            return Came::Nothing;
+        }
         Wait::Sleep(time) => rt::sleep(time).await,
         Wait::Wake(time) => {
             let mut timer = rt::Timer::new();

@@ -120,5 +120,20 @@ pub struct Served {
     pub changes: Changes,
 }
 
+/// What comes of a talk: the socket, for whoever goes on with it.
+pub type Talking = std::pin::Pin<Box<dyn Future<Output = rt::Socket>>>;
+
+/// A command of the runtime API that an extension adds: it talks with its client as long as it likes.
+pub trait Talk: Send + Sync {
+    /// The words that name it.
+    fn words(&self) -> &[String];
+
+    /// Its line of help.
+    fn usage(&self) -> &str;
+
+    /// Begins to talk. `words` are those of the whole line, `input` has come behind it.
+    fn talk(&self, worker: Rc<Worker>, words: Vec<String>, socket: rt::Socket, input: Vec<u8>) -> Talking;
+}
+
 /// Services by name, as assembled by the binary.
 pub type Services = Vec<(Arc<str>, Arc<dyn Service>)>;
