@@ -29,11 +29,11 @@ mod own;
 mod retry;
 mod target;
 
+pub use guest::settle as settle_service;
 use hello::{Hello, early, may_be_early, secure, server_name};
 use leaving::{has_left, left_silently};
 use multiplex::{Speaks, begin_h2, multiplexed, speaks};
 use own::take_own;
-pub use guest::settle as settle_service;
 pub use own::{authenticates_connection, park};
 use retry::{count_choice, count_failure, count_unassigned, pause, retry};
 pub use retry::{count_l7_retry, count_lost};

@@ -75,7 +75,8 @@ impl Action for LuaAction {
 impl LuaAction {
     fn begin(&self, exec: &Exec<'_>) -> Result<(Run, MultiValue), Failure> {
         let found = self.scripts.function(&self.functions, exec.live.worker());
-        let (state, function) = found.ok_or_else(|| Failure::Runtime("no such function".into(), String::new()))?;
+        let (state, function) =
+            found.ok_or_else(|| Failure::Runtime("no such function".into(), String::new()))?;
         let run = Run::new(&state, function, state.settings.session, true)?;
         let failure = |e: mlua::Error| crate::run::failure(&e);
         let mut args = MultiValue::from_iter([state.make("txn", run.id).map_err(failure)?]);
@@ -124,7 +125,10 @@ fn done(exec: &Exec<'_>, id: u64, values: &MultiValue) -> Flow {
         2 if exec.last => Flow::Next,
         2 => again(),
         3 => Flow::Error,
-        5 => Flow::Deny(Reply { keep_alive: true, ..Reply::error(if exec.side == Side::Request { 403 } else { 502 }) }),
+        5 => Flow::Deny(Reply {
+            keep_alive: true,
+            ..Reply::error(if exec.side == Side::Request { 403 } else { 502 })
+        }),
         6 => Flow::Deny(Reply { keep_alive: true, ..Reply::error(503) }),
         7 => Flow::Invalid,
         _ => Flow::Next,
@@ -201,7 +205,7 @@ fn call<'a>(
     });
     match result {
         Ok(values) => match values.front() {
-            None | Some(Value::Nil) => Err(Miss::None),
+            None => Err(Miss::None),
             Some(value) => Ok(to_sample(value, env.arena)),
         },
         Err(failure) => {

@@ -73,7 +73,12 @@ impl Names for Book<'_> {
         Err(Fault::new(format!("no such ACL : '{name}'")))
     }
 
-    fn patterns(&mut self, reference: &str, face: pattern::Face, _: bool) -> Result<Arc<pattern::View>, Fault> {
+    fn patterns(
+        &mut self,
+        reference: &str,
+        face: pattern::Face,
+        _: bool,
+    ) -> Result<Arc<pattern::View>, Fault> {
         let set = self.program.patterns.named(reference).map(|listed| listed.set.clone());
         let set = set.ok_or_else(|| Fault::new(format!("'{reference}' is no map of the configuration")))?;
         set.view(face.kind, face.flags).map(Arc::new).map_err(|e| Fault::new(e.text))

@@ -163,7 +163,8 @@ async fn exchange(worker: &Rc<Worker>, request: &Request) -> Option<Answer> {
 /// The head of a request, with what each must have unless the script said it.
 fn head(request: &Request, place: &Place<'_>) -> Vec<u8> {
     let slash = if place.path.starts_with('/') { "" } else { "/" };
-    let target: String = format!("{slash}{}", place.path).chars().filter(|c| !c.is_ascii_control() && *c != ' ').collect();
+    let target: String =
+        format!("{slash}{}", place.path).chars().filter(|c| !c.is_ascii_control() && *c != ' ').collect();
     let mut out = format!("{} {target} HTTP/1.1\r\n", request.method).into_bytes();
     let said = |name: &[u8]| request.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
     if !said(b"host") {

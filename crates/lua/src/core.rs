@@ -34,14 +34,18 @@ pub const BOUND: &[Bound] = &[
 ];
 
 fn settings(args: &Args<'_>) -> std::sync::Arc<crate::settings::Settings> {
-    args.lua().app_data_ref::<std::sync::Arc<crate::settings::Settings>>().map(|s| s.clone()).unwrap_or_default()
+    args.lua()
+        .app_data_ref::<std::sync::Arc<crate::settings::Settings>>()
+        .map(|s| s.clone())
+        .unwrap_or_default()
 }
 
 /// `core.log(level, msg)`; those with the level in their name come here, too.
 fn log(args: &mut Args<'_>) -> Outcome {
     let level = args.int(1)?;
     let text = args.bytes(2)?;
-    let level = u8::try_from(level).ok().filter(|l| *l < 8).ok_or_else(|| args.bad(1, "Invalid loglevel."))?;
+    let level =
+        u8::try_from(level).ok().filter(|l| *l < 8).ok_or_else(|| args.bad(1, "Invalid loglevel."))?;
     told::log(&settings(args), level, &text);
     nothing()
 }
@@ -159,7 +163,10 @@ fn get_var(args: &mut Args<'_>) -> Outcome {
     args.want(1, 1)?;
     let name = args.text(1)?;
     let form = settings(args).form();
-    let found = name.strip_prefix("proc.").and_then(|name| with_worker(|w| proc_var(&w.shared.program, name))).flatten();
+    let found = name
+        .strip_prefix("proc.")
+        .and_then(|name| with_worker(|w| proc_var(&w.shared.program, name)))
+        .flatten();
     let Some(found) = found else { return give(args.lua(), Value::Nil) };
     let arena = bumpalo::Bump::new();
     let value = inner(to_lua(args.lua(), lang::sample::Value::from_owned(&found, &arena), form))?;
@@ -228,7 +235,11 @@ fn inspect(args: &mut Args<'_>) -> Outcome {
     // This function and the wrapper around it are two levels.
     let seen = args.lua().inspect_stack(level.saturating_add(1), |debug| {
         let source = debug.source();
-        (debug.current_line(), source.short_src.map(|s| s.into_owned()), debug.names().name.map(|s| s.into_owned()))
+        (
+            debug.current_line(),
+            source.short_src.map(|s| s.into_owned()),
+            debug.names().name.map(|s| s.into_owned()),
+        )
     });
     let Some((line, source, name)) = seen else { return give(args.lua(), Value::Nil) };
     inner(table.raw_set("currentline", line.map_or(-1, |l| i64::try_from(l).unwrap_or(-1))))?;

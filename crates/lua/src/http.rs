@@ -107,7 +107,12 @@ fn add_header(args: &mut Args<'_>, side: Side) -> Outcome {
 
 fn del_header(args: &mut Args<'_>, side: Side) -> Outcome {
     if args.len() != 1 {
-        return Err(if side == Side::Request { "'req_del_hdr' needs 2 arguments" } else { "'res_del_hdr' needs 2 arguments" }.into());
+        return Err(if side == Side::Request {
+            "'req_del_hdr' needs 2 arguments"
+        } else {
+            "'res_del_hdr' needs 2 arguments"
+        }
+        .into());
     }
     let name = args.bytes(1)?;
     edit(args, side, |exec| {
@@ -127,7 +132,8 @@ fn set_header(args: &mut Args<'_>, side: Side) -> Outcome {
 
 fn replace(args: &mut Args<'_>, side: Side, split: bool) -> Outcome {
     if args.len() != 3 {
-        let (way, kind) = (if side == Side::Request { "req" } else { "res" }, if split { "val" } else { "hdr" });
+        let (way, kind) =
+            (if side == Side::Request { "req" } else { "res" }, if split { "val" } else { "hdr" });
         return Err(format!("'{way}_rep_{kind}' needs 4 arguments"));
     }
     let (name, regex, template) = (args.bytes(1)?, args.bytes(2)?, args.bytes(3)?);

@@ -66,7 +66,13 @@ pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> O
                 "lua-load" | "lua-load-per-thread" => {
                     if let Some((file, args)) = words.split_first() {
                         let args: Vec<String> = args.iter().map(|a| (*a).to_owned()).collect();
-                        files.push((word == "lua-load", (*file).to_owned(), args, line.span(), settings.clone()));
+                        files.push((
+                            word == "lua-load",
+                            (*file).to_owned(),
+                            args,
+                            line.span(),
+                            settings.clone(),
+                        ));
                     }
                 }
                 _ => settings.line(word, &words),
@@ -121,7 +127,13 @@ struct Loader {
 
 impl Loader {
     /// Runs a file in the shared state, or in that of each thread.
-    fn file(&mut self, shared: bool, file: &str, args: &[String], settings: &Arc<Settings>) -> Result<(), String> {
+    fn file(
+        &mut self,
+        shared: bool,
+        file: &str,
+        args: &[String],
+        settings: &Arc<Settings>,
+    ) -> Result<(), String> {
         let text = std::fs::read(file)
             .map_err(|e| format!("error in Lua file '{file}': cannot open {file}: {}", reason(&e)))?;
         let numbers = if shared { 0..=0 } else { 1..=self.threads };
@@ -153,7 +165,11 @@ impl Loader {
         };
         // The first line may be one for the shell.
         let skip = text.first() == Some(&b'#');
-        let body = if skip { text.iter().position(|c| *c == b'\n').map_or(&b""[..], |at| &text[at..]) } else { text };
+        let body = if skip {
+            text.iter().position(|c| *c == b'\n').map_or(&b""[..], |at| &text[at..])
+        } else {
+            text
+        };
         let chunk = state.lua.load(body).set_name(format!("@{file}"));
         let function = chunk.into_function().map_err(|e| match crate::run::failure(&e) {
             Failure::Memory => "Lua out of memory error".to_owned(),
@@ -265,16 +281,23 @@ impl Scripts {
             self.action(registry, &name, sets, count, Arc::new(functions));
         }
         for (name, ((), functions)) in fetches {
-            let (scripts, functions, own) = (self.clone(), Functions::from(Arc::new(functions)), name.clone());
-            registry.add_fetch(&format!("lua.{name}"), places(), Box::new(move |env, args| {
-                crate::action::fetch(&scripts, &functions, &own, env, args)
-            }));
+            let (scripts, functions, own) =
+                (self.clone(), Functions::from(Arc::new(functions)), name.clone());
+            registry.add_fetch(
+                &format!("lua.{name}"),
+                places(),
+                Box::new(move |env, args| crate::action::fetch(&scripts, &functions, &own, env, args)),
+            );
         }
         for (name, ((), functions)) in converters {
-            let (scripts, functions, own) = (self.clone(), Functions::from(Arc::new(functions)), name.clone());
-            registry.add_converter(&format!("lua.{name}"), Box::new(move |env, value, args| {
-                crate::action::convert(&scripts, &functions, &own, env, value, args)
-            }));
+            let (scripts, functions, own) =
+                (self.clone(), Functions::from(Arc::new(functions)), name.clone());
+            registry.add_converter(
+                &format!("lua.{name}"),
+                Box::new(move |env, value, args| {
+                    crate::action::convert(&scripts, &functions, &own, env, value, args)
+                }),
+            );
         }
         for (name, (kind, functions)) in services {
             self.service(registry, &name, kind, Arc::new(functions));
@@ -285,7 +308,14 @@ impl Scripts {
         }
     }
 
-    fn action(self: &Arc<Scripts>, registry: &mut Registry, name: &str, sets: Sets, count: usize, functions: Functions) {
+    fn action(
+        self: &Arc<Scripts>,
+        registry: &mut Registry,
+        name: &str,
+        sets: Sets,
+        count: usize,
+        functions: Functions,
+    ) {
         let (scripts, own): (_, Arc<str>) = (self.clone(), name.into());
         registry.add_action(OwnedAction {
             name: format!("lua.{name}").into(),
@@ -309,15 +339,24 @@ impl Scripts {
         });
     }
 
-    fn service(self: &Arc<Scripts>, registry: &mut Registry, name: &str, kind: StreamKind, functions: Functions) {
+    fn service(
+        self: &Arc<Scripts>,
+        registry: &mut Registry,
+        name: &str,
+        kind: StreamKind,
+        functions: Functions,
+    ) {
         let full = format!("lua.{name}");
         let (sets, elsewhere) = match kind {
             StreamKind::Http => (Sets::HTTP_REQ, "HTTP services only available on 'http-request' rulesets"),
-            StreamKind::Tcp => (Sets::TCP_REQ, "TCP services only available on 'tcp-request content' rulesets"),
+            StreamKind::Tcp => {
+                (Sets::TCP_REQ, "TCP services only available on 'tcp-request content' rulesets")
+            }
         };
         registry.add_service(OwnedService { name: full.as_str().into(), sets, elsewhere: elsewhere.into() });
         let shown = interned(&format!("<{full}>"));
-        let service: Arc<dyn Service> = Arc::new(LuaService { scripts: self.clone(), shown, kind, functions });
+        let service: Arc<dyn Service> =
+            Arc::new(LuaService { scripts: self.clone(), shown, kind, functions });
         self.services.lock().push((full.into(), service));
     }
 
@@ -373,7 +412,11 @@ async fn task(state: Arc<State>, function: Function, values: Vec<Value>, worker:
 }
 
 /// Lets a script run to its end, waiting for what it waits for.
-pub async fn drive(run: &mut Run, mut values: MultiValue, worker: &Rc<Worker>) -> Result<MultiValue, Failure> {
+pub async fn drive(
+    run: &mut Run,
+    mut values: MultiValue,
+    worker: &Rc<Worker>,
+) -> Result<MultiValue, Failure> {
     loop {
         match run.resume(&Nothing, std::mem::take(&mut values)) {
             Step::Done(values) => return Ok(values),
@@ -413,7 +456,13 @@ impl Talk for Spoken {
 
 impl LuaCommand {
     /// Runs it for a client of the runtime API.
-    pub async fn run(&self, scripts: &Scripts, worker: &Rc<Worker>, words: &[String], io: &mut crate::applet::Io) {
+    pub async fn run(
+        &self,
+        scripts: &Scripts,
+        worker: &Rc<Worker>,
+        words: &[String],
+        io: &mut crate::applet::Io,
+    ) {
         let Some((state, function)) = scripts.function(&self.functions, worker.index) else { return };
         let what = format!("Lua cli '{}'", self.words.join(" "));
         crate::applet::command(&state, function, &what, words, worker, io).await;

@@ -51,7 +51,9 @@ pub fn row(lua: &Lua, wanted: impl Fn(&[&str]) -> bool) -> Result<Table, String>
         if !wanted(&cells) {
             continue;
         }
-        for (name, cell) in names.iter().zip(cells).filter(|(name, cell)| !name.is_empty() && !cell.is_empty()) {
+        for (name, cell) in
+            names.iter().zip(cells).filter(|(name, cell)| !name.is_empty() && !cell.is_empty())
+        {
             match cell.parse::<i64>() {
                 Ok(number) => inner(table.raw_set(*name, number))?,
                 Err(_) => inner(table.raw_set(*name, cell))?,

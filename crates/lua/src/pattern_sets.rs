@@ -171,7 +171,9 @@ fn lookup(args: &mut Args<'_>, text: bool) -> Outcome {
 
 fn by_name(args: &Args<'_>, what: &str) -> Result<Arc<LiveSet>, String> {
     let name = args.text(1)?;
-    find(&name).ok_or_else(|| format!("'{what}': unknown {} identifier '{name}'", if what.ends_with("acl") { "acl" } else { "map" }))
+    find(&name).ok_or_else(|| {
+        format!("'{what}': unknown {} identifier '{name}'", if what.ends_with("acl") { "acl" } else { "map" })
+    })
 }
 
 fn add_acl(args: &mut Args<'_>) -> Outcome {

@@ -140,7 +140,7 @@ function queue:pop()
     return item
 end
 function queue:alarm()
-    local w = waker()
+    local w = check(waker())
     if w ~= nil then self.waiting[#self.waiting + 1] = w end
 end
 function queue:pop_wait()

@@ -79,7 +79,8 @@ fn action(args: &mut Args<'_>) -> Outcome {
     let count = usize::try_from(args.int_or(4, 0)?).unwrap_or(0).min(16);
     let mut sets = Sets(0);
     for place in places.sequence_values::<mlua::String>() {
-        let place = place.map_err(|_| "register_action: second argument must be a table of strings".to_owned())?;
+        let place =
+            place.map_err(|_| "register_action: second argument must be a table of strings".to_owned())?;
         let place = place.to_string_lossy();
         sets = sets.and(match place.as_str() {
             "tcp-req" => Sets::TCP_REQ,
@@ -118,7 +119,9 @@ fn service(args: &mut Args<'_>) -> Outcome {
     let kind = match kind.as_str() {
         "http" => StreamKind::Http,
         "tcp" => StreamKind::Tcp,
-        _ => return Err(format!("Lua service environment '{kind}' is unknown. 'tcp' or 'http' are expected.")),
+        _ => {
+            return Err(format!("Lua service environment '{kind}' is unknown. 'tcp' or 'http' are expected."));
+        }
     };
     with(args, "register_service", |all| all.services.push((name, kind, function)))?;
     nothing()

@@ -147,7 +147,15 @@ impl Run {
     ) -> Result<Run, Failure> {
         let thread = state.lua.create_thread(function).map_err(|e| failure(&e))?;
         let wake = Arc::default();
-        Ok(Run { state: state.clone(), wake, id: crate::state::next_id(), thread, left: limit, yields, free: false })
+        Ok(Run {
+            state: state.clone(),
+            wake,
+            id: crate::state::next_id(),
+            thread,
+            left: limit,
+            yields,
+            free: false,
+        })
     }
 
     /// Lets it run until it waits or ends.

@@ -18,9 +18,9 @@ use program::Program;
 
 use crate::book::Book;
 use crate::core::form;
+use crate::host;
 use crate::state::Bound;
 use crate::value::{Args, Outcome, give, inner, to_lua, to_sample};
-use crate::host;
 
 /// Functions of the classes.
 pub const BOUND: &[Bound] = &[
@@ -51,7 +51,10 @@ fn names() -> &'static Names {
     })
 }
 
-fn known(args: &mut Args<'_>, table: fn(&'static Names) -> &'static HashMap<String, &'static str>) -> Outcome {
+fn known(
+    args: &mut Args<'_>,
+    table: fn(&'static Names) -> &'static HashMap<String, &'static str>,
+) -> Outcome {
     let name = args.text(1)?;
     give(args.lua(), table(names()).contains_key(&name))
 }

@@ -12,7 +12,9 @@ use crate::value::{Args, Outcome, give, inner, nothing};
 pub const BOUND: &[Bound] = &[
     ("server.get_name", 1, get_name),
     ("server.get_puid", 1, |args| tell(args, |s| Some(i64::from(s.state.id).to_string()))),
-    ("server.get_rid", 1, |args| figure(args, |s| i64::from(s.state.revision.load(std::sync::atomic::Ordering::Relaxed)))),
+    ("server.get_rid", 1, |args| {
+        figure(args, |s| i64::from(s.state.revision.load(std::sync::atomic::Ordering::Relaxed)))
+    }),
     ("server.is_backup", 1, |args| truth(args, |s| s.backup)),
     ("server.is_dynamic", 1, is_dynamic),
     ("server.is_draining", 1, is_draining),
@@ -85,7 +87,8 @@ fn truth(args: &mut Args<'_>, truth: fn(&Server) -> bool) -> Outcome {
 /// Those that were added while the process runs stand behind those of the configuration.
 fn is_dynamic(args: &mut Args<'_>) -> Outcome {
     let (proxy, server) = names(args)?;
-    let configured = crate::proxies::find(&proxy, |p| p.servers.beginning().iter().any(|s| *s.state.name == *server));
+    let configured =
+        crate::proxies::find(&proxy, |p| p.servers.beginning().iter().any(|s| *s.state.name == *server));
     give(args.lua(), configured == Some(false))
 }
 

@@ -110,7 +110,8 @@ pub fn take(value: &Value) -> Option<Ask> {
 
 fn new(args: &mut Args<'_>) -> Outcome {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    let worker = with_worker(|worker| worker.index).ok_or("sockets can't be used while the configuration is read")?;
+    let worker =
+        with_worker(|worker| worker.index).ok_or("sockets can't be used while the configuration is read")?;
     let number = NEXT.fetch_add(1, Relaxed);
     let room = OPEN.with_borrow_mut(|open| {
         if open.len() >= MOST_SOCKETS {
@@ -235,7 +236,7 @@ pub async fn fulfil(ask: Ask, worker: &Rc<Worker>) -> Came {
     match ask {
         Ask::Connect { number, host, port, tls } => dial(worker, number, &host, port, tls).await,
         Ask::Receive { number, pattern, prefix } => {
-            let Some(mut line) = take_line(number) else { return Came::Failed("closed", None) };
+            let Some(mut line) = take_line(number) else { return Came::Failed("connection closed.", None) };
             let (came, keep) = read(&mut line, pattern, prefix).await;
             if keep {
                 put_line(number, line);
@@ -243,13 +244,13 @@ pub async fn fulfil(ask: Ask, worker: &Rc<Worker>) -> Came {
             came
         }
         Ask::Send { number, data, end } => {
-            let Some(mut line) = take_line(number) else { return Came::Failed("closed", None) };
+            let Some(mut line) = take_line(number) else { return Came::Failed("connection closed.", None) };
             match line.send(&data).await {
                 Ok(true) => {
                     put_line(number, line);
                     Came::Number(end)
                 }
-                Ok(false) => Came::Failed("closed", None),
+                Ok(false) => Came::Failed("connection closed.", None),
                 Err(_) => Came::Failed("timeout", None),
             }
         }
@@ -277,7 +278,7 @@ async fn resolve(host: &str, port: u16) -> Option<Addr> {
 
 async fn dial(worker: &Rc<Worker>, number: u64, host: &str, port: u16, tls: bool) -> Came {
     let silence = OPEN.with_borrow(|open| open.get(&number).map(|open| open.silence));
-    let Some(silence) = silence else { return Came::Failed("closed", None) };
+    let Some(silence) = silence else { return Came::Failed("connection closed.", None) };
     let Some(addr) = resolve(host, port).await else {
         return Came::Wrong("connect: cannot parse destination address".to_owned() + &format!(" '{host}'"));
     };
@@ -339,7 +340,7 @@ async fn read(line: &mut Line, pattern: Pattern, prefix: Vec<u8>) -> (Came, bool
         match line.more().await {
             Ok(true) => {}
             Ok(false) if pattern == Pattern::All => return (Came::Bytes(Some(got)), true),
-            Ok(false) => return (Came::Failed("closed", Some(got)), false),
+            Ok(false) => return (Came::Failed("connection closed.", Some(got)), false),
             Err(_) => return (Came::Failed("timeout", Some(got)), true),
         }
     }

@@ -109,14 +109,12 @@ fn bind(
     function: fn(&mut Args<'_>) -> Outcome,
 ) -> mlua::Result<Function> {
     let shown = name.rsplit('.').next().unwrap_or(name);
-    lua.create_function(move |lua, all: MultiValue| {
-        match function(&mut Args::new(lua, shown, shift, all)) {
-            Ok(mut values) => {
-                values.push_front(Value::Boolean(true));
-                Ok(values)
-            }
-            Err(text) => (false, text).into_lua_multi_here(lua),
+    lua.create_function(move |lua, all: MultiValue| match function(&mut Args::new(lua, shown, shift, all)) {
+        Ok(mut values) => {
+            values.push_front(Value::Boolean(true));
+            Ok(values)
         }
+        Err(text) => (false, text).into_lua_multi_here(lua),
     })
 }
 

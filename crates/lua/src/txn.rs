@@ -122,7 +122,9 @@ fn put(id: u64, name: &str, value: Option<Owned>, make: bool) -> bool {
         }
         Named::Aside(name) => {
             let world = with_worker(|worker| worker.shared.program.world.clone());
-            world.is_some_and(|world| (make || world.vars.aside(&name).is_some()) && world.vars.set_aside(&name, value))
+            world.is_some_and(|world| {
+                (make || world.vars.aside(&name).is_some()) && world.vars.set_aside(&name, value)
+            })
         }
     }
 }

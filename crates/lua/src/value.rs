@@ -1,8 +1,8 @@
 //! Values on their way between Lua and the rest, and the arguments of functions that scripts call.
 
 use lang::sample::Value as Sample;
-use model::vars::Owned;
 use mlua::{Lua, MultiValue, Table, Value};
+use model::vars::Owned;
 
 /// What a function bound to Lua gives: its values, or what is said where it was called.
 pub type Outcome = Result<MultiValue, String>;

@@ -12,23 +12,55 @@ const fn tune(name: &'static str, doc: &'static str, example: &'static str) -> K
 
 /// The keywords of this family.
 pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
-    entry("lua-load", |s, g| load(s, g, "'lua-load' expects a file name as parameter."), "Runs a Lua file in the state of all threads.", ""),
+    entry(
+        "lua-load",
+        |s, g| load(s, g, "'lua-load' expects a file name as parameter."),
+        "Runs a Lua file in the state of all threads.",
+        "",
+    ),
     entry(
         "lua-load-per-thread",
         |s, g| load(s, g, "'lua-load-per-thread' expects a file as parameter."),
         "Runs a Lua file in a state of its own for each thread.",
         "",
     ),
-    entry("lua-prepend-path", path, "Where Lua modules are looked for first.", "lua-prepend-path /etc/lua/?.lua"),
-    tune("tune.lua.bool-sample-conversion", "Whether booleans reach scripts as such.", "tune.lua.bool-sample-conversion normal"),
-    tune("tune.lua.burst-timeout", "How long a script may run in one go.", "tune.lua.burst-timeout 1s").default("1s"),
-    tune("tune.lua.forced-yield", "After how many instructions a script lets others go first.", "tune.lua.forced-yield 5000"),
-    tune("tune.lua.log.loggers", "Whether lines of scripts go to the loggers.", "tune.lua.log.loggers on").default("on"),
-    tune("tune.lua.log.stderr", "When lines of scripts go to standard error.", "tune.lua.log.stderr auto").default("auto"),
+    entry(
+        "lua-prepend-path",
+        path,
+        "Where Lua modules are looked for first.",
+        "lua-prepend-path /etc/lua/?.lua",
+    ),
+    tune(
+        "tune.lua.bool-sample-conversion",
+        "Whether booleans reach scripts as such.",
+        "tune.lua.bool-sample-conversion normal",
+    ),
+    tune("tune.lua.burst-timeout", "How long a script may run in one go.", "tune.lua.burst-timeout 1s")
+        .default("1s"),
+    tune(
+        "tune.lua.forced-yield",
+        "After how many instructions a script lets others go first.",
+        "tune.lua.forced-yield 5000",
+    ),
+    tune("tune.lua.log.loggers", "Whether lines of scripts go to the loggers.", "tune.lua.log.loggers on")
+        .default("on"),
+    tune("tune.lua.log.stderr", "When lines of scripts go to standard error.", "tune.lua.log.stderr auto")
+        .default("auto"),
     tune("tune.lua.maxmem", "Memory of each state of Lua, in megabytes.", "tune.lua.maxmem 64"),
-    entry("tune.lua.openlibs", libraries, "The libraries that scripts find.", "tune.lua.openlibs all").default("all"),
-    tune("tune.lua.service-timeout", "How long the script of a service may run in all.", "tune.lua.service-timeout 4s").default("4s"),
-    tune("tune.lua.session-timeout", "How long the script of a rule may run in all.", "tune.lua.session-timeout 4s").default("4s"),
+    entry("tune.lua.openlibs", libraries, "The libraries that scripts find.", "tune.lua.openlibs all")
+        .default("all"),
+    tune(
+        "tune.lua.service-timeout",
+        "How long the script of a service may run in all.",
+        "tune.lua.service-timeout 4s",
+    )
+    .default("4s"),
+    tune(
+        "tune.lua.session-timeout",
+        "How long the script of a rule may run in all.",
+        "tune.lua.session-timeout 4s",
+    )
+    .default("4s"),
     tune("tune.lua.task-timeout", "How long a task may run in all.", "tune.lua.task-timeout 10s"),
 ];
 

@@ -26,8 +26,6 @@ pub use start_line::{Part, put_part};
 
 use std::cell::RefCell;
 
-
-
 use crate::action::{Action, Exec, Flow};
 use crate::expr::Expr;
 use crate::logfmt::{LogFormat, Use};
