@@ -23,7 +23,7 @@ pub struct Loaded {
     /// Services it may use.
     pub services: Services,
     /// Its scripts, if there are any.
-    pub scripts: Option<Arc<lua::Scripts>>,
+    pub scripts: Option<Arc<lua::Loaded>>,
     /// `-q` or `quiet`: the start says nothing.
     pub quiet: bool,
 }

@@ -234,7 +234,7 @@ fn serve(
     sockets: Sockets,
     herald: Option<Herald>,
     takes_over: bool,
-    scripts: Option<Arc<lua::Scripts>>,
+    scripts: Option<Arc<lua::Loaded>>,
 ) -> ExitCode {
     let global = &shared.program.global;
     let workers: Vec<_> = (0..global.threads.max(1) as usize)

@@ -10,12 +10,15 @@ use lang::env::{Env, Side};
 use lang::sample::{Found, Miss, Value as Sample};
 use mlua::{MultiValue, Value};
 
+use crate::came::Came;
+use crate::failure::Failure;
+use crate::fulfil::fulfil;
 use crate::host::{Acting, Looking, within};
-use crate::load::{Functions, Scripts};
-use crate::run::{Failure, Run, Step};
+use crate::run::{Run, Step};
+use crate::scripts::{Functions, Scripts};
 use crate::told;
 use crate::value::{Form, to_lua, to_sample};
-use crate::wait::{Came, Wait, fulfil};
+use crate::wait::Wait;
 
 /// An action.
 pub struct LuaAction {
@@ -58,7 +61,7 @@ impl Action for LuaAction {
         };
         let args = match args {
             Ok(args) => args,
-            Err(e) => return self.failed(exec, &crate::run::failure(&e), run.state.number),
+            Err(e) => return self.failed(exec, &crate::failure::failure(&e), run.state.number),
         };
         let step = {
             let host = Acting { id: run.id, exec: std::cell::RefCell::new(exec) };
@@ -78,7 +81,7 @@ impl LuaAction {
         let (state, function) =
             found.ok_or_else(|| Failure::Runtime("no such function".into(), String::new()))?;
         let run = Run::new(&state, function, state.settings.session, true)?;
-        let failure = |e: mlua::Error| crate::run::failure(&e);
+        let failure = |e: mlua::Error| crate::failure::failure(&e);
         let mut args = MultiValue::from_iter([state.make("txn", run.id).map_err(failure)?]);
         for word in &self.words {
             args.push_back(Value::String(state.lua.create_string(word).map_err(failure)?));
@@ -187,7 +190,7 @@ fn call<'a>(
 ) -> Found<'a> {
     let (state, function) = scripts.function(functions, env.live.worker()).ok_or(Miss::None)?;
     let result = Run::new(&state, function, state.settings.session, false).and_then(|mut run| {
-        let failure = |e: mlua::Error| crate::run::failure(&e);
+        let failure = |e: mlua::Error| crate::failure::failure(&e);
         let first = match value {
             Some(value) => to_lua(&state.lua, value, Form::Text),
             None => state.make("txn", run.id),

@@ -12,7 +12,7 @@ use mlua::{Lua, Table, Value};
 use rt::{Addr, ConnectOptions};
 use wire::method::Method;
 
-use crate::txn::field;
+use crate::message::field;
 use crate::value::{Args, Outcome, give, inner};
 
 /// Bodies longer than this are cut.

@@ -4,9 +4,9 @@ use engine::worker::with_worker;
 use mlua::Value;
 use model::vars::Scope;
 
-use crate::state::Bound;
+use crate::told;
+use crate::value::Bound;
 use crate::value::{Args, Form, Outcome, give, inner, nothing, to_lua};
-use crate::{host, told};
 
 /// Functions of the class.
 pub const BOUND: &[Bound] = &[
@@ -71,7 +71,7 @@ fn now(args: &mut Args<'_>) -> Outcome {
 }
 
 fn http_date(args: &mut Args<'_>) -> Outcome {
-    date(args, |text| lang::conv::seconds_of(text))
+    date(args, lang::conv::seconds_of)
 }
 
 fn imf_date(args: &mut Args<'_>) -> Outcome {
@@ -201,12 +201,12 @@ fn text(args: &mut Args<'_>) -> Outcome {
 }
 
 /// What wakes a script, as scripts hold it.
-struct Waker(std::sync::Arc<crate::run::Wake>);
+struct Waker(std::sync::Arc<crate::clock::Wake>);
 
 impl mlua::UserData for Waker {}
 
 fn waker(args: &mut Args<'_>) -> Outcome {
-    match crate::run::wake() {
+    match crate::clock::wake() {
         Some(wake) => give(args.lua(), inner(args.lua().create_userdata(Waker(wake)))?),
         None => give(args.lua(), Value::Nil),
     }
@@ -224,7 +224,7 @@ fn raise(args: &mut Args<'_>) -> Outcome {
 fn traceback(args: &mut Args<'_>) -> Outcome {
     let message = args.text_or_none(1)?;
     let trace = inner(args.lua().traceback(message.as_deref(), 1))?.to_string_lossy();
-    let kept = trace.lines().filter(|l| !l.contains(crate::state::PRELUDE)).collect::<Vec<_>>().join("\n");
+    let kept = trace.lines().filter(|l| !l.contains(crate::failure::PRELUDE)).collect::<Vec<_>>().join("\n");
     give(args.lua(), kept)
 }
 
@@ -262,11 +262,6 @@ fn wake_time(args: &mut Args<'_>) -> Outcome {
     let ms = args.int(1)?;
     WAKE_TIME.set(u64::try_from(ms).ok().filter(|ms| *ms > 0));
     nothing()
-}
-
-/// Whether the context at hand is a transaction.
-pub fn in_proxy() -> bool {
-    host::any_env(|_| ()).is_some()
 }
 
 /// A form of samples for this call: as strings, or as the configuration says.

@@ -1,6 +1,6 @@
 //! Events of servers and certificates, told to scripts.
 
-use crate::state::Bound;
+use crate::value::Bound;
 use crate::value::{Args, Outcome};
 
 /// Functions about events.

@@ -8,8 +8,8 @@ use pattern::{Groups, Regex};
 use wire::head::{Head, split_values};
 
 use crate::host;
-use crate::state::Bound;
 use crate::txn::away;
+use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing};
 
 /// Functions of the class.

@@ -7,27 +7,41 @@ use std::sync::Arc;
 
 use engine::Worker;
 use engine::worker::service::{Service, Services, StreamKind, Talk, Talking};
-use engine::worker::with_worker;
 use lang::places::{CONSTANT, Places};
 use lang::registry::{OwnedAction, OwnedService, Sets};
 use lang::words::Fault;
 use lang::{Registry, Words};
-use mlua::{Function, Lua, MultiValue, Value};
+use mlua::{Function, MultiValue, Value};
 use parking_lot::Mutex;
 use syntax::{Diagnostic, Diagnostics, Level, Reading, Span};
 
 use crate::action::LuaAction;
 use crate::applet::LuaService;
+use crate::failure::Failure;
 use crate::host::Nothing;
 use crate::register::{Registered, Shared};
-use crate::run::{Failure, Run, Step};
+use crate::run::{Run, Step};
+use crate::scripts::{Functions, Scripts};
 use crate::settings::Settings;
 use crate::state::State;
-use crate::told;
-use crate::wait::{Wait, fulfil};
+use crate::tasks::task;
+use crate::value::Bound;
+use crate::wait::Wait;
 
-/// The function of a name in each state that has one, by number of the state.
-pub type Functions = Arc<Vec<(usize, Function)>>;
+/// All functions that scripts find.
+const BOUND: &[&[Bound]] = &[
+    crate::core::BOUND,
+    crate::txn::BOUND,
+    crate::http::BOUND,
+    crate::samples::BOUND,
+    crate::pattern_sets::BOUND,
+    crate::proxies::BOUND,
+    crate::servers::BOUND,
+    crate::tables::BOUND,
+    crate::sockets::BOUND,
+    crate::register::BOUND,
+    crate::events::BOUND,
+];
 
 /// A command of scripts for the runtime API.
 pub struct LuaCommand {
@@ -38,13 +52,12 @@ pub struct LuaCommand {
     functions: Functions,
 }
 
-/// All scripts of a configuration.
-pub struct Scripts {
-    /// What they may do.
-    pub settings: Arc<Settings>,
-    states: BTreeMap<usize, (Arc<State>, Shared)>,
-    commands: Mutex<Vec<Arc<LuaCommand>>>,
-    services: Mutex<Services>,
+/// All that a configuration has of scripts.
+pub struct Loaded {
+    scripts: Arc<Scripts>,
+    registered: BTreeMap<usize, Shared>,
+    commands: Vec<Arc<LuaCommand>>,
+    services: Services,
 }
 
 /// Whether a configuration names scripts.
@@ -55,7 +68,7 @@ pub fn is_wanted(reading: &Reading) -> bool {
 
 /// Loads what the `global` sections name, and registers what that registers. `None`: there is no script.
 /// What is wrong is told among the diagnostics of the reading.
-pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> Option<Arc<Scripts>> {
+pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> Option<Arc<Loaded>> {
     let mut settings = Settings::default();
     let mut files = Vec::new();
     for (_, section) in reading.tree.with_word("global") {
@@ -100,16 +113,18 @@ pub fn load(reading: &mut Reading, registry: &mut Registry, threads: usize) -> O
     if failed {
         return None;
     }
-    let scripts = Arc::new(Scripts {
-        settings: Arc::new(settings),
-        states: loader.states,
-        commands: Mutex::default(),
-        services: Mutex::default(),
-    });
+    let mut states = BTreeMap::new();
+    let mut registered = BTreeMap::new();
+    for (number, (state, shared)) in loader.states {
+        states.insert(number, state);
+        registered.insert(number, shared);
+    }
+    let scripts = Arc::new(Scripts { settings: Arc::new(settings), states });
     // States are never dropped: what they hold may belong to threads that are gone by then.
     KEPT.lock().push(scripts.clone());
-    scripts.announce(registry);
-    Some(scripts)
+    let mut loaded = Loaded { scripts, registered, commands: Vec::new(), services: Vec::new() };
+    loaded.announce(registry);
+    Some(Arc::new(loaded))
 }
 
 static KEPT: Mutex<Vec<Arc<Scripts>>> = Mutex::new(Vec::new());
@@ -151,11 +166,12 @@ impl Loader {
         args: &[String],
         settings: &Arc<Settings>,
     ) -> Result<(), String> {
-        let broken = |e: mlua::Error| format!("Lua runtime error: {}", crate::run::words(&e));
+        let broken = |e: mlua::Error| format!("Lua runtime error: {}", crate::failure::words(&e));
         let (state, registered) = match self.states.get(&number) {
             Some(known) => known.clone(),
             None => {
-                let state = Arc::new(State::new(number, self.threads, settings.clone()).map_err(broken)?);
+                let state =
+                    Arc::new(State::new(number, self.threads, settings.clone(), BOUND).map_err(broken)?);
                 let registered = Shared::default();
                 state.lua.set_app_data(registered.clone());
                 state.lua.set_app_data(Arc::downgrade(&state));
@@ -171,9 +187,9 @@ impl Loader {
             text
         };
         let chunk = state.lua.load(body).set_name(format!("@{file}"));
-        let function = chunk.into_function().map_err(|e| match crate::run::failure(&e) {
+        let function = chunk.into_function().map_err(|e| match crate::failure::failure(&e) {
             Failure::Memory => "Lua out of memory error".to_owned(),
-            _ => format!("error in Lua file '{file}': {}", crate::run::words(&e)),
+            _ => format!("error in Lua file '{file}': {}", crate::failure::words(&e)),
         })?;
         let mut values = MultiValue::new();
         for arg in args {
@@ -205,11 +221,11 @@ fn at_once(state: &Arc<State>, function: Function, mut values: MultiValue) -> Re
             Step::Failed(failure) => return Err(failure),
             Step::Waits(wait) => {
                 let over = match wait {
-                    Wait::Forced => crate::wait::Came::Nothing,
-                    Wait::Yield | Wait::Sleep(_) | Wait::Wake(_) => crate::wait::Came::Over,
-                    _ => crate::wait::Came::Wrong("not available while the configuration is read".into()),
+                    Wait::Forced => crate::came::Came::Nothing,
+                    Wait::Yield | Wait::Sleep(_) | Wait::Wake(_) => crate::came::Came::Over,
+                    _ => crate::came::Came::Wrong("not available while the configuration is read".into()),
                 };
-                values = over.values(&state.lua).map_err(|e| crate::run::failure(&e))?;
+                values = over.values(&state.lua).map_err(|e| crate::failure::failure(&e))?;
             }
         }
     }
@@ -227,35 +243,29 @@ fn interned(text: &str) -> &'static str {
     text
 }
 
-impl Scripts {
-    /// The function of a name in the state that serves on this worker.
-    pub fn function(&self, functions: &Functions, worker: usize) -> Option<(Arc<State>, Function)> {
-        let found = functions.iter().find(|(number, _)| *number == 0 || *number == worker + 1);
-        let (number, function) = found?;
-        Some((self.states.get(number)?.0.clone(), function.clone()))
-    }
-
+impl Loaded {
     /// Services for the engine.
     pub fn services(&self) -> Services {
-        self.services.lock().clone()
+        self.services.clone()
     }
 
     /// Commands for the runtime API.
-    pub fn commands(self: &Arc<Scripts>) -> Vec<Arc<dyn Talk>> {
-        let all = self.commands.lock();
-        let bound = all.iter().map(|command| Spoken { scripts: self.clone(), command: command.clone() });
+    pub fn commands(&self) -> Vec<Arc<dyn Talk>> {
+        let all = &self.commands;
+        let bound =
+            all.iter().map(|command| Spoken { scripts: self.scripts.clone(), command: command.clone() });
         bound.map(|spoken| Arc::new(spoken) as Arc<dyn Talk>).collect()
     }
 
     /// Puts what was registered where rules find it.
-    fn announce(self: &Arc<Scripts>, registry: &mut Registry) {
+    fn announce(&mut self, registry: &mut Registry) {
         type ByName<K> = BTreeMap<String, (K, Vec<(usize, Function)>)>;
         let mut actions: ByName<(Sets, usize)> = BTreeMap::new();
         let mut fetches: ByName<()> = BTreeMap::new();
         let mut converters: ByName<()> = BTreeMap::new();
         let mut services: ByName<StreamKind> = BTreeMap::new();
         let mut commands: ByName<(Vec<String>, String)> = BTreeMap::new();
-        for (number, (_, registered)) in &self.states {
+        for (number, registered) in &self.registered {
             let all: &Registered = &registered.lock();
             for (name, sets, count, f) in &all.actions {
                 let entry = actions.entry(name.clone()).or_insert(((*sets, *count), Vec::new()));
@@ -282,7 +292,7 @@ impl Scripts {
         }
         for (name, ((), functions)) in fetches {
             let (scripts, functions, own) =
-                (self.clone(), Functions::from(Arc::new(functions)), name.clone());
+                (self.scripts.clone(), Functions::from(Arc::new(functions)), name.clone());
             registry.add_fetch(
                 &format!("lua.{name}"),
                 places(),
@@ -291,7 +301,7 @@ impl Scripts {
         }
         for (name, ((), functions)) in converters {
             let (scripts, functions, own) =
-                (self.clone(), Functions::from(Arc::new(functions)), name.clone());
+                (self.scripts.clone(), Functions::from(Arc::new(functions)), name.clone());
             registry.add_converter(
                 &format!("lua.{name}"),
                 Box::new(move |env, value, args| {
@@ -304,19 +314,12 @@ impl Scripts {
         }
         for (_, ((words, usage), functions)) in commands {
             let functions = Arc::new(functions);
-            self.commands.lock().push(Arc::new(LuaCommand { words, usage, functions }));
+            self.commands.push(Arc::new(LuaCommand { words, usage, functions }));
         }
     }
 
-    fn action(
-        self: &Arc<Scripts>,
-        registry: &mut Registry,
-        name: &str,
-        sets: Sets,
-        count: usize,
-        functions: Functions,
-    ) {
-        let (scripts, own): (_, Arc<str>) = (self.clone(), name.into());
+    fn action(&self, registry: &mut Registry, name: &str, sets: Sets, count: usize, functions: Functions) {
+        let (scripts, own): (_, Arc<str>) = (self.scripts.clone(), name.into());
         registry.add_action(OwnedAction {
             name: format!("lua.{name}").into(),
             sets,
@@ -339,13 +342,7 @@ impl Scripts {
         });
     }
 
-    fn service(
-        self: &Arc<Scripts>,
-        registry: &mut Registry,
-        name: &str,
-        kind: StreamKind,
-        functions: Functions,
-    ) {
+    fn service(&mut self, registry: &mut Registry, name: &str, kind: StreamKind, functions: Functions) {
         let full = format!("lua.{name}");
         let (sets, elsewhere) = match kind {
             StreamKind::Http => (Sets::HTTP_REQ, "HTTP services only available on 'http-request' rulesets"),
@@ -356,8 +353,8 @@ impl Scripts {
         registry.add_service(OwnedService { name: full.as_str().into(), sets, elsewhere: elsewhere.into() });
         let shown = interned(&format!("<{full}>"));
         let service: Arc<dyn Service> =
-            Arc::new(LuaService { scripts: self.clone(), shown, kind, functions });
-        self.services.lock().push((full.into(), service));
+            Arc::new(LuaService { scripts: self.scripts.clone(), shown, kind, functions });
+        self.services.push((full.into(), service));
     }
 
     /// Begins on a worker what scripts do by themselves: functions that run once the configuration is
@@ -368,7 +365,8 @@ impl Scripts {
     pub fn start(&self, worker: &Rc<Worker>) -> Result<(), String> {
         let own = [(worker.index == 0).then_some(0), Some(worker.index + 1)];
         for number in own.into_iter().flatten() {
-            let Some((state, registered)) = self.states.get(&number) else { continue };
+            let Some(registered) = self.registered.get(&number) else { continue };
+            let Some(state) = self.scripts.states.get(&number) else { continue };
             let inits = std::mem::take(&mut registered.lock().inits);
             for function in inits {
                 at_once(state, function, MultiValue::new()).map_err(|failure| match failure {
@@ -392,43 +390,6 @@ fn places() -> Places {
     CONSTANT
 }
 
-/// Begins a task on this worker.
-pub fn begin_task(lua: &Lua, function: Function, values: Vec<Value>) {
-    let state = lua.app_data_ref::<std::sync::Weak<State>>().and_then(|state| state.upgrade());
-    let worker = with_worker(Rc::clone);
-    if let (Some(state), Some(worker)) = (state, worker) {
-        rt::spawn(task(state, function, values, worker));
-    }
-}
-
-async fn task(state: Arc<State>, function: Function, values: Vec<Value>, worker: Rc<Worker>) {
-    let failure = match Run::new(&state, function, state.settings.task, true) {
-        Ok(mut run) => drive(&mut run, MultiValue::from_vec(values), &worker).await.err(),
-        Err(failure) => Some(failure),
-    };
-    if let Some(failure) = failure {
-        told::failed(&state.settings, &failure.told("Lua task", state.number));
-    }
-}
-
-/// Lets a script run to its end, waiting for what it waits for.
-pub async fn drive(
-    run: &mut Run,
-    mut values: MultiValue,
-    worker: &Rc<Worker>,
-) -> Result<MultiValue, Failure> {
-    loop {
-        match run.resume(&Nothing, std::mem::take(&mut values)) {
-            Step::Done(values) => return Ok(values),
-            Step::Failed(failure) => return Err(failure),
-            Step::Waits(wait) => {
-                let came = fulfil(wait, run, worker, None).await;
-                values = came.values(&run.state.lua).map_err(|e| crate::run::failure(&e))?;
-            }
-        }
-    }
-}
-
 /// A command with the scripts that it is of.
 struct Spoken {
     scripts: Arc<Scripts>,
@@ -447,7 +408,7 @@ impl Talk for Spoken {
     fn talk(&self, worker: Rc<Worker>, words: Vec<String>, socket: rt::Socket, input: Vec<u8>) -> Talking {
         let (scripts, command) = (self.scripts.clone(), self.command.clone());
         Box::pin(async move {
-            let mut io = crate::applet::Io::of_tcp(socket).with_input(input);
+            let mut io = crate::io::Io::of_tcp(socket).with_input(input);
             command.run(&scripts, &worker, &words, &mut io).await;
             io.into_socket()
         })
@@ -461,7 +422,7 @@ impl LuaCommand {
         scripts: &Scripts,
         worker: &Rc<Worker>,
         words: &[String],
-        io: &mut crate::applet::Io,
+        io: &mut crate::io::Io,
     ) {
         let Some((state, function)) = scripts.function(&self.functions, worker.index) else { return };
         let what = format!("Lua cli '{}'", self.words.join(" "));

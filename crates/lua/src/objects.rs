@@ -9,11 +9,7 @@ use engine::Worker;
 use engine::worker::with_worker;
 use mlua::{Lua, Table, Value};
 
-use crate::state::Bound;
 use crate::value::inner;
-
-/// No functions of its own.
-pub const BOUND: &[Bound] = &[];
 
 /// Runs one command of the runtime API and gives its answer.
 pub type Command = fn(&Rc<Worker>, Vec<String>) -> String;

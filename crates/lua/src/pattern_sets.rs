@@ -9,7 +9,7 @@ use mlua::{Table, Value};
 use parking_lot::Mutex;
 use pattern::{ChangeError, Flags, Groups, Kind, LiveSet, Regex, Shape, View, Which};
 
-use crate::state::Bound;
+use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing};
 
 /// Functions of the classes.

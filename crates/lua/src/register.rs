@@ -9,7 +9,7 @@ use lang::registry::Sets;
 use mlua::{Function, Value};
 use parking_lot::Mutex;
 
-use crate::state::Bound;
+use crate::value::Bound;
 use crate::value::{Args, Outcome, nothing};
 
 /// Functions of `core` that register.
@@ -120,7 +120,9 @@ fn service(args: &mut Args<'_>) -> Outcome {
         "http" => StreamKind::Http,
         "tcp" => StreamKind::Tcp,
         _ => {
-            return Err(format!("Lua service environment '{kind}' is unknown. 'tcp' or 'http' are expected."));
+            return Err(format!(
+                "Lua service environment '{kind}' is unknown. 'tcp' or 'http' are expected."
+            ));
         }
     };
     with(args, "register_service", |all| all.services.push((name, kind, function)))?;
@@ -163,7 +165,7 @@ fn task(args: &mut Args<'_>) -> Outcome {
             return nothing();
         }
     }
-    crate::load::begin_task(args.lua(), function, values);
+    crate::tasks::begin_task(args.lua(), function, values);
     nothing()
 }
 

@@ -1,23 +1,18 @@
 //! One call of a script: a coroutine that is resumed by hand.
 //!
-//! A function that waits yields what it waits for (the prelude puts [`TAG`] in front). Whoever resumed it
+//! A function that waits yields what it waits for (the prelude puts [`TAG`](crate::clock::TAG) in front). Whoever resumed it
 //! waits outside of Lua, without its lock, and resumes it with what came of it.
 
-use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use mlua::{MultiValue, Thread, ThreadStatus, Value};
-use parking_lot::Mutex;
 
+use crate::clock::{Clock, Over, TAG, Wake, timed};
+use crate::failure::{Failure, failure};
 use crate::host::{Host, within};
 use crate::state::State;
 use crate::wait::Wait;
-
-/// What stands in front of what a function yields.
-pub const TAG: i64 = 0x4861_7272_6965_7201;
 
 /// What a script does until it waits or ends.
 pub enum Step {
@@ -27,94 +22,6 @@ pub enum Step {
     Waits(Wait),
     /// It failed.
     Failed(Failure),
-}
-
-/// Why a script failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// It waited where it may not.
-    Yield,
-    /// It ran for too long in all.
-    Timeout,
-    /// It ran for too long in one go.
-    Burst,
-    /// It used too much memory.
-    Memory,
-    /// It raised an error: what it says, and where it comes from.
-    Runtime(String, String),
-}
-
-/// Wakes a script that waits to be woken.
-#[derive(Default)]
-pub struct Wake {
-    raised: AtomicBool,
-    waker: Mutex<Option<Waker>>,
-}
-
-impl Wake {
-    /// Wakes it, now or when it waits next.
-    pub fn raise(&self) {
-        self.raised.store(true, Relaxed);
-        if let Some(waker) = self.waker.lock().take() {
-            waker.wake();
-        }
-    }
-
-    /// Waits to be woken.
-    pub fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
-        *self.waker.lock() = Some(cx.waker().clone());
-        if self.raised.swap(false, Relaxed) { Poll::Ready(()) } else { Poll::Pending }
-    }
-}
-
-/// The clock of the script that runs on this thread.
-#[derive(Clone, Copy)]
-struct Clock {
-    burst: Option<Instant>,
-    whole: Option<Instant>,
-    /// The coroutine itself; those that it made yield to it and not to us.
-    thread: usize,
-    yields: bool,
-    /// Which of both is over.
-    over: Option<Over>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Over {
-    Burst,
-    Whole,
-}
-
-thread_local! {
-    static CLOCK: Cell<Option<Clock>> = const { Cell::new(None) };
-    static WAKE: std::cell::RefCell<Option<Arc<Wake>>> = const { std::cell::RefCell::new(None) };
-}
-
-/// What wakes the script that runs on this thread.
-pub fn wake() -> Option<Arc<Wake>> {
-    WAKE.with_borrow(Clone::clone)
-}
-
-/// Looks at the clock, after so many instructions as `tune.lua.forced-yield` says.
-pub fn tick(lua: &mlua::Lua) -> mlua::Result<mlua::VmState> {
-    let Some(mut clock) = CLOCK.get() else { return Ok(mlua::VmState::Continue) };
-    let now = Instant::now();
-    let over = |at: Option<Instant>| at.is_some_and(|at| now >= at);
-    let late = match (over(clock.whole), over(clock.burst)) {
-        (true, _) => Some(Over::Whole),
-        (_, true) => Some(Over::Burst),
-        _ => None,
-    };
-    if let Some(late) = late {
-        clock.over = Some(late);
-        CLOCK.set(Some(clock));
-        let text = if late == Over::Whole { "execution timeout" } else { "burst timeout" };
-        return Err(mlua::Error::RuntimeError(text.into()));
-    }
-    if clock.yields && lua.current_thread().to_pointer() as usize == clock.thread {
-        return Ok(mlua::VmState::Yield);
-    }
-    Ok(mlua::VmState::Continue)
 }
 
 /// A call.
@@ -168,11 +75,8 @@ impl Run {
             yields: self.yields,
             over: None,
         };
-        let before = CLOCK.replace(Some(clock));
-        let waker = WAKE.replace(Some(self.wake.clone()));
-        let result = within(host, || self.thread.resume::<MultiValue>(args));
-        WAKE.set(waker);
-        let over = CLOCK.replace(before).and_then(|clock| clock.over);
+        let work = || within(host, || self.thread.resume::<MultiValue>(args));
+        let (result, over) = timed(clock, &self.wake, work);
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(began.elapsed());
         }
@@ -197,63 +101,5 @@ impl Run {
             return Step::Waits(Wait::Forced);
         }
         Step::Waits(Wait::read(values.into_iter().skip(1).collect()))
-    }
-}
-
-/// What is said of an error of Lua's, without the trace.
-pub fn words(error: &mlua::Error) -> String {
-    match failure(error) {
-        Failure::Runtime(text, _) => text,
-        Failure::Memory => "not enough memory".into(),
-        other => format!("{other:?}"),
-    }
-}
-
-/// What an error of Lua's means.
-pub fn failure(error: &mlua::Error) -> Failure {
-    use mlua::Error as E;
-    let text = match error {
-        E::CallbackError { cause, .. } | E::WithContext { cause, .. } => return failure(cause),
-        E::MemoryError(_) => return Failure::Memory,
-        E::RuntimeError(text) => text.clone(),
-        E::SyntaxError { message, .. } => message.clone(),
-        other => other.to_string(),
-    };
-    let (text, trace) = text.split_once("\nstack traceback:").unwrap_or((&text, ""));
-    if text.contains("attempt to yield from outside a coroutine") {
-        return Failure::Yield;
-    }
-    Failure::Runtime(text.into(), traced(trace))
-}
-
-/// A trace in the words of HAProxy's logs.
-fn traced(trace: &str) -> String {
-    let lines = trace.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...");
-    let frames = lines.filter(|line| !line.contains(crate::state::PRELUDE) && !line.contains("harrier."));
-    let frames = frames.map(|line| {
-        let line = line.replace("in main chunk", "in function line 0");
-        match line.split_once("in function <") {
-            Some((place, from)) => {
-                let number = from.trim_end_matches('>').rsplit(':').next().unwrap_or_default().to_owned();
-                format!("{place}in function line {number}")
-            }
-            None => line.replace("in function '", "in global '"),
-        }
-    });
-    frames.collect::<Vec<_>>().join(", ")
-}
-
-impl Failure {
-    /// What the log says of it: `what` names the function, `number` the state.
-    pub fn told(&self, what: &str, number: usize) -> String {
-        match self {
-            Failure::Yield => format!("{what}: yield not allowed."),
-            Failure::Timeout => format!("{what}: execution timeout."),
-            Failure::Burst => format!("{what}: burst timeout."),
-            Failure::Memory => format!("{what}: out of memory error."),
-            Failure::Runtime(text, trace) => {
-                format!("{what}: [state-id {number}] runtime error: {text} from {trace}.")
-            }
-        }
     }
 }

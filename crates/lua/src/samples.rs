@@ -19,7 +19,7 @@ use program::Program;
 use crate::book::Book;
 use crate::core::form;
 use crate::host;
-use crate::state::Bound;
+use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, to_lua, to_sample};
 
 /// Functions of the classes.

@@ -5,7 +5,7 @@ use mlua::Value;
 use program::Server;
 
 use crate::objects::{ask, object, row};
-use crate::state::Bound;
+use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing};
 
 /// Functions of the class.

@@ -17,9 +17,9 @@ use engine::worker::with_worker;
 use mlua::Value;
 use rt::{Addr, ConnectOptions};
 
-use crate::state::Bound;
+use crate::came::Came;
+use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing};
-use crate::wait::Came;
 
 /// Functions of the class.
 pub const BOUND: &[Bound] = &[
@@ -148,7 +148,7 @@ fn close(args: &mut Args<'_>) -> Outcome {
 fn settimeout(args: &mut Args<'_>) -> Outcome {
     let seconds = args.number(1)?;
     let number = number(args)?;
-    let bad = seconds.is_nan() || seconds < 0.0 || seconds > 2_147_483.0;
+    let bad = !(0.0..=2_147_483.0).contains(&seconds);
     if bad {
         return Err("settimeout: cannot set negatives values".into());
     }

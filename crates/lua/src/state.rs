@@ -8,12 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use mlua::{Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, Value};
 
-use crate::run::{TAG, tick};
+use crate::clock::{TAG, tick};
+use crate::failure::PRELUDE;
 use crate::settings::Settings;
-use crate::value::{Args, Outcome};
-
-/// How traces name what is ours.
-pub const PRELUDE: &str = "harrier.lua";
+use crate::value::{Args, Bound, Outcome};
 
 /// A state.
 pub struct State {
@@ -33,30 +31,17 @@ pub fn next_id() -> u64 {
     NEXT.fetch_add(1, Relaxed)
 }
 
-/// Functions bound to Lua: name, arguments before those that messages count, function.
-pub type Bound = (&'static str, usize, fn(&mut Args<'_>) -> Outcome);
-
-const TABLES: &[&[Bound]] = &[
-    crate::core::BOUND,
-    crate::txn::BOUND,
-    crate::http::BOUND,
-    crate::samples::BOUND,
-    crate::pattern_sets::BOUND,
-    crate::objects::BOUND,
-    crate::proxies::BOUND,
-    crate::servers::BOUND,
-    crate::tables::BOUND,
-    crate::sockets::BOUND,
-    crate::register::BOUND,
-    crate::events::BOUND,
-];
-
 impl State {
-    /// An empty state.
+    /// An empty state, with these functions bound to it.
     ///
     /// # Errors
     /// There is no memory for it.
-    pub fn new(number: usize, threads: usize, settings: Arc<Settings>) -> mlua::Result<State> {
+    pub fn new(
+        number: usize,
+        threads: usize,
+        settings: Arc<Settings>,
+        tables: &[&[Bound]],
+    ) -> mlua::Result<State> {
         let lua = open(settings.libs)?;
         lua.set_app_data(settings.clone());
         let every = settings.forced_yield.unwrap_or(match number {
@@ -65,7 +50,7 @@ impl State {
         });
         lua.set_global_hook(HookTriggers::new().every_nth_instruction(every), |lua, _| tick(lua))?;
         let host = lua.create_table()?;
-        for (name, shift, function) in TABLES.iter().flat_map(|table| table.iter()) {
+        for (name, shift, function) in tables.iter().flat_map(|table| table.iter()) {
             host.raw_set(*name, bind(&lua, name, *shift, *function)?)?;
         }
         host.raw_set("thread", number)?;

@@ -1,6 +1,6 @@
 //! The class `StickTable`.
 
-use crate::state::Bound;
+use crate::value::Bound;
 
 /// Functions of the class: none yet, each says so.
 pub const BOUND: &[Bound] = &[];

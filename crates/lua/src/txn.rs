@@ -6,7 +6,8 @@ use mlua::Value;
 use model::vars::{Owned, Scope, VarRef};
 
 use crate::core::{form, of};
-use crate::state::Bound;
+use crate::message::field;
+use crate::value::Bound;
 use crate::value::{Args, Outcome, give, inner, nothing, to_lua, to_owned};
 use crate::{host, told};
 
@@ -117,7 +118,7 @@ fn put(id: u64, name: &str, value: Option<Owned>, make: bool) -> bool {
     let Some(named) = variable(name, make) else { return false };
     match named {
         Named::Slot(var) => {
-            crate::applet::changed(id, var, value.as_ref());
+            crate::changes::changed(id, var, value.as_ref());
             host::env(id, |env| lang::variables::write(env, var, value)).is_some()
         }
         Named::Aside(name) => {
@@ -265,19 +266,6 @@ fn message(args: &Args<'_>, reply: &mlua::Table) -> Result<Vec<u8>, String> {
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(&body);
     Ok(out)
-}
-
-/// Appends a field line. What is no name or no value of one is left out: it would break the message.
-pub fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    let token = |c: &u8| c.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?={}".contains(c);
-    let text = |c: &u8| !matches!(c, 0 | b'\r' | b'\n');
-    if name.is_empty() || !name.iter().all(token) || !value.iter().all(text) {
-        return;
-    }
-    out.extend(name.iter().map(u8::to_ascii_lowercase));
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
 }
 
 /// `AppletHTTP.set_status`.

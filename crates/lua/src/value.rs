@@ -143,8 +143,11 @@ impl<'a> Args<'a> {
 
 /// Values as a result.
 pub fn give<T: mlua::IntoLuaMulti>(lua: &Lua, values: T) -> Outcome {
-    values.into_lua_multi(lua).map_err(|e| crate::run::words(&e))
+    values.into_lua_multi(lua).map_err(|e| crate::failure::words(&e))
 }
+
+/// Functions bound to Lua: name, arguments before those that messages count, function.
+pub type Bound = (&'static str, usize, fn(&mut Args<'_>) -> Outcome);
 
 /// Nothing as a result.
 pub fn nothing() -> Outcome {
@@ -153,7 +156,7 @@ pub fn nothing() -> Outcome {
 
 /// What Lua said itself.
 pub fn inner<T>(result: mlua::Result<T>) -> Result<T, String> {
-    result.map_err(|e| crate::run::words(&e))
+    result.map_err(|e| crate::failure::words(&e))
 }
 
 /// How samples reach scripts.

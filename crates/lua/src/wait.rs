@@ -1,16 +1,11 @@
-//! What scripts wait for, and how it comes.
+//! What scripts wait for.
 
-use std::future::poll_fn;
-use std::rc::Rc;
-use std::task::Poll;
 use std::time::Duration;
 
-use engine::Worker;
-use mlua::{Lua, MultiValue, Value};
+use mlua::Value;
 
-use crate::applet::{Ask, Io};
 use crate::client;
-use crate::run::Run;
+use crate::io::Ask;
 use crate::sockets;
 
 /// What a script waits for.
@@ -32,47 +27,6 @@ pub enum Wait {
     Applet(Ask),
     /// What can't be waited for: a fault of its own.
     Wrong(String),
-}
-
-/// What came of it: made into values of Lua's when the script is resumed.
-pub enum Came {
-    /// Nothing, not even that.
-    Nothing,
-    /// Nothing more than that it is over.
-    Over,
-    /// An error, raised where the script waited.
-    Wrong(String),
-    /// A string, or nil.
-    Bytes(Option<Vec<u8>>),
-    /// A number.
-    Number(i64),
-    /// nil, a message, and perhaps what came before that.
-    Failed(&'static str, Option<Vec<u8>>),
-    /// An answer to a request.
-    Answer(Box<client::Answer>),
-}
-
-impl Came {
-    /// The values that the script is resumed with: whether it went well, and the rest.
-    ///
-    /// # Errors
-    /// There is no memory for them.
-    pub fn values(self, lua: &Lua) -> mlua::Result<MultiValue> {
-        use mlua::IntoLuaMulti;
-        match self {
-            Came::Nothing => Ok(MultiValue::new()),
-            Came::Over => true.into_lua_multi(lua),
-            Came::Wrong(text) => (false, text).into_lua_multi(lua),
-            Came::Bytes(Some(bytes)) => (true, lua.create_string(bytes)?).into_lua_multi(lua),
-            Came::Bytes(None) => (true, Value::Nil).into_lua_multi(lua),
-            Came::Number(n) => (true, n).into_lua_multi(lua),
-            Came::Failed(why, part) => {
-                let part = part.map(|p| lua.create_string(p)).transpose()?;
-                (true, Value::Nil, why, part).into_lua_multi(lua)
-            }
-            Came::Answer(answer) => (true, answer.table(lua)?).into_lua_multi(lua),
-        }
-    }
 }
 
 fn millis(value: Option<&Value>) -> Option<Duration> {
@@ -107,35 +61,4 @@ impl Wait {
             _ => Wait::Yield,
         }
     }
-}
-
-/// Waits for what a script waits for.
-pub async fn fulfil(wait: Wait, run: &Run, worker: &Rc<Worker>, io: Option<&mut Io>) -> Came {
-    match wait {
-        Wait::Yield => rt::yield_now().await,
-        Wait::Forced => {
-            rt::yield_now().await;
-            return Came::Nothing;
-        }
-        Wait::Sleep(time) => rt::sleep(time).await,
-        Wait::Wake(time) => {
-            let mut timer = rt::Timer::new();
-            timer.set_after(time);
-            poll_fn(|cx| match run.wake.poll(cx) {
-                Poll::Ready(()) => Poll::Ready(()),
-                Poll::Pending => timer.poll_expired(cx),
-            })
-            .await;
-        }
-        Wait::Socket(ask) => return sockets::fulfil(ask, worker).await,
-        Wait::Http(request) => return Came::Answer(Box::new(client::send(worker, *request).await)),
-        Wait::Applet(ask) => {
-            return match io {
-                Some(io) => io.fulfil(ask).await,
-                None => Came::Wrong("an applet may be used by its own service only".into()),
-            };
-        }
-        Wait::Wrong(text) => return Came::Wrong(text),
-    }
-    Came::Over
 }
