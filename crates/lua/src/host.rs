@@ -1,9 +1,9 @@
 //! What runs around a script while it runs: the transaction of an action, the facts that a fetch sees, or
 //! nothing at all.
 //!
-//! A function of Lua's can hold nothing that lives as short as a transaction is borrowed. So whoever resumes a
-//! script puts what it may look at into a scoped slot of the thread, and the functions bound to Lua find it
-//! there, if it is the one that their object was made for.
+//! A function of Lua's can hold nothing that lives as short as a transaction is borrowed. So whoever
+//! resumes a script puts what it may look at into a scoped slot of the thread, and the functions bound to
+//! Lua find it there, if it is the one that their object was made for.
 
 use std::cell::RefCell;
 

@@ -1,7 +1,7 @@
 //! One call of a script: a coroutine that is resumed by hand.
 //!
-//! A function that waits yields what it waits for (the prelude puts [`TAG`](crate::clock::TAG) in front). Whoever resumed it
-//! waits outside of Lua, without its lock, and resumes it with what came of it.
+//! A function that waits yields what it waits for (the prelude puts [`TAG`](crate::clock::TAG) in front).
+//! Whoever resumed it waits outside of Lua, without its lock, and resumes it with what came of it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

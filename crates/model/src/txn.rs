@@ -523,7 +523,7 @@ impl Txn {
         line.clear();
         origin.take();
         counted.set(0);
-        *unique_id.get_mut() = None;
+        (*unique_id.get_mut(), *kept.get_mut()) = (None, None);
         req_captures.get_mut().clear();
         res_captures.get_mut().clear();
         txn_vars.get_mut().clear();
@@ -533,13 +533,12 @@ impl Txn {
         last_rule.set(None);
         stick.get_mut().clear();
         bandwidth.clear();
-        *kept.get_mut() = None;
         (*has_req, *has_res, *peeked, *may_be_http, *line_kept, *for_proxy, *backend, *server) =
             Default::default();
         (*silent, *logged, *by_service, *replaced, *null, *unread, *refused, *hinted) = Default::default();
         (*first_request, *times, *term, *retries, *redispatched, *up, *down, *asap) = Default::default();
         (*meanwhile, *status, *client_stream, *server_conn, *server_secured) = Default::default();
-        (*decisions, *overrides, *req_cookie) = Default::default();
-        (*res_cookie, *responding, *queue_positions) = Default::default();
+        (*decisions, *overrides, *req_cookie, *res_cookie, *responding, *queue_positions) =
+            Default::default();
     }
 }

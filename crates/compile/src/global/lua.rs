@@ -1,5 +1,5 @@
-//! Lua: which files are loaded, and what scripts may do (`tune.lua.*`). Words are checked here; what they mean
-//! is known to the crate that runs scripts, before anything is compiled.
+//! Lua: which files are loaded, and what scripts may do (`tune.lua.*`). Words are checked here; what they
+//! mean is known to the crate that runs scripts, before anything is compiled.
 
 use super::draft::{GlobalDraft, entry};
 use super::idle;
