@@ -46,7 +46,7 @@ fn log(args: &mut Args<'_>) -> Outcome {
     let text = args.bytes(2)?;
     let level =
         u8::try_from(level).ok().filter(|l| *l < 8).ok_or_else(|| args.bad(1, "Invalid loglevel."))?;
-    told::log(&settings(args), level, &text);
+    told::log(&settings(args), told::Loggers::Process, level, &text);
     nothing()
 }
 

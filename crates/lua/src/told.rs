@@ -12,11 +12,20 @@ const NAMES: [&str; 8] = ["emerg", "alert", "crit", "err", "warning", "notice", 
 /// Lines longer than this are cut.
 const LONGEST: usize = 8192;
 
-/// Logs a line for the context at hand, as `tune.lua.log.*` say.
-pub fn log(settings: &Settings, level: u8, text: &[u8]) {
+/// Whose loggers are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loggers {
+    /// Those of `global` (`core.log`).
+    Process,
+    /// Those of the proxy at hand (`txn:log`).
+    Proxy,
+}
+
+/// Logs a line, as `tune.lua.log.*` say.
+pub fn log(settings: &Settings, loggers: Loggers, level: u8, text: &[u8]) {
     let text = text.get(..LONGEST).unwrap_or(text);
     let line: Vec<u8> = text.iter().map(|c| if c.is_ascii_control() { b'.' } else { *c }).collect();
-    let sent = settings.loggers && send(level, &line);
+    let sent = settings.loggers && send(loggers, level, &line);
     let aloud = match settings.stderr {
         Stderr::On => true,
         Stderr::Auto => !sent,
@@ -29,9 +38,10 @@ pub fn log(settings: &Settings, level: u8, text: &[u8]) {
 }
 
 /// Sends a line to the loggers of the context; whether there are any.
-fn send(level: u8, line: &[u8]) -> bool {
+fn send(loggers: Loggers, level: u8, line: &[u8]) -> bool {
     let event = Event { origin: Origin::Unspecified, level, profile: None };
-    let proxy = host::any_env(|env| env.conn.frontend.get());
+    let proxied = loggers == Loggers::Proxy;
+    let proxy = if proxied { host::any_env(|env| env.conn.frontend.get()) } else { None };
     let sent = with_worker(|worker| {
         let program = &worker.shared.program;
         match proxy {
@@ -53,7 +63,7 @@ fn send(level: u8, line: &[u8]) -> bool {
 pub fn failed(settings: &Settings, text: &str) {
     let _ = settings;
     let line: Vec<u8> = text.bytes().map(|c| if c.is_ascii_control() { b'.' } else { c }).collect();
-    send(3, &line);
+    send(Loggers::Proxy, 3, &line);
     let pid = format!("({})", std::process::id());
     aloud_line(&format!("{:<10} {pid} : ", "[ALERT]"), text.as_bytes());
 }

@@ -50,7 +50,7 @@ fn log(args: &mut Args<'_>) -> Outcome {
     let level = u8::try_from(level).ok().filter(|l| *l < 8);
     // HAProxy blames the object.
     let level = level.ok_or("calling 'log' on bad self (Invalid loglevel.)")?;
-    told::log(&of(args), level, &text);
+    told::log(&of(args), told::Loggers::Proxy, level, &text);
     nothing()
 }
 
@@ -58,7 +58,7 @@ fn log(args: &mut Args<'_>) -> Outcome {
 fn deflog(args: &mut Args<'_>) -> Outcome {
     args.want(1, 1)?;
     let text = args.bytes(1)?;
-    told::log(&of(args), 6, &text);
+    told::log(&of(args), told::Loggers::Proxy, 6, &text);
     nothing()
 }
 
