@@ -517,12 +517,10 @@ impl Txn {
             queue_positions,
         } = self;
         *serial = Txn::UNNUMBERED;
-        log_number.set(0);
         req.clear_as(Kind::Request);
         res.clear_as(Kind::Response);
         line.clear();
-        origin.take();
-        counted.set(0);
+        (log_number.take(), counted.take(), origin.take());
         (*unique_id.get_mut(), *kept.get_mut()) = (None, None);
         req_captures.get_mut().clear();
         res_captures.get_mut().clear();
