@@ -41,10 +41,6 @@ pub struct Clock {
     pub burst: Option<Instant>,
     /// When it has run for too long in all.
     pub whole: Option<Instant>,
-    /// The coroutine itself; those that it made yield to it and not to us.
-    pub thread: usize,
-    /// It may be made to wait.
-    pub yields: bool,
     /// Which of both is over.
     pub over: Option<Over>,
 }
@@ -69,7 +65,7 @@ pub fn wake() -> Option<Arc<Wake>> {
 }
 
 /// Looks at the clock, after so many instructions as `tune.lua.forced-yield` says.
-pub fn tick(lua: &mlua::Lua) -> mlua::Result<mlua::VmState> {
+pub fn tick() -> mlua::Result<mlua::VmState> {
     let Some(mut clock) = CLOCK.get() else { return Ok(mlua::VmState::Continue) };
     let now = Instant::now();
     let over = |at: Option<Instant>| at.is_some_and(|at| now >= at);
@@ -84,9 +80,8 @@ pub fn tick(lua: &mlua::Lua) -> mlua::Result<mlua::VmState> {
         let text = if late == Over::Whole { "execution timeout" } else { "burst timeout" };
         return Err(mlua::Error::RuntimeError(text.into()));
     }
-    if clock.yields && lua.current_thread().to_pointer() as usize == clock.thread {
-        return Ok(mlua::VmState::Yield);
-    }
+    // Nobody goes first meanwhile: a yield out of a hook is not safe with this binding, which takes what stands
+    // on the stack of a coroutine for its results.
     Ok(mlua::VmState::Continue)
 }
 

@@ -71,8 +71,6 @@ impl Run {
         let clock = Clock {
             burst: self.state.settings.burst.filter(|_| !self.free).map(|limit| began + limit),
             whole: self.left.map(|left| began + left),
-            thread: self.thread.to_pointer() as usize,
-            yields: self.yields,
             over: None,
         };
         let work = || within(host, || self.thread.resume::<MultiValue>(args));

@@ -48,7 +48,7 @@ impl State {
             0 => (10_000 / u32::try_from(threads.max(1)).unwrap_or(1)).max(500),
             _ => 10_000,
         });
-        lua.set_global_hook(HookTriggers::new().every_nth_instruction(every), |lua, _| tick(lua))?;
+        lua.set_global_hook(HookTriggers::new().every_nth_instruction(every), |_, _| tick())?;
         let host = lua.create_table()?;
         for (name, shift, function) in tables.iter().flat_map(|table| table.iter()) {
             host.raw_set(*name, bind(&lua, name, *shift, *function)?)?;
