@@ -19,6 +19,7 @@ use program::server::Server;
 use rt::{Addr, ConnectOptions, Socket, Timer};
 use wire::method::Method;
 
+mod guest;
 mod header;
 mod hello;
 mod leaving;
@@ -28,6 +29,7 @@ mod own;
 mod retry;
 mod target;
 
+pub use guest::settle as settle_service;
 use hello::{Hello, early, may_be_early, secure, server_name};
 use leaving::{has_left, left_silently};
 use multiplex::{Speaks, begin_h2, multiplexed, speaks};
@@ -107,6 +109,9 @@ impl Failed {
 /// # Errors
 /// Why no server was reached.
 pub async fn reach(stream: &mut Stream<'_>, wish: &mut Wish) -> Result<(), Failed> {
+    if stream.service.is_some() {
+        return guest::reach(stream).map_err(Failed::Connect);
+    }
     silence::wake(stream).await;
     let reached = try_servers(stream, wish).await;
     match reached {

@@ -19,6 +19,7 @@ use model::trace::{self, level};
 pub fn run(stream: &mut Stream<'_>) {
     let now = rt::now();
     stream.txn.times.ended = Some(now);
+    crate::connect::settle_service(stream);
     count_upload(stream);
     count_piped(stream, stream.upload.spliced, |front, back| (&front.spliced_in, &back.spliced_out));
     stream.client.conn().idle_since.set(now);

@@ -111,6 +111,8 @@ pub struct Stream<'c> {
     pub filters: Option<Box<Filters>>,
     /// What the response's data will pass through.
     pub down_chain: Option<(Box<Chain>, Outer)>,
+    /// A service that takes the place of a server.
+    pub service: Option<crate::worker::service::Served>,
     /// Keys that will be stuck to the server.
     pub pending: Vec<crate::tracking::Pending>,
     entered: Option<u32>,
@@ -230,6 +232,7 @@ impl<'c> Stream<'c> {
             server_timer: Timer::new(),
             filters: None,
             down_chain: None,
+            service: None,
             pending: Vec::new(),
             entered: None,
             stay: Stay::default(),

@@ -108,6 +108,9 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
         Verdict::Stop => return Outcome::Cut,
         Verdict::Switch(h2) => return may_upgrade(stream, h2),
     }
+    if stream.service.is_some() {
+        return served(stream, front).await;
+    }
     if !front.switching.is_empty() {
         crate::http::peek(stream);
     }
@@ -124,6 +127,9 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     }
     if backend != stream.client.front && !content::of_backend(stream, back).await {
         return Outcome::Cut;
+    }
+    if stream.service.is_some() {
+        return served(stream, front).await;
     }
     if broken || stream.client.socket.raw().is_reset() {
         gone(stream, Cause::ClientAbort);
@@ -163,6 +169,22 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     pump(stream, front, back).await;
     stream.txn.null = stream.txn.up.received + stream.upload.received == 0;
     crate::http::early::note_server(stream);
+    Outcome::Over
+}
+
+/// Lets a service serve the stream, as a server would.
+async fn served(stream: &mut Stream<'_>, front: &Proxy) -> Outcome {
+    let worker = stream.worker.clone();
+    let back = &*worker.shared.program.proxy(stream.backend_index());
+    if let Err(failed) = connect::reach(stream, &mut Wish::default()).await {
+        let (cause, phase, _) = failed.explain();
+        stream.end(cause, phase);
+        return Outcome::Cut;
+    }
+    crate::log::response_known(stream);
+    crate::log::step(stream, model::Origin::Connect);
+    pump(stream, front, back).await;
+    stream.txn.null = stream.txn.up.received + stream.upload.received == 0;
     Outcome::Over
 }
 

@@ -22,6 +22,8 @@ pub struct Loaded {
     pub program: Arc<Program>,
     /// Services it may use.
     pub services: Services,
+    /// Its scripts, if there are any.
+    pub scripts: Option<Arc<lua::Loaded>>,
     /// `-q` or `quiet`: the start says nothing.
     pub quiet: bool,
 }
@@ -64,12 +66,13 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     if let Some(key) = args.dump {
         say::output(&syntax::dump(files.clone(), environment(args), grammar(), key));
     }
-    let reading = syntax::read(files, environment(args), grammar());
-    let registry = crate::extensions::registry();
+    let mut reading = syntax::read(files, environment(args), grammar());
+    let mut registry = crate::extensions::registry();
     let options = options(args);
     let sources = reading.sources.clone();
     let world = Arc::new(World::new(compile::workers(&reading, &options)));
     let Some(home) = visit(compile::folder(&reading)) else { return Err(Unusable::Exit(1)) };
+    let scripts = lua::load(&mut reading, &mut registry, world.workers);
     let outcome = compile::compile(reading, &registry, world, &options);
     home.leave();
     // `quiet` is for processes that nobody watches.
@@ -114,7 +117,9 @@ pub fn load(args: &Args) -> Result<Loaded, Unusable> {
     switch_off(&mut program, args);
     tell_sockets(&mut program);
     program.adopt();
-    Ok(Loaded { program: Arc::new(program), services: services::all(), quiet })
+    let mut all = services::all();
+    all.extend(scripts.iter().flat_map(|scripts| scripts.services()));
+    Ok(Loaded { program: Arc::new(program), services: all, scripts, quiet })
 }
 
 /// What is said where nothing but a new process helps.
@@ -153,6 +158,9 @@ pub fn again(args: &Args, before: Option<&Program>) -> Result<Renewed, String> {
     let reading =
         syntax::read(files, environment(args), Grammar { sections: syntax::SECTION_WORDS, facts: &answers });
     let (options, sources) = (options(args), reading.sources.clone());
+    if lua::is_wanted(&reading) {
+        return Err(say::plain("[ALERT]", "Lua files can't be loaded in a process that runs.") + &advice());
+    }
     // How many there are can't change, which is told when all else is known.
     let workers = compile::workers(&reading, &options);
     if let Some(folder) = compile::folder(&reading).filter(|_| !base::outside::is_replayed())

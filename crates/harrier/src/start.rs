@@ -61,6 +61,9 @@ pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
     let unheard = goes_back || birth.as_ref().is_some_and(|b| b.in_background);
     shared.console = !loaded.quiet && !unheard;
     shared.services = loaded.services;
+    let scripts = loaded.scripts;
+    shared.commands = scripts.iter().flat_map(|scripts| scripts.commands()).collect();
+    lua::objects::set_command(admin::cli::run_at_once);
     let line = birth.as_ref().and_then(|birth| birth.line.another().ok()).map(WorkerEnd::new);
     shared.reloader = Some(Arc::new(Again::new(args, line)));
     if let Some(path) = &program.global.stats_file {
@@ -87,7 +90,7 @@ pub fn run(loaded: Loaded, args: &Args, mut birth: Option<Birth>) -> ExitCode {
         let _ = model::trace::command::of_command_line(&mut traces, words);
     }
     engine::sinks::traced::apply(&shared, &traces);
-    serve(Arc::new(shared), sockets, herald, takes_over)
+    serve(Arc::new(shared), sockets, herald, takes_over, scripts)
 }
 
 /// Whether the process shall leave its terminal.
@@ -226,7 +229,13 @@ fn change_user(uid: u32, capabilities: &[Box<str>]) -> Result<(), String> {
 }
 
 /// Starts the workers and waits for their end.
-fn serve(shared: Arc<Shared>, sockets: Sockets, herald: Option<Herald>, takes_over: bool) -> ExitCode {
+fn serve(
+    shared: Arc<Shared>,
+    sockets: Sockets,
+    herald: Option<Herald>,
+    takes_over: bool,
+    scripts: Option<Arc<lua::Loaded>>,
+) -> ExitCode {
     let global = &shared.program.global;
     let workers: Vec<_> = (0..global.threads.max(1) as usize)
         .map(|i| WorkerSpec {
@@ -260,6 +269,13 @@ fn serve(shared: Arc<Shared>, sockets: Sockets, herald: Option<Herald>, takes_ov
             kept.lock().unwrap_or_else(PoisonError::into_inner).take()
         };
         peers::start(&worker, listener, takes_over);
+        if let Some(scripts) = &scripts
+            && let Err(text) = scripts.start(&worker)
+        {
+            // As HAProxy does, the process ends where a script finds its surroundings wrong.
+            say::alert(&text);
+            std::process::exit(1);
+        }
         if index == 0 {
             let peers = rt::peers();
             watchdog::start(peers.clone(), shared.program.global.warn_blocked_after);

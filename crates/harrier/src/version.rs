@@ -24,7 +24,7 @@ const FEATURES: &[(&str, bool)] = &[
     ("LINUX_CAP", true),
     ("LINUX_SPLICE", true),
     ("LINUX_TPROXY", true),
-    ("LUA", false),
+    ("LUA", true),
     ("NETFILTER", true),
     ("NS", false),
     ("OPENSSL", true),
@@ -89,7 +89,7 @@ pub fn full() -> String {
          Built with SSL library version : {library} (rustls)\nRunning on SSL library version : {library} (rustls)\n\
          SSL library supports TLS extensions : yes\nSSL library supports SNI : yes\nSSL library FIPS mode : no\n\
          SSL library supports : TLSv1.2 TLSv1.3\n\
-         Available polling systems :\n      epoll : pref=300,  test result OK\nTotal: 1 (1 usable), will use epoll.\n\n\
+         Built with Lua version : Lua 5.4\nAvailable polling systems :\n      epoll : pref=300,  test result OK\nTotal: 1 (1 usable), will use epoll.\n\n\
          Available multiplexer protocols :\n\
          (protocols marked as <default> cannot be specified using 'proto' keyword)\n  \
          h2 : mode=HTTP  side=FE|BE  mux=H2    flags=HTX|HOL_RISK|NO_UPG\n  \

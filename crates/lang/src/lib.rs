@@ -58,7 +58,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod timers;
-mod variables;
+pub mod variables;
 mod waits;
 pub mod words;
 

@@ -5,14 +5,17 @@
 //! entries all read the same tables.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::action::Action;
-use crate::arg::Signature;
+use crate::arg::{Arg, Signature};
 use crate::entry::{AclDef, ConvDef, FetchDef};
+use crate::env::Env;
 use crate::filter::Maker;
 use crate::logfmt::TagDef;
 use crate::names::Names;
+use crate::places::Places;
+use crate::sample::{Found, Miss, Type, Value};
 use crate::words::{Fault, Words};
 
 /// The rule sets that an action may stand in.
@@ -159,6 +162,74 @@ pub struct OwnedFilter {
     pub parse: Box<OwnedFilterParse>,
 }
 
+/// What takes a sample for a fetch that an extension adds: see [`Registry::add_fetch`].
+pub struct OwnedFetch(Box<FetchBody>);
+
+/// What a fetch of an extension does.
+pub type FetchBody = dyn for<'a> Fn(&Env<'a>, &'a [Arg]) -> Found<'a> + Send + Sync;
+
+/// What changes a sample for a converter that an extension adds: see [`Registry::add_converter`].
+pub struct OwnedConverter(Box<ConverterBody>);
+
+/// What a converter of an extension does.
+pub type ConverterBody = dyn for<'a> Fn(&Env<'a>, Value<'a>, &'a [Arg]) -> Found<'a> + Send + Sync;
+
+/// Arguments that entries of extensions take.
+const OWNED_ARGS: &str = "[string,string,string,string,string]";
+
+fn eval_fetch<'a>(env: &Env<'a>, args: &'a [Arg]) -> Found<'a> {
+    let Some((Arg::Other(body), args)) = args.split_last() else { return Err(Miss::None) };
+    body.downcast_ref::<OwnedFetch>().map_or(Err(Miss::None), |body| (body.0)(env, args))
+}
+
+fn eval_converter<'a>(env: &Env<'a>, value: Value<'a>, args: &'a [Arg]) -> Found<'a> {
+    let Some((Arg::Other(body), args)) = args.split_last() else { return Err(Miss::None) };
+    body.downcast_ref::<OwnedConverter>().map_or(Err(Miss::None), |body| (body.0)(env, value, args))
+}
+
+/// Entries of extensions, which live as long as the process: names that come again with another
+/// configuration find theirs, so they grow with the names that scripts think of and not with reloads.
+static ENTRIES: Mutex<Entries> = Mutex::new(Entries { fetches: Vec::new(), convs: Vec::new() });
+
+struct Entries {
+    fetches: Vec<&'static FetchDef>,
+    convs: Vec<&'static ConvDef>,
+}
+
+fn fetch_entry(name: &str, places: Places) -> &'static FetchDef {
+    let mut all = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.fetches.iter().find(|def| def.name == name && def.places == places) {
+        return known;
+    }
+    let name: &'static str = Box::leak(name.into());
+    let def = FetchDef::new(name, Type::Str, places, eval_fetch, "Of an extension.");
+    let def: &'static FetchDef = Box::leak(Box::new(def.args(OWNED_ARGS, name).volatile()));
+    all.fetches.push(def);
+    def
+}
+
+fn conv_entry(name: &str) -> &'static ConvDef {
+    let mut all = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.convs.iter().find(|def| def.name == name) {
+        return known;
+    }
+    let name: &'static str = Box::leak(name.into());
+    let def = ConvDef::new(name, Type::Str, Type::Str, eval_converter, "Of an extension.", name);
+    let def: &'static ConvDef = Box::leak(Box::new(def.args(OWNED_ARGS).volatile()));
+    all.convs.push(def);
+    def
+}
+
+/// A service that an extension adds.
+pub struct OwnedService {
+    /// Name.
+    pub name: Box<str>,
+    /// Where `use-service` may name it.
+    pub sets: Sets,
+    /// What is said where it may not.
+    pub elsewhere: Box<str>,
+}
+
 /// All entries by name.
 pub struct Registry {
     fetches: HashMap<&'static str, (&'static FetchDef, Signature)>,
@@ -168,6 +239,9 @@ pub struct Registry {
     owned_actions: Vec<Arc<OwnedAction>>,
     filters: Vec<&'static FilterDef>,
     owned_filters: Vec<Arc<OwnedFilter>>,
+    owned_fetches: HashMap<&'static str, Arc<OwnedFetch>>,
+    owned_convs: HashMap<&'static str, Arc<OwnedConverter>>,
+    services: Vec<OwnedService>,
     tags: HashMap<&'static str, &'static TagDef>,
 }
 
@@ -182,6 +256,9 @@ impl Registry {
             owned_actions: Vec::new(),
             filters: Vec::new(),
             owned_filters: Vec::new(),
+            owned_fetches: HashMap::new(),
+            owned_convs: HashMap::new(),
+            services: Vec::new(),
             tags: HashMap::new(),
         }
     }
@@ -264,6 +341,50 @@ impl Registry {
     /// All rows of the tables of filters.
     pub fn all_filters(&self) -> &[&'static FilterDef] {
         &self.filters
+    }
+
+    /// Adds a fetch of an extension, which gives text; whether its name was free.
+    pub fn add_fetch(&mut self, name: &str, places: Places, body: Box<FetchBody>) -> bool {
+        if self.fetches.contains_key(name) {
+            return false;
+        }
+        let def = fetch_entry(name, places);
+        let sig = Signature::parse(def.args).unwrap_or_default();
+        self.fetches.insert(def.name, (def, sig));
+        self.owned_fetches.insert(def.name, Arc::new(OwnedFetch(body)));
+        true
+    }
+
+    /// Adds a converter of an extension, from text to text; whether its name was free.
+    pub fn add_converter(&mut self, name: &str, body: Box<ConverterBody>) -> bool {
+        if self.convs.contains_key(name) {
+            return false;
+        }
+        let def = conv_entry(name);
+        let sig = Signature::parse(def.args).unwrap_or_default();
+        self.convs.insert(def.name, (def, sig));
+        self.owned_convs.insert(def.name, Arc::new(OwnedConverter(body)));
+        true
+    }
+
+    /// Adds a service of an extension.
+    pub fn add_service(&mut self, service: OwnedService) {
+        self.services.push(service);
+    }
+
+    /// The service of an extension of this name.
+    pub fn service(&self, name: &str) -> Option<&OwnedService> {
+        self.services.iter().find(|service| *service.name == *name)
+    }
+
+    /// The argument that carries what a fetch of an extension does, behind those that were written.
+    pub(crate) fn fetch_body(&self, name: &str) -> Option<Arg> {
+        self.owned_fetches.get(name).map(|body| Arg::Other(body.clone()))
+    }
+
+    /// The same of a converter.
+    pub(crate) fn converter_body(&self, name: &str) -> Option<Arg> {
+        self.owned_convs.get(name).map(|body| Arg::Other(body.clone()))
     }
 
     /// Adds a table of log tags.

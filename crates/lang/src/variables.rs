@@ -31,7 +31,7 @@ fn kept<'a>(env: &Env<'a>, scope: Scope) -> Kept<'a> {
 }
 
 /// The value of a variable, its bytes copied into the arena.
-pub(crate) fn read<'a>(env: &Env<'a>, var: VarRef) -> Option<Value<'a>> {
+pub fn read<'a>(env: &Env<'a>, var: VarRef) -> Option<Value<'a>> {
     let copy = |v: &Owned| Value::from_owned(v, env.arena);
     match kept(env, var.scope) {
         Kept::Here(vars) => vars.borrow().get(var.slot).map(copy),

@@ -286,6 +286,8 @@ pub struct Txn {
     pub stick: RefCell<stick::Trackers>,
     /// Limits that rules turned on and that do not apply yet.
     pub bandwidth: Vec<crate::bandwidth::Bandwidth>,
+    /// What scripts keep with it, dropped with it.
+    pub kept: RefCell<Option<Box<dyn std::any::Any>>>,
     /// Queue positions when it was queued, summed over all servers and the backend (`%sq`, `%bq`).
     pub queue_positions: (u32, u32),
 }
@@ -421,6 +423,7 @@ impl Default for Txn {
             last_rule: Cell::new(None),
             stick: RefCell::default(),
             bandwidth: Vec::new(),
+            kept: RefCell::default(),
             queue_positions: (0, 0),
         }
     }
@@ -512,16 +515,15 @@ impl Txn {
             last_rule,
             stick,
             bandwidth,
+            kept,
             queue_positions,
         } = self;
         *serial = Txn::UNNUMBERED;
-        log_number.set(0);
         req.clear_as(Kind::Request);
         res.clear_as(Kind::Response);
         line.clear();
-        origin.take();
-        counted.set(0);
-        *unique_id.get_mut() = None;
+        (log_number.take(), counted.take(), origin.take());
+        (*unique_id.get_mut(), *kept.get_mut()) = (None, None);
         req_captures.get_mut().clear();
         res_captures.get_mut().clear();
         txn_vars.get_mut().clear();
@@ -536,7 +538,7 @@ impl Txn {
         (*silent, *logged, *by_service, *replaced, *null, *unread, *refused, *hinted) = Default::default();
         (*first_request, *times, *term, *retries, *redispatched, *up, *down, *asap) = Default::default();
         (*meanwhile, *status, *client_stream, *server_conn, *server_secured) = Default::default();
-        (*decisions, *overrides, *req_cookie) = Default::default();
-        (*res_cookie, *responding, *queue_positions) = Default::default();
+        (*decisions, *overrides, *req_cookie, *res_cookie, *responding, *queue_positions) =
+            Default::default();
     }
 }

@@ -72,7 +72,7 @@ pub enum Owned {
 }
 
 /// The variables of one scope.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Vars {
     slots: Vec<Option<Owned>>,
     account: Option<Arc<Account>>,

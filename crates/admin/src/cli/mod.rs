@@ -180,3 +180,15 @@ pub async fn run(
     speak::answer_line(worker, None, client, &line, payload, &mut out).await;
     out
 }
+
+/// Runs one command at once, with all rights, for whoever can't wait: one that would have to wait for other
+/// workers gives what it has by then, which is nothing.
+pub fn run_at_once(worker: &Rc<Worker>, words: Vec<String>) -> String {
+    let mut client = Client::new(Level::Admin, Severity::None, None);
+    let mut work = std::pin::pin!(run(worker, &mut client, words, None));
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    match work.as_mut().poll(&mut cx) {
+        Poll::Ready(text) => text,
+        Poll::Pending => String::new(),
+    }
+}

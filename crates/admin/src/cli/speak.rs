@@ -2,9 +2,11 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 
 use engine::Worker;
+use engine::worker::service::Talk;
 use model::trace::{self, Point, Whom, level};
 use program::listener::Severity;
 use rt::{Socket, Timer};
@@ -38,7 +40,7 @@ struct Input {
 
 /// Answers lines until the client leaves, is idle for too long, or had its one line. `input` has come
 /// already.
-pub async fn converse(mut worker: Rc<Worker>, socket: Socket, mut client: Client, input: Vec<u8>) {
+pub async fn converse(mut worker: Rc<Worker>, mut socket: Socket, mut client: Client, input: Vec<u8>) {
     let mut input = Input { bytes: input, at: 0 };
     applet(&client, trace::applet::NEW, level::STATE, "runtime API: new client");
     let mut out = String::new();
@@ -61,6 +63,14 @@ pub async fn converse(mut worker: Rc<Worker>, socket: Socket, mut client: Client
         }
         applet(&client, trace::applet::RECEIVE, level::DATA, "runtime API was asked");
         let line = line::parse(&bytes);
+        if let Some((talk, words)) = extension(&worker, &client, &line) {
+            let input = Input { bytes: input.bytes.split_off(input.at.min(input.bytes.len())), at: 0 };
+            socket = talk.talk(worker.clone(), words, socket, input.bytes).await;
+            if !client.interactive || socket.is_broken() {
+                break;
+            }
+            continue;
+        }
         let payload = match &line.payload_end {
             Some(end) => {
                 // A command that fits a buffer together with its payload is read as a whole.
@@ -87,6 +97,16 @@ pub async fn converse(mut worker: Rc<Worker>, socket: Socket, mut client: Client
     }
     let _ = socket.shutdown_write();
     applet(&client, trace::applet::FREE, level::STATE, "runtime API: client left");
+}
+
+/// The command of an extension that a line names, if that is all of it, with the words of the line.
+fn extension(worker: &Worker, client: &Client, line: &Line) -> Option<(Arc<dyn Talk>, Vec<String>)> {
+    let [words] = line.commands.as_slice() else { return None };
+    if worker.shared.commands.is_empty() || client.level < program::listener::Level::Operator {
+        return None;
+    }
+    let named = worker.shared.commands.iter().find(|command| words.starts_with(command.words()))?;
+    Some((named.clone(), words.clone()))
 }
 
 /// Tells of a service, if anybody looks.

@@ -6,6 +6,7 @@ mod groups;
 pub(crate) mod h2;
 mod idle;
 pub(crate) mod limits;
+mod lua;
 mod ocsp;
 mod once;
 pub(crate) mod path;
@@ -30,6 +31,7 @@ pub(crate) const TABLES: &[&[Keyword<GlobalDraft>]] = &[
     h2::KEYWORDS,
     tls::KEYWORDS,
     ocsp::KEYWORDS,
+    lua::KEYWORDS,
     removed::KEYWORDS,
 ];
 

@@ -18,7 +18,6 @@ const fn vain(name: &'static str, why: &'static str) -> Keyword<GlobalDraft> {
 }
 
 const QUIC: &str = "It is about QUIC, which is not built yet.";
-const LUA: &str = "It is about Lua, which is not built yet.";
 const RESOLVERS: &str = "OCSP responders are looked up by the system.";
 const STATISTICS: &str = "Figures are not kept in shared memory yet; `stats-file` takes them over a restart.";
 const OPENSSL: &str = "It is about a part of OpenSSL that the TLS library here does not have.";
@@ -30,10 +29,6 @@ pub(super) const COPIES: &str =
 const BUFFERS: &str = "Buffers are taken and given back one by one, there is no pool of them.";
 const MEMORY: &str = "It is about the allocator of HAProxy.";
 const EVENTS: &str = "Events of the system are taken in another way here.";
-
-const fn later(name: &'static str) -> Keyword<GlobalDraft> {
-    entry(name, not_yet, "Not built yet.", "")
-}
 
 /// A keyword that the usual builds of HAProxy do not know either.
 const fn unbuilt(name: &'static str) -> Keyword<GlobalDraft> {
@@ -126,19 +121,6 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     vain("tune.quic.listen", QUIC),
     vain("tune.quic.mem.tx-max", QUIC),
     vain("tune.quic.zero-copy-fwd-send", QUIC),
-    vain("lua-prepend-path", LUA),
-    vain("tune.lua.bool-sample-conversion", LUA),
-    vain("tune.lua.burst-timeout", LUA),
-    vain("tune.lua.forced-yield", LUA),
-    vain("tune.lua.log.loggers", LUA),
-    vain("tune.lua.log.stderr", LUA),
-    vain("tune.lua.maxmem", LUA),
-    vain("tune.lua.openlibs", LUA),
-    vain("tune.lua.service-timeout", LUA),
-    vain("tune.lua.session-timeout", LUA),
-    vain("tune.lua.task-timeout", LUA),
-    later("lua-load"),
-    later("lua-load-per-thread"),
     vain("httpclient.resolvers.disabled", RESOLVERS),
     entry(
         "httpclient.resolvers.id",
@@ -316,8 +298,3 @@ pub(crate) const KEYWORDS: &[Keyword<GlobalDraft>] = &[
     unbuilt("wurfl-information-list-separator"),
     unbuilt("wurfl-patch-file"),
 ];
-
-fn not_yet(s: &mut Statement<'_>, _: &mut GlobalDraft) -> Step {
-    let keyword = s.line.keyword();
-    Err(s.fail_at(keyword.span(), format!("'{keyword}' is not supported yet by Harrier (planned)")))
-}

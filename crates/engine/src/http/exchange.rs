@@ -103,7 +103,8 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         Step::Go => {}
         Step::Done(next) => return next,
     }
-    if stream.txn.backend.is_none() {
+    let served = stream.service.is_some();
+    if stream.txn.backend.is_none() && !served {
         let Some(backend) = choose::backend(stream) else {
             stream.end(Cause::ServerAbort, Phase::Connect);
             // Nobody was there to take the request: it counts as one that never came whole, unless it was
@@ -126,14 +127,15 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
     if let Step::Done(next) = rules::filters(stream, Moment::Rules, Whose::Back).await {
         return next;
     }
-    match rules::backend(stream).await {
-        Step::Go => captures::request_cookie(stream),
-        Step::Done(next) => return next,
+    if !served && let Step::Done(next) = rules::backend(stream).await {
+        return next;
     }
+    captures::request_cookie(stream);
     if let Step::Done(next) = rules::filters(stream, Moment::RequestHead, Whose::All).await {
         return next;
     }
-    let mut wish = Wish { fixed: choose::bound(stream), ..Wish::default() };
+    let fixed = if stream.service.is_some() { None } else { choose::bound(stream) };
+    let mut wish = Wish { fixed, ..Wish::default() };
     // A client of HTTP/2 may have taken its request back before anybody was chosen to serve it.
     if stream.http.client_left || stream.client.part.is_some() && stream.client.socket.is_broken() {
         // The log names the server that a rule or a cookie found all the same.
@@ -217,7 +219,10 @@ async fn once(stream: &mut Stream<'_>, wish: &mut Wish) -> Attempt {
         return Attempt::Over(answer::refuse(stream, 500).await);
     }
     match awaiting::until_response(stream).await {
-        awaiting::Wait::Response => received(stream, true, "received response head"),
+        awaiting::Wait::Response => {
+            connect::settle_service(stream);
+            received(stream, true, "received response head");
+        }
         awaiting::Wait::Over(next) => return Attempt::Over(next),
         awaiting::Wait::Retry => {
             if let Err(next) = early::settle(stream).await {

@@ -106,6 +106,9 @@ async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step
     if let Step::Done(next) = run(stream, &proxy.rules.http_request, Side::Request, None).await {
         return Step::Done(next);
     }
+    if stream.service.is_some() {
+        return Step::Go;
+    }
     if let Step::Done(next) = restrict_names(stream, proxy.options.restrict_names).await {
         return Step::Done(next);
     }
@@ -327,6 +330,7 @@ fn bound_rewrites(stream: &mut Stream<'_>, side: Side) {
 async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
     let next = match flow {
         Flow::Next | Flow::Accept | Flow::SwitchToHttp { .. } | Flow::Yield(_) => return Step::Go,
+        Flow::Service(name) if side == Side::Request && streams(stream, &name) => return Step::Go,
         _ if side == Side::Response => {
             let closes = matches!(flow, Flow::Reject | Flow::CloseServer);
             let spare = replaced::count(stream);
@@ -339,6 +343,19 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
         _ => carry_out(stream, flow, side).await,
     };
     Step::Done(next)
+}
+
+/// Gives the stream to a service that takes the place of a server; whether it is one.
+fn streams(stream: &mut Stream<'_>, name: &str) -> bool {
+    use crate::worker::service::{Served, StreamKind};
+    let Some(service) = stream.worker.shared.service(name).cloned() else { return false };
+    if service.streams() != Some(StreamKind::Http) {
+        return false;
+    }
+    stream.end(Cause::Local, Phase::Request);
+    intercepted(stream);
+    stream.service = Some(Served { service, changes: Default::default() });
+    true
 }
 
 /// Ends the stream as a rule decided.

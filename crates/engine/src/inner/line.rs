@@ -166,6 +166,16 @@ impl Line {
         }
     }
 
+    /// Says how long the peer may be silent from now on.
+    pub fn set_silence(&mut self, silence: Duration) {
+        self.silence = silence;
+    }
+
+    /// The local address, where the connection has one.
+    pub fn local_addr(&self) -> Option<std::net::SocketAddr> {
+        self.socket.raw().local_addr().ok()?.as_inet()
+    }
+
     /// What has come and was not consumed.
     pub fn data(&self) -> &[u8] {
         self.input.as_ref().map(Buf::filled).unwrap_or_default()

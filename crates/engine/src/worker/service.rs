@@ -1,12 +1,20 @@
-//! Services: what answers a request inside the process (statistics, Prometheus, later Lua).
+//! Services: what answers a request inside the process (statistics, Prometheus, Lua).
+//!
+//! A service answers a request at once ([`Service::answer`]), or it [streams](Service::streams): then it
+//! takes the place of a server at the other end of a socket in memory, and all that is done with the answers
+//! of servers is done with its own.
 
+use std::cell::RefCell;
 use std::fmt::Debug;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use model::Txn;
+use model::vars::{Owned, VarRef};
 
 use super::Worker;
+use crate::sessions::Session;
 
 /// What a service is given: the whole request, body included as far as it fits a buffer.
 pub struct Request<'r> {
@@ -66,6 +74,65 @@ pub trait Service: Send + Sync {
 
     /// Answers.
     fn answer(&self, request: &Request<'_>) -> Answer;
+
+    /// Whether it serves streams instead ([`Service::serve`]), and of which kind.
+    fn streams(&self) -> Option<StreamKind> {
+        None
+    }
+
+    /// Begins to serve a stream, in a task of its own.
+    fn serve(&self, guest: Guest) {
+        drop(guest);
+    }
+}
+
+/// What a service that streams speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamKind {
+    /// HTTP/1, one request.
+    Http,
+    /// Bytes.
+    Tcp,
+}
+
+/// A stream that a service serves.
+pub struct Guest {
+    /// The worker.
+    pub worker: Rc<Worker>,
+    /// The client connection.
+    pub session: Rc<Session>,
+    /// A copy of the transaction as it was when its service was chosen.
+    pub txn: Box<Txn>,
+    /// What becomes of its variables, to be kept with the transaction.
+    pub changes: Changes,
+    /// Where the client's bytes come from and the service's go to.
+    pub socket: rt::Socket,
+}
+
+/// Variables that a service set, in order; `None`: it forgot one.
+pub type Changes = Rc<RefCell<Vec<(VarRef, Option<Owned>)>>>;
+
+/// A service that serves a stream.
+pub struct Served {
+    /// The service.
+    pub service: Arc<dyn Service>,
+    /// Variables that it set and that the transaction does not know yet.
+    pub changes: Changes,
+}
+
+/// What comes of a talk: the socket, for whoever goes on with it.
+pub type Talking = std::pin::Pin<Box<dyn Future<Output = rt::Socket>>>;
+
+/// A command of the runtime API that an extension adds: it talks with its client as long as it likes.
+pub trait Talk: Send + Sync {
+    /// The words that name it.
+    fn words(&self) -> &[String];
+
+    /// Its line of help.
+    fn usage(&self) -> &str;
+
+    /// Begins to talk. `words` are those of the whole line, `input` has come behind it.
+    fn talk(&self, worker: Rc<Worker>, words: Vec<String>, socket: rt::Socket, input: Vec<u8>) -> Talking;
 }
 
 /// Services by name, as assembled by the binary.

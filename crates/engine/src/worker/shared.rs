@@ -20,6 +20,8 @@ pub struct Shared {
     pub logs_source: bool,
     /// Services that `use-service` and the statistics reach, by name.
     pub services: Vec<(Arc<str>, Arc<dyn Service>)>,
+    /// Commands of extensions for the runtime API.
+    pub commands: Vec<Arc<dyn super::service::Talk>>,
     /// Changes of servers are also told on standard error: the process runs in the foreground.
     pub console: bool,
     /// Log sinks that were opened before the process went into its chroot.
@@ -86,6 +88,7 @@ impl Shared {
             program,
             farm,
             services: Vec::new(),
+            commands: Vec::new(),
             console: false,
             exposed: Vec::new(),
             reloader: None,
@@ -106,6 +109,7 @@ impl Shared {
             program,
             farm,
             services: before.services.clone(),
+            commands: before.commands.clone(),
             console: before.console,
             exposed: Vec::new(),
             reloader: before.reloader.clone(),

@@ -270,7 +270,7 @@ impl Replace {
 }
 
 /// Appends a replacement: `\0` to `\9` are groups, `\xHH` is a byte, another escaped character itself.
-pub(crate) fn expand(template: &[u8], subject: &[u8], groups: &Groups, out: &mut Vec<u8>) {
+pub fn expand(template: &[u8], subject: &[u8], groups: &Groups, out: &mut Vec<u8>) {
     let mut rest = template.iter();
     while let Some(&c) = rest.next() {
         if c != b'\\' {

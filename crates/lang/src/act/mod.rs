@@ -21,9 +21,10 @@ mod timing;
 mod variables;
 mod verdict;
 
-use std::cell::RefCell;
+pub use fields::expand;
+pub use start_line::{Part, put_part};
 
-pub(crate) use fields::expand;
+use std::cell::RefCell;
 
 use crate::action::{Action, Exec, Flow};
 use crate::expr::Expr;

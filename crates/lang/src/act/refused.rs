@@ -17,7 +17,6 @@ pub(super) const ACTIONS: &[ActionDef] = &[
     refused("attach-srv", Sets::TCP_SESS),
     refused("cache-store", Sets::HTTP_RES),
     refused("cache-use", Sets::HTTP_REQ),
-    refused("lua.*", CONTENT.and(Sets::HTTP_AFTER)),
     refused("send-spoe-group", CONTENT),
 ];
 

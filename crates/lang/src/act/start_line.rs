@@ -71,11 +71,20 @@ pub(super) const ACTIONS: &[ActionDef] = &[
 
 /// A part of the request target.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+pub enum Part {
+    /// The path.
     Path,
+    /// Path and query.
     PathQuery,
+    /// The query.
     Query,
+    /// All of it.
     Target,
+}
+
+/// Replaces a part of the request target, as `set-path` and its kin do; whether there was room.
+pub fn put_part(exec: &mut Exec<'_>, part: Part, new: &[u8]) -> bool {
+    matches!(set_part(exec, part, new), Flow::Next)
 }
 
 impl Part {

@@ -169,8 +169,15 @@ fn pause(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dy
     })
 }
 
-fn use_service(words: &mut Words<'_>, at: &ActionPlace, _: &Registry, names: &mut dyn Names) -> Parsed {
+fn use_service(words: &mut Words<'_>, at: &ActionPlace, reg: &Registry, names: &mut dyn Names) -> Parsed {
     let name = words.expect("'use-service' expects a service name.")?;
+    if let Some(owned) = reg.service(name) {
+        if !owned.sets.has(at.set) {
+            return Err(Fault::new(&*owned.elsewhere).at(words.position() - 1));
+        }
+        let service: Arc<str> = name.into();
+        return ending(move |_| Flow::Service(service.clone()));
+    }
     if !names.service(name) {
         return Err(Fault::new(format!("'{name}' unknown service name.")).at(words.position() - 1));
     }

@@ -26,6 +26,8 @@ mod x509;
 
 pub use x509::number as certificate_error;
 
+pub use time::seconds_of;
+
 use bumpalo::Bump;
 
 use crate::arg::Arg;

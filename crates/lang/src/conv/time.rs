@@ -106,7 +106,8 @@ fn parse_date<'a>(_: &Env<'a>, value: Value<'a>, _: &'a [Arg]) -> Found<'a> {
     some(seconds_of(bytes(value)).map(Value::Int))
 }
 
-fn seconds_of(text: &[u8]) -> Option<i64> {
+/// Seconds since the epoch of a date in one of the three forms of RFC 9110 section 5.6.7.
+pub fn seconds_of(text: &[u8]) -> Option<i64> {
     let words: Vec<&[u8]> =
         text.split(|c| matches!(c, b' ' | b'-' | b',')).filter(|w| !w.is_empty()).collect();
     let (day, month, year, time) = match words.as_slice() {

@@ -58,6 +58,14 @@ impl Expr {
     }
 }
 
+/// Adds what an entry of an extension does, where the entry is one, behind all arguments.
+fn with_body(args: Box<[Arg]>, body: Option<Arg>) -> Box<[Arg]> {
+    match body {
+        Some(body) => args.into_iter().chain([body]).collect(),
+        None => args,
+    }
+}
+
 /// Refuses a fetch whose data does not exist at a place.
 fn in_place(def: &FetchDef, place: Place) -> Result<(), Fault> {
     if def.places.has(place) {
@@ -119,6 +127,7 @@ impl Reader<'_> {
         let place = self.fetch_words(&name);
         let what = format!("fetch method '{name}'");
         let args = self.checked(def.check, read, &what, &place, false)?;
+        let args = with_body(args, self.reg.fetch_body(def.name));
         if !matches!(text.peek(), None | Some(b',')) && self.around != Around::Format {
             return Err(self.outside("missing comma after fetch keyword".into(), true));
         }
@@ -158,6 +167,7 @@ impl Reader<'_> {
             }
             let place = format!("conversion keyword '{name}' for {}", self.fetch_words(fetch.def.name));
             let args = self.checked(def.check, read, &format!("converter '{name}'"), &place, true)?;
+            let args = with_body(args, self.reg.converter_body(def.name));
             convs.push(Conv { def, args });
             match text.peek() {
                 Some(b',') => {}

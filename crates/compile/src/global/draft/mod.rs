@@ -105,6 +105,8 @@ pub(crate) struct GlobalDraft {
     pub err_codes: StatusSet,
     pub fail_codes: StatusSet,
     pub zero_warning: bool,
+    /// A line about Lua files has been read.
+    pub lua: bool,
     /// `quiet`.
     pub quiet: bool,
     /// `expose-experimental-directives`.
@@ -189,6 +191,7 @@ impl Default for GlobalDraft {
             err_codes,
             fail_codes,
             zero_warning: false,
+            lua: false,
             quiet: false,
             experimental: false,
             unix_bind: UnixRights::default(),

@@ -1,0 +1,61 @@
+//! Services that take the place of a server.
+
+use rt::{Addr, Socket};
+
+use super::target::address_fit;
+use super::{Attempt, install};
+use crate::stream::Stream;
+use crate::worker::service::Guest;
+
+/// Connects the stream with its service, by memory.
+pub(super) fn reach(stream: &mut Stream<'_>) -> Result<(), Attempt> {
+    let Some(served) = &stream.service else { return Err(Attempt::Unreachable) };
+    let (service, changes) = (served.service.clone(), served.changes.clone());
+    let (near, far) = Socket::local().map_err(|_| Attempt::Resource)?;
+    let worker = stream.worker.clone();
+    let mut txn = worker.take_txn();
+    let from = &*stream.txn;
+    txn.serial = from.serial;
+    txn.req.copy_from(&from.req);
+    (txn.has_req, txn.peeked, txn.backend) = (from.has_req, from.peeked, from.backend);
+    txn.line = from.line.clone();
+    txn.decisions = from.decisions.clone();
+    *txn.txn_vars.borrow_mut() = from.txn_vars.borrow().clone();
+    *txn.req_vars.borrow_mut() = from.req_vars.borrow().clone();
+    let session = stream.client.session.clone();
+    stream.txn.by_service = Some(service.name());
+    stream.txn.times.queued = Some(rt::now());
+    let proxy = &*worker.shared.program.proxy(stream.backend_index());
+    // Nobody else is ever served over this connection: its identity is that of no address.
+    let fit = address_fit(stream, proxy, &Addr::Inet(([0, 0, 0, 0], 0).into()));
+    install(stream, near.into(), fit, &Addr::Inet(([0, 0, 0, 0], 0).into()), None);
+    stream.txn.server_conn.dst = model::Peer::default();
+    stream.txn.respond();
+    service.serve(Guest { worker: worker.clone(), session, txn, changes, socket: far });
+    Ok(())
+}
+
+/// Keeps what the service said of variables with the transaction.
+pub fn settle(stream: &mut Stream<'_>) {
+    let Some(served) = &stream.service else { return };
+    let changes = std::mem::take(&mut *served.changes.borrow_mut());
+    if changes.is_empty() {
+        return;
+    }
+    let worker = stream.worker.clone();
+    worker.with_arena(|arena| {
+        let conn = stream.client.conn();
+        let view = crate::live::View::of_txn(&worker, conn, &stream.txn);
+        let env = lang::Env {
+            conn,
+            txn: &stream.txn,
+            live: &view,
+            arena,
+            side: lang::env::Side::Response,
+            last: true,
+        };
+        for (var, value) in changes {
+            lang::variables::write(&env, var, value);
+        }
+    });
+}

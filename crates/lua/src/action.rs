@@ -1,0 +1,221 @@
+//! Actions, fetches and converters of scripts, in the rules.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::Worker;
+use lang::action::{Action, Exec, Extension, Flow, Fulfilled, Need, Payload, Reply};
+use lang::arg::Arg;
+use lang::env::{Env, Side};
+use lang::sample::{Found, Miss, Value as Sample};
+use mlua::{MultiValue, Value};
+
+use crate::came::Came;
+use crate::failure::Failure;
+use crate::fulfil::fulfil;
+use crate::host::{Acting, Looking, within};
+use crate::run::{Run, Step};
+use crate::scripts::{Functions, Scripts};
+use crate::told;
+use crate::value::{Form, to_lua, to_sample};
+use crate::wait::Wait;
+
+/// An action.
+pub struct LuaAction {
+    /// The scripts.
+    pub scripts: Arc<Scripts>,
+    /// Its functions, by state.
+    pub functions: Functions,
+    /// Its name without `lua.`.
+    pub name: Arc<str>,
+    /// The words behind its name.
+    pub words: Vec<Box<[u8]>>,
+}
+
+/// A script that waited, and what came.
+struct Suspended {
+    run: Run,
+    came: Came,
+}
+
+impl Action for LuaAction {
+    fn run(&self, exec: &mut Exec<'_>) -> Flow {
+        let resumed = match exec.resumed.take() {
+            Some(Fulfilled::Brought(brought)) => match brought.downcast::<Suspended>() {
+                Ok(suspended) => Some(*suspended),
+                // `act.YIELD`: from the beginning.
+                Err(_) => None,
+            },
+            Some(Fulfilled::Failed | Fulfilled::TimedOut) => return Flow::Next,
+            _ => None,
+        };
+        let (mut run, args) = match resumed {
+            Some(Suspended { run, came }) => {
+                let values = came.values(&run.state.lua);
+                (run, values)
+            }
+            None => match self.begin(exec) {
+                Ok((run, args)) => (run, Ok(args)),
+                Err(failure) => return self.failed(exec, &failure, 0),
+            },
+        };
+        let args = match args {
+            Ok(args) => args,
+            Err(e) => return self.failed(exec, &crate::failure::failure(&e), run.state.number),
+        };
+        let step = {
+            let host = Acting { id: run.id, exec: std::cell::RefCell::new(exec) };
+            run.resume(&host, args)
+        };
+        match step {
+            Step::Failed(failure) => self.failed(exec, &failure, run.state.number),
+            Step::Done(values) => done(exec, run.id, &values),
+            Step::Waits(wait) => wait_for(run, wait),
+        }
+    }
+}
+
+impl LuaAction {
+    fn begin(&self, exec: &Exec<'_>) -> Result<(Run, MultiValue), Failure> {
+        let found = self.scripts.function(&self.functions, exec.live.worker());
+        let (state, function) =
+            found.ok_or_else(|| Failure::Runtime("no such function".into(), String::new()))?;
+        let run = Run::new(&state, function, state.settings.session, true)?;
+        let failure = |e: mlua::Error| crate::failure::failure(&e);
+        let mut args = MultiValue::from_iter([state.make("txn", run.id).map_err(failure)?]);
+        for word in &self.words {
+            args.push_back(Value::String(state.lua.create_string(word).map_err(failure)?));
+        }
+        Ok((run, args))
+    }
+
+    /// Says what went wrong; the rules go on.
+    fn failed(&self, exec: &mut Exec<'_>, failure: &Failure, number: usize) -> Flow {
+        let text = failure.told(&format!("Lua function '{}'", self.name), number);
+        let host = Acting { id: u64::MAX, exec: std::cell::RefCell::new(exec) };
+        within(&host, || told::failed(&self.scripts.settings, &text));
+        Flow::Next
+    }
+}
+
+/// Waits outside of the rules and comes back.
+fn wait_for(run: Run, wait: Wait) -> Flow {
+    Flow::Yield(Need::Extension(Extension::new(move |worker| {
+        Box::pin(async move {
+            let came = match worker.downcast::<Worker>() {
+                Ok(worker) => fulfil(wait, &run, &worker, None).await,
+                Err(_) => Came::Wrong("no worker".into()),
+            };
+            Box::new(Suspended { run, came }) as Box<dyn std::any::Any>
+        })
+    })))
+}
+
+/// What an action that has ended makes of the rules.
+fn done(exec: &Exec<'_>, id: u64, values: &MultiValue) -> Flow {
+    if let Some(answer) = crate::txn::take_done(id) {
+        return match answer {
+            Some(message) => Flow::Reply(message_reply(&message)),
+            None => Flow::Reject,
+        };
+    }
+    let code = match values.front() {
+        Some(Value::Integer(code)) => *code,
+        _ => 0,
+    };
+    match code {
+        1 | 4 => Flow::Accept,
+        2 if exec.last => Flow::Next,
+        2 => again(),
+        3 => Flow::Error,
+        5 => Flow::Deny(Reply {
+            keep_alive: true,
+            ..Reply::error(if exec.side == Side::Request { 403 } else { 502 })
+        }),
+        6 => Flow::Deny(Reply { keep_alive: true, ..Reply::error(503) }),
+        7 => Flow::Invalid,
+        _ => Flow::Next,
+    }
+}
+
+/// `act.YIELD`: the script is called again later, from its beginning.
+fn again() -> Flow {
+    let time = crate::core::take_wake_time().unwrap_or(Duration::from_millis(100));
+    Flow::Yield(Need::Extension(Extension::new(move |_| {
+        Box::pin(async move {
+            rt::sleep(time).await;
+            Box::new(()) as Box<dyn std::any::Any>
+        })
+    })))
+}
+
+/// An answer that is a whole message.
+fn message_reply(message: &[u8]) -> Reply {
+    let status = message.get(9..12).and_then(|s| std::str::from_utf8(s).ok()?.parse().ok()).unwrap_or(200);
+    Reply { payload: Payload::Message(message.into()), keep_alive: true, ..Reply::error(status) }
+}
+
+/// Runs a fetch.
+pub fn fetch<'a>(
+    scripts: &Arc<Scripts>,
+    functions: &Functions,
+    name: &str,
+    env: &Env<'a>,
+    args: &'a [Arg],
+) -> Found<'a> {
+    let what = || format!("Lua sample-fetch '{name}'");
+    call(scripts, functions, &what, env, None, args)
+}
+
+/// Runs a converter.
+pub fn convert<'a>(
+    scripts: &Arc<Scripts>,
+    functions: &Functions,
+    name: &str,
+    env: &Env<'a>,
+    value: Sample<'a>,
+    args: &'a [Arg],
+) -> Found<'a> {
+    let what = || format!("Lua converter '{name}'");
+    call(scripts, functions, &what, env, Some(value), args)
+}
+
+fn call<'a>(
+    scripts: &Arc<Scripts>,
+    functions: &Functions,
+    what: &dyn Fn() -> String,
+    env: &Env<'a>,
+    value: Option<Sample<'a>>,
+    args: &'a [Arg],
+) -> Found<'a> {
+    let (state, function) = scripts.function(functions, env.live.worker()).ok_or(Miss::None)?;
+    let result = Run::new(&state, function, state.settings.session, false).and_then(|mut run| {
+        let failure = |e: mlua::Error| crate::failure::failure(&e);
+        let first = match value {
+            Some(value) => to_lua(&state.lua, value, Form::Text),
+            None => state.make("txn", run.id),
+        };
+        let mut values = MultiValue::from_iter([first.map_err(failure)?]);
+        for word in args.iter().filter_map(Arg::bytes) {
+            values.push_back(Value::String(state.lua.create_string(word).map_err(failure)?));
+        }
+        let host = Looking { id: run.id, env: *env };
+        match run.resume(&host, values) {
+            Step::Done(values) => Ok(values),
+            Step::Waits(_) => Err(Failure::Yield),
+            Step::Failed(failure) => Err(failure),
+        }
+    });
+    match result {
+        Ok(values) => match values.front() {
+            None => Err(Miss::None),
+            Some(value) => Ok(to_sample(value, env.arena)),
+        },
+        Err(failure) => {
+            let text = failure.told(&what(), state.number);
+            let host = Looking { id: u64::MAX, env: *env };
+            within(&host, || told::failed(&state.settings, &text));
+            Err(Miss::None)
+        }
+    }
+}

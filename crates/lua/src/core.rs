@@ -1,0 +1,275 @@
+//! The class `core`: logs, dates, addresses, maps by name, the process.
+
+use engine::worker::with_worker;
+use mlua::Value;
+use model::vars::Scope;
+
+use crate::told;
+use crate::value::Bound;
+use crate::value::{Args, Form, Outcome, give, inner, nothing, to_lua};
+
+/// Functions of the class.
+pub const BOUND: &[Bound] = &[
+    ("core.log", 0, log),
+    ("core.seconds", 0, seconds),
+    ("core.millis", 0, millis),
+    ("core.now", 0, now),
+    ("core.http_date", 0, http_date),
+    ("core.imf_date", 0, imf_date),
+    ("core.rfc850_date", 0, rfc850_date),
+    ("core.asctime_date", 0, asctime_date),
+    ("core.set_nice", 0, set_nice),
+    ("core.parse_addr", 0, parse_addr),
+    ("core.match_addr", 0, match_addr),
+    ("core.tokenize", 0, tokenize),
+    ("core.get_var", 0, get_var),
+    ("core.get_info", 0, get_info),
+    ("core.use_native_mailers_config", 0, |_| nothing()),
+    ("text", 0, text),
+    ("raise", 0, raise),
+    ("waker", 0, waker),
+    ("traceback", 0, traceback),
+    ("inspect", 0, inspect),
+    ("act.wake_time", 0, wake_time),
+];
+
+fn settings(args: &Args<'_>) -> std::sync::Arc<crate::settings::Settings> {
+    args.lua()
+        .app_data_ref::<std::sync::Arc<crate::settings::Settings>>()
+        .map(|s| s.clone())
+        .unwrap_or_default()
+}
+
+/// `core.log(level, msg)`; those with the level in their name come here, too.
+fn log(args: &mut Args<'_>) -> Outcome {
+    let level = args.int(1)?;
+    let text = args.bytes(2)?;
+    let level =
+        u8::try_from(level).ok().filter(|l| *l < 8).ok_or_else(|| args.bad(1, "Invalid loglevel."))?;
+    told::log(&settings(args), told::Loggers::Process, level, &text);
+    nothing()
+}
+
+/// Milliseconds of `core.sleep(seconds)`.
+fn seconds(args: &mut Args<'_>) -> Outcome {
+    let n = args.number(1).map_err(|text| text.replace("'seconds'", "'sleep'"))?;
+    give(args.lua(), (n * 1000.0).clamp(0.0, 1e15) as i64)
+}
+
+/// Milliseconds of `core.msleep(milliseconds)`.
+fn millis(args: &mut Args<'_>) -> Outcome {
+    let n = args.number(1).map_err(|text| text.replace("'millis'", "'msleep'"))?;
+    give(args.lua(), n.clamp(0.0, 1e15) as i64)
+}
+
+fn now(args: &mut Args<'_>) -> Outcome {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let table = inner(args.lua().create_table_with_capacity(0, 2))?;
+    inner(table.raw_set("sec", now.as_secs()))?;
+    inner(table.raw_set("usec", now.subsec_micros()))?;
+    give(args.lua(), table)
+}
+
+fn http_date(args: &mut Args<'_>) -> Outcome {
+    date(args, lang::conv::seconds_of)
+}
+
+fn imf_date(args: &mut Args<'_>) -> Outcome {
+    date(args, |text| lang::conv::seconds_of(text).filter(|_| text.get(3) == Some(&b',')))
+}
+
+fn rfc850_date(args: &mut Args<'_>) -> Outcome {
+    date(args, |text| lang::conv::seconds_of(text).filter(|_| text.contains(&b'-')))
+}
+
+fn asctime_date(args: &mut Args<'_>) -> Outcome {
+    date(args, |text| lang::conv::seconds_of(text).filter(|_| !text.contains(&b',')))
+}
+
+fn date(args: &mut Args<'_>, parse: impl Fn(&[u8]) -> Option<i64>) -> Outcome {
+    let text = args.bytes(1)?;
+    give(args.lua(), parse(&text))
+}
+
+/// The scheduler here has no priorities: checked, and without effect.
+fn set_nice(args: &mut Args<'_>) -> Outcome {
+    args.want(1, 1)?;
+    args.int(1)?;
+    nothing()
+}
+
+/// An address with its prefix, as scripts hold it.
+#[derive(Clone, Copy)]
+struct Network(std::net::IpAddr, u8);
+
+fn network(text: &str) -> Option<Network> {
+    let (addr, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
+    let addr: std::net::IpAddr = addr.trim().parse().ok()?;
+    let most = if addr.is_ipv4() { 32 } else { 128 };
+    let bits = match bits {
+        None => most,
+        Some(bits) => match bits.parse::<std::net::Ipv4Addr>() {
+            Ok(mask) if addr.is_ipv4() => u8::try_from(u32::from(mask).leading_ones()).ok()?,
+            _ => bits.parse::<u8>().ok().filter(|b| *b <= most)?,
+        },
+    };
+    Some(Network(addr, bits))
+}
+
+impl mlua::UserData for Network {}
+
+fn parse_addr(args: &mut Args<'_>) -> Outcome {
+    args.want(1, 1)?;
+    let text = args.text(1)?;
+    match network(&text) {
+        Some(found) => give(args.lua(), inner(args.lua().create_userdata(found))?),
+        None => give(args.lua(), Value::Nil),
+    }
+}
+
+fn match_addr(args: &mut Args<'_>) -> Outcome {
+    let held = |n: usize| -> Result<Network, String> {
+        let data = args.get(n).as_userdata().ok_or_else(|| args.bad(n, "address expected"))?;
+        data.borrow::<Network>().map(|n| *n).map_err(|_| args.bad(n, "address expected"))
+    };
+    let (a, b) = (held(1)?, held(2)?);
+    let bits = a.1.min(b.1);
+    let same = match (a.0, b.0) {
+        (std::net::IpAddr::V4(x), std::net::IpAddr::V4(y)) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
+            u32::from(x) & mask == u32::from(y) & mask
+        }
+        (std::net::IpAddr::V6(x), std::net::IpAddr::V6(y)) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
+            u128::from(x) & mask == u128::from(y) & mask
+        }
+        _ => false,
+    };
+    give(args.lua(), same)
+}
+
+fn tokenize(args: &mut Args<'_>) -> Outcome {
+    args.want(2, 3)?;
+    let (text, separators) = (args.bytes(1)?, args.bytes(2)?);
+    let blanks = !args.truth(3);
+    let parts = text.split(|c| separators.contains(c)).filter(|part| blanks || !part.is_empty());
+    let parts = parts.map(|part| args.lua().create_string(part)).collect::<mlua::Result<Vec<_>>>();
+    let table = inner(args.lua().create_sequence_from(inner(parts)?))?;
+    give(args.lua(), table)
+}
+
+/// A variable of the process.
+fn get_var(args: &mut Args<'_>) -> Outcome {
+    args.want(1, 1)?;
+    let name = args.text(1)?;
+    let form = settings(args).form();
+    let found = name
+        .strip_prefix("proc.")
+        .and_then(|name| with_worker(|w| proc_var(&w.shared.program, name)))
+        .flatten();
+    let Some(found) = found else { return give(args.lua(), Value::Nil) };
+    let arena = bumpalo::Bump::new();
+    let value = inner(to_lua(args.lua(), lang::sample::Value::from_owned(&found, &arena), form))?;
+    give(args.lua(), value)
+}
+
+/// The value of a variable of the process, by its name without the scope.
+pub fn proc_var(program: &program::Program, name: &str) -> Option<std::sync::Arc<model::vars::Owned>> {
+    let vars = &program.world.vars;
+    match program.vars.find(Scope::Proc, name) {
+        Some(var) => vars.get(var.slot),
+        None => vars.aside(&format!("proc.{name}")),
+    }
+}
+
+/// What `show info` tells, by name.
+fn get_info(args: &mut Args<'_>) -> Outcome {
+    let table = inner(args.lua().create_table())?;
+    for (name, value) in crate::objects::info() {
+        match value.parse::<i64>() {
+            Ok(number) => inner(table.raw_set(name, number))?,
+            Err(_) => inner(table.raw_set(name, value))?,
+        }
+    }
+    give(args.lua(), table)
+}
+
+/// A string of a string or a number.
+fn text(args: &mut Args<'_>) -> Outcome {
+    let bytes = args.bytes(1)?;
+    give(args.lua(), inner(args.lua().create_string(bytes))?)
+}
+
+/// What wakes a script, as scripts hold it.
+struct Waker(std::sync::Arc<crate::clock::Wake>);
+
+impl mlua::UserData for Waker {}
+
+fn waker(args: &mut Args<'_>) -> Outcome {
+    match crate::clock::wake() {
+        Some(wake) => give(args.lua(), inner(args.lua().create_userdata(Waker(wake)))?),
+        None => give(args.lua(), Value::Nil),
+    }
+}
+
+fn raise(args: &mut Args<'_>) -> Outcome {
+    if let Some(data) = args.get(1).as_userdata()
+        && let Ok(waker) = data.borrow::<Waker>()
+    {
+        waker.0.raise();
+    }
+    nothing()
+}
+
+fn traceback(args: &mut Args<'_>) -> Outcome {
+    let message = args.text_or_none(1)?;
+    let trace = inner(args.lua().traceback(message.as_deref(), 1))?.to_string_lossy();
+    let kept = trace.lines().filter(|l| !l.contains(crate::failure::PRELUDE)).collect::<Vec<_>>().join("\n");
+    give(args.lua(), kept)
+}
+
+/// What `debug.getinfo` tells of a level of the stack: where it is.
+fn inspect(args: &mut Args<'_>) -> Outcome {
+    let level = usize::try_from(args.int(1)?).unwrap_or(usize::MAX);
+    let table = inner(args.lua().create_table())?;
+    // This function and the wrapper around it are two levels.
+    let seen = args.lua().inspect_stack(level.saturating_add(1), |debug| {
+        let source = debug.source();
+        (
+            debug.current_line(),
+            source.short_src.map(|s| s.into_owned()),
+            debug.names().name.map(|s| s.into_owned()),
+        )
+    });
+    let Some((line, source, name)) = seen else { return give(args.lua(), Value::Nil) };
+    inner(table.raw_set("currentline", line.map_or(-1, |l| i64::try_from(l).unwrap_or(-1))))?;
+    inner(table.raw_set("short_src", source.clone().unwrap_or_default()))?;
+    inner(table.raw_set("source", source.map(|s| format!("@{s}")).unwrap_or_default()))?;
+    inner(table.raw_set("name", name))?;
+    give(args.lua(), table)
+}
+
+thread_local! {
+    static WAKE_TIME: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
+}
+
+/// How long an action that returns `act.YIELD` wants to pause at most, taken.
+pub fn take_wake_time() -> Option<std::time::Duration> {
+    WAKE_TIME.take().map(std::time::Duration::from_millis)
+}
+
+fn wake_time(args: &mut Args<'_>) -> Outcome {
+    let ms = args.int(1)?;
+    WAKE_TIME.set(u64::try_from(ms).ok().filter(|ms| *ms > 0));
+    nothing()
+}
+
+/// A form of samples for this call: as strings, or as the configuration says.
+pub fn form(args: &Args<'_>, text: bool) -> Form {
+    if text { Form::Text } else { settings(args).form() }
+}
+
+/// The settings.
+pub fn of(args: &Args<'_>) -> std::sync::Arc<crate::settings::Settings> {
+    settings(args)
+}

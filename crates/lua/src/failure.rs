@@ -1,0 +1,77 @@
+//! Why scripts fail, and how that is told.
+
+/// How traces name what is ours.
+pub const PRELUDE: &str = "harrier.lua";
+
+/// Why a script failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// It waited where it may not.
+    Yield,
+    /// It ran for too long in all.
+    Timeout,
+    /// It ran for too long in one go.
+    Burst,
+    /// It used too much memory.
+    Memory,
+    /// It raised an error: what it says, and where it comes from.
+    Runtime(String, String),
+}
+
+/// What is said of an error of Lua's, without the trace.
+pub fn words(error: &mlua::Error) -> String {
+    match failure(error) {
+        Failure::Runtime(text, _) => text,
+        Failure::Memory => "not enough memory".into(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// What an error of Lua's means.
+pub fn failure(error: &mlua::Error) -> Failure {
+    use mlua::Error as E;
+    let text = match error {
+        E::CallbackError { cause, .. } | E::WithContext { cause, .. } => return failure(cause),
+        E::MemoryError(_) => return Failure::Memory,
+        E::RuntimeError(text) => text.clone(),
+        E::SyntaxError { message, .. } => message.clone(),
+        other => other.to_string(),
+    };
+    let (text, trace) = text.split_once("\nstack traceback:").unwrap_or((&text, ""));
+    if text.contains("attempt to yield from outside a coroutine") {
+        return Failure::Yield;
+    }
+    Failure::Runtime(text.into(), traced(trace))
+}
+
+/// A trace in the words of HAProxy's logs.
+fn traced(trace: &str) -> String {
+    let lines = trace.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...");
+    let frames = lines.filter(|line| !line.contains(PRELUDE) && !line.contains("harrier."));
+    let frames = frames.map(|line| {
+        let line = line.replace("in main chunk", "in function line 0");
+        match line.split_once("in function <") {
+            Some((place, from)) => {
+                let number = from.trim_end_matches('>').rsplit(':').next().unwrap_or_default().to_owned();
+                format!("{place}in function line {number}")
+            }
+            None => line.replace("in function '", "in global '"),
+        }
+    });
+    frames.collect::<Vec<_>>().join(", ")
+}
+
+impl Failure {
+    /// What the log says of it: `what` names the function, `number` the state.
+    pub fn told(&self, what: &str, number: usize) -> String {
+        match self {
+            Failure::Yield => format!("{what}: yield not allowed."),
+            Failure::Timeout => format!("{what}: execution timeout."),
+            Failure::Burst => format!("{what}: burst timeout."),
+            Failure::Memory => format!("{what}: out of memory error."),
+            Failure::Runtime(text, trace) => {
+                format!("{what}: [state-id {number}] runtime error: {text} from {trace}.")
+            }
+        }
+    }
+}

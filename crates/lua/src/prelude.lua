@@ -1,0 +1,423 @@
+-- What scripts find: the classes of the API manual, made of functions that are bound to Lua (H).
+--
+-- A bound function gives true and its values, or false and a message; check() turns the latter into an
+-- error where the script called. What waits yields TAG and what it waits for, and is resumed the same way.
+local H, TAG = ...
+local error, select, type, rawget, rawset = error, select, type, rawget, rawset
+local setmetatable, getmetatable, pairs, tostring = setmetatable, getmetatable, pairs, tostring
+local yield, unpack = coroutine.yield, table and table.unpack
+
+local function check(ok, ...)
+    if ok then return ... end
+    error((...), 2)
+end
+
+-- The same where its values are arguments of another call: the script's place is one further up.
+local function need(ok, ...)
+    if ok then return ... end
+    error((...), 3)
+end
+
+local function bound(name)
+    local f = H[name]
+    if f == nil then
+        return function() error("'" .. name .. "' is not supported yet by Harrier", 2) end
+    end
+    return function(...) return check(f(...)) end
+end
+
+local function wait(...) return check(yield(TAG, ...)) end
+
+-- A class whose methods are bound under "prefix.name".
+local function class(prefix, names)
+    local methods = {}
+    for _, name in pairs(names) do methods[name] = bound(prefix .. "." .. name) end
+    return methods, { __index = methods }
+end
+
+local function numbered(meta, handle, fields)
+    local object = fields or {}
+    object[0] = handle
+    return setmetatable(object, meta)
+end
+
+-- Coroutines of scripts: what one of them waits for is handed to whoever resumed it, as if it had yielded.
+local resume, create, wrapped = coroutine.resume, coroutine.create, coroutine.wrap
+local function strip(ok, tag, ...)
+    if ok and tag == TAG then return true end
+    return ok, tag, ...
+end
+coroutine.resume = function(co, ...) return strip(resume(co, ...)) end
+coroutine.wrap = function(f)
+    local co = create(f)
+    return function(...)
+        local function pass(ok, ...)
+            if ok then return ... end
+            error((...), 0)
+        end
+        return pass(strip(resume(co, ...)))
+    end
+end
+
+---------------------------------------------------------------------------------------------------- core
+core = {
+    silent = -1, emerg = 0, alert = 1, crit = 2, err = 3, warning = 4, notice = 5, info = 6, debug = 7,
+    thread = H.thread,
+}
+for _, name in pairs { "log", "get_info", "get_var", "now", "http_date", "imf_date", "rfc850_date",
+    "asctime_date", "set_nice", "add_acl", "del_acl", "del_map", "set_map", "parse_addr", "match_addr",
+    "tokenize", "use_native_mailers_config", "register_action", "register_converters",
+    "register_fetches", "register_filter", "register_service", "register_init", "register_task",
+    "register_cli" } do
+    core[name] = bound("core." .. name)
+end
+local log = H["core.log"]
+function core.Debug(msg) return check(log(7, msg)) end
+function core.Info(msg) return check(log(6, msg)) end
+function core.Warning(msg) return check(log(4, msg)) end
+function core.Alert(msg) return check(log(1, msg)) end
+local seconds, millis = H["core.seconds"], H["core.millis"]
+function core.sleep(n) return wait("sleep", need(seconds(n))) end
+function core.msleep(n) return wait("sleep", need(millis(n))) end
+core.yield = function() return wait("yield") end
+core.wait = function(ms) return wait("wake", ms) end
+core.done = function(data) yield(TAG, "done", data) end
+
+-- Proxies are known once the configuration is: these tables fill when they are first looked at.
+local lazy = { proxies = true, backends = true, frontends = true }
+setmetatable(core, { __index = function(t, key)
+    if lazy[key] then
+        local ok, found = H["core." .. key]()
+        if ok and found then
+            rawset(t, key, found)
+            return found
+        end
+        if ok then return {} end
+    end
+end })
+
+------------------------------------------------------------------------------------------ Concat, Queue
+local concat, concat_meta = {}, {}
+concat_meta.__index = concat
+function core.concat() return setmetatable({ n = 0 }, concat_meta) end
+local text = H["text"]
+function concat:add(s)
+    local n = self.n + 1
+    if type(s) ~= "string" then s = need(text(s)) end
+    self.n, self[n] = n, s
+end
+local join = table and table.concat or H.join
+function concat:dump()
+    local all = join(self, "", 1, self.n)
+    for i = 2, self.n do self[i] = nil end
+    self[1], self.n = all, 1
+    return all
+end
+concat_meta.__tostring = concat.dump
+concat_meta.__concat = function(a, b) return tostring(a) .. tostring(b) end
+
+local queue, queue_meta = {}, {}
+queue_meta.__index = queue
+function core.queue()
+    return setmetatable({ first = 1, last = 0, waiting = {}, items = {} }, queue_meta)
+end
+function queue:size() return self.last - self.first + 1 end
+local raise, waker = H.raise, H.waker
+function queue:push(item)
+    if item == nil then error("unexpected argument", 2) end
+    self.last = self.last + 1
+    self.items[self.last] = item
+    local waiting = self.waiting
+    self.waiting = {}
+    for _, w in pairs(waiting) do raise(w) end
+    return true
+end
+function queue:pop()
+    if self.first > self.last then return nil end
+    local item = self.items[self.first]
+    self.items[self.first] = nil
+    self.first = self.first + 1
+    return item
+end
+function queue:alarm()
+    local w = check(waker())
+    if w ~= nil then self.waiting[#self.waiting + 1] = w end
+end
+function queue:pop_wait()
+    while true do
+        local item = self:pop()
+        if item ~= nil then return item end
+        self:alarm()
+        wait("wake")
+    end
+end
+
+------------------------------------------------------------------------------------------ Regex and maps
+Regex = {}
+local regex, regex_meta = class("regex", { "exec", "match" })
+function Regex.new(...)
+    local ok, made, why = H["regex.new"](...)
+    if not ok then error(made, 2) end
+    if made == false then return false, why end
+    return true, numbered(regex_meta, made)
+end
+
+Map = { _int = 1, _ip = 2, _str = 3, _beg = 4, _sub = 5, _dir = 6, _dom = 7, _end = 8, _reg = 9,
+    int = 1, ip = 2, str = 3, beg = 4, sub = 5, dir = 6, dom = 7, reg = 9 }
+local map, map_meta = class("map", { "lookup", "slookup" })
+function Map.new(...) return numbered(map_meta, (need(H["map.new"](...)))) end
+
+local patref, patref_meta = class("patref", { "get_name", "is_map", "purge", "prepare", "commit", "giveup",
+    "add", "add_bulk", "del", "set", "event_sub" })
+patref_meta.__index = function(t, key)
+    local method = patref[key]
+    if method ~= nil then return method end
+    return check(H["patref.look"](t, key))
+end
+patref_meta.__pairs = function(t)
+    local all, i = check(H["patref.all"](t)), 0
+    return function()
+        i = i + 2
+        return all[i - 1], all[i]
+    end
+end
+function core.get_patref(name)
+    local ok, made = H["patref.new"](name)
+    if not ok then error(made, 2) end
+    if made ~= nil then return numbered(patref_meta, made) end
+end
+
+--------------------------------------------------------------------------------- Fetches and converters
+-- Each is bound when it is first named: there are hundreds.
+local function samples(kind)
+    local call, known = H[kind .. ".call"], H[kind .. ".known"]
+    local methods = {}
+    local meta = { __index = function(t, name)
+        local method = methods[name]
+        if method == nil and type(name) == "string" and select(2, known(name)) then
+            method = function(self, ...)
+                if type(self) ~= "table" then
+                    error("bad argument #1 to '" .. name .. "' (table expected, got " .. type(self) .. ")", 2)
+                end
+                return check(call(self[0], self.text, name, ...))
+            end
+            methods[name] = method
+        end
+        return method
+    end }
+    return function(id, text) return setmetatable({ [0] = id, text = text }, meta) end
+end
+local fetches, converters = samples("fetch"), samples("conv")
+
+-------------------------------------------------------------------------------------------------- Socket
+local socket, socket_meta = class("socket", { "close", "getpeername", "getsockname", "settimeout",
+    "setoption" })
+for _, name in pairs { "connect", "connect_ssl", "receive", "send" } do
+    local prepare = H["socket." .. name]
+    socket[name] = function(...) return wait("socket", need(prepare(...))) end
+end
+function core.tcp() return numbered(socket_meta, (need(H["socket.new"]()))) end
+Socket = { tcp = core.tcp }
+
+local client, client_meta = {}, {}
+client_meta.__index = client
+for _, method in pairs { "get", "head", "put", "post", "delete" } do
+    client[method] = function(self, request)
+        return wait("http", need(H["client.request"](method, self, request)))
+    end
+end
+function core.httpclient() return setmetatable({}, client_meta) end
+HTTPClient = { new = core.httpclient }
+
+-------------------------------------------------------------------------------------------------- Channel
+local channel, channel_meta = class("channel", { "input", "output", "may_recv", "is_full", "is_resp", "data",
+    "line", "dup", "get", "getline", "append", "prepend", "insert", "remove", "set", "send", "forward",
+    "get_in_len", "get_out_len" })
+
+----------------------------------------------------------------------------------------------------- HTTP
+local http, http_meta = class("http", { "req_get_headers", "res_get_headers", "req_add_header",
+    "res_add_header", "req_del_header", "res_del_header", "req_set_header", "res_set_header",
+    "req_rep_header", "res_rep_header", "req_rep_value", "res_rep_value", "req_set_method", "req_set_path",
+    "req_set_query", "req_set_uri", "res_set_status" })
+
+------------------------------------------------------------------------------------------- Reply and Txn
+local reply, reply_meta = {}, {}
+reply_meta.__index = reply
+local function new_reply(from)
+    local r = setmetatable({ status = 200, reason = nil, headers = {}, body = "" }, reply_meta)
+    if type(from) == "table" then
+        r.status = from.status or 200
+        r.reason, r.headers, r.body = from.reason, from.headers or {}, from.body or ""
+    end
+    return r
+end
+function reply:set_status(status, reason) self.status, self.reason = status, reason end
+function reply:add_header(name, value)
+    local values = self.headers[name]
+    if values == nil then
+        values = {}
+        self.headers[name] = values
+    end
+    values[#values + 1] = value
+end
+function reply:del_header(name) self.headers[name] = nil end
+function reply:set_body(body) self.body = body end
+
+local txn, txn_meta = class("txn", { "log", "deflog", "get_priv", "set_priv", "set_var", "unset_var",
+    "get_var", "set_fc_tos", "set_fc_mark", "set_loglevel", "set_mark", "set_tos", "set_priority_class",
+    "set_priority_offset" })
+local txn_log = H["txn.log"]
+function txn:Debug(msg) return check(txn_log(self, 7, msg)) end
+function txn:Info(msg) return check(txn_log(self, 6, msg)) end
+function txn:Warning(msg) return check(txn_log(self, 4, msg)) end
+function txn:Alert(msg) return check(txn_log(self, 1, msg)) end
+function txn:reply(from) return new_reply(from) end
+function txn:done(r)
+    need(H["txn.done"](self, r))
+    yield(TAG, "done", 6)
+end
+local parts = {
+    f = function(id) return fetches(id, false) end,
+    sf = function(id) return fetches(id, true) end,
+    c = function(id) return converters(id, false) end,
+    sc = function(id) return converters(id, true) end,
+    req = function(id) return numbered(channel_meta, id, { res = false }) end,
+    res = function(id) return numbered(channel_meta, id, { res = true }) end,
+}
+local is_http = H["txn.is_http"]
+txn_meta.__index = function(t, key)
+    local method = txn[key]
+    if method ~= nil then return method end
+    local make, id = parts[key], rawget(t, 0)
+    if key == "http" and select(2, is_http(t)) then
+        make = function() return numbered(http_meta, id) end
+    end
+    if make ~= nil then
+        local part = make(id)
+        rawset(t, key, part)
+        return part
+    end
+end
+
+-------------------------------------------------------------------------------------------------- applets
+local function applet(prefix, own)
+    local methods = class("applet", { "get_priv", "set_priv", "set_var", "unset_var", "get_var" })
+    for name, method in pairs(own) do methods[name] = method end
+    return { __index = function(t, key)
+        local method = methods[key]
+        if method ~= nil then return method end
+        local make = (key == "f" or key == "sf" or key == "c" or key == "sc") and parts[key]
+        if make then
+            local part = make(rawget(t, 0))
+            rawset(t, key, part)
+            return part
+        end
+    end }
+end
+local say = H["text"]
+local function send(self, msg) return wait("applet", "send", need(say(msg))) end
+local tcp_meta = applet("tcp", {
+    getline = function(self) return wait("applet", "line") end,
+    receive = function(self, size, timeout) return wait("applet", "receive", size, timeout) end,
+    try_receive = function(self) return wait("applet", "try") end,
+    send = send,
+})
+local http_applet_meta = applet("http", {
+    getline = function(self) return wait("applet", "line") end,
+    receive = function(self, size) return wait("applet", "receive", size or -1) end,
+    send = function(self, msg)
+        if not rawget(self, "started") then
+            error("'send': start_response must be called before.", 2)
+        end
+        return wait("applet", "send", need(say(msg)))
+    end,
+    set_status = function(self, ...)
+        if rawget(self, "started") then error("'set_status': response already started.", 2) end
+        self.status, self.reason = need(H["applet.status"](self, ...))
+    end,
+    add_header = function(self, ...)
+        if rawget(self, "started") then error("'add_header': response already started.", 2) end
+        local name, value = need(H["applet.header"](self, ...))
+        local n = #self.fields
+        self.fields[n + 1], self.fields[n + 2] = name, value
+    end,
+    start_response = function(self)
+        if rawget(self, "started") then error("'start_response': response already started.", 2) end
+        rawset(self, "started", true)
+        return wait("applet", "start", self.status, self.reason, self.fields)
+    end,
+})
+
+---------------------------------------------------------------------------------------- proxies, servers
+local named = {
+    proxy = { "get_name", "get_uuid", "pause", "resume", "stop", "shut_bcksess", "get_cap", "get_mode",
+        "get_srv_act", "get_srv_bck", "get_stats", "get_mailers" },
+    server = { "get_name", "get_puid", "get_rid", "is_draining", "is_backup", "is_dynamic", "get_cur_sess",
+        "get_pend_conn", "set_maxconn", "get_maxconn", "set_weight", "get_weight", "set_addr", "get_addr",
+        "get_stats", "get_proxy", "shut_sess", "set_drain", "set_maint", "set_ready", "check_enable",
+        "check_disable", "check_force_up", "check_force_nolb", "check_force_down", "agent_enable",
+        "agent_disable", "agent_force_up", "agent_force_down", "tracking", "get_trackers", "event_sub" },
+    listener = { "get_stats" },
+    table = { "info", "lookup", "dump" },
+    subscription = { "unsub" },
+}
+local fields = {
+    proxy = { name = "get_name", uuid = "get_uuid", servers = "servers", listeners = "listeners",
+        stktable = "stktable" },
+    server = { name = "get_name", puid = "get_puid" },
+}
+local metas = {}
+for kind, names in pairs(named) do
+    local methods, meta = class(kind, names)
+    local own = fields[kind]
+    if own then
+        meta.__index = function(t, key)
+            local method = methods[key]
+            if method ~= nil then return method end
+            if own[key] then return check(H[kind .. "." .. own[key]](t)) end
+        end
+    end
+    metas[kind] = meta
+end
+Proxy, Server, Listener, StickTable = {}, {}, {}, {}
+
+local subscribe = H["core.event_sub"]
+function core.event_sub(...) return numbered(metas.subscription, (need(subscribe(...)))) end
+
+------------------------------------------------------------------------------------------------ constants
+act = { CONTINUE = 0, STOP = 1, YIELD = 2, ERROR = 3, DONE = 4, DENY = 5, ABORT = 6, INVALID = 7 }
+function act:wake_time(ms) need(H["act.wake_time"](type(self) == "table" and ms or self)) end
+filter = { CONTINUE = 1, WAIT = 0, ERROR = -1, FLT_CFG_FL_HTX = 1 }
+function filter.register_data_filter() error("filters of Lua are not supported yet by Harrier", 2) end
+filter.unregister_data_filter = filter.register_data_filter
+filter.wake_time = filter.register_data_filter
+CertCache = { set = bound("certcache.set") }
+ACME = { challenge_ready = bound("acme.challenge_ready") }
+
+if H.debug then
+    debug = { traceback = function(msg, ...)
+        if msg ~= nil and type(msg) ~= "string" and type(msg) ~= "number" then return msg end
+        return (check(H.traceback(msg)))
+    end, getinfo = function(level, what)
+        if type(level) == "function" then return { func = level } end
+        return check(H.inspect(level))
+    end }
+end
+if os and not H.fork then
+    local refused = function(name)
+        return function() error(name .. ": programs may not be started (see 'insecure-fork-wanted')", 2) end
+    end
+    os.execute = refused("os.execute")
+    if io then io.popen = refused("io.popen") end
+end
+
+return {
+    txn = function(id) return setmetatable({ [0] = id }, txn_meta) end,
+    tcp = function(id) return setmetatable({ [0] = id }, tcp_meta) end,
+    http = function(id, made)
+        made[0], made.status, made.fields = id, 200, {}
+        return setmetatable(made, http_applet_meta)
+    end,
+    object = function(kind, handle) return numbered(metas[kind], handle) end,
+    reply = new_reply,
+}

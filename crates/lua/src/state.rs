@@ -1,0 +1,115 @@
+//! A state of Lua with all that scripts find in it.
+//!
+//! State 0 is shared by all threads; its lock (mlua's own) is held while a script runs, never while one
+//! waits. The others belong to one thread each (`lua-load-per-thread`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use mlua::{Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, Value};
+
+use crate::clock::{TAG, tick};
+use crate::failure::PRELUDE;
+use crate::settings::Settings;
+use crate::value::{Args, Bound, Outcome};
+
+/// A state.
+pub struct State {
+    /// It.
+    pub lua: Lua,
+    /// Its number: 0, or that of its thread.
+    pub number: usize,
+    /// What scripts may do.
+    pub settings: Arc<Settings>,
+    /// What the prelude made for us.
+    pub made: Table,
+}
+
+/// A number for a host.
+pub fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Relaxed)
+}
+
+impl State {
+    /// An empty state, with these functions bound to it.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn new(
+        number: usize,
+        threads: usize,
+        settings: Arc<Settings>,
+        tables: &[&[Bound]],
+    ) -> mlua::Result<State> {
+        let lua = open(settings.libs)?;
+        lua.set_app_data(settings.clone());
+        let every = settings.forced_yield.unwrap_or(match number {
+            0 => (10_000 / u32::try_from(threads.max(1)).unwrap_or(1)).max(500),
+            _ => 10_000,
+        });
+        lua.set_global_hook(HookTriggers::new().every_nth_instruction(every), |_, _| tick())?;
+        let host = lua.create_table()?;
+        for (name, shift, function) in tables.iter().flat_map(|table| table.iter()) {
+            host.raw_set(*name, bind(&lua, name, *shift, *function)?)?;
+        }
+        host.raw_set("thread", number)?;
+        host.raw_set("fork", settings.fork)?;
+        host.raw_set("debug", settings.debug)?;
+        let chunk = lua.load(include_str!("prelude.lua")).set_name(format!("={PRELUDE}"));
+        let made: Table = chunk.call((host, TAG))?;
+        lua.set_named_registry_value("made", made.clone())?;
+        for (kind, path) in &settings.paths {
+            if let Ok(package) = lua.globals().get::<Table>("package") {
+                let before: String = package.get(*kind)?;
+                package.set(*kind, format!("{path};{before}"))?;
+            }
+        }
+        if settings.maxmem > 0 {
+            lua.set_memory_limit(settings.maxmem)?;
+        }
+        Ok(State { lua, number, settings, made })
+    }
+
+    /// What the prelude made: a constructor of objects.
+    ///
+    /// # Errors
+    /// It is not there, or Lua has no memory.
+    pub fn make(&self, name: &str, args: impl mlua::IntoLuaMulti) -> mlua::Result<Value> {
+        self.made.raw_get::<Function>(name)?.call(args)
+    }
+}
+
+/// A state with these libraries. Modules of C can't be loaded: they could do anything to the process.
+fn open(libs: StdLib) -> mlua::Result<Lua> {
+    let options = LuaOptions::new().catch_rust_panics(true);
+    Lua::new_with(libs, options)
+}
+
+/// A function of ours: it gives `true` and its values, or `false` and what is said where it was called.
+fn bind(
+    lua: &Lua,
+    name: &'static str,
+    shift: usize,
+    function: fn(&mut Args<'_>) -> Outcome,
+) -> mlua::Result<Function> {
+    let shown = name.rsplit('.').next().unwrap_or(name);
+    lua.create_function(move |lua, all: MultiValue| match function(&mut Args::new(lua, shown, shift, all)) {
+        Ok(mut values) => {
+            values.push_front(Value::Boolean(true));
+            Ok(values)
+        }
+        Err(text) => (false, text).into_lua_multi_here(lua),
+    })
+}
+
+/// Values for Lua.
+trait IntoMulti {
+    fn into_lua_multi_here(self, lua: &Lua) -> mlua::Result<MultiValue>;
+}
+
+impl<T: mlua::IntoLuaMulti> IntoMulti for T {
+    fn into_lua_multi_here(self, lua: &Lua) -> mlua::Result<MultiValue> {
+        self.into_lua_multi(lua)
+    }
+}

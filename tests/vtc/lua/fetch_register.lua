@@ -1,0 +1,5 @@
+core.register_fetches("f", function(txn, a, b) return tostring(a) .. tostring(b) .. txn.f:path() end)
+core.register_fetches("none", function(txn) return nil end)
+core.register_fetches("early", function(txn) core.done("early") return "late" end)
+core.register_fetches("sleeps", function(txn) core.sleep(1) return "x" end)
+core.register_converters("c", function(v, a) return v .. "<" .. tostring(a) end)

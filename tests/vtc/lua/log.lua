@@ -1,0 +1,7 @@
+core.register_action("log", { "http-req" }, function(txn)
+  core.Info("from core")
+  txn:Warning("from txn")
+  core.log(core.err, "level")
+  txn:set_loglevel(core.debug)
+end)
+core.register_action("bad", { "http-req" }, function(txn) error("oh") end)

@@ -1,0 +1,21 @@
+core.register_service("s", "http", function(applet)
+  local body = applet.method .. " " .. applet.path .. "?" .. applet.qs .. " " .. applet.version .. " " .. applet.headers["x"][0]
+  applet:set_status(202, "Fine")
+  applet:add_header("content-length", #body)
+  applet:add_header("X-S", "1")
+  applet:start_response()
+  applet:send(body)
+end)
+core.register_service("chunks", "http", function(applet)
+  local all = applet:receive()
+  applet:start_response()
+  for i = 1, 3 do applet:send(#all .. ",") end
+end)
+core.register_service("lines", "http", function(applet)
+  local n, l = 0, applet:getline()
+  while l ~= "" do n = n + 1 l = applet:getline() end
+  applet:add_header("content-length", 1)
+  applet:start_response()
+  applet:send(n)
+end)
+core.register_service("fails", "http", function(applet) error("no") end)

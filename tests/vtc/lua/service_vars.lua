@@ -1,0 +1,6 @@
+core.register_service("s", "http", function(applet)
+  applet:set_var("txn.b", applet:get_var("txn.a") .. "!")
+  applet:add_header("x-src", applet.sf:src())
+  applet:add_header("content-length", 0)
+  applet:start_response()
+end)

@@ -1,0 +1,6 @@
+core.register_action("m", { "http-req" }, function(txn) txn.http:req_set_method("PUT") end)
+core.register_service("s", "http", function(applet)
+  applet:add_header("x-m", applet.method)
+  applet:add_header("content-length", 0)
+  applet:start_response()
+end)
