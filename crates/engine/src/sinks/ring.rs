@@ -62,8 +62,8 @@ impl Ring {
         position
     }
 
-    /// Another configuration has this ring, with these servers. Those that it had before go on where they are,
-    /// others begin with what comes now.
+    /// Another configuration has this ring, with these servers. Those that it had before go on where they
+    /// are, others begin with what comes now.
     pub(super) fn succeed<'s>(&self, servers: impl Iterator<Item = &'s str>) {
         let mut all = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         let known = std::mem::take(&mut *all);

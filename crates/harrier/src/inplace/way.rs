@@ -1,7 +1,7 @@
 //! How what lies outside is had: by this process itself, or from one with other rights.
 //!
-//! Sockets are bound first and begin to listen only when nothing else can fail: one that listens already takes
-//! connections of its port, and a Unix path that is there takes the place of the one before.
+//! Sockets are bound first and begin to listen only when nothing else can fail: one that listens takes
+//! connections of its port, and a Unix path takes the place of the one before.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};

@@ -33,8 +33,8 @@ use crate::{say, sockets};
 /// The word that begins it, which clients of the master may not say.
 pub const CALL: &str = "_adopt";
 
-/// How long the worker may take for a step. It compiles at a low priority in one of them. Once it has begun to
-/// adopt the configuration there is no way back, and it is waited for to its end.
+/// How long the worker may take for a step. It compiles at a low priority in one of them. Once it has begun
+/// to adopt the configuration there is no way back, and it is waited for to its end.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Reads, talks to the worker at the end of `line`, and tells on `report` what became of it.
