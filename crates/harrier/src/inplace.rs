@@ -31,6 +31,7 @@ use crate::args::Args;
 use crate::config::{self, Renewed};
 use crate::master::line::{Word, WorkerEnd};
 use crate::say;
+pub use way::Bound;
 use way::Way;
 
 /// How much the thread gives way to the workers.
@@ -79,6 +80,12 @@ impl Again {
 }
 
 impl Reloader for Again {
+    fn told(&self, came: Reloaded) {
+        for done in std::mem::take(&mut *locked(&self.0.waiting)) {
+            done(came.clone());
+        }
+    }
+
     fn reload(&self, check: bool, done: Done) {
         if let Some(line) = &self.0.line {
             locked(&self.0.waiting).push(done);
@@ -86,8 +93,9 @@ impl Reloader for Again {
         }
         let inner = self.0.clone();
         inner.begin(done, move |inner, shared, peers| {
-            let prepared = prepare(shared, &inner.args, &mut Way::Near);
-            finish(prepared, shared, peers, check)
+            let mut way = Way::Near(Bound::default());
+            let prepared = prepare(shared, &inner.args, &mut way);
+            finish(prepared, &mut way, shared, peers, check)
         });
     }
 
@@ -184,9 +192,8 @@ impl Drop for Turn {
         let came = self.came.take().unwrap_or_else(|| refused("The reload failed.")).told();
         admin::product::set_startup_logs(came.text.clone());
         self.inner.under_way.store(false, Relaxed);
-        let waiting = std::mem::take(&mut *locked(&self.inner.waiting));
-        for done in self.done.take().into_iter().chain(waiting) {
-            done(came.clone());
+        if let Some(done) = self.done.take() {
+            done(came);
         }
     }
 }
@@ -205,9 +212,10 @@ fn far(inner: &Inner, mut line: UnixStream, shared: &Arc<Shared>, peers: &Peers)
     };
     drop(bytes);
     outside::replay(record);
-    let prepared = prepare(shared, &inner.args, &mut Way::Far(line));
+    let mut way = Way::Far(line);
+    let prepared = prepare(shared, &inner.args, &mut way);
     outside::live();
-    finish(prepared, shared, peers, mark == 1)
+    finish(prepared, &mut way, shared, peers, mark == 1)
 }
 
 fn receive(line: &mut UnixStream) -> std::io::Result<(u8, Vec<u8>)> {
@@ -263,11 +271,20 @@ fn prepare(shared: &Shared, args: &Args, way: &mut Way) -> Result<Ready, Outcome
     Ok(Ready { program, text, doors, outlets })
 }
 
-fn finish(prepared: Result<Ready, Outcome>, shared: &Arc<Shared>, peers: &Peers, check: bool) -> Outcome {
+fn finish(
+    prepared: Result<Ready, Outcome>,
+    way: &mut Way,
+    shared: &Arc<Shared>,
+    peers: &Peers,
+    check: bool,
+) -> Outcome {
     match prepared {
         Err(outcome) => outcome,
         Ok(ready) if check => Outcome::Fit(ready.text),
-        Ok(ready) => Outcome::Adopted(adopt(shared, ready, peers)),
+        Ok(ready) => match way.begin() {
+            Ok(()) => Outcome::Adopted(adopt(shared, ready, peers)),
+            Err(why) => Outcome::Refused(ready.text + &say::plain("[ALERT]", &why)),
+        },
     }
 }
 

@@ -17,7 +17,7 @@ use program::forward::Dgram;
 use program::global::Global;
 use program::{Bind, Program, Proxy};
 use rt::sys::{self, Signal};
-use rt::{ListenOptions, Listener};
+use rt::{ListenOptions, Listener, Unheard};
 
 use crate::args::Args;
 use crate::handover::Inherited;
@@ -251,6 +251,21 @@ pub fn listen(global: &Global, bind: &Bind, backlog: u32) -> io::Result<Listener
             Some(addr) => Listener::bind(&addr, &options),
             None => Err(io::ErrorKind::Unsupported.into()),
         },
+    }
+}
+
+/// The same, but nobody can connect to it before the other half of what this gives has begun. Inherited
+/// sockets listen already.
+///
+/// # Errors
+/// What the system says.
+pub fn bound(global: &Global, bind: &Bind, backlog: u32) -> io::Result<(Listener, Option<Unheard>)> {
+    match net::listen(&bind.address) {
+        Some(addr) => {
+            let (listener, unheard) = Listener::bound(&addr, &options(global, bind, backlog))?;
+            Ok((listener, Some(unheard)))
+        }
+        None => Ok((listen(global, bind, backlog)?, None)),
     }
 }
 

@@ -48,7 +48,7 @@ pub use driver::epoll::{set_events_at_once, set_sleepless};
 pub use inbox::Job;
 pub use ktls::{Cipher, Direction, RecordKey, Support, allow_kernel_tls, support as kernel_tls};
 pub use listen::{ListenOptions, listening};
-pub use listener::{Acceptor, Listener, WeakListener};
+pub use listener::{Acceptor, Listener, Unheard, WeakListener};
 pub use notify::{Notify, Receiver, RemoteNotify, Sender, oneshot};
 pub use pipe::{Pipe, PipeStats, pipe_stats, pipes_held, set_pipe_limit, set_pipe_size};
 pub use quay::{Claimed, Label, Moored, Quay};

@@ -88,24 +88,70 @@ impl Default for ListenOptions {
 
 /// A listening socket of the kernel's.
 pub(crate) fn listen(addr: &Addr, options: &ListenOptions) -> io::Result<OwnedFd> {
+    let (fd, rest) = bound(addr, options)?;
+    rest.begin(fd.as_fd())?;
+    Ok(fd)
+}
+
+/// A socket that has its address and nobody can connect to yet, and what makes it listen. When that is
+/// dropped instead, nothing of the address is left.
+pub(crate) fn bound(addr: &Addr, options: &ListenOptions) -> io::Result<(OwnedFd, Rest)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let fd = rustix::net::socket_with(addr.family(), SocketType::STREAM, flags, None)?;
     let backlog = options.backlog.min(i32::MAX as u32) as i32;
-    if let Addr::Unix(path) = addr {
-        return bind_path(fd, path, backlog, options);
+    let path = match addr {
+        Addr::Unix(path) => Some(bind_path(&fd, path, options)?),
+        Addr::Inet(inet) => {
+            prepare(fd.as_fd(), inet.is_ipv6(), options)?;
+            rustix::net::bind(&fd, &addr.to_os()?)?;
+            None
+        }
+        Addr::Abstract { .. } => {
+            rustix::net::bind(&fd, &addr.to_os()?)?;
+            None
+        }
+    };
+    Ok((fd, Rest { backlog, shared: options.reuseport && matches!(addr, Addr::Inet(_)), path }))
+}
+
+/// What has to be done to a socket that is bound before somebody can connect to it.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    backlog: i32,
+    /// Others may listen on the same port.
+    shared: bool,
+    path: Option<Renamed>,
+}
+
+impl Rest {
+    /// It listens from now on.
+    pub(crate) fn begin(self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        rustix::net::listen(fd, self.backlog)?;
+        if let Some(path) = self.path {
+            std::fs::rename(&path.from, &path.to)?;
+        }
+        if self.shared {
+            // What a process left behind that has ended (`yield_to_newest`) would send all connections to
+            // this socket.
+            let _ = crate::sockopt::share_evenly(fd);
+            lists();
+        }
+        Ok(())
     }
-    if let Addr::Inet(inet) = addr {
-        prepare(fd.as_fd(), inet.is_ipv6(), options)?;
+}
+
+/// A Unix path that has a temporary name until its socket listens.
+#[derive(Debug)]
+struct Renamed {
+    from: PathBuf,
+    to: PathBuf,
+}
+
+impl Drop for Renamed {
+    fn drop(&mut self) {
+        // Gone already if it was renamed.
+        let _ = std::fs::remove_file(&self.from);
     }
-    rustix::net::bind(&fd, &addr.to_os()?)?;
-    rustix::net::listen(&fd, backlog)?;
-    if options.reuseport && matches!(addr, Addr::Inet(_)) {
-        // What a process left behind that has ended (`yield_to_newest`) would send all connections to this
-        // socket.
-        let _ = crate::sockopt::share_evenly(fd.as_fd());
-        lists();
-    }
-    Ok(fd)
 }
 
 /// A socket that receives datagrams, and shares its address with others as listening ones do.
@@ -261,9 +307,9 @@ pub(crate) fn tune(fd: BorrowedFd<'_>, v6: bool, options: &ListenOptions) -> io:
     Ok(())
 }
 
-/// Binds to a temporary name beside the path, then renames: nobody finds a path that does not listen yet, and
-/// a failure leaves what was there untouched.
-fn bind_path(fd: OwnedFd, path: &[u8], backlog: i32, options: &ListenOptions) -> io::Result<OwnedFd> {
+/// Binds to a temporary name beside the path, which is renamed later: nobody finds a path that does not
+/// listen yet, and a failure leaves what was there untouched.
+fn bind_path(fd: &OwnedFd, path: &[u8], options: &ListenOptions) -> io::Result<Renamed> {
     let mut temporary = path.to_vec();
     temporary.extend_from_slice(format!(".{}.tmp", std::process::id()).as_bytes());
     let as_path = |bytes: &[u8]| {
@@ -272,19 +318,15 @@ fn bind_path(fd: OwnedFd, path: &[u8], backlog: i32, options: &ListenOptions) ->
     };
     let (from, to) = (as_path(&temporary), as_path(path));
     let _ = std::fs::remove_file(&from);
-    rustix::net::bind(&fd, &Addr::Unix(temporary).to_os()?)?;
-    let publish = || {
-        if let Some(mode) = options.mode {
-            rustix::fs::chmod(&from, rustix::fs::Mode::from_raw_mode(mode))?;
-        }
-        if options.uid.is_some() || options.gid.is_some() {
-            std::os::unix::fs::chown(&from, options.uid, options.gid)?;
-        }
-        rustix::net::listen(&fd, backlog)?;
-        std::fs::rename(&from, &to)
-    };
-    publish().inspect_err(|_| drop(std::fs::remove_file(&from)))?;
-    Ok(fd)
+    rustix::net::bind(fd, &Addr::Unix(temporary).to_os()?)?;
+    let path = Renamed { from, to };
+    if let Some(mode) = options.mode {
+        rustix::fs::chmod(&path.from, rustix::fs::Mode::from_raw_mode(mode))?;
+    }
+    if options.uid.is_some() || options.gid.is_some() {
+        std::os::unix::fs::chown(&path.from, options.uid, options.gid)?;
+    }
+    Ok(path)
 }
 
 /// Signs with any peer; on an IPv6 socket that may take IPv4 too, for both families.

@@ -55,6 +55,23 @@ struct Share {
     handed: bool,
 }
 
+/// A socket that has its address and does not listen yet.
+#[derive(Debug)]
+pub struct Unheard {
+    listener: Listener,
+    rest: listen::Rest,
+}
+
+impl Unheard {
+    /// It listens from now on; a Unix path replaces what was there.
+    ///
+    /// # Errors
+    /// Somebody else listens there by now, or the path can't be replaced.
+    pub fn begin(self) -> io::Result<()> {
+        self.rest.begin(self.listener.handle.os()?)
+    }
+}
+
 /// A listener that may be gone: it keeps no socket open. For whoever hands sockets to another process.
 #[derive(Clone, Debug)]
 pub struct WeakListener {
@@ -99,6 +116,17 @@ impl Listener {
     /// EADDRINUSE, EADDRNOTAVAIL, EACCES, and what else the kernel says to an option.
     pub fn bind(addr: &Addr, options: &ListenOptions) -> io::Result<Listener> {
         driver::listen(addr, options).map(Listener::on)
+    }
+
+    /// Binds only: nobody can connect before [`Unheard::begin`], and if that never comes nothing has changed
+    /// for those who listen on the same address. Not in a simulated world.
+    ///
+    /// # Errors
+    /// As [`Listener::bind`].
+    pub fn bound(addr: &Addr, options: &ListenOptions) -> io::Result<(Listener, Unheard)> {
+        let (fd, rest) = listen::bound(addr, options)?;
+        let listener = Listener::on(fd.into());
+        Ok((listener.clone(), Unheard { listener, rest }))
     }
 
     /// Takes over a socket, and has it listen if it does not yet.

@@ -9,6 +9,10 @@
 /// What a master says to a worker to which it has a configuration to give.
 pub const ADOPT: &[u8] = b"_adopt\n";
 
+/// What a master says to a worker that waits for the end of a reload; its outcome follows, up to the end of
+/// the connection.
+pub const TOLD: &[u8] = b"_told\n";
+
 /// What a client of the runtime API asks with.
 pub const REQUEST: &[u8] = b"_getsocks\n";
 

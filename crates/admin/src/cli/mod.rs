@@ -71,8 +71,14 @@ pub async fn serve(mut worker: Rc<Worker>, listener: Listener, mut index: usize)
             let (Some(to), Some(next)) = (moved, worker.next()) else { return };
             (worker, index) = (next, to);
         }
-        while door.clients.get() >= limit(&worker) {
-            door.freed.notified().await;
+        if door.clients.get() >= limit(&worker) {
+            // Also woken when another configuration runs: whoever misses one finds no way to the next.
+            poll_fn(|cx| match worker.stop.poll_changed(cx) && worker.is_superseded() {
+                true => Poll::Ready(()),
+                false => door.freed.poll_notified(cx),
+            })
+            .await;
+            continue;
         }
         let process = &world.process;
         let stopping = || process.stopping.load(Relaxed);

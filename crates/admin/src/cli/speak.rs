@@ -12,6 +12,8 @@ use program::listener::Severity;
 use rt::{Socket, Timer};
 
 use super::call::{Call, Client, Outcome, Refusal, Reply, severity};
+use engine::worker::Reloaded;
+
 use super::follow;
 use super::handover;
 use super::line::{self, Line, MAX_WORDS};
@@ -38,6 +40,27 @@ struct Input {
     at: usize,
 }
 
+/// The most text that a master tells of a reload.
+const MOST_TOLD: usize = 2 << 20;
+
+/// All that comes until the end of a connection.
+async fn to_the_end(socket: &Socket, mut text: Vec<u8>) -> String {
+    let mut chunk = vec![0; 4096];
+    while let Ok(n @ 1..) = std::future::poll_fn(|cx| socket.poll_recv(cx, &mut chunk)).await {
+        text.extend_from_slice(chunk.get(..n).unwrap_or_default());
+        if text.len() > MOST_TOLD {
+            break;
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// What a master tells its clients, as a value. If it says nothing it can't.
+fn reloaded(text: &str) -> Reloaded {
+    let (first, rest) = text.split_once("\n--\n").unwrap_or(("", "The master does not answer.\n"));
+    Reloaded { success: first.trim() == "Success=1", text: rest.to_owned() }
+}
+
 /// Answers lines until the client leaves, is idle for too long, or had its one line. `input` has come
 /// already.
 pub async fn converse(mut worker: Rc<Worker>, mut socket: Socket, mut client: Client, input: Vec<u8>) {
@@ -58,6 +81,13 @@ pub async fn converse(mut worker: Rc<Worker>, mut socket: Socket, mut client: Cl
             let reloader = worker.shared.reloader.clone();
             if let (Some(reloader), Ok(line)) = (reloader, socket.detach().and_then(rt::Detached::into_fd)) {
                 reloader.adopt(line);
+            }
+            return;
+        }
+        if bytes == wire::handover::TOLD.trim_ascii_end() && client.is_master {
+            let text = to_the_end(&socket, input.bytes.split_off(input.at.min(input.bytes.len()))).await;
+            if let Some(reloader) = &worker.shared.reloader {
+                reloader.told(reloaded(&text));
             }
             return;
         }

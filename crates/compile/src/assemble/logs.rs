@@ -190,7 +190,7 @@ impl Assembly<'_> {
         let implicit = self.rings.iter().filter(|r| r.name.starts_with("ring#")).count();
         let name = format!("ring#{}", implicit + 1);
         let server = RingServer {
-            name: name.as_str().into(),
+            name: "server".into(),
             target,
             octet_count: false,
             tls: None,

@@ -203,6 +203,8 @@ async fn listen(
             Ok(1..) => timer.set_after(forward.timeout),
             _ => return,
         }
+        // A sender that is faster than this worker must not keep it for itself.
+        rt::yield_now().await;
         let Some(buf) = &mut input else { continue };
         let Some(taken) = take(worker, forward, buf.filled(), sender) else { return };
         buf.consume(taken);

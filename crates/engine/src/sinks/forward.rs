@@ -8,6 +8,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -60,6 +61,8 @@ struct Feed<'f> {
     server: &'f RingServer,
     settings: &'f Settings,
     position: u64,
+    /// The same for a task that goes on where this one ends: another configuration's.
+    progress: Arc<AtomicU64>,
     bytes: Vec<u8>,
     /// Where in `bytes` each line ends.
     ends: Vec<usize>,
@@ -76,13 +79,15 @@ async fn run(program: Arc<Program>, ring: Arc<Ring>, at: Place) {
     let settings = &program.rings[at.index];
     let ring = &ring;
     let bell = ring.bell();
+    let progress = ring.progress_of(&settings.servers[at.number].name);
     let mut feed = Feed {
         program: &program,
         worker: at.worker,
         ring,
         server: &settings.servers[at.number],
         settings,
-        position: 0,
+        position: progress.load(Relaxed),
+        progress,
         bytes: Vec::new(),
         ends: Vec::new(),
     };
@@ -171,9 +176,9 @@ impl Feed<'_> {
                 continue;
             }
             let first = self.position - self.ends.len() as u64;
-            let (sent, outcome) = self.send(socket).await;
+            let (sent, outcome) = self.send(socket, first).await;
             // What did not leave whole is sent again.
-            self.position = first + self.ends.iter().filter(|end| **end <= sent).count() as u64;
+            self.position = self.reached(first, sent);
             outcome?;
         }
     }
@@ -200,8 +205,15 @@ impl Feed<'_> {
         }
     }
 
-    /// Sends what was gathered; how much of it left.
-    async fn send(&self, socket: &Transport) -> (usize, io::Result<()>) {
+    /// The line that follows those that have left whole, and notes it.
+    fn reached(&self, first: u64, sent: usize) -> u64 {
+        let position = first + self.ends.iter().take_while(|end| **end <= sent).count() as u64;
+        self.progress.store(position, Relaxed);
+        position
+    }
+
+    /// Sends what was gathered, which begins with the line `first`; how much of it left.
+    async fn send(&self, socket: &Transport, first: u64) -> (usize, io::Result<()>) {
         let mut timer = Timer::new();
         timer.set_after(self.settings.server_timeout);
         let mut sent = 0;
@@ -213,6 +225,7 @@ impl Feed<'_> {
                 match socket.poll_send(cx, rest, false) {
                     Poll::Ready(Ok(n)) => {
                         sent += n;
+                        self.reached(first, sent);
                         timer.set_after(self.settings.server_timeout);
                     }
                     Poll::Ready(Err(e)) => return Poll::Ready(Err(e)),

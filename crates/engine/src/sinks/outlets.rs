@@ -77,19 +77,31 @@ impl Outlets {
     }
 }
 
-/// The rings of a program that takes the place of another: those of the same name and size go on.
+/// The rings of a program that takes the place of another: those of the same name and size go on, and
+/// those that have no name but their target.
 pub fn rings_after(program: &Program, before: &Program, known: &[Arc<Ring>]) -> Vec<Arc<Ring>> {
     let mut left: Vec<_> = before.rings.iter().zip(known).collect();
     let kept = program.rings.iter().map(|ring| {
         let same = |(was, _): &(&program::log::Ring, _)| {
-            was.name == ring.name
-                && (was.size, &was.file) == (ring.size, &ring.file)
-                && targets(was) == targets(ring)
+            let alike = match (is_nameless(was), is_nameless(ring)) {
+                (false, false) => was.name == ring.name,
+                (true, true) => targets(was) == targets(ring),
+                _ => false,
+            };
+            alike && (was.size, &was.file) == (ring.size, &ring.file)
         };
         let at = left.iter().position(same);
-        at.map_or_else(|| Arc::new(made(ring)), |at| left.remove(at).1.clone())
+        let Some(at) = at else { return Arc::new(made(ring)) };
+        let kept = left.remove(at).1.clone();
+        kept.succeed(ring.servers.iter().map(|server| &*server.name));
+        kept
     });
     kept.collect()
+}
+
+/// The ring of a `log` line: it is numbered, and may have another number in another configuration.
+fn is_nameless(ring: &program::log::Ring) -> bool {
+    ring.name.starts_with("ring#")
 }
 
 fn targets(ring: &program::log::Ring) -> Vec<&model::server::Target> {

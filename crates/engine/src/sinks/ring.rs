@@ -23,6 +23,8 @@ pub struct Ring {
     size: usize,
     dropped: AtomicU64,
     lines: Mutex<Lines>,
+    /// How far the servers are that lines go to, by their names.
+    progress: Mutex<Vec<(Box<str>, Arc<AtomicU64>)>>,
 }
 
 #[derive(Debug, Default)]
@@ -45,7 +47,30 @@ impl Ring {
             size: size.saturating_sub(OVERHEAD).max(1),
             dropped: AtomicU64::new(0),
             lines: Mutex::default(),
+            progress: Mutex::default(),
         }
+    }
+
+    /// How far the server is that is called so: at first it wants all lines there are.
+    pub(super) fn progress_of(&self, server: &str) -> Arc<AtomicU64> {
+        let mut all = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, position)) = all.iter().find(|(name, _)| **name == *server) {
+            return position.clone();
+        }
+        let position = Arc::default();
+        all.push((server.into(), Arc::clone(&position)));
+        position
+    }
+
+    /// Another configuration has this ring, with these servers. Those that it had before go on where they
+    /// are, others begin with what comes now.
+    pub(super) fn succeed<'s>(&self, servers: impl Iterator<Item = &'s str>) {
+        let mut all = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = std::mem::take(&mut *all);
+        all.extend(servers.map(|server| {
+            let position = known.iter().find(|(name, _)| **name == *server).map(|(_, position)| position);
+            (server.into(), position.cloned().unwrap_or_else(|| Arc::new(AtomicU64::new(self.end()))))
+        }));
     }
 
     /// The same, with a file that keeps the lines, too.

@@ -67,6 +67,9 @@ pub trait Reloader: Send + Sync {
 
     /// Adopts a configuration that a process with other rights has read, which is at the other end of `line`.
     fn adopt(&self, line: std::os::fd::OwnedFd);
+
+    /// The master tells how a reload ended that somebody asked for here.
+    fn told(&self, came: Reloaded);
 }
 
 fn fronts(program: &Program) -> HashMap<usize, u32> {

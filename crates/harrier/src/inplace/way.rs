@@ -1,20 +1,62 @@
 //! How what lies outside is had: by this process itself, or from one with other rights.
+//!
+//! Sockets are bound first and begin to listen only when nothing else can fail: one that listens takes
+//! connections of its port, and a Unix path takes the place of the one before.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use program::{Bind, Global};
-use rt::{Listener, sys};
+use rt::{Listener, Unheard, sys};
 
 use crate::{say, sockets};
 
 /// See the module.
 pub enum Way {
     /// This process has the rights.
-    Near,
+    Near(Bound),
     /// The other end of this has them (`master::reader` says what is spoken).
     Far(UnixStream),
+}
+
+/// Sockets that do not listen yet.
+#[derive(Default)]
+pub struct Bound(Vec<(Unheard, Bind, String)>);
+
+impl Bound {
+    /// Binds one more for `whose`.
+    ///
+    /// # Errors
+    /// Why it can't be had.
+    pub fn open(
+        &mut self,
+        global: &Global,
+        bind: &Bind,
+        backlog: u32,
+        whose: &str,
+    ) -> Result<Listener, String> {
+        let (listener, unheard) =
+            sockets::bound(global, bind, backlog).map_err(|e| sockets::complaint(bind, whose, &e))?;
+        sockets::set_congestion(bind, &listener, whose);
+        self.0.extend(unheard.map(|unheard| (unheard, bind.clone(), whose.to_owned())));
+        Ok(listener)
+    }
+
+    /// They listen from now on.
+    ///
+    /// # Errors
+    /// Why one can't.
+    pub fn begin(&mut self) -> Result<(), String> {
+        // What can fail for a reason other than a race comes last: a path that was replaced is not put back.
+        let (ports, paths): (Vec<_>, Vec<_>) = std::mem::take(&mut self.0)
+            .into_iter()
+            .partition(|(_, bind, _)| !matches!(bind.address, program::address::Listen::Unix(_)));
+        for (unheard, bind, whose) in ports.into_iter().chain(paths) {
+            unheard.begin().map_err(|e| sockets::complaint(&bind, &whose, &e))?;
+        }
+        Ok(())
+    }
 }
 
 impl Way {
@@ -31,12 +73,7 @@ impl Way {
         whose: &str,
     ) -> Result<Listener, String> {
         match self {
-            Way::Near => {
-                let listener = sockets::listen(global, bind, backlog);
-                let listener = listener.map_err(|e| sockets::complaint(bind, whose, &e))?;
-                sockets::set_congestion(bind, &listener, whose);
-                Ok(listener)
-            }
+            Way::Near(bound) => bound.open(global, bind, backlog, whose),
             Way::Far(line) => received(ask(line, &format!("front {proxy} {index}"))?),
         }
     }
@@ -47,10 +84,7 @@ impl Way {
     /// Why it can't be had.
     pub fn api(&mut self, global: &Global, at: usize, bind: &Bind) -> Result<Listener, String> {
         match self {
-            Way::Near => {
-                let listener = sockets::listen(global, bind, 1024);
-                listener.map_err(|e| sockets::complaint(bind, "frontend GLOBAL", &e))
-            }
+            Way::Near(bound) => bound.open(global, bind, 1024, "frontend GLOBAL"),
             Way::Far(line) => received(ask(line, &format!("cli {at}"))?),
         }
     }
@@ -61,8 +95,23 @@ impl Way {
     /// Why it can't be had.
     pub fn log(&mut self, at: usize, path: &[u8]) -> Result<Option<OwnedFd>, String> {
         match self {
-            Way::Near => Ok(engine::sinks::connect(path, None)),
+            Way::Near(_) => Ok(engine::sinks::connect(path, None)),
             Way::Far(line) => ask(line, &format!("log {at}")).map(Some),
+        }
+    }
+
+    /// Everything is there: all sockets begin to listen. Who reads for this process may have given up
+    /// meanwhile, and then has told that nothing changed.
+    ///
+    /// # Errors
+    /// Why one can't be had after all.
+    pub fn begin(&mut self) -> Result<(), String> {
+        match self {
+            Way::Near(bound) => bound.begin(),
+            Way::Far(line) => match answer(line, "begin")? {
+                None => Ok(()),
+                Some(_) => Err("The master answers what nobody asked.".to_owned()),
+            },
         }
     }
 }
@@ -73,12 +122,18 @@ fn received(fd: OwnedFd) -> Result<Listener, String> {
 }
 
 fn ask(line: &mut UnixStream, wish: &str) -> Result<OwnedFd, String> {
+    answer(line, wish)?.ok_or_else(|| "The master gives no socket.".to_owned())
+}
+
+/// What comes back for a wish: a descriptor, or only that it was done.
+fn answer(line: &mut UnixStream, wish: &str) -> Result<Option<OwnedFd>, String> {
     let lost = |e: io::Error| format!("The master does not answer: {}.", say::reason(&e));
     line.write_all(format!("{wish}\n").as_bytes()).map_err(lost)?;
     let (mut mark, mut fds) = ([0], Vec::new());
-    let got = sys::recv_fds(line.as_fd(), &mut mark, &mut fds).map_err(lost)?;
-    if let (1, [1], Some(fd)) = (got, mark, fds.pop()) {
-        return Ok(fd);
+    match (sys::recv_fds(line.as_fd(), &mut mark, &mut fds).map_err(lost)?, mark) {
+        (0, _) => return Err(lost(io::ErrorKind::UnexpectedEof.into())),
+        (_, [1]) => return Ok(fds.pop()),
+        _ => {}
     }
     let mut length = [0; 2];
     line.read_exact(&mut length).map_err(lost)?;

@@ -27,6 +27,19 @@ pub enum Reload {
     Hard,
 }
 
+/// What was asked for while something else was under way. Of several the last of these counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wish {
+    /// Whether a reload in place would work.
+    Look,
+    /// A reload in place.
+    InPlace,
+    /// A reload as the configuration says.
+    Soft,
+    /// A new worker, and those before end at once.
+    Hard,
+}
+
 /// Where in its life a worker is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -156,7 +169,7 @@ pub struct Machine {
     /// What becomes of the workers before, when the one that loads serves.
     reload: Reload,
     /// A reload that was asked for while one was under way.
-    pending: Option<Reload>,
+    pending: Option<Wish>,
     /// One in place is under way, or only a look whether it could be.
     adopting: Option<bool>,
     /// The process leaves.
@@ -267,19 +280,35 @@ impl Machine {
     }
 
     fn take_pending(&mut self, out: &mut Vec<Effect>) {
-        if let Some(pending) = self.pending.take() {
-            self.reload(pending, out);
+        match self.pending.take() {
+            None => {}
+            Some(Wish::Look) => self.in_place(true, out),
+            Some(Wish::InPlace) => self.in_place(false, out),
+            Some(Wish::Soft) => self.reload(Reload::Soft, out),
+            Some(Wish::Hard) => self.reload(Reload::Hard, out),
         }
+    }
+
+    /// Whether a worker is being started, or one adopts a configuration: what is asked for waits.
+    pub fn is_busy(&self) -> bool {
+        self.is_loading() || self.adopting.is_some()
+    }
+
+    /// It comes next.
+    fn wish(&mut self, wish: Wish) {
+        self.pending = self.pending.max(Some(wish));
+    }
+
+    fn refuse(&self, out: &mut Vec<Effect>) {
+        out.push(say(Weight::Warning, "The process leaves: it does not reload.".to_owned()));
+        out.push(Effect::Loaded(false));
     }
 
     fn reload(&mut self, reload: Reload, out: &mut Vec<Effect>) {
         if self.leaving {
-            out.push(say(Weight::Warning, "The process leaves: it does not reload.".to_owned()));
-            out.push(Effect::Loaded(false));
-        } else if self.is_loading() || self.adopting.is_some() {
-            // Of several the one that spares nothing counts.
-            let hard = self.pending == Some(Reload::Hard) || reload == Reload::Hard;
-            self.pending = Some(if hard { Reload::Hard } else { Reload::Soft });
+            self.refuse(out);
+        } else if self.is_busy() {
+            self.wish(if reload == Reload::Hard { Wish::Hard } else { Wish::Soft });
         } else if reload == Reload::Soft && self.settings.in_place {
             self.in_place(false, out);
         } else {
@@ -299,8 +328,11 @@ impl Machine {
 
     /// The worker that serves reads its configuration again.
     fn in_place(&mut self, check: bool, out: &mut Vec<Effect>) {
-        if self.leaving || self.is_loading() || self.adopting.is_some() {
-            return self.reload(Reload::Soft, out);
+        if self.leaving {
+            return self.refuse(out);
+        }
+        if self.is_busy() {
+            return self.wish(if check { Wish::Look } else { Wish::InPlace });
         }
         let Some(pid) = self.first().map(|child| child.pid) else { return out.push(Effect::Loaded(false)) };
         if !check {
@@ -311,11 +343,9 @@ impl Machine {
         out.push(Effect::Adopt(pid, check));
     }
 
-    /// It was only looked at. Who asked for a reload meanwhile is told of that one's end.
+    /// It was only looked at.
     fn looked(&mut self, good: bool, out: &mut Vec<Effect>) {
-        if self.pending.is_none() {
-            out.push(Effect::Loaded(good));
-        }
+        out.push(Effect::Loaded(good));
         self.take_pending(out);
     }
 
@@ -325,6 +355,10 @@ impl Machine {
             Verdict::Adopted => {
                 self.reloads = self.reloads.saturating_add(1);
                 self.failed = false;
+                // One whose successor could not start is the current one again.
+                if let Some(child) = self.children.last_mut() {
+                    child.stage = Stage::Current;
+                }
                 out.push(say(Weight::Notice, "Loading success.".to_owned()));
                 if !self.leaving {
                     out.push(Effect::Notify(Notice::Ready));

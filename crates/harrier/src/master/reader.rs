@@ -10,6 +10,7 @@
 //! child: check (0, 1; 2: it is wrong, and why), eight bytes of length, the record
 //! worker: front P B LF | cli N LF | log N LF
 //!                           child: 1 with a descriptor | 0, two bytes of length, why not
+//! worker: begin LF          child: 1: the sockets listen from now on | 0, two bytes of length, why not
 //! worker: done LETTER LF, and what there is to say, up to the end
 //! ```
 
@@ -26,13 +27,15 @@ use wire::handover::ADOPT;
 
 use crate::args::Args;
 use crate::config::{self, Renewed};
+use crate::inplace::Bound;
 use crate::{say, sockets};
 
 /// The word that begins it, which clients of the master may not say.
 pub const CALL: &str = "_adopt";
 
-/// How long the worker may take for a step.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the worker may take for a step. It compiles at a low priority in one of them. Once it has begun
+/// to adopt the configuration there is no way back, and it is waited for to its end.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Reads, talks to the worker at the end of `line`, and tells on `report` what became of it.
 pub fn run(args: &Args, line: &OwnedFd, report: &OwnedFd, check: bool) -> ! {
@@ -68,6 +71,7 @@ fn talk(args: &Args, line: &OwnedFd, check: bool) -> io::Result<Vec<u8>> {
     stream.write_all(&bytes)?;
     drop((bytes, record));
     let mut lines = BufReader::new(stream.try_clone()?);
+    let mut bound = Bound::default();
     let mut wish = String::new();
     loop {
         wish.clear();
@@ -81,8 +85,16 @@ fn talk(args: &Args, line: &OwnedFd, check: bool) -> io::Result<Vec<u8>> {
             return Ok(told);
         }
         let Ok(Renewed { program, .. }) = &read else { return Err(io::ErrorKind::InvalidData.into()) };
-        match give(program, &words) {
-            Ok(fd) => drop(sys::send_fds(stream.as_fd(), &[1], &[fd.as_fd()])?),
+        let given = match words.as_slice() {
+            ["begin"] => bound.begin().map(|()| None),
+            _ => give(program, &mut bound, &words).map(Some),
+        };
+        match given {
+            Ok(Some(fd)) => drop(sys::send_fds(stream.as_fd(), &[1], &[fd.as_fd()])?),
+            Ok(None) => {
+                stream.set_read_timeout(None)?;
+                stream.write_all(&[1])?;
+            }
             Err(why) => {
                 let why = why.as_bytes().get(..why.len().min(60_000)).unwrap_or_default();
                 let length = u16::try_from(why.len()).unwrap_or(0).to_le_bytes();
@@ -93,13 +105,11 @@ fn talk(args: &Args, line: &OwnedFd, check: bool) -> io::Result<Vec<u8>> {
 }
 
 /// Opens what a worker asks for, as the configuration says it.
-fn give(program: &Program, words: &[&str]) -> Result<OwnedFd, String> {
+fn give(program: &Program, bound: &mut Bound, words: &[&str]) -> Result<OwnedFd, String> {
     let number = |at: usize| words.get(at).and_then(|word| word.parse::<usize>().ok());
     let wrong = || "The worker asks for something that the configuration does not name.".to_owned();
-    let opened = |bind: &program::Bind, backlog: u32, whose: &str| {
-        let listener = sockets::listen(&program.global, bind, backlog);
-        let listener = listener.map_err(|e| sockets::complaint(bind, whose, &e))?;
-        sockets::set_congestion(bind, &listener, whose);
+    let mut opened = |bind: &program::Bind, backlog: u32, whose: &str| {
+        let listener = bound.open(&program.global, bind, backlog, whose)?;
         let copy = listener.fd().and_then(|fd| fd.try_clone_to_owned());
         copy.map_err(|e| sockets::complaint(bind, whose, &e))
     };

@@ -17,6 +17,7 @@ use engine::{Shared, Worker, run};
 use program::Bind;
 use rt::sys::{self, Ended, Fork};
 use rt::{Listener, Notify, Socket, Timer};
+use wire::handover::TOLD;
 
 use super::again::{self, Kept, Open};
 use super::line::{Word, Words};
@@ -70,8 +71,8 @@ pub struct Hub {
     pub logs: RefCell<String>,
     /// The ways to the workers.
     lines: RefCell<BTreeMap<i32, OwnedFd>>,
-    /// The worker that is being started: what it said that is no word yet.
-    newborn: RefCell<Option<Newborn>>,
+    /// What workers said that is no word yet.
+    heard: RefCell<BTreeMap<i32, Heard>>,
     /// Clients that wait for the end of the reload that is under way.
     waiting: RefCell<Vec<OwnedFd>>,
     /// Clients that wait for the end of the one that is to follow.
@@ -91,8 +92,7 @@ pub struct Hub {
     me: Weak<Hub>,
 }
 
-struct Newborn {
-    pid: i32,
+struct Heard {
     stream: UnixStream,
     words: Words,
 }
@@ -115,7 +115,7 @@ impl Hub {
             worker: run::start_worker(0, Arc::new(shared), Vec::new()),
             logs: RefCell::default(),
             lines: RefCell::new(lines),
-            newborn: RefCell::default(),
+            heard: RefCell::default(),
             waiting: RefCell::new(waiting),
             later: RefCell::default(),
             listener: listener.as_ref().map(|(listener, _)| listener.clone()),
@@ -218,6 +218,7 @@ impl Hub {
     /// A process that has the rights of this one reads the configuration for a worker.
     fn adopt(&self, pid: i32, check: bool) {
         self.logs.borrow_mut().clear();
+        self.waiting.borrow_mut().append(&mut self.later.borrow_mut());
         let elsewhere = |why: &str| Event::Adopted(Verdict::Elsewhere(why.to_owned()));
         if self.binary.is_none() || identity(&self.path) != self.binary {
             return self.handle(elsewhere("The program on disk is another one"));
@@ -242,7 +243,7 @@ impl Hub {
 
     /// A client asks for a reload, and waits for its end.
     pub fn wait_for_reload(&self, client: OwnedFd) {
-        let mut queue = match self.machine.borrow().is_loading() {
+        let mut queue = match self.machine.borrow().is_busy() {
             true => self.later.borrow_mut(),
             false => self.waiting.borrow_mut(),
         };
@@ -269,64 +270,83 @@ impl Hub {
     }
 
     fn ended(&self, pid: i32, how: Ended) {
-        if self.newborn.borrow().as_ref().is_some_and(|n| n.pid == pid) {
-            // Its last words came before its end.
-            self.drain();
-            self.newborn.take();
-        }
+        // Its last words came before its end.
+        self.drain(pid);
+        self.heard.borrow_mut().remove(&pid);
         self.handle(Event::Ended(pid, how));
         self.lines.borrow_mut().remove(&pid);
     }
 
-    /// Listens to the worker that is being started.
+    /// Listens to the workers: to the one that is being started, and to those before it, of which one may
+    /// have to go on.
     pub fn hear(self: &Rc<Self>) {
-        let machine = self.machine.borrow();
-        let Some(child) = machine.children.last().filter(|_| machine.is_loading()) else { return };
         let lines = self.lines.borrow();
-        let copy = || lines.get(&child.pid)?.try_clone().ok();
-        let (Some(stream), Some(bell)) = (copy(), copy()) else { return };
-        let stream = UnixStream::from(stream);
-        let _ = stream.set_nonblocking(true);
-        *self.newborn.borrow_mut() = Some(Newborn { pid: child.pid, stream, words: Words::default() });
-        rt::spawn(listen(self.clone(), child.pid, bell));
+        for (pid, line) in &*lines {
+            let (Ok(stream), Ok(bell)) = (line.try_clone(), line.try_clone()) else { continue };
+            let stream = UnixStream::from(stream);
+            let _ = stream.set_nonblocking(true);
+            self.heard.borrow_mut().insert(*pid, Heard { stream, words: Words::default() });
+            rt::spawn(listen(self.clone(), *pid, bell));
+        }
     }
 
-    /// Takes all that the worker has said so far. `false` when there is nobody to listen to any more.
-    fn drain(&self) -> bool {
+    /// Takes all that a worker has said so far. `false` when there is nobody to listen to any more.
+    fn drain(&self, pid: i32) -> bool {
         let mut chunk = [0; 4096];
         loop {
-            let got = match &mut *self.newborn.borrow_mut() {
-                Some(newborn) => newborn.stream.read(&mut chunk),
+            let got = match self.heard.borrow_mut().get_mut(&pid) {
+                Some(heard) => heard.stream.read(&mut chunk),
                 None => return false,
             };
             match got {
                 Ok(0) => return false,
-                Ok(n) => self.heard(chunk.get(..n).unwrap_or_default()),
+                Ok(n) => self.take(pid, chunk.get(..n).unwrap_or_default()),
                 Err(e) => return e.kind() == std::io::ErrorKind::WouldBlock,
             }
         }
     }
 
-    fn heard(&self, bytes: &[u8]) {
-        if let Some(newborn) = &mut *self.newborn.borrow_mut() {
-            newborn.words.push(bytes);
+    fn take(&self, pid: i32, bytes: &[u8]) {
+        if let Some(heard) = self.heard.borrow_mut().get_mut(&pid) {
+            heard.words.push(bytes);
         }
         loop {
-            let word = match &mut *self.newborn.borrow_mut() {
-                Some(newborn) => newborn.words.next().map(|word| (newborn.pid, word)),
-                None => None,
-            };
+            let word = self.heard.borrow_mut().get_mut(&pid).and_then(|heard| heard.words.next());
+            let is_first = self.machine.borrow().first().is_some_and(|first| first.pid == pid);
             match word {
                 None => return,
-                Some((_, Word::Logs(text))) => self.note(&text),
-                Some((pid, Word::Settings(settings, pidfile))) => {
+                Some(Word::Logs(text)) if is_first => self.note(&text),
+                Some(Word::Settings(settings, pidfile)) if is_first => {
                     self.handle(Event::Told(pid, settings));
                     self.write_pid(pidfile);
                 }
-                Some((pid, Word::Ready)) => self.handle(Event::Ready(pid)),
-                Some((_, Word::Wanted { check })) => self.handle(Event::InPlace { check }),
+                Some(Word::Ready) => self.handle(Event::Ready(pid)),
+                Some(Word::Wanted { check }) => self.wanted(pid, check, is_first),
+                Some(Word::Logs(_) | Word::Settings(..)) => {}
             }
         }
+    }
+
+    /// Somebody asked a worker for a reload in place. The worker is told how it ended like any client that
+    /// waits, over a connection that is open until then.
+    fn wanted(&self, pid: i32, check: bool, serves: bool) {
+        let Some(client) = self.call(pid) else { return };
+        if serves {
+            self.wait_for_reload(client);
+            self.handle(Event::InPlace { check });
+        } else {
+            let text = say::plain("[ALERT]", "Another worker has taken the place of this one.");
+            tell(client.into(), format!("Success=0\n--\n{text}\n").into());
+        }
+    }
+
+    /// A connection to a worker on which it hears how a reload ended.
+    fn call(&self, pid: i32) -> Option<OwnedFd> {
+        let (ours, theirs) = sys::socket_pair().ok()?;
+        sys::send_fds(self.lines.borrow().get(&pid)?.as_fd(), &[0], &[theirs.as_fd()]).ok()?;
+        let mut stream = UnixStream::from(ours);
+        stream.write_all(TOLD).ok()?;
+        Some(stream.into())
     }
 
     /// The pid file is written at the first start; the process stays the same.
@@ -405,15 +425,15 @@ fn tell(client: UnixStream, text: Rc<str>) {
 async fn listen(hub: Rc<Hub>, pid: i32, bell: OwnedFd) {
     let Ok(bell) = Socket::from_fd(bell) else { return };
     let mut chunk = [0; 1];
-    let is_new = || hub.newborn.borrow().as_ref().is_some_and(|n| n.pid == pid);
-    while is_new() {
+    let lives = || hub.heard.borrow().contains_key(&pid);
+    while lives() {
         // A byte is read where one can be waited for, the others at once.
         match poll_fn(|cx| bell.poll_recv(cx, &mut chunk)).await {
-            Ok(n @ 1..) if is_new() => hub.heard(chunk.get(..n).unwrap_or_default()),
+            Ok(n @ 1..) if lives() => hub.take(pid, chunk.get(..n).unwrap_or_default()),
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
             _ => return,
         }
-        if !hub.drain() {
+        if !hub.drain(pid) {
             return;
         }
     }

@@ -345,3 +345,32 @@ fn what_a_running_process_cant_have_is_given_to_a_new_one_unless_it_was_only_ask
     machine.handle(Event::Reload(Reload::Hard), &mut out);
     assert!(out.contains(&Effect::Replace));
 }
+
+#[test]
+fn a_look_stays_a_look_whatever_is_under_way() {
+    let (mut machine, mut out) = adopting();
+    machine.handle(Event::InPlace { check: false }, &mut out);
+    machine.handle(Event::InPlace { check: true }, &mut out);
+    out.clear();
+    machine.handle(Event::Adopted(Verdict::Adopted), &mut out);
+    assert!(out.contains(&Effect::Loaded(true)) && out.contains(&Effect::Adopt(7, true)));
+    assert!(!out.contains(&Effect::Adopt(7, false)) && !out.contains(&Effect::Replace));
+    // Beside a look, a reload that was asked for counts, and the hardest of them.
+    for event in [Event::Reload(Reload::Hard), Event::InPlace { check: true }, Event::Reload(Reload::Soft)] {
+        machine.handle(event, &mut out);
+    }
+    out.clear();
+    machine.handle(Event::Adopted(Verdict::Fit), &mut out);
+    assert_eq!((out.contains(&Effect::Replace), machine.reload), (true, Reload::Hard));
+}
+
+#[test]
+fn a_worker_whose_successor_could_not_start_is_the_current_one_once_it_adopts() {
+    let (machine, mut out) = adopting();
+    let mut machine = Machine::resume(&machine.keep()).expect("a machine");
+    machine.handle(Event::NotStarted("no processes left".to_owned()), &mut out);
+    assert!(machine.failed && machine.children[0].stage == Stage::Former);
+    machine.handle(Event::InPlace { check: false }, &mut out);
+    machine.handle(Event::Adopted(Verdict::Adopted), &mut out);
+    assert!(!machine.failed && machine.children[0].stage == Stage::Current);
+}
