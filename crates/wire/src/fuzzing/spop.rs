@@ -15,11 +15,7 @@ const MOST: usize = 1024;
 /// If what must hold does not: that is the finding.
 pub fn spop(data: &[u8]) {
     let mut rest = data;
-    loop {
-        let (read, taken) = match frame(rest, MOST) {
-            Ok(Some(found)) => found,
-            Ok(None) | Err(_) => break,
-        };
+    while let Ok(Some((read, taken))) = frame(rest, MOST) {
         assert!(taken <= rest.len() && read.payload.len() < taken && read.flags & flag::FIN != 0);
         for cut in super::cuts(rest.get(..taken).unwrap_or_default()) {
             let early = frame(rest.get(..cut).unwrap_or_default(), MOST);

@@ -69,8 +69,8 @@ pub struct Frame<'a> {
 /// come. `most` is the length that was agreed upon, in bytes, without the prefix.
 ///
 /// # Errors
-/// [`Status::TooBig`] as soon as the prefix says so, [`Status::Invalid`] for a frame whose head can't be read,
-/// [`Status::Fragmented`] for one that is not whole.
+/// [`Status::TooBig`] as soon as the prefix says so, [`Status::Invalid`] for a frame whose head can't be
+/// read, [`Status::Fragmented`] for one that is not whole.
 pub fn frame(bytes: &[u8], most: usize) -> Result<Option<(Frame<'_>, usize)>, Status> {
     let Some((prefix, rest)) = bytes.split_first_chunk::<PREFIX>() else { return Ok(None) };
     let length = usize::try_from(u32::from_be_bytes(*prefix)).map_err(|_| Status::TooBig)?;
