@@ -6,6 +6,7 @@
 
 use model::check::CheckStatus::{self, L6Ok, L6Rsp, L6Timeout, L7Ok, L7Rsp, L7Sts};
 use program::check::Protocol;
+use wire::spop::{CHECK_FRAME, write::Greeting};
 
 /// One step of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,17 +173,10 @@ pub(crate) fn ssl_hello() -> Vec<Canned> {
 /// SPOP (SPOE.txt, section 3.2.4): an agent answers a HAPROXY-HELLO that says it is a check by an
 /// AGENT-HELLO.
 pub(crate) fn spop() -> Vec<Canned> {
-    let mut body = vec![1, 0, 0, 0, 1, 0, 0];
-    let mut item = |name: &[u8], value: &[u8]| {
-        body.push(u8::try_from(name.len()).unwrap_or(u8::MAX));
-        body.extend_from_slice(name);
-        body.extend_from_slice(value);
-    };
-    item(b"supported-versions", b"\x08\x032.0");
-    item(b"max-frame-size", b"\x03\xfc\xf0\x06");
-    item(b"capabilities", b"\x08\x00");
-    item(b"healthcheck", b"\x11");
-    let mut message = Vec::from(u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes());
-    message.append(&mut body);
+    let mut message = Vec::new();
+    let hello = Greeting { most: CHECK_FRAME, pipelining: false, check: true, engine: None };
+    // The frame is far shorter than it allows frames to be.
+    let written = wire::spop::write::greeting(&mut message, &hello);
+    debug_assert!(written.is_ok());
     vec![CONNECT, Canned::Send(message), protocol(Protocol::Spop)]
 }

@@ -4,6 +4,7 @@
 
 use model::check::CheckStatus;
 use program::check::Protocol;
+use wire::spop::{self, AgentHello, Status};
 
 /// What an answer means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,111 +112,26 @@ fn packet(data: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::try_from(length).ok()?)
 }
 
-/// The largest frame that we offer, and the smallest that an agent may answer with (SPOE.txt, section 3.2.5).
-const SPOP_FRAME: (u64, u64) = (256, 16380);
-
-/// An AGENT-HELLO frame: length, type, flags, two zero identifiers, then names with typed values.
+/// An AGENT-HELLO frame (SPOE.txt, section 3.2.5), and nothing behind it.
 fn spop(data: &[u8], over: bool) -> Judged {
-    const BROKEN: &str = "invalid frame received";
-    if data.len() < 11 {
-        return if over { invalid(BROKEN) } else { Judged::Later };
+    const MOST: usize = spop::CHECK_FRAME as usize;
+    let broken = || invalid(Status::Invalid.message());
+    let (frame, taken) = match spop::frame(data, MOST) {
+        Ok(Some(found)) => found,
+        Ok(None) => return if over { broken() } else { Judged::Later },
+        Err(_) => return broken(),
+    };
+    if taken < data.len() || (frame.flags, frame.stream, frame.frame) != (spop::flag::FIN, 0, 0) {
+        return broken();
     }
-    let mut reader = Reader(data);
-    let length = u64::from(reader.u32().unwrap_or(0));
-    let have = u64::try_from(reader.0.len()).unwrap_or(u64::MAX);
-    if length > SPOP_FRAME.1 || have > length {
-        return invalid(BROKEN);
-    }
-    if have < length {
-        return if over { invalid(BROKEN) } else { Judged::Later };
-    }
-    let head = (reader.u8(), reader.u32(), reader.u8(), reader.u8());
-    match head {
-        (Some(0x65), Some(1), Some(0), Some(0)) => {}
+    match frame.kind {
+        spop::kind::AGENT_HELLO => match AgentHello::parse(frame.payload, MOST) {
+            Ok(_) => Judged::Passed("SPOA server is ok".to_owned()),
+            Err(status) => invalid(status.message()),
+        },
         // A frame that says goodbye has nothing of a greeting.
-        (Some(0x66), Some(1), Some(0), Some(0)) => return invalid("version value not found"),
-        _ => return invalid(BROKEN),
-    }
-    let Some(found) = spop_items(&mut reader) else { return invalid(BROKEN) };
-    match found {
-        Hello { bad_version: true, .. } => invalid("unsupported version"),
-        Hello { bad_size: true, .. } => invalid("max-frame-size too big or too small"),
-        Hello { version: false, .. } => invalid("version value not found"),
-        Hello { size: false, .. } => invalid("max-frame-size value not found"),
-        Hello { capabilities: false, .. } => invalid("capabilities value not found"),
-        _ => Judged::Passed("SPOA server is ok".to_owned()),
-    }
-}
-
-/// What a greeting holds.
-#[derive(Default)]
-struct Hello {
-    version: bool,
-    bad_version: bool,
-    size: bool,
-    bad_size: bool,
-    capabilities: bool,
-}
-
-/// `None`: it can't be read.
-fn spop_items(reader: &mut Reader<'_>) -> Option<Hello> {
-    let mut hello = Hello::default();
-    while !reader.0.is_empty() {
-        let name = counted(reader)?;
-        let kind = reader.u8()? & 0x0f;
-        match (name, kind) {
-            (b"version", 8) => {
-                let version = counted(reader).filter(|v| !v.is_empty())?;
-                hello.version = true;
-                if version.trim_ascii() != b"2.0" {
-                    hello.bad_version = true;
-                    return Some(hello);
-                }
-            }
-            (b"max-frame-size", 2..=5) => {
-                hello.size = true;
-                let size = varint(reader)?;
-                if !(SPOP_FRAME.0..=SPOP_FRAME.1).contains(&size) {
-                    hello.bad_size = true;
-                    return Some(hello);
-                }
-            }
-            (b"capabilities", 8) => {
-                counted(reader)?;
-                hello.capabilities = true;
-            }
-            (b"version" | b"max-frame-size" | b"capabilities", _) => return None,
-            (_, 0 | 1) => {}
-            (_, 2..=5) => drop(varint(reader)?),
-            (_, 6) => drop(reader.take(4)?),
-            (_, 7) => drop(reader.take(16)?),
-            (_, 8 | 9) => drop(counted(reader)?),
-            // A type that nobody knows: nothing behind it can be read.
-            _ => return Some(hello),
-        }
-    }
-    Some(hello)
-}
-
-fn counted<'d>(reader: &mut Reader<'d>) -> Option<&'d [u8]> {
-    let length = varint(reader)?;
-    reader.take(usize::try_from(length).ok()?)
-}
-
-/// A number of SPOE.txt section 3.1: 4 bits in a first byte from 240 on, then 7 bits in each.
-fn varint(reader: &mut Reader<'_>) -> Option<u64> {
-    let first = u64::from(reader.u8()?);
-    if first < 240 {
-        return Some(first);
-    }
-    let (mut value, mut shift) = (first, 4u32);
-    loop {
-        let byte = u64::from(reader.u8()?);
-        value = value.checked_add(byte.checked_shl(shift)?)?;
-        shift = shift.checked_add(7).filter(|s| *s < 64)?;
-        if byte < 128 {
-            return Some(value);
-        }
+        spop::kind::AGENT_DISCONNECT => invalid(Status::NoVersion.message()),
+        _ => broken(),
     }
 }
 
@@ -231,10 +147,6 @@ impl<'d> Reader<'d> {
 
     fn u8(&mut self) -> Option<u8> {
         self.take(1)?.first().copied()
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        Some(u32::from_be_bytes(self.take(4)?.try_into().ok()?))
     }
 }
 

@@ -12,6 +12,7 @@ mod http1;
 mod messages;
 mod peers;
 mod proxy;
+mod spop;
 mod translate;
 
 pub use chunk::chunk;
@@ -21,6 +22,7 @@ pub use http1::{http1_request, http1_response};
 pub use messages::syslog;
 pub use peers::peers;
 pub use proxy::proxy;
+pub use spop::spop;
 pub use translate::{h2_to_h1, response_to_h2};
 
 /// Lengths of growing beginnings of `data`, the whole last: all of a short input, a few of a long one.

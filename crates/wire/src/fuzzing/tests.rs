@@ -74,3 +74,8 @@ fn answers_of_name_servers() {
 fn messages_of_syslog() {
     each_seed("syslog", super::syslog);
 }
+
+#[test]
+fn frames_of_spoe_agents() {
+    each_seed("spop", super::spop);
+}

@@ -8,7 +8,6 @@
 
 pub mod hello;
 pub mod read;
-mod varint;
 pub mod write;
 
 pub use read::{Definition, Fault, Frame, Key, Reader, frame};

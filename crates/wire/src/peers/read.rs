@@ -1,7 +1,7 @@
 //! Reading messages.
 
-use super::varint::{self, Taken};
 use super::{Shape, TYPES, shape};
+use crate::varint::{self, Taken};
 
 /// What is wrong with what came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

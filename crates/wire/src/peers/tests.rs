@@ -2,7 +2,8 @@
 
 use super::hello::{self, Hello, Status};
 use super::read::{Column, Text, Value, values};
-use super::{Definition, Fault, Key, Reader, Shape, frame, table, varint, write};
+use super::{Definition, Fault, Key, Reader, Shape, frame, table, write};
+use crate::varint;
 
 #[test]
 fn numbers_are_those_of_the_document() {

@@ -1,7 +1,8 @@
 //! Writing messages.
 
 use super::read::{Column, Key};
-use super::{Shape, class, shape, table, varint};
+use super::{Shape, class, shape, table};
+use crate::varint;
 
 /// Appends a number.
 pub fn number(out: &mut Vec<u8>, value: u64) {

@@ -1,4 +1,5 @@
-//! Numbers of one to ten bytes.
+//! Numbers of one to ten bytes, as the protocols of peers and of SPOE agents write them (`SPOE.txt`,
+//! section 3.1).
 
 /// Appends a number.
 pub fn put(out: &mut Vec<u8>, mut value: u64) {
