@@ -8,11 +8,11 @@
 //! silence of two periods the next event begins anew: so a burst is counted whole for a period, as HAProxy
 //! counts it.
 //!
-//! The two windows live in two words chosen by parity. A word holds the number of its window next to its
-//! count, so one compare-and-swap opens a window and one addition counts an event. The time is passed in by
-//! the caller, which knows it anyway. A thread that was held up may come with the time of the window before:
-//! for it, too, the newest window runs, else it would miss what others have counted there, and a limit would
-//! not hold.
+//! The two windows live in two words chosen by parity. A word holds the number of its window next to
+//! its count, so one compare-and-swap opens a window and one addition counts an event. The time is
+//! passed in by the caller, which knows it anyway. A thread that was held up may come with the time
+//! of the window before: for it, too, the newest window runs, else it would miss what others have
+//! counted there, and a limit would not hold.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
