@@ -201,10 +201,14 @@ pub fn keywords(class: &str, registry: &Registry) -> Option<String> {
     })
 }
 
-/// Only filters that are built.
+/// The filters that are built, each with the tag of its family, in the order in which they are listed.
+pub fn filter_names(registry: &Registry) -> Vec<(&str, &str)> {
+    proxy::filter::known(registry)
+}
+
 fn filters(registry: &Registry) -> String {
     let mut out = String::from("# List of registered filter names:\n");
-    for (name, tag) in proxy::filter::known(registry) {
+    for (name, tag) in filter_names(registry) {
         let _ = writeln!(out, "{name} [{tag}]");
     }
     out

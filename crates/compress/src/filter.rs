@@ -171,10 +171,8 @@ fn mark(head: &mut Head, algorithm: Algorithm) {
 }
 
 fn weaken(head: &mut Head) {
-    let strong = head
-        .fields()
-        .find(|(_, name, value)| name.eq_ignore_ascii_case(b"etag") && !value.starts_with(b"W/"))
-        .map(|(at, _, value)| (at, [b"W/", value].concat()));
+    let strong = head.all("etag").find(|(_, value)| !value.starts_with(b"W/"));
+    let strong = strong.map(|(at, value)| (at, [b"W/", value].concat()));
     if let Some((at, tag)) = strong {
         let _ = head.replace_value(at, &tag);
     }
@@ -183,17 +181,10 @@ fn weaken(head: &mut Head) {
 /// Says that the message depends on what its receiver accepts, in the field that says such things if there is
 /// one.
 fn vary(head: &mut Head) {
-    let is_vary = |name: &[u8]| name.eq_ignore_ascii_case(b"vary");
-    let names = |value: &[u8]| {
-        value.split(|b| *b == b',').any(|word| word.trim_ascii().eq_ignore_ascii_case(b"accept-encoding"))
-    };
-    if head.fields().any(|(_, name, value)| is_vary(name) && names(value)) {
+    if head.has_token("vary", b"accept-encoding") {
         return;
     }
-    let there = head
-        .fields()
-        .find(|(_, name, _)| is_vary(name))
-        .map(|(at, _, value)| (at, [value, b",Accept-Encoding"].concat()));
+    let there = head.all("vary").next().map(|(at, value)| (at, [value, b",Accept-Encoding"].concat()));
     let _ = match there {
         Some((at, value)) => head.replace_value(at, &value).map(|()| 0),
         None => head.append(b"vary", b"Accept-Encoding"),
@@ -220,7 +211,7 @@ impl Filter for Compressing {
             }
         };
         let level = packer.recipe().level;
-        Some(Data::Rewriter(Box::new(Packing { packer, limit, level, counts, ending: false })))
+        Some(Data::Rewriter(Box::new(Packing { packer, limit, level, counts })))
     }
 
     fn over(&mut self, exec: &mut Exec<'_>) {
@@ -253,7 +244,6 @@ struct Packing {
     level: i32,
     /// What is counted; nothing of requests.
     counts: Option<Rc<Counts>>,
-    ending: bool,
 }
 
 impl Packing {
@@ -304,7 +294,6 @@ impl Rewriter for Packing {
     }
 
     fn poll_end(&mut self, _: &mut Context<'_>, room: &mut [u8]) -> Poll<Result<(usize, bool), Broken>> {
-        self.ending = true;
         let stepped = self.packer.step(&[], room, Step::End)?;
         self.count(0, stepped.made);
         Poll::Ready(Ok((stepped.made, stepped.done)))

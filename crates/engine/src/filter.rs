@@ -20,7 +20,7 @@ pub use trace::headers;
 /// A stream begins: the filters of its frontend are attached. Once a stream of TCP turns to HTTP it has them
 /// already.
 pub fn started(stream: &mut Stream<'_>, upgraded: bool) {
-    if !upgraded {
+    if !upgraded && !stream.frontend().filters.is_empty() {
         attach(stream, stream.client.front, false);
     }
     trace::started(stream);
@@ -35,8 +35,7 @@ pub fn sent_to(stream: &mut Stream<'_>, backend: u32) {
 
 fn attach(stream: &mut Stream<'_>, proxy: u32, back: bool) {
     let worker = stream.worker.clone();
-    let proxy = worker.shared.program.proxy(proxy);
-    for line in &proxy.filters {
+    for line in &worker.shared.program.proxy(proxy).filters {
         if let Some(filter) = stream.with_exec(Side::Request, false, None, |exec| line.maker.begin(exec)) {
             stream.filters.get_or_insert_default().attach(line.order, back, filter);
         }

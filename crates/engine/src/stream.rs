@@ -32,6 +32,7 @@ use crate::client::Client;
 use crate::filters::{Filters, Met, Whose};
 use crate::live::{View, Waiting};
 use crate::worker::Lent;
+use crate::worker::service::Served;
 use model::trace;
 use wire::http1::Body;
 use wire::method::Method;
@@ -112,7 +113,7 @@ pub struct Stream<'c> {
     /// What the response's data will pass through.
     pub down_chain: Option<(Box<Chain>, Outer)>,
     /// A service that takes the place of a server.
-    pub service: Option<crate::worker::service::Served>,
+    pub service: Option<Served>,
     /// Keys that will be stuck to the server.
     pub pending: Vec<crate::tracking::Pending>,
     entered: Option<u32>,

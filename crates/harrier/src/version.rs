@@ -80,6 +80,9 @@ pub fn full() -> String {
     let features: Vec<String> =
         FEATURES.iter().map(|(name, on)| format!("{}{name}", if *on { '+' } else { '-' })).collect();
     let library = tls::LIBRARY;
+    let registry = crate::extensions::registry();
+    let filters = compile::dump::filter_names(&registry);
+    let filters: String = filters.iter().map(|(name, tag)| format!("\t[{tag}] {name}\n")).collect();
     let threads = rt::sys::allowed_cpus().map_or(1, |c| c.len());
     format!(
         "{}\
@@ -97,7 +100,7 @@ pub fn full() -> String {
          h1 : mode=HTTP  side=FE|BE  mux=H1    flags=HTX|NO_UPG\n  \
          <default> : mode=TCP   side=FE|BE  mux=PASS  flags=\n       \
          none : mode=TCP   side=FE|BE  mux=PASS  flags=NO_UPG\n\n\
-         Available services : none\nAvailable filters :\n\t[BWLIM] bwlim-in\n\t[BWLIM] bwlim-out\n\t[COMP] comp-req\n\t[COMP] comp-res\n\t[COMP] compression\n\t[TRACE] trace\n",
+         Available services : none\nAvailable filters :\n{filters}",
         short(),
         features.join(" ")
     )

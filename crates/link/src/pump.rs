@@ -91,6 +91,21 @@ pub struct Half {
     rewritten: Option<Box<rewritten::Rewritten>>,
 }
 
+/// Sends a staged head and what is there of a body, as far as they go. `more`: bytes follow at once.
+fn send_both(
+    cx: &mut Context<'_>,
+    to: &Transport,
+    head: &[u8],
+    body: &[u8],
+    more: bool,
+) -> Poll<io::Result<usize>> {
+    match (head.is_empty(), body.is_empty()) {
+        (true, _) => to.poll_send(cx, body, more),
+        (false, true) => to.poll_send(cx, head, false),
+        (false, false) => to.poll_send_pair(cx, head, body, more),
+    }
+}
+
 /// So many full reads in a row make a stream a long one.
 const BULK: u8 = 4;
 /// Filling or emptying a pipe moves as much as so many turns with a buffer.
@@ -452,12 +467,7 @@ impl Half {
         let more = self.full_reads > 0
             && !self.prompt
             && matches!(self.framing, Framing::Length(left) if left > ready as u64 && ready > 0);
-        let result = match (head.is_empty(), body.is_empty()) {
-            (true, _) => to.poll_send(cx, body, more),
-            (false, true) => to.poll_send(cx, head, false),
-            (false, false) => to.poll_send_pair(cx, head, body, more),
-        };
-        let Poll::Ready(result) = result else { return Poll::Pending };
+        let Poll::Ready(result) = send_both(cx, to, head, body, more) else { return Poll::Pending };
         let n = result.map_err(Break::Write)?;
         self.moved = true;
         self.sent += n as u64;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use engine::Worker;
 use engine::worker::service::{Answer, Guest, Request, Service, StreamKind};
 use mlua::{MultiValue, Value};
-use model::Txn;
 use wire::head::Head;
 use wire::http1::Body;
 
@@ -80,7 +79,15 @@ async fn serve(scripts: &Arc<Scripts>, functions: &Functions, kind: StreamKind, 
                 None => state.make("tcp", run.id),
             };
             let failed = match object {
-                Ok(object) => drive(&mut run, object, &worker, &session, &txn, &mut io).await,
+                Ok(object) => {
+                    let resume = |run: &mut Run, args| {
+                        worker.with_arena(|arena| {
+                            let (worker, session, txn) = (&*worker, &*session, &*txn);
+                            run.resume(&Serving { id: run.id, worker, session, txn, arena }, args)
+                        })
+                    };
+                    drive(&mut run, MultiValue::from_iter([object]), &worker, &mut io, resume).await
+                }
                 Err(e) => Some(crate::failure::failure(&e)),
             };
             crate::changes::leave(run.id);
@@ -107,25 +114,21 @@ fn http_object(state: &crate::state::State, id: u64, head: &Head, body: Body) ->
     made.raw_set("qs", lua.create_string(wire::uri::query(head.target()).unwrap_or_default())?)?;
     let length = if let Body::Length(n) = body { i64::try_from(n).unwrap_or(i64::MAX) } else { 0 };
     made.raw_set("length", length)?;
-    made.raw_set("headers", crate::http::fields(lua, head)?)?;
+    made.raw_set("headers", crate::http::fields(lua, crate::http::pairs(head))?)?;
     state.make("http", (id, made))
 }
 
-/// Lets the script of a service run to its end; why it failed, if it did.
+/// Lets a script run to its end, with a client; why it failed, if it did. `resume` lets it run until it
+/// waits.
 async fn drive(
     run: &mut Run,
-    object: Value,
+    mut args: MultiValue,
     worker: &Rc<Worker>,
-    session: &Rc<engine::sessions::Session>,
-    txn: &Txn,
     io: &mut Io,
+    resume: impl Fn(&mut Run, MultiValue) -> Step,
 ) -> Option<Failure> {
-    let mut args = MultiValue::from_iter([object]);
     loop {
-        let step = worker.with_arena(|arena| {
-            run.resume(&Serving { id: run.id, worker, session, txn, arena }, std::mem::take(&mut args))
-        });
-        match step {
+        match resume(run, std::mem::take(&mut args)) {
             Step::Done(_) => return None,
             Step::Failed(failure) => return Some(failure),
             Step::Waits(wait) => {
@@ -175,14 +178,5 @@ async fn converse(run: &mut Run, words: &[String], worker: &Rc<Worker>, io: &mut
             Err(e) => return Some(crate::failure::failure(&e)),
         }
     }
-    loop {
-        match run.resume(&Nothing, std::mem::take(&mut args)) {
-            Step::Done(_) => return None,
-            Step::Failed(failure) => return Some(failure),
-            Step::Waits(wait) => match fulfil(wait, run, worker, Some(io)).await.values(&lua) {
-                Ok(values) => args = values,
-                Err(e) => return Some(crate::failure::failure(&e)),
-            },
-        }
-    }
+    drive(run, args, worker, io, |run, args| run.resume(&Nothing, args)).await
 }

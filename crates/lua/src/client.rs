@@ -90,20 +90,7 @@ impl Answer {
         let table = lua.create_table()?;
         table.raw_set("status", self.status)?;
         table.raw_set("reason", lua.create_string(&self.reason)?)?;
-        let headers = lua.create_table()?;
-        for (name, value) in &self.fields {
-            let name = lua.create_string(name.to_ascii_lowercase())?;
-            let list = match headers.raw_get::<Option<Table>>(name.clone())? {
-                Some(list) => list,
-                None => {
-                    let list = lua.create_table()?;
-                    headers.raw_set(name, list.clone())?;
-                    list
-                }
-            };
-            let next = if list.contains_key(0)? { list.raw_len() + 1 } else { 0 };
-            list.raw_set(next, lua.create_string(value)?)?;
-        }
+        let headers = crate::http::fields(lua, self.fields.iter().map(|(n, v)| (&**n, &**v)))?;
         table.raw_set("headers", headers)?;
         table.raw_set("body", lua.create_string(&self.body)?)?;
         Ok(table)

@@ -80,8 +80,8 @@ pub fn tick() -> mlua::Result<mlua::VmState> {
         let text = if late == Over::Whole { "execution timeout" } else { "burst timeout" };
         return Err(mlua::Error::RuntimeError(text.into()));
     }
-    // Nobody goes first meanwhile: a yield out of a hook is not safe with this binding, which takes what stands
-    // on the stack of a coroutine for its results.
+    // Nobody goes first meanwhile: a yield out of a hook is not safe with this binding, which takes what
+    // stands on the stack of a coroutine for its results.
     Ok(mlua::VmState::Continue)
 }
 

@@ -16,7 +16,7 @@ use crate::{client, sockets};
 pub async fn fulfil(wait: Wait, run: &Run, worker: &Rc<Worker>, io: Option<&mut Io>) -> Came {
     match wait {
         Wait::Yield => rt::yield_now().await,
-        Wait::Forced => {
+        Wait::Own => {
             rt::yield_now().await;
             return Came::Nothing;
         }

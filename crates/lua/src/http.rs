@@ -34,9 +34,12 @@ pub const BOUND: &[Bound] = &[
 ];
 
 /// The fields of a head as scripts see them: lists by name, which begin at 0.
-pub fn fields(lua: &mlua::Lua, head: &Head) -> mlua::Result<Table> {
+pub fn fields<'f>(
+    lua: &mlua::Lua,
+    fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+) -> mlua::Result<Table> {
     let all = lua.create_table()?;
-    for (_, name, value) in head.fields() {
+    for (name, value) in fields {
         let name = lua.create_string(name.to_ascii_lowercase())?;
         let list = match all.raw_get::<Option<Table>>(name.clone())? {
             Some(list) => list,
@@ -52,11 +55,16 @@ pub fn fields(lua: &mlua::Lua, head: &Head) -> mlua::Result<Table> {
     Ok(all)
 }
 
+/// Names and values of a head.
+pub fn pairs(head: &Head) -> impl Iterator<Item = (&[u8], &[u8])> {
+    head.fields().map(|(_, name, value)| (name, value))
+}
+
 fn get_headers(args: &mut Args<'_>, side: Side) -> Outcome {
     args.want(0, 0).map_err(|_| "'get_headers' needs 1 arguments".to_owned())?;
     let id: u64 = args.own()?;
     let lua = args.lua();
-    let table = host::env(id, |env| env.head(side).map(|head| fields(lua, head)));
+    let table = host::env(id, |env| env.head(side).map(|head| fields(lua, pairs(head))));
     match table.ok_or_else(|| away("get_headers"))? {
         Some(table) => give(lua, inner(table)?),
         None => give(lua, Value::Nil),

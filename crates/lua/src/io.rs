@@ -5,7 +5,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use mlua::Value;
-use rt::{Socket, Timer};
+use rt::{Buf, Socket, Timer};
 use wire::head::Head;
 use wire::http1::{Body, Limits, Parsed, Scanner, parse_request, request_body};
 
@@ -146,10 +146,13 @@ impl Io {
 
     /// Receives more as it is; `false`: no more comes.
     async fn receive(&mut self) -> bool {
-        let mut buf = [0; 16384];
-        match self.socket.recv(&mut buf).await {
+        // Held while something is there to be read, not while the client is silent.
+        poll_fn(|cx| self.socket.poll_readable(cx)).await;
+        let mut buf = Buf::new();
+        match self.socket.recv(buf.spare_mut()).await {
             Ok(n) if n > 0 => {
-                self.raw.extend_from_slice(buf.get(..n).unwrap_or_default());
+                buf.advance(n);
+                self.raw.extend_from_slice(buf.filled());
                 true
             }
             Ok(_) => false,
@@ -252,11 +255,13 @@ impl Io {
 
     /// Takes what has come meanwhile, without waiting.
     fn look(&mut self) {
-        let mut buf = [0; 16384];
+        let mut buf = Buf::new();
         while !self.closed && self.input.len() < MOST {
-            match self.socket.try_recv(&mut buf) {
+            match self.socket.try_recv(buf.spare_mut()) {
                 Some(Ok(n)) if n > 0 => {
-                    self.raw.extend_from_slice(buf.get(..n).unwrap_or_default());
+                    buf.advance(n);
+                    self.raw.extend_from_slice(buf.filled());
+                    buf.clear();
                     self.decode();
                 }
                 Some(_) => self.closed = true,

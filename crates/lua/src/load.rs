@@ -221,7 +221,7 @@ fn at_once(state: &Arc<State>, function: Function, mut values: MultiValue) -> Re
             Step::Failed(failure) => return Err(failure),
             Step::Waits(wait) => {
                 let over = match wait {
-                    Wait::Forced => crate::came::Came::Nothing,
+                    Wait::Own => crate::came::Came::Nothing,
                     Wait::Yield | Wait::Sleep(_) | Wait::Wake(_) => crate::came::Came::Over,
                     _ => crate::came::Came::Wrong("not available while the configuration is read".into()),
                 };

@@ -104,30 +104,23 @@ fn get_stats(args: &mut Args<'_>) -> Outcome {
     give(args.lua(), table)
 }
 
-fn servers(args: &mut Args<'_>) -> Outcome {
-    let (proxy, names) = with(args, |p| {
-        let names = p.servers.iter().map(|s| s.state.name.to_string()).collect::<Vec<_>>();
-        (p.name.to_string(), names)
-    })?;
+/// Objects of this kind for the parts of a proxy, by their names.
+fn parts(args: &mut Args<'_>, kind: &str, of: fn(&program::Proxy) -> Vec<String>) -> Outcome {
+    let (proxy, names) = with(args, |p| (p.name.to_string(), of(p)))?;
     let table = inner(args.lua().create_table())?;
     for name in names {
-        let made = object(args.lua(), "server", format!("{proxy}/{name}"))?;
+        let made = object(args.lua(), kind, format!("{proxy}/{name}"))?;
         inner(table.raw_set(name, made))?;
     }
     give(args.lua(), table)
 }
 
+fn servers(args: &mut Args<'_>) -> Outcome {
+    parts(args, "server", |p| p.servers.iter().map(|s| s.state.name.to_string()).collect())
+}
+
 fn listeners(args: &mut Args<'_>) -> Outcome {
-    let (proxy, names) = with(args, |p| {
-        let names = p.binds.iter().map(|b| b.state.name.to_string()).collect::<Vec<_>>();
-        (p.name.to_string(), names)
-    })?;
-    let table = inner(args.lua().create_table())?;
-    for name in names {
-        let made = object(args.lua(), "listener", format!("{proxy}/{name}"))?;
-        inner(table.raw_set(name, made))?;
-    }
-    give(args.lua(), table)
+    parts(args, "listener", |p| p.binds.iter().map(|b| b.state.name.to_string()).collect())
 }
 
 fn listener_stats(args: &mut Args<'_>) -> Outcome {

@@ -96,7 +96,7 @@ impl Run {
             return Step::Failed(Failure::Yield);
         }
         if !tagged {
-            return Step::Waits(Wait::Forced);
+            return Step::Waits(Wait::Own);
         }
         Step::Waits(Wait::read(values.into_iter().skip(1).collect()))
     }

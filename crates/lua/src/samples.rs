@@ -11,7 +11,7 @@ use engine::worker::with_worker;
 use lang::env::{Env, Side};
 use lang::expr::Expr;
 use lang::places::Place;
-use lang::sample::Miss;
+use lang::sample::Found;
 use lang::{Registry, Words};
 use mlua::Value;
 use program::Program;
@@ -160,6 +160,32 @@ fn none(args: &Args<'_>, text: bool) -> Outcome {
     }
 }
 
+/// Evaluates an expression for a script, on the host at hand if it is number `id`.
+fn evaluate(
+    args: &Args<'_>,
+    (id, as_text, name): (u64, bool, &str),
+    text: &[u8],
+    eval: impl for<'e> FnOnce(&'e Expr, &Env<'e>) -> Found<'e>,
+) -> Outcome {
+    let (lua, form) = (args.lua(), form(args, as_text));
+    let found = host::env(id, |env| {
+        let expr = match expression(env, text) {
+            Ok(expr) => expr,
+            Err(Wrong::Place) => return Ok(None),
+            Err(Wrong::Text(text)) => return Err(text),
+        };
+        let env: Env<'_> = *env;
+        match eval(&expr, &env) {
+            Ok(value) => inner(to_lua(lua, value, form)).map(Some),
+            Err(_) => Ok(None),
+        }
+    });
+    match found.transpose().map_err(|text| args.bad(1, &text).replace("call", name))?.flatten() {
+        Some(value) => give(lua, value),
+        None => none(args, as_text),
+    }
+}
+
 /// A call of a fetch: number of the host, whether as text, name, arguments.
 fn fetch(args: &mut Args<'_>) -> Outcome {
     let id = u64::try_from(args.int(1)?).unwrap_or_default();
@@ -168,23 +194,7 @@ fn fetch(args: &mut Args<'_>) -> Outcome {
     let real = names().fetches.get(&name).ok_or_else(|| format!("no fetch '{name}'"))?;
     let mut text = real.as_bytes().to_vec();
     list(args, 4, &name, &mut text)?;
-    let (lua, form) = (args.lua(), form(args, as_text));
-    let found = host::env(id, |env| {
-        let expr = match expression(env, &text) {
-            Ok(expr) => expr,
-            Err(Wrong::Place) => return Ok(None),
-            Err(Wrong::Text(text)) => return Err(text),
-        };
-        let env: Env<'_> = *env;
-        match expr.eval(&env) {
-            Ok(value) => inner(to_lua(lua, value, form)).map(Some),
-            Err(Miss::None | Miss::Later) => Ok(None),
-        }
-    });
-    match found.transpose().map_err(|text| args.bad(1, &text).replace("call", &name))?.flatten() {
-        Some(value) => give(lua, value),
-        None => none(args, as_text),
-    }
+    evaluate(args, (id, as_text, &name), &text, |expr, env| expr.eval(env))
 }
 
 /// A call of a converter: number of the host, whether as text, name, value, arguments.
@@ -199,21 +209,5 @@ fn convert(args: &mut Args<'_>) -> Outcome {
     let mut text = format!("str(),{real}").into_bytes();
     list(args, 5, &name, &mut text)?;
     let input = args.get(4).clone();
-    let (lua, form) = (args.lua(), form(args, as_text));
-    let found = host::env(id, |env| {
-        let expr = match expression(env, &text) {
-            Ok(expr) => expr,
-            Err(Wrong::Place) => return Ok(None),
-            Err(Wrong::Text(text)) => return Err(text),
-        };
-        let env: Env<'_> = *env;
-        match expr.convert(&env, to_sample(&input, env.arena)) {
-            Ok(value) => inner(to_lua(lua, value, form)).map(Some),
-            Err(_) => Ok(None),
-        }
-    });
-    match found.transpose().map_err(|text| args.bad(1, &text).replace("call", &name))?.flatten() {
-        Some(value) => give(lua, value),
-        None => none(args, as_text),
-    }
+    evaluate(args, (id, as_text, &name), &text, |expr, env| expr.convert(env, to_sample(&input, env.arena)))
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use mlua::{Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, Value};
+use mlua::{Function, HookTriggers, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value};
 
 use crate::clock::{TAG, tick};
 use crate::failure::PRELUDE;
@@ -99,17 +99,6 @@ fn bind(
             values.push_front(Value::Boolean(true));
             Ok(values)
         }
-        Err(text) => (false, text).into_lua_multi_here(lua),
+        Err(text) => (false, text).into_lua_multi(lua),
     })
-}
-
-/// Values for Lua.
-trait IntoMulti {
-    fn into_lua_multi_here(self, lua: &Lua) -> mlua::Result<MultiValue>;
-}
-
-impl<T: mlua::IntoLuaMulti> IntoMulti for T {
-    fn into_lua_multi_here(self, lua: &Lua) -> mlua::Result<MultiValue> {
-        self.into_lua_multi(lua)
-    }
 }

@@ -13,8 +13,8 @@ use crate::sockets;
 pub enum Wait {
     /// Others have their turn.
     Yield,
-    /// The same, in the midst of an instruction: it is resumed with nothing at all.
-    Forced,
+    /// The same, by `coroutine.yield` of the script's own, which gives it nothing at all.
+    Own,
     /// Time passes.
     Sleep(Duration),
     /// It is woken, or that time has passed.

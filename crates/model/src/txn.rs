@@ -522,14 +522,15 @@ impl Txn {
         req.clear_as(Kind::Request);
         res.clear_as(Kind::Response);
         line.clear();
-        (log_number.take(), counted.take(), origin.take());
+        log_number.set(0);
+        counted.set(0);
+        origin.take();
         (*unique_id.get_mut(), *kept.get_mut()) = (None, None);
         req_captures.get_mut().clear();
         res_captures.get_mut().clear();
-        txn_vars.get_mut().clear();
-        req_vars.get_mut().clear();
-        res_vars.get_mut().clear();
-        check_vars.get_mut().clear();
+        for vars in [txn_vars, req_vars, res_vars, check_vars] {
+            vars.get_mut().clear();
+        }
         last_rule.set(None);
         stick.get_mut().clear();
         bandwidth.clear();

@@ -5,7 +5,15 @@ use rt::{Addr, Socket};
 use super::target::address_fit;
 use super::{Attempt, install};
 use crate::stream::Stream;
-use crate::worker::service::Guest;
+use crate::worker::service::{Guest, Served, StreamKind};
+
+/// Gives the stream to a service that takes the place of a server, if there is one of this name that streams
+/// so.
+pub fn give(stream: &mut Stream<'_>, name: &str, kind: StreamKind) -> bool {
+    let service = stream.worker.shared.service(name).filter(|s| s.streams() == Some(kind)).cloned();
+    stream.service = service.map(|service| Served { service, changes: Default::default() });
+    stream.service.is_some()
+}
 
 /// Connects the stream with its service, by memory.
 pub(super) fn reach(stream: &mut Stream<'_>) -> Result<(), Attempt> {
@@ -27,8 +35,9 @@ pub(super) fn reach(stream: &mut Stream<'_>) -> Result<(), Attempt> {
     stream.txn.times.queued = Some(rt::now());
     let proxy = &*worker.shared.program.proxy(stream.backend_index());
     // Nobody else is ever served over this connection: its identity is that of no address.
-    let fit = address_fit(stream, proxy, &Addr::Inet(([0, 0, 0, 0], 0).into()));
-    install(stream, near.into(), fit, &Addr::Inet(([0, 0, 0, 0], 0).into()), None);
+    let nowhere = Addr::Inet(([0, 0, 0, 0], 0).into());
+    let fit = address_fit(stream, proxy, &nowhere);
+    install(stream, near.into(), fit, &nowhere, None);
     stream.txn.server_conn.dst = model::Peer::default();
     stream.txn.respond();
     service.serve(Guest { worker: worker.clone(), session, txn, changes, socket: far });

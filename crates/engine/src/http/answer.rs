@@ -19,6 +19,7 @@ use super::exchange::Step;
 use super::served::{self, LAST_CHUNK, chunks, deliver, pieces};
 use super::{Next, captures, headers, response, wait};
 use crate::errors;
+use crate::filters::Whose;
 use crate::stream::Stream;
 use model::trace;
 
@@ -123,7 +124,7 @@ pub async fn service(stream: &mut Stream<'_>, name: &str, proxy: u32) -> Next {
     let (now, times) = (Some(rt::now()), &mut stream.txn.times);
     (times.queued, times.connected, times.response) = (now, now, now);
     super::rules::intercepted(stream);
-    if let Step::Done(next) = served::filters(stream, Moment::RequestHead).await {
+    if let Step::Done(next) = super::rules::filters(stream, Moment::RequestHead, Whose::All).await {
         return next;
     }
     // A service is sent the request as a server would be.
@@ -430,7 +431,7 @@ async fn finish(stream: &mut Stream<'_>, said: Said) -> Next {
     crate::points::message(stream, false, events, trace::level::USER, "sending response of this program");
     let Said { mut body, keep, chunked, rest, filtered } = said;
     let (head_only, framed, chunked) = frame(stream, chunked, rest.is_some());
-    if filtered && let Step::Done(next) = served::filters(stream, Moment::Response).await {
+    if filtered && let Step::Done(next) = super::rules::filters(stream, Moment::Response, Whose::All).await {
         return next;
     }
     // Rules exist for streams, and what was no request has none.

@@ -18,6 +18,7 @@ use crate::filters::{Met, Whose};
 use crate::ruling::{self, Bench, Given};
 use crate::silence;
 use crate::stream::Stream;
+use crate::worker::service::StreamKind;
 
 /// Rules of the frontend, its statistics page and its monitor. Those on content have had their turn when the
 /// stream was TCP before (`upgraded`).
@@ -347,15 +348,12 @@ async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
 
 /// Gives the stream to a service that takes the place of a server; whether it is one.
 fn streams(stream: &mut Stream<'_>, name: &str) -> bool {
-    use crate::worker::service::{Served, StreamKind};
-    let Some(service) = stream.worker.shared.service(name).cloned() else { return false };
-    if service.streams() != Some(StreamKind::Http) {
-        return false;
+    let streams = crate::connect::give_to_service(stream, name, StreamKind::Http);
+    if streams {
+        stream.end(Cause::Local, Phase::Request);
+        intercepted(stream);
     }
-    stream.end(Cause::Local, Phase::Request);
-    intercepted(stream);
-    stream.service = Some(Served { service, changes: Default::default() });
-    true
+    streams
 }
 
 /// Ends the stream as a rule decided.

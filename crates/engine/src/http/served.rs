@@ -5,19 +5,11 @@ use link::chain::{Chain, Source};
 use model::term::{Cause, Phase};
 use wire::http1::response_body;
 
-use super::Next;
 use super::exchange::Step;
+use super::{Next, rules};
 use crate::filter;
 use crate::filters::Whose;
 use crate::stream::Stream;
-
-/// Asks the filters of the stream about the answer of a service, or the request for one.
-pub(super) async fn filters(stream: &mut Stream<'_>, moment: Moment) -> Step {
-    if stream.filters.is_none() {
-        return Step::Go;
-    }
-    rt::boxed(super::rules::filters(stream, moment, Whose::All)).await
-}
 
 /// Has the filters see the head of a service's answer, and what is there of its body; what the rest of that
 /// passes through.
@@ -29,7 +21,7 @@ pub(super) async fn filtered(
     body: &mut Vec<u8>,
     goes_on: bool,
 ) -> Result<Option<Box<Chain>>, Next> {
-    if let Step::Done(next) = filters(stream, Moment::ResponseHead).await {
+    if let Step::Done(next) = rules::filters(stream, Moment::ResponseHead, Whose::All).await {
         return Err(next);
     }
     stream.http.response_body = response_body(&stream.txn.res, stream.txn.req.method_id());

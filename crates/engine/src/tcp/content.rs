@@ -18,6 +18,7 @@ use crate::filters::{Met, Whose};
 use crate::ruling::{self, Bench, Given};
 use crate::silence;
 use crate::stream::Stream;
+use crate::worker::service::StreamKind;
 
 /// The filters and the rules of the frontend.
 pub(super) async fn first(stream: &mut Stream<'_>, front: &Proxy) -> Verdict {
@@ -166,23 +167,16 @@ async fn while_there(
     .await
 }
 
-/// Gives the stream to a service that takes the place of a server; whether it is one.
-fn streams(stream: &mut Stream<'_>, name: &str) -> bool {
-    use crate::worker::service::{Served, StreamKind};
-    let Some(service) = stream.worker.shared.service(name).cloned() else { return false };
-    if service.streams() != Some(StreamKind::Tcp) {
-        return false;
-    }
-    stream.service = Some(Served { service, changes: Default::default() });
-    true
-}
-
 fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Verdict {
     let phase = match flow {
         Flow::Next | Flow::Accept | Flow::Yield(_) => return Verdict::Go,
         Flow::SwitchToHttp { h2 } => return Verdict::Switch(h2),
         Flow::CloseServer => return Verdict::Stop,
-        Flow::Service(name) if side == Side::Request && streams(stream, &name) => return Verdict::Go,
+        Flow::Service(name)
+            if side == Side::Request && crate::connect::give_to_service(stream, &name, StreamKind::Tcp) =>
+        {
+            return Verdict::Go;
+        }
         Flow::SilentDrop { rst_ttl } => {
             stream.client.vanish(rst_ttl);
             Phase::Request

@@ -12,7 +12,7 @@ use rt::Buf;
 use wire::head::Head;
 use wire::http1::split_trailers;
 
-use super::{Break, End, Framing, Half, TURNS};
+use super::{Break, End, Framing, Half, TURNS, send_both};
 use crate::chain::{Chain, Source, Unchanged};
 use crate::transport::Transport;
 
@@ -279,12 +279,7 @@ impl Half {
         let Some(rewritten) = &mut self.rewritten else { return Poll::Ready(Ok(())) };
         let head = stage.as_ref().map(Buf::filled).unwrap_or_default();
         let data = rewritten.wire.as_ref().map(Buf::filled).unwrap_or_default();
-        let sent = match (head.is_empty(), data.is_empty()) {
-            (true, _) => to.poll_send(cx, data, false),
-            (false, true) => to.poll_send(cx, head, false),
-            (false, false) => to.poll_send_pair(cx, head, data, false),
-        };
-        let Poll::Ready(sent) = sent else { return Poll::Pending };
+        let Poll::Ready(sent) = send_both(cx, to, head, data, false) else { return Poll::Pending };
         let n = sent.map_err(Break::Write)?;
         self.moved = true;
         self.sent += n as u64;
