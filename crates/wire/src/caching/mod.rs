@@ -1,4 +1,14 @@
-//! What caches on the way may keep (RFC 9111).
+//! What caches on the way may keep, for how long, and for whom (RFC 9111; manual, section 6).
+
+mod freshness;
+mod hints;
+mod validators;
+mod vary;
+
+pub use freshness::{Asked, Freshness, asked};
+pub use hints::hints;
+pub use validators::{is_unchanged, modified};
+pub use vary::{Accepted, Codings, Varies, varies};
 
 use crate::head::Head;
 use crate::method::Method;

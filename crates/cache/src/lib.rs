@@ -1,0 +1,92 @@
+//! What a `cache` section keeps (manual, section 6): whole responses, and of those that had to go perhaps
+//! their links (`early-hints`). It knows no message, no clock and no socket: keys are bytes, time is a
+//! number of seconds, what belongs to an entry besides its body is a type of who uses it.
+//!
+//! All threads share a store. An entry is an `Arc`: who serves it holds it, and no lock. Keys are spread over
+//! shards, each under a lock of its own that is held for a look-up; how much all of them take together is one
+//! number. When room is needed, the entry goes that was not asked for the longest, whichever shard it is in.
+//! What is being received takes room, too, and is seen by nobody before it is whole.
+
+mod shard;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use store::{Found, Row, Store, Writer};
+
+/// Room is counted in blocks of so many bytes.
+pub const BLOCK: usize = 1024;
+
+/// What HAProxy keeps of an entry besides head and body; counted here, too, so that as many fit.
+pub const OVERHEAD: usize = 188;
+
+/// Whether links are kept for hints (`early-hints`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hints {
+    /// No.
+    #[default]
+    Off,
+    /// Links of entries that went may take so many hundredths of all blocks.
+    On {
+        /// 1 to 99.
+        ratio: u8,
+    },
+    /// Links and nothing else.
+    Only,
+}
+
+/// What a section says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Its name.
+    pub name: Box<str>,
+    /// Blocks of all entries together (`total-max-size`, in KiB).
+    pub blocks: usize,
+    /// Bytes of an entry, its head included (`max-object-size`).
+    pub max_object: usize,
+    /// Seconds for which an entry is good at most (`max-age`).
+    pub max_age: u32,
+    /// Entries of one key that differ by fields of the request (`max-secondary-entries`).
+    pub max_secondary: usize,
+    /// Responses that depend on fields of the request may be kept (`process-vary`).
+    pub vary: bool,
+    /// `early-hints`.
+    pub hints: Hints,
+}
+
+impl Settings {
+    /// A cache for a single entry: what stands for one that is not there.
+    pub fn small(name: &str) -> Settings {
+        let (max_object, max_age, max_secondary) = (0, 0, 1);
+        Settings {
+            name: name.into(),
+            blocks: 1,
+            max_object,
+            max_age,
+            max_secondary,
+            vary: false,
+            hints: Hints::Off,
+        }
+    }
+}
+
+/// What is kept under a key.
+#[derive(Debug)]
+pub struct Entry<M> {
+    key: Box<[u8]>,
+    /// What it is: whatever its user keeps of it.
+    pub meta: M,
+    /// The body, whole.
+    pub body: Vec<u8>,
+    /// Lines of hints, complete fields of a head; empty if there are none.
+    pub hints: Box<[u8]>,
+    /// Good until then, in seconds of the clock that its user has.
+    pub expires: u64,
+    /// Bytes of head and body.
+    size: usize,
+}
+
+/// Blocks for so many bytes.
+fn blocks(bytes: usize) -> usize {
+    bytes.div_ceil(BLOCK).max(1)
+}

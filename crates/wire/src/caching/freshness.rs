@@ -1,0 +1,169 @@
+//! How long a response is good, and what a request asks of a cache.
+
+use crate::head::{Head, Known};
+
+/// How long a response may be kept (RFC 9111 section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// Not at all: it says so, it is stale when it comes, or nothing tells how long, nor how to ask again.
+    Never,
+    /// For as long as the cache likes: there is a validator, and nothing else was said.
+    Unsaid,
+    /// For so many seconds from now, its age taken off.
+    For(u32),
+}
+
+impl Freshness {
+    /// That of a response that came at `now`, in seconds since 1970. HAProxy keeps nothing that is private or
+    /// not to be had without asking, whatever of it that is said of.
+    pub fn of(res: &Head, now: u64) -> Freshness {
+        // Asked to be kept from caches of old.
+        if res.has_token("pragma", b"no-cache") {
+            return Freshness::Never;
+        }
+        let (mut shared, mut own) = (None, None);
+        for value in res.values(Known::CacheControl) {
+            let (name, text) = directive(value);
+            match () {
+                () if is(name, b"no-store") || is(name, b"no-cache") || is(name, b"private") => {
+                    return Freshness::Never;
+                }
+                () if is(name, b"s-maxage") => shared = shared.or(Some(seconds(text))),
+                () if is(name, b"max-age") => own = own.or(Some(seconds(text))),
+                () => {}
+            }
+        }
+        let age = match res.first("age") {
+            // An age that can't be read says that it is old.
+            Some(age) => match seconds(Some(age)) {
+                Some(age) => age,
+                None => return Freshness::Never,
+            },
+            None => 0,
+        };
+        let lifetime = match shared.or(own) {
+            Some(Some(seconds)) => seconds,
+            Some(None) => return Freshness::Never,
+            None => match res.first("expires") {
+                Some(date) => super::validators::date(date)
+                    .map_or(0, |date| u32::try_from(date.saturating_sub(now)).unwrap_or(u32::MAX)),
+                None if res.has("etag") || res.has("last-modified") => return Freshness::Unsaid,
+                None => return Freshness::Never,
+            },
+        };
+        match lifetime.saturating_sub(age) {
+            0 => Freshness::Never,
+            left => Freshness::For(left),
+        }
+    }
+}
+
+/// What a request asks of a cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Nothing that is kept may answer it (`Cache-Control: no-cache` or `max-age=0`, `Pragma: no-cache`); the
+    /// response may be kept.
+    pub anew: bool,
+}
+
+/// What the fields of a request ask.
+pub fn asked(req: &Head) -> Asked {
+    let (mut anew, mut controlled) = (false, false);
+    for value in req.values(Known::CacheControl) {
+        controlled = true;
+        let (name, text) = directive(value);
+        anew |= is(name, b"no-cache") || is(name, b"max-age") && seconds(text) == Some(0);
+    }
+    // RFC 9111 section 5.4: of both, the new field holds.
+    Asked { anew: anew || !controlled && req.has_token("pragma", b"no-cache") }
+}
+
+/// A directive and what stands behind its `=`, if anything does.
+fn directive(value: &[u8]) -> (&[u8], Option<&[u8]>) {
+    match value.iter().position(|c| *c == b'=') {
+        Some(at) => (value[..at].trim_ascii(), Some(value[at + 1..].trim_ascii())),
+        None => (value.trim_ascii(), None),
+    }
+}
+
+fn is(name: &[u8], word: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(word)
+}
+
+/// A number of seconds, perhaps in quotes; what is more than fits is as much as fits.
+fn seconds(text: Option<&[u8]>) -> Option<u32> {
+    let text = text?.trim_ascii();
+    let text = text.strip_prefix(b"\"").and_then(|t| t.strip_suffix(b"\"")).unwrap_or(text);
+    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let add = |sum: u32, digit: &u8| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0'));
+    Some(text.iter().fold(0, add))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(fields: &[(&str, &str)]) -> Freshness {
+        let mut head = Head::response();
+        for (name, value) in fields {
+            head.append(name.as_bytes(), value.as_bytes()).unwrap();
+        }
+        Freshness::of(&head, 1_000_000_000)
+    }
+
+    /// What HAProxy keeps and what not.
+    #[test]
+    fn a_response_says_how_long_it_is_good() {
+        for (control, freshness) in [
+            ("max-age=10", Freshness::For(10)),
+            ("MAX-AGE=5", Freshness::For(5)),
+            ("max-age=\"10\"", Freshness::For(10)),
+            ("must-revalidate, max-age=5", Freshness::For(5)),
+            ("max-age=1, s-maxage=10", Freshness::For(10)),
+            ("max-age=99999999999", Freshness::For(u32::MAX)),
+            ("public", Freshness::Unsaid),
+            ("max-age=abc", Freshness::Never),
+            ("max-age=0", Freshness::Never),
+            ("s-maxage=0, max-age=10", Freshness::Never),
+            ("max-age=10, no-cache=\"set-cookie\"", Freshness::Never),
+            ("private=\"x\", max-age=5", Freshness::Never),
+            ("no-store", Freshness::Never),
+        ] {
+            assert_eq!(of(&[("cache-control", control), ("etag", "\"a\"")]), freshness, "{control}");
+        }
+        assert_eq!(
+            of(&[("cache-control", "max-age=1"), ("cache-control", "s-maxage=10")]),
+            Freshness::For(10)
+        );
+        assert_eq!(of(&[("pragma", "no-cache"), ("cache-control", "max-age=1")]), Freshness::Never);
+        assert_eq!(of(&[]), Freshness::Never);
+        assert_eq!(of(&[("last-modified", "x")]), Freshness::Unsaid);
+        let date = "Sun, 09 Sep 2001 01:46:50 GMT";
+        assert_eq!(of(&[("expires", date)]), Freshness::For(10));
+        assert_eq!(of(&[("expires", "0"), ("etag", "x")]), Freshness::Never);
+    }
+
+    #[test]
+    fn its_age_is_taken_off() {
+        assert_eq!(of(&[("cache-control", "max-age=10"), ("age", "3")]), Freshness::For(7));
+        assert_eq!(of(&[("cache-control", "max-age=10"), ("age", "30")]), Freshness::Never);
+        assert_eq!(of(&[("cache-control", "max-age=10"), ("age", "x")]), Freshness::Never);
+    }
+
+    #[test]
+    fn a_request_may_want_nothing_that_was_kept() {
+        for (name, value, anew) in [
+            ("cache-control", "no-cache", true),
+            ("cache-control", "max-age=0", true),
+            ("cache-control", "max-age=1", false),
+            ("cache-control", "no-store", false),
+            ("pragma", "no-cache", true),
+        ] {
+            let mut head = Head::request();
+            head.append(name.as_bytes(), value.as_bytes()).unwrap();
+            assert_eq!(asked(&head).anew, anew, "{name}: {value}");
+        }
+    }
+}
