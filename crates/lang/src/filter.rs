@@ -156,4 +156,10 @@ pub trait Rewriter {
     fn keeps_length(&self) -> bool {
         false
     }
+
+    /// How many bytes come out, where it knows that before and they are not those that go in. A message that
+    /// is longer or shorter is broken.
+    fn length(&self) -> Option<u64> {
+        None
+    }
 }

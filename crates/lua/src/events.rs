@@ -9,5 +9,5 @@ pub const BOUND: &[Bound] = &[("core.event_sub", 0, event_sub)];
 fn event_sub(args: &mut Args<'_>) -> Outcome {
     args.table(1)?;
     args.function(2)?;
-    Err("'event_sub': events are not told to scripts yet by Harrier".into())
+    Err("'event_sub': events are not supported yet by Harrier".into())
 }

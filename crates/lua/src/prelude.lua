@@ -240,6 +240,21 @@ local http, http_meta = class("http", { "req_get_headers", "res_get_headers", "r
     "req_rep_header", "res_rep_header", "req_rep_value", "res_rep_value", "req_set_method", "req_set_path",
     "req_set_query", "req_set_uri", "res_set_status" })
 
+---------------------------------------------------------------------------------------------- HTTPMessage
+local message, message_meta = class("msg", { "input", "output", "may_recv", "is_full", "is_resp", "eom", "set_eom",
+    "unset_eom", "body", "append", "prepend", "insert", "set", "remove", "send", "forward", "get_stline",
+    "set_body_len" })
+for _, name in pairs { "get_headers", "add_header", "del_header", "set_header", "rep_header", "rep_value" } do
+    local request, response = H["http.req_" .. name], H["http.res_" .. name]
+    message[name] = function(self, ...)
+        return check((rawget(self, "res") and response or request)(self, ...))
+    end
+end
+for _, name in pairs { "set_method", "set_path", "set_query", "set_uri" } do
+    message[name] = bound("http.req_" .. name)
+end
+message.set_status = bound("http.res_set_status")
+
 ------------------------------------------------------------------------------------------- Reply and Txn
 local reply, reply_meta = {}, {}
 reply_meta.__index = reply
@@ -387,10 +402,10 @@ function core.event_sub(...) return numbered(metas.subscription, (need(subscribe
 ------------------------------------------------------------------------------------------------ constants
 act = { CONTINUE = 0, STOP = 1, YIELD = 2, ERROR = 3, DONE = 4, DENY = 5, ABORT = 6, INVALID = 7 }
 function act:wake_time(ms) need(H["act.wake_time"](type(self) == "table" and ms or self)) end
-filter = { CONTINUE = 1, WAIT = 0, ERROR = -1, FLT_CFG_FL_HTX = 1 }
-function filter.register_data_filter() error("filters of Lua are not supported yet by Harrier", 2) end
-filter.unregister_data_filter = filter.register_data_filter
-filter.wake_time = filter.register_data_filter
+filter = { CONTINUE = 1, WAIT = 0, ERROR = -1, FLT_CFG_FL_HTX = 1,
+    register_data_filter = bound("filter.register_data_filter"),
+    unregister_data_filter = bound("filter.unregister_data_filter") }
+function filter.wake_time(ms) need(H["act.wake_time"](ms)) end
 CertCache = { set = bound("certcache.set") }
 ACME = { challenge_ready = bound("acme.challenge_ready") }
 
@@ -412,6 +427,10 @@ if os and not H.fork then
 end
 
 return {
+    channel = function(id, res) return numbered(channel_meta, id, { res = res }) end,
+    msg = function(id, res)
+        return numbered(message_meta, id, { res = res, channel = numbered(channel_meta, id, { res = res }) })
+    end,
     txn = function(id) return setmetatable({ [0] = id }, txn_meta) end,
     tcp = function(id) return setmetatable({ [0] = id }, tcp_meta) end,
     http = function(id, made)
