@@ -18,7 +18,7 @@ pub use store::{Found, Row, Store, Writer};
 pub const BLOCK: usize = 1024;
 
 /// What HAProxy keeps of an entry besides head and body; counted here, too, so that as many fit.
-pub const OVERHEAD: usize = 188;
+pub const OVERHEAD: usize = 168;
 
 /// Whether links are kept for hints (`early-hints`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

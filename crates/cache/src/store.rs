@@ -273,6 +273,13 @@ impl<M> Writer<M> {
         true
     }
 
+    /// So many bytes more belong to its head. False as with [`Writer::push`].
+    #[must_use]
+    pub fn add(&mut self, bytes: usize) -> bool {
+        self.head += bytes;
+        self.head + self.body.len() <= self.store.settings.max_object && self.grow(self.body.len())
+    }
+
     fn grow(&mut self, body: usize) -> bool {
         let needed = blocks(OVERHEAD + self.head + body);
         let more = needed.saturating_sub(self.blocks);

@@ -107,7 +107,7 @@ async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step
     if let Step::Done(next) = run(stream, &proxy.rules.http_request, Side::Request, None).await {
         return Step::Done(next);
     }
-    if stream.service.is_some() {
+    if stream.service.is_some() || stream.txn.caching.hit.is_some() {
         return Step::Go;
     }
     if let Step::Done(next) = restrict_names(stream, proxy.options.restrict_names).await {
@@ -331,6 +331,8 @@ fn bound_rewrites(stream: &mut Stream<'_>, side: Side) {
 async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
     let next = match flow {
         Flow::Next | Flow::Accept | Flow::SwitchToHttp { .. } | Flow::Yield(_) => return Step::Go,
+        // Who ran the rules sees that, and serves it.
+        Flow::Cached => return Step::Go,
         Flow::Service(name) if side == Side::Request && streams(stream, &name) => return Step::Go,
         _ if side == Side::Response => {
             let closes = matches!(flow, Flow::Reject | Flow::CloseServer);
@@ -361,7 +363,7 @@ async fn carry_out(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Next {
     let response = side == Side::Response;
     match flow {
         // These end nothing.
-        Flow::Next | Flow::Accept | Flow::SwitchToHttp { .. } | Flow::Yield(_) => Next::Close,
+        Flow::Next | Flow::Accept | Flow::Cached | Flow::SwitchToHttp { .. } | Flow::Yield(_) => Next::Close,
         Flow::Deny(reply) => {
             denied(stream, response, false);
             if !response {

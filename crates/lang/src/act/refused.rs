@@ -15,8 +15,6 @@ const CONTENT: Sets = Sets::TCP_REQ.and(Sets::TCP_RES).and(SERVED);
 
 pub(super) const ACTIONS: &[ActionDef] = &[
     refused("attach-srv", Sets::TCP_SESS),
-    refused("cache-store", Sets::HTTP_RES),
-    refused("cache-use", Sets::HTTP_REQ),
     refused("send-spoe-group", CONTENT),
 ];
 
