@@ -38,6 +38,8 @@ pub(crate) struct Place<M> {
     pub kept: Kept<M>,
     /// When it was asked for last, as a number that only grows.
     pub used: u64,
+    /// When it was put there, likewise.
+    pub number: u64,
 }
 
 /// The map's keys are hashes already.

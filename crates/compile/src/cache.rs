@@ -81,10 +81,12 @@ pub(crate) fn line(s: &mut Statement<'_>, draft: &mut CacheDraft) -> Step {
     let settings = &mut draft.settings;
     match s.keyword() {
         "total-max-size" => {
+            // Whatever is wrong with it, something was said.
+            settings.blocks = MEGABYTE;
             let megabytes = number(s, word)?;
             if megabytes > MOST {
                 let text = format!("\"total-max-size\" ({word}) must not be greater than {MOST}");
-                return Err(tight(s.fail(text)));
+                return Err(stop(s, text));
             }
             settings.blocks = usize::try_from(megabytes).unwrap_or(usize::MAX) * MEGABYTE;
         }
@@ -121,8 +123,13 @@ fn warn(s: &mut Statement<'_>, text: &str) {
     s.notes.push(warning);
 }
 
+/// HAProxy warns of it, and stops all the same.
+fn stop(s: &Statement<'_>, text: String) -> Diagnostic {
+    Diagnostic { fatal: true, ..tight(Diagnostic::warning(s.eaten().span(), text)) }
+}
+
 fn wrong(s: &Statement<'_>, word: &str) -> Diagnostic {
-    tight(s.fail(format!("{} wrong value '{word}'", s.keyword())))
+    stop(s, format!("{} wrong value '{word}'", s.keyword()))
 }
 
 /// A whole number; one that is negative or does not fit is the largest.
@@ -180,7 +187,8 @@ pub(crate) fn finish(drafts: Vec<CacheDraft>, world: &World, notes: &mut Diagnos
             continue;
         }
         let size = settings.blocks * BLOCK;
-        let most = max_object.filter(|most| *most > 0).map(|most| usize::try_from(most).unwrap_or(usize::MAX));
+        let most =
+            max_object.filter(|most| *most > 0).map(|most| usize::try_from(most).unwrap_or(usize::MAX));
         settings.max_object = most.unwrap_or(size / 256);
         if settings.max_object > size / 2 {
             notes.push(refuse(format!(

@@ -136,7 +136,8 @@ impl Storing {
             }
         }
         text.extend_from_slice(b"\r\n");
-        let fits = self.writer.add(text.len());
+        let fields = trailers.fields().map(|(_, name, value)| name.len() + value.len() + 4);
+        let fits = self.writer.add(fields.sum());
         self.kept.trailers = text.into();
         fits
     }

@@ -270,9 +270,7 @@ impl World {
     /// new one that nobody knows yet.
     pub fn cache(&self, settings: cache::Settings) -> Arc<Cache> {
         let known = self.caches.read().get(&settings.name).cloned();
-        known
-            .filter(|cache| *cache.settings() == settings)
-            .unwrap_or_else(|| Arc::new(Cache::new(settings)))
+        known.filter(|cache| *cache.settings() == settings).unwrap_or_else(|| Arc::new(Cache::new(settings)))
     }
 
     /// These are the caches of the process from now on, and no others.

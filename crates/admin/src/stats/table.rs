@@ -319,11 +319,8 @@ pub const COLUMNS: &[Column] = &[
         http_only(r, r.sum(figure))
     }),
     column("cache_hits", "MCPP", "Of these, with success", |r| {
-        let figure = Figure {
-            front: Some(|c| &c.cache.hits),
-            back: Some(|c| &c.cache.hits),
-            ..Figure::default()
-        };
+        let figure =
+            Figure { front: Some(|c| &c.cache.hits), back: Some(|c| &c.cache.hits), ..Figure::default() };
         http_only(r, r.sum(figure))
     }),
     column("srv_icur", "MGPV", "Idle connections", idle),

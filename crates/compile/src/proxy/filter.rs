@@ -23,7 +23,8 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
 ];
 
 /// The filters that are no entries of the registry, with the tag that `-dKflt` shows.
-const BUILT_IN: &[(&str, &str)] = &[("bwlim-in", "BWLIM"), ("bwlim-out", "BWLIM"), ("cache", "CACHE"), ("trace", "TRACE")];
+const BUILT_IN: &[(&str, &str)] =
+    &[("bwlim-in", "BWLIM"), ("bwlim-out", "BWLIM"), ("cache", "CACHE"), ("trace", "TRACE")];
 
 /// Filters of HAProxy that no extension may have added yet.
 pub(crate) const PLANNED: &[&str] = &["fcgi-app", "spoe"];

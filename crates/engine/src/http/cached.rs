@@ -196,7 +196,7 @@ fn chunk_line(length: usize, room: &mut [u8; 20]) -> &[u8] {
         return &[];
     }
     let mut rest = &mut room[..];
-    let _ = write!(rest, "{length:x}\r\n");
+    let _ = write!(rest, "{length:X}\r\n");
     let left = rest.len();
     room.get(..20 - left).unwrap_or_default()
 }

@@ -9,8 +9,8 @@ use wire::http1::Body;
 use wire::method::Method;
 
 use super::{
-    Next, Owed, Rest, answer, awaiting, cached, captures, early, forward, headers, replaced, request, response,
-    retry, rules,
+    Next, Owed, Rest, answer, awaiting, cached, captures, early, forward, headers, replaced, request,
+    response, retry, rules,
 };
 use crate::choose::{self, Wish};
 use crate::client::Client;

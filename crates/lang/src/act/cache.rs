@@ -10,7 +10,7 @@ use ::cache::{Found, Hints};
 use model::cached::{Audience, Cache, Kept, Storing};
 use wire::caching::{self, Codings, Freshness};
 use wire::head::{Head, Known};
-use wire::http1;
+use wire::http1::{Body, response_body};
 use wire::method::{Method, Version};
 
 use super::{Parsed, Reading, def};
@@ -49,9 +49,14 @@ pub struct NamedCache {
 /// of body and each field behind it.
 const BLOCK: usize = 4;
 
-/// Bytes of a head as caches count them.
-fn head_size(head: &Head) -> usize {
-    head.counted_len() + BLOCK * (head.len() + 2)
+/// Bytes of a response without its body as caches count them.
+fn size_around(head: &Head, framing: Body) -> usize {
+    let behind = match framing {
+        Body::None => 0,
+        Body::Chunked => 2 * BLOCK + 1,
+        Body::Length(_) | Body::UntilClose => BLOCK,
+    };
+    head.counted_len() + BLOCK * (head.len() + 2) + behind
 }
 
 fn name_of(reading: &mut Reading<'_, '_>) -> Result<String, Fault> {
@@ -200,13 +205,13 @@ fn store(cache: &NamedCache, exec: &mut Exec<'_>) {
         }
         return;
     }
-    let framing = http1::response_body(&txn.res, Method::Get);
+    let framing = response_body(&txn.res, Method::Get);
     let length = match framing {
-        http1::Body::Length(length) => Some(length),
+        Body::Length(length) => Some(length),
         _ => None,
     };
     let (Some(order), Some(writer)) =
-        (cache.order, cache.store.begin(&caching.asks.key, head_size(&txn.res), length))
+        (cache.order, cache.store.begin(&caching.asks.key, size_around(&txn.res, framing), length))
     else {
         return;
     };

@@ -134,13 +134,7 @@ pub(super) const FETCHES: &[FetchDef] = &[
         |env, _| Ok(Value::Bool(env.txn.caching.hit.is_some())),
         "Whether the response came from a cache.",
     ),
-    FetchDef::new(
-        "res.cache_name",
-        Type::Str,
-        SERVER,
-        cache_name,
-        "The cache that the response came from.",
-    ),
+    FetchDef::new("res.cache_name", Type::Str, SERVER, cache_name, "The cache that the response came from."),
     FetchDef::new(
         "res.comp",
         Type::Bool,

@@ -72,7 +72,8 @@ pub fn asked(req: &Head) -> Asked {
     for value in req.values(Known::CacheControl) {
         controlled = true;
         let (name, _) = directive(value);
-        anew |= [&b"no-cache"[..], b"max-age", b"min-fresh", b"max-stale"].iter().any(|known| is(name, known));
+        anew |=
+            [&b"no-cache"[..], b"max-age", b"min-fresh", b"max-stale"].iter().any(|known| is(name, known));
     }
     // RFC 9111 section 5.4: of both, the new field holds.
     Asked { anew: anew || !controlled && req.has_token("pragma", b"no-cache") }

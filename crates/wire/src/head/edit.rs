@@ -171,20 +171,15 @@ impl Head {
     /// A copy that holds no more than what is live.
     #[must_use]
     pub fn compact(&self) -> Head {
-        let mut copy = Head { bytes: Vec::with_capacity(self.wire_len()), fields: Vec::new(), ..self.blank() };
+        let mut copy =
+            Head { bytes: Vec::with_capacity(self.wire_len()), fields: Vec::new(), ..self.blank() };
         let mut keep = |span: Span| {
             let start = copy.bytes.len();
             copy.bytes.extend_from_slice(span.of(&self.bytes));
             Span::new(start, copy.bytes.len())
         };
-        let spans = [
-            self.method,
-            self.target,
-            self.reason,
-            self.version_text,
-            self.version_read,
-            self.status_text,
-        ];
+        let spans =
+            [self.method, self.target, self.reason, self.version_text, self.version_read, self.status_text];
         let [method, target, reason, version_text, version_read, status_text] = spans.map(&mut keep);
         (copy.method, copy.target, copy.reason) = (method, target, reason);
         (copy.version_text, copy.version_read, copy.status_text) = (version_text, version_read, status_text);
