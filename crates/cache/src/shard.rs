@@ -30,7 +30,10 @@ impl<M> Kept<M> {
 }
 
 pub(crate) fn links_size(hints: &[u8]) -> usize {
-    crate::OVERHEAD + hints.len()
+    // HAProxy keeps the values, each with its length.
+    const BESIDE: usize = b"link: \r\n".len() - 2;
+    let fields = hints.iter().filter(|byte| **byte == b'\n').count();
+    (crate::OVERHEAD + hints.len()).saturating_sub(BESIDE * fields)
 }
 
 #[derive(Debug)]

@@ -206,16 +206,14 @@ pub(crate) fn finish(drafts: Vec<CacheDraft>, world: &World, notes: &mut Diagnos
 #[derive(Default)]
 pub(crate) struct UsedCaches {
     list: Vec<UsedCache>,
-    /// The place of filters that no line asks for.
-    pub unwritten: u32,
 }
 
 /// One of them.
 struct UsedCache {
     name: Box<str>,
-    /// The number of its `filter` line among those of the proxy, and its place among filters of responses,
-    /// if it has one.
-    line: Option<(usize, Option<u32>)>,
+    /// The number of its `filter` line among those of the proxy, and whether `filter-sequence` lets it see
+    /// responses.
+    line: Option<(usize, bool)>,
 }
 
 impl UsedCaches {
@@ -227,18 +225,18 @@ impl UsedCaches {
     }
 
     /// A `filter` line names it; false if one did already.
-    pub fn declare(&mut self, name: &str, number: usize, order: Option<u32>) -> bool {
+    pub fn declare(&mut self, name: &str, number: usize, keeps: bool) -> bool {
         let new = !self.list.iter().any(|used| *used.name == *name);
         if new {
-            self.list.push(UsedCache { name: name.into(), line: Some((number, order)) });
+            self.list.push(UsedCache { name: name.into(), line: Some((number, keeps)) });
         }
         new
     }
 
-    /// The place of its filter.
-    pub fn order(&self, name: &str) -> Option<u32> {
-        let used = self.list.iter().find(|used| *used.name == *name)?;
-        used.line.map_or(Some(self.unwritten), |(_, order)| order)
+    /// Whether its filter sees responses.
+    pub fn keep(&self, name: &str) -> bool {
+        let used = self.list.iter().find(|used| *used.name == *name);
+        used.and_then(|used| used.line).is_none_or(|(_, keeps)| keeps)
     }
 
     /// What is wrong with them where `known` are the caches, and `kinds` the filters that lines ask for.

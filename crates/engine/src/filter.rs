@@ -59,7 +59,8 @@ fn gates(stream: &mut Stream<'_>, side: Side) -> Vec<(u32, Data)> {
         return Vec::new();
     }
     let mut gates: Vec<(u32, Box<dyn Gate>)> = trace::filters(stream, side);
-    gates.extend(kept.map(|kept| (kept.order, Box::new(keep::Keep::new(kept)) as Box<dyn Gate>)));
+    // What is kept is what the server sent: filters see it again when it answers.
+    gates.extend(kept.map(|kept| (0, Box::new(keep::Keep::new(kept)) as Box<dyn Gate>)));
     let upload = side == Side::Request;
     let mut rest = Vec::new();
     for limit in std::mem::take(&mut stream.txn.bandwidth) {

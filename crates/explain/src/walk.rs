@@ -243,7 +243,6 @@ impl<'p> Walk<'p> {
             Flow::Tarpit(reply) => {
                 format!("holds the client for timeout tarpit, then {}", self.answer(&reply))
             }
-            Flow::Cached => "answers from a cache".into(),
             Flow::Service(name) => format!("hands over to service {name}"),
             Flow::SwitchToHttp { .. } => return After::Accept,
             Flow::Invalid => "malformed: answers 400".into(),

@@ -100,8 +100,6 @@ pub enum Flow {
         /// `proto`: HTTP/2, or HTTP/1 and nothing else.
         h2: Option<bool>,
     },
-    /// Answer from a cache: what was found stands in the transaction (`cache-use`).
-    Cached,
     /// Something must happen first; then run this action again.
     Yield(Need),
     /// The request is malformed: 400.

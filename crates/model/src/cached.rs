@@ -121,8 +121,6 @@ pub struct Storing {
     pub hints: Box<[u8]>,
     /// Good until then, in seconds since 1970.
     pub expires: u64,
-    /// Place of its filter among those of the stream.
-    pub order: u32,
 }
 
 impl Storing {

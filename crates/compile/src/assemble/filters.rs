@@ -25,8 +25,6 @@ impl Parse<'_, '_, '_> {
     pub(super) fn filters(&mut self, p: &Draft, out: &mut Parsed) {
         let kinds = self.kinds(p);
         self.unwritten(p, &kinds, out);
-        let base = if p.kind.is_front() { 0 } else { BACKENDS };
-        self.names.caches.unwritten = base + LAST - 1;
         for (number, at) in p.filters.iter().enumerate() {
             let Some(line) = self.line(*at) else { continue };
             let kind = line.words().get(1).map_or("", |w| w.text()).to_owned();
@@ -36,7 +34,7 @@ impl Parse<'_, '_, '_> {
                 continue;
             }
             if kind == "cache" {
-                self.run(line, 2, |words, _, names| cache(words, names, &p.name, number, order[1]));
+                self.run(line, 2, |words, _, names| cache(words, names, &p.name, number, order[1].is_some()));
                 continue;
             }
             if !matches!(kind.as_str(), "bwlim-in" | "bwlim-out") {
@@ -148,13 +146,13 @@ fn cache(
     names: &mut Resolver<'_>,
     proxy: &str,
     number: usize,
-    order: Option<u32>,
+    keeps: bool,
 ) -> Result<(), Fault> {
     let name = words.expect("'filter' : cache : expects a <name> argument")?;
     if let Some(extra) = words.peek_str() {
         return Err(Fault::new(format!("'filter cache' : unknown keyword '{extra}'.")));
     }
-    if !names.caches.declare(name, number, order) {
+    if !names.caches.declare(name, number, keeps) {
         let text = format!("'filter' : {proxy}: multiple explicit declarations of the cache filter '{name}'");
         return Err(Fault::new(text));
     }

@@ -331,8 +331,6 @@ fn bound_rewrites(stream: &mut Stream<'_>, side: Side) {
 async fn decide(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Step {
     let next = match flow {
         Flow::Next | Flow::Accept | Flow::SwitchToHttp { .. } | Flow::Yield(_) => return Step::Go,
-        // Who ran the rules sees that, and serves it.
-        Flow::Cached => return Step::Go,
         Flow::Service(name) if side == Side::Request && streams(stream, &name) => return Step::Go,
         _ if side == Side::Response => {
             let closes = matches!(flow, Flow::Reject | Flow::CloseServer);
@@ -363,7 +361,7 @@ async fn carry_out(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Next {
     let response = side == Side::Response;
     match flow {
         // These end nothing.
-        Flow::Next | Flow::Accept | Flow::Cached | Flow::SwitchToHttp { .. } | Flow::Yield(_) => Next::Close,
+        Flow::Next | Flow::Accept | Flow::SwitchToHttp { .. } | Flow::Yield(_) => Next::Close,
         Flow::Deny(reply) => {
             denied(stream, response, false);
             if !response {

@@ -41,8 +41,8 @@ pub(super) const ACTIONS: &[ActionDef] = &[
 pub struct NamedCache {
     /// The cache.
     pub store: Arc<Cache>,
-    /// Place of its filter among those of responses; `None`: `filter-sequence` leaves it out.
-    pub order: Option<u32>,
+    /// Its filter is at work: `filter-sequence` does not leave it out.
+    pub keeps: bool,
 }
 
 /// An entry of a head takes so many bytes more than HAProxy counts for its parts; the same holds for a piece
@@ -113,8 +113,8 @@ fn make_key(req: &Head, key: &mut Vec<u8>) -> bool {
 
 impl Action for Use {
     fn run(&self, exec: &mut Exec<'_>) -> Flow {
-        if exec.resumed.is_some() {
-            // The links were sent.
+        if exec.resumed.is_some() || exec.txn.caching.hit.is_some() {
+            // The links were sent; or another cache has the response.
             return Flow::Next;
         }
         let now = seconds(exec);
@@ -157,8 +157,9 @@ impl Action for Use {
         match found {
             Found::Fresh(entry) => {
                 counters(|c| &c.hits);
+                // Whoever runs the rules serves it when no rule behind this one decides otherwise.
                 txn.caching.hit = Some((self.cache.clone(), entry));
-                Flow::Cached
+                Flow::Next
             }
             Found::Links(hints) if self.hints => {
                 counters(|c| &c.hint_hits);
@@ -210,9 +211,8 @@ fn store(cache: &NamedCache, exec: &mut Exec<'_>) {
         Body::Length(length) => Some(length),
         _ => None,
     };
-    let (Some(order), Some(writer)) =
-        (cache.order, cache.store.begin(&caching.asks.key, size_around(&txn.res, framing), length))
-    else {
+    let around = size_around(&txn.res, framing);
+    let Some(writer) = cache.store.begin(&caching.asks.key, around, length).filter(|_| cache.keeps) else {
         return;
     };
     let kept = Kept {
@@ -223,7 +223,7 @@ fn store(cache: &NamedCache, exec: &mut Exec<'_>) {
         modified: caching::modified(&txn.res, now),
         audience,
     };
-    caching.storing = Some(Box::new(Storing { writer, kept, hints: hints.into(), expires, order }));
+    caching.storing = Some(Box::new(Storing { writer, kept, hints: hints.into(), expires }));
 }
 
 /// Whom a response is for; `None` if it depends on what nobody looks at.
