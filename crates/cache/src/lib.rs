@@ -42,7 +42,7 @@ pub struct Settings {
     pub name: Box<str>,
     /// Blocks of all entries together (`total-max-size`, in KiB).
     pub blocks: usize,
-    /// Bytes of an entry, its head included (`max-object-size`).
+    /// Bytes of an entry, with its head and [`OVERHEAD`] (`max-object-size`); as many as a block has fit anyway.
     pub max_object: usize,
     /// Seconds for which an entry is good at most (`max-age`).
     pub max_age: u32,
@@ -55,6 +55,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Bytes of head and body that an entry may have.
+    pub(crate) fn most(&self) -> usize {
+        self.max_object.max(BLOCK) - OVERHEAD
+    }
+
     /// A cache for a single entry: what stands for one that is not there.
     pub fn small(name: &str) -> Settings {
         let (max_object, max_age, max_secondary) = (0, 0, 1);

@@ -109,7 +109,7 @@ impl<M> Store<M> {
     /// Begins to receive an entry of `head` bytes and perhaps so many of body. `None` if it is too long, or
     /// finds no room.
     pub fn begin(self: &Arc<Self>, key: &[u8], head: usize, body: Option<u64>) -> Option<Writer<M>> {
-        let most = self.settings.max_object.checked_sub(head)?;
+        let most = self.settings.most().checked_sub(head)?;
         let expected = match body {
             Some(length) => usize::try_from(length).ok().filter(|length| *length <= most)?,
             None => 0,
@@ -279,7 +279,7 @@ impl<M> Writer<M> {
     #[must_use]
     pub fn push(&mut self, bytes: &[u8]) -> bool {
         let length = self.body.len() + bytes.len();
-        if self.head + length > self.store.settings.max_object || !self.grow(length) {
+        if self.head + length > self.store.settings.most() || !self.grow(length) {
             return false;
         }
         self.body.extend_from_slice(bytes);
@@ -290,7 +290,7 @@ impl<M> Writer<M> {
     #[must_use]
     pub fn add(&mut self, bytes: usize) -> bool {
         self.head += bytes;
-        self.head + self.body.len() <= self.store.settings.max_object && self.grow(self.body.len())
+        self.head + self.body.len() <= self.store.settings.most() && self.grow(self.body.len())
     }
 
     fn grow(&mut self, body: usize) -> bool {

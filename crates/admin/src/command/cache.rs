@@ -14,7 +14,7 @@ use program::listener::Level;
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] =
-    &[Command::now(&["show", "cache"], "", "what the caches keep", Level::User, show)];
+    &[Command::now(&["show", "cache"], "", "show cache status", Level::User, show)];
 
 /// `show cache`.
 fn show(call: &mut Call<'_>) -> Outcome {

@@ -377,7 +377,8 @@ async fn carry_out(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Next {
                 crate::tracking::request_error(stream.client.conn(), &stream.txn);
             }
             let next = answer::send(stream, reply).await;
-            if !stream.http.after_failed {
+            let counted = response && stream.txn.caching.hit.is_some();
+            if !stream.http.after_failed && !counted {
                 intercepted(stream);
             }
             next
