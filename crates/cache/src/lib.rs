@@ -59,20 +59,6 @@ impl Settings {
     pub(crate) fn most(&self) -> usize {
         self.max_object.max(BLOCK) - OVERHEAD
     }
-
-    /// A cache for a single entry: what stands for one that is not there.
-    pub fn small(name: &str) -> Settings {
-        let (max_object, max_age, max_secondary) = (0, 0, 1);
-        Settings {
-            name: name.into(),
-            blocks: 1,
-            max_object,
-            max_age,
-            max_secondary,
-            vary: false,
-            hints: Hints::Off,
-        }
-    }
 }
 
 /// What is kept under a key.
