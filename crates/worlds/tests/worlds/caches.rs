@@ -99,6 +99,8 @@ fn whatever_happens_nobody_gets_the_body_of_another() {
     explore(config, ALL, |stage| async move {
         stage.answer(S, |request, _| wild(request));
         all((0..24).map(|_| spawn(wild_client()))).await;
+        // Those whose clients left have noticed by then.
+        rt::sleep(Duration::from_secs(10)).await;
         let (shared, _) = stage.current();
         for cache in &shared.program.caches {
             // What broke off has given its room back.
