@@ -7,12 +7,16 @@
 //! number. When room is needed, the entry goes that was not asked for the longest, whichever shard it is in.
 //! What is being received takes room, too, and is seen by nobody before it is whole.
 
+mod fetch;
 mod shard;
 mod store;
 #[cfg(test)]
 mod tests;
 
+pub use fetch::Fetch;
 pub use store::{Found, Row, Store, Writer};
+
+use std::time::Duration;
 
 /// Room is counted in blocks of so many bytes.
 pub const BLOCK: usize = 1024;
@@ -52,6 +56,10 @@ pub struct Settings {
     pub vary: bool,
     /// `early-hints`.
     pub hints: Hints,
+    /// `byte-ranges`: a part may be had of what is kept.
+    pub ranges: bool,
+    /// `wait-for-fetch`: a request for what another one fetches waits for that, so long at most.
+    pub wait: Option<Duration>,
 }
 
 impl Settings {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::fetch::Fetches;
 use crate::shard::{Kept, Place, Shard, links_size};
 use crate::{Entry, Hints, OVERHEAD, Settings, blocks};
 
@@ -54,6 +55,7 @@ pub struct Store<M> {
     links: AtomicUsize,
     /// Counts whatever is put or asked for.
     clock: AtomicU64,
+    pub(crate) fetches: Fetches,
 }
 
 impl<M> Store<M> {
@@ -66,6 +68,7 @@ impl<M> Store<M> {
             used: AtomicUsize::new(0),
             links: AtomicUsize::new(0),
             clock: AtomicU64::new(1),
+            fetches: Fetches::default(),
         }
     }
 
@@ -104,6 +107,23 @@ impl<M> Store<M> {
         let hash = self.hash(key);
         let mut shard = self.shard(hash);
         self.remove(&mut shard, hash, |place| place.kept.key() == key);
+    }
+
+    /// Forgets what is kept under the keys that are `meant`; how many entries those were.
+    pub fn clear(&self, meant: impl Fn(&[u8]) -> bool) -> usize {
+        let mut gone = 0;
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            let hashes: Vec<u64> = shard.places.keys().copied().collect();
+            for hash in hashes {
+                self.remove(&mut shard, hash, |place| {
+                    let is_meant = meant(place.kept.key());
+                    gone += usize::from(is_meant);
+                    is_meant
+                });
+            }
+        }
+        gone
     }
 
     /// Begins to receive an entry of `head` bytes and perhaps so many of body. `None` if it is too long, or
@@ -190,7 +210,7 @@ impl<M> Store<M> {
         shard.touch(hash, used);
     }
 
-    fn remove(&self, shard: &mut Shard<M>, hash: u64, which: impl Fn(&Place<M>) -> bool) {
+    fn remove(&self, shard: &mut Shard<M>, hash: u64, mut which: impl FnMut(&Place<M>) -> bool) {
         let Some(list) = shard.places.get_mut(&hash) else { return };
         list.retain(|place| {
             let stays = !which(place);

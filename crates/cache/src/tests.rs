@@ -11,6 +11,8 @@ fn store(blocks: usize, hints: Hints) -> Arc<Store<u32>> {
         max_secondary: 2,
         vary: true,
         hints,
+        ranges: false,
+        wait: None,
     }))
 }
 

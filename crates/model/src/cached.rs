@@ -121,6 +121,8 @@ pub struct Storing {
     pub hints: Box<[u8]>,
     /// Good until then, in seconds since 1970.
     pub expires: u64,
+    /// Others wait for it.
+    pub fetch: Option<cache::Fetch<Kept>>,
 }
 
 impl Storing {
@@ -142,9 +144,11 @@ impl Storing {
 
     /// It is whole, at `now` in seconds since 1970.
     pub fn finish(self, now: u64) {
-        let Storing { writer, kept, hints, expires, .. } = self;
+        let Storing { writer, kept, hints, expires, fetch } = self;
         let audience = kept.audience.clone();
         writer.finish(kept, hints, (now, expires), |other| other.audience == audience);
+        // Who looks now finds it.
+        drop(fetch);
     }
 }
 
@@ -157,13 +161,17 @@ pub struct Caching {
     pub hit: Option<(Arc<Cache>, Arc<Entry>)>,
     /// Its response is being kept.
     pub storing: Option<Box<Storing>>,
+    /// It has waited for another one to fetch it.
+    pub waited: bool,
+    /// It fetches what others wait for.
+    pub fetch: Option<cache::Fetch<Kept>>,
 }
 
 impl Caching {
     /// Forgets all of it.
     pub fn clear(&mut self) {
-        let Caching { asks, hit, storing } = self;
+        let Caching { asks, hit, storing, waited, fetch } = self;
         asks.clear();
-        (*hit, *storing) = Default::default();
+        (*hit, *storing, *waited, *fetch) = Default::default();
     }
 }
