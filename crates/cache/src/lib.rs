@@ -60,9 +60,19 @@ pub struct Settings {
     pub ranges: bool,
     /// `wait-for-fetch`: a request for what another one fetches waits for that, so long at most.
     pub wait: Option<Duration>,
+    /// Seconds for which an entry that is no longer good answers while one request fetches it anew
+    /// (`stale-while-revalidate`).
+    pub stale_meanwhile: u32,
+    /// Seconds for which it answers in place of an error (`stale-if-error`).
+    pub stale_on_error: u32,
 }
 
 impl Settings {
+    /// Seconds for which an entry may be of use when it is no longer good.
+    fn stale(&self) -> u64 {
+        u64::from(self.stale_meanwhile.max(self.stale_on_error))
+    }
+
     /// Bytes of head and body that an entry may have.
     pub(crate) fn most(&self) -> usize {
         self.max_object.max(BLOCK) - OVERHEAD

@@ -17,6 +17,8 @@ const SHARDS: usize = 16;
 pub enum Found<M> {
     /// An entry that is good.
     Fresh(Arc<Entry<M>>),
+    /// One that was good, and may be of use still.
+    Stale(Arc<Entry<M>>),
     /// Nothing but links: of an entry that went, or is no longer good.
     Links(Arc<[u8]>),
     /// Nothing.
@@ -82,10 +84,13 @@ impl<M> Store<M> {
         let hash = self.hash(key);
         let mut shard = self.shard(hash);
         let Some(list) = shard.places.get_mut(&hash) else { return Found::Nothing };
-        let mut links = None;
+        let (mut links, mut stale) = (None, None);
         for place in list.iter_mut().filter(|place| place.kept.key() == key) {
             match &place.kept {
                 Kept::Whole(entry) if now >= entry.expires => {
+                    if now < entry.expires + self.settings.stale() && suits(&entry.meta) {
+                        stale = Some(entry.clone());
+                    }
                     links = links.or((!entry.hints.is_empty()).then(|| Arc::from(&*entry.hints)));
                 }
                 Kept::Whole(entry) if suits(&entry.meta) => {
@@ -99,7 +104,7 @@ impl<M> Store<M> {
                 Kept::Links { hints, .. } => links = links.or(Some(hints.clone())),
             }
         }
-        links.map_or(Found::Nothing, Found::Links)
+        stale.map_or_else(|| links.map_or(Found::Nothing, Found::Links), Found::Stale)
     }
 
     /// Forgets all that is kept under `key`.
@@ -337,7 +342,7 @@ impl<M> Writer<M> {
         let replaced = |place: &Place<M>| {
             place.kept.key() == &*self.key
                 && match &place.kept {
-                    Kept::Whole(entry) => entry.expires <= now || same(&entry.meta),
+                    Kept::Whole(entry) => entry.expires + store.settings.stale() <= now || same(&entry.meta),
                     Kept::Links { .. } => true,
                 }
         };

@@ -13,6 +13,8 @@ fn store(blocks: usize, hints: Hints) -> Arc<Store<u32>> {
         hints,
         ranges: false,
         wait: None,
+        stale_meanwhile: 0,
+        stale_on_error: 0,
     }))
 }
 

@@ -1,4 +1,4 @@
-//! `cache` sections (manual, section 6.2.1; `byte-ranges` and `wait-for-fetch` are ours, docs/differences.md).
+//! `cache` sections (manual, section 6.2.1; some words are ours, docs/differences.md).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,6 +54,8 @@ pub(crate) fn header(section: &Section, known: &[CacheDraft], notes: &mut Diagno
         hints: Hints::Off,
         ranges: false,
         wait: None,
+        stale_meanwhile: 0,
+        stale_on_error: 0,
     };
     Some(CacheDraft { span, settings, max_object: None })
 }
@@ -83,6 +85,8 @@ pub(crate) fn line(s: &mut Statement<'_>, draft: &mut CacheDraft) -> Step {
         "max-secondary-entries",
         "byte-ranges",
         "wait-for-fetch",
+        "stale-while-revalidate",
+        "stale-if-error",
     ];
     if !known.contains(&s.keyword()) {
         return Err(s.fail(format!("unknown keyword '{}' in 'cache' section", s.keyword())));
@@ -119,6 +123,15 @@ pub(crate) fn line(s: &mut Statement<'_>, draft: &mut CacheDraft) -> Step {
                 return Err(wrong(s, word));
             }
             settings.max_secondary = usize::try_from(number).unwrap_or(usize::MAX);
+        }
+        "stale-while-revalidate" | "stale-if-error" => {
+            let seconds = word
+                .parse()
+                .map_err(|_| s.fail(format!("'{}' expects a number of seconds.", s.keyword())))?;
+            match s.keyword() {
+                "stale-if-error" => settings.stale_on_error = seconds,
+                _ => settings.stale_meanwhile = seconds,
+            }
         }
         "wait-for-fetch" => {
             let millis = units::millis(word).ok().filter(|millis| *millis > 0);

@@ -27,6 +27,8 @@ pub struct Kept {
     pub modified: u64,
     /// Whom it is for.
     pub audience: Audience,
+    /// It may answer though it is no longer good.
+    pub stale: bool,
 }
 
 impl Kept {
@@ -159,6 +161,8 @@ pub struct Caching {
     pub asks: Asks,
     /// The cache that answers it, and with what.
     pub hit: Option<(Arc<Cache>, Arc<Entry>)>,
+    /// What may answer it in place of an error.
+    pub stale: Option<(Arc<Cache>, Arc<Entry>)>,
     /// Its response is being kept.
     pub storing: Option<Box<Storing>>,
     /// It has waited for another one to fetch it.
@@ -170,8 +174,8 @@ pub struct Caching {
 impl Caching {
     /// Forgets all of it.
     pub fn clear(&mut self) {
-        let Caching { asks, hit, storing, waited, fetch } = self;
+        let Caching { asks, hit, stale, storing, waited, fetch } = self;
         asks.clear();
-        (*hit, *storing, *waited, *fetch) = Default::default();
+        (*hit, *stale, *storing, *waited, *fetch) = Default::default();
     }
 }

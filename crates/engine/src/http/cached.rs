@@ -38,8 +38,13 @@ pub async fn serve(stream: &mut Stream<'_>) -> Next {
     stream.end(Cause::Local, Phase::Request);
     let (now, txn) = (Some(rt::now()), &mut *stream.txn);
     txn.by_service = Some(SERVER);
-    (txn.times.queued, txn.times.connected, txn.times.response) = (now, now, now);
-    txn.up.sent += headers::without(txn.req.counted_len(), stream.http.request_added);
+    let times = &mut txn.times;
+    times.queued = times.queued.or(now);
+    times.connected = times.connected.or(now);
+    times.response = times.response.or(now);
+    if !txn.server_conn.begun {
+        txn.up.sent += headers::without(txn.req.counted_len(), stream.http.request_added);
+    }
     rules::intercepted(stream);
     if let Step::Done(next) = rules::filters(stream, Moment::RequestHead, Whose::All).await {
         return next;
@@ -77,6 +82,25 @@ pub async fn serve(stream: &mut Stream<'_>) -> Next {
             Next::Close
         }
     }
+}
+
+/// Answers with what is no longer good in place of an error, if `cache-use` found such a thing.
+pub async fn instead(stream: &mut Stream<'_>) -> Option<Next> {
+    let stale = stream.txn.caching.stale.take()?;
+    stream.txn.caching.hit = Some(stale);
+    if stream.upstream.is_some() {
+        let spare = super::replaced::count(stream);
+        spare.settle(stream);
+    }
+    stream.server_is_done();
+    stream.leave_connection();
+    stream.to_server = None;
+    Some(rt::boxed(serve(stream)).await)
+}
+
+/// Whether a response of this status is an error that something else may be given for (RFC 5861 section 4).
+pub fn is_error(status: u16) -> bool {
+    matches!(status, 500 | 502 | 503 | 504)
 }
 
 /// What is given of an entry.

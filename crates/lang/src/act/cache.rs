@@ -8,7 +8,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use ::cache::{Found, Hints};
-use model::cached::{Audience, Cache, Caching, Kept, Storing};
+use model::cached::{Audience, Cache, Caching, Entry, Kept, Storing};
 use wire::caching::{self, Codings, Freshness};
 use wire::head::{Head, Known};
 use wire::http1::{Body, response_body};
@@ -171,6 +171,14 @@ impl Action for Use {
                 counters(|c| &c.hint_hits);
                 Flow::Yield(Need::Interim(hints))
             }
+            Found::Stale(entry) if entry.meta.stale => {
+                if self.waits_for_better(&mut txn.caching, &entry, (now, method)) {
+                    return Flow::Next;
+                }
+                counters(|c| &c.hits);
+                txn.caching.hit = Some((self.cache.clone(), entry));
+                Flow::Next
+            }
             _ if waited || method == Method::Head => Flow::Next,
             _ => self.share(&mut txn.caching),
         }
@@ -178,6 +186,25 @@ impl Action for Use {
 }
 
 impl Use {
+    /// Whether a request to which an entry that is no longer good would be the answer asks for another one,
+    /// because nobody else does, or because it is too old but for what errors are replaced with.
+    fn waits_for_better(&self, caching: &mut Caching, entry: &Arc<Entry>, at: (u64, Method)) -> bool {
+        let ((now, method), settings) = (at, self.cache.settings());
+        let within = |seconds: u32| now < entry.expires + u64::from(seconds);
+        if within(settings.stale_meanwhile) {
+            if method == Method::Get {
+                caching.fetch = self.cache.fetch(&caching.asks.key);
+            }
+            if caching.fetch.is_none() {
+                return false;
+            }
+        }
+        if within(settings.stale_on_error) {
+            caching.stale = Some((self.cache.clone(), entry.clone()));
+        }
+        true
+    }
+
     /// Has this request fetch for others what is not there, or wait for the one that does.
     fn share(&self, caching: &mut Caching) -> Flow {
         let Some(time) = self.cache.settings().wait else { return Flow::Next };
@@ -253,6 +280,7 @@ fn store(cache: &NamedCache, exec: &mut Exec<'_>) {
         born: now.saturating_sub(u64::from(age)),
         modified: caching::modified(&txn.res, now),
         audience,
+        stale: caching::may_be_stale(&txn.res),
     };
     caching.storing = Some(Box::new(Storing { writer, kept, hints: hints.into(), expires, fetch }));
 }

@@ -237,3 +237,55 @@ fn nobody_waits_in_vain_for_long() {
         assert!(stage.elapsed() < Duration::from_millis(2500), "{:?}", stage.elapsed());
     });
 }
+
+/// While one request fetches what is no longer good the others get what there is, for a time.
+#[test]
+fn what_is_old_answers_meanwhile() {
+    let config = CACHED.replace("max-age 3", "max-age 30\n stale-while-revalidate 10\n stale-if-error 60");
+    let config: &'static str = config.leak();
+    explore(config, QUIET, |stage| async move {
+        let asked: Rc<Cell<u64>> = Rc::default();
+        let count = asked.clone();
+        stage.answer(S, move |_, _| {
+            count.set(count.get() + 1);
+            let Answer::Bytes(bytes) = keepable(b"shared", 2, "", false) else { unreachable!() };
+            match count.get() {
+                1 => Answer::Bytes(bytes),
+                2 => Answer::Late(Duration::from_secs(1), bytes),
+                // It is broken from then on.
+                3 => Answer::Bytes(worlds::response(503, b"broken")),
+                _ => Answer::Reset(Vec::new()),
+            }
+        });
+        let mut client = stage.client(FRONT).await;
+        client.ask(&ask("/", "")).await;
+        rt::sleep(Duration::from_secs(4)).await;
+        let start = stage.elapsed();
+        let jobs = (0..10).map(|_| {
+            let stage = stage.clone();
+            spawn(async move {
+                let mut client = stage.client(FRONT).await;
+                let answer = client.ask(&ask("/", "")).await;
+                assert!(answer.is_whole() && answer.body == b"shared", "{answer:?}");
+                (answer.field("x-hit") == Some("1"), stage.elapsed() - start)
+            })
+        });
+        let answers = all(jobs).await;
+        assert_eq!(asked.get(), 2);
+        let old: Vec<_> = answers.iter().filter(|(hit, _)| *hit).collect();
+        assert!(
+            old.len() == 9 && old.iter().all(|(_, time)| *time < Duration::from_millis(500)),
+            "{answers:?}"
+        );
+        // The server fails in two ways, then nobody is there.
+        for _ in 0..3 {
+            rt::sleep(Duration::from_secs(15)).await;
+            let mut client = stage.client(FRONT).await;
+            let answer = client.ask(&ask("/", "")).await;
+            assert_eq!((answer.status(), &*answer.body), (200, &b"shared"[..]), "{answer:?}");
+        }
+        rt::sleep(Duration::from_secs(60)).await;
+        let mut client = stage.client(FRONT).await;
+        assert_eq!(client.ask(&ask("/", "")).await.status(), 502);
+    });
+}
