@@ -164,6 +164,21 @@ fn a_missing_timeout_is_worth_a_warning() {
     assert!(outcome.program.is_some());
 }
 
+/// Words of ours that HAProxy does not know.
+#[test]
+fn words_of_caches_that_are_ours() {
+    for (line, text) in [
+        ("byte-ranges maybe", "'byte-ranges' expects \"on\" or \"off\"."),
+        ("wait-for-fetch soon", "'wait-for-fetch' expects a time."),
+        ("wait-for-fetch 0", "'wait-for-fetch' expects a time."),
+        ("stale-if-error 5s", "'stale-if-error' expects a number of seconds."),
+        ("stale-while-revalidate -1", "'stale-while-revalidate' expects a number of seconds."),
+    ] {
+        let outcome = run(&format!("cache c\n total-max-size 4\n {line}\n"));
+        assert!(outcome.diagnostics.iter().any(|d| d.text == text), "{line}: {:?}", outcome.diagnostics);
+    }
+}
+
 /// `tests/config` holds wrong configurations and what the oracle says of them.
 #[test]
 fn the_cases_of_the_oracle() {

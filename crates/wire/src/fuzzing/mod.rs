@@ -5,6 +5,7 @@
 //! second end of the head, no second length, no byte that a laxer reader takes for a line end. Inputs carry
 //! no control bytes, so a seed is simply a message; where the cuts fall is a function of the input itself.
 
+mod caching;
 mod chunk;
 mod dns;
 mod h2;
@@ -15,6 +16,7 @@ mod proxy;
 mod spop;
 mod translate;
 
+pub use caching::caching;
 pub use chunk::chunk;
 pub use dns::dns;
 pub use h2::{h1_to_h2, h2_frames, hpack};

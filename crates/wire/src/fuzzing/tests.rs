@@ -71,6 +71,11 @@ fn answers_of_name_servers() {
 }
 
 #[test]
+fn what_caches_keep() {
+    each_seed("caching", super::caching);
+}
+
+#[test]
 fn messages_of_syslog() {
     each_seed("syslog", super::syslog);
 }
