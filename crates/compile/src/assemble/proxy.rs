@@ -194,7 +194,8 @@ impl Assembly<'_> {
 
     /// A frontend that speaks HTTP can't send to a backend that doesn't.
     fn compatible(&self, p: &Draft, to: &Draft, how: &str, span: syntax::Span, notes: &mut Diagnostics) {
-        if to.mode != Mode::Log && (p.mode != Mode::Http || to.mode != Mode::Tcp) {
+        let closed = matches!(to.mode, Mode::Log | Mode::Spop);
+        if !closed && (p.mode != Mode::Http || to.mode != Mode::Tcp) {
             return;
         }
         let (at, there) = (self.ground.place(p.span), self.ground.place(to.span));
