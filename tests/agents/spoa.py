@@ -27,8 +27,8 @@ have an argument `do`, words parted by spaces:
     twice             answer twice
     swap              keep the answer back until another frame was answered
 
-Each frame is written to `--log FILE` as a line. It ends when its standard input closes (`--stdin`), or after
-`--life` seconds.
+Each frame is written to `--log FILE` as a line. It ends when the folder of that file, or of its address, is gone,
+or after `--life` seconds.
 """
 
 import argparse
@@ -36,7 +36,6 @@ import asyncio
 import ipaddress
 import os
 import struct
-import sys
 import time
 
 HELLO, DISCONNECT, NOTIFY, AGENT_HELLO, AGENT_DISCONNECT, ACK = 1, 2, 3, 101, 102, 103
@@ -331,7 +330,6 @@ async def main():
     parser.add_argument("--times", action="store_true", help="put the time in front of each line")
     parser.add_argument("--port-file")
     parser.add_argument("--life", type=float, default=60)
-    parser.add_argument("--stdin", action="store_true")
     parser.add_argument("--delay", type=float, default=0)
     parser.add_argument("--do", default="")
     parser.add_argument("--hello", default="")
@@ -363,10 +361,10 @@ async def main():
             with open(options.port_file + ".new", "w") as f:
                 f.write(str(server.sockets[0].getsockname()[1]))
             os.rename(options.port_file + ".new", options.port_file)
-    if options.stdin:
-        await asyncio.get_event_loop().run_in_executor(None, sys.stdin.read)
-    else:
-        await asyncio.sleep(options.life)
+    # The folder of a test goes when the test is over.
+    folder, end = os.path.dirname(options.log or options.address) or "/", time.monotonic() + options.life
+    while time.monotonic() < end and os.path.isdir(folder):
+        await asyncio.sleep(0.2)
     os._exit(0)
 
 

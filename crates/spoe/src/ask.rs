@@ -103,9 +103,16 @@ async fn ask(worker: &Rc<Worker>, agent: &Arc<Agent>, payload: Vec<u8>) -> Outco
             return Err(failed);
         };
         let line = pool::line(worker, agent, proxy, place.server);
-        place.serve();
+        // An attempt that the system refuses at once is none.
+        let sure = line.is_under_way();
+        if sure {
+            place.serve();
+        }
         let asked = line.ask(payload);
         let ended = answered(&asked, proxy.timeouts.server).await;
+        if !sure && !matches!(ended, Some(Ended::Unreached(Fault::Unreachable | Fault::Resource, _))) {
+            place.serve();
+        }
         match ended {
             None => return Err(failed),
             Some(Ended::Answer(answer)) => {

@@ -20,6 +20,7 @@ mod replies;
 mod rules;
 mod server;
 mod server_tls;
+mod spop_backend;
 mod state_file;
 mod stick;
 mod templates;

@@ -103,6 +103,7 @@ impl Assembly<'_> {
         self.turning(index, p, all, (default_backend, &parsed), notes);
         checks::server_cookies(p, notes);
         log_backend::idle(p, parsed.rules.tells_tcp(), notes);
+        self.agents_backend(p, &parsed, notes);
         let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
         self.waits(p, &mut log, unique.as_deref());
         let (stats, binds) = (self.page(p, &parsed), self.binds(index, p, notes));

@@ -336,7 +336,7 @@ fn mode(s: &mut Statement<'_>, p: &mut Draft) -> Step {
             }
             "log" => Mode::Log,
             "spop" if p.kind == Kind::Frontend => {
-                return Err(s.fail("mode SPOP is only applicable on proxies with backend capability."));
+                return Err(s.fail("mode spop is only applicable on proxies with backend capability."));
             }
             "spop" => Mode::Spop,
             "haterm" => {

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use engine::Worker;
+use model::server::Target;
 use rt::{Notify, TaskId};
 use wire::spop::write::notify;
 use wire::spop::{AgentHello, Status};
@@ -161,6 +162,11 @@ impl Line {
     /// How often its server had been moved before.
     pub fn moves(&self) -> u64 {
         self.moves
+    }
+
+    /// Whether its server is known to be there, or at least not to be refused by the system at once.
+    pub fn is_under_way(&self) -> bool {
+        self.phase.get() != Phase::Opening || matches!(&**self.server.target.load(), Target::Inet(_))
     }
 
     /// Whether it takes one more question.
