@@ -30,7 +30,11 @@ where
          http-request return status 200 hdr x-v \"%[var(txn.px.v)]\" hdr x-err \"%[var(txn.px.err)]\"\n\
          backend agents\n mode spop\n {back}\n server a {AGENT}"
     );
-    explore_with(move || Setup::extended(&config, extend).unwrap_or_else(|why| panic!("{why}")), climates, scene);
+    explore_with(
+        move || Setup::extended(&config, extend).unwrap_or_else(|why| panic!("{why}")),
+        climates,
+        scene,
+    );
 }
 
 /// The next frame: its kind, stream and first argument, if it is text.
