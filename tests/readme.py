@@ -317,7 +317,7 @@ def commanded(place):
 @case("what is refused")
 def refused(place):
     """Each part that README.md says is not there, by a line that asks for it."""
-    lines = {"HTTP/3": "frontend f\n    bind quic4@:1", "SPOE": "frontend f\n    filter spoe config x",
+    lines = {"HTTP/3": "frontend f\n    bind quic4@:1",
              "FastCGI": "fcgi-app a\n    docroot /", "ACME": "acme x\n    directory http://x", "caches": "cache c\n    total-max-size 4",
              "certificates": "global\n    lua-load " + place.write("certs.lua", "CertCache.set({})")}
     for name, text in lines.items():

@@ -26,7 +26,7 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
 const BUILT_IN: &[(&str, &str)] = &[("bwlim-in", "BWLIM"), ("bwlim-out", "BWLIM"), ("trace", "TRACE")];
 
 /// Filters of HAProxy that no extension may have added yet.
-pub(crate) const PLANNED: &[&str] = &["cache", "fcgi-app", "spoe"];
+pub(crate) const PLANNED: &[&str] = &["cache", "fcgi-app"];
 
 /// All filters by name, with their tags, in the order in which they are listed.
 pub(crate) fn known(registry: &lang::Registry) -> Vec<(&str, &str)> {

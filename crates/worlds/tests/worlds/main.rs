@@ -25,6 +25,7 @@ mod retries;
 mod reuse;
 mod rules;
 mod seeded;
+mod spoe;
 mod stick;
 mod stop;
 mod tcp;
