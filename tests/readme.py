@@ -317,9 +317,9 @@ def commanded(place):
 @case("what is refused")
 def refused(place):
     """Each part that README.md says is not there, by a line that asks for it."""
-    lines = {"HTTP/3": "frontend f\n    bind quic4@:1", "SPOE": "frontend f\n    filter spoe config x",
+    lines = {"HTTP/3": "frontend f\n    bind quic4@:1",
              "FastCGI": "fcgi-app a\n    docroot /", "ACME": "acme x\n    directory http://x",
-             "event_sub": "global\n    lua-load " + place.write("event.lua", "core.event_sub({'SERVER'}, function() end)")}
+             "certificates": "global\n    lua-load " + place.write("certs.lua", "CertCache.set({})")}
     for name, text in lines.items():
         assert name in README, name
         told = run(place.binary, "-c", "-f", place.write("refused.cfg", text + "\n"), code=1)

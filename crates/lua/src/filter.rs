@@ -389,7 +389,7 @@ impl Filter for LuaFilter {
                 Flow::Next
             }
             Moment::RequestHead | Moment::ResponseHead => self.head(side, exec),
-            Moment::Connected => Flow::Next,
+            _ => Flow::Next,
         };
         // In the order in which they were said in.
         self.settle(exec);

@@ -175,6 +175,7 @@ impl Loader {
                     Arc::new(State::new(number, self.threads, settings.clone(), BOUND).map_err(broken)?);
                 let registered = Shared::default();
                 state.lua.set_app_data(registered.clone());
+                state.lua.set_app_data(crate::events::Waiting::default());
                 state.lua.set_app_data(Arc::downgrade(&state));
                 self.states.insert(number, (state.clone(), registered.clone()));
                 (state, registered)
@@ -383,6 +384,7 @@ impl Loaded {
         for number in own.into_iter().flatten() {
             let Some(registered) = self.registered.get(&number) else { continue };
             let Some(state) = self.scripts.states.get(&number) else { continue };
+            crate::events::start(state, worker);
             let inits = std::mem::take(&mut registered.lock().inits);
             for function in inits {
                 at_once(state, function, MultiValue::new()).map_err(|failure| match failure {

@@ -32,6 +32,8 @@ impl Assembly<'_> {
             filters: Vec::new(),
             caches: Default::default(),
             warnings: Vec::new(),
+            asides: Vec::new(),
+            shelf: Vec::new(),
             mentions: (line, 0),
         }
     }

@@ -103,6 +103,7 @@ impl Assembly<'_> {
         self.turning(index, p, all, (default_backend, &parsed), notes);
         checks::server_cookies(p, notes);
         log_backend::idle(p, parsed.rules.tells_tcp(), notes);
+        self.agents_backend(p, &parsed, notes);
         let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
         self.waits(p, &mut log, unique.as_deref());
         let (stats, binds) = (self.page(p, &parsed), self.binds(index, p, notes));
@@ -194,7 +195,8 @@ impl Assembly<'_> {
 
     /// A frontend that speaks HTTP can't send to a backend that doesn't.
     fn compatible(&self, p: &Draft, to: &Draft, how: &str, span: syntax::Span, notes: &mut Diagnostics) {
-        if to.mode != Mode::Log && (p.mode != Mode::Http || to.mode != Mode::Tcp) {
+        let closed = matches!(to.mode, Mode::Log | Mode::Spop);
+        if !closed && (p.mode != Mode::Http || to.mode != Mode::Tcp) {
             return;
         }
         let (at, there) = (self.ground.place(p.span), self.ground.place(to.span));

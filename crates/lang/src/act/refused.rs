@@ -10,11 +10,7 @@ const fn refused(name: &'static str, sets: Sets) -> ActionDef {
     def(name, sets, parse, "Not supported yet.", "")
 }
 
-const SERVED: Sets = Sets::HTTP_REQ.and(Sets::HTTP_RES);
-const CONTENT: Sets = Sets::TCP_REQ.and(Sets::TCP_RES).and(SERVED);
-
-pub(super) const ACTIONS: &[ActionDef] =
-    &[refused("attach-srv", Sets::TCP_SESS), refused("send-spoe-group", CONTENT)];
+pub(super) const ACTIONS: &[ActionDef] = &[refused("attach-srv", Sets::TCP_SESS)];
 
 fn parse(words: &mut Words<'_>, at: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
     let position = words.position().saturating_sub(1);
