@@ -6,51 +6,50 @@ use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 
-use crate::Store;
+/// Who waits, by the key of what is being fetched.
+type Waiting = HashMap<Box<[u8]>, Vec<Waker>>;
 
-/// What is being fetched, by key, and who waits for it.
-#[derive(Debug, Default)]
-pub(crate) struct Fetches(Mutex<HashMap<Box<[u8]>, Vec<Waker>>>);
+/// What is being fetched.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fetches(Arc<Mutex<Waiting>>);
 
 /// Somebody fetches what is under a key. When this is dropped those who wait look again.
 #[derive(Debug)]
-pub struct Fetch<M> {
-    store: Arc<Store<M>>,
+pub struct Fetch {
+    fetches: Fetches,
     key: Box<[u8]>,
 }
 
-impl<M> Store<M> {
+impl Fetches {
     /// Says that what is under `key` is being fetched; `None` if somebody said so before.
-    pub fn fetch(self: &Arc<Self>, key: &[u8]) -> Option<Fetch<M>> {
-        let mut fetches = self.fetches.0.lock();
-        if fetches.contains_key(key) {
+    pub fn begin(&self, key: &[u8]) -> Option<Fetch> {
+        let mut waiting = self.0.lock();
+        if waiting.contains_key(key) {
             return None;
         }
-        fetches.insert(key.into(), Vec::new());
-        Some(Fetch { store: self.clone(), key: key.into() })
+        waiting.insert(key.into(), Vec::new());
+        Some(Fetch { fetches: self.clone(), key: key.into() })
     }
 
     /// Ready when nobody fetches what is under `key`.
-    pub fn poll_fetched(&self, key: &[u8], cx: &mut Context<'_>) -> Poll<()> {
-        let mut fetches = self.fetches.0.lock();
-        let Some(waiting) = fetches.get_mut(key) else { return Poll::Ready(()) };
-        if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
-            waiting.push(cx.waker().clone());
+    pub fn poll_over(&self, key: &[u8], cx: &mut Context<'_>) -> Poll<()> {
+        let mut waiting = self.0.lock();
+        let Some(list) = waiting.get_mut(key) else { return Poll::Ready(()) };
+        if !list.iter().any(|waker| waker.will_wake(cx.waker())) {
+            list.push(cx.waker().clone());
         }
         Poll::Pending
     }
-}
 
-impl<M> Fetch<M> {
-    /// Whether it is for this store.
-    pub fn is_of(&self, store: &Arc<Store<M>>) -> bool {
-        Arc::ptr_eq(&self.store, store)
+    /// Whether a fetch is one of these.
+    pub fn has(&self, fetch: &Fetch) -> bool {
+        Arc::ptr_eq(&self.0, &fetch.fetches.0)
     }
 }
 
-impl<M> Drop for Fetch<M> {
+impl Drop for Fetch {
     fn drop(&mut self) {
-        let waiting = self.store.fetches.0.lock().remove(&self.key);
+        let waiting = self.fetches.0.lock().remove(&self.key);
         waiting.into_iter().flatten().for_each(Waker::wake);
     }
 }

@@ -3,10 +3,11 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::fetch::Fetches;
+use crate::fetch::{Fetch, Fetches};
 use crate::shard::{Kept, Place, Shard, links_size};
 use crate::{Entry, Hints, OVERHEAD, Settings, blocks};
 
@@ -57,7 +58,7 @@ pub struct Store<M> {
     links: AtomicUsize,
     /// Counts whatever is put or asked for.
     clock: AtomicU64,
-    pub(crate) fetches: Fetches,
+    fetches: Fetches,
 }
 
 impl<M> Store<M> {
@@ -129,6 +130,21 @@ impl<M> Store<M> {
             }
         }
         gone
+    }
+
+    /// Says that what is under `key` is being fetched; `None` if somebody said so before.
+    pub fn fetch(&self, key: &[u8]) -> Option<Fetch> {
+        self.fetches.begin(key)
+    }
+
+    /// Ready when nobody fetches what is under `key`.
+    pub fn poll_fetched(&self, key: &[u8], cx: &mut Context<'_>) -> Poll<()> {
+        self.fetches.poll_over(key, cx)
+    }
+
+    /// Whether somebody fetches for this one.
+    pub fn is_fetched_for(&self, fetch: &Fetch) -> bool {
+        self.fetches.has(fetch)
     }
 
     /// Begins to receive an entry of `head` bytes and perhaps so many of body. `None` if it is too long, or

@@ -339,10 +339,10 @@ impl Names for Resolver<'_> {
         })
     }
 
-    fn cache(&mut self, name: &str) -> Option<lang::act::NamedCache> {
+    fn cache(&mut self, name: &str) -> Option<lang::caching::NamedCache> {
         self.caches.mention(name);
         let store = self.memory.caches.iter().find(|cache| *cache.settings().name == *name)?.clone();
-        Some(lang::act::NamedCache { store, keeps: self.caches.keep(name) })
+        Some(lang::caching::NamedCache { store, keeps: self.caches.keep(name) })
     }
 
     fn log_profile(&self, name: &str) -> Result<u32, Fault> {

@@ -26,6 +26,7 @@ mod aes;
 pub mod arg;
 pub mod arith;
 pub mod bandwidth;
+pub mod caching;
 mod calendar;
 pub mod codec;
 pub mod compression;

@@ -200,7 +200,7 @@ pub trait Names {
     }
 
     /// A cache that the rule at hand uses. Where there is none of this name it is noted.
-    fn cache(&mut self, _name: &str) -> Option<crate::act::NamedCache> {
+    fn cache(&mut self, _name: &str) -> Option<crate::caching::NamedCache> {
         None
     }
 

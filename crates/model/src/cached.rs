@@ -124,7 +124,7 @@ pub struct Storing {
     /// Good until then, in seconds since 1970.
     pub expires: u64,
     /// Others wait for it.
-    pub fetch: Option<cache::Fetch<Kept>>,
+    pub fetch: Option<cache::Fetch>,
 }
 
 impl Storing {
@@ -168,7 +168,7 @@ pub struct Caching {
     /// It has waited for another one to fetch it.
     pub waited: bool,
     /// It fetches what others wait for.
-    pub fetch: Option<cache::Fetch<Kept>>,
+    pub fetch: Option<cache::Fetch>,
 }
 
 impl Caching {

@@ -16,6 +16,7 @@ use wire::method::{Method, Version};
 
 use super::{Parsed, Reading, def};
 use crate::action::{Action, Exec, Extension, Flow, Need};
+use crate::caching::NamedCache;
 use crate::names::Names;
 use crate::registry::{ActionDef, ActionPlace, Registry, Sets};
 use crate::words::{Fault, Words};
@@ -36,15 +37,6 @@ pub(super) const ACTIONS: &[ActionDef] = &[
         "cache-use small",
     ),
 ];
-
-/// A cache as the rules of a proxy name it.
-#[derive(Clone)]
-pub struct NamedCache {
-    /// The cache.
-    pub store: Arc<Cache>,
-    /// Its filter is at work: `filter-sequence` does not leave it out.
-    pub keeps: bool,
-}
 
 /// An entry of a head takes so many bytes more than HAProxy counts for its parts; the same holds for a piece
 /// of body and each field behind it.
@@ -239,7 +231,7 @@ fn store(cache: &NamedCache, exec: &mut Exec<'_>) {
     let txn = &mut *exec.txn;
     let (settings, caching) = (cache.store.settings(), &mut txn.caching);
     // Where the response is not kept nobody has to wait for it any longer.
-    let fetch = caching.fetch.take_if(|fetch| fetch.is_of(&cache.store));
+    let fetch = caching.fetch.take_if(|fetch| cache.store.is_fetched_for(fetch));
     let is_new = caching.hit.is_none() && !caching.asks.key.is_empty();
     if !is_new || txn.req.method_id() != Method::Get || txn.res.status() != 200 {
         return;

@@ -22,7 +22,6 @@ mod timing;
 mod variables;
 mod verdict;
 
-pub use cache::NamedCache;
 pub use fields::expand;
 pub use start_line::{Part, put_part};
 
