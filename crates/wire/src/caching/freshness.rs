@@ -53,6 +53,12 @@ impl Freshness {
     }
 }
 
+/// Whether a response may be of use though it is no longer good (RFC 9111 section 4.2.4).
+pub fn may_be_stale(res: &Head) -> bool {
+    let words: [&[u8]; 3] = [b"must-revalidate", b"proxy-revalidate", b"s-maxage"];
+    !res.values(Known::CacheControl).any(|value| words.iter().any(|word| is(directive(value).0, word)))
+}
+
 /// The age that a response has when it comes, in seconds; `None` if it can't be read.
 pub fn age(res: &Head) -> Option<u32> {
     res.last("age").map_or(Some(0), |text| number(text.trim_ascii()))
