@@ -70,6 +70,9 @@ impl Audience {
 pub struct Asks {
     /// Host and target; empty where no rule looked, or the response may not be kept.
     pub key: Vec<u8>,
+    /// The client has authenticated itself, or wants nothing to be kept: the response is for others only if it
+    /// says so itself (`public`).
+    pub reserved: bool,
     codings: Codings,
     fields: Vec<u8>,
     referer: Option<usize>,
@@ -79,7 +82,8 @@ pub struct Asks {
 impl Asks {
     /// Forgets it.
     pub fn clear(&mut self) {
-        let Asks { key, codings, fields, referer, origin } = self;
+        let Asks { key, reserved, codings, fields, referer, origin } = self;
+        *reserved = false;
         key.clear();
         fields.clear();
         (*codings, *referer, *origin) = Default::default();

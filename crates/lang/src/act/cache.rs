@@ -122,21 +122,21 @@ impl Action for Use {
         }
         let method = req.method_id();
         if !matches!(method, Method::Get | Method::Head) {
-            if !matches!(method, Method::Options | Method::Trace | Method::Connect) {
-                self.cache.forget(&asks.key);
+            // What it may change is forgotten when the server has done it.
+            if matches!(method, Method::Options | Method::Trace | Method::Connect) {
+                asks.key.clear();
             }
-            asks.key.clear();
             return Flow::Next;
         }
-        if req.has(Known::Authorization) {
-            asks.key.clear();
-            return Flow::Next;
-        }
+        let authorized = req.has(Known::Authorization);
         if self.cache.settings().vary {
             asks.accept(req);
         }
-        if caching::asked(req).anew {
-            forget_head(method, &mut asks.key);
+        let asked = caching::asked(req);
+        asks.reserved = authorized || asked.unkept;
+        let keeps = method == Method::Get;
+        if asked.anew || authorized {
+            forget_unless(keeps, &mut asks.key);
             return Flow::Next;
         }
         let counters = |count: fn(&model::figures::CacheCounters) -> &model::Counter| {
@@ -151,7 +151,7 @@ impl Action for Use {
             counters(|c| &c.lookups);
         }
         let found = self.cache.find(&asks.key, now, |kept| kept.audience.has(asks));
-        forget_head(method, &mut asks.key);
+        forget_unless(keeps, &mut asks.key);
         match found {
             Found::Fresh(entry) => {
                 counters(|c| &c.hits);
@@ -164,14 +164,14 @@ impl Action for Use {
                 Flow::Yield(Need::Interim(hints))
             }
             Found::Stale(entry) if entry.meta.stale => {
-                if self.waits_for_better(&mut txn.caching, &entry, (now, method)) {
+                if self.waits_for_better(&mut txn.caching, &entry, (now, keeps)) {
                     return Flow::Next;
                 }
                 counters(|c| &c.hits);
                 txn.caching.hit = Some((self.cache.clone(), entry));
                 Flow::Next
             }
-            _ if waited || method == Method::Head => Flow::Next,
+            _ if waited || !keeps || asked.unkept => Flow::Next,
             _ => self.share(&mut txn.caching),
         }
     }
@@ -180,11 +180,11 @@ impl Action for Use {
 impl Use {
     /// Whether a request to which an entry that is no longer good would be the answer asks for another one,
     /// because nobody else does, or because it is too old but for what errors are replaced with.
-    fn waits_for_better(&self, caching: &mut Caching, entry: &Arc<Entry>, at: (u64, Method)) -> bool {
-        let ((now, method), settings) = (at, self.cache.settings());
+    fn waits_for_better(&self, caching: &mut Caching, entry: &Arc<Entry>, at: (u64, bool)) -> bool {
+        let ((now, keeps), settings) = (at, self.cache.settings());
         let within = |seconds: u32| now < entry.expires + u64::from(seconds);
         if within(settings.stale_meanwhile) {
-            if method == Method::Get {
+            if keeps {
                 caching.fetch = self.cache.fetch(&caching.asks.key);
             }
             if caching.fetch.is_none() {
@@ -219,10 +219,15 @@ impl Use {
 }
 
 /// What answers a HEAD is looked for, and never kept.
-fn forget_head(method: Method, key: &mut Vec<u8>) {
-    if method == Method::Head {
+fn forget_unless(keeps: bool, key: &mut Vec<u8>) {
+    if !keeps {
         key.clear();
     }
+}
+
+/// Methods that may change what others ask for.
+fn changes(method: Method) -> bool {
+    !matches!(method, Method::Get | Method::Head | Method::Options | Method::Trace | Method::Connect)
 }
 
 /// `cache-store`: has the response kept if it may be.
@@ -233,6 +238,10 @@ fn store(cache: &NamedCache, exec: &mut Exec<'_>) {
     // Where the response is not kept nobody has to wait for it any longer.
     let fetch = caching.fetch.take_if(|fetch| cache.store.is_fetched_for(fetch));
     let is_new = caching.hit.is_none() && !caching.asks.key.is_empty();
+    if is_new && changes(txn.req.method_id()) && (200..400).contains(&txn.res.status()) {
+        cache.store.forget(&caching.asks.key);
+    }
+    let is_new = is_new && (!caching.asks.reserved || txn.res.has_token(Known::CacheControl, b"public"));
     if !is_new || txn.req.method_id() != Method::Get || txn.res.status() != 200 {
         return;
     }
