@@ -46,7 +46,8 @@ pub struct Settings {
     pub name: Box<str>,
     /// Blocks of all entries together (`total-max-size`, in KiB).
     pub blocks: usize,
-    /// Bytes of an entry, with its head and [`OVERHEAD`] (`max-object-size`); as many as a block has fit anyway.
+    /// Bytes of an entry, with its head and [`OVERHEAD`] (`max-object-size`); as many as a block has fit
+    /// anyway.
     pub max_object: usize,
     /// Seconds for which an entry is good at most (`max-age`).
     pub max_age: u32,

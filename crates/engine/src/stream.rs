@@ -462,9 +462,7 @@ impl<'c> Stream<'c> {
         let part = (side == Side::Request || answered) && !txn.times.waited;
         let read = if part { txn.times.request.take() } else { None };
         let outcome = self.with_exec(side, last, resumed, |exec| rules.run(exec, from));
-        if self.txn.times.request.is_none() {
-            self.txn.times.request = read;
-        }
+        self.txn.times.request = self.txn.times.request.or(read);
         outcome
     }
 

@@ -70,8 +70,8 @@ impl Audience {
 pub struct Asks {
     /// Host and target; empty where no rule looked, or the response may not be kept.
     pub key: Vec<u8>,
-    /// The client has authenticated itself, or wants nothing to be kept: the response is for others only if it
-    /// says so itself (`public`).
+    /// The client has authenticated itself, or wants nothing to be kept: the response is for others only if
+    /// it says so itself (`public`).
     pub reserved: bool,
     codings: Codings,
     fields: Vec<u8>,

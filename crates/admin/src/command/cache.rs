@@ -1,6 +1,7 @@
-//! `show cache` (management manual, 9.3), and `clear cache`, which is ours: what the caches keep. The lines are HAProxy's, for tools read them;
-//! where it shows addresses stand numbers that tell caches and entries apart. A cache is walked over shard by
-//! shard while the answer is sent.
+//! `show cache` (management manual, 9.3), and `clear cache`, which is ours: what the caches keep.
+//!
+//! The lines are HAProxy's, for tools read them; where it shows addresses stand numbers that tell caches and
+//! entries apart. A cache is walked over shard by shard while the answer is sent.
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -108,22 +108,8 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
     }
     let served = stream.service.is_some();
     if stream.txn.backend.is_none() && !served {
-        let Some(backend) = choose::backend(stream) else {
-            stream.end(Cause::ServerAbort, Phase::Connect);
-            // Nobody was there to take the request: it counts as one that never came whole, unless it was
-            // waited for.
-            let times = &mut stream.txn.times;
-            times.request.take_if(|_| !times.waited);
-            return answer::refuse(stream, 503).await;
-        };
-        stream.set_backend(backend);
-        crate::filter::sent_to(stream, backend);
-        if stream.worker.shared.program.proxy(backend).mode != Mode::Http {
-            // Only a name made at run time leads there: what that backend does is not meant for messages.
-            stream.end(Cause::Internal, Phase::Request);
-            (stream.txn.status, stream.txn.times.request) = (500, None);
-            stream.http.misled = true;
-            return Next::Close;
+        if let Step::Done(next) = to_backend(stream).await {
+            return next;
         }
     }
     points::stream(stream, &trace::STREAM, trace::stream::RULES, level::STATE, "rules of the backend");
@@ -154,6 +140,28 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
             Attempt::Again => {}
         }
     }
+}
+
+/// Sends the request to the backend that rules choose.
+async fn to_backend(stream: &mut Stream<'_>) -> Step {
+    let Some(backend) = choose::backend(stream) else {
+        stream.end(Cause::ServerAbort, Phase::Connect);
+        // Nobody was there to take the request: it counts as one that never came whole, unless it was waited
+        // for.
+        let times = &mut stream.txn.times;
+        times.request.take_if(|_| !times.waited);
+        return Step::Done(answer::refuse(stream, 503).await);
+    };
+    stream.set_backend(backend);
+    crate::filter::sent_to(stream, backend);
+    if stream.worker.shared.program.proxy(backend).mode != Mode::Http {
+        // Only a name made at run time leads there: what that backend does is not meant for messages.
+        stream.end(Cause::Internal, Phase::Request);
+        (stream.txn.status, stream.txn.times.request) = (500, None);
+        stream.http.misled = true;
+        return Step::Done(Next::Close);
+    }
+    Step::Go
 }
 
 /// Refuses what is no request.

@@ -4,8 +4,8 @@ use crate::caching::{self, Accepted, Codings, Freshness, Wanted};
 use crate::head::Head;
 use crate::http1::{Limits, Parsed, parse_request, parse_response};
 
-/// A response, and behind its head a request: nothing is kept that forbids it, parts lie within the whole, and
-/// links are fields that may be sent.
+/// A response, and behind its head a request: nothing is kept that forbids it, parts lie within the whole,
+/// and links are fields that may be sent.
 pub fn caching(data: &[u8]) {
     let (mut res, mut req) = (Head::response(), Head::request());
     let Ok(Parsed::Complete { consumed }) = parse_response(data, &mut res, &Limits::default(), false) else {

@@ -21,8 +21,8 @@ fn body_of(target: u64, origin: u64, length: u64) -> Vec<u8> {
     content(target * 101 + origin, length as usize)
 }
 
-/// A response of `body` that is good for so many seconds. One that ends with its connection can't be told from
-/// one that is cut short, and is none of these.
+/// A response of `body` that is good for so many seconds. One that ends with its connection can't be told
+/// from one that is cut short, and is none of these.
 fn keepable(body: &[u8], seconds: u64, fields: &str, in_chunks: bool) -> Answer {
     let label = label(body);
     let head = format!("HTTP/1.1 200 OK\r\n{label}cache-control: max-age={seconds}\r\n{fields}");
