@@ -2,6 +2,7 @@
 //! through. Those of [`lang::filter`] are attached to their stream; bandwidth limits (section 9.7), which
 //! rules turn on, and `trace` (9.1) only look at data.
 
+mod keep;
 mod limit;
 mod trace;
 
@@ -9,7 +10,7 @@ use lang::env::Side;
 use lang::filter::{Data, Gate};
 use link::chain::{Chain, Source};
 use link::pump::Outer;
-use wire::head::Known;
+use wire::head::{Head, Known};
 use wire::http1::Body;
 use wire::method::Version;
 
@@ -53,10 +54,13 @@ pub fn stopped(stream: &mut Stream<'_>) {
 /// The gates of one direction as rules and `filter trace` want them.
 fn gates(stream: &mut Stream<'_>, side: Side) -> Vec<(u32, Data)> {
     let traced = trace::is_traced(stream);
-    if stream.txn.bandwidth.is_empty() && !traced {
+    let kept = stream.txn.caching.storing.take_if(|_| side == Side::Response);
+    if stream.txn.bandwidth.is_empty() && !traced && kept.is_none() {
         return Vec::new();
     }
     let mut gates: Vec<(u32, Box<dyn Gate>)> = trace::filters(stream, side);
+    // What is kept is what the server sent: filters see it again when it answers.
+    gates.extend(kept.map(|kept| (0, Box::new(keep::Keep::new(kept)) as Box<dyn Gate>)));
     let upload = side == Side::Request;
     let mut rest = Vec::new();
     for limit in std::mem::take(&mut stream.txn.bandwidth) {
@@ -99,12 +103,17 @@ pub fn prepare_request(stream: &mut Stream<'_>) {
         return;
     }
     let Some(chain) = all(stream, Side::Request) else { return };
-    let changed = chain.rewrites() && !chain.keeps_length();
+    let length = chain.length();
+    let changed = chain.rewrites() && !chain.keeps_length() && length.is_none();
     let outer = match stream.http.request_body {
+        _ if length.is_some() => Outer::Plain,
         _ if changed => Outer::Chunked,
         Body::Chunked => Outer::Chunked,
         _ => Outer::Plain,
     };
+    if let Some(length) = length {
+        say_length(&mut stream.txn.req, length);
+    }
     if changed {
         let req = &mut stream.txn.req;
         req.remove_all(Known::ContentLength);
@@ -119,15 +128,33 @@ pub fn prepare_request(stream: &mut Stream<'_>) {
     stream.upload.pass_through(chain, outer);
 }
 
+/// A filter knows how long the message is.
+fn say_length(head: &mut Head, length: u64) {
+    head.remove_all(Known::TransferEncoding);
+    head.remove_all(Known::ContentLength);
+    let _ = head.append(b"content-length", length.to_string().as_bytes());
+}
+
 /// What the body of the response passes through on its way to the client; the head says how it is framed
 /// then. Whether it ends with the connection.
 pub fn prepare_response(stream: &mut Stream<'_>) -> bool {
     let body = stream.http.response_body;
     let closes = body == Body::UntilClose;
+    if let Some(storing) = &mut stream.txn.caching.storing {
+        storing.kept.framing = body;
+    }
     if matches!(body, Body::None | Body::Length(0)) {
+        if let Some(storing) = stream.txn.caching.storing.take() {
+            keep::finish(*storing);
+        }
         return closes;
     }
     let Some(chain) = all(stream, Side::Response) else { return closes };
+    if let Some(length) = chain.length() {
+        say_length(&mut stream.txn.res, length);
+        stream.down_chain = Some((chain, Outer::Plain));
+        return false;
+    }
     if !chain.rewrites() || chain.keeps_length() {
         let outer = if body == Body::Chunked { Outer::Chunked } else { Outer::Plain };
         stream.down_chain = Some((chain, outer));

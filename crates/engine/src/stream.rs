@@ -493,11 +493,12 @@ impl<'c> Stream<'c> {
     ) -> R {
         let worker = self.worker.clone();
         let client: &Client = self.client;
-        let conn = &client.session.conn;
-        let http = &self.http;
+        let (conn, http) = (&client.session.conn, &self.http);
         let upstream = self.upstream.as_ref();
-        let local = self.local_body.as_deref();
         let txn = &mut self.txn;
+        let kept =
+            txn.caching.hit.as_ref().filter(|_| side == Side::Response).map(|(_, entry)| entry.clone());
+        let local = self.local_body.as_deref().or(kept.as_ref().map(|entry| &*entry.body));
         let lead = client.lead();
         let outcome = worker.with_arena(|arena| {
             let view = View {
@@ -518,6 +519,7 @@ impl<'c> Stream<'c> {
                     |data| Waiting { data, body: None, over: true },
                 ),
                 arena: Some(arena),
+                session: Some(&client.session),
                 client: Some(lead.as_deref().unwrap_or(client).socket.raw()),
                 upstream: upstream.map(Upstream::raw),
                 frontend: client.front,

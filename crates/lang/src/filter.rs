@@ -140,6 +140,11 @@ pub trait Gate {
     /// These bytes went.
     fn passed(&mut self, now: u64, bytes: &[u8]);
 
+    /// The fields behind the payload, if there are any.
+    fn trailers(&mut self, trailers: &Head) {
+        let _ = trailers;
+    }
+
     /// The message ended, after all its data went.
     fn ended(&mut self) {}
 }
@@ -202,5 +207,11 @@ pub trait Rewriter {
     /// As many bytes come out as go in: a message with a length keeps it.
     fn keeps_length(&self) -> bool {
         false
+    }
+
+    /// How many bytes come out, where it knows that before and they are not those that go in. A message that
+    /// is longer or shorter is broken.
+    fn length(&self) -> Option<u64> {
+        None
     }
 }

@@ -192,6 +192,12 @@ impl Chain {
         self.stages.iter().all(|stage| stage.rewriter.keeps_length())
     }
 
+    /// How many bytes come out, where the last rewriter to change that knows it.
+    pub fn length(&self) -> Option<u64> {
+        let last = self.stages.iter().rev().find(|stage| !stage.rewriter.keeps_length());
+        last.and_then(|stage| stage.rewriter.length())
+    }
+
     /// The gates alone, for what goes on as a tunnel.
     pub fn without_rewriters(self) -> Option<Chain> {
         let mut tail = Gates::new();
@@ -312,9 +318,13 @@ impl Chain {
         self.stages.last().is_none_or(|last| last.over && last.out.as_ref().is_none_or(Buf::is_empty))
     }
 
-    /// Shows the fields behind the payload to all rewriters.
+    /// Shows the fields behind the payload to all filters.
     pub fn trailers(&mut self, trailers: &mut Head) {
-        self.stages.iter_mut().for_each(|stage| stage.rewriter.trailers(trailers));
+        for stage in &mut self.stages {
+            stage.gates.list.iter_mut().for_each(|gate| gate.trailers(trailers));
+            stage.rewriter.trailers(trailers);
+        }
+        self.tail.list.iter_mut().for_each(|gate| gate.trailers(trailers));
     }
 }
 

@@ -15,11 +15,13 @@
 pub mod account;
 pub mod adoption;
 pub mod bandwidth;
+pub mod cached;
 pub mod check;
 pub mod compression;
 pub mod configured;
 pub mod conn;
 pub mod counter;
+pub mod events;
 pub mod figures;
 pub mod names;
 pub mod origin;

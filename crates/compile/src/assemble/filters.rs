@@ -11,7 +11,8 @@ use program::filter::Trace;
 use syntax::Diagnostics;
 
 use super::rules::{Parse, Parsed};
-use crate::draft::Draft;
+use crate::draft::{Draft, LineRef};
+use crate::names::Resolver;
 use crate::notes::refusal;
 use crate::proxy::filter::{PLANNED, known};
 use crate::units;
@@ -22,11 +23,7 @@ const BACKENDS: u32 = 1 << 16;
 impl Parse<'_, '_, '_> {
     /// All filters of a proxy, before any of its rules.
     pub(super) fn filters(&mut self, p: &Draft, out: &mut Parsed) {
-        let kinds: Vec<String> = p
-            .filters
-            .iter()
-            .map(|at| self.line(*at).and_then(|l| l.words().get(1)).map_or("", |w| w.text()).to_owned())
-            .collect();
+        let kinds = self.kinds(p);
         self.unwritten(p, &kinds, out);
         for (number, at) in p.filters.iter().enumerate() {
             let Some(line) = self.line(*at) else { continue };
@@ -34,6 +31,10 @@ impl Parse<'_, '_, '_> {
             let order = [0, 1].map(|side| order(p, side, &kind, number));
             if kind == "trace" {
                 out.traces.extend(self.run(line, 2, |w, _, _| trace(w, order)));
+                continue;
+            }
+            if kind == "cache" {
+                self.run(line, 2, |words, _, names| cache(words, names, &p.name, number, order[1].is_some()));
                 continue;
             }
             if !matches!(kind.as_str(), "bwlim-in" | "bwlim-out") {
@@ -73,6 +74,26 @@ impl Parse<'_, '_, '_> {
 }
 
 impl Parse<'_, '_, '_> {
+    /// The kinds of filters that lines ask for, in their order.
+    fn kinds(&mut self, p: &Draft) -> Vec<String> {
+        let mut kind = |at: &LineRef| {
+            let word = self.line(*at).and_then(|line| line.words().get(1));
+            word.map_or("", |word| word.text()).to_owned()
+        };
+        p.filters.iter().map(&mut kind).collect()
+    }
+
+    /// Caches that lines or rules name must exist, and stand before what compresses.
+    pub(super) fn caches(&mut self, p: &Draft) {
+        if p.kind.is_defaults() {
+            return;
+        }
+        let kinds = self.kinds(p);
+        for fault in self.names.caches.faults(&self.names.memory.caches, &kinds) {
+            self.late_refusal(p, format!("config: proxy '{}': {fault}", p.name));
+        }
+    }
+
     /// Filters that need no line: compression, where no other filter is that it would have to stand before or
     /// behind.
     fn unwritten(&mut self, p: &Draft, kinds: &[String], out: &mut Parsed) {
@@ -117,6 +138,25 @@ fn doubled(kinds: &[String], number: usize, proxy: &str) -> Option<String> {
         .into_iter()
         .any(|other| rivals.contains(&&**other))
         .then(|| format!("'filter' : {proxy}: Proxy supports only one {kind} filter\n"))
+}
+
+/// `filter cache` behind its name.
+fn cache(
+    words: &mut Words<'_>,
+    names: &mut Resolver<'_>,
+    proxy: &str,
+    number: usize,
+    keeps: bool,
+) -> Result<(), Fault> {
+    let name = words.expect("'filter' : cache : expects a <name> argument")?;
+    if let Some(extra) = words.peek_str() {
+        return Err(Fault::new(format!("'filter cache' : unknown keyword '{extra}'.")));
+    }
+    if !names.caches.declare(name, number, keeps) {
+        let text = format!("'filter' : {proxy}: multiple explicit declarations of the cache filter '{name}'");
+        return Err(Fault::new(text));
+    }
+    Ok(())
 }
 
 /// A filter of the registry, behind its name.

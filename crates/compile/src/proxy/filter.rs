@@ -23,10 +23,11 @@ pub(crate) const KEYWORDS: &[Keyword<Draft>] = &[
 ];
 
 /// The filters that are no entries of the registry, with the tag that `-dKflt` shows.
-const BUILT_IN: &[(&str, &str)] = &[("bwlim-in", "BWLIM"), ("bwlim-out", "BWLIM"), ("trace", "TRACE")];
+const BUILT_IN: &[(&str, &str)] =
+    &[("bwlim-in", "BWLIM"), ("bwlim-out", "BWLIM"), ("cache", "CACHE"), ("trace", "TRACE")];
 
 /// Filters of HAProxy that no extension may have added yet.
-pub(crate) const PLANNED: &[&str] = &["cache", "fcgi-app"];
+pub(crate) const PLANNED: &[&str] = &["fcgi-app"];
 
 /// All filters by name, with their tags, in the order in which they are listed.
 pub(crate) fn known(registry: &lang::Registry) -> Vec<(&str, &str)> {

@@ -7,6 +7,7 @@
 mod answer;
 mod awaiting;
 pub mod cacheable;
+mod cached;
 pub(crate) mod captures;
 pub mod early;
 pub mod exchange;
