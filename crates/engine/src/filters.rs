@@ -2,7 +2,7 @@
 
 use lang::action::{Exec, Flow, Need};
 use lang::env::Side;
-use lang::filter::{Data, Filter, Moment};
+use lang::filter::{Data, Filter, Moment, Moments};
 
 /// Filters of a stream.
 #[derive(Default)]
@@ -10,6 +10,8 @@ pub struct Filters {
     list: Vec<Attached>,
     /// Indices of those that take part in each direction, in order.
     by_side: [Vec<usize>; 2],
+    /// The moments at which any of them wants to be asked.
+    moments: Moments,
 }
 
 /// A filter and where it stands.
@@ -50,6 +52,7 @@ impl Filters {
     /// Puts one to the others.
     pub fn attach(&mut self, order: [Option<u32>; 2], back: bool, filter: Box<dyn Filter>) {
         let at = self.list.len();
+        self.moments = self.moments.and(filter.moments());
         self.list.push(Attached { order, back, filter });
         for (side, by) in self.by_side.iter_mut().enumerate() {
             if order.get(side).copied().flatten().is_some() {
@@ -57,6 +60,11 @@ impl Filters {
                 by.sort_by_key(|i| self.list.get(*i).and_then(|a| a.order.get(side).copied().flatten()));
             }
         }
+    }
+
+    /// Whether any of them wants to be asked at a moment.
+    pub fn want(&self, moment: Moment) -> bool {
+        self.moments.has(moment)
     }
 
     /// Asks them at a moment, from the one at place `from` on.

@@ -59,8 +59,41 @@ impl Moment {
     }
 }
 
+/// A set of moments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moments(u16);
+
+impl Moments {
+    /// All of them.
+    pub const ALL: Moments = Moments(u16::MAX);
+    /// None.
+    pub const NONE: Moments = Moments(0);
+
+    /// With one more.
+    #[must_use]
+    pub fn with(self, moment: Moment) -> Moments {
+        Moments(self.0 | 1 << moment as u16)
+    }
+
+    /// Those of both.
+    #[must_use]
+    pub fn and(self, other: Moments) -> Moments {
+        Moments(self.0 | other.0)
+    }
+
+    /// Whether a moment is one of them.
+    pub fn has(self, moment: Moment) -> bool {
+        self.0 & 1 << moment as u16 != 0
+    }
+}
+
 /// A filter at work on a stream. It is dropped with its stream.
 pub trait Filter {
+    /// The moments at which it wants to be asked: all, unless it knows better when it begins.
+    fn moments(&self) -> Moments {
+        Moments::ALL
+    }
+
     /// A moment has come. What it returns is treated as that of an action: [`Flow::Next`] goes on,
     /// [`Flow::Yield`] has the engine fulfil a need and asks again (`exec.resumed`), what ends a stream ends
     /// it. At [`Moment::Connected`] and at both moments of a head nothing but waiting and [`Flow::Next`] is

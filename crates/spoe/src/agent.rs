@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use lang::filter::Moments;
 use lang::names::Loggers;
 use lang::{Condition, Expr};
 use model::vars::VarRef;
@@ -52,6 +53,8 @@ pub struct Agent {
     pub engine: Box<str>,
     /// Messages by event.
     pub events: [Box<[Message]>; COUNT],
+    /// The moments with events that have messages, to filters of the frontend, and to those of the backend.
+    pub moments: (Moments, Moments),
     /// Its groups.
     pub groups: Box<[Group]>,
     /// What stands in front of the names of its variables, the dot included.

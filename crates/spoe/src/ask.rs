@@ -39,7 +39,8 @@ const TURN_AROUND: Duration = Duration::from_secs(1);
 pub fn begin(worker: Rc<dyn Any>, agent: Arc<Agent>, payload: Vec<u8>) -> Waiting {
     Box::pin(async move {
         let outcome: Outcome = match worker.downcast::<Worker>() {
-            Ok(worker) => in_time(&worker, &agent, payload).await,
+            // What it holds is large, and the memory is used again by the next one.
+            Ok(worker) => rt::boxed(in_time(&worker, &agent, payload)).await,
             Err(_) => Err(reason::UNKNOWN),
         };
         Box::new(outcome) as Box<dyn Any>
@@ -109,7 +110,9 @@ async fn ask(worker: &Rc<Worker>, agent: &Arc<Agent>, payload: Vec<u8>) -> Outco
             place.serve();
         }
         let asked = line.ask(payload);
-        let ended = answered(&asked, proxy.timeouts.server).await;
+        // A time that is not over before all of it is needs no timer of its own.
+        let patience = proxy.timeouts.server.filter(|time| agent.timeout.is_none_or(|all| *time < all));
+        let ended = answered(&asked, patience).await;
         if !sure && !matches!(ended, Some(Ended::Unreached(Fault::Unreachable | Fault::Resource, _))) {
             place.serve();
         }

@@ -1,6 +1,6 @@
 //! The events of a stream that messages are sent on (SPOE.txt, section 3.3).
 
-use lang::filter::Moment;
+use lang::filter::{Moment, Moments};
 use lang::places::{self, Place, Places};
 
 /// An event.
@@ -76,6 +76,21 @@ impl Event {
             Moment::ResponseRules => &[Event::HttpResponse],
             _ => &[],
         }
+    }
+
+    /// The moments at which one of these events comes.
+    pub fn moments(front: bool, sent: impl Fn(Event) -> bool) -> Moments {
+        const ALL: [Moment; 7] = [
+            Moment::Rules,
+            Moment::FrontRequest,
+            Moment::BackContent,
+            Moment::BackRequest,
+            Moment::Connected,
+            Moment::Response,
+            Moment::ResponseRules,
+        ];
+        let wanted = ALL.into_iter().filter(|moment| Event::at(*moment, front).iter().any(|e| sent(*e)));
+        wanted.fold(Moments::NONE, Moments::with)
     }
 
     /// Where its messages stand, which decides what they may look at.

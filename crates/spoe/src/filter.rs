@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use lang::action::{Exec, Flow};
-use lang::filter::{Filter, Maker, Moment};
+use lang::filter::{Filter, Maker, Moment, Moments};
 use lang::registry::{FilterPlace, Registry};
 use lang::{Fault, Names, Words};
 
@@ -56,6 +56,10 @@ struct Asking {
 }
 
 impl Filter for Asking {
+    fn moments(&self) -> Moments {
+        if self.front { self.state.agent().moments.0 } else { self.state.agent().moments.1 }
+    }
+
     fn meet(&mut self, moment: Moment, exec: &mut Exec<'_>) -> Flow {
         if let Some(event) = self.waits.take() {
             let fulfilled = exec.resumed.take();

@@ -13,7 +13,7 @@ use rt::Mono;
 
 use crate::agent::{Agent, Message};
 use crate::ask::{self, Outcome};
-use crate::{ack, encode, told};
+use crate::{ack, encode, pool, told};
 
 /// Reasons of failures that come from this side (`option set-on-error`).
 pub mod reason {
@@ -76,9 +76,10 @@ impl State {
         if self.disabled.get() || messages.is_empty() {
             return None;
         }
-        let mut payload = Vec::new();
+        let mut payload = pool::take_bytes();
         encode::messages(messages, exec, &mut payload);
         if payload.is_empty() {
+            pool::give_bytes(payload);
             return None;
         }
         self.begun.set(Some(rt::now()));
@@ -125,5 +126,8 @@ impl State {
             self.disabled.set(!agent.continues);
         }
         told::processed(agent, subject, status, millis(spent), exec);
+        if let Ok(payload) = outcome {
+            pool::give_bytes(payload);
+        }
     }
 }

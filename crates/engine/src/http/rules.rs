@@ -174,7 +174,7 @@ pub async fn run(stream: &mut Stream<'_>, rules: &RuleSet, side: Side, inspect: 
 
 /// Asks the filters of the stream.
 pub async fn filters(stream: &mut Stream<'_>, moment: Moment, whose: Whose) -> Step {
-    if stream.filters.is_none() {
+    if !stream.filters.as_ref().is_some_and(|filters| filters.want(moment)) {
         return Step::Go;
     }
     let side = moment.side();

@@ -84,7 +84,7 @@ async fn rules(stream: &mut Stream<'_>, set: &RuleSet, side: Side, inspect: Opti
 
 /// Asks the filters of the stream; whether it may go on.
 async fn may_go_on(stream: &mut Stream<'_>, moment: Moment, whose: Whose) -> bool {
-    if stream.filters.is_none() {
+    if !stream.filters.as_ref().is_some_and(|filters| filters.want(moment)) {
         return true;
     }
     let mut bench = Content { stream, side: moment.side(), deadline: None };

@@ -37,6 +37,8 @@ pub fn agent(
     fit.messages = sections.messages.into_iter().map(|m| (m.name.clone(), m)).collect();
     let groups = fit.groups(&sections.groups)?;
     let events = fit.events(names)?;
+    let sent = |event: Event| events.get(event as usize).is_some_and(|list| !list.is_empty());
+    let moments = (Event::moments(true, sent), Event::moments(false, sent));
     let backend = match names.agents(&backend) {
         Agents::At(number) => number,
         Agents::Unknown => {
@@ -60,6 +62,7 @@ pub fn agent(
         number: NEXT.fetch_add(1, Relaxed),
         engine: engine.into(),
         events,
+        moments,
         groups,
         prefix: format!("{prefix}.").into(),
         continues: draft.continues,

@@ -10,6 +10,7 @@ mod serve;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -105,6 +106,27 @@ impl Drop for Asking {
     }
 }
 
+/// Questions are numbered by us, one after the other: a multiplication spreads the numbers well enough.
+type ByNumber = BuildHasherDefault<Spread>;
+
+/// See [`ByNumber`].
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
 /// A connection.
 pub struct Line {
     agent: Arc<Agent>,
@@ -119,7 +141,7 @@ pub struct Line {
     /// Questions that wait for the greeting.
     early: RefCell<Vec<Rc<Asked>>>,
     /// Questions that wait for their answers, by number.
-    waiting: RefCell<HashMap<u64, Rc<Asked>>>,
+    waiting: RefCell<HashMap<u64, Rc<Asked>, ByNumber>>,
     /// The number of the next question: odd ones, as HAProxy counts.
     next: Cell<u64>,
     /// The longest frame, in bytes without the prefix.
@@ -195,7 +217,9 @@ impl Line {
     fn submit(&self, asked: &Rc<Asked>) {
         let stream = self.next.get();
         let payload = asked.payload.take();
-        if notify(&mut self.out.borrow_mut(), stream, &payload, self.most.get()).is_err() {
+        let written = notify(&mut self.out.borrow_mut(), stream, &payload, self.most.get());
+        pool::give_bytes(payload);
+        if written.is_err() {
             return asked.end(Ended::TooBig);
         }
         self.next.set(stream + 2);
@@ -245,7 +269,9 @@ impl Line {
         let asked = self.waiting.borrow_mut().remove(&stream);
         if let Some(asked) = asked {
             asked.stream.set(0);
-            asked.end(Ended::Answer(payload.to_vec()));
+            let mut bytes = pool::take_bytes();
+            bytes.extend_from_slice(payload);
+            asked.end(Ended::Answer(bytes));
             if self.waiting.borrow().is_empty() {
                 self.rest();
             }
