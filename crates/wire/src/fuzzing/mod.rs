@@ -7,6 +7,7 @@
 
 mod chunk;
 mod dns;
+mod fcgi;
 mod h2;
 mod http1;
 mod messages;
@@ -17,6 +18,7 @@ mod translate;
 
 pub use chunk::chunk;
 pub use dns::dns;
+pub use fcgi::fcgi;
 pub use h2::{h1_to_h2, h2_frames, hpack};
 pub use http1::{http1_request, http1_response};
 pub use messages::syslog;
