@@ -38,6 +38,7 @@ pub mod dump;
 pub mod entry;
 pub mod env;
 pub mod expr;
+pub mod fcgi;
 pub mod fetch;
 pub mod filter;
 #[cfg(any(test, fuzzing))]

@@ -10,6 +10,7 @@
 
 pub mod address;
 pub mod check;
+pub mod fcgi;
 pub mod filter;
 pub mod forward;
 pub mod global;

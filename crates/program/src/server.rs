@@ -89,6 +89,18 @@ pub enum Ws {
     H2,
 }
 
+/// `proto` and `check-proto`: what is spoken to a server without negotiation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Proto {
+    /// HTTP/1 or TCP; ALPN may agree on something else.
+    #[default]
+    Usual,
+    /// `h2`: HTTP/2.
+    H2,
+    /// `fcgi`: FastCGI.
+    Fcgi,
+}
+
 /// Where the port of a connection to a server comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortMap {
@@ -234,8 +246,8 @@ pub struct Server {
     pub settings: Settings,
     /// `ssl`, be it switched off now: see [`Server::tls`].
     pub tls: Option<ServerTls>,
-    /// `proto h2`: HTTP/2 without negotiation.
-    pub h2: bool,
+    /// `proto`: what is spoken without negotiation.
+    pub proto: Proto,
     /// In a backend of logs the sink that takes its lines, by index of the program.
     pub log_sink: Option<usize>,
 }

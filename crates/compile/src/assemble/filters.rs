@@ -27,6 +27,8 @@ impl Parse<'_, '_, '_> {
             .iter()
             .map(|at| self.line(*at).and_then(|l| l.words().get(1)).map_or("", |w| w.text()).to_owned())
             .collect();
+        let base = if p.kind.is_front() { 0 } else { BACKENDS };
+        self.unwritten_application(p, &kinds, base, out);
         self.unwritten(p, &kinds, out);
         for (number, at) in p.filters.iter().enumerate() {
             let Some(line) = self.line(*at) else { continue };
@@ -34,6 +36,10 @@ impl Parse<'_, '_, '_> {
             let order = [0, 1].map(|side| order(p, side, &kind, number));
             if kind == "trace" {
                 out.traces.extend(self.run(line, 2, |w, _, _| trace(w, order)));
+                continue;
+            }
+            if kind == "fcgi-app" {
+                self.application(*at, p, order, out);
                 continue;
             }
             if !matches!(kind.as_str(), "bwlim-in" | "bwlim-out") {

@@ -6,7 +6,7 @@ use lang::logfmt::Waits;
 use lang::places::Place;
 use program::Mode;
 use program::log::Logging;
-use program::options::{Forwarded, ForwardedValue, Options};
+use program::options::{Forwarded, ForwardedValue, Options, RestrictNames};
 use program::persist::Cookie;
 use program::proxy::{Balance, Proxy, Switch, SwitchTo};
 use program::server::Settings;
@@ -106,6 +106,7 @@ impl Assembly<'_> {
         let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
         self.waits(p, &mut log, unique.as_deref());
         let (stats, binds) = (self.page(p, &parsed), self.binds(index, p, notes));
+        let fcgi = self.application(p, &parsed, notes);
         let proxy = Proxy {
             name: p.name.clone(),
             state: self.declared[index].state.clone(),
@@ -115,7 +116,8 @@ impl Assembly<'_> {
             disabled: p.disabled,
             description: p.description.clone(),
             timeouts: p.timeouts,
-            options: options(p),
+            options: options(p, fcgi.is_some()),
+            fcgi,
             rules: parsed.rules,
             binds,
             maxconn: p.maxconn.unwrap_or(0),
@@ -403,9 +405,12 @@ fn targets(switching: &[Switch]) -> impl Iterator<Item = Option<u32>> {
     })
 }
 
-/// Options with what the mode says of those that were not named.
-fn options(p: &Draft) -> Options {
+/// Options with what the mode, and an application of FastCGI, say of those that were not named.
+fn options(p: &Draft, fcgi: bool) -> Options {
     let mut options = p.options.clone();
+    if fcgi && !p.restricted {
+        options.restrict_names = RestrictNames::Delete;
+    }
     options.abortonclose = p.abortonclose.unwrap_or(p.mode == Mode::Http);
     options.connection = p.connection.unwrap_or_default();
     options.client_keepalive = p.keepalive.0.then_some(p.figures.0);

@@ -1,14 +1,22 @@
-//! Servers that speak HTTP/2: whether one does for a request, and streams of connections to it.
+//! Servers that speak HTTP/2 or FastCGI: whether one does for a request, and streams of connections to it.
+
+use std::rc::Rc;
 
 use link::transport::Transport;
+use model::Origin;
 use model::server_conns::Seat;
-use mux::h2::{Call, Mux};
+use mux::fcgi::{Errors, Setup};
+use mux::{Call, Mux};
+use program::fcgi::Application;
+use program::log::level;
 use program::proxy::{Proxy, Reuse};
-use program::server::{Server, ServerTls, Ws};
+use program::server::{Proto, Server, ServerTls, Ws};
 use rt::{Addr, Socket};
 
 use super::own::own_mux;
 use super::{Aim, Attempt, classify, install, may_be_early, note_source};
+use crate::Worker;
+use crate::sinks::{Body, Event};
 use crate::stream::Stream;
 use farm::At;
 use farm::pool::{Fit, Home};
@@ -22,6 +30,8 @@ pub(super) enum Speaks {
     H1,
     /// HTTP/2, unasked.
     H2,
+    /// FastCGI, unasked.
+    Fcgi,
     /// What ALPN agrees on.
     Asks,
     /// The same, where only HTTP/2 will do.
@@ -29,14 +39,20 @@ pub(super) enum Speaks {
 }
 
 impl Speaks {
-    pub(super) fn may_be_h2(self) -> bool {
-        matches!(self, Speaks::H2 | Speaks::Asks | Speaks::AsksH2)
+    /// Whether a connection may carry streams.
+    pub(super) fn may_multiplex(self) -> bool {
+        matches!(self, Speaks::H2 | Speaks::Fcgi | Speaks::Asks | Speaks::AsksH2)
+    }
+
+    /// Whether it does so without a handshake that agrees on it.
+    pub(super) fn is_unasked(self) -> bool {
+        matches!(self, Speaks::H2 | Speaks::Fcgi)
     }
 
     /// The version of HTTP, where no handshake has to tell it; 0 where one does.
     pub(super) fn known_major(self) -> u8 {
         match self {
-            Speaks::Plain | Speaks::H1 => 1,
+            Speaks::Plain | Speaks::H1 | Speaks::Fcgi => 1,
             Speaks::H2 => 2,
             Speaks::Asks | Speaks::AsksH2 => 0,
         }
@@ -58,20 +74,24 @@ impl Speaks {
 
 /// `proto`, `alpn` and, for WebSockets, `ws`.
 pub(super) fn speaks(stream: &Stream<'_>, config: &Server) -> Speaks {
+    if config.proto == Proto::Fcgi && stream.txn.has_req {
+        return Speaks::Fcgi;
+    }
+    let h2 = config.proto == Proto::H2;
     let offers = |name: &[u8]| config.tls().is_some_and(|tls| tls.alpn.iter().any(|a| a[..] == *name));
-    if !stream.txn.has_req || !(config.h2 || offers(b"h2") || config.ws == Ws::H2) {
+    if !stream.txn.has_req || !(h2 || offers(b"h2") || config.ws == Ws::H2) {
         return Speaks::Plain;
     }
-    let usual = if config.h2 { Speaks::H2 } else { Speaks::Asks };
+    let usual = if h2 { Speaks::H2 } else { Speaks::Asks };
     let req = &stream.txn.req;
     let websocket = wire::http1::upgrades(req) && req.has_token("upgrade", b"websocket");
     match config.ws {
-        _ if !websocket && config.ws == Ws::H2 && !config.h2 && !offers(b"h2") => Speaks::Plain,
+        _ if !websocket && config.ws == Ws::H2 && !h2 && !offers(b"h2") => Speaks::Plain,
         _ if !websocket => usual,
         Ws::H1 => Speaks::H1,
-        Ws::H2 if config.tls().is_some() && !config.h2 => Speaks::AsksH2,
+        Ws::H2 if config.tls().is_some() && !h2 => Speaks::AsksH2,
         Ws::H2 => Speaks::H2,
-        Ws::Auto if !config.h2 && offers(b"http/1.1") => Speaks::H1,
+        Ws::Auto if !h2 && offers(b"http/1.1") => Speaks::H1,
         Ws::Auto => usual,
     }
 }
@@ -114,14 +134,14 @@ pub(super) fn multiplexed(
     true
 }
 
-/// Speaks HTTP/2 on a new connection, and takes its first stream.
-pub(super) async fn begin_h2(
+/// Speaks HTTP/2 or FastCGI on a new connection, and takes its first stream.
+pub(super) async fn begin_streams(
     stream: &mut Stream<'_>,
     aim: &Aim<'_>,
     socket: Transport,
     seat: Option<Seat>,
 ) -> Result<(), Attempt> {
-    let &Aim { server, fit, addr, .. } = aim;
+    let &Aim { server, fit, addr, speaks, .. } = aim;
     let worker = stream.worker.clone();
     let (backend, session) = (stream.backend_index(), stream.client.conn().serial);
     let proxy = &*worker.shared.program.proxy(backend);
@@ -135,7 +155,7 @@ pub(super) async fn begin_h2(
         Ok(most) => most.saturating_add(1),
         Err(_) => u32::MAX,
     };
-    let owner = mux::h2::Owner {
+    let owner = mux::Owner {
         worker: worker.index,
         backend: Some(proxy.state.clone()),
         patience: proxy.timeouts.server,
@@ -147,9 +167,18 @@ pub(super) async fn begin_h2(
         ping: config.idle_ping,
         pool: Box::new(Home::of(&worker.farm, At { proxy: backend, server })),
     };
-    let limits = mux::h2::server_limits(&worker.shared.program.global.tune, proxy.options.unsafe_response);
-    let mux = mux::h2::start(socket, limits, owner, seat, session);
-    worker.farm.pools.note_h2(backend, server, true);
+    let tune = &worker.shared.program.global.tune;
+    let mux = match &proxy.fcgi {
+        Some(fcgi) if speaks == Speaks::Fcgi => {
+            let setup = Setup { app: fcgi.app.clone(), most: tune.bufsize, errors: errors(&worker, fcgi) };
+            mux::fcgi::start(socket, setup, owner, seat, session)
+        }
+        _ => {
+            worker.farm.pools.note_h2(backend, server, true);
+            let limits = mux::h2::server_limits(tune, proxy.options.unsafe_response);
+            mux::h2::start(socket, limits, owner, seat, session)
+        }
+    };
     if !fit.shareable && stream.client.part.is_some() && worker.is_superseded() {
         // Other streams of the client know its servers by other indices.
     } else if !fit.shareable {
@@ -164,11 +193,27 @@ pub(super) async fn begin_h2(
     Ok(())
 }
 
+/// Who is told what an application says of errors; its lines have no control characters.
+fn errors(worker: &Rc<Worker>, fcgi: &Application) -> Option<Errors> {
+    let (targets, worker) = (fcgi.errors.clone(), Rc::downgrade(worker));
+    if targets.is_empty() {
+        return None;
+    }
+    Some(Box::new(move |text| {
+        if let Some(worker) = worker.upgrade() {
+            let line: Vec<u8> = text.iter().map(|b| if b.is_ascii_control() { b'.' } else { *b }).collect();
+            let event = Event { origin: Origin::Unspecified, level: level::ERROR, profile: None };
+            worker.sinks.send_to(&targets, None, event, Body::Text(&line));
+        }
+    }))
+}
+
 /// From here on the stream's server is at the other end of a stream.
 fn use_call(stream: &mut Stream<'_>, call: Call, socket: Socket, fit: Fit, addr: &Addr) {
     // What the connection holds of its server is the multiplexer's.
     install(stream, socket.into(), fit, addr, None);
-    stream.txn.server_conn.http_major = 2;
+    let fcgi = stream.backend().server(stream.place.as_ref().map_or(0, |place| place.server)).proto;
+    stream.txn.server_conn.http_major = if fcgi == Proto::Fcgi { 1 } else { 2 };
     stream.txn.server_secured = call.mux().socket().facts().cloned();
     note_source(stream, call.raw());
     call.note(&mut stream.txn.server_conn);

@@ -9,7 +9,7 @@ use wire::http1::Body;
 use wire::method::Method;
 
 use super::{
-    Next, Owed, Rest, answer, awaiting, captures, early, forward, headers, replaced, request, response,
+    Next, Owed, Rest, answer, awaiting, captures, cgi, early, forward, headers, replaced, request, response,
     retry, rules,
 };
 use crate::choose::{self, Wish};
@@ -132,6 +132,9 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
     }
     captures::request_cookie(stream);
     if let Step::Done(next) = rules::filters(stream, Moment::RequestHead, Whose::All).await {
+        return next;
+    }
+    if !served && let Step::Done(next) = cgi::measure(stream).await {
         return next;
     }
     let fixed = if stream.service.is_some() { None } else { choose::bound(stream) };

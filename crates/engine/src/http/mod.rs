@@ -8,6 +8,7 @@ mod answer;
 mod awaiting;
 pub mod cacheable;
 pub(crate) mod captures;
+mod cgi;
 pub mod early;
 pub mod exchange;
 mod failed;

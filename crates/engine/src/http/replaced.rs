@@ -2,7 +2,7 @@
 //! and what becomes of the connections that brought them.
 
 use link::pump::{Framing, Half};
-use mux::h2::Call;
+use mux::Call;
 use rt::Buf;
 
 use super::headers;

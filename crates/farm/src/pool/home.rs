@@ -1,6 +1,6 @@
 //! Where a connection of many streams rests, as it sees it.
 
-use mux::h2::{Mux, Pool};
+use mux::{Mux, Pool};
 
 use std::sync::Arc;
 

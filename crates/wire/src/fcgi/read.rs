@@ -44,7 +44,7 @@ pub enum Event<'a> {
 pub enum Malformed {
     /// A record of a version other than 1.
     Version,
-    /// A record of a type that no responder sends.
+    /// A record about the connection of a type that no responder sends.
     Type,
     /// A record of a request that belongs to the connection, or the other way round.
     Place,
@@ -117,6 +117,7 @@ impl Reader {
             let event = match kind {
                 kind::STDOUT => Some(Event::Stdout { id, bytes: part }),
                 kind::STDERR => Some(Event::Stderr { id, bytes: part, last: content == 0 }),
+                _ if is_passed_over(*header) => None,
                 _ => {
                     self.gathered.extend_from_slice(part);
                     match content {
@@ -133,9 +134,18 @@ impl Reader {
     }
 }
 
+/// Whether a record is of a request and of a type that means nothing here: it hurts nobody.
+fn is_passed_over(header: Header) -> bool {
+    let known = [kind::STDOUT, kind::STDERR, kind::END_REQUEST, kind::GET_VALUES_RESULT, kind::UNKNOWN_TYPE];
+    header.id != 0 && !known.contains(&header.kind)
+}
+
 /// Whether a record may come at all.
 fn check(header: Header) -> Result<(), Malformed> {
     let of_request = matches!(header.kind, kind::STDOUT | kind::STDERR | kind::END_REQUEST);
+    if is_passed_over(header) {
+        return Ok(());
+    }
     if !of_request && !matches!(header.kind, kind::GET_VALUES_RESULT | kind::UNKNOWN_TYPE) {
         return Err(Malformed::Type);
     }

@@ -63,11 +63,17 @@ fn data_are_handed_out_as_they_come() {
 }
 
 #[test]
+fn records_of_unknown_types_are_passed_over() {
+    let all = [record(99, 1, b"abc", 3), record(99, 1, b"", 0), record(kind::STDOUT, 1, b"", 0)].concat();
+    assert_eq!(events(&mut Reader::default(), &all).unwrap(), ["Stdout { id: 1, bytes: [] }"]);
+}
+
+#[test]
 fn what_no_responder_says_is_refused() {
     for (bytes, why) in [
         (record(kind::STDOUT, 0, b"x", 0), Malformed::Place),
         (record(kind::GET_VALUES_RESULT, 1, b"", 0), Malformed::Place),
-        (record(kind::BEGIN_REQUEST, 1, &[0; 8], 0), Malformed::Type),
+        (record(99, 0, &[0; 8], 0), Malformed::Type),
         (record(kind::END_REQUEST, 1, &[0; 7], 0), Malformed::Length),
         (record(kind::END_REQUEST, 1, &[], 0), Malformed::Length),
         (record(kind::GET_VALUES_RESULT, 0, &[0; 2000], 0), Malformed::Length),

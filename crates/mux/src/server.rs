@@ -1,4 +1,4 @@
-//! A connection to a server.
+//! A connection to a server that carries streams, whatever protocol they are in.
 //!
 //! It stands in the pool of its server from the first request on, in use or not, and whoever may use it takes
 //! a stream of it. It belongs to its task, which ends when the server closes it or when it is told to; so an
@@ -14,18 +14,13 @@ use link::transport::Transport;
 use model::conn::{ConnError, Multiplex};
 use model::proxy::H2Counters;
 use model::server::admin;
-use model::server_conns::{Seat, is_safe};
+use model::server_conns::is_safe;
 use rt::{Buf, Socket, TaskId};
-use wire::h2::Limits;
 use wire::head::Head;
 use wire::http1::{self, Parsed, parse_request};
 
-use super::fate::Fate;
+use crate::fate::Fate;
 use crate::trailers::Trailers;
-
-mod serving;
-
-use serving::Serving;
 
 /// A request for a connection.
 pub struct Order {
@@ -41,6 +36,8 @@ pub struct Order {
     pub read: Option<Buf>,
     /// What follows a body whose length is declared.
     pub trailers: Option<Rc<Trailers>>,
+    /// Its parameters, encoded, where FastCGI is spoken; made of the head alone where there are none.
+    pub params: Option<Vec<u8>>,
 }
 
 /// Whose connection it is.
@@ -121,37 +118,65 @@ pub struct Mux {
     pub error: Cell<ConnError>,
 }
 
-/// Begins to speak HTTP/2 on a connection to a server. A first stream is reserved for `session`; `seat` is
-/// what it holds of a server with `strict-maxconn`, as long as it stands.
-pub fn start(socket: Transport, limits: Limits, owner: Owner, seat: Option<Seat>, session: u64) -> Rc<Mux> {
-    let (limit, plain, ping) = (limits.streams, socket.is_plain(), owner.ping);
-    let mux = Rc::new(Mux {
-        owner,
-        socket,
-        inbox: RefCell::default(),
-        task: Cell::new(None),
-        streams: Cell::new(1),
-        limit: Cell::new(if limit == 0 { u32::MAX } else { limit }),
-        closing: Cell::new(false),
-        requests: Cell::new(1),
-        session: Cell::new(session),
-        multiplex: Cell::new(Multiplex { limit, ..Multiplex::default() }),
-        glitches: Cell::new(0),
-        error: Cell::default(),
-    });
-    let mut serving = Serving::new(mux.clone(), limits, plain, seat, ping);
-    mux.counters(|c| {
-        c.open_connections.inc();
-        c.connections.inc();
-    });
-    if let Some(server) = &mux.owner.server {
-        server.conns.begin();
-    }
-    mux.task.set(Some(rt::spawn(std::future::poll_fn(move |cx| serving.turns(cx)))));
-    mux
-}
-
 impl Mux {
+    /// A connection that stands, with its first stream reserved for `session`. It carries `limit` streams at
+    /// a time, 0: any number.
+    pub(crate) fn new(socket: Transport, owner: Owner, session: u64, limit: u32) -> Rc<Mux> {
+        Rc::new(Mux {
+            owner,
+            socket,
+            inbox: RefCell::default(),
+            task: Cell::new(None),
+            streams: Cell::new(1),
+            limit: Cell::new(if limit == 0 { u32::MAX } else { limit }),
+            closing: Cell::new(false),
+            requests: Cell::new(1),
+            session: Cell::new(session),
+            multiplex: Cell::new(Multiplex { limit, ..Multiplex::default() }),
+            glitches: Cell::new(0),
+            error: Cell::default(),
+        })
+    }
+
+    /// Has a task serve the connection, which polls `turns` until that is ready.
+    pub(crate) fn serve(&self, turns: impl FnMut(&mut Context<'_>) -> Poll<()> + 'static) {
+        if let Some(server) = &self.owner.server {
+            server.conns.begin();
+        }
+        self.task.set(Some(rt::spawn(std::future::poll_fn(turns))));
+    }
+
+    /// The task that serves it is over: orders that came are handed out one last time.
+    pub(crate) fn leave(&self) -> Vec<Order> {
+        self.task.set(None);
+        self.take_orders()
+    }
+
+    /// The requests that came since the last call.
+    pub(crate) fn take_orders(&self) -> Vec<Order> {
+        std::mem::take(&mut *self.inbox.borrow_mut())
+    }
+
+    /// Whether some came.
+    pub(crate) fn has_orders(&self) -> bool {
+        !self.inbox.borrow().is_empty()
+    }
+
+    /// Streams that it carries at a time from here on.
+    pub(crate) fn set_limit(&self, limit: u32) {
+        self.limit.set(limit);
+    }
+
+    /// How long a stream without a user may do nothing.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.owner.patience
+    }
+
+    /// `idle-ping`.
+    pub(crate) fn ping(&self) -> Option<Duration> {
+        self.owner.ping
+    }
+
     /// The connection itself.
     pub fn socket(&self) -> &Transport {
         &self.socket
@@ -183,7 +208,7 @@ impl Mux {
     }
 
     /// Counts one more stream in use, for a client connection.
-    pub(super) fn occupy(&self, session: u64) {
+    pub(crate) fn occupy(&self, session: u64) {
         if self.is_idle()
             && let Some(server) = &self.owner.server
         {
@@ -257,7 +282,8 @@ impl Mux {
         }
     }
 
-    fn counters(&self, count: impl FnOnce(&H2Counters)) {
+    /// Counts HTTP/2.
+    pub(crate) fn counters(&self, count: impl FnOnce(&H2Counters)) {
         if let Some(backend) = &self.owner.backend {
             count(&backend.back.counters.of(self.owner.worker).h2);
         }
@@ -266,7 +292,7 @@ impl Mux {
 
 impl Order {
     /// Reads a head that comes through the link. An error: nothing comes of it.
-    fn read(&mut self, cx: &mut Context<'_>) -> Result<(), ()> {
+    pub(crate) fn read(&mut self, cx: &mut Context<'_>) -> Result<(), ()> {
         if self.head.is_some() {
             return Ok(());
         }
