@@ -12,6 +12,15 @@ const LINE: &[u8] = b"HTTP/1.1 200 OK\r\n";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
+/// A head is whole.
+pub(super) struct Whole {
+    /// Bytes that it counts for, as HAProxy counts them: with what the script said of the status, without what
+    /// was made of that.
+    pub counted: usize,
+    /// What came behind it.
+    pub rest: Vec<u8>,
+}
+
 /// The head of a response while it comes.
 pub(super) struct Awaited {
     gathered: Vec<u8>,
@@ -30,9 +39,8 @@ impl Awaited {
         self.gathered.is_empty()
     }
 
-    /// Takes more; when the head is whole it is in `head`, and what came behind it is returned. An error: it is
-    /// none, or too long.
-    pub fn take(&mut self, bytes: &[u8], head: &mut Head) -> Result<Option<Vec<u8>>, Malformed> {
+    /// Takes more; when the head is whole it is in `head`. An error: it is none, or too long.
+    pub fn take(&mut self, bytes: &[u8], head: &mut Head) -> Result<Option<Whole>, Malformed> {
         if self.gathered.is_empty() {
             self.gathered.extend_from_slice(LINE);
         }
@@ -41,8 +49,8 @@ impl Awaited {
         match parse_response(&self.gathered, head, &Limits::NONE, false).map_err(|_| Malformed)? {
             Parsed::Complete { consumed } => {
                 let mut gathered = std::mem::take(&mut self.gathered);
-                finish(head)?;
-                Ok(Some(gathered.split_off(consumed.min(gathered.len()))))
+                let counted = finish(head)?;
+                Ok(Some(Whole { counted, rest: gathered.split_off(consumed.min(gathered.len())) }))
             }
             Parsed::Partial if self.gathered.len() > self.most => Err(Malformed),
             Parsed::Partial => Ok(None),
@@ -50,8 +58,9 @@ impl Awaited {
     }
 }
 
-/// Makes a head of HTTP of it.
-fn finish(head: &mut Head) -> Result<(), Malformed> {
+/// Makes a head of HTTP of it; says what it counts for.
+fn finish(head: &mut Head) -> Result<usize, Malformed> {
+    let mut counted = head.counted_len();
     if let Some(said) = head.last("status") {
         let said = said.to_vec();
         let (digits, reason) = said.split_at(said.iter().position(|b| *b == b' ').unwrap_or(said.len()));
@@ -62,10 +71,14 @@ fn finish(head: &mut Head) -> Result<(), Malformed> {
             return Err(Malformed);
         }
         let reason = reason.trim_ascii();
+        counted += reason.len();
         head.set_status(status, Some(reason).filter(|reason| !reason.is_empty())).map_err(|_| Malformed)?;
         head.remove_all("status");
     } else if head.has("location") {
         head.set_status(302, None).map_err(|_| Malformed)?;
+        counted += head.reason().len();
+    } else {
+        counted += head.reason().len();
     }
     if !head.has("date") {
         let now = Date::of(i64::try_from(rt::wall().as_micros() / 1_000_000).unwrap_or(0));
@@ -75,7 +88,7 @@ fn finish(head: &mut Head) -> Result<(), Malformed> {
         head.append(b"date", date.as_bytes()).map_err(|_| Malformed)?;
     }
     head.remove_all(Known::Connection);
-    Ok(())
+    Ok(counted)
 }
 
 #[cfg(test)]
@@ -84,9 +97,9 @@ mod tests {
 
     fn read(text: &str) -> Result<Option<(u16, String, String)>, Malformed> {
         let mut head = Head::response();
-        let rest = Awaited::new(200).take(text.as_bytes(), &mut head)?;
+        let whole = Awaited::new(200).take(text.as_bytes(), &mut head)?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Ok(rest.map(|rest| (head.status(), text(head.reason()), text(&rest))))
+        Ok(whole.map(|whole| (head.status(), text(head.reason()), text(&whole.rest))))
     }
 
     #[test]

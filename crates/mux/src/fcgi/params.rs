@@ -53,10 +53,10 @@ pub fn params(app: &App, head: &Head, facts: &Facts, set: &Params) -> Option<Vec
         let length = if request_body(head) == Body::None { Some(0) } else { facts.length };
         list.put(b"CONTENT_LENGTH", length?.to_string().as_bytes());
     }
+    list.put(b"SERVER_SOFTWARE", base::product::SOFTWARE.as_bytes());
     if facts.secure {
         list.put(b"HTTPS", b"on");
     }
-    list.put(b"SERVER_SOFTWARE", base::product::SOFTWARE.as_bytes());
     Some(list.out)
 }
 

@@ -7,9 +7,9 @@ use rt::{Buf, Socket};
 use wire::fcgi::{Header, MOST, kind, write};
 use wire::head::{Head, Known};
 use wire::http1::{Body, request_body, response_body};
-use wire::method::Method;
+use wire::method::{Method, Version};
 
-use super::answer::Awaited;
+use super::answer::{Awaited, Whole};
 use crate::carrier::Carrier;
 use crate::delivery::Delivery;
 use crate::fate::Fate;
@@ -46,12 +46,15 @@ impl Carrier for Stdin {
     fn release(&mut self, _: usize, _: &mut Vec<u8>) {}
 }
 
+/// With so many bytes of its body a head does not wait for the rest.
+const HELD: usize = 8192;
+
 /// How much of a response has come.
 enum Answer {
     /// Its head is awaited.
     Awaited(Awaited),
-    /// The head is whole, and what came along with it: whether more comes is known at the end of the turn.
-    Held(Box<Head>, Vec<u8>),
+    /// The head is whole, and what came behind it so far: whether more comes is seen before it goes on.
+    Held(Box<Head>, Whole),
     /// The head is on its way. So many bytes of the body may come yet; `None`: whatever comes.
     Open(Option<u64>),
     /// All came that will.
@@ -64,6 +67,7 @@ pub(super) struct Route {
     pub link: Socket,
     pub fate: Rc<Fate>,
     method: Method,
+    version: Version,
     up: Pickup,
     down: Delivery,
     answer: Answer,
@@ -79,7 +83,18 @@ impl Route {
         let mut up = Pickup::new(Stage::from(request_body(head)));
         up.buf = read.filter(|buf| !buf.is_empty());
         let (answer, down) = (Answer::Awaited(Awaited::new(most)), Delivery::new(Body::None));
-        Route { id, link, fate, method: head.method_id(), up, down, answer, complete: false, over: false }
+        Route {
+            id,
+            link,
+            fate,
+            method: head.method_id(),
+            version: head.version(),
+            up,
+            down,
+            answer,
+            complete: false,
+            over: false,
+        }
     }
 
     /// Whether all of the response was taken, or nobody is to get more of it.
@@ -101,15 +116,20 @@ impl Route {
     pub fn stdout(&mut self, bytes: &[u8], head: &mut Head) {
         match &mut self.answer {
             Answer::Awaited(awaited) => match awaited.take(bytes, head) {
-                Ok(Some(rest)) => {
+                Ok(Some(whole)) => {
                     let mut held = Box::new(Head::response());
                     held.copy_from(head);
-                    self.answer = Answer::Held(held, rest);
+                    self.answer = Answer::Held(held, whole);
                 }
                 Ok(None) => {}
                 Err(_) => self.malformed(),
             },
-            Answer::Held(_, body) => body.extend_from_slice(bytes),
+            Answer::Held(_, whole) => {
+                whole.rest.extend_from_slice(bytes);
+                if whole.rest.len() >= HELD {
+                    self.settle(false);
+                }
+            }
             Answer::Open(None) => self.down.data(bytes, false),
             Answer::Open(Some(left)) => {
                 let fits = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
@@ -128,16 +148,16 @@ impl Route {
         self.down.end();
     }
 
-    /// The turn is over in which a head came: it goes on its way, with the length of a body that is whole.
+    /// Nothing more is at hand: a head goes on its way, with the length of a body that is whole.
     pub fn settle(&mut self, ended: bool) {
-        let (mut head, body) = match std::mem::replace(&mut self.answer, Answer::Over) {
-            Answer::Held(head, body) => (head, body),
-            other => {
-                self.answer = other;
-                return;
-            }
-        };
-        let counted = head.counted_len();
+        let (mut head, Whole { counted, rest: body }) =
+            match std::mem::replace(&mut self.answer, Answer::Over) {
+                Answer::Held(head, whole) => (head, whole),
+                other => {
+                    self.answer = other;
+                    return;
+                }
+            };
         let (framing, left) = match response_body(&head, self.method) {
             Body::None => (Body::None, Some(0)),
             Body::Length(length) => (Body::Length(length), Some(length)),
@@ -156,7 +176,11 @@ impl Route {
         if left.is_some_and(|left| (body.len() as u64) > left) {
             return self.malformed();
         }
-        self.fate.added.set(head.counted_len().saturating_sub(counted).try_into().unwrap_or(0));
+        if left.is_some() {
+            head.set_version(self.version.min(Version::HTTP_11));
+        }
+        let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.fate.added.set(signed(head.counted_len()) - signed(counted));
         self.fate.bare.set(left == Some(0));
         self.down.body = framing;
         self.answer = Answer::Open(left);

@@ -124,6 +124,9 @@ impl Serving {
                 self.leave();
                 continue;
             };
+            if !moved {
+                self.routes.values_mut().for_each(|route| route.settle(false));
+            }
             moved |= self.move_routes(cx);
             moved |= self.take_orders(cx);
             self.note();
@@ -259,7 +262,6 @@ impl Serving {
             buf.consume(consumed);
         };
         self.buf = Some(buf).filter(|buf| !buf.is_empty());
-        self.routes.values_mut().for_each(|route| route.settle(false));
         outcome
     }
 
