@@ -264,11 +264,14 @@ async fn resumed(stream: &mut Stream<'_>, aim: &Aim<'_>) -> bool {
     // Once its client's, it is nobody else's: it may be logged in.
     let shareable = shareable && own.is_none();
     let idle = match own {
-        None if aim.speaks.is_unasked() => None,
+        None if aim.speaks == Speaks::H2 => None,
         None if shareable => take_idle(stream, aim.proxy, aim.server, identity).await,
         own => own,
     };
     let Some(idle) = idle else { return false };
+    if aim.speaks == Speaks::Fcgi {
+        return multiplex::begin_again(stream, aim, idle);
+    }
     resume(stream, idle, Fit { identity, shareable, moves }, aim.addr);
     count_h1(stream, aim.proxy, false);
     let worker = stream.worker.index;

@@ -105,6 +105,11 @@ impl Call {
         self.fate.added.get()
     }
 
+    /// Whether the connection is one of FastCGI, whose heads count as the application wrote them.
+    pub fn speaks_fcgi(&self) -> bool {
+        self.mux.is_fcgi()
+    }
+
     /// Whether the connection has served others before.
     pub fn mux(&self) -> &Rc<Mux> {
         &self.mux

@@ -27,5 +27,5 @@ pub mod websocket;
 
 pub use arrival::{Arrival, Host, Receipt, Settings};
 pub use call::Call;
-pub use server::{Mux, Owner, Pool};
+pub use server::{Mux, Owner, Pool, Resting};
 pub use trailers::Trailers;

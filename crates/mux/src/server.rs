@@ -14,7 +14,7 @@ use link::transport::Transport;
 use model::conn::{ConnError, Multiplex};
 use model::proxy::H2Counters;
 use model::server::admin;
-use model::server_conns::is_safe;
+use model::server_conns::{Seat, is_safe};
 use rt::{Buf, Socket, TaskId};
 use wire::head::Head;
 use wire::http1::{self, Parsed, parse_request};
@@ -60,12 +60,34 @@ pub struct Owner {
     pub most: u32,
     /// `idle-ping`.
     pub ping: Option<Duration>,
+    /// Nobody else finds it while it serves its one stream: between two it is put to rest in the pool, with
+    /// the requests that it has served, where other workers find it, too.
+    pub returns: Option<u32>,
+    /// FastCGI is spoken.
+    pub fcgi: bool,
     /// Where it rests.
     pub pool: Box<dyn Pool>,
 }
 
+/// A connection that carries one stream at a time, between two of them.
+pub struct Resting {
+    /// Its socket.
+    pub socket: Transport,
+    /// See [`Owner::identity`].
+    pub identity: u64,
+    /// Requests that it has served.
+    pub requests: u32,
+    /// What it holds of a server with `strict-maxconn`.
+    pub seat: Option<Seat>,
+}
+
 /// Where a connection to a server rests; it keeps the configuration of that server as long as it stands.
 pub trait Pool {
+    /// Puts a connection to rest that carries one stream at a time: whoever takes it speaks on it anew.
+    fn rest(&self, resting: Resting) {
+        drop(resting);
+    }
+
     /// Whether another connection rests there that the same requests may use.
     fn has_another(&self, than: &Mux) -> bool;
 }
@@ -92,6 +114,8 @@ impl Owner {
             moves: 0,
             most: 1,
             ping: None,
+            returns: None,
+            fcgi: false,
             pool: Box::new(Nowhere),
         }
     }
@@ -108,6 +132,8 @@ pub struct Mux {
     limit: Cell<u32>,
     /// It takes no new request.
     closing: Cell<bool>,
+    /// Its stream is over in order: it may go to the pool.
+    returning: Cell<bool>,
     requests: Cell<u32>,
     /// The client connection that its requests come from while it is in use (`http-reuse safe`).
     session: Cell<u64>,
@@ -122,6 +148,7 @@ impl Mux {
     /// A connection that stands, with its first stream reserved for `session`. It carries `limit` streams at
     /// a time, 0: any number.
     pub(crate) fn new(socket: Transport, owner: Owner, session: u64, limit: u32) -> Rc<Mux> {
+        let served = owner.returns.unwrap_or(0).saturating_add(1);
         Rc::new(Mux {
             owner,
             socket,
@@ -130,7 +157,8 @@ impl Mux {
             streams: Cell::new(1),
             limit: Cell::new(if limit == 0 { u32::MAX } else { limit }),
             closing: Cell::new(false),
-            requests: Cell::new(1),
+            returning: Cell::new(false),
+            requests: Cell::new(served),
             session: Cell::new(session),
             multiplex: Cell::new(Multiplex { limit, ..Multiplex::default() }),
             glitches: Cell::new(0),
@@ -165,6 +193,26 @@ impl Mux {
     /// Streams that it carries at a time from here on.
     pub(crate) fn set_limit(&self, limit: u32) {
         self.limit.set(limit);
+    }
+
+    /// Whether it is to go to the pool, now that its stream is over.
+    pub(crate) fn is_returning(&self) -> bool {
+        self.returning.get()
+    }
+
+    /// It must not serve anybody else: what was said on it is not over.
+    pub(crate) fn spoil(&self) {
+        self.returning.set(false);
+        self.retire();
+    }
+
+    /// Puts it to rest; whoever still knows it finds nothing.
+    pub(crate) fn put_to_rest(self: &mut Rc<Mux>, seat: Option<Seat>) {
+        let Ok((near, _)) = Socket::local() else { return };
+        let Some(mux) = Rc::get_mut(self) else { return };
+        let socket = std::mem::replace(&mut mux.socket, near.into());
+        let (identity, requests) = (mux.owner.identity, mux.requests.get());
+        mux.owner.pool.rest(Resting { socket, identity, requests, seat });
     }
 
     /// How long a stream without a user may do nothing.
@@ -207,6 +255,11 @@ impl Mux {
         self.is_idle() || self.session.get() == session
     }
 
+    /// Whether it is one of FastCGI.
+    pub fn is_fcgi(&self) -> bool {
+        self.owner.fcgi
+    }
+
     /// Counts one more stream in use, for a client connection.
     pub(crate) fn occupy(&self, session: u64) {
         if self.is_idle()
@@ -230,6 +283,11 @@ impl Mux {
         let server = self.owner.server.as_ref();
         if let Some(server) = server {
             server.conns.end();
+        }
+        if self.owner.returns.is_some() {
+            let again = !self.closing.replace(true) && self.requests.get() < self.owner.most;
+            self.returning.set(again);
+            return self.wake();
         }
         let surplus = self.is_surplus();
         if let Some(server) = server.filter(|_| !self.closing.get()) {

@@ -19,7 +19,7 @@ use crate::Worker;
 use crate::sinks::{Body, Event};
 use crate::stream::Stream;
 use farm::At;
-use farm::pool::{Fit, Home};
+use farm::pool::{Fit, Home, Idle};
 
 /// How a server is spoken to for one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,20 +141,43 @@ pub(super) async fn begin_streams(
     socket: Transport,
     seat: Option<Seat>,
 ) -> Result<(), Attempt> {
-    let &Aim { server, fit, addr, speaks, .. } = aim;
-    let worker = stream.worker.clone();
-    let (backend, session) = (stream.backend_index(), stream.client.conn().serial);
-    let proxy = &*worker.shared.program.proxy(backend);
-    let config = &*proxy.server(server);
-    if let Some(header) = aim.header.filter(|_| config.tls().is_none()) {
+    if let Some(header) = aim.header.filter(|_| aim.config.tls().is_none()) {
         socket.send_all(header).await.map_err(|e| classify(&e))?;
     }
+    let fresh = Idle::new(socket, aim.fit.identity, 0, seat);
+    if speak(stream, aim, fresh) { Ok(()) } else { Err(Attempt::Resource) }
+}
+
+/// Speaks FastCGI again on a connection that was at rest; whether that is possible.
+pub(super) fn begin_again(stream: &mut Stream<'_>, aim: &Aim<'_>, idle: Idle) -> bool {
+    let requests = idle.requests;
+    if !speak(stream, aim, idle) {
+        return false;
+    }
+    let worker = stream.worker.index;
+    aim.config.state.counters.of(worker).reuses.inc();
+    aim.proxy.state.back.counters.of(worker).reuses.inc();
+    stream.txn.server_conn.reused = true;
+    if let Some(up) = &mut stream.upstream {
+        (up.reused, up.requests) = (true, requests);
+    }
+    stream.count_attempt();
+    true
+}
+
+/// Gives a connection to a task that speaks for all who have a stream of it, and takes one.
+fn speak(stream: &mut Stream<'_>, aim: &Aim<'_>, connection: Idle) -> bool {
+    let &Aim { proxy, server, config, fit, addr, speaks, .. } = aim;
+    let worker = stream.worker.clone();
+    let (backend, session) = (stream.backend_index(), stream.client.conn().serial);
+    let Idle { socket, seat, requests, .. } = connection;
     let most = match u32::try_from(config.max_reuse) {
         // One that nobody else finds serves one request.
         _ if fit.shareable && config.pool_max_conn == 0 => 1,
         Ok(most) => most.saturating_add(1),
         Err(_) => u32::MAX,
     };
+    let returns = returns(aim).then_some(requests);
     let owner = mux::Owner {
         worker: worker.index,
         backend: Some(proxy.state.clone()),
@@ -165,6 +188,8 @@ pub(super) async fn begin_streams(
         moves: fit.moves,
         most,
         ping: config.idle_ping,
+        returns,
+        fcgi: speaks == Speaks::Fcgi,
         pool: Box::new(Home::of(&worker.farm, At { proxy: backend, server })),
     };
     let tune = &worker.shared.program.global.tune;
@@ -185,12 +210,21 @@ pub(super) async fn begin_streams(
         let mut own = stream.client.session.own.borrow_mut();
         own.get_or_insert_default().keep_mux(backend, server, mux.clone());
         worker.farm.pools.note_private(backend, server, &mux, config);
-    } else if config.pool_max_conn != 0 {
+    } else if config.pool_max_conn != 0 && returns.is_none() {
         worker.farm.pools.share(backend, server, mux.clone(), config);
     }
-    let (call, near) = Call::new(mux).ok_or(Attempt::Resource)?;
+    let Some((call, near)) = Call::new(mux) else { return false };
     use_call(stream, call, near, fit, addr);
-    Ok(())
+    true
+}
+
+/// Whether a connection carries one stream at a time, and waits for the next one where all workers find it: the
+/// processes of an application are few, and each belongs to its connection.
+fn returns(aim: &Aim<'_>) -> bool {
+    let app = aim.proxy.fcgi.as_ref().filter(|_| aim.speaks == Speaks::Fcgi).map(|fcgi| &fcgi.app);
+    aim.fit.shareable
+        && aim.config.pool_max_conn != 0
+        && app.is_some_and(|app| app.most == 1 && app.keep_conn && !app.get_values)
 }
 
 /// Who is told what an application says of errors; its lines have no control characters.
@@ -212,8 +246,7 @@ fn errors(worker: &Rc<Worker>, fcgi: &Application) -> Option<Errors> {
 fn use_call(stream: &mut Stream<'_>, call: Call, socket: Socket, fit: Fit, addr: &Addr) {
     // What the connection holds of its server is the multiplexer's.
     install(stream, socket.into(), fit, addr, None);
-    let fcgi = stream.backend().server(stream.place.as_ref().map_or(0, |place| place.server)).proto;
-    stream.txn.server_conn.http_major = if fcgi == Proto::Fcgi { 1 } else { 2 };
+    stream.txn.server_conn.http_major = if call.speaks_fcgi() { 1 } else { 2 };
     stream.txn.server_secured = call.mux().socket().facts().cloned();
     note_source(stream, call.raw());
     call.note(&mut stream.txn.server_conn);

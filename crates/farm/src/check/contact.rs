@@ -106,6 +106,8 @@ impl Contact {
             moves: 0,
             most: 1,
             ping: None,
+            returns: None,
+            fcgi: proto == Proto::Fcgi,
             pool: Box::new(Home::of(worker, at)),
         };
         let tune = &program.global.tune;

@@ -60,7 +60,7 @@ impl Awaited {
 
 /// Makes a head of HTTP of it; says what it counts for.
 fn finish(head: &mut Head) -> Result<usize, Malformed> {
-    let mut counted = head.counted_len();
+    let mut counted = head.counted_len().saturating_sub(head.reason().len());
     if let Some(said) = head.last("status") {
         let said = said.to_vec();
         let (digits, reason) = said.split_at(said.iter().position(|b| *b == b' ').unwrap_or(said.len()));

@@ -168,10 +168,7 @@ impl Route {
                 let _ = head.append(b"content-length", body.len().to_string().as_bytes());
                 (Body::Length(body.len() as u64), Some(body.len() as u64))
             }
-            Body::UntilClose => {
-                let _ = head.append(b"transfer-encoding", b"chunked");
-                (Body::Chunked, None)
-            }
+            Body::UntilClose => (Body::Chunked, None),
         };
         if left.is_some_and(|left| (body.len() as u64) > left) {
             return self.malformed();
@@ -181,6 +178,10 @@ impl Route {
         }
         let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
         self.fate.added.set(signed(head.counted_len()) - signed(counted));
+        if framing == Body::Chunked {
+            // Whoever takes the framing away counts nothing for it.
+            let _ = head.append(b"transfer-encoding", b"chunked");
+        }
         self.fate.bare.set(left == Some(0));
         self.down.body = framing;
         self.answer = Answer::Open(left);

@@ -135,11 +135,12 @@ impl Serving {
                 // The server has closed; what it said before is read to its end.
                 Err(()) => {
                     self.out.discard();
-                    self.mux.retire();
+                    self.mux.spoil();
                 }
             }
             let over = self.mux.is_closing() && self.mux.is_idle() && self.routes.is_empty();
             if over && self.out.is_empty() && !self.waits_for_tails(cx) {
+                self.rest();
                 return Poll::Ready(());
             }
             if !moved {
@@ -153,7 +154,7 @@ impl Serving {
     /// Whether the connection stays open for requests that nobody waits for any more, so that the application
     /// is not cut off while it ends them.
     fn waits_for_tails(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.tails.is_empty() || self.limit == 1 {
+        if self.tails.is_empty() || self.limit == 1 && !self.mux.is_returning() {
             return false;
         }
         let limit = self.mux.patience();
@@ -163,6 +164,15 @@ impl Serving {
             timer
         });
         timer.poll_expired(cx).is_pending()
+    }
+
+    /// A connection on which all is said goes to the pool, where that is wanted.
+    fn rest(&mut self) {
+        let quiet = self.tails.is_empty() && self.buf.is_none() && self.reader.is_between();
+        if quiet && self.mux.is_returning() && !self.mux.socket().is_hung_up() {
+            self.gone = true;
+            self.mux.put_to_rest(self.seat.take());
+        }
     }
 
     /// The connection is gone.
@@ -340,7 +350,7 @@ impl Serving {
         }
         order.fate.opened(Some(id.into()));
         if !app.keep_conn {
-            self.mux.retire();
+            self.mux.spoil();
         }
         let route = Route::new(id, order.link, order.fate, &head, order.read, self.setup.most);
         self.routes.insert(id, route);
@@ -369,7 +379,7 @@ impl Serving {
         });
         if aborted && (self.limit == 1 || self.tails.len() >= self.limit as usize) {
             // The application may go on with it for long.
-            self.mux.retire();
+            self.mux.spoil();
         }
         moved
     }
