@@ -408,6 +408,8 @@ fn targets(switching: &[Switch]) -> impl Iterator<Item = Option<u32>> {
 /// Options with what the mode, and an application of FastCGI, say of those that were not named.
 fn options(p: &Draft, fcgi: bool) -> Options {
     let mut options = p.options.clone();
+    // Applications are told the length of a body, which one in chunks has only when it is there.
+    options.http_buffer_request |= fcgi;
     if fcgi && !p.restricted {
         options.restrict_names = RestrictNames::Delete;
     }

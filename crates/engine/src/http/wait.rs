@@ -110,7 +110,7 @@ pub fn check_chunks(body: Body, bytes: &[u8], head: usize, relax: bool) -> Resul
 
 /// A client that asked leave to send its body gets it, for here it is waited for (RFC 9110 section 10.1.1).
 /// HAProxy says so also when some of the body is there, and the server is not asked any more.
-pub(super) async fn invite(stream: &mut Stream<'_>) {
+async fn invite(stream: &mut Stream<'_>) {
     if stream.txn.req.has(Known::Expect) && stream.txn.req.version() >= Version::HTTP_11 {
         let _ = stream.client.socket.send_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
         stream.txn.req.remove_all(Known::Expect);
