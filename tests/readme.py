@@ -318,7 +318,7 @@ def commanded(place):
 def refused(place):
     """Each part that README.md says is not there, by a line that asks for it."""
     lines = {"HTTP/3": "frontend f\n    bind quic4@:1", "SPOE": "frontend f\n    filter spoe config x",
-             "FastCGI": "fcgi-app a\n    docroot /", "ACME": "acme x\n    directory http://x", "caches": "cache c\n    total-max-size 4",
+             "ACME": "acme x\n    directory http://x", "caches": "cache c\n    total-max-size 4",
              "core.register_filter": f"global\n    lua-load {place.write('filter.lua', 'core.register_filter(1)')}"}
     for name, text in lines.items():
         assert name in README, name

@@ -1,7 +1,7 @@
 //! `proto` and `check-proto`: which protocols fit what a proxy or a check speaks.
 
 use program::Mode;
-use program::server::Proto;
+use program::proto::Proto;
 
 /// A protocol that carries streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -175,8 +175,6 @@ pub struct Http {
     /// Bytes by which the request grew beyond what statistics count: fields for one connection, the framing
     /// that a stream of HTTP/2 gave it. Negative when such fields were taken out.
     pub request_added: i64,
-    /// Bytes of a body in chunks that is whole at hand, where somebody has to know.
-    pub body_length: Option<u64>,
     /// The same of the response.
     pub response_added: i64,
     /// It is counted among the open streams of HTTP/1.
@@ -227,7 +225,6 @@ impl<'c> Stream<'c> {
                 refused_early: false,
                 answered: false,
                 request_added: 0,
-                body_length: None,
                 response_added: 0,
                 counted: false,
             },

@@ -2,9 +2,10 @@
 //! runs them.
 //!
 //! The rules of an application look at a request when its head has its final form, before a server is
-//! reached: fields that are private, or mean nothing beyond one connection, are taken out unless the application
-//! asks for them, and the parameters that rules set are kept beside the head
-//! ([`Decisions::params`](model::txn::Decisions)). Whoever speaks to the server adds those that a head implies.
+//! reached: fields that are private, or mean nothing beyond one connection, are taken out unless the
+//! application asks for them, and the parameters that rules set are kept beside the head
+//! ([`Decisions::params`](model::txn::Decisions)). Whoever speaks to the server adds those that a head
+//! implies.
 
 use std::sync::Arc;
 
@@ -97,7 +98,7 @@ impl App {
 }
 
 /// Sets a parameter; they are kept in the order of their names.
-fn put(params: &mut Params, name: &[u8], value: &[u8]) {
+pub fn put(params: &mut Params, name: &[u8], value: &[u8]) {
     match params.binary_search_by(|(known, _)| (**known).cmp(name)) {
         Ok(at) => {
             if let Some(param) = params.get_mut(at) {
@@ -122,7 +123,8 @@ fn credentials(req: &Head, params: &mut Params) {
         && let Some(colon) = plain.iter().position(|byte| *byte == b':')
     {
         put(params, b"AUTH_TYPE", b"Basic");
-        put(params, b"REMOTE_USER", plain.get(..colon).unwrap_or_default());
+        let user = plain.get(..colon).filter(|user| !user.is_empty());
+        user.into_iter().for_each(|user| put(params, b"REMOTE_USER", user));
     }
 }
 

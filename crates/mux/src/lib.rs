@@ -6,9 +6,9 @@
 //!
 //! What is the same whatever protocol is spoken stands beside the protocols: `server` and `call` are a
 //! connection to a server and one of its streams for those who use them, `fate` is what becomes of it,
-//! `delivery` and `pickup` move the two directions between a stream and its user through a `carrier`, which the
-//! protocol provides, `outbox` holds what waits to be sent, `trailers` what follows a body whose length is
-//! declared. A protocol towards servers is a `start` that gives such a connection to a task of its own.
+//! `delivery` and `pickup` move the two directions between a stream and its user through a `carrier`, which
+//! the protocol provides, `outbox` holds what waits to be sent, `trailers` what follows a body whose length
+//! is declared. A protocol towards servers is a `start` that gives such a connection to a task of its own.
 #![forbid(unsafe_code)]
 
 mod arrival;

@@ -20,6 +20,7 @@ pub mod names;
 pub mod options;
 pub mod peers;
 pub mod persist;
+pub mod proto;
 pub mod proxy;
 pub mod server;
 pub mod stats;

@@ -8,6 +8,7 @@ use balance::HashKey;
 
 use crate::address::Source;
 use crate::check::{Agent, Check};
+use crate::proto::Proto;
 
 /// What `send-proxy` and its variants send.
 #[derive(Clone, Default)]
@@ -87,18 +88,6 @@ pub enum Ws {
     H1,
     /// HTTP/2 (RFC 8441).
     H2,
-}
-
-/// `proto` and `check-proto`: what is spoken to a server without negotiation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Proto {
-    /// HTTP/1 or TCP; ALPN may agree on something else.
-    #[default]
-    Usual,
-    /// `h2`: HTTP/2.
-    H2,
-    /// `fcgi`: FastCGI.
-    Fcgi,
 }
 
 /// Where the port of a connection to a server comes from.

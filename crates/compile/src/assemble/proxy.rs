@@ -87,6 +87,19 @@ impl Assembly<'_> {
         checks::http_switches(p, notes);
     }
 
+    /// The format of unique ids, and what log lines wait for.
+    fn unique_id(
+        &mut self,
+        index: usize,
+        p: &Draft,
+        log: &mut program::log::Logging,
+        notes: &mut Diagnostics,
+    ) -> Option<Arc<lang::LogFormat>> {
+        let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
+        self.waits(p, log, unique.as_deref());
+        unique
+    }
+
     /// The proxy with all its parts, and what is said of how they fit together.
     fn fitted(
         &mut self,
@@ -103,10 +116,8 @@ impl Assembly<'_> {
         self.turning(index, p, all, (default_backend, &parsed), notes);
         checks::server_cookies(p, notes);
         log_backend::idle(p, parsed.rules.tells_tcp(), notes);
-        let unique = p.unique_id_format.as_ref().and_then(|d| self.log_format(index, d, p, notes));
-        self.waits(p, &mut log, unique.as_deref());
+        let unique = self.unique_id(index, p, &mut log, notes);
         let (stats, binds) = (self.page(p, &parsed), self.binds(index, p, notes));
-        let fcgi = self.application(p, &parsed, notes);
         let proxy = Proxy {
             name: p.name.clone(),
             state: self.declared[index].state.clone(),
@@ -116,8 +127,8 @@ impl Assembly<'_> {
             disabled: p.disabled,
             description: p.description.clone(),
             timeouts: p.timeouts,
-            options: options(p, fcgi.is_some()),
-            fcgi,
+            options: options(p, parsed.application.is_some()),
+            fcgi: self.application(p, &parsed, notes),
             rules: parsed.rules,
             binds,
             maxconn: p.maxconn.unwrap_or(0),
@@ -406,8 +417,9 @@ fn targets(switching: &[Switch]) -> impl Iterator<Item = Option<u32>> {
 }
 
 /// Options with what the mode, and an application of FastCGI, say of those that were not named.
-fn options(p: &Draft, fcgi: bool) -> Options {
+fn options(p: &Draft, filtered: bool) -> Options {
     let mut options = p.options.clone();
+    let fcgi = filtered || p.fcgi_app.is_some();
     // Applications are told the length of a body, which one in chunks has only when it is there.
     options.http_buffer_request |= fcgi;
     if fcgi && !p.restricted {

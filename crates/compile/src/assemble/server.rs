@@ -8,7 +8,8 @@ use base::time::Mono;
 use model::server::{Configured, Op, Target, admin};
 use program::Mode;
 use program::check::{Agent, Check};
-use program::server::{PortMap, Probed, Proto, SendProxy};
+use program::proto::Proto;
+use program::server::{PortMap, Probed, SendProxy};
 use syntax::addr::{Host, Ports};
 use syntax::{Diagnostic, Diagnostics, Level, Style};
 

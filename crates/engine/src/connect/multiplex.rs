@@ -9,8 +9,9 @@ use mux::fcgi::{Errors, Setup};
 use mux::{Call, Mux};
 use program::fcgi::Application;
 use program::log::level;
+use program::proto::Proto;
 use program::proxy::{Proxy, Reuse};
-use program::server::{Proto, Server, ServerTls, Ws};
+use program::server::{Server, ServerTls, Ws};
 use rt::{Addr, Socket};
 
 use super::own::own_mux;
@@ -218,8 +219,8 @@ fn speak(stream: &mut Stream<'_>, aim: &Aim<'_>, connection: Idle) -> bool {
     true
 }
 
-/// Whether a connection carries one stream at a time, and waits for the next one where all workers find it: the
-/// processes of an application are few, and each belongs to its connection.
+/// Whether a connection carries one stream at a time, and waits for the next one where all workers find it:
+/// the processes of an application are few, and each belongs to its connection.
 fn returns(aim: &Aim<'_>) -> bool {
     let app = aim.proxy.fcgi.as_ref().filter(|_| aim.speaks == Speaks::Fcgi).map(|fcgi| &fcgi.app);
     aim.fit.shareable

@@ -10,8 +10,9 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
+use program::proto::Proto;
 use program::proxy::{Proxy, Reuse};
-use program::server::{Proto, Server};
+use program::server::Server;
 use rt::Notify;
 
 use super::multiplex::Speaks;

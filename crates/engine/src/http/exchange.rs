@@ -131,10 +131,7 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         return next;
     }
     captures::request_cookie(stream);
-    if let Step::Done(next) = rules::filters(stream, Moment::RequestHead, Whose::All).await {
-        return next;
-    }
-    if !served && let Step::Done(next) = cgi::measure(stream).await {
+    if let Step::Done(next) = cgi::finish_head(stream).await {
         return next;
     }
     let fixed = if stream.service.is_some() { None } else { choose::bound(stream) };

@@ -11,7 +11,7 @@ use link::timed;
 pub use link::timed::Trouble;
 use link::transport::Transport;
 use mux::{Call, Owner, h2};
-use program::server::Proto;
+use program::proto::Proto;
 use rt::{Addr, Buf, ConnectOptions, Socket, Timer};
 use tls::Handshake;
 

@@ -10,7 +10,7 @@ use model::server::Target;
 use program::Mode;
 use program::address::Listen;
 use program::check::{Check, External};
-use program::server::Proto;
+use program::proto::Proto;
 use rt::sys::{ProgramEnd, ProgramSpec, run_program};
 
 use super::script::Timing;

@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use link::transport::Transport;
+use program::proto::Proto;
 use program::proxy::{Proxy, Reuse};
-use program::server::{PortMap, Proto};
+use program::server::PortMap;
 use rt::Addr;
 
 use super::{Identity, Idle, Order, Traits, take_over};

@@ -14,8 +14,8 @@ pub(super) struct Malformed;
 
 /// A head is whole.
 pub(super) struct Whole {
-    /// Bytes that it counts for, as HAProxy counts them: with what the script said of the status, without what
-    /// was made of that.
+    /// Bytes that it counts for, as HAProxy counts them: with what the script said of the status, without
+    /// what was made of that.
     pub counted: usize,
     /// What came behind it.
     pub rest: Vec<u8>,

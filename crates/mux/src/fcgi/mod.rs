@@ -1,9 +1,9 @@
 //! FastCGI towards servers: one task owns a connection, requests are its streams (manual, section 10).
 //!
-//! It is the same arrangement as HTTP/2's ([`crate::h2`]): whoever wants to send a request has a stream inside
-//! the worker, through which bodies and the response go in the form of HTTP/1; the head goes beside it, with
-//! the parameters that it makes. Nothing in FastCGI holds a sender back for one request alone, so while a user
-//! does not take what came for it the whole connection is not read.
+//! It is the same arrangement as HTTP/2's ([`crate::h2`]): whoever wants to send a request has a stream
+//! inside the worker, through which bodies and the response go in the form of HTTP/1; the head goes beside
+//! it, with the parameters that it makes. Nothing in FastCGI holds a sender back for one request alone, so
+//! while a user does not take what came for it the whole connection is not read.
 //!
 //! | file | holds |
 //! |---|---|

@@ -17,12 +17,10 @@ pub struct Facts {
     pub dst: Peer,
     /// It came over TLS.
     pub secure: bool,
-    /// Bytes of its body, where the head does not tell.
-    pub length: Option<u64>,
 }
 
 /// All parameters of a request, encoded: its fields, what rules set, what the head and the connection imply
-/// where rules said nothing. `None`: its path can't be that of a script.
+/// where rules said nothing. `None`: its path can't be that of a script, or nobody knows how long it is.
 pub fn params(app: &App, head: &Head, facts: &Facts, set: &Params) -> Option<Vec<u8>> {
     let path = decoded(uri::path(head.target()), app.path_info.is_some())?;
     let mut list = List { out: Vec::with_capacity(1024), set };
@@ -50,8 +48,10 @@ pub fn params(app: &App, head: &Head, facts: &Facts, set: &Params) -> Option<Vec
         list.put(b"PATH_TRANSLATED", &translated);
     }
     if !head.has(Known::ContentLength) {
-        let length = if request_body(head) == Body::None { Some(0) } else { facts.length };
-        list.put(b"CONTENT_LENGTH", length?.to_string().as_bytes());
+        if request_body(head) != Body::None && list.said(b"CONTENT_LENGTH").is_none() {
+            return None;
+        }
+        list.put(b"CONTENT_LENGTH", b"0");
     }
     list.put(b"SERVER_SOFTWARE", base::product::SOFTWARE.as_bytes());
     if facts.secure {

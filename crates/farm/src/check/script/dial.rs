@@ -8,7 +8,7 @@ use link::handshake::Refused;
 use model::check::{CheckResult, CheckStatus};
 use model::vars::Owned;
 use program::check::{PortFrom, Step};
-use program::server::Proto;
+use program::proto::Proto;
 use rt::Addr;
 
 use super::{Script, connect_status, failure, options};
