@@ -317,9 +317,9 @@ def commanded(place):
 @case("what is refused")
 def refused(place):
     """Each part that README.md says is not there, by a line that asks for it."""
-    lines = {"HTTP/3": "frontend f\n    bind quic4@:1", "SPOE": "frontend f\n    filter spoe config x",
+    lines = {"HTTP/3": "frontend f\n    bind quic4@:1",
              "ACME": "acme x\n    directory http://x", "caches": "cache c\n    total-max-size 4",
-             "core.register_filter": f"global\n    lua-load {place.write('filter.lua', 'core.register_filter(1)')}"}
+             "certificates": "global\n    lua-load " + place.write("certs.lua", "CertCache.set({})")}
     for name, text in lines.items():
         assert name in README, name
         told = run(place.binary, "-c", "-f", place.write("refused.cfg", text + "\n"), code=1)

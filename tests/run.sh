@@ -51,13 +51,15 @@ vtcs_of() {
 
 # Each tests/config/*.case is one wrong configuration: lines "#! exit N" and "#! error TEXT", then
 # the file. The text must stand in the output, with FILE for the path of the configuration. With "#! silent" nothing may.
+# What stands behind a line "#! file NAME" is another file beside it.
 run_config() {
     for case in "$here"/config/*.case; do
         [ -e "$case" ] || continue
         name=${case##*/}; name=${name%.case}
         want=$(sed -n 's/^#! exit //p' "$case")
         text=$(sed -n 's/^#! error //p' "$case")
-        sed '/^#! /d' "$case" > "$work/FILE"
+        sed '/^#! file /,$d; /^#! /d' "$case" > "$work/FILE"
+        awk -v work="$work/" '/^#! file / { out = work $3; next } out { print > out }' "$case"
         out=$(cd "$work" && timeout 10 "$HAPROXY_PROGRAM" -c -f FILE 2>&1 < /dev/null); code=$?
         if [ "$code" != "$want" ]; then echo "FAIL config/$name: exit code $code, not $want"
         elif [ -n "$text" ] && ! printf '%s\n' "$out" | grep -qF -- "$text"; then

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use program::log::{Format, Sampling, Sink};
 use syntax::addr::{self, Accept, Address, Host, Ports, Transport};
-use syntax::{Modifier, Word};
+use syntax::{Diagnostics, Environment, Line, Modifier, Sources, Span, Word};
 
-use crate::draft::{LogDraft, LogLine, Named, SinkDraft, TargetDraft};
-use crate::statement::{Statement, Step};
+use crate::draft::{Above, LineRef, LogDraft, LogLine, Named, SinkDraft, TargetDraft};
+use crate::statement::{Statement, Step, Surroundings};
 use crate::units;
 
 /// The names of facilities in the order of their numbers.
@@ -36,6 +36,34 @@ const FORMATS: &[(&str, Format)] = &[
 /// A framing by name.
 pub(crate) fn format(name: &str) -> Option<Format> {
     FORMATS.iter().find(|(n, _)| *n == name).map(|(_, f)| *f)
+}
+
+/// A `log` line that stands in the file of an extension: its words, behind `no` if `off`.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn words(off: bool, words: &[Vec<u8>], logged: Above, log: &mut LogDraft) -> Result<(), String> {
+    let no = off.then(|| b"no".to_vec());
+    let list = no.iter().chain(words).map(|word| Word::new(word, Span::default())).collect();
+    let Some(line) = Line::new(list) else { return Ok(()) };
+    let (sources, environment) = (Sources::default(), Environment::default());
+    let around = Surroundings {
+        sources: &sources,
+        environment: &environment,
+        earlier: &[],
+        experimental: false,
+        described: false,
+        logged,
+    };
+    let mut statement = Statement {
+        line: &line,
+        at: LineRef { section: u32::MAX, line: u32::MAX },
+        args: line.cursor(),
+        notes: &mut Diagnostics::new(),
+        around: &around,
+        section: "spoe-agent",
+    };
+    self::line(&mut statement, log, false).map_err(|diagnostic| diagnostic.text)
 }
 
 /// `log`, `no log`.

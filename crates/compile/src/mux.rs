@@ -75,7 +75,9 @@ impl Mux {
     /// On a server without QUIC, or in an HTTP check when `mode` is HTTP.
     pub fn towards_servers(self, mode: Mode) -> Fit {
         match (mode, self) {
-            (Mode::Http, Mux::H1 | Mux::H2 | Mux::Fcgi) | (Mode::Tcp, Mux::None) => Fit::Spoken,
+            (Mode::Http, Mux::H1 | Mux::H2 | Mux::Fcgi)
+            | (Mode::Tcp, Mux::None)
+            | (Mode::Spop, Mux::Spop) => Fit::Spoken,
             _ => Fit::Unusable,
         }
     }

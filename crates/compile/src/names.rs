@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use lang::logfmt::Waits;
-use lang::names::{CaptureSlot, Missing, PLACE};
+use lang::names::{Agents, CaptureSlot, Loggers, Missing, PLACE, Shelf};
 use lang::parse::predefined;
 use lang::{Acl, Fault, Names, Registry};
 use model::vars::{Scope, VarRef};
@@ -20,7 +20,7 @@ use pattern::{Face, LiveSet, View};
 use program::vars::VarNames;
 use syntax::Environment;
 
-use crate::draft::{LineRef, Slot};
+use crate::draft::{Above, LineRef, LogDraft, Slot};
 use crate::notes::os_text;
 use crate::patterns::{Patterns, Spot};
 use lang::fetch::Userlist;
@@ -38,6 +38,8 @@ pub(crate) struct Declared {
     pub referenced: Cell<bool>,
     /// The servers that rules name.
     pub named: RefCell<HashSet<usize>>,
+    /// `mode`.
+    pub mode: program::Mode,
 }
 
 /// What all proxies of one configuration share.
@@ -70,6 +72,14 @@ pub(crate) struct Memory {
     pub missing: Vec<(LineRef, Missing)>,
     /// What the formats of the proxy at hand wait for, those of its rules included.
     pub waits: Waits,
+    /// `log` lines that files of extensions have, with the label of their section and where their targets go.
+    pub loggers: Vec<(LogDraft, String, Loggers)>,
+    /// Backends with agents of SPOE filters, as positions of proxies.
+    pub agents: HashSet<usize>,
+    /// The `log` lines of `global`.
+    pub logged: Above,
+    /// `tune.bufsize`.
+    pub bufsize: usize,
     /// Lines of `defaults` sections of which was said what is wrong with them: proxies that inherit them say
     /// nothing.
     pub told: HashSet<LineRef>,
@@ -112,6 +122,10 @@ pub(crate) struct Resolver<'r> {
     /// Its bandwidth limitation filters.
     pub filters: Vec<Arc<lang::bandwidth::Bwlim>>,
     pub warnings: Vec<String>,
+    /// Complaints about other files: whether they are fatal, and their words.
+    pub asides: Vec<(bool, String)>,
+    /// What extensions keep of it.
+    pub shelf: Shelf,
     /// A line of `defaults` and how often it mentioned patterns so far.
     pub mentions: (LineRef, u32),
 }
@@ -408,5 +422,41 @@ impl Names for Resolver<'_> {
 
     fn warn(&mut self, text: String) {
         self.warnings.push(text);
+    }
+
+    fn aside(&mut self, fatal: bool, text: String) {
+        self.asides.push((fatal, text));
+    }
+
+    fn shelf(&mut self) -> Option<&mut Shelf> {
+        self.defaults.is_none().then_some(&mut self.shelf)
+    }
+
+    fn agents(&mut self, name: &str) -> Agents {
+        let Some(at) = self.declared.iter().position(|d| d.is_back && *d.name == *name) else {
+            return Agents::Unknown;
+        };
+        let (mode, number) = (self.declared.get(at).map(|d| d.mode), u32::try_from(at));
+        match (mode, number) {
+            (Some(program::Mode::Spop | program::Mode::Tcp), Ok(number)) => {
+                self.memory.agents.insert(at);
+                Agents::At(number)
+            }
+            _ => Agents::OtherMode,
+        }
+    }
+
+    fn loggers(&mut self, lines: &[(bool, Vec<Vec<u8>>)], label: &str) -> Result<Loggers, (usize, String)> {
+        let mut draft = LogDraft::default();
+        for (number, (off, words)) in lines.iter().enumerate() {
+            crate::log::words(*off, words, self.memory.logged, &mut draft).map_err(|why| (number, why))?;
+        }
+        let cell = Loggers::default();
+        self.memory.loggers.push((draft, label.to_owned(), cell.clone()));
+        Ok(cell)
+    }
+
+    fn buffer_size(&self) -> usize {
+        self.memory.bufsize
     }
 }

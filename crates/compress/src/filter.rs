@@ -197,7 +197,7 @@ impl Filter for Compressing {
             Moment::RequestHead => self.request_head(exec),
             Moment::Response => self.response_came(exec),
             Moment::ResponseHead => self.response_head(exec),
-            Moment::Rules | Moment::Connected => {}
+            _ => {}
         }
         Flow::Next
     }

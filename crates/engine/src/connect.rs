@@ -29,7 +29,7 @@ mod own;
 mod retry;
 mod target;
 
-pub use guest::{give as give_to_service, settle as settle_service};
+pub use guest::{copied, give as give_to_service, settle as settle_service};
 use hello::{Hello, early, may_be_early, secure, server_name};
 use leaving::{has_left, left_silently};
 use multiplex::{Speaks, begin_streams, multiplexed, speaks};

@@ -9,7 +9,7 @@ use lang::env::Side;
 use lang::filter::{Data, Gate};
 use link::chain::{Chain, Source};
 use link::pump::Outer;
-use wire::head::Known;
+use wire::head::{Head, Known};
 use wire::http1::Body;
 use wire::method::Version;
 
@@ -99,12 +99,17 @@ pub fn prepare_request(stream: &mut Stream<'_>) {
         return;
     }
     let Some(chain) = all(stream, Side::Request) else { return };
-    let changed = chain.rewrites() && !chain.keeps_length();
+    let length = chain.length();
+    let changed = chain.rewrites() && !chain.keeps_length() && length.is_none();
     let outer = match stream.http.request_body {
+        _ if length.is_some() => Outer::Plain,
         _ if changed => Outer::Chunked,
         Body::Chunked => Outer::Chunked,
         _ => Outer::Plain,
     };
+    if let Some(length) = length {
+        say_length(&mut stream.txn.req, length);
+    }
     if changed {
         let req = &mut stream.txn.req;
         req.remove_all(Known::ContentLength);
@@ -119,6 +124,13 @@ pub fn prepare_request(stream: &mut Stream<'_>) {
     stream.upload.pass_through(chain, outer);
 }
 
+/// A filter knows how long the message is.
+fn say_length(head: &mut Head, length: u64) {
+    head.remove_all(Known::TransferEncoding);
+    head.remove_all(Known::ContentLength);
+    let _ = head.append(b"content-length", length.to_string().as_bytes());
+}
+
 /// What the body of the response passes through on its way to the client; the head says how it is framed
 /// then. Whether it ends with the connection.
 pub fn prepare_response(stream: &mut Stream<'_>) -> bool {
@@ -128,6 +140,11 @@ pub fn prepare_response(stream: &mut Stream<'_>) -> bool {
         return closes;
     }
     let Some(chain) = all(stream, Side::Response) else { return closes };
+    if let Some(length) = chain.length() {
+        say_length(&mut stream.txn.res, length);
+        stream.down_chain = Some((chain, Outer::Plain));
+        return false;
+    }
     if !chain.rewrites() || chain.keeps_length() {
         let outer = if body == Body::Chunked { Outer::Chunked } else { Outer::Plain };
         stream.down_chain = Some((chain, outer));

@@ -36,6 +36,8 @@ pub struct View<'v> {
     pub response: Waiting<'v>,
     /// Memory for bodies that have to be taken out of their chunks.
     pub arena: Option<&'v Bump>,
+    /// The client connection, where a stream is looked at.
+    pub session: Option<&'v std::rc::Rc<crate::sessions::Session>>,
     /// The client's socket.
     pub client: Option<&'v rt::Socket>,
     /// The server's socket.
@@ -95,6 +97,7 @@ impl<'v> View<'v> {
             request: Waiting::default(),
             response: Waiting::default(),
             arena: None,
+            session: None,
             client: None,
             upstream: None,
             late_backend: OnceCell::new(),
@@ -131,6 +134,10 @@ impl lang::Live for View<'_> {
 
     fn random(&self) -> u64 {
         rt::random()
+    }
+
+    fn session(&self) -> Option<std::rc::Rc<dyn std::any::Any>> {
+        self.session.map(|session| session.clone() as _)
     }
 
     fn worker(&self) -> usize {

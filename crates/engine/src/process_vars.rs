@@ -10,7 +10,7 @@ use std::cell::OnceCell;
 use bumpalo::Bump;
 use lang::env::{Payload, Side, TcpInfo};
 use lang::logfmt::Use;
-use lang::{Env, Live};
+use lang::{Env, Expr, Live};
 use model::proxy::{Listener, Proxy};
 use model::vars::Owned;
 use model::{Conn, Server, Txn, World};
@@ -49,6 +49,14 @@ pub fn set(program: &Program) {
         }
         arena.reset();
     }
+}
+
+/// What an expression makes without a client and without a stream, of a name that is sent to a server (`sni`).
+pub fn constant(program: &Program, sni: &Expr) -> Option<Box<[u8]>> {
+    let conn = Conn::new(0, 0, 0, rt::now(), rt::wall());
+    let (txn, arena, outside) = (Txn::default(), Bump::new(), Outside::new(program));
+    let env = Env { conn: &conn, txn: &txn, live: &outside, arena: &arena, side: Side::Request, last: true };
+    Some(sni.eval(&env).ok()?.binary(&arena).into())
 }
 
 /// A world without connections.

@@ -493,8 +493,7 @@ impl<'c> Stream<'c> {
     ) -> R {
         let worker = self.worker.clone();
         let client: &Client = self.client;
-        let conn = &client.session.conn;
-        let http = &self.http;
+        let (conn, http) = (&client.session.conn, &self.http);
         let upstream = self.upstream.as_ref();
         let local = self.local_body.as_deref();
         let txn = &mut self.txn;
@@ -518,6 +517,7 @@ impl<'c> Stream<'c> {
                     |data| Waiting { data, body: None, over: true },
                 ),
                 arena: Some(arena),
+                session: Some(&client.session),
                 client: Some(lead.as_deref().unwrap_or(client).socket.raw()),
                 upstream: upstream.map(Upstream::raw),
                 frontend: client.front,

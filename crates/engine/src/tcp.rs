@@ -125,6 +125,11 @@ async fn steps(stream: &mut Stream<'_>) -> Outcome {
     if back.mode == Mode::Http {
         return may_upgrade(stream, None);
     }
+    if matches!(back.mode, Mode::Log | Mode::Spop) {
+        // Only a name made at run time leads there: its servers have nothing to say to clients.
+        stream.end(Cause::Internal, Phase::Request);
+        return Outcome::Cut;
+    }
     if backend != stream.client.front && !content::of_backend(stream, back).await {
         return Outcome::Cut;
     }

@@ -9,7 +9,8 @@
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use model::server::admin;
+use model::events::{Detail, kind};
+use model::server::{Op, admin};
 use program::Server;
 use program::proxy::{Balance, SwitchTo, UseServerTo};
 
@@ -127,6 +128,7 @@ pub fn add(worker: &Rc<FarmWorker>, proxy: u32, server: Server) -> Option<At> {
     let (config, backend) = (farm.program.proxy(proxy), farm.backend(proxy));
     // Nothing resolves its name: it waits for an address from the runtime API.
     server.state.change_admin(admin::FMAINT, admin::RMAINT | admin::CMAINT, rt::now());
+    server.state.set_op(Op::Stopped, rt::now());
     let (state, checked) = (server.state.clone(), server.check.is_some() || server.agent.is_some());
     server.state.revision.store(farm.program.world.process.next_revision(), Relaxed);
     while backend.slots.len() <= config.servers.vacant() {
@@ -136,6 +138,7 @@ pub fn add(worker: &Rc<FarmWorker>, proxy: u32, server: Server) -> Option<At> {
     config.state.back.servers.write().push(state);
     let at = At { proxy, server: u32::try_from(index).ok()? };
     changes.renew(at);
+    crate::state::told::tell(worker, at, kind::ADD, || Detail::Nothing);
     drop(changes);
     if checked {
         let on = index % farm.program.world.workers.max(1);
@@ -193,6 +196,7 @@ pub fn removable(worker: &FarmWorker, at: At) -> Result<(), Kept> {
 pub fn remove(worker: &Rc<FarmWorker>, at: At) -> Result<(), Kept> {
     let changes = Changes::begin(worker);
     removable(worker, at)?;
+    crate::state::told::tell(worker, at, kind::DEL, || Detail::Nothing);
     let proxy = &*worker.farm.program.proxy(at.proxy);
     let state = &proxy.server(at.server).state;
     state.removed.store(true, Relaxed);

@@ -7,13 +7,16 @@
 //! process; nothing on the way of a request takes it unless `observe` decides that a server failed.
 
 mod naming;
+pub(crate) mod told;
 
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base::fleet::Held;
+use model::events::{Checked, Detail, kind};
 use model::server::{Op, Target, admin};
 use model::term::Cause;
 use program::Server;
@@ -23,6 +26,7 @@ use crate::check::health::{Limits, Verdict, settle};
 use crate::check::text::{self, Left, Rest};
 use crate::{At, FarmWorker, on_all, queue};
 use program::log::level;
+use told::By;
 
 /// What a runtime command makes of a server's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +62,10 @@ const BY_COMMAND: &str = ", changed from CLI";
 pub struct Changes<'w> {
     worker: &'w Rc<FarmWorker>,
     now: Mono,
+    /// The check that leads to the change at hand.
+    checked: RefCell<Option<Checked>>,
+    /// How many requests had to look for a server anew at the last change.
+    requeued: Cell<usize>,
     _turn: MutexGuard<'w, ()>,
 }
 
@@ -129,6 +137,7 @@ pub fn set_target(worker: &Rc<FarmWorker>, at: At, target: Target) {
     changes.server(at).state.set_target(target);
     changes.flush(at);
     changes.refresh(at);
+    told::tell(&worker, at, kind::ADDRESS, || Detail::Nothing);
 }
 
 /// Speaks TLS to a server from now on, or no more. It has to be able to.
@@ -151,7 +160,8 @@ impl<'w> Changes<'w> {
     pub fn begin(worker: &'w Rc<FarmWorker>) -> Changes<'w> {
         let turn: &Mutex<()> = &worker.farm.program.world.changes;
         let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-        Changes { worker, now: rt::now(), _turn: turn }
+        let (checked, requeued) = (RefCell::default(), Cell::new(0));
+        Changes { worker, now: rt::now(), checked, requeued, _turn: turn }
     }
 
     /// A server's configuration.
@@ -190,6 +200,7 @@ impl<'w> Changes<'w> {
             return;
         }
         state.set_op(op, self.now);
+        self.requeued.set(0);
         match op {
             Op::Stopped => self.went_down(at, usable, why),
             Op::Starting | Op::Running => self.came_up(at, why),
@@ -197,6 +208,10 @@ impl<'w> Changes<'w> {
                 self.refresh_and_tell(at, |c| c.line_there(at, level::NOTICE, &format!("is stopping{why}")));
             }
         }
+        let check = self.checked.take();
+        // What a check, or the tracked server, has to say is no cause of its own.
+        let cause = if why == BY_COMMAND { why } else { "" };
+        self.tell_state(at, was, By::Else(check, cause));
         for follower in self.followers(at) {
             self.follow_op(follower, at);
         }
@@ -253,7 +268,8 @@ impl<'w> Changes<'w> {
     /// Changes administrative bits.
     fn admin(&self, at: At, set: u32, clear: u32, why: Why<'_>) {
         let state = &self.server(at).state;
-        let (was_up, usable) = (state.op() != Op::Stopped, state.takes_new());
+        let was = state.op();
+        let (was_up, usable) = (was != Op::Stopped, state.takes_new());
         let old = state.change_admin(set, clear, self.now);
         let new = state.admin();
         if old == new {
@@ -265,6 +281,7 @@ impl<'w> Changes<'w> {
             Why::Lost(what) => format!(" ({what})"),
             Why::Asked | Why::Found => String::new(),
         };
+        self.requeued.set(0);
         match (old & admin::MAINT != 0, in_maint) {
             (false, true) => self.enter_maintenance(at, was_up, usable, &via_text),
             (true, false) => self.leave_maintenance(at, why, &via_text),
@@ -272,6 +289,9 @@ impl<'w> Changes<'w> {
             (false, false) if in_drain != (old & admin::DRAIN != 0) => self.drain(at, in_drain, &via_text),
             _ => {}
         }
+        let cause = if let Why::Lost(what) = why { what } else { "" };
+        self.tell_admin(at, (old, new), cause);
+        self.tell_state(at, was, By::Admin);
         let inherited =
             [(in_maint, admin::IMAINT), (in_drain, admin::IDRAIN)].map(|(on, bit)| if on { bit } else { 0 });
         let inherited = inherited[0] | inherited[1];
@@ -401,6 +421,7 @@ impl<'w> Changes<'w> {
     fn line_lost(&self, at: At, level: u8, what: &str) {
         let server = self.server(at);
         let requeued = if server.state.is_up() { 0 } else { self.abandon(at) };
+        self.requeued.set(requeued);
         let rest = Rest { requeued, ..self.rest(at) };
         self.line(at, level, &format!("{what}.{}", text::lost(&rest)));
     }
@@ -443,6 +464,7 @@ impl<'w> Changes<'w> {
         self.end_queue(at);
         queue::admit_next(self.worker, at.proxy, at.server);
         let rest = Rest { requeued: before.saturating_sub(waiting()), ..self.rest(at) };
+        self.requeued.set(rest.requeued);
         self.line(at, level, &format!("{what}.{}", text::there(&rest)));
     }
 
@@ -535,6 +557,9 @@ async fn warm_up(worker: Rc<FarmWorker>, at: At) {
             state.set_op(Op::Running, rt::now());
         }
         changes.refresh(at);
+        if over {
+            changes.tell_state(at, Op::Starting, By::Else(None, ""));
+        }
         queue::admit_next(&worker, at.proxy, at.server);
         if over {
             return;

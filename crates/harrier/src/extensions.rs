@@ -6,5 +6,7 @@ use lang::Registry;
 pub fn registry() -> Registry {
     let mut registry = Registry::standard();
     registry.add_filters(compress::FILTERS);
+    registry.add_filters(spoe::FILTERS);
+    registry.add_actions(spoe::ACTIONS);
     registry
 }

@@ -38,7 +38,7 @@ const FEATURES: &[(&str, bool)] = &[
     ("QUIC", false),
     ("RT", true),
     ("SLZ", false),
-    ("SPOE", false),
+    ("SPOE", true),
     ("SSL", true),
     ("TFO", true),
     ("THREAD", true),

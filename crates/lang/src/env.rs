@@ -94,6 +94,10 @@ pub trait Live {
     fn listener(&self) -> Option<&Listener>;
     /// Name of the frontend's default backend.
     fn default_backend(&self) -> Option<&str>;
+    /// The client connection as those above know it, for who looks at it again when this view is gone.
+    fn session(&self) -> Option<std::rc::Rc<dyn std::any::Any>> {
+        None
+    }
     /// Bytes received and not forwarded: the body in HTTP mode.
     fn payload(&self, side: Side) -> Payload<'_>;
     /// State of the client's or the server's TCP connection.

@@ -25,12 +25,21 @@ pub trait Maker: Send + Sync {
 pub enum Moment {
     /// Before the rules of its own proxy look at the request, or at what a client of TCP says.
     Rules,
+    /// `tcp-request content` rules of the frontend are through, `http-request` rules are next; HTTP only.
+    FrontRequest,
+    /// The same of a backend that is another proxy than the frontend: before `tcp-request content` rules.
+    /// Filters of both proxies are asked.
+    BackContent,
+    /// Between those and the `http-request` rules of that backend; HTTP only.
+    BackRequest,
     /// The request's head has got its final form; HTTP only. Also before each further attempt at a server.
     RequestHead,
     /// The server is reached.
     Connected,
     /// A response has come, and no rule has seen it; in TCP, before rules see what the server says.
     Response,
+    /// `tcp-response content` rules are through, `http-response` rules are next; HTTP only.
+    ResponseRules,
     /// The response's head has got its final form; HTTP only.
     ResponseHead,
 }
@@ -39,8 +48,13 @@ impl Moment {
     /// The direction that it belongs to.
     pub fn side(self) -> Side {
         match self {
-            Moment::Rules | Moment::RequestHead | Moment::Connected => Side::Request,
-            Moment::Response | Moment::ResponseHead => Side::Response,
+            Moment::Rules
+            | Moment::FrontRequest
+            | Moment::BackContent
+            | Moment::BackRequest
+            | Moment::RequestHead
+            | Moment::Connected => Side::Request,
+            Moment::Response | Moment::ResponseRules | Moment::ResponseHead => Side::Response,
         }
     }
 }
@@ -155,5 +169,11 @@ pub trait Rewriter {
     /// As many bytes come out as go in: a message with a length keeps it.
     fn keeps_length(&self) -> bool {
         false
+    }
+
+    /// How many bytes come out, where it knows that before and they are not those that go in. A message that
+    /// is longer or shorter is broken.
+    fn length(&self) -> Option<u64> {
+        None
     }
 }

@@ -34,6 +34,25 @@ pub enum Missing {
     Remark(String),
     /// The same, of which the proxy is a part.
     Whole(String),
+    /// A refusal that stands for itself.
+    Refusal(String),
+}
+
+/// What extensions keep of the proxy at hand for lines further below.
+pub type Shelf = Vec<Arc<dyn std::any::Any + Send + Sync>>;
+
+/// The targets of `log` lines (`program::log::Target`, a list), known once everything is read.
+pub type Loggers = Arc<OnceLock<Box<dyn std::any::Any + Send + Sync>>>;
+
+/// A backend as the agent of an SPOE filter names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agents {
+    /// Its number.
+    At(u32),
+    /// There is none of this name.
+    Unknown,
+    /// It is one of another mode.
+    OtherMode,
 }
 
 /// Stands in the text of a fault about an argument for the place of the argument, where that is not at the
@@ -227,6 +246,38 @@ pub trait Names {
 
     /// A warning about the line at hand.
     fn warn(&mut self, text: String);
+
+    /// A complaint about another file, which a line at hand names; `fatal`: nothing starts.
+    fn aside(&mut self, fatal: bool, text: String) {
+        let _ = (fatal, text);
+    }
+
+    /// What extensions keep of the proxy at hand; none where rules are read for others (`defaults`).
+    fn shelf(&mut self) -> Option<&mut Shelf> {
+        None
+    }
+
+    /// The backend with the servers of an agent (`use-backend` of `spoe-agent`). One in TCP mode becomes one
+    /// of `mode spop`.
+    fn agents(&mut self, name: &str) -> Agents {
+        let _ = name;
+        Agents::Unknown
+    }
+
+    /// The targets of `log` lines in a file of an extension: the words of each line, without `no`, and whether
+    /// that stood in front. `label` names the section for messages.
+    ///
+    /// # Errors
+    /// Which line is wrong, and why.
+    fn loggers(&mut self, lines: &[(bool, Vec<Vec<u8>>)], label: &str) -> Result<Loggers, (usize, String)> {
+        let _ = (lines, label);
+        Ok(Loggers::default())
+    }
+
+    /// The size of a buffer, in bytes (`tune.bufsize`).
+    fn buffer_size(&self) -> usize {
+        16384
+    }
 }
 
 /// Which capture is meant.

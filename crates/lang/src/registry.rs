@@ -123,6 +123,8 @@ pub struct FilterPlace<'p> {
     pub proxy: &'p str,
     /// The proxy is a frontend (or both).
     pub front: bool,
+    /// The proxy is a backend (or both).
+    pub back: bool,
     /// It speaks HTTP.
     pub http: bool,
     /// What the proxy's lines `compression ...` say.

@@ -192,6 +192,12 @@ impl Chain {
         self.stages.iter().all(|stage| stage.rewriter.keeps_length())
     }
 
+    /// How many bytes come out, where the last rewriter to change that knows it.
+    pub fn length(&self) -> Option<u64> {
+        let last = self.stages.iter().rev().find(|stage| !stage.rewriter.keeps_length());
+        last.and_then(|stage| stage.rewriter.length())
+    }
+
     /// The gates alone, for what goes on as a tunnel.
     pub fn without_rewriters(self) -> Option<Chain> {
         let mut tail = Gates::new();

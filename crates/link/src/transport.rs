@@ -101,15 +101,15 @@ impl Transport {
         self.tls.is_none()
     }
 
-    /// Whether data may be read from the socket as they are, at the moment.
+    /// Whether data may be read from the socket as they are, by the kernel, at the moment. One inside the
+    /// worker has nothing that the kernel knows.
     pub fn gives_plain(&self) -> bool {
-        self.tls.as_ref().is_none_or(|t| t.stream.borrow().gives_plain())
+        !self.socket.is_local() && self.tls.as_ref().is_none_or(|t| t.stream.borrow().gives_plain())
     }
 
-    /// Whether data may be written to the socket as they are, at the moment; [`Transport::passed`] is told of
-    /// it.
+    /// The same of data that are written; [`Transport::passed`] is told of them.
     pub fn takes_plain(&self) -> bool {
-        self.tls.as_ref().is_none_or(|t| t.stream.borrow().takes_plain())
+        !self.socket.is_local() && self.tls.as_ref().is_none_or(|t| t.stream.borrow().takes_plain())
     }
 
     /// So many bytes were written to the socket as they are.

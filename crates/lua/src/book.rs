@@ -35,7 +35,10 @@ impl Book<'_> {
 impl Names for Book<'_> {
     fn miss(&mut self, missing: Missing) {
         let text = match missing {
-            Missing::Argument { text, .. } | Missing::Rule(text) | Missing::Whole(text) => text,
+            Missing::Argument { text, .. }
+            | Missing::Rule(text)
+            | Missing::Refusal(text)
+            | Missing::Whole(text) => text,
             Missing::Remark(_) => return,
         };
         self.missing.get_or_insert(text);

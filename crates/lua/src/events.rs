@@ -1,13 +1,305 @@
-//! Events of servers and certificates, told to scripts.
+//! Events of servers, told to scripts: `core.event_sub`, `Server.event_sub`, the class `EventSub`.
+//!
+//! Whoever changes a server puts the event into the queue of each subscription; a task of the thread that
+//! subscribed calls the function with one after the other.
 
-use crate::value::Bound;
-use crate::value::{Args, Outcome};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::Poll;
+
+use engine::Worker;
+use engine::worker::with_worker;
+use mlua::{AnyUserData, Function, Lua, MultiValue, Table, Value};
+use model::events::{Checked, Detail, Event, kind};
+use model::server::{Op, admin};
+use parking_lot::Mutex;
+
+use crate::clock::Wake;
+use crate::failure::{Failure, failure};
+use crate::objects::object;
+use crate::run::Run;
+use crate::state::State;
+use crate::told;
+use crate::value::{Args, Bound, Outcome, give, inner, nothing};
 
 /// Functions about events.
-pub const BOUND: &[Bound] = &[("core.event_sub", 0, event_sub)];
+pub const BOUND: &[Bound] = &[
+    ("core.event_sub", 0, |args| subscribe(args, None)),
+    ("server.event_sub", 1, |args| {
+        let names = crate::servers::names(args)?;
+        subscribe(args, Some(names))
+    }),
+    ("subscription.unsub", 1, unsubscribe),
+];
 
-fn event_sub(args: &mut Args<'_>) -> Outcome {
-    args.table(1)?;
-    args.function(2)?;
-    Err("'event_sub': events are not told to scripts yet by Harrier".into())
+/// What subscribers name, and what it means.
+const NAMES: &[(&str, u32)] = &[
+    ("SERVER", 255),
+    ("SERVER_ADD", kind::ADD),
+    ("SERVER_DEL", kind::DEL),
+    ("SERVER_UP", kind::UP),
+    ("SERVER_DOWN", kind::DOWN),
+    ("SERVER_STATE", kind::STATE),
+    ("SERVER_ADMIN", kind::ADMIN),
+    ("SERVER_CHECK", kind::CHECK),
+    ("SERVER_INETADDR", kind::ADDRESS),
+    // Nothing here makes these.
+    ("ACME", 0),
+    ("ACME_DEPLOY", 0),
+    ("ACME_NEWCERT", 0),
+];
+
+/// How many events wait for a function at most. One that is slower misses some.
+const MOST: usize = 1000;
+
+/// A subscription.
+#[derive(Default)]
+pub struct Subscription {
+    kinds: u32,
+    /// The names of proxy and server, where it is about one.
+    of: Option<(String, String)>,
+    queue: Mutex<VecDeque<Event>>,
+    wake: Wake,
+    over: AtomicBool,
+    /// Some were missed.
+    missed: AtomicBool,
+}
+
+/// Subscriptions of a state that begin when the process serves, in its data.
+#[derive(Default)]
+pub struct Waiting(Mutex<Vec<(Arc<Subscription>, Function, Value)>>);
+
+/// What a script holds of it.
+struct Handle(Arc<Subscription>);
+
+impl mlua::UserData for Handle {}
+
+impl Subscription {
+    fn note(&self, event: &Event) {
+        let of =
+            |(proxy, server): &(String, String)| **proxy == *event.proxy.0 && **server == *event.server.0;
+        if self.over.load(Relaxed) || !self.of.as_ref().is_none_or(of) {
+            return;
+        }
+        let mut queue = self.queue.lock();
+        if queue.len() >= MOST {
+            return self.missed.store(true, Relaxed);
+        }
+        queue.push_back(event.clone());
+        drop(queue);
+        self.wake.raise();
+    }
+
+    /// The next event; `None`: the subscription is over.
+    async fn next(&self) -> Option<Event> {
+        poll_fn(|cx| {
+            let woken = self.wake.poll(cx).is_ready();
+            if self.over.load(Relaxed) {
+                return Poll::Ready(None);
+            }
+            match self.queue.lock().pop_front() {
+                Some(event) => Poll::Ready(Some(event)),
+                None => {
+                    if woken {
+                        cx.waker().wake_by_ref();
+                    }
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+}
+
+fn kinds(args: &Args<'_>) -> Result<u32, String> {
+    let wrong = || args.bad(1, &format!("table of strings expected, got {}", args.get(1).type_name()));
+    let list = args.get(1).as_table().ok_or_else(wrong)?;
+    let (mut kinds, mut any) = (0, false);
+    for name in list.sequence_values::<mlua::String>() {
+        let name = name.map_err(|_| wrong())?.to_string_lossy();
+        let known = NAMES.iter().find(|(known, _)| *known == name);
+        let (_, bits) = known.ok_or_else(|| format!("event_sub: no valid event type: '{name}'"))?;
+        (kinds, any) = (kinds | bits, true);
+    }
+    if any { Ok(kinds) } else { Err("event_sub: no valid event types were provided".into()) }
+}
+
+fn subscribe(args: &mut Args<'_>, of: Option<(String, String)>) -> Outcome {
+    args.want(2, 2)?;
+    let (kinds, function) = (kinds(args)?, args.function(2)?);
+    let subscription = Arc::new(Subscription { kinds, of, ..Subscription::default() });
+    let handle = inner(args.lua().create_userdata(Handle(subscription.clone())))?;
+    let made = object(args.lua(), "subscription", handle)?;
+    if let Some(worker) = with_worker(Rc::clone) {
+        let state = args.lua().app_data_ref::<std::sync::Weak<State>>().and_then(|state| state.upgrade());
+        let state = state.ok_or("event_sub: not available here")?;
+        begin(state, subscription, function, made.clone(), &worker);
+    } else {
+        // The process does not serve yet.
+        let waiting = args.lua().app_data_ref::<Waiting>().ok_or("event_sub: not available here")?;
+        waiting.0.lock().push((subscription, function, made.clone()));
+    }
+    give(args.lua(), made)
+}
+
+fn unsubscribe(args: &mut Args<'_>) -> Outcome {
+    let data: AnyUserData = args.own()?;
+    let handle = data.borrow::<Handle>().map_err(|_| "unsub: no subscription".to_owned())?;
+    handle.0.over.store(true, Relaxed);
+    handle.0.wake.raise();
+    nothing()
+}
+
+/// The process serves: those of a state that wait for it begin on this worker.
+pub fn start(state: &Arc<State>, worker: &Rc<Worker>) {
+    let waiting = state.lua.app_data_ref::<Waiting>().map(|waiting| std::mem::take(&mut *waiting.0.lock()));
+    for (subscription, function, object) in waiting.into_iter().flatten() {
+        begin(state.clone(), subscription, function, object, worker);
+    }
+}
+
+/// Begins a subscription on this worker.
+fn begin(
+    state: Arc<State>,
+    subscription: Arc<Subscription>,
+    function: Function,
+    object: Value,
+    worker: &Rc<Worker>,
+) {
+    let world = worker.shared.program.world.clone();
+    let noted = subscription.clone();
+    let number = world.events.begin(subscription.kinds, Arc::new(move |event| noted.note(event)));
+    let worker = worker.clone();
+    rt::spawn(async move {
+        while let Some(event) = subscription.next().await {
+            if let Err(failure) = call(&state, &function, &object, &event, &worker).await {
+                told::failed(&state.settings, &failure.told("Lua event_hdl", state.number));
+            }
+            if subscription.missed.swap(false, Relaxed) {
+                let text = "Lua event_hdl: events were missed, for the function is too slow.";
+                told::failed(&state.settings, text);
+            }
+        }
+        world.events.end(number);
+    });
+}
+
+async fn call(
+    state: &Arc<State>,
+    function: &Function,
+    object: &Value,
+    event: &Event,
+    worker: &Rc<Worker>,
+) -> Result<(), Failure> {
+    let wrong = |e: mlua::Error| failure(&e);
+    let name = NAMES.iter().find(|(_, bits)| *bits == event.kind).map_or("", |(name, _)| name);
+    let data = data(&state.lua, event).map_err(wrong)?;
+    let when = i64::try_from(event.when).unwrap_or(i64::MAX);
+    let args = [
+        Value::String(state.lua.create_string(name).map_err(wrong)?),
+        Value::Table(data),
+        object.clone(),
+        Value::Integer(when),
+    ];
+    let mut run = Run::new(state, function.clone(), state.settings.task, true)?;
+    crate::tasks::drive(&mut run, MultiValue::from_iter(args), worker).await.map(drop)
+}
+
+/// What the function is told of an event.
+fn data(lua: &Lua, event: &Event) -> mlua::Result<Table> {
+    let (proxy, server) = (&event.proxy, &event.server);
+    let all = lua.create_table()?;
+    all.raw_set("name", &*server.0)?;
+    all.raw_set("puid", server.1)?;
+    all.raw_set("rid", server.2)?;
+    all.raw_set("proxy_name", &*proxy.0)?;
+    all.raw_set("proxy_uuid", proxy.1)?;
+    if event.kind != kind::DEL && crate::servers::find(&proxy.0, &server.0, |_| ()).is_some() {
+        let handle = format!("{}/{}", proxy.0, server.0);
+        if let Ok(reference) = object(lua, "server", handle) {
+            all.raw_set("reference", reference)?;
+        }
+    }
+    match &event.detail {
+        Detail::Nothing => {}
+        Detail::Check(checked) => all.raw_set("check", check(lua, checked)?)?,
+        Detail::Admin { cause, change, requeued } => {
+            let table = lua.create_table()?;
+            table.raw_set("cause", &**cause)?;
+            table.raw_set("old_admin", bits(lua, change.0)?)?;
+            table.raw_set("new_admin", bits(lua, change.1)?)?;
+            table.raw_set("requeued", *requeued)?;
+            all.raw_set("admin", table)?;
+        }
+        Detail::State { admin, check: checked, cause, change, requeued } => {
+            let table = lua.create_table()?;
+            table.raw_set("admin", *admin)?;
+            if let Some(checked) = checked {
+                table.raw_set("check", check(lua, checked)?)?;
+            }
+            table.raw_set("cause", &**cause)?;
+            table.raw_set("old_state", word(change.0))?;
+            table.raw_set("new_state", word(change.1))?;
+            table.raw_set("requeued", *requeued)?;
+            all.raw_set("state", table)?;
+        }
+    }
+    Ok(all)
+}
+
+fn word(op: Op) -> &'static str {
+    match op {
+        Op::Stopped => "STOPPED",
+        Op::Starting => "STARTING",
+        Op::Running => "RUNNING",
+        Op::Stopping => "STOPPING",
+    }
+}
+
+fn bits(lua: &Lua, bits: u32) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    let names = [
+        ("MAINT", admin::MAINT),
+        ("FMAINT", admin::FMAINT),
+        ("IMAINT", admin::IMAINT),
+        ("RMAINT", admin::RMAINT),
+        ("CMAINT", admin::CMAINT),
+        ("DRAIN", admin::DRAIN),
+        ("FDRAIN", admin::FDRAIN),
+        ("IDRAIN", admin::IDRAIN),
+    ];
+    for (name, bit) in names {
+        table.raw_set(name, bits & bit != 0)?;
+    }
+    Ok(table)
+}
+
+fn check(lua: &Lua, checked: &Checked) -> mlua::Result<Table> {
+    use model::check::CheckStatus;
+    let result = &checked.result;
+    let table = lua.create_table()?;
+    let word = match result.status {
+        CheckStatus::L7OkCond => "CONDPASS",
+        status if status.passed() => "PASSED",
+        _ => "FAILED",
+    };
+    table.raw_set("result", word)?;
+    table.raw_set("agent", checked.agent)?;
+    table.raw_set("duration", result.duration_ms)?;
+    let reason = lua.create_table()?;
+    reason.raw_set("short", result.status.code())?;
+    reason.raw_set("desc", result.status.text())?;
+    if result.status.has_code() {
+        reason.raw_set("code", result.code)?;
+    }
+    table.raw_set("reason", reason)?;
+    let health = lua.create_table()?;
+    health.raw_set("cur", checked.health)?;
+    health.raw_set("rise", checked.limits.0)?;
+    health.raw_set("fall", checked.limits.1)?;
+    table.raw_set("health", health)?;
+    Ok(table)
 }

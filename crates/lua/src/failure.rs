@@ -58,7 +58,9 @@ fn traced(trace: &str) -> String {
             None => line.replace("in function '", "in global '"),
         }
     });
-    frames.collect::<Vec<_>>().join(", ")
+    let frames: Vec<_> = frames.collect();
+    // A call in the place of its caller leaves no trace of that one.
+    frames.join(", ").replace(", (...tail calls...)", " ...")
 }
 
 impl Failure {

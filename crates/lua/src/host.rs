@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 
+use crate::shown::{Flowing, Wishes};
 use bumpalo::Bump;
 use engine::live::View;
 use engine::sessions::Session;
@@ -25,6 +26,17 @@ pub trait Host {
 
     /// Changes the transaction; `false`: nothing may be changed here.
     fn exec(&self, change: &mut dyn FnMut(&mut Exec<'_>)) -> bool;
+
+    /// The wishes of the filter that runs, if one does.
+    fn wishes(&self) -> Option<&Wishes> {
+        None
+    }
+
+    /// The data that a filter is shown of its direction; `false`: none are.
+    fn flowing(&self, change: &mut dyn FnMut(&mut Flowing)) -> bool {
+        let _ = change;
+        false
+    }
 }
 
 scoped_thread_local!(static HOST: for<'a> &'a (dyn Host + 'a));
@@ -66,6 +78,29 @@ pub fn exec<R>(id: u64, change: impl FnOnce(&mut Exec<'_>) -> R) -> Option<R> {
         }
         let (mut change, mut found) = (Some(change), None);
         host.exec(&mut |exec| found = change.take().map(|change| change(exec)));
+        found
+    })
+}
+
+/// The wishes of the filter at hand, if the host is number `id`.
+pub fn wishes<R>(id: u64, look: impl FnOnce(&Wishes) -> R) -> Option<R> {
+    if !HOST.is_set() {
+        return None;
+    }
+    HOST.with(|host| (host.id() == id && id != 0).then(|| host.wishes().map(look))?)
+}
+
+/// The data that the filter at hand is shown, if the host is number `id`.
+pub fn flowing<R>(id: u64, change: impl FnOnce(&mut Flowing) -> R) -> Option<R> {
+    if !HOST.is_set() {
+        return None;
+    }
+    HOST.with(|host| {
+        if host.id() != id || id == 0 {
+            return None;
+        }
+        let (mut change, mut found) = (Some(change), None);
+        host.flowing(&mut |flowing| found = change.take().map(|change| change(flowing)));
         found
     })
 }

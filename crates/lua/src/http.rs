@@ -107,20 +107,26 @@ fn pair(args: &Args<'_>, name: &str) -> Result<(Vec<u8>, Vec<u8>), String> {
     Ok((name, value))
 }
 
+/// What messages call a function: as a method of `HTTP` in each direction, and of `HTTPMessage`.
+fn told(args: &Args<'_>, side: Side, [request, response, of_message]: [&'static str; 3]) -> &'static str {
+    let is_message = args.object().is_ok_and(|own| own.contains_key("channel").unwrap_or(false));
+    match (is_message, side) {
+        (true, _) => of_message,
+        (false, Side::Request) => request,
+        (false, Side::Response) => response,
+    }
+}
+
 fn add_header(args: &mut Args<'_>, side: Side) -> Outcome {
-    let told = if side == Side::Request { "req_add_hdr" } else { "res_add_hdr" };
+    let told = told(args, side, ["req_add_hdr", "res_add_hdr", "add_header"]);
     let (name, value) = pair(args, told)?;
     edit(args, side, |exec| exec.head().append(&*name, &value).is_ok())
 }
 
 fn del_header(args: &mut Args<'_>, side: Side) -> Outcome {
     if args.len() != 1 {
-        return Err(if side == Side::Request {
-            "'req_del_hdr' needs 2 arguments"
-        } else {
-            "'res_del_hdr' needs 2 arguments"
-        }
-        .into());
+        let told = told(args, side, ["req_del_hdr", "res_del_hdr", "del_header"]);
+        return Err(format!("'{told}' needs 2 arguments"));
     }
     let name = args.bytes(1)?;
     edit(args, side, |exec| {
@@ -130,7 +136,7 @@ fn del_header(args: &mut Args<'_>, side: Side) -> Outcome {
 }
 
 fn set_header(args: &mut Args<'_>, side: Side) -> Outcome {
-    let told = if side == Side::Request { "req_set_hdr" } else { "res_set_hdr" };
+    let told = told(args, side, ["req_set_hdr", "res_set_hdr", "set_header"]);
     let (name, value) = pair(args, told)?;
     edit(args, side, |exec| {
         exec.head().remove_all(&*name);

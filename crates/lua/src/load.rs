@@ -8,7 +8,7 @@ use std::sync::Arc;
 use engine::Worker;
 use engine::worker::service::{Service, Services, StreamKind, Talk, Talking};
 use lang::places::{CONSTANT, Places};
-use lang::registry::{OwnedAction, OwnedService, Sets};
+use lang::registry::{OwnedAction, OwnedFilter, OwnedService, Sets};
 use lang::words::Fault;
 use lang::{Registry, Words};
 use mlua::{Function, MultiValue, Value};
@@ -41,6 +41,7 @@ const BOUND: &[&[Bound]] = &[
     crate::sockets::BOUND,
     crate::register::BOUND,
     crate::events::BOUND,
+    crate::flowing::BOUND,
 ];
 
 /// A command of scripts for the runtime API.
@@ -174,6 +175,7 @@ impl Loader {
                     Arc::new(State::new(number, self.threads, settings.clone(), BOUND).map_err(broken)?);
                 let registered = Shared::default();
                 state.lua.set_app_data(registered.clone());
+                state.lua.set_app_data(crate::events::Waiting::default());
                 state.lua.set_app_data(Arc::downgrade(&state));
                 self.states.insert(number, (state.clone(), registered.clone()));
                 (state, registered)
@@ -259,7 +261,8 @@ impl Loaded {
 
     /// Puts what was registered where rules find it.
     fn announce(&mut self, registry: &mut Registry) {
-        type ByName<K> = BTreeMap<String, (K, Vec<(usize, Function)>)>;
+        type ByName<K, F = Function> = BTreeMap<String, (K, Vec<(usize, F)>)>;
+        let mut filters: ByName<(), (mlua::Table, Function)> = BTreeMap::new();
         let mut actions: ByName<(Sets, usize)> = BTreeMap::new();
         let mut fetches: ByName<()> = BTreeMap::new();
         let mut converters: ByName<()> = BTreeMap::new();
@@ -280,6 +283,10 @@ impl Loaded {
             }
             for (name, kind, f) in &all.services {
                 services.entry(name.clone()).or_insert((*kind, Vec::new())).1.push((*number, f.clone()));
+            }
+            for (name, class, f) in &all.filters {
+                let entry = filters.entry(name.clone()).or_default();
+                entry.1.push((*number, (class.clone(), f.clone())));
             }
             for (words, usage, f) in &all.commands {
                 let key = words.join(" ");
@@ -311,6 +318,16 @@ impl Loaded {
         }
         for (name, (kind, functions)) in services {
             self.service(registry, &name, kind, Arc::new(functions));
+        }
+        for (name, ((), classes)) in filters {
+            let (scripts, own) = (self.scripts.clone(), Arc::<str>::from(name.as_str()));
+            registry.add_filter(OwnedFilter {
+                name: format!("lua.{name}").into(),
+                tag: "HLUA".into(),
+                parse: Box::new(move |words, place, _, _| {
+                    crate::filter::parse(&scripts, &classes, &own, words, place)
+                }),
+            });
         }
         for (_, ((words, usage), functions)) in commands {
             let functions = Arc::new(functions);
@@ -367,6 +384,7 @@ impl Loaded {
         for number in own.into_iter().flatten() {
             let Some(registered) = self.registered.get(&number) else { continue };
             let Some(state) = self.scripts.states.get(&number) else { continue };
+            crate::events::start(state, worker);
             let inits = std::mem::take(&mut registered.lock().inits);
             for function in inits {
                 at_once(state, function, MultiValue::new()).map_err(|failure| match failure {

@@ -28,11 +28,22 @@ end
 
 local function wait(...) return check(yield(TAG, ...)) end
 
+-- What objects of a class are called where they are printed.
+local called = { channel = "Channel", http = "HTTP", msg = "HTTPMessage", txn = "TXN", socket = "Socket", map = "Map",
+    regex = "Regex", fetch = "Fetches", conv = "Converters", client = "HTTPClient", queue = "Queue",
+    proxy = "Proxy", server = "Server", listener = "Listener", table = "StickTable",
+    subscription = "EventSub", patref = "Patref", applet_http = "AppletHTTP", applet_tcp = "AppletTCP" }
+local function shown(prefix, meta)
+    local text = called[prefix] and "HAProxy class " .. called[prefix]
+    if text then meta.__tostring = function() return text end end
+    return meta
+end
+
 -- A class whose methods are bound under "prefix.name".
 local function class(prefix, names)
     local methods = {}
     for _, name in pairs(names) do methods[name] = bound(prefix .. "." .. name) end
-    return methods, { __index = methods }
+    return methods, shown(prefix, { __index = methods })
 end
 
 local function numbered(meta, handle, fields)
@@ -116,7 +127,7 @@ end
 concat_meta.__tostring = concat.dump
 concat_meta.__concat = function(a, b) return tostring(a) .. tostring(b) end
 
-local queue, queue_meta = {}, {}
+local queue, queue_meta = {}, shown("queue", {})
 queue_meta.__index = queue
 function core.queue()
     return setmetatable({ first = 1, last = 0, waiting = {}, items = {} }, queue_meta)
@@ -192,7 +203,7 @@ end
 local function samples(kind)
     local call, known = H[kind .. ".call"], H[kind .. ".known"]
     local methods = {}
-    local meta = { __index = function(t, name)
+    local meta = shown(kind, { __index = function(t, name)
         local method = methods[name]
         if method == nil and type(name) == "string" and select(2, known(name)) then
             method = function(self, ...)
@@ -204,7 +215,7 @@ local function samples(kind)
             methods[name] = method
         end
         return method
-    end }
+    end })
     return function(id, text) return setmetatable({ [0] = id, text = text }, meta) end
 end
 local fetches, converters = samples("fetch"), samples("conv")
@@ -219,7 +230,7 @@ end
 function core.tcp() return numbered(socket_meta, (need(H["socket.new"]()))) end
 Socket = { tcp = core.tcp }
 
-local client, client_meta = {}, {}
+local client, client_meta = {}, shown("client", {})
 client_meta.__index = client
 for _, method in pairs { "get", "head", "put", "post", "delete" } do
     client[method] = function(self, request)
@@ -239,6 +250,21 @@ local http, http_meta = class("http", { "req_get_headers", "res_get_headers", "r
     "res_add_header", "req_del_header", "res_del_header", "req_set_header", "res_set_header",
     "req_rep_header", "res_rep_header", "req_rep_value", "res_rep_value", "req_set_method", "req_set_path",
     "req_set_query", "req_set_uri", "res_set_status" })
+
+---------------------------------------------------------------------------------------------- HTTPMessage
+local message, message_meta = class("msg", { "input", "output", "may_recv", "is_full", "is_resp", "eom", "set_eom",
+    "unset_eom", "body", "append", "prepend", "insert", "set", "remove", "send", "forward", "get_stline",
+    "set_body_len" })
+for _, name in pairs { "get_headers", "add_header", "del_header", "set_header", "rep_header", "rep_value" } do
+    local request, response = H["http.req_" .. name], H["http.res_" .. name]
+    message[name] = function(self, ...)
+        return check((rawget(self, "res") and response or request)(self, ...))
+    end
+end
+for _, name in pairs { "set_method", "set_path", "set_query", "set_uri" } do
+    message[name] = bound("http.req_" .. name)
+end
+message.set_status = bound("http.res_set_status")
 
 ------------------------------------------------------------------------------------------- Reply and Txn
 local reply, reply_meta = {}, {}
@@ -303,7 +329,7 @@ end
 local function applet(prefix, own)
     local methods = class("applet", { "get_priv", "set_priv", "set_var", "unset_var", "get_var" })
     for name, method in pairs(own) do methods[name] = method end
-    return { __index = function(t, key)
+    return shown("applet_" .. prefix, { __index = function(t, key)
         local method = methods[key]
         if method ~= nil then return method end
         local make = (key == "f" or key == "sf" or key == "c" or key == "sc") and parts[key]
@@ -312,7 +338,7 @@ local function applet(prefix, own)
             rawset(t, key, part)
             return part
         end
-    end }
+    end })
 end
 local say = H["text"]
 local function send(self, msg) return wait("applet", "send", need(say(msg))) end
@@ -381,16 +407,15 @@ for kind, names in pairs(named) do
 end
 Proxy, Server, Listener, StickTable = {}, {}, {}, {}
 
-local subscribe = H["core.event_sub"]
-function core.event_sub(...) return numbered(metas.subscription, (need(subscribe(...)))) end
+core.event_sub = bound("core.event_sub")
 
 ------------------------------------------------------------------------------------------------ constants
 act = { CONTINUE = 0, STOP = 1, YIELD = 2, ERROR = 3, DONE = 4, DENY = 5, ABORT = 6, INVALID = 7 }
 function act:wake_time(ms) need(H["act.wake_time"](type(self) == "table" and ms or self)) end
-filter = { CONTINUE = 1, WAIT = 0, ERROR = -1, FLT_CFG_FL_HTX = 1 }
-function filter.register_data_filter() error("filters of Lua are not supported yet by Harrier", 2) end
-filter.unregister_data_filter = filter.register_data_filter
-filter.wake_time = filter.register_data_filter
+filter = { CONTINUE = 1, WAIT = 0, ERROR = -1, FLT_CFG_FL_HTX = 1,
+    register_data_filter = bound("filter.register_data_filter"),
+    unregister_data_filter = bound("filter.unregister_data_filter") }
+function filter.wake_time(ms) need(H["act.wake_time"](ms)) end
 CertCache = { set = bound("certcache.set") }
 ACME = { challenge_ready = bound("acme.challenge_ready") }
 
@@ -412,6 +437,10 @@ if os and not H.fork then
 end
 
 return {
+    channel = function(id, res) return numbered(channel_meta, id, { res = res }) end,
+    msg = function(id, res)
+        return numbered(message_meta, id, { res = res, channel = numbered(channel_meta, id, { res = res }) })
+    end,
     txn = function(id) return setmetatable({ [0] = id }, txn_meta) end,
     tcp = function(id) return setmetatable({ [0] = id }, tcp_meta) end,
     http = function(id, made)

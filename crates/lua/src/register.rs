@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::worker::service::StreamKind;
 use engine::worker::with_worker;
 use lang::registry::Sets;
-use mlua::{Function, Value};
+use mlua::{Function, Table, Value};
 use parking_lot::Mutex;
 
 use crate::value::Bound;
@@ -43,6 +43,8 @@ pub struct Registered {
     pub services: Vec<(String, StreamKind, Function)>,
     /// The words that name it, its line of help, function.
     pub commands: Vec<(Vec<String>, String, Function)>,
+    /// Name, class, the function that makes one for a line of the configuration.
+    pub filters: Vec<(String, Table, Function)>,
     /// Functions that run when the configuration is complete.
     pub inits: Vec<Function>,
     /// Tasks that begin when the process serves.
@@ -169,6 +171,9 @@ fn task(args: &mut Args<'_>) -> Outcome {
     nothing()
 }
 
-fn filter(_: &mut Args<'_>) -> Outcome {
-    Err("'register_filter': filters of Lua are not supported yet by Harrier".into())
+fn filter(args: &mut Args<'_>) -> Outcome {
+    args.want(3, 3)?;
+    let (name, class, function) = (args.text(1)?, args.table(2)?, args.function(3)?);
+    with(args, "register_filter", |all| all.filters.push((name, class, function)))?;
+    nothing()
 }

@@ -38,11 +38,15 @@ impl<'a> Args<'a> {
         self.all.get(n + self.shift - 1).unwrap_or(&NIL)
     }
 
-    /// The object that a method was called on, from its first place.
-    pub fn own<T: mlua::FromLua>(&self) -> Result<T, String> {
+    /// The object that a method was called on.
+    pub fn object(&self) -> Result<&Table, String> {
         let own = self.all.first().and_then(Value::as_table);
-        let own = own.ok_or_else(|| format!("calling '{}' on bad self", self.name))?;
-        own.raw_get(0).map_err(|_| format!("calling '{}' on bad self", self.name))
+        own.ok_or_else(|| format!("calling '{}' on bad self", self.name))
+    }
+
+    /// What stands in its first place.
+    pub fn own<T: mlua::FromLua>(&self) -> Result<T, String> {
+        self.object()?.raw_get(0).map_err(|_| format!("calling '{}' on bad self", self.name))
     }
 
     /// What is said of a wrong argument.

@@ -20,6 +20,7 @@ pub mod compression;
 pub mod configured;
 pub mod conn;
 pub mod counter;
+pub mod events;
 pub mod figures;
 pub mod names;
 pub mod origin;

@@ -293,6 +293,8 @@ pub struct Txn {
     pub bandwidth: Vec<crate::bandwidth::Bandwidth>,
     /// What scripts keep with it, dropped with it.
     pub kept: RefCell<Option<Box<dyn std::any::Any>>>,
+    /// What filters share with the rules that name them, dropped with it.
+    pub shared: RefCell<Vec<std::rc::Rc<dyn std::any::Any>>>,
     /// Queue positions when it was queued, summed over all servers and the backend (`%sq`, `%bq`).
     pub queue_positions: (u32, u32),
 }
@@ -429,6 +431,7 @@ impl Default for Txn {
             stick: RefCell::default(),
             bandwidth: Vec::new(),
             kept: RefCell::default(),
+            shared: RefCell::default(),
             queue_positions: (0, 0),
         }
     }
@@ -521,6 +524,7 @@ impl Txn {
             stick,
             bandwidth,
             kept,
+            shared,
             queue_positions,
         } = self;
         *serial = Txn::UNNUMBERED;
@@ -531,6 +535,7 @@ impl Txn {
         counted.set(0);
         origin.take();
         (*unique_id.get_mut(), *kept.get_mut()) = (None, None);
+        shared.get_mut().clear();
         req_captures.get_mut().clear();
         res_captures.get_mut().clear();
         for vars in [txn_vars, req_vars, res_vars, check_vars] {

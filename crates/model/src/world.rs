@@ -181,6 +181,8 @@ pub struct World {
     pub vars: ProcVars,
     /// What the configuration said last of some of them, by slot.
     pub set_vars: parking_lot::Mutex<HashMap<u16, crate::vars::Owned>>,
+    /// Those who want to be told of what happens to servers.
+    pub events: crate::events::Subscribers,
     /// Held by whoever changes the state of a server, whichever configuration he knows it from.
     pub changes: std::sync::Mutex<()>,
     proxies: RwLock<HashMap<Box<str>, Arc<Proxy>>>,
@@ -221,6 +223,7 @@ impl World {
             },
             vars: ProcVars::default(),
             set_vars: Default::default(),
+            events: Default::default(),
             changes: Default::default(),
             proxies: RwLock::default(),
             tables: RwLock::default(),

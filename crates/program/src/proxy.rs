@@ -30,6 +30,8 @@ pub enum Mode {
     Http,
     /// `log`: its servers are sent lines of logs (`log backend@`), and no traffic.
     Log,
+    /// `spop`: its servers are agents of SPOE filters, which talk to no one else.
+    Spop,
 }
 
 impl Mode {
@@ -39,6 +41,7 @@ impl Mode {
             Mode::Tcp => "tcp",
             Mode::Http => "http",
             Mode::Log => "syslog",
+            Mode::Spop => "spop",
         }
     }
 }

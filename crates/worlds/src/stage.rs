@@ -282,7 +282,9 @@ impl Stage {
                 assert_eq!(server.served.load(Relaxed), 0, "scur of server {name}");
                 assert_eq!(server.queued.load(Relaxed), 0, "qcur of server {name}");
                 assert_eq!(server.conns.used(), 0, "used connections of server {name}");
-                idle += server.conns.idle() as usize;
+                // Connections to agents rest in no pool of the farm.
+                let pooled = proxy.mode != program::Mode::Spop;
+                idle += if pooled { server.conns.idle() as usize } else { 0 };
             }
         }
         let (shared, worker) = self.current();

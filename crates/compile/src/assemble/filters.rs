@@ -136,6 +136,7 @@ fn named(
     let place = FilterPlace {
         proxy: &p.name,
         front: p.kind.is_front(),
+        back: p.kind.is_back(),
         http: p.mode == program::Mode::Http,
         compression: p.compression.as_ref(),
     };

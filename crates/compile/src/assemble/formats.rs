@@ -31,6 +31,8 @@ impl Assembly<'_> {
             res_captures: p.res_captures.clone(),
             filters: Vec::new(),
             warnings: Vec::new(),
+            asides: Vec::new(),
+            shelf: Vec::new(),
             mentions: (line, 0),
         }
     }

@@ -207,6 +207,7 @@ pub(super) fn declare(
             configured,
             referenced: Default::default(),
             named: Default::default(),
+            mode: p.mode,
         });
     }
     if notes.count(Level::Alert) > before {

@@ -51,6 +51,7 @@ impl Assembly<'_> {
                     notes.push(refusal(span, format!("Proxy '{}': {text}.", p.name)));
                 }
                 Missing::Remark(text) => notes.push(remark(span, format!("Proxy '{}': {text}.", p.name))),
+                Missing::Refusal(text) => notes.push(refusal(span, text)),
                 Missing::Whole(text) => notes.push(remark(p.span, text)),
                 argument => self.memory.missing.push((at, argument)),
             }

@@ -21,6 +21,7 @@ mod replies;
 mod rules;
 mod server;
 mod server_tls;
+mod spop_backend;
 mod state_file;
 mod stick;
 mod templates;
@@ -183,6 +184,7 @@ pub(crate) fn program(
     assembly.healthchecks(&drafts.healthchecks, notes);
     assembly.applications(&drafts.applications, notes);
     let mut finished = assembly.proxies(&drafts.proxies, notes);
+    assembly.extended(&mut finished, notes);
     let set_vars = assembly.set_vars(&drafts.global.vars, notes);
     assembly.missing_arguments("GLOBAL", Span::default(), notes);
     http_client::check(&assembly.tls, &assembly.memory.resolvers, notes);
@@ -277,6 +279,8 @@ impl<'g> Assembly<'g> {
             log_profiles: drafts.profiles.iter().map(|p| p.name.clone()).collect(),
             experimental: global.experimental,
             stick_counters: global.tune.stick_counters as usize,
+            logged: global.log.above(),
+            bufsize: global.tune.bufsize,
             ..Memory::default()
         };
         let mut assembly = Assembly {
@@ -356,6 +360,19 @@ impl<'g> Assembly<'g> {
         finished
     }
 
+    /// What files of extensions ask for: the targets of their `log` lines, and backends of agents.
+    fn extended(&mut self, finished: &mut [Proxy], notes: &mut Diagnostics) {
+        for (draft, label, cell) in std::mem::take(&mut self.memory.loggers) {
+            let targets: Vec<Target> = self.log_targets(&draft, &label, notes);
+            let _ = cell.set(Box::new(targets));
+        }
+        for at in std::mem::take(&mut self.memory.agents) {
+            if let Some(proxy) = finished.get_mut(at) {
+                proxy.mode = program::Mode::Spop;
+            }
+        }
+    }
+
     /// Settings of the process, and what proxies have of them.
     fn whole(
         &mut self,
@@ -408,6 +425,8 @@ impl Assembly<'_> {
             res_captures: Vec::new(),
             filters: Vec::new(),
             warnings: Vec::new(),
+            asides: Vec::new(),
+            shelf: Vec::new(),
             mentions: (LineRef { section: u32::MAX, line: u32::MAX }, 0),
         }
     }

@@ -116,6 +116,7 @@ impl Assembly<'_> {
         self.turning(index, p, all, (default_backend, &parsed), notes);
         checks::server_cookies(p, notes);
         log_backend::idle(p, parsed.rules.tells_tcp(), notes);
+        self.agents_backend(p, &parsed, notes);
         let unique = self.unique_id(index, p, &mut log, notes);
         let (stats, binds) = (self.page(p, &parsed), self.binds(index, p, notes));
         let proxy = Proxy {
@@ -207,7 +208,8 @@ impl Assembly<'_> {
 
     /// A frontend that speaks HTTP can't send to a backend that doesn't.
     fn compatible(&self, p: &Draft, to: &Draft, how: &str, span: syntax::Span, notes: &mut Diagnostics) {
-        if to.mode != Mode::Log && (p.mode != Mode::Http || to.mode != Mode::Tcp) {
+        let closed = matches!(to.mode, Mode::Log | Mode::Spop);
+        if !closed && (p.mode != Mode::Http || to.mode != Mode::Tcp) {
             return;
         }
         let (at, there) = (self.ground.place(p.span), self.ground.place(to.span));

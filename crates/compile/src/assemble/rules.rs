@@ -8,7 +8,7 @@ use lang::places::Place;
 use lang::registry::{ActionPlace, Form, Sets};
 use lang::{Acl, Condition, Fault, LogFormat, Rule, RuleSet, Words};
 use program::proxy::{Rules, Switch, SwitchTo, UseServer, UseServerTo};
-use syntax::{Diagnostics, Line};
+use syntax::{Diagnostic, Diagnostics, Level, Line, Style};
 
 use super::{Assembly, complaint};
 use crate::draft::{Draft, LineRef};
@@ -75,6 +75,10 @@ impl<'g> Parse<'_, 'g, '_> {
             if !inherited && line.keyword() != "monitor" {
                 self.notes.push(super::aside(text, line));
             }
+        }
+        for (fatal, text) in std::mem::take(&mut self.names.asides) {
+            let level = if fatal { Level::Alert } else { Level::Warning };
+            self.notes.push(Diagnostic::new(level, line.span(), text).styled(Style::Plain));
         }
         match result {
             Ok(value) => Some(value),

@@ -38,6 +38,7 @@ impl Assembly<'_> {
             configured: Vec::new(),
             referenced: Default::default(),
             named: Default::default(),
+            mode,
         });
         let mut unsaid = Diagnostics::default();
         let proxy = self.proxy(index, &draft, &[], &mut unsaid);

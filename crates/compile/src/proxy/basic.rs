@@ -335,7 +335,11 @@ fn mode(s: &mut Statement<'_>, p: &mut Draft) -> Step {
                 return Err(s.fail("mode syslog is only applicable on proxies with backend capability."));
             }
             "log" => Mode::Log,
-            "spop" | "haterm" => {
+            "spop" if p.kind == Kind::Frontend => {
+                return Err(s.fail("mode spop is only applicable on proxies with backend capability."));
+            }
+            "spop" => Mode::Spop,
+            "haterm" => {
                 return Err(s.fail(format!("'mode {name}' is not supported yet by Harrier (planned)")));
             }
             "health" => return Err(s.fail(

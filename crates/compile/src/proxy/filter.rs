@@ -42,7 +42,7 @@ const BUILT_IN: &[(&str, &str)] =
     &[("bwlim-in", "BWLIM"), ("bwlim-out", "BWLIM"), ("fcgi-app", "FCGI"), ("trace", "TRACE")];
 
 /// Filters of HAProxy that no extension may have added yet.
-pub(crate) const PLANNED: &[&str] = &["cache", "spoe"];
+pub(crate) const PLANNED: &[&str] = &["cache"];
 
 /// All filters by name, with their tags, in the order in which they are listed.
 pub(crate) fn known(registry: &lang::Registry) -> Vec<(&str, &str)> {

@@ -1,9 +1,11 @@
 //! Services that take the place of a server.
 
+use model::Txn;
 use rt::{Addr, Socket};
 
 use super::target::address_fit;
 use super::{Attempt, install};
+use crate::Worker;
 use crate::stream::Stream;
 use crate::worker::service::{Guest, Served, StreamKind};
 
@@ -21,15 +23,7 @@ pub(super) fn reach(stream: &mut Stream<'_>) -> Result<(), Attempt> {
     let (service, changes) = (served.service.clone(), served.changes.clone());
     let (near, far) = Socket::local().map_err(|_| Attempt::Resource)?;
     let worker = stream.worker.clone();
-    let mut txn = worker.take_txn();
-    let from = &*stream.txn;
-    txn.serial = from.serial;
-    txn.req.copy_from(&from.req);
-    (txn.has_req, txn.peeked, txn.backend) = (from.has_req, from.peeked, from.backend);
-    txn.line = from.line.clone();
-    txn.decisions = from.decisions.clone();
-    *txn.txn_vars.borrow_mut() = from.txn_vars.borrow().clone();
-    *txn.req_vars.borrow_mut() = from.req_vars.borrow().clone();
+    let txn = copied(&worker, &stream.txn);
     let session = stream.client.session.clone();
     stream.txn.by_service = Some(service.name());
     stream.txn.times.queued = Some(rt::now());
@@ -42,6 +36,24 @@ pub(super) fn reach(stream: &mut Stream<'_>) -> Result<(), Attempt> {
     stream.txn.respond();
     service.serve(Guest { worker: worker.clone(), session, txn, changes, socket: far });
     Ok(())
+}
+
+/// A copy of a transaction, for who looks at it beside the stream. It belongs back to the worker
+/// ([`Worker::give_txn`]).
+pub fn copied(worker: &Worker, from: &Txn) -> Box<Txn> {
+    let mut txn = worker.take_txn();
+    txn.serial = from.serial;
+    txn.req.copy_from(&from.req);
+    (txn.has_req, txn.peeked, txn.backend) = (from.has_req, from.peeked, from.backend);
+    txn.line = from.line.clone();
+    txn.decisions = from.decisions.clone();
+    *txn.txn_vars.borrow_mut() = from.txn_vars.borrow().clone();
+    *txn.req_vars.borrow_mut() = from.req_vars.borrow().clone();
+    if from.has_res {
+        txn.res.copy_from(&from.res);
+        (txn.has_res, txn.status, txn.server) = (true, from.status, from.server);
+    }
+    txn
 }
 
 /// Keeps what the service said of variables with the transaction.

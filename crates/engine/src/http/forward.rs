@@ -90,10 +90,7 @@ pub fn is_prompt(front: &Proxy, back: &Proxy) -> bool {
 /// Whether a direction may be spliced: asked for by an option, or a message so long that pipes are cheaper
 /// than copies.
 pub fn splices(stream: &Stream<'_>, front: &Proxy, back: &Proxy, request: bool) -> bool {
-    // Streams of a multiplexed connection have no socket that pipes could serve.
-    let local = stream.upstream.as_ref().is_some_and(|up| up.call.is_some());
-    let off = stream.worker.shared.program.global.disabled.splice || is_prompt(front, back);
-    if off || stream.client.socket.raw().is_local() || local {
+    if stream.worker.shared.program.global.disabled.splice || is_prompt(front, back) {
         return false;
     }
     let asked = |p: &Proxy| {

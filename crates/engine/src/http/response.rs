@@ -104,6 +104,9 @@ async fn rules(stream: &mut Stream<'_>, back: &program::Proxy, front: &program::
     {
         return Step::Done(next);
     }
+    if let Step::Done(next) = super::rules::filters(stream, Moment::ResponseRules, Whose::All).await {
+        return Step::Done(next);
+    }
     crate::finish::count_response(stream, stream.txn.res.status());
     // Rules that log see what the server said.
     stream.txn.status = stream.txn.res.status();

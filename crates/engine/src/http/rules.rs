@@ -42,6 +42,9 @@ pub async fn frontend(stream: &mut Stream<'_>, upgraded: bool) -> Step {
     crate::log::request_known(stream);
     crate::log::step(stream, model::Origin::Request);
     stream.txn.times.request = read;
+    if let Step::Done(next) = filters(stream, Moment::FrontRequest, Whose::All).await {
+        return Step::Done(next);
+    }
     proxy_rules(stream, proxy, index).await
 }
 
@@ -52,10 +55,16 @@ pub async fn backend(stream: &mut Stream<'_>) -> Step {
     let index = stream.backend_index();
     let proxy = &*worker.shared.program.proxy(index);
     if index != stream.client.front {
+        if let Step::Done(next) = filters(stream, Moment::BackContent, Whose::All).await {
+            return Step::Done(next);
+        }
         if let Step::Done(next) = content(stream, proxy).await {
             return Step::Done(next);
         }
         if let Step::Done(next) = in_time(stream, proxy).await {
+            return Step::Done(next);
+        }
+        if let Step::Done(next) = filters(stream, Moment::BackRequest, Whose::All).await {
             return Step::Done(next);
         }
         if let Step::Done(next) = proxy_rules(stream, proxy, index).await {

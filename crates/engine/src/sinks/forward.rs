@@ -12,19 +12,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::Duration;
 
-use bumpalo::Bump;
-use lang::env::Side;
-use lang::{Env, Expr};
 use link::transport::Transport;
 use link::{handshake, timed};
-use model::{Conn, Txn};
 use program::Program;
 use program::log::{Ring as Settings, RingServer};
 use rt::{Addr, ConnectOptions, Timer};
 use tls::Handshake;
 
 use super::ring::{Bell, Ring};
-use crate::process_vars::Outside;
+use crate::process_vars;
 
 /// Time between two attempts to connect.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -108,7 +104,7 @@ async fn connect(program: &Program, settings: &Settings, server: &RingServer) ->
     timer.set_after(settings.connect_timeout);
     let mut transport = timed::connect(&addr, &options(server), &mut timer).await.ok()?;
     if let Some(tls) = &server.tls {
-        let name = tls.sni.as_ref().and_then(|sni| name(program, sni));
+        let name = tls.sni.as_ref().and_then(|sni| process_vars::constant(program, sni));
         let alpn = Some(tls.alpn.to_vec()).filter(|names| !names.is_empty());
         let begun = Handshake::connect(&tls.connector, name.as_deref(), alpn).ok()?;
         let sizes = farm::secure::sizes(&program.global.tune);
@@ -117,14 +113,6 @@ async fn connect(program: &Program, settings: &Settings, server: &RingServer) ->
         transport.secure(*stream, Some(facts));
     }
     Some(transport)
-}
-
-/// The name that `sni` makes without a client.
-fn name(program: &Program, sni: &Expr) -> Option<Box<[u8]>> {
-    let conn = Conn::new(0, 0, 0, rt::now(), rt::wall());
-    let (txn, arena, outside) = (Txn::default(), Bump::new(), Outside::new(program));
-    let env = Env { conn: &conn, txn: &txn, live: &outside, arena: &arena, side: Side::Request, last: true };
-    Some(sni.eval(&env).ok()?.binary(&arena).into())
 }
 
 /// What its line says of the connection.

@@ -31,6 +31,7 @@ pub(super) async fn first(stream: &mut Stream<'_>, front: &Proxy) -> Verdict {
 /// Those of a backend that is another proxy; whether the stream may go on.
 pub(super) async fn of_backend(stream: &mut Stream<'_>, back: &Proxy) -> bool {
     may_go_on(stream, Moment::Rules, Whose::Back).await
+        && may_go_on(stream, Moment::BackContent, Whose::All).await
         && goes(stream, &back.rules.tcp_content, Side::Request, back.timeouts.inspect_request).await
 }
 

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use model::check::{CheckResult, CheckStatus};
+use model::events::{self, Checked, Detail};
 use model::server::{Op, admin};
 use program::Server;
 
@@ -12,6 +13,7 @@ use super::text::{self, Kind};
 use super::words::{Report, Weight};
 use crate::At;
 use crate::FarmWorker;
+use crate::state::told::tell;
 use crate::state::{Changes, limits};
 use program::log::level;
 
@@ -125,10 +127,17 @@ fn count(
     let mut why = text::reason(&result);
     let fresh = keep(&server, kind, &result);
     let proxy = &*worker.farm.program.proxy(at.proxy);
+    // Said once: at the first result of its kind, and at each step of the counter.
+    let worth = (fresh || after != before) && result.status != CheckStatus::Forced;
+    let agent = kind == Kind::Agent;
+    let told =
+        || Checked { result: result.clone(), agent, health: after, limits: (limits.rise, limits.fall) };
+    if worth {
+        tell(worker, at, events::kind::CHECK, || Detail::Check(told()));
+    }
     if proxy.options.log_health_checks {
         why.clear();
-        // Said once: at the first result of its kind, and at each step of the counter.
-        if (fresh || after != before) && result.status != CheckStatus::Forced {
+        if worth {
             let name = (&*proxy.name, &*server.name);
             let line = text::checked(kind, server.backup, name, &result, limits, after);
             worker.above.console("WARNING", &line);
@@ -136,6 +145,9 @@ fn count(
         }
     }
     if let Some(verdict) = verdict {
+        if worker.farm.program.world.events.wants(events::kind::STATE) {
+            changes.led_by(told());
+        }
         changes.settle(at, verdict, other(&server, kind), &why);
     }
 }

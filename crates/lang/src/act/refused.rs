@@ -10,14 +10,10 @@ const fn refused(name: &'static str, sets: Sets) -> ActionDef {
     def(name, sets, parse, "Not supported yet.", "")
 }
 
-const SERVED: Sets = Sets::HTTP_REQ.and(Sets::HTTP_RES);
-const CONTENT: Sets = Sets::TCP_REQ.and(Sets::TCP_RES).and(SERVED);
-
 pub(super) const ACTIONS: &[ActionDef] = &[
     refused("attach-srv", Sets::TCP_SESS),
     refused("cache-store", Sets::HTTP_RES),
     refused("cache-use", Sets::HTTP_REQ),
-    refused("send-spoe-group", CONTENT),
 ];
 
 fn parse(words: &mut Words<'_>, at: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {

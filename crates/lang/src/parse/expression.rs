@@ -46,6 +46,22 @@ impl Expr {
         names: &mut dyn Names,
     ) -> Result<Expr, Fault> {
         let at = words.position();
+        let expr = Expr::parse_anywhere(words, reg, names)?;
+        in_place(expr.fetch.def, place).map_err(|f| f.at(at))?;
+        Ok(expr)
+    }
+
+    /// The same where nobody knows yet where the expression will stand: whoever does looks at the places of
+    /// its fetch.
+    ///
+    /// # Errors
+    /// As [`Expr::parse`], but of places.
+    pub fn parse_anywhere(
+        words: &mut Words<'_>,
+        reg: &Registry,
+        names: &mut dyn Names,
+    ) -> Result<Expr, Fault> {
+        let at = words.position();
         let Some(word) = words.take() else {
             return Err(Fault::new("missing fetch method").at(at.saturating_sub(1)));
         };
@@ -53,7 +69,6 @@ impl Expr {
         let mut text = Text::new(word, 0);
         let (fetch, mut convs, mut whole) = reader.parts(&mut text).map_err(|f| f.at(at))?;
         reader.converter_words(words, &fetch, &mut convs, &mut whole)?;
-        in_place(fetch.def, place).map_err(|f| f.at(at))?;
         Ok(Expr::new(fetch, convs, &whole))
     }
 }

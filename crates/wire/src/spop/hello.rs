@@ -98,36 +98,52 @@ impl AgentHello {
     /// # Errors
     /// What the agent has to be told before the connection ends.
     pub fn parse(payload: &[u8], offered: usize) -> Result<AgentHello, Status> {
-        let (mut version, mut size, mut pipelining) = (false, None, None);
-        let mut reader = Reader::new(payload);
-        while !reader.is_empty() {
-            let name = reader.text().ok_or(Status::Invalid)?;
-            let value = reader.data().ok_or(Status::Invalid)?;
-            match (name, value) {
-                (b"version", Data::Text(text)) => {
-                    version = true;
-                    spoken(text)?;
-                }
-                (b"max-frame-size", value) => {
-                    let most = usize::try_from(unsigned(value)?).map_err(|_| Status::Size)?;
-                    if !(LEAST_FRAME..=offered).contains(&most) {
-                        return Err(Status::Size);
-                    }
-                    size = Some(most);
-                }
-                (b"capabilities", Data::Text(text)) => pipelining = Some(can_pipeline(text)),
-                (b"version" | b"capabilities", _) => return Err(Status::Invalid),
-                // How long such a value is in truth is not known: what stands behind it can't be read.
-                (_, Data::Unknown(_)) => break,
-                _ => {}
-            }
-        }
-        if !version {
-            return Err(Status::NoVersion);
-        }
+        let (size, pipelining) = read(payload, offered)?;
         let most = size.ok_or(Status::NoSize)?;
         Ok(AgentHello { most, pipelining: pipelining.ok_or(Status::NoCapabilities)? })
     }
+
+    /// The same on a connection that is to be used, where HAProxy lets an agent leave out size and
+    /// capabilities: it takes what was offered then, and can do nothing special.
+    ///
+    /// # Errors
+    /// What the agent has to be told before the connection ends.
+    pub fn greeted(payload: &[u8], offered: usize) -> Result<AgentHello, Status> {
+        let (size, pipelining) = read(payload, offered)?;
+        Ok(AgentHello { most: size.unwrap_or(offered), pipelining: pipelining.unwrap_or(false) })
+    }
+}
+
+/// Reads the limit of frames, and whether the agent can pipeline.
+fn read(payload: &[u8], offered: usize) -> Result<(Option<usize>, Option<bool>), Status> {
+    let (mut version, mut size, mut pipelining) = (false, None, None);
+    let mut reader = Reader::new(payload);
+    while !reader.is_empty() {
+        let name = reader.text().ok_or(Status::Invalid)?;
+        let value = reader.data().ok_or(Status::Invalid)?;
+        match (name, value) {
+            (b"version", Data::Text(text)) => {
+                version = true;
+                spoken(text)?;
+            }
+            (b"max-frame-size", value) => {
+                let most = usize::try_from(unsigned(value)?).map_err(|_| Status::Size)?;
+                if !(LEAST_FRAME..=offered).contains(&most) {
+                    return Err(Status::Size);
+                }
+                size = Some(most);
+            }
+            (b"capabilities", Data::Text(text)) => pipelining = Some(can_pipeline(text)),
+            (b"version" | b"capabilities", _) => return Err(Status::Invalid),
+            // How long such a value is in truth is not known: what stands behind it can't be read.
+            (_, Data::Unknown(_)) => break,
+            _ => {}
+        }
+    }
+    if !version {
+        return Err(Status::NoVersion);
+    }
+    Ok((size, pipelining))
 }
 
 /// Version 2.0 is the only one.

@@ -48,6 +48,16 @@ pub fn disconnect(out: &mut Vec<u8>, status: Status) {
     debug_assert!(written.is_ok());
 }
 
+/// Appends a NOTIFY frame, the first one of its stream, whose messages are written already.
+///
+/// # Errors
+/// [`Status::TooBig`] when it is longer than `most` bytes; nothing is appended then.
+pub fn notify(out: &mut Vec<u8>, stream: u64, messages: &[u8], most: usize) -> Result<(), Status> {
+    let frame = Writer::new(out, kind::NOTIFY, stream, 1);
+    frame.out.extend_from_slice(messages);
+    frame.finish(most)
+}
+
 /// A frame in the making, at the end of a buffer. One that is not finished has to be cut off the buffer by
 /// whoever gives it up: [`Writer::abandon`].
 #[derive(Debug)]

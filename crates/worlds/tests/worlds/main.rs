@@ -26,6 +26,7 @@ mod retries;
 mod reuse;
 mod rules;
 mod seeded;
+mod spoe;
 mod stick;
 mod stop;
 mod tcp;

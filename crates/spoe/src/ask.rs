@@ -1,0 +1,252 @@
+//! One question to an agent: a server is chosen, a connection to it found or opened, and the answer awaited.
+//!
+//! As in HAProxy a question is a stream of the agent's backend in its own right: it is balanced, takes a place
+//! at its server or waits for one, is tried again where no connection comes about, and is counted. What waits
+//! belongs to the stream that asks: dropped at any point it leaves its place and is forgotten by its
+//! connection.
+
+use std::any::Any;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+use std::time::Duration;
+
+use balance::queue::Priority;
+use engine::Worker;
+use farm::queue::{self, Place, Refused, Wait};
+use farm::{At, check};
+use lang::action::Waiting;
+use model::Txn;
+use model::txn::Traffic;
+use program::proxy::{Balance, Proxy};
+use rt::Timer;
+use wire::spop::Status;
+
+use crate::agent::Agent;
+use crate::line::{Ended, Fault};
+use crate::pool;
+use crate::process::reason;
+
+/// The payload of an ACK frame, or why there is none.
+pub type Outcome = Result<Vec<u8>, u32>;
+
+/// Time before the same server is tried again.
+const TURN_AROUND: Duration = Duration::from_secs(1);
+
+/// Begins to ask.
+pub fn begin(worker: Rc<dyn Any>, agent: Arc<Agent>, payload: Vec<u8>) -> Waiting {
+    Box::pin(async move {
+        let outcome: Outcome = match worker.downcast::<Worker>() {
+            Ok(worker) => in_time(&worker, &agent, payload).await,
+            Err(_) => Err(reason::UNKNOWN),
+        };
+        Box::new(outcome) as Box<dyn Any>
+    })
+}
+
+/// `timeout processing` is for all of it.
+async fn in_time(worker: &Rc<Worker>, agent: &Arc<Agent>, payload: Vec<u8>) -> Outcome {
+    let mut timer = Timer::new();
+    timer.set_after(agent.timeout);
+    let mut asking = std::pin::pin!(ask(worker, agent, payload));
+    poll_fn(|cx| match asking.as_mut().poll(cx) {
+        Poll::Ready(outcome) => Poll::Ready(outcome),
+        Poll::Pending => timer.poll_expired(cx).map(|()| Err(reason::TIMEOUT)),
+    })
+    .await
+}
+
+/// A stream at the backend, as its statistics have it.
+struct Entered<'e>(&'e model::Proxy);
+
+impl<'e> Entered<'e> {
+    fn begin(proxy: &'e Proxy, worker: usize) -> Entered<'e> {
+        let back = &proxy.state.back;
+        let now = back.current.fetch_add(1, Relaxed) + 1;
+        back.current_max.fetch_max(now, Relaxed);
+        back.session_rate.add(rt::now().as_millis());
+        back.counters.of(worker).sessions.inc();
+        back.last_session.store(rt::wall().as_secs(), Relaxed);
+        Entered(&proxy.state)
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.0.back.current.fetch_sub(1, Relaxed);
+    }
+}
+
+/// How far the tries have come.
+#[derive(Default)]
+struct Tries {
+    retries: u32,
+    /// The server tried last, where another one is wanted.
+    avoid: Option<u32>,
+    /// The server to be tried again.
+    again: Option<u32>,
+}
+
+async fn ask(worker: &Rc<Worker>, agent: &Arc<Agent>, payload: Vec<u8>) -> Outcome {
+    let program = &worker.shared.program;
+    let proxy = &*program.proxy(agent.backend);
+    let _stay = worker.shared.farm.stay(agent.backend, None);
+    let _entered = Entered::begin(proxy, worker.index);
+    let failed = reason::SPOP + Status::Io.code();
+    let (mut tries, mut payload) = (Tries::default(), payload);
+    let length = payload.len();
+    loop {
+        let Some(mut place) = assign(worker, agent.backend, proxy, &mut tries).await else {
+            proxy.state.back.counters.of(worker.index).conn_errors.inc();
+            return Err(failed);
+        };
+        let line = pool::line(worker, agent, proxy, place.server);
+        // An attempt that the system refuses at once is none.
+        let sure = line.is_under_way();
+        if sure {
+            place.serve();
+        }
+        let asked = line.ask(payload);
+        let ended = answered(&asked, proxy.timeouts.server).await;
+        if !sure && !matches!(ended, Some(Ended::Unreached(Fault::Unreachable | Fault::Resource, _))) {
+            place.serve();
+        }
+        match ended {
+            None => return Err(failed),
+            Some(Ended::Answer(answer)) => {
+                count_bytes(worker.index, proxy, &place, length, answer.len());
+                return Ok(answer);
+            }
+            Some(Ended::Failed(code)) => return Err(reason::SPOP + code),
+            Some(Ended::TooBig) => return Err(reason::TOO_BIG),
+            Some(Ended::Elsewhere(back)) => {
+                payload = back;
+                tries.again = Some(place.server);
+            }
+            Some(Ended::Unreached(fault, back)) => {
+                payload = back;
+                check::observe(&worker.farm, agent.backend, place.server, check::Seen::ConnectFailed);
+                if !goes_on(worker, agent.backend, proxy, (place, fault), &mut tries).await {
+                    return Err(failed);
+                }
+            }
+        }
+    }
+}
+
+/// Waits for what a connection has to say of a question, as long as `timeout server` allows.
+async fn answered(asked: &crate::line::Asking, patience: Option<Duration>) -> Option<Ended> {
+    let mut timer = Timer::new();
+    timer.set_after(patience);
+    poll_fn(|cx| match asked.poll(cx) {
+        Poll::Ready(ended) => Poll::Ready(Some(ended)),
+        Poll::Pending => timer.poll_expired(cx).map(|()| None),
+    })
+    .await
+}
+
+fn count_bytes(worker: usize, proxy: &Proxy, place: &Place, sent: usize, received: usize) {
+    let traffic = |n: usize| Traffic { received: n as u64, sent: n as u64, ..Traffic::default() };
+    let (up, down) = (traffic(sent), traffic(received));
+    proxy.state.back.counters.of(worker).bytes.add(&up, &down);
+    place.config().state.counters.of(worker).bytes.add(&up, &down);
+}
+
+/// Whether there is another try after one that did not reach its server, and where.
+async fn goes_on(
+    worker: &Rc<Worker>,
+    backend: u32,
+    proxy: &Proxy,
+    (place, fault): (Place, Fault),
+    tries: &mut Tries,
+) -> bool {
+    let server = place.server;
+    let (back, own) = (proxy.state.back.counters.of(worker.index), place.config().state.clone());
+    let own = own.counters.of(worker.index);
+    if fault == Fault::Resource || tries.retries >= proxy.retries {
+        back.conn_errors.inc();
+        own.conn_errors.inc();
+        return false;
+    }
+    tries.retries += 1;
+    let left = proxy.retries.saturating_sub(tries.retries);
+    if leaves(proxy, tries.retries, left) && worker.shared.farm.backend(backend).balancer.usable() > 1 {
+        back.redispatches.inc();
+        own.redispatches.inc();
+        (tries.avoid, tries.again) = (Some(server), None);
+        return true;
+    }
+    back.retries.inc();
+    own.retries.inc();
+    tries.again = Some(server);
+    if fault == Fault::Refused {
+        // The place is kept meanwhile.
+        rt::sleep(proxy.timeouts.connect.map_or(TURN_AROUND, |t| t.min(TURN_AROUND))).await;
+    }
+    drop(place);
+    true
+}
+
+/// Whether the n-th retry, after which `left` remain, leaves its server (`option redispatch <interval>`).
+fn leaves(proxy: &Proxy, retry: u32, left: u32) -> bool {
+    let interval = proxy.options.redispatch;
+    let n = interval.unsigned_abs();
+    match interval {
+        0 => false,
+        _ if !proxy.balance.is_hash() => true,
+        i if i > 0 => retry.is_multiple_of(n),
+        _ => left + 1 == n,
+    }
+}
+
+/// A place at a server; `None`: there is none to be had.
+async fn assign(worker: &Rc<Worker>, index: u32, proxy: &Proxy, tries: &mut Tries) -> Option<Place> {
+    let backend = &*worker.shared.farm.backend(index);
+    if let Some(server) = tries.again.take()
+        && proxy.servers.get(server as usize).is_some_and(|s| s.state.is_usable())
+    {
+        match queue::try_enter(&worker.farm, index, server) {
+            Some(place) => return Some(place),
+            None => match wait(worker, index, proxy, Some(server)).await {
+                Err(Refused::Redistributed) => {}
+                other => return other.ok(),
+            },
+        }
+    }
+    loop {
+        let key = matches!(proxy.balance, Balance::Random(_)).then(|| rt::random() as u32);
+        let avoid = tries.avoid;
+        let too_full = |s: usize| queue::is_full(&worker.farm, index, s);
+        let skip = |s: usize| avoid.is_some_and(|a| a as usize == s) || too_full(s);
+        let found = backend.balancer.pick(key, skip).or_else(|| backend.balancer.pick(key, too_full));
+        match found.and_then(|server| u32::try_from(server).ok()) {
+            Some(server) => {
+                if let Some(place) = queue::try_enter(&worker.farm, index, server) {
+                    proxy.server(server).state.counters.of(worker.index).chosen.inc();
+                    proxy.state.back.counters.of(worker.index).chosen.inc();
+                    return Some(place);
+                }
+            }
+            None if backend.balancer.usable() == 0 => return None,
+            None => match wait(worker, index, proxy, None).await {
+                Err(Refused::Redistributed) => {}
+                other => return other.ok(),
+            },
+        }
+    }
+}
+
+async fn wait(worker: &Rc<Worker>, index: u32, proxy: &Proxy, server: Option<u32>) -> Result<Place, Refused> {
+    let none = Txn::default().decisions;
+    let priority = Priority { class: none.priority_class.into(), offset: none.priority_offset };
+    let timeout = proxy.timeouts.queue.or(proxy.timeouts.connect);
+    let wait = Wait { priority, timeout, server };
+    queue::wait(&worker.farm, index, wait, &mut (0, 0), |_| false).await
+}
+
+/// Where a server is.
+pub fn at(proxy: u32, server: u32) -> At {
+    At { proxy, server }
+}
