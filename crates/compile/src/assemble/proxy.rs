@@ -87,6 +87,12 @@ impl Assembly<'_> {
         checks::http_switches(p, notes);
     }
 
+    /// What has no effect in a backend of logs or of agents.
+    fn odd_backend(&mut self, p: &Draft, parsed: &Parsed, notes: &mut Diagnostics) {
+        log_backend::idle(p, parsed.rules.tells_tcp(), notes);
+        self.agents_backend(p, parsed, notes);
+    }
+
     /// The format of unique ids, and what log lines wait for.
     fn unique_id(
         &mut self,
@@ -115,8 +121,7 @@ impl Assembly<'_> {
         let errors = self.errors(index, p, notes);
         self.turning(index, p, all, (default_backend, &parsed), notes);
         checks::server_cookies(p, notes);
-        log_backend::idle(p, parsed.rules.tells_tcp(), notes);
-        self.agents_backend(p, &parsed, notes);
+        self.odd_backend(p, &parsed, notes);
         let unique = self.unique_id(index, p, &mut log, notes);
         let (stats, binds) = (self.page(p, &parsed), self.binds(index, p, notes));
         let proxy = Proxy {
