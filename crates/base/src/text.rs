@@ -30,6 +30,23 @@ pub fn ipv4(address: Ipv4Addr, room: &mut [u8; IPV4_MAX]) -> &[u8] {
     room.get(..len).unwrap_or_default()
 }
 
+/// Room for the digits of any number of 64 bits.
+pub const INT_MAX: usize = 20;
+
+/// The decimal digits of a number.
+pub fn int(mut number: u64, room: &mut [u8; INT_MAX]) -> &[u8] {
+    let mut at = room.len();
+    for digit in room.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+        at -= 1;
+        if number == 0 {
+            break;
+        }
+    }
+    room.get(at..).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,6 +58,13 @@ mod tests {
                 let address = Ipv4Addr::from(address);
                 assert_eq!(ipv4(address, &mut [0; IPV4_MAX]), address.to_string().as_bytes());
             }
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_as_display_writes_them() {
+        for number in [0, 7, 10, 1234, u64::MAX] {
+            assert_eq!(int(number, &mut [0; INT_MAX]), number.to_string().as_bytes());
         }
     }
 }

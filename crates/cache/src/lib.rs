@@ -18,7 +18,7 @@ pub use store::{Found, Row, Store, Writer};
 pub const BLOCK: usize = 1024;
 
 /// What HAProxy keeps of an entry besides head and body; counted here, too, so that as many fit.
-pub const OVERHEAD: usize = 188;
+pub const OVERHEAD: usize = 168;
 
 /// Whether links are kept for hints (`early-hints`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Settings {
     pub name: Box<str>,
     /// Blocks of all entries together (`total-max-size`, in KiB).
     pub blocks: usize,
-    /// Bytes of an entry, its head included (`max-object-size`).
+    /// Bytes of an entry, with its head and [`OVERHEAD`] (`max-object-size`); as many as a block has fit anyway.
     pub max_object: usize,
     /// Seconds for which an entry is good at most (`max-age`).
     pub max_age: u32,
@@ -55,18 +55,9 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A cache for a single entry: what stands for one that is not there.
-    pub fn small(name: &str) -> Settings {
-        let (max_object, max_age, max_secondary) = (0, 0, 1);
-        Settings {
-            name: name.into(),
-            blocks: 1,
-            max_object,
-            max_age,
-            max_secondary,
-            vary: false,
-            hints: Hints::Off,
-        }
+    /// Bytes of head and body that an entry may have.
+    pub(crate) fn most(&self) -> usize {
+        self.max_object.max(BLOCK) - OVERHEAD
     }
 }
 

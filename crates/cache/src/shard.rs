@@ -30,7 +30,10 @@ impl<M> Kept<M> {
 }
 
 pub(crate) fn links_size(hints: &[u8]) -> usize {
-    crate::OVERHEAD + hints.len()
+    // HAProxy keeps the values, each with its length.
+    const BESIDE: usize = b"link: \r\n".len() - 2;
+    let fields = hints.iter().filter(|byte| **byte == b'\n').count();
+    (crate::OVERHEAD + hints.len()).saturating_sub(BESIDE * fields)
 }
 
 #[derive(Debug)]
@@ -38,6 +41,8 @@ pub(crate) struct Place<M> {
     pub kept: Kept<M>,
     /// When it was asked for last, as a number that only grows.
     pub used: u64,
+    /// When it was put there, likewise.
+    pub number: u64,
 }
 
 /// The map's keys are hashes already.

@@ -25,8 +25,10 @@ pub enum Found<M> {
 /// What is shown of an entry (`show cache`).
 #[derive(Clone, Debug)]
 pub struct Row<T> {
-    /// A number that tells it from others.
+    /// A number that its key has.
     pub hash: u64,
+    /// One that no other entry has.
+    pub number: u64,
     /// What its user tells of it; `None` for links.
     pub told: Option<T>,
     /// Bytes.
@@ -107,7 +109,7 @@ impl<M> Store<M> {
     /// Begins to receive an entry of `head` bytes and perhaps so many of body. `None` if it is too long, or
     /// finds no room.
     pub fn begin(self: &Arc<Self>, key: &[u8], head: usize, body: Option<u64>) -> Option<Writer<M>> {
-        let most = self.settings.max_object.checked_sub(head)?;
+        let most = self.settings.most().checked_sub(head)?;
         let expected = match body {
             Some(length) => usize::try_from(length).ok().filter(|length| *length <= most)?,
             None => 0,
@@ -130,29 +132,40 @@ impl<M> Store<M> {
         }
     }
 
-    /// Shows what there is; `tell` makes something of what belongs to an entry.
-    pub fn rows<T>(&self, tell: impl Fn(&M) -> T) -> Vec<Row<T>> {
+    /// Shows what there is in a part of it; `tell` makes something of what belongs to an entry. `None` behind
+    /// the last part.
+    pub fn rows_of<T>(&self, part: usize, tell: impl Fn(&M) -> T) -> Option<Vec<Row<T>>> {
         let mut rows = Vec::new();
-        for shard in &self.shards {
-            for (hash, list) in &shard.lock().places {
-                rows.extend(list.iter().map(|place| self.row(*hash, &place.kept, &tell)));
-            }
+        for (hash, list) in &self.shards.get(part)?.lock().places {
+            rows.extend(list.iter().map(|place| self.row(*hash, place, &tell)));
         }
-        rows
+        Some(rows)
     }
 
-    fn row<T>(&self, hash: u64, kept: &Kept<M>, tell: impl Fn(&M) -> T) -> Row<T> {
+    /// The same of all parts.
+    #[cfg(test)]
+    pub(crate) fn rows<T>(&self, tell: impl Fn(&M) -> T) -> Vec<Row<T>> {
+        (0..SHARDS).filter_map(|part| self.rows_of(part, &tell)).flatten().collect()
+    }
+
+    fn row<T>(&self, hash: u64, place: &Place<M>, tell: impl Fn(&M) -> T) -> Row<T> {
+        let (kept, number) = (&place.kept, place.number);
         let size = kept.size();
         let (told, users, expires) = match kept {
             Kept::Whole(entry) => (Some(tell(&entry.meta)), Arc::strong_count(entry) - 1, entry.expires),
             Kept::Links { expires, .. } => (None, 0, *expires),
         };
-        Row { hash, told, size, blocks: blocks(size), users, expires }
+        Row { hash, number, told, size, blocks: blocks(size), users, expires }
     }
 
     /// Blocks that are free, or held by entries that nobody serves now.
     pub fn available(&self) -> usize {
-        let held: usize = self.rows(|_| ()).iter().filter(|row| row.users > 0).map(|row| row.blocks).sum();
+        let mut held = 0;
+        for shard in &self.shards {
+            let shard = shard.lock();
+            let rows = shard.places.values().flatten().map(|place| self.row(0, place, |_| ()));
+            held += rows.filter(|row| row.users > 0).map(|row| row.blocks).sum::<usize>();
+        }
         self.settings.blocks.saturating_sub(held)
     }
 
@@ -173,7 +186,7 @@ impl<M> Store<M> {
     fn put(&self, hash: u64, kept: Kept<M>) {
         let used = self.clock.fetch_add(1, Relaxed);
         let mut shard = self.shard(hash);
-        shard.places.entry(hash).or_default().push(Place { kept, used });
+        shard.places.entry(hash).or_default().push(Place { kept, used, number: used });
         shard.touch(hash, used);
     }
 
@@ -266,11 +279,18 @@ impl<M> Writer<M> {
     #[must_use]
     pub fn push(&mut self, bytes: &[u8]) -> bool {
         let length = self.body.len() + bytes.len();
-        if self.head + length > self.store.settings.max_object || !self.grow(length) {
+        if self.head + length > self.store.settings.most() || !self.grow(length) {
             return false;
         }
         self.body.extend_from_slice(bytes);
         true
+    }
+
+    /// So many bytes more belong to its head. False as with [`Writer::push`].
+    #[must_use]
+    pub fn add(&mut self, bytes: usize) -> bool {
+        self.head += bytes;
+        self.head + self.body.len() <= self.store.settings.most() && self.grow(self.body.len())
     }
 
     fn grow(&mut self, body: usize) -> bool {

@@ -16,6 +16,7 @@
 
 mod assemble;
 mod bind;
+mod cache;
 mod check;
 mod draft;
 pub mod dump;

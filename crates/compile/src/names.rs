@@ -14,12 +14,14 @@ use lang::logfmt::Waits;
 use lang::names::{Agents, CaptureSlot, Loggers, Missing, PLACE, Shelf};
 use lang::parse::predefined;
 use lang::{Acl, Fault, Names, Registry};
+use model::cached::Cache;
 use model::vars::{Scope, VarRef};
 use model::{Proxy, Server};
 use pattern::{Face, LiveSet, View};
 use program::vars::VarNames;
 use syntax::Environment;
 
+use crate::cache::UsedCaches;
 use crate::draft::{Above, LineRef, LogDraft, Slot};
 use crate::notes::os_text;
 use crate::patterns::{Patterns, Spot};
@@ -50,6 +52,8 @@ pub(crate) struct Memory {
     pub http_errors: HashMap<Box<str>, BTreeMap<u16, Arc<[u8]>>>,
     pub users: HashMap<Box<str>, Arc<Userlist>>,
     pub environment: Environment,
+    /// Caches in the order of the configuration.
+    pub caches: Vec<Arc<Cache>>,
     /// Stick tables in the order of the configuration.
     pub tables: Vec<Arc<stick::Table>>,
     /// `tune.stick-counters`.
@@ -121,6 +125,8 @@ pub(crate) struct Resolver<'r> {
     pub res_captures: Vec<Slot>,
     /// Its bandwidth limitation filters.
     pub filters: Vec<Arc<lang::bandwidth::Bwlim>>,
+    /// The caches that it uses.
+    pub caches: UsedCaches,
     pub warnings: Vec<String>,
     /// Complaints about other files: whether they are fatal, and their words.
     pub asides: Vec<(bool, String)>,
@@ -340,6 +346,12 @@ impl Names for Resolver<'_> {
         found.ok_or_else(|| {
             Fault::new(format!("unable to find bwlim filter '{name}' referenced by set-bandwidth-limit rule"))
         })
+    }
+
+    fn cache(&mut self, name: &str) -> Option<lang::act::NamedCache> {
+        self.caches.mention(name);
+        let store = self.memory.caches.iter().find(|cache| *cache.settings().name == *name)?.clone();
+        Some(lang::act::NamedCache { store, keeps: self.caches.keep(name) })
     }
 
     fn log_profile(&self, name: &str) -> Result<u32, Fault> {

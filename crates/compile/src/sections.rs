@@ -7,6 +7,7 @@ use lang::fetch::Userlist;
 use program::log::Ring;
 use syntax::{Diagnostic, Diagnostics, Environment, Section, Sources, Tree, Word};
 
+use crate::cache::{self, CacheDraft};
 use crate::draft::{Draft, Kind, LineRef};
 use crate::fcgi::{self, FcgiDraft};
 use crate::forward::{self, ForwardDraft};
@@ -46,6 +47,8 @@ pub(crate) struct Drafts {
     pub applications: Vec<FcgiDraft>,
     pub mailers: Vec<MailersDraft>,
     pub resolvers: Vec<ResolversDraft>,
+    /// `cache` sections.
+    pub caches: Vec<CacheDraft>,
     /// `defaults` sections that have a name.
     pub defaults: Vec<Draft>,
     /// `crt-store` sections in order.
@@ -108,7 +111,7 @@ impl<'t> Reader<'t> {
             "userlist" => self.userlist(section, number),
             "peers" | "http-errors" => self.shared(section, number),
             "ring" | "log-profile" | "log-forward" | "traces" => self.logs(section, number),
-            "healthcheck" | "mailers" | "crt-store" | "resolvers" | "fcgi-app" => {
+            "healthcheck" | "mailers" | "crt-store" | "resolvers" | "fcgi-app" | "cache" => {
                 self.servants(section, number)
             }
             other => {
@@ -236,7 +239,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Checks, certificates and mail of several proxies.
+    /// Checks, certificates, mail and caches of several proxies.
     fn servants(&mut self, section: &Section, number: u32) {
         let around = Self::around(&self.out.global, &[], (self.sources, self.environment));
         let (out, notes) = (&mut self.out, &mut *self.notes);
@@ -264,6 +267,11 @@ impl<'t> Reader<'t> {
                 let Some(mut draft) = opened else { return };
                 lines(section, number, &around, notes, |s| resolvers::line(s, &mut draft));
                 out.resolvers.push(draft);
+            }
+            "cache" => {
+                let Some(mut draft) = cache::header(section, &out.caches, notes) else { return };
+                lines(section, number, &around, notes, |s| cache::line(s, &mut draft));
+                out.caches.push(draft);
             }
             _ => {
                 let Some(mut store) = stores::header(section, notes) else { return };

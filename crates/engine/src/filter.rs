@@ -2,6 +2,7 @@
 //! through. Those of [`lang::filter`] are attached to their stream; bandwidth limits (section 9.7), which
 //! rules turn on, and `trace` (9.1) only look at data.
 
+mod keep;
 mod limit;
 mod trace;
 
@@ -53,10 +54,13 @@ pub fn stopped(stream: &mut Stream<'_>) {
 /// The gates of one direction as rules and `filter trace` want them.
 fn gates(stream: &mut Stream<'_>, side: Side) -> Vec<(u32, Data)> {
     let traced = trace::is_traced(stream);
-    if stream.txn.bandwidth.is_empty() && !traced {
+    let kept = stream.txn.caching.storing.take_if(|_| side == Side::Response);
+    if stream.txn.bandwidth.is_empty() && !traced && kept.is_none() {
         return Vec::new();
     }
     let mut gates: Vec<(u32, Box<dyn Gate>)> = trace::filters(stream, side);
+    // What is kept is what the server sent: filters see it again when it answers.
+    gates.extend(kept.map(|kept| (0, Box::new(keep::Keep::new(kept)) as Box<dyn Gate>)));
     let upload = side == Side::Request;
     let mut rest = Vec::new();
     for limit in std::mem::take(&mut stream.txn.bandwidth) {
@@ -136,7 +140,13 @@ fn say_length(head: &mut Head, length: u64) {
 pub fn prepare_response(stream: &mut Stream<'_>) -> bool {
     let body = stream.http.response_body;
     let closes = body == Body::UntilClose;
+    if let Some(storing) = &mut stream.txn.caching.storing {
+        storing.kept.framing = body;
+    }
     if matches!(body, Body::None | Body::Length(0)) {
+        if let Some(storing) = stream.txn.caching.storing.take() {
+            keep::finish(*storing);
+        }
         return closes;
     }
     let Some(chain) = all(stream, Side::Response) else { return closes };

@@ -495,8 +495,10 @@ impl<'c> Stream<'c> {
         let client: &Client = self.client;
         let (conn, http) = (&client.session.conn, &self.http);
         let upstream = self.upstream.as_ref();
-        let local = self.local_body.as_deref();
         let txn = &mut self.txn;
+        let kept =
+            txn.caching.hit.as_ref().filter(|_| side == Side::Response).map(|(_, entry)| entry.clone());
+        let local = self.local_body.as_deref().or(kept.as_ref().map(|entry| &*entry.body));
         let lead = client.lead();
         let outcome = worker.with_arena(|arena| {
             let view = View {

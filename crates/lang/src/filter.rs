@@ -107,6 +107,11 @@ pub trait Gate {
     /// These bytes went.
     fn passed(&mut self, now: u64, bytes: &[u8]);
 
+    /// The fields behind the payload, if there are any.
+    fn trailers(&mut self, trailers: &Head) {
+        let _ = trailers;
+    }
+
     /// The message ended, after all its data went.
     fn ended(&mut self) {}
 }

@@ -199,6 +199,11 @@ pub trait Names {
         )))
     }
 
+    /// A cache that the rule at hand uses. Where there is none of this name it is noted.
+    fn cache(&mut self, _name: &str) -> Option<crate::act::NamedCache> {
+        None
+    }
+
     /// The number of a log profile (`do-log profile NAME`).
     ///
     /// # Errors

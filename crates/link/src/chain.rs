@@ -318,9 +318,13 @@ impl Chain {
         self.stages.last().is_none_or(|last| last.over && last.out.as_ref().is_none_or(Buf::is_empty))
     }
 
-    /// Shows the fields behind the payload to all rewriters.
+    /// Shows the fields behind the payload to all filters.
     pub fn trailers(&mut self, trailers: &mut Head) {
-        self.stages.iter_mut().for_each(|stage| stage.rewriter.trailers(trailers));
+        for stage in &mut self.stages {
+            stage.gates.list.iter_mut().for_each(|gate| gate.trailers(trailers));
+            stage.rewriter.trailers(trailers);
+        }
+        self.tail.list.iter_mut().for_each(|gate| gate.trailers(trailers));
     }
 }
 

@@ -11,6 +11,7 @@ use base::time::Mono;
 use stick::Table;
 
 use crate::account::Limits;
+use crate::cached::Cache;
 use crate::proxy::{Configured, Listener};
 pub use crate::world::ProcessTerms;
 use crate::world::World;
@@ -25,6 +26,8 @@ pub struct Adoption {
     pub servers: Vec<ServerTerms>,
     /// Stick tables: those that exist are kept, others take the place of those of the same name.
     pub tables: Vec<Arc<Table>>,
+    /// Caches, all of them.
+    pub caches: Vec<Arc<Cache>>,
     /// Figures of the process.
     pub process: Option<ProcessTerms>,
     /// Limits of the memory of variables.
@@ -79,6 +82,7 @@ impl Adoption {
         for table in self.tables {
             world.hold(table);
         }
+        world.keep_caches(&self.caches);
         if let Some(terms) = self.process {
             terms.apply(&world.process);
         }

@@ -179,6 +179,8 @@ pub struct FrontCounters {
     pub tls: TlsCounters,
     /// Figures of compression.
     pub compression: CompressionCounters,
+    /// Figures of caches.
+    pub cache: CacheCounters,
 }
 
 impl FrontCounters {
@@ -211,6 +213,7 @@ impl FrontCounters {
             h2,
             tls,
             compression,
+            cache,
         } = self;
         h1.clear(all);
         h2.clear(all);
@@ -218,6 +221,7 @@ impl FrontCounters {
         zero([wire_in, wire_out, spliced_in, spliced_out]);
         if all {
             compression.clear();
+            cache.clear();
             bytes.clear();
             zero(responses);
             ends.clear();
@@ -239,6 +243,24 @@ impl FrontCounters {
                 other_requests,
             ]);
         }
+    }
+}
+
+/// Figures of caches.
+#[derive(Debug, Default)]
+pub struct CacheCounters {
+    /// Look-ups (`cache_lookups`).
+    pub lookups: Counter,
+    /// Of these, with success (`cache_hits`).
+    pub hits: Counter,
+    /// Of these, those that found nothing but links (`cache_hint_hits`).
+    pub hint_hits: Counter,
+}
+
+impl CacheCounters {
+    fn clear(&self) {
+        let CacheCounters { lookups, hits, hint_hits } = self;
+        zero([lookups, hits, hint_hits]);
     }
 }
 
@@ -336,6 +358,8 @@ pub struct BackCounters {
     pub tls: TlsCounters,
     /// Figures of compression.
     pub compression: CompressionCounters,
+    /// Figures of caches.
+    pub cache: CacheCounters,
 }
 
 impl BackCounters {
@@ -368,6 +392,7 @@ impl BackCounters {
             h2,
             tls,
             compression,
+            cache,
         } = self;
         h1.clear(all);
         h2.clear(all);
@@ -376,6 +401,7 @@ impl BackCounters {
         zero([wire_in, wire_out, spliced_in, spliced_out]);
         if all {
             compression.clear();
+            cache.clear();
             bytes.clear();
             zero(responses);
             zero([

@@ -15,6 +15,7 @@
 pub mod account;
 pub mod adoption;
 pub mod bandwidth;
+pub mod cached;
 pub mod check;
 pub mod compression;
 pub mod configured;

@@ -289,6 +289,8 @@ pub struct Txn {
     pub last_rule: Cell<Option<u32>>,
     /// Entries of stick tables that it tracks.
     pub stick: RefCell<stick::Trackers>,
+    /// What it has to do with caches.
+    pub caching: crate::cached::Caching,
     /// Limits that rules turned on and that do not apply yet.
     pub bandwidth: Vec<crate::bandwidth::Bandwidth>,
     /// What scripts keep with it, dropped with it.
@@ -429,6 +431,7 @@ impl Default for Txn {
             check_vars: RefCell::default(),
             last_rule: Cell::new(None),
             stick: RefCell::default(),
+            caching: Default::default(),
             bandwidth: Vec::new(),
             kept: RefCell::default(),
             shared: RefCell::default(),
@@ -522,6 +525,7 @@ impl Txn {
             check_vars,
             last_rule,
             stick,
+            caching,
             bandwidth,
             kept,
             shared,
@@ -543,6 +547,7 @@ impl Txn {
         }
         last_rule.set(None);
         stick.get_mut().clear();
+        caching.clear();
         bandwidth.clear();
         (*has_req, *has_res, *peeked, *may_be_http, *line_kept, *for_proxy, *backend, *server) =
             Default::default();

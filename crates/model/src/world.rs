@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use parking_lot::RwLock;
 use stick::Table;
 
+use crate::cached::Cache;
 use crate::counter::{Counter, Sharded};
 use crate::proxy::Proxy;
 use crate::server::Server;
@@ -187,6 +188,7 @@ pub struct World {
     pub changes: std::sync::Mutex<()>,
     proxies: RwLock<HashMap<Box<str>, Arc<Proxy>>>,
     tables: RwLock<HashMap<Box<str>, Arc<Table>>>,
+    caches: RwLock<HashMap<Box<str>, Arc<Cache>>>,
 }
 
 impl World {
@@ -227,6 +229,7 @@ impl World {
             changes: Default::default(),
             proxies: RwLock::default(),
             tables: RwLock::default(),
+            caches: RwLock::default(),
         }
     }
 
@@ -264,6 +267,19 @@ impl World {
     /// A stick table is one of the process from now on.
     pub fn hold(&self, table: Arc<Table>) {
         self.tables.write().insert(table.settings().name.clone(), table);
+    }
+
+    /// The cache of these settings: the one that exists under its name if nothing else was said of it, else a
+    /// new one that nobody knows yet.
+    pub fn cache(&self, settings: cache::Settings) -> Arc<Cache> {
+        let known = self.caches.read().get(&settings.name).cloned();
+        known.filter(|cache| *cache.settings() == settings).unwrap_or_else(|| Arc::new(Cache::new(settings)))
+    }
+
+    /// These are the caches of the process from now on, and no others.
+    pub fn keep_caches(&self, caches: &[Arc<Cache>]) {
+        let named = |cache: &Arc<Cache>| (cache.settings().name.clone(), cache.clone());
+        *self.caches.write() = caches.iter().map(named).collect();
     }
 
     /// A server of a proxy, made by `make` and appended when it is new.

@@ -77,6 +77,8 @@ pub struct Program {
     pub vars: vars::VarNames,
     /// Stick tables in the order of the configuration.
     pub tables: Vec<Arc<stick::Table>>,
+    /// Caches in the order of the configuration.
+    pub caches: Vec<Arc<model::cached::Cache>>,
     /// `peers` sections that exchange something.
     pub peers: Vec<peers::Section>,
     /// `log-forward` sections.

@@ -106,6 +106,7 @@ fn is_shown(command: &Command, viewer: Viewer) -> bool {
 const FAMILIES: &[&[Command]] = &[
     c::anon::COMMANDS,
     c::basic::COMMANDS,
+    c::cache::COMMANDS,
     c::client::COMMANDS,
     c::cookies::COMMANDS,
     c::counters::COMMANDS,

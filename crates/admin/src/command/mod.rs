@@ -2,6 +2,7 @@
 
 pub mod anon;
 pub mod basic;
+pub mod cache;
 pub mod client;
 pub mod cookies;
 pub mod counters;

@@ -310,8 +310,19 @@ pub const COLUMNS: &[Column] = &[
     column("reuse", "MCPP", "Requests on a connection that was there", |r| {
         r.sum(Figure { back: Some(|c| &c.reuses), server: Some(|c| &c.reuses), ..Figure::default() })
     }),
-    column("cache_lookups", "MCPP", "Look-ups in the cache", |r| http_only(r, no_figure(r))),
-    column("cache_hits", "MCPP", "Of these, with success", |r| http_only(r, no_figure(r))),
+    column("cache_lookups", "MCPP", "Look-ups in caches", |r| {
+        let figure = Figure {
+            front: Some(|c| &c.cache.lookups),
+            back: Some(|c| &c.cache.lookups),
+            ..Figure::default()
+        };
+        http_only(r, r.sum(figure))
+    }),
+    column("cache_hits", "MCPP", "Of these, with success", |r| {
+        let figure =
+            Figure { front: Some(|c| &c.cache.hits), back: Some(|c| &c.cache.hits), ..Figure::default() };
+        http_only(r, r.sum(figure))
+    }),
     column("srv_icur", "MGPV", "Idle connections", idle),
     column("src_ilim", "CLPV", "Limit of idle connections", |r| {
         r.server.and_then(|s| u32::try_from(s.pool_max_conn).ok()).into()
@@ -429,7 +440,14 @@ pub const COLUMNS: &[Column] = &[
             listener: Some(|c| &c.bytes.response_out),
         })
     }),
-    column("cache_hint_hits", "MCPP", "Answers found in the cache by hints", |r| http_only(r, no_figure(r))),
+    column("cache_hint_hits", "MCPP", "Of these, those that found nothing but links", |r| {
+        let figure = Figure {
+            front: Some(|c| &c.cache.hint_hits),
+            back: Some(|c| &c.cache.hint_hits),
+            ..Figure::default()
+        };
+        http_only(r, r.sum(figure))
+    }),
 ];
 
 /// Two figures together, where there are such.

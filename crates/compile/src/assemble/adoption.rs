@@ -40,6 +40,7 @@ impl Assembly<'_> {
             proxies,
             servers,
             tables: self.memory.tables.clone(),
+            caches: self.memory.caches.clone(),
             process: self.process.take(),
             variables: Limits::new(limits, self.memory.vars.of(Scope::Proc).len()),
         }

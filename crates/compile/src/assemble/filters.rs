@@ -11,9 +11,10 @@ use program::filter::Trace;
 use syntax::Diagnostics;
 
 use super::rules::{Parse, Parsed};
-use crate::draft::Draft;
+use crate::draft::{Draft, LineRef};
+use crate::names::Resolver;
 use crate::notes::refusal;
-use crate::proxy::filter::{PLANNED, known};
+use crate::proxy::filter::known;
 use crate::units;
 
 /// Filters of the frontend come before those of another proxy.
@@ -22,11 +23,7 @@ const BACKENDS: u32 = 1 << 16;
 impl Parse<'_, '_, '_> {
     /// All filters of a proxy, before any of its rules.
     pub(super) fn filters(&mut self, p: &Draft, out: &mut Parsed) {
-        let kinds: Vec<String> = p
-            .filters
-            .iter()
-            .map(|at| self.line(*at).and_then(|l| l.words().get(1)).map_or("", |w| w.text()).to_owned())
-            .collect();
+        let kinds = self.kinds(p);
         let base = if p.kind.is_front() { 0 } else { BACKENDS };
         self.unwritten_application(p, &kinds, base, out);
         self.unwritten(p, &kinds, out);
@@ -40,6 +37,10 @@ impl Parse<'_, '_, '_> {
             }
             if kind == "fcgi-app" {
                 self.application(*at, p, order, out);
+                continue;
+            }
+            if kind == "cache" {
+                self.run(line, 2, |words, _, names| cache(words, names, &p.name, number, order[1].is_some()));
                 continue;
             }
             if !matches!(kind.as_str(), "bwlim-in" | "bwlim-out") {
@@ -79,6 +80,26 @@ impl Parse<'_, '_, '_> {
 }
 
 impl Parse<'_, '_, '_> {
+    /// The kinds of filters that lines ask for, in their order.
+    fn kinds(&mut self, p: &Draft) -> Vec<String> {
+        let mut kind = |at: &LineRef| {
+            let word = self.line(*at).and_then(|line| line.words().get(1));
+            word.map_or("", |word| word.text()).to_owned()
+        };
+        p.filters.iter().map(&mut kind).collect()
+    }
+
+    /// Caches that lines or rules name must exist, and stand before what compresses.
+    pub(super) fn caches(&mut self, p: &Draft) {
+        if p.kind.is_defaults() {
+            return;
+        }
+        let kinds = self.kinds(p);
+        for fault in self.names.caches.faults(&self.names.memory.caches, &kinds) {
+            self.late_refusal(p, format!("config: proxy '{}': {fault}", p.name));
+        }
+    }
+
     /// Filters that need no line: compression, where no other filter is that it would have to stand before or
     /// behind.
     fn unwritten(&mut self, p: &Draft, kinds: &[String], out: &mut Parsed) {
@@ -125,6 +146,25 @@ fn doubled(kinds: &[String], number: usize, proxy: &str) -> Option<String> {
         .then(|| format!("'filter' : {proxy}: Proxy supports only one {kind} filter\n"))
 }
 
+/// `filter cache` behind its name.
+fn cache(
+    words: &mut Words<'_>,
+    names: &mut Resolver<'_>,
+    proxy: &str,
+    number: usize,
+    keeps: bool,
+) -> Result<(), Fault> {
+    let name = words.expect("'filter' : cache : expects a <name> argument")?;
+    if let Some(extra) = words.peek_str() {
+        return Err(Fault::new(format!("'filter cache' : unknown keyword '{extra}'.")));
+    }
+    if !names.caches.declare(name, number, keeps) {
+        let text = format!("'filter' : {proxy}: multiple explicit declarations of the cache filter '{name}'");
+        return Err(Fault::new(text));
+    }
+    Ok(())
+}
+
 /// A filter of the registry, behind its name.
 fn named(
     kind: &str,
@@ -142,9 +182,6 @@ fn named(
     };
     if let Some(made) = registry.parse_filter(kind, words, &place, names) {
         return made;
-    }
-    if PLANNED.contains(&kind) {
-        return Err(Fault::new(format!("'filter {kind}' is not supported yet by Harrier (planned)")));
     }
     let list: Vec<String> =
         known(registry).into_iter().map(|(known, tag)| format!("    [{tag}] {known}")).collect();

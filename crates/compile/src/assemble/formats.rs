@@ -30,6 +30,7 @@ impl Assembly<'_> {
             req_captures: p.req_captures.clone(),
             res_captures: p.res_captures.clone(),
             filters: Vec::new(),
+            caches: Default::default(),
             warnings: Vec::new(),
             asides: Vec::new(),
             shelf: Vec::new(),

@@ -225,6 +225,7 @@ pub(crate) fn program(
         proxies: finished.into(),
         tls: store,
         tables: memory.tables,
+        caches: memory.caches,
         peers,
         forwards,
         resolvers,
@@ -317,6 +318,8 @@ impl<'g> Assembly<'g> {
         if let Some(before) = assembly.ground.before {
             assembly.resolvers.iter_mut().for_each(|section| section.keep(&before.resolvers));
         }
+        assembly.memory.caches =
+            crate::cache::finish(std::mem::take(&mut drafts.caches), &assembly.ground.world, notes);
         assembly.memory.resolvers = assembly.resolvers.iter().map(|r| r.name.clone()).collect();
         assembly
     }
@@ -424,6 +427,7 @@ impl Assembly<'_> {
             req_captures: Vec::new(),
             res_captures: Vec::new(),
             filters: Vec::new(),
+            caches: Default::default(),
             warnings: Vec::new(),
             asides: Vec::new(),
             shelf: Vec::new(),

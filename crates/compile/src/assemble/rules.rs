@@ -40,7 +40,7 @@ pub(super) struct Parsed {
 
 /// One line being parsed: where faults and warnings go.
 pub(super) struct Parse<'a, 'g, 'r> {
-    names: Resolver<'r>,
+    pub(super) names: Resolver<'r>,
     notes: &'a mut Diagnostics,
     /// The section whose rules these are.
     section: u32,
@@ -187,6 +187,7 @@ impl<'g> Assembly<'g> {
         parse.stats(p, &mut places, &mut out);
         parse.stick(p, &mut out);
         parse.sets(p, &mut places, &mut out);
+        parse.caches(p);
         self.rule_places = places;
         out
     }

@@ -38,11 +38,13 @@ fn application(s: &mut Statement<'_>, p: &mut Draft) -> Step {
 }
 
 /// The filters that are no entries of the registry, with the tag that `-dKflt` shows.
-const BUILT_IN: &[(&str, &str)] =
-    &[("bwlim-in", "BWLIM"), ("bwlim-out", "BWLIM"), ("fcgi-app", "FCGI"), ("trace", "TRACE")];
-
-/// Filters of HAProxy that no extension may have added yet.
-pub(crate) const PLANNED: &[&str] = &["cache"];
+const BUILT_IN: &[(&str, &str)] = &[
+    ("bwlim-in", "BWLIM"),
+    ("bwlim-out", "BWLIM"),
+    ("cache", "CACHE"),
+    ("fcgi-app", "FCGI"),
+    ("trace", "TRACE"),
+];
 
 /// All filters by name, with their tags, in the order in which they are listed.
 pub(crate) fn known(registry: &lang::Registry) -> Vec<(&str, &str)> {

@@ -514,7 +514,8 @@ pub(super) fn add(txn: &mut model::Txn, size: u64) {
     if txn.has_req {
         txn.down.sent += size;
     }
-    if txn.by_service.is_some() {
+    // What is kept in a cache counted when it was found.
+    if txn.by_service.is_some() && txn.caching.hit.is_none() {
         txn.down.received += size;
     }
 }

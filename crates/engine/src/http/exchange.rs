@@ -9,8 +9,8 @@ use wire::http1::Body;
 use wire::method::Method;
 
 use super::{
-    Next, Owed, Rest, answer, awaiting, captures, cgi, early, forward, headers, replaced, request, response,
-    retry, rules,
+    Next, Owed, Rest, answer, awaiting, cached, captures, cgi, early, forward, headers, replaced, request,
+    response, retry, rules,
 };
 use crate::choose::{self, Wish};
 use crate::client::Client;
@@ -103,6 +103,9 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
         Step::Go => {}
         Step::Done(next) => return next,
     }
+    if stream.txn.caching.hit.is_some() {
+        return cached::serve(stream).await;
+    }
     let served = stream.service.is_some();
     if stream.txn.backend.is_none() && !served {
         let Some(backend) = choose::backend(stream) else {
@@ -129,6 +132,9 @@ async fn steps(stream: &mut Stream<'_>, upgraded: bool) -> Next {
     }
     if !served && let Step::Done(next) = rules::backend(stream).await {
         return next;
+    }
+    if stream.txn.caching.hit.is_some() {
+        return cached::serve(stream).await;
     }
     captures::request_cookie(stream);
     if let Step::Done(next) = cgi::finish_head(stream).await {

@@ -7,6 +7,7 @@
 mod answer;
 mod awaiting;
 pub mod cacheable;
+mod cached;
 pub(crate) mod captures;
 mod cgi;
 pub mod early;

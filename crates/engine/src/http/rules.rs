@@ -116,7 +116,7 @@ async fn proxy_rules(stream: &mut Stream<'_>, proxy: &Proxy, index: u32) -> Step
     if let Step::Done(next) = run(stream, &proxy.rules.http_request, Side::Request, None).await {
         return Step::Done(next);
     }
-    if stream.service.is_some() {
+    if stream.service.is_some() || stream.txn.caching.hit.is_some() {
         return Step::Go;
     }
     if let Step::Done(next) = restrict_names(stream, proxy.options.restrict_names).await {
@@ -386,7 +386,8 @@ async fn carry_out(stream: &mut Stream<'_>, flow: Flow, side: Side) -> Next {
                 crate::tracking::request_error(stream.client.conn(), &stream.txn);
             }
             let next = answer::send(stream, reply).await;
-            if !stream.http.after_failed {
+            let counted = response && stream.txn.caching.hit.is_some();
+            if !stream.http.after_failed && !counted {
                 intercepted(stream);
             }
             next

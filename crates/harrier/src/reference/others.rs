@@ -19,7 +19,6 @@ pub const OTHERS: &[(&str, &str, &str)] = &[
     ("runtime command", "experimental-mode", "Whether this connection may give experimental commands: on or off."),
     ("runtime command", "expert-mode", "Whether this connection may give commands for developers: on or off."),
     ("runtime command", "set anon", "Whether names and addresses are hashed on this connection: on, off, or the key of all."),
-    ("runtime command", "show cache", "Shows what the cache holds: not built."),
     ("runtime command", "show quic", "Shows connections of QUIC: not built."),
     ("sample fetch", "51d.all", "Only in special builds of HAProxy."),
     ("converter", "51d.single", "Only in special builds of HAProxy."),

@@ -5,6 +5,7 @@
 //! ([`with_bytes`]), so that running a rule allocates nothing.
 
 pub mod bandwidth;
+mod cache;
 mod capture;
 mod fields;
 mod maps;
@@ -21,6 +22,7 @@ mod timing;
 mod variables;
 mod verdict;
 
+pub use cache::NamedCache;
 pub use fields::expand;
 pub use start_line::{Part, put_part};
 
@@ -37,6 +39,7 @@ use crate::words::{Fault, Words};
 pub const TABLES: &[&[ActionDef]] = &[
     capture::ACTIONS,
     bandwidth::ACTIONS,
+    cache::ACTIONS,
     fields::ACTIONS,
     maps::ACTIONS,
     normalize::ACTIONS,

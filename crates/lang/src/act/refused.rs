@@ -10,11 +10,7 @@ const fn refused(name: &'static str, sets: Sets) -> ActionDef {
     def(name, sets, parse, "Not supported yet.", "")
 }
 
-pub(super) const ACTIONS: &[ActionDef] = &[
-    refused("attach-srv", Sets::TCP_SESS),
-    refused("cache-store", Sets::HTTP_RES),
-    refused("cache-use", Sets::HTTP_REQ),
-];
+pub(super) const ACTIONS: &[ActionDef] = &[refused("attach-srv", Sets::TCP_SESS)];
 
 fn parse(words: &mut Words<'_>, at: &ActionPlace, _: &Registry, _: &mut dyn Names) -> Parsed {
     let position = words.position().saturating_sub(1);

@@ -131,16 +131,10 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "res.cache_hit",
         Type::Bool,
         SERVER,
-        |_, _| Ok(Value::Bool(false)),
+        |env, _| Ok(Value::Bool(env.txn.caching.hit.is_some())),
         "Whether the response came from a cache.",
     ),
-    FetchDef::new(
-        "res.cache_name",
-        Type::Str,
-        SERVER,
-        |_, _| Err(Miss::None),
-        "The cache that the response came from.",
-    ),
+    FetchDef::new("res.cache_name", Type::Str, SERVER, cache_name, "The cache that the response came from."),
     FetchDef::new(
         "res.comp",
         Type::Bool,
@@ -156,6 +150,11 @@ pub(super) const FETCHES: &[FetchDef] = &[
         "How the response was compressed here.",
     ),
 ];
+
+fn cache_name<'a>(env: &Env<'a>, _: &'a [Arg]) -> Found<'a> {
+    let (cache, _) = env.txn.caching.hit.as_ref().ok_or(Miss::None)?;
+    Ok(Value::Str(cache.settings().name.as_bytes()))
+}
 
 /// A figure of the server connection, once there is one.
 fn server<'a>(env: &Env<'a>, figure: impl Fn(&Multiplex) -> u32) -> Found<'a> {

@@ -143,7 +143,7 @@ fn chunk_line(n: usize, line: &mut [u8; 10]) -> &[u8] {
     use std::io::Write;
     let mut rest = &mut line[..];
     // A buffer is shorter than 4 GB, so eight digits do.
-    let _ = write!(rest, "{n:x}\r\n");
+    let _ = write!(rest, "{n:X}\r\n");
     let left = rest.len();
     line.get(..10 - left).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ pub enum Freshness {
     Never,
     /// For as long as the cache likes: there is a validator, and nothing else was said.
     Unsaid,
-    /// For so many seconds from now, its age taken off.
+    /// For so many seconds from now: HAProxy counts from when a response comes, whatever its age is.
     For(u32),
 }
 
@@ -33,14 +33,9 @@ impl Freshness {
                 () => {}
             }
         }
-        let age = match res.first("age") {
-            // An age that can't be read says that it is old.
-            Some(age) => match seconds(Some(age)) {
-                Some(age) => age,
-                None => return Freshness::Never,
-            },
-            None => 0,
-        };
+        if age(res).is_none() {
+            return Freshness::Never;
+        }
         let lifetime = match shared.or(own) {
             Some(Some(seconds)) => seconds,
             Some(None) => return Freshness::Never,
@@ -51,18 +46,23 @@ impl Freshness {
                 None => return Freshness::Never,
             },
         };
-        match lifetime.saturating_sub(age) {
+        match lifetime {
             0 => Freshness::Never,
-            left => Freshness::For(left),
+            seconds => Freshness::For(seconds),
         }
     }
+}
+
+/// The age that a response has when it comes, in seconds; `None` if it can't be read.
+pub fn age(res: &Head) -> Option<u32> {
+    res.last("age").map_or(Some(0), |text| number(text.trim_ascii()))
 }
 
 /// What a request asks of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// Nothing that is kept may answer it (`Cache-Control: no-cache` or `max-age=0`, `Pragma: no-cache`); the
-    /// response may be kept.
+    /// Nothing that is kept may answer it: it says how old that may be, whatever it says (`Cache-Control:
+    /// no-cache`, `max-age`, `min-fresh`, `max-stale`, `Pragma: no-cache`). The response may be kept.
     pub anew: bool,
 }
 
@@ -71,8 +71,9 @@ pub fn asked(req: &Head) -> Asked {
     let (mut anew, mut controlled) = (false, false);
     for value in req.values(Known::CacheControl) {
         controlled = true;
-        let (name, text) = directive(value);
-        anew |= is(name, b"no-cache") || is(name, b"max-age") && seconds(text) == Some(0);
+        let (name, _) = directive(value);
+        anew |=
+            [&b"no-cache"[..], b"max-age", b"min-fresh", b"max-stale"].iter().any(|known| is(name, known));
     }
     // RFC 9111 section 5.4: of both, the new field holds.
     Asked { anew: anew || !controlled && req.has_token("pragma", b"no-cache") }
@@ -99,6 +100,12 @@ fn seconds(text: Option<&[u8]>) -> Option<u32> {
     }
     let add = |sum: u32, digit: &u8| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0'));
     Some(text.iter().fold(0, add))
+}
+
+/// A number that fits.
+fn number(text: &[u8]) -> Option<u32> {
+    let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(text).ok().filter(|_| digits)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -146,10 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn its_age_is_taken_off() {
-        assert_eq!(of(&[("cache-control", "max-age=10"), ("age", "3")]), Freshness::For(7));
-        assert_eq!(of(&[("cache-control", "max-age=10"), ("age", "30")]), Freshness::Never);
-        assert_eq!(of(&[("cache-control", "max-age=10"), ("age", "x")]), Freshness::Never);
+    fn its_age_can_be_read() {
+        assert_eq!(of(&[("cache-control", "max-age=10"), ("age", "30")]), Freshness::For(10));
+        for age in ["x", "", "-1", "4294967296"] {
+            assert_eq!(of(&[("cache-control", "max-age=10"), ("age", age)]), Freshness::Never);
+        }
     }
 
     #[test]
@@ -157,7 +165,10 @@ mod tests {
         for (name, value, anew) in [
             ("cache-control", "no-cache", true),
             ("cache-control", "max-age=0", true),
-            ("cache-control", "max-age=1", false),
+            ("cache-control", "Max-Age=100", true),
+            ("cache-control", "min-fresh=1", true),
+            ("cache-control", "max-stale", true),
+            ("cache-control", "only-if-cached", false),
             ("cache-control", "no-store", false),
             ("pragma", "no-cache", true),
         ] {

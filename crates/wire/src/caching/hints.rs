@@ -1,6 +1,6 @@
 //! Links that a client may follow before the response is there (RFC 8297; manual, `early-hints` of `cache`).
 
-use crate::head::Head;
+use crate::head::{Head, comma};
 
 /// Relations that are worth a hint.
 const WORTH: [&[u8]; 5] = [b"preload", b"preconnect", b"dns-prefetch", b"modulepreload", b"prefetch"];
@@ -22,12 +22,13 @@ pub fn hints(res: &Head, out: &mut Vec<u8>) -> bool {
     out.len() > before
 }
 
-/// The links of a field: commas part them, outside of quotes and of `<...>`.
+/// The links of a field. As in HAProxy all commas outside of quotes part them, those between angle brackets
+/// too.
 fn links(field: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(field);
     std::iter::from_fn(move || {
         let text = rest.take()?;
-        let end = end_of(text, b',');
+        let end = comma(text);
         rest = text.get(end + 1..);
         Some(text.get(..end).unwrap_or(text).trim_ascii())
     })
@@ -50,8 +51,11 @@ fn end_of(text: &[u8], mark: u8) -> usize {
     text.len()
 }
 
-/// Whether the first `rel` of a link says one of those relations.
+/// Whether a link begins as one, and its first `rel` says one of those relations.
 fn is_hint(link: &[u8]) -> bool {
+    if !link.starts_with(b"<") {
+        return false;
+    }
     let mut rest = link.get(end_of(link, b';') + 1..);
     while let Some(text) = rest {
         let end = end_of(text, b';');
@@ -108,7 +112,8 @@ mod tests {
                 "<a.css>; title=\"foo \\\"bar\\\"\"; rel=preload",
             ),
             ("</a>; title=\"x\\\"; rel=preload; y=\\\"z\"", ""),
-            ("</a,b.css>; REL=PRELOAD", "</a,b.css>; REL=PRELOAD"),
+            ("</a,b.css>; REL=PRELOAD, </c>; REL=PRELOAD", "</c>; REL=PRELOAD"),
+            ("a; rel=preload", ""),
             ("<a>;rel=preload,<b>;rel=dns-prefetch;b=\",\"", "<a>;rel=preload, <b>;rel=dns-prefetch;b=\",\""),
         ] {
             let expected = if hint.is_empty() { String::new() } else { format!("link: {hint}\r\n") };

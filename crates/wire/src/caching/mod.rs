@@ -5,7 +5,7 @@ mod hints;
 mod validators;
 mod vary;
 
-pub use freshness::{Asked, Freshness, asked};
+pub use freshness::{Asked, Freshness, age, asked};
 pub use hints::hints;
 pub use validators::{is_unchanged, modified};
 pub use vary::{Accepted, Codings, Varies, varies};

@@ -40,6 +40,11 @@ impl Codings {
         Some(if codings.0 == 0 { Codings::IDENTITY } else { codings })
     }
 
+    /// A bit for each of them.
+    pub fn bits(self) -> u16 {
+        self.0
+    }
+
     /// Whether a client that takes these can read what has all of `others`.
     pub fn take(self, others: Codings) -> bool {
         self.0 & others.0 == others.0

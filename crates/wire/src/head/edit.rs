@@ -168,6 +168,41 @@ impl Head {
         *self = Head { bytes, fields, limit, ..*other };
     }
 
+    /// A copy that holds no more than what is live.
+    #[must_use]
+    pub fn compact(&self) -> Head {
+        let mut copy =
+            Head { bytes: Vec::with_capacity(self.wire_len()), fields: Vec::new(), ..self.blank() };
+        let mut keep = |span: Span| {
+            let start = copy.bytes.len();
+            copy.bytes.extend_from_slice(span.of(&self.bytes));
+            Span::new(start, copy.bytes.len())
+        };
+        let spans =
+            [self.method, self.target, self.reason, self.version_text, self.version_read, self.status_text];
+        let [method, target, reason, version_text, version_read, status_text] = spans.map(&mut keep);
+        (copy.method, copy.target, copy.reason) = (method, target, reason);
+        (copy.version_text, copy.version_read, copy.status_text) = (version_text, version_read, status_text);
+        for (_, name, value) in self.fields() {
+            // What fitted before fits again.
+            let _ = copy.append(name, value);
+        }
+        copy
+    }
+
+    /// One without fields and with an arena of its own, like this one otherwise.
+    fn blank(&self) -> Head {
+        Head {
+            bytes: Vec::new(),
+            fields: Vec::new(),
+            present: 0,
+            field_bytes: 0,
+            live: 0,
+            limit: usize::MAX,
+            ..*self
+        }
+    }
+
     /// Appends `name: value\r\n` to the arena, the name in lower case.
     fn store(&mut self, name: Name<'_>, value: &[u8]) -> Result<Field, NoRoom> {
         let (known, text) = (name.known, name.text);

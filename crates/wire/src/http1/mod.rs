@@ -16,6 +16,7 @@ pub use chunk::{Malformed, Scanned, Scanner, split_trailers};
 pub use error::{ErrorKind, ParseError, State};
 pub use framing::{Body, keeps_alive, request_body, response_body, upgrades};
 pub use parse::{Limits, Parsed, parse_request, parse_response, violation};
+pub use trailers::counted as counted_trailers;
 pub use write::{write_head, write_head_as};
 
 pub(crate) use rules::{check_translated, decimal};

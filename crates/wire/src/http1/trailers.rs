@@ -31,7 +31,7 @@ pub(super) fn ordered(raw: &[u8], relax: bool) -> Result<Vec<u8>, Malformed> {
 }
 
 /// Bytes of the names and values of trailers that are in order.
-pub(super) fn counted(ordered: &[u8]) -> u64 {
+pub fn counted(ordered: &[u8]) -> u64 {
     let lines = ordered.split(|byte| *byte == b'\n').filter(|line| line.len() > 1);
     // A colon, a blank and a CR stand in each line.
     lines.map(|line| line.len().saturating_sub(3) as u64).sum()

@@ -4,6 +4,7 @@ mod aborts;
 mod adopted;
 mod agents;
 mod bodies;
+mod caches;
 mod checks;
 mod cuts;
 mod extensions;

@@ -1,0 +1,172 @@
+//! Answers out of caches: never the wrong ones, nor old ones, whatever happens while they are kept.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use worlds::{ALL, Answer, Message, QUIET, all, chunked, content, explore, label, spawn};
+
+const FRONT: &str = "127.0.0.1:80";
+const S: &str = "127.0.1.1:80";
+const CACHED: &str = "cache c\n total-max-size 1\n max-object-size 40000\n process-vary on\n max-age 3\n\
+                      listen p\n bind 127.0.0.1:80\n http-request cache-use c\n http-response cache-store c\n \
+                      http-response set-header x-hit %[res.cache_hit]\n server s 127.0.1.1:80";
+
+fn ask(target: &str, fields: &str) -> Vec<u8> {
+    format!("GET {target} HTTP/1.1\r\nhost: w\r\n{fields}\r\n").into_bytes()
+}
+
+/// A body that only this target and this origin have.
+fn body_of(target: u64, origin: u64, length: u64) -> Vec<u8> {
+    content(target * 101 + origin, length as usize)
+}
+
+/// A response of `body` that is good for so many seconds. One that ends with its connection can't be told from
+/// one that is cut short, and is none of these.
+fn keepable(body: &[u8], seconds: u64, fields: &str, in_chunks: bool) -> Answer {
+    let label = label(body);
+    let head = format!("HTTP/1.1 200 OK\r\n{label}cache-control: max-age={seconds}\r\n{fields}");
+    let framed = |framing: &str, body: &[u8]| [head.as_bytes(), framing.as_bytes(), b"\r\n", body].concat();
+    Answer::Bytes(match in_chunks {
+        true => framed("transfer-encoding: chunked\r\n", &chunked(body, 1000)),
+        false => framed(&format!("content-length: {}\r\n", body.len()), body),
+    })
+}
+
+fn seconds() -> u64 {
+    rt::wall().as_secs()
+}
+
+/// Answers with a body by target and origin, when it was made, and often not to the end.
+fn wild(request: &Message) -> Answer {
+    let target: u64 = request.target()[1..].parse().unwrap_or(0);
+    let origin: u64 = request.field("origin").and_then(|o| o.parse().ok()).unwrap_or(0);
+    let varies = target.is_multiple_of(2);
+    let body = body_of(target, if varies { origin } else { 0 }, target * 700);
+    let vary = if varies { "vary: origin\r\n" } else { "" };
+    let fields = format!("{vary}x-made: {}\r\n", seconds());
+    let whole = keepable(&body, rt::random() % 4, &fields, rt::random().is_multiple_of(2));
+    let Answer::Bytes(bytes) = &whole else { return whole };
+    let cut = (rt::random() % bytes.len() as u64) as usize;
+    match rt::random() % 8 {
+        0 => Answer::Close(bytes[..cut].to_vec()),
+        1 => Answer::Reset(bytes[..cut].to_vec()),
+        2 => Answer::Late(Duration::from_millis(rt::random() % 1500), bytes.clone()),
+        _ => whole,
+    }
+}
+
+async fn wild_client() {
+    let Ok(mut client) = worlds::Peer::connect(&worlds::addr(FRONT)).await else { return };
+    for _ in 0..6 {
+        let (target, origin) = (1 + rt::random() % 9, rt::random() % 4);
+        let request = ask(&format!("/{target}"), &format!("origin: {origin}\r\n"));
+        match rt::random() % 10 {
+            0 => {
+                let _ = client.send(&request).await;
+                client.take((rt::random() % 4000) as usize).await;
+                return client.reset();
+            }
+            1 => {
+                let _ = client.send(&request).await;
+                client.take((rt::random() % 4000) as usize).await;
+                return;
+            }
+            _ => {}
+        }
+        let answer = client.ask(&request).await;
+        if answer.status() == 200 {
+            let varies = target.is_multiple_of(2);
+            let body = body_of(target, if varies { origin } else { 0 }, target * 700);
+            assert!(body.starts_with(&answer.body), "the body of another response: {answer:?}");
+            assert!(!answer.is_whole() || answer.body.len() == body.len(), "a part: {answer:?}");
+            let made: u64 = answer.field("x-made").and_then(|made| made.parse().ok()).unwrap_or(0);
+            let hit = answer.field("x-hit") == Some("1");
+            assert!(!hit || seconds() <= made + 9, "an old response: {answer:?}");
+            assert_eq!(hit, answer.field("age").is_some());
+        }
+        if !answer.is_whole() || answer.closes() {
+            return;
+        }
+        rt::sleep(Duration::from_millis(rt::random() % 900)).await;
+    }
+}
+
+#[test]
+fn whatever_happens_nobody_gets_the_body_of_another() {
+    let config = format!("  timeout client 3s\n  timeout server 3s\n{CACHED}");
+    let config: &'static str = config.leak();
+    explore(config, ALL, |stage| async move {
+        stage.answer(S, |request, _| wild(request));
+        all((0..24).map(|_| spawn(wild_client()))).await;
+        // Those whose clients left have noticed by then.
+        rt::sleep(Duration::from_secs(10)).await;
+        let (shared, _) = stage.current();
+        for cache in &shared.program.caches {
+            // What broke off has given its room back.
+            let kept: usize =
+                (0..).map_while(|part| cache.rows_of(part, |_| ())).flatten().map(|row| row.blocks).sum();
+            assert_eq!(kept, cache.used());
+            assert_eq!(cache.available(), cache.settings().blocks);
+        }
+    });
+}
+
+#[test]
+fn it_is_good_for_its_time_and_no_longer() {
+    explore(CACHED, QUIET, |stage| async move {
+        let asked: Rc<Cell<u64>> = Rc::default();
+        let count = asked.clone();
+        stage.answer(S, move |_, _| {
+            count.set(count.get() + 1);
+            keepable(b"good", 2, "", false)
+        });
+        let mut client = stage.client(FRONT).await;
+        let mut ages = Vec::new();
+        for _ in 0..10 {
+            let answer = client.ask(&ask("/", "")).await;
+            ages.push(answer.field("age").map(str::to_owned));
+            rt::sleep(Duration::from_millis(500)).await;
+        }
+        // Good for two seconds, by the clock's own.
+        assert!((2..=4).contains(&asked.get()), "asked {} times: {ages:?}", asked.get());
+        assert!(ages.iter().flatten().all(|age| ["0", "1"].contains(&&**age)), "{ages:?}");
+    });
+}
+
+#[test]
+fn a_client_that_takes_nothing_lets_go() {
+    let config = format!("  timeout client 2s\n{CACHED}");
+    let config: &'static str = config.leak();
+    explore(config, QUIET, |stage| async move {
+        stage.answer(S, |_, _| keepable(&content(1, 30_000), 60, "", false));
+        let mut first = stage.client(FRONT).await;
+        assert!(first.ask(&ask("/", "")).await.is_whole());
+        stage.link(FRONT, |f| f.window = 1000);
+        let slow = stage.client(FRONT).await;
+        slow.send(&ask("/", "")).await.unwrap();
+        rt::sleep(Duration::from_secs(10)).await;
+        let lines = stage.ended(2).await;
+        // Who answered stands in the line, as in HAProxy, whatever became of it then.
+        let line = lines.iter().find(|l| l.server == "p/<CACHE>").expect("its line");
+        assert_eq!((line.state(), line.text.contains(" 2000 ")), ("LR", true), "{}", line.text);
+        let (shared, _) = stage.current();
+        assert_eq!(shared.program.caches[0].available(), 1024);
+    });
+}
+
+#[test]
+fn what_is_kept_outlives_its_configuration() {
+    explore(CACHED, QUIET, |stage| async move {
+        stage.answer(S, |_, _| keepable(b"kept", 60, "", false));
+        let mut client = stage.client(FRONT).await;
+        assert_eq!(client.ask(&ask("/", "")).await.field("x-hit"), Some("0"));
+        stage.adopt(&CACHED.replace("x-hit", "x-found")).expect("a good configuration");
+        let mut client = stage.client(FRONT).await;
+        assert_eq!(client.ask(&ask("/", "")).await.field("x-found"), Some("1"));
+        // Another size is another cache.
+        stage.adopt(&CACHED.replace("total-max-size 1", "total-max-size 2")).expect("a good configuration");
+        let mut client = stage.client(FRONT).await;
+        assert_eq!(client.ask(&ask("/", "")).await.field("x-hit"), Some("0"));
+    });
+}
